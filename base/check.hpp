@@ -22,6 +22,14 @@ struct Voidify {
 
 }  // namespace distsim::detail
 
+namespace distsim {
+
+/// What an assertion of nlohmann::json that does not hold ends in (base/json.hpp): out of memory, since that alone makes
+/// such values.
+[[noreturn]] void json_is_broken();
+
+}  // namespace distsim
+
 #define CHECK(condition) \
   (condition)            \
       ? (void)0          \

@@ -1,13 +1,13 @@
 # distsim_folder(NAME PATH <folder> [SEES <names>...] [EXCEPT <files or subfolders>...] [PROTO <file>] [LINK <libraries>...] [DEFINE <macros>...]
-#                [APART <subfolders>...])
+#                [GROUPS <subfolders>...] [APART <subfolders>...])
 #   A static library distsim_NAME of all .cpp files of the folder and its subfolders. Its headers are reached as "<folder>/x.hpp" through an
 #   include directory that holds nothing else, so that a file can only include what its target SEES: an include upwards does not build.
 #   What each folder sees is written to <build>/floors.txt, which tests/structure_test.py reads.
 #   With the tests comes distsim_NAME_sanitized, which only the target `sanitized` builds. There, and with DISTSIM_UNITY, ten files are
-#   compiled as one, which takes a third of the time; so names in the anonymous namespaces of a folder differ, except in the subfolders that
-#   are kept APART.
+#   compiled as one, which takes a third of the time; so names in the anonymous namespaces of a folder differ. They need not differ from those
+#   of a subfolder of GROUPS, whose files are compiled as one among themselves, nor in subfolders that are kept APART.
 function(distsim_folder NAME)
-  cmake_parse_arguments(ARG "" "PATH;PROTO" "SEES;EXCEPT;LINK;DEFINE;APART" ${ARGN})
+  cmake_parse_arguments(ARG "" "PATH;PROTO" "SEES;EXCEPT;LINK;DEFINE;GROUPS;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_PATH}/*.cpp)
   foreach(excluded ${ARG_EXCEPT})
     list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${ARG_PATH}/${excluded}(/|$)")
@@ -36,19 +36,15 @@ function(distsim_folder NAME)
     set_source_files_properties(${generated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 
-  foreach(apart_folder ${ARG_APART})
-    set(apart ${sources})
-    list(FILTER apart INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${ARG_PATH}/${apart_folder}/")
-    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endforeach()
+  distsim_unity_groups(${PROJECT_SOURCE_DIR}/${ARG_PATH} "${sources}" "${ARG_GROUPS}" "${ARG_APART}")
 
   add_library(distsim_${NAME} STATIC ${sources})
   target_compile_options(distsim_${NAME} PRIVATE ${DISTSIM_HARDENING})
-  set_target_properties(distsim_${NAME} PROPERTIES UNITY_BUILD ${DISTSIM_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+  set_target_properties(distsim_${NAME} PROPERTIES UNITY_BUILD ${DISTSIM_UNITY} UNITY_BUILD_MODE GROUP)
   set(copies "_")
   if(DISTSIM_TESTS)
     add_library(distsim_${NAME}_sanitized OBJECT EXCLUDE_FROM_ALL ${sources})
-    set_target_properties(distsim_${NAME}_sanitized PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+    set_target_properties(distsim_${NAME}_sanitized PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     target_compile_options(distsim_${NAME}_sanitized PRIVATE -O1 ${DISTSIM_SANITIZERS})
     target_compile_definitions(distsim_${NAME}_sanitized PRIVATE _GLIBCXX_ASSERTIONS)
     list(APPEND copies "_sanitized")
@@ -77,6 +73,27 @@ function(distsim_folder NAME)
   endforeach()
   list(REMOVE_DUPLICATES below)
   set_property(GLOBAL PROPERTY DISTSIM_BELOW_${NAME} "${below}")
+endfunction()
+
+# distsim_unity_groups(ROOT SOURCES GROUPS APART)
+#   Which of SOURCES are compiled as one: at most ten of a subfolder of GROUPS, none of a subfolder of APART, ten by ten of the others.
+function(distsim_unity_groups ROOT SOURCES GROUPS APART)
+  foreach(subfolder ${APART})
+    list(FILTER SOURCES EXCLUDE REGEX "^${ROOT}/${subfolder}/")
+  endforeach()
+  foreach(subfolder ${GROUPS} "")
+    set(group ${SOURCES})
+    if(subfolder)
+      list(FILTER group INCLUDE REGEX "^${ROOT}/${subfolder}/")
+      list(FILTER SOURCES EXCLUDE REGEX "^${ROOT}/${subfolder}/")
+    endif()
+    set(count 0)
+    foreach(source ${group})
+      math(EXPR batch "${count} / 10")
+      math(EXPR count "${count} + 1")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${subfolder}_${batch}")
+    endforeach()
+  endforeach()
 endfunction()
 
 # distsim_sanitized(TARGET OBJECTS <objects>... SEES <names>... [LINK <libraries>...])

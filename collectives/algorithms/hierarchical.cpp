@@ -25,7 +25,9 @@ void add_hierarchical(graph::CollectiveKind, const Channels& c, std::vector<Cand
 }
 
 /// (p - 1) / p of each rank's buffer over NVLink, (N - 1) / N over the network.
-double traffic(graph::CollectiveKind, Grid g) { return (g.per_node - 1.0) * g.nodes + (g.nodes - 1.0) * g.per_node; }
+double hierarchical_traffic(graph::CollectiveKind, Grid g) {
+  return (g.per_node - 1.0) * g.nodes + (g.nodes - 1.0) * g.per_node;
+}
 
 }  // namespace
 
@@ -41,6 +43,6 @@ extern constinit const AlgorithmInfo hierarchical_algorithm = checked(
      .schedule = {[](graph::CollectiveKind, Grid g, std::int64_t bytes) {
                     return hierarchical_all_to_all(g.nodes, g.per_node, bytes);
                   },
-                  traffic}});
+                  hierarchical_traffic}});
 
 }  // namespace distsim::collectives

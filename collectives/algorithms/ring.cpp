@@ -100,7 +100,7 @@ std::vector<Transfer> transfers(graph::CollectiveKind kind, Grid grid, std::int6
 }
 
 /// Every chunk crosses every link of the ring but one; of an all_reduce twice.
-double traffic(graph::CollectiveKind kind, Grid grid) {
+double ring_traffic(graph::CollectiveKind kind, Grid grid) {
   return (kind == graph::CollectiveKind::all_reduce ? 2 : 1) * (grid.ranks() - 1.0);
 }
 
@@ -114,6 +114,6 @@ extern constinit const AlgorithmInfo ring_algorithm = checked(
      .nccl_names = {"Ring"},
      .traffic = topology::Traffic::ring,
      .add = add_ring,
-     .schedule = {transfers, traffic}});
+     .schedule = {transfers, ring_traffic}});
 
 }  // namespace distsim::collectives

@@ -19,7 +19,7 @@ constexpr graph::CollectiveKind kWanted[] = {graph::CollectiveKind::all_reduce, 
                                              graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all,
                                              graph::CollectiveKind::broadcast};
 
-std::string number(double v) {
+std::string number_in_unit(double v) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", v);
   return text;
@@ -32,7 +32,7 @@ std::string binary_size(double bytes) {
     bytes /= 1024;
     ++unit;
   }
-  return number(bytes) + " " + units[unit];
+  return number_in_unit(bytes) + " " + units[unit];
 }
 
 std::string title_of(const Curve& c) {

@@ -1,7 +1,7 @@
+#include "base/json.hpp"
 #include "collectives/logs/log_readers.hpp"
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 
 #include "collectives/logs/log_tables.hpp"
 

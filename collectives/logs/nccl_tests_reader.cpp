@@ -117,9 +117,9 @@ bool is_rest_of_row(const std::vector<std::string_view>& words, const NcclColumn
   return columns.known && figures >= 3 && words.size() + 3 > columns.numbers() && words.size() <= columns.numbers() + 8;
 }
 
-class Reader {
+class NcclTestsReader {
  public:
-  Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
+  NcclTestsReader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
@@ -186,7 +186,9 @@ class Reader {
 
 }  // namespace
 
-Result<CurveSet> parse_nccl_tests(LineSource& lines, const LogHints& hints) { return Reader(lines, hints).read(); }
+Result<CurveSet> parse_nccl_tests(LineSource& lines, const LogHints& hints) {
+  return NcclTestsReader(lines, hints).read();
+}
 
 Result<CurveSet> parse_nccl_tests(std::string_view text, const std::string& file) {
   std::istringstream in{std::string(text)};

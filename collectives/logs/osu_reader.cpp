@@ -49,7 +49,7 @@ std::optional<std::string_view> test_named(std::string_view line) {
   return rest;
 }
 
-std::optional<double> number_of(std::string_view word) {
+std::optional<double> osu_number(std::string_view word) {
   double v = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), v);
   if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
@@ -59,13 +59,13 @@ std::optional<double> number_of(std::string_view word) {
 std::uint32_t count_after(const std::vector<std::string_view>& words, std::string_view key) {
   const auto it = std::find(words.begin(), words.end(), key);
   if (it == words.end() || it + 1 == words.end()) return 0;
-  const auto v = number_of(*(it + 1));
+  const auto v = osu_number(*(it + 1));
   return v && *v >= 1 && *v <= kMaxCurveRanks ? static_cast<std::uint32_t>(*v) : 0;
 }
 
-class Reader {
+class OsuReader {
  public:
-  Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
+  OsuReader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
@@ -88,7 +88,7 @@ class Reader {
       read_comment(line, words);
       return {};
     }
-    if (!number_of(words[0])) {
+    if (!osu_number(words[0])) {
       if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
         context_.failure = std::string(line.substr(0, 120));
       return {};
@@ -139,8 +139,8 @@ class Reader {
     if (tables_.empty()) return {};
     NcclRow row;
     row.no_bandwidth = true;
-    row.bytes = *number_of(words[0]);
-    const auto time = words.size() > 1 ? number_of(words[1]) : std::nullopt;
+    row.bytes = *osu_number(words[0]);
+    const auto time = words.size() > 1 ? osu_number(words[1]) : std::nullopt;
     const std::size_t least = full_ ? 4 : 2;
     if (words.size() < least || !time || row.bytes < 0 || row.bytes != std::floor(row.bytes)) {
       return Error{"found a row of " + std::to_string(words.size()) + " fields, expected size and latency",
@@ -152,8 +152,8 @@ class Reader {
       return Error{"found a row whose validation failed, expected results without errors", lines_.position(),
                    "the run computed wrong values: its times are of no use"};
     if (full_) {
-      row.low_us = number_of(words[2]).value_or(0);
-      row.high_us = number_of(words[3]).value_or(0);
+      row.low_us = osu_number(words[2]).value_or(0);
+      row.high_us = osu_number(words[3]).value_or(0);
       if (!(row.low_us > 0 && row.low_us <= row.time_us && row.high_us >= row.time_us && row.high_us < 1e12)) {
         return Error{"latency: found an average outside its minimum and maximum, expected " +
                          std::string(words[2].substr(0, 20)) + " .. " + std::string(words[3].substr(0, 20)),
@@ -196,6 +196,6 @@ class Reader {
 
 }  // namespace
 
-Result<CurveSet> parse_osu(LineSource& lines, const LogHints& hints) { return Reader(lines, hints).read(); }
+Result<CurveSet> parse_osu(LineSource& lines, const LogHints& hints) { return OsuReader(lines, hints).read(); }
 
 }  // namespace distsim::collectives

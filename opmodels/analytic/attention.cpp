@@ -20,17 +20,17 @@ namespace {
 
 constexpr double kMostValues = 1 << 30;
 
-struct Sizes {
+struct AttentionSizes {
   double heads, q, kv, dim, values, element;  // heads of all samples
   double scores() const { return heads * q * kv; }
 };
 
 /// A pointwise kernel over the scores: `tensors` reads and writes in all.
-double over_scores(const DeviceRates& device, const Sizes& s, double tensors) {
+double over_scores(const DeviceRates& device, const AttentionSizes& s, double tensors) {
   return streaming_seconds(device, tensors * s.scores() * s.element, 2 * s.scores());
 }
 
-double unfused_seconds(const DeviceRates& device, const graph::Attention& op, const Sizes& s) {
+double unfused_seconds(const DeviceRates& device, const graph::Attention& op, const AttentionSizes& s) {
   const bool forward = op.pass == graph::Pass::forward;
   const double qk = head_product_seconds(device, s.heads, s.q, s.kv, s.dim, op.dtype);
   const double pv = head_product_seconds(device, s.heads, s.q, s.values, s.kv, op.dtype);
@@ -53,15 +53,15 @@ Result<void> check(const DeviceRates& device, const graph::Attention& op) {
                "", ""};
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Attention& op) {
+Result<OpTime> price_attention(const DeviceRates& device, const graph::Attention& op) {
   TRY(check(device, op));
   if (op.flash) return OpTime{flash_seconds(device, op), {0.2, 0.3}};
-  const Sizes sizes{graph::real(op.batch) * graph::real(op.heads),
-                    graph::real(op.q_len),
-                    graph::real(op.kv_len),
-                    graph::real(op.head_dim),
-                    op.values(),
-                    graph::real(graph::size_of(op.dtype))};
+  const AttentionSizes sizes{graph::real(op.batch) * graph::real(op.heads),
+                             graph::real(op.q_len),
+                             graph::real(op.kv_len),
+                             graph::real(op.head_dim),
+                             op.values(),
+                             graph::real(graph::size_of(op.dtype))};
   return OpTime{unfused_seconds(device, op, sizes), {0.3, 0.45}};
 }
 
@@ -75,7 +75,7 @@ OpModelEntry op_model(Of<graph::Attention>) {
       .limits = "flash attention of 32-bit types; types without a matrix unit on the device",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = graph::Attention{8, 16, 2048, 2048, 64, true, true, false, graph::DType::fp16},
-      .price = priced_as<graph::Attention, price>,
+      .price = priced_as<graph::Attention, price_attention>,
   };
 }
 

@@ -192,7 +192,7 @@ OpTime kernel_time(const DeviceRates& device, const graph::Conv2d& c, const Conv
   return unit.seconds < lanes.seconds ? unit : lanes;
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Conv2d& c) {
+Result<OpTime> price_conv2d(const DeviceRates& device, const graph::Conv2d& c) {
   TRY(check(c));
   TRY(check_matrix_dtype(device, c.dtype));
   const ConvSizes sizes = sizes_of(c);
@@ -204,7 +204,7 @@ Result<OpTime> price(const DeviceRates& device, const graph::Conv2d& c) {
 }
 
 /// Nothing for gradients in one op (two kernels), for narrow groups and for tensor cores.
-std::optional<KernelSample> sample(const DeviceRates& device, const graph::Conv2d& c) {
+std::optional<KernelSample> sample_conv2d(const DeviceRates& device, const graph::Conv2d& c) {
   if (c.pass == graph::Pass::backward || is_narrow(c) || !uses_vector_lanes(device, c.dtype)) return std::nullopt;
   return product_sample(device, c, sizes_of(c), c.pass);
 }
@@ -218,8 +218,8 @@ OpModelEntry op_model(Of<graph::Conv2d>) {
       .limits = "filters larger than the padded input; groups that do not divide c and k; types without a matrix unit",
       .passes = {graph::Pass::forward, graph::Pass::backward, graph::Pass::backward_data, graph::Pass::backward_weight},
       .example = graph::Conv2d{32, 64, 56, 56, 64, 3, 3, 1, 1},
-      .price = priced_as<graph::Conv2d, price>,
-      .sample = sampled_as<graph::Conv2d, sample>,
+      .price = priced_as<graph::Conv2d, price_conv2d>,
+      .sample = sampled_as<graph::Conv2d, sample_conv2d>,
   };
 }
 

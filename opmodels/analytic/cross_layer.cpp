@@ -39,7 +39,7 @@ double backward_seconds(const DeviceRates& device, const graph::CrossLayer& op) 
   return gradient_seconds(device, b, r, w, op.dtype) + gradient_seconds(device, b, w, r, op.dtype);
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::CrossLayer& op) {
+Result<OpTime> price_cross_layer(const DeviceRates& device, const graph::CrossLayer& op) {
   TRY(check_product("cross_layer", {op.batch, op.width}));
   TRY(check_product("cross_layer", {op.width, op.width}));
   TRY(check_number("cross_layer", "rank", graph::real(op.rank), 0, graph::real(op.width)));
@@ -58,7 +58,7 @@ OpModelEntry op_model(Of<graph::CrossLayer>) {
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example =
           graph::CrossLayer{8192, 3456, 512, graph::DType::fp16, graph::Pass::forward, graph::CrossFusion::epilogues},
-      .price = priced_as<graph::CrossLayer, price>,
+      .price = priced_as<graph::CrossLayer, price_cross_layer>,
   };
 }
 

@@ -35,7 +35,7 @@ OpTime bounded_time(const DeviceRates& device, graph::Elementwise op, Spread ana
   return time;
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Elementwise& op) {
+Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
   constexpr Spread kAnalytic{0.2, 0.25};
   return by_references(
       device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)), kAnalytic,
@@ -44,7 +44,7 @@ Result<OpTime> price(const DeviceRates& device, const graph::Elementwise& op) {
       [&](const DeviceRates& d) { return elementwise_seconds(d, op); });
 }
 
-std::optional<KernelSample> sample(const DeviceRates& device, const graph::Elementwise& op) {
+std::optional<KernelSample> sample_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
   return elementwise_sample(device, op);
 }
 
@@ -55,8 +55,8 @@ OpModelEntry op_model(Of<graph::Elementwise>) {
       .sentence = "One kernel: bytes over bandwidth, flops over the vector rate",
       .source = "elementwise traffic",
       .example = graph::Elementwise{100'000'000, 2, 1, 1, graph::DType::fp16},
-      .price = priced_as<graph::Elementwise, price>,
-      .sample = sampled_as<graph::Elementwise, sample>,
+      .price = priced_as<graph::Elementwise, price_elementwise>,
+      .sample = sampled_as<graph::Elementwise, sample_elementwise>,
   };
 }
 

@@ -103,7 +103,7 @@ Result<void> check(const graph::EmbeddingBag& op) {
   return {};
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::EmbeddingBag& op) {
+Result<OpTime> price_embedding_bag(const DeviceRates& device, const graph::EmbeddingBag& op) {
   TRY(check(op));
   const bool forward = op.pass == graph::Pass::forward;
   const double seconds =
@@ -123,7 +123,7 @@ OpModelEntry op_model(Of<graph::EmbeddingBag>) {
       .source = "embedding traffic",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = example,
-      .price = priced_as<graph::EmbeddingBag, price>,
+      .price = priced_as<graph::EmbeddingBag, price_embedding_bag>,
   };
 }
 

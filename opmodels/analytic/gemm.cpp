@@ -192,7 +192,7 @@ Result<void> check_scaling(const DeviceRates& device, const graph::Gemm& g) {
   return {};
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Gemm& g) {
+Result<OpTime> price_gemm(const DeviceRates& device, const graph::Gemm& g) {
   TRY(check_product("gemm", {g.batch, g.m, g.n, g.k}));
   TRY(check_matrix_dtype(device, g.dtype));
   TRY(check_scaling(device, g));
@@ -202,7 +202,7 @@ Result<OpTime> price(const DeviceRates& device, const graph::Gemm& g) {
   return time;
 }
 
-std::optional<KernelSample> sample(const DeviceRates& device, const graph::Gemm& g) {
+std::optional<KernelSample> sample_gemm(const DeviceRates& device, const graph::Gemm& g) {
   return gemm_sample(device, sizes_of(g), g.dtype);
 }
 
@@ -231,8 +231,8 @@ OpModelEntry op_model(Of<graph::Gemm>) {
       .source = "gemm roofline",
       .limits = "types without a matrix unit on the device; scalings that its type or the device has not",
       .example = graph::Gemm{1, 4096, 4096, 4096, graph::DType::fp16},
-      .price = priced_as<graph::Gemm, price>,
-      .sample = sampled_as<graph::Gemm, sample>,
+      .price = priced_as<graph::Gemm, price_gemm>,
+      .sample = sampled_as<graph::Gemm, sample_gemm>,
   };
 }
 

@@ -23,7 +23,7 @@ constexpr double kFusedBandwidth = 0.53;  // of the streaming rate: 58 us forwar
 /// reads twice and writes once.
 constexpr double kIndexPutBytes = 8 * 3 * 16;
 
-struct Sizes {
+struct InteractionSizes {
   double batch, features, dim, element;
   double triangle() const { return features * (features - 1) / 2; }
   double input() const { return batch * features * dim * element; }  // bytes
@@ -31,21 +31,21 @@ struct Sizes {
   double output() const { return batch * (dim + triangle()) * element; }
 };
 
-double fused_seconds(const DeviceRates& device, const Sizes& s, graph::DType dtype, double products) {
+double fused_seconds(const DeviceRates& device, const InteractionSizes& s, graph::DType dtype, double products) {
   const double flops = products * 2 * s.batch * s.features * s.features * s.dim;
   const double rate = device.matrix[static_cast<std::size_t>(dtype)] * kFusedEfficiency;
   const double traffic = products * s.input() + s.output();
   return device.floor + overlap(memory_seconds(device, traffic) / kFusedBandwidth, flops / rate);
 }
 
-double unfused_forward(const DeviceRates& device, const Sizes& s, graph::DType dtype) {
+double unfused_forward(const DeviceRates& device, const InteractionSizes& s, graph::DType dtype) {
   const double product = gemm_seconds(device, s.batch, s.features, s.features, s.dim, dtype);
   const double gather = streaming_seconds(device, s.product() + s.batch * s.triangle() * s.element, 0);
   const double concat = streaming_seconds(device, 2 * s.output(), 0);
   return product + gather + concat;
 }
 
-double unfused_backward(const DeviceRates& device, const Sizes& s, graph::DType dtype) {
+double unfused_backward(const DeviceRates& device, const InteractionSizes& s, graph::DType dtype) {
   const double split = streaming_seconds(device, 2 * s.output(), 0);
   const double zero = streaming_seconds(device, s.product(), 0);
   const double entries = s.batch * s.triangle();
@@ -56,11 +56,11 @@ double unfused_backward(const DeviceRates& device, const Sizes& s, graph::DType 
   return split + zero + scatter + products + sums;
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Interaction& op) {
+Result<OpTime> price_interaction(const DeviceRates& device, const graph::Interaction& op) {
   TRY(check_product("interaction", {op.batch, op.features, op.features, op.dim}));
   TRY(check_matrix_dtype(device, op.dtype));
-  const Sizes sizes{graph::real(op.batch), graph::real(op.features), graph::real(op.dim),
-                    graph::real(graph::size_of(op.dtype))};
+  const InteractionSizes sizes{graph::real(op.batch), graph::real(op.features), graph::real(op.dim),
+                               graph::real(graph::size_of(op.dtype))};
   const bool forward = op.pass == graph::Pass::forward;
   if (op.fused) return OpTime{fused_seconds(device, sizes, op.dtype, forward ? 1 : 2), {0.4, 0.6}};
   return OpTime{forward ? unfused_forward(device, sizes, op.dtype) : unfused_backward(device, sizes, op.dtype),
@@ -76,7 +76,7 @@ OpModelEntry op_model(Of<graph::Interaction>) {
       .limits = "types without a matrix unit on the device",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = graph::Interaction{8192, 27, 128, graph::DType::fp16},
-      .price = priced_as<graph::Interaction, price>,
+      .price = priced_as<graph::Interaction, price_interaction>,
   };
 }
 

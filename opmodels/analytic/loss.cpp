@@ -29,7 +29,7 @@ double pointwise_loss_seconds(const DeviceRates& device, double elements, double
   return pass == graph::Pass::forward ? values + streaming_seconds(device, elements * element, elements) : values;
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Loss& op) {
+Result<OpTime> price_loss(const DeviceRates& device, const graph::Loss& op) {
   TRY(check_product("loss", {op.rows, op.classes}));
   const double rows = graph::real(op.rows), classes = graph::real(op.classes),
                element = graph::real(graph::size_of(op.dtype));
@@ -50,7 +50,7 @@ OpModelEntry op_model(Of<graph::Loss>) {
       .source = "loss traffic",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = graph::Loss{graph::LossKind::cross_entropy, 8192, 1000},
-      .price = priced_as<graph::Loss, price>,
+      .price = priced_as<graph::Loss, price_loss>,
   };
 }
 

@@ -34,7 +34,7 @@ struct Passes {
   double kernels;
 };
 
-constexpr double kRowsPerSm = 8;
+constexpr double kNormalizedRowsPerSm = 8;
 constexpr double kElementsPerClock = 1.5;  // of one SM, where a thread loads one at a time
 constexpr double kVectorLoad = 4;          // elements, by layer norms and fused ones
 
@@ -42,8 +42,8 @@ constexpr Spread kAnalytic{0.25, 0.5};
 
 Passes forward_passes(const DeviceRates& device, const graph::Normalization& op) {
   if (op.kind == graph::NormKind::batch) return {3, 2};
-  const double crowding =
-      kRowsPerSm * device.traits.sms() * graph::real(op.cols) * graph::real(graph::size_of(op.dtype)) / device.l2_bytes;
+  const double crowding = kNormalizedRowsPerSm * device.traits.sms() * graph::real(op.cols) *
+                          graph::real(graph::size_of(op.dtype)) / device.l2_bytes;
   return {2 + std::min(1.0, crowding), 1};
 }
 
@@ -114,7 +114,7 @@ KernelFacts facts_of(const graph::Normalization& op) {
           static_cast<double>(op.dtype),           static_cast<double>(op.pass), op.fused ? 1.0 : 0.0};
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Normalization& op) {
+Result<OpTime> price_normalization(const DeviceRates& device, const graph::Normalization& op) {
   TRY(check_product("normalization", {op.rows, op.cols}));
   if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
   return by_references(
@@ -123,7 +123,7 @@ Result<OpTime> price(const DeviceRates& device, const graph::Normalization& op) 
       [&](const DeviceRates& d) { return analytic_norm(d, op); });
 }
 
-std::optional<KernelSample> sample(const DeviceRates& device, const graph::Normalization& op) {
+std::optional<KernelSample> sample_normalization(const DeviceRates& device, const graph::Normalization& op) {
   return normalization_sample(device, op);
 }
 
@@ -135,8 +135,8 @@ OpModelEntry op_model(Of<graph::Normalization>) {
       .source = "norm traffic",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = graph::Normalization{graph::NormKind::layer, 8192, 1024, graph::DType::fp16},
-      .price = priced_as<graph::Normalization, price>,
-      .sample = sampled_as<graph::Normalization, sample>,
+      .price = priced_as<graph::Normalization, price_normalization>,
+      .sample = sampled_as<graph::Normalization, sample_normalization>,
   };
 }
 

@@ -48,7 +48,7 @@ double sweeps(graph::OptimizerKind kind) {
   return kind == graph::OptimizerKind::lars ? 3 : 1;
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Optimizer& op) {
+Result<OpTime> price_optimizer(const DeviceRates& device, const graph::Optimizer& op) {
   const double parameters = graph::real(op.parameters);
   const double launches =
       std::max(std::ceil(graph::real(op.tensors) / kTensorsPerLaunch), std::ceil(parameters / kParametersPerLaunch));
@@ -65,7 +65,7 @@ OpModelEntry op_model(Of<graph::Optimizer>) {
       .sentence = "Bytes per parameter by kind, multi-tensor launches",
       .source = "optimizer traffic",
       .example = graph::Optimizer{graph::OptimizerKind::adam, 100'000'000, 100},
-      .price = priced_as<graph::Optimizer, price>,
+      .price = priced_as<graph::Optimizer, price_optimizer>,
   };
 }
 

@@ -36,7 +36,7 @@ constexpr double kRegisterBytes = 256 * 1024;  // of an SM
 constexpr double kRegistersForWeights = 0.85;  // 5.3 of 6.3 MB on the Titan X
 constexpr double kMatrixRows = 16;             // sequences are filled up to a matrix instruction's rows
 
-struct Sizes {
+struct RecurrentSizes {
   double batch, length, input, hidden, directions, gates, element;
   double gate_width() const { return gates * hidden; }
   double rows() const { return batch * length; }
@@ -44,7 +44,7 @@ struct Sizes {
   double state_bytes() const { return batch * hidden * element; }                       // of one direction
 };
 
-Sizes sizes_of(const graph::Recurrent& op) {
+RecurrentSizes sizes_of(const graph::Recurrent& op) {
   return {graph::real(op.batch),
           graph::real(op.length),
           graph::real(op.input),
@@ -56,16 +56,16 @@ Sizes sizes_of(const graph::Recurrent& op) {
 
 constexpr double kMostPersistentUnits = 1024;
 
-bool fits_registers(const DeviceRates& device, const Sizes& s) {
+bool fits_registers(const DeviceRates& device, const RecurrentSizes& s) {
   return s.weight_bytes() <= kRegistersForWeights * kRegisterBytes * device.sms;
 }
 
 /// Tensors of the state's size that the pointwise part of a step reads and writes in memory. Forward: the input's
 /// gates in, the saved gates, cell and output out. Backward: these in, the gates' gradients out.
-double state_tensors(const Sizes& s) { return 2 * s.gates + 3; }
+double state_tensors(const RecurrentSizes& s) { return 2 * s.gates + 3; }
 
 /// All steps by a product and a pointwise kernel each.
-double per_step_seconds(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s, bool forward) {
+double per_step_seconds(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s, bool forward) {
   const double product = forward
                              ? repeated_gemm_seconds(device, s.directions, s.batch, s.gate_width(), s.hidden, op.dtype)
                              : repeated_gemm_seconds(device, s.directions, s.batch, s.hidden, s.gate_width(), op.dtype);
@@ -76,7 +76,8 @@ double per_step_seconds(const DeviceRates& device, const graph::Recurrent& op, c
   return s.length * (product + pointwise + 2 * device.gap);
 }
 
-double persistent_seconds(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s, bool forward) {
+double persistent_seconds(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s,
+                          bool forward) {
   const bool lanes = uses_vector_lanes(device, op.dtype);
   const double rows = lanes ? s.batch : std::ceil(s.batch / kMatrixRows) * kMatrixRows;
   const double flops = 2 * s.directions * rows * s.gate_width() * s.hidden;
@@ -87,7 +88,7 @@ double persistent_seconds(const DeviceRates& device, const graph::Recurrent& op,
   return device.floor + s.length * (kBarrierSeconds + overlap(flops / rate, exchange, memory));
 }
 
-double steps_seconds(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s, bool forward) {
+double steps_seconds(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s, bool forward) {
   using graph::RecurrentKernels;
   if (op.kernels == RecurrentKernels::persistent) return persistent_seconds(device, op, s, forward);
   const double per_step = per_step_seconds(device, op, s, forward);
@@ -96,24 +97,24 @@ double steps_seconds(const DeviceRates& device, const graph::Recurrent& op, cons
   return std::min(per_step, persistent_seconds(device, op, s, forward));
 }
 
-double forward_seconds(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s) {
+double forward_seconds(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s) {
   return gemm_seconds(device, s.directions, s.rows(), s.gate_width(), s.input, op.dtype) +
          steps_seconds(device, op, s, true);
 }
 
-double data_seconds(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s) {
+double data_seconds(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s) {
   return steps_seconds(device, op, s, false) +
          gemm_seconds(device, s.directions, s.rows(), s.input, s.gate_width(), op.dtype);
 }
 
-double weight_seconds(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s) {
+double weight_seconds(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s) {
   const double gates = s.directions * s.rows() * s.gate_width();
   return gemm_seconds(device, s.directions, s.input, s.gate_width(), s.rows(), op.dtype) +
          gemm_seconds(device, s.directions, s.hidden, s.gate_width(), s.rows(), op.dtype) +
          streaming_seconds(device, gates * s.element, gates);
 }
 
-Result<void> check_recurrent(const DeviceRates& device, const graph::Recurrent& op, const Sizes& s) {
+Result<void> check_recurrent(const DeviceRates& device, const graph::Recurrent& op, const RecurrentSizes& s) {
   const std::int64_t widest = std::max(op.input, op.hidden);
   TRY(check_product("recurrent", {op.batch, op.length, op.directions, graph::gates_of(op.cell), op.hidden, widest}));
   TRY(check_matrix_dtype(device, op.dtype));
@@ -128,8 +129,8 @@ Result<void> check_recurrent(const DeviceRates& device, const graph::Recurrent& 
                "", ""};
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Recurrent& op) {
-  const Sizes s = sizes_of(op);
+Result<OpTime> price_recurrent(const DeviceRates& device, const graph::Recurrent& op) {
+  const RecurrentSizes s = sizes_of(op);
   TRY(check_recurrent(device, op, s));
   double seconds = 0;
   if (op.pass == graph::Pass::forward) seconds += forward_seconds(device, op, s);
@@ -153,7 +154,7 @@ OpModelEntry op_model(Of<graph::Recurrent>) {
       .passes = {graph::Pass::forward, graph::Pass::backward, graph::Pass::backward_data, graph::Pass::backward_weight},
       .example =
           graph::Recurrent{graph::Cell::lstm, 64, 50, 1024, 1024, 1, graph::RecurrentKernels::any, graph::DType::fp16},
-      .price = priced_as<graph::Recurrent, price>,
+      .price = priced_as<graph::Recurrent, price_recurrent>,
   };
 }
 

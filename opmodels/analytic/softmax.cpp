@@ -64,14 +64,14 @@ OpTime softmax_time(const DeviceRates& device, double rows, double cols, double 
       [&](const DeviceRates& d) { return softmax_sample(d, rows, cols, element_bytes, pass).seconds; });
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::Softmax& op) {
+Result<OpTime> price_softmax(const DeviceRates& device, const graph::Softmax& op) {
   TRY(check_product("softmax", {op.rows, op.cols}));
   const Spread analytic = op.pass == graph::Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45};
   return softmax_time(device, graph::real(op.rows), graph::real(op.cols), graph::real(graph::size_of(op.dtype)),
                       op.pass, analytic);
 }
 
-std::optional<KernelSample> sample(const DeviceRates& device, const graph::Softmax& op) {
+std::optional<KernelSample> sample_softmax(const DeviceRates& device, const graph::Softmax& op) {
   return softmax_sample(device, graph::real(op.rows), graph::real(op.cols), graph::real(graph::size_of(op.dtype)),
                         op.pass);
 }
@@ -88,8 +88,8 @@ OpModelEntry op_model(Of<graph::Softmax>) {
       .source = "softmax traffic",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = graph::Softmax{131072, 512, graph::DType::fp16},
-      .price = priced_as<graph::Softmax, price>,
-      .sample = sampled_as<graph::Softmax, sample>,
+      .price = priced_as<graph::Softmax, price_softmax>,
+      .sample = sampled_as<graph::Softmax, sample_softmax>,
   };
 }
 

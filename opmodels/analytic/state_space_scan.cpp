@@ -23,7 +23,7 @@ double scan_bytes(const graph::StateSpaceScan& s) {
   return s.tokens() * (vectors + kStatePasses * 4 * inner * state / graph::real(s.chunk));
 }
 
-Result<OpTime> price(const DeviceRates& device, const graph::StateSpaceScan& s) {
+Result<OpTime> price_state_space_scan(const DeviceRates& device, const graph::StateSpaceScan& s) {
   TRY(check_product("state_space_scan", {s.batch, s.length, s.heads, s.head_dim, s.state}));
   TRY(check_matrix_dtype(device, s.dtype));
   const bool forward = s.pass == graph::Pass::forward;
@@ -43,7 +43,7 @@ OpModelEntry op_model(Of<graph::StateSpaceScan>) {
       .limits = "types without a matrix unit on the device",
       .passes = {graph::Pass::forward, graph::Pass::backward},
       .example = graph::StateSpaceScan{4, 4096, 64, 64, 128, 8},
-      .price = priced_as<graph::StateSpaceScan, price>,
+      .price = priced_as<graph::StateSpaceScan, price_state_space_scan>,
   };
 }
 

@@ -96,7 +96,7 @@ Result<OpRow> read(const OpFields& fields, const RowContext& context, Flavour fl
   return row;
 }
 
-constexpr std::array<RowReader, 4> kReaders{
+constexpr std::array<RowReader, 4> kEmbeddingReaders{
     {{"embedding", [](const OpFields& f, const RowContext& c) { return read(f, c, {.table_batched = false}); },
       Gradient::with_optimizer},
      {"embedding_bag", [](const OpFields& f, const RowContext& c) { return read(f, c, {}); }, Gradient::with_optimizer},
@@ -107,6 +107,6 @@ constexpr std::array<RowReader, 4> kReaders{
 
 }  // namespace
 
-std::span<const RowReader> embedding_readers() { return kReaders; }
+std::span<const RowReader> embedding_readers() { return kEmbeddingReaders; }
 
 }  // namespace distsim::opmodels

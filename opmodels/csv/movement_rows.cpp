@@ -68,24 +68,25 @@ Result<OpRow> optimizer(const OpFields& fields, const RowContext& context) {
   return OpRow{{op}, HostCall::pointwise};
 }
 
-constexpr std::array<RowReader, 15> kReaders{{{"elementwise", elementwise},
-                                              {"fused_elementwise", fused_elementwise},
-                                              {"concat", concat},
-                                              {"split", concat},
-                                              {"transpose", transpose},
-                                              {"copy_h2d", copy<graph::CopyKind::h2d>, Gradient::none},
-                                              {"copy_d2h", copy<graph::CopyKind::d2h>, Gradient::none},
-                                              {"copy_d2d", copy<graph::CopyKind::d2d>, Gradient::none},
-                                              {"copy_p2p", copy<graph::CopyKind::p2p>, Gradient::none},
-                                              {"sgd", optimizer<graph::OptimizerKind::sgd>, Gradient::none},
-                                              {"momentum", optimizer<graph::OptimizerKind::momentum>, Gradient::none},
-                                              {"adagrad", optimizer<graph::OptimizerKind::adagrad>, Gradient::none},
-                                              {"adam", optimizer<graph::OptimizerKind::adam>, Gradient::none},
-                                              {"lamb", optimizer<graph::OptimizerKind::lamb>, Gradient::none},
-                                              {"lars", optimizer<graph::OptimizerKind::lars>, Gradient::none}}};
+constexpr std::array<RowReader, 15> kMovementReaders{
+    {{"elementwise", elementwise},
+     {"fused_elementwise", fused_elementwise},
+     {"concat", concat},
+     {"split", concat},
+     {"transpose", transpose},
+     {"copy_h2d", copy<graph::CopyKind::h2d>, Gradient::none},
+     {"copy_d2h", copy<graph::CopyKind::d2h>, Gradient::none},
+     {"copy_d2d", copy<graph::CopyKind::d2d>, Gradient::none},
+     {"copy_p2p", copy<graph::CopyKind::p2p>, Gradient::none},
+     {"sgd", optimizer<graph::OptimizerKind::sgd>, Gradient::none},
+     {"momentum", optimizer<graph::OptimizerKind::momentum>, Gradient::none},
+     {"adagrad", optimizer<graph::OptimizerKind::adagrad>, Gradient::none},
+     {"adam", optimizer<graph::OptimizerKind::adam>, Gradient::none},
+     {"lamb", optimizer<graph::OptimizerKind::lamb>, Gradient::none},
+     {"lars", optimizer<graph::OptimizerKind::lars>, Gradient::none}}};
 
 }  // namespace
 
-std::span<const RowReader> movement_readers() { return kReaders; }
+std::span<const RowReader> movement_readers() { return kMovementReaders; }
 
 }  // namespace distsim::opmodels

@@ -124,7 +124,7 @@ constexpr std::array<RowReader, 9> kRowOps{{{"softmax", softmax},
                                             {"binary_cross_entropy_with_logits", loss},
                                             {"act_silu_mul_or_gelu", gated}}};
 
-constexpr auto kReaders = []<std::size_t... I>(std::index_sequence<I...>) {
+constexpr auto kPointwiseReaders = []<std::size_t... I>(std::index_sequence<I...>) {
   std::array<RowReader, kRowOps.size() + sizeof...(I)> all{RowReader{kPointwise[I].name, streamed<I>}...};
   std::copy(kRowOps.begin(), kRowOps.end(), all.begin() + sizeof...(I));
   return all;
@@ -133,7 +133,7 @@ constexpr auto kReaders = []<std::size_t... I>(std::index_sequence<I...>) {
 
 }  // namespace
 
-std::span<const RowReader> pointwise_readers() { return kReaders; }
+std::span<const RowReader> pointwise_readers() { return kPointwiseReaders; }
 
 Result<RowsCols> rows_cols(const OpFields& fields) {
   TRY_ASSIGN(const std::int64_t rows, fields.integer("rows"));

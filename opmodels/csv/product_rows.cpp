@@ -147,24 +147,24 @@ Result<OpRow> recurrent(const OpFields& fields, const RowContext& context, graph
 Result<OpRow> lstm(const OpFields& f, const RowContext& c) { return recurrent(f, c, graph::Cell::lstm); }
 Result<OpRow> gru(const OpFields& f, const RowContext& c) { return recurrent(f, c, graph::Cell::gru); }
 
-constexpr std::array<RowReader, 15> kReaders{{{"linear", linear},
-                                              {"gemm", bmm},
-                                              {"mm", bmm},
-                                              {"addmm", addmm},
-                                              {"bmm", bmm},
-                                              {"matmul", bmm},
-                                              {"conv2d", conv2d},
-                                              {"depthwise_conv2d", depthwise},
-                                              {"interaction", interaction},
-                                              {"fused_interaction", fused_interaction},
-                                              {"cross_layer", cross_layer},
-                                              {"attention", attention},
-                                              {"flash_attention", flash_attention},
-                                              {"lstm", lstm},
-                                              {"gru", gru}}};
+constexpr std::array<RowReader, 15> kProductReaders{{{"linear", linear},
+                                                     {"gemm", bmm},
+                                                     {"mm", bmm},
+                                                     {"addmm", addmm},
+                                                     {"bmm", bmm},
+                                                     {"matmul", bmm},
+                                                     {"conv2d", conv2d},
+                                                     {"depthwise_conv2d", depthwise},
+                                                     {"interaction", interaction},
+                                                     {"fused_interaction", fused_interaction},
+                                                     {"cross_layer", cross_layer},
+                                                     {"attention", attention},
+                                                     {"flash_attention", flash_attention},
+                                                     {"lstm", lstm},
+                                                     {"gru", gru}}};
 
 }  // namespace
 
-std::span<const RowReader> product_readers() { return kReaders; }
+std::span<const RowReader> product_readers() { return kProductReaders; }
 
 }  // namespace distsim::opmodels

@@ -1,8 +1,8 @@
 #include "mpi_bench/collective/output/table.hpp"
+#include "base/json.hpp"
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "mpi_bench/collective/output/json_output.hpp"

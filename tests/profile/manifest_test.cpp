@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "sim/profile/profile.hpp"
 #include "test_data.hpp"
 #include "traces/trace_reader.hpp"

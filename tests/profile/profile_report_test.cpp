@@ -1,9 +1,9 @@
 // The profile's outputs, read back.
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "base/text/csv.hpp"
 #include "kineto_text.hpp"
 #include "sim/profile/profile.hpp"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.hpp"
 #include "sim/replay/results/held_out.hpp"
 #include "test_data.hpp"
 #include "traces/trace_reader.hpp"

@@ -6,10 +6,10 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "base/text/csv.hpp"
 #include "sample_report.hpp"
 #include "sim/report/html/html.hpp"

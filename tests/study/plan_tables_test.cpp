@@ -8,8 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.hpp"
 #include "sanitizers.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
 #include "sim/study/plan_tables/search/greedy_plans.hpp"
@@ -188,7 +187,8 @@ std::string write(const std::string& name, const std::string& text) {
 }
 
 TEST(PlanTables, WhatIsWrittenReadsBackAndPlaysTheSame) {
-  const test::TableTask task{.tables = 30, .nodes = 2, .gpus_per_node = 4, .dims = test::kNeuroShardDims};
+  const int count = test::has_address_sanitizer() ? 8 : 30;
+  const test::TableTask task{.tables = count, .nodes = 2, .gpus_per_node = 4, .dims = test::kNeuroShardDims};
   const auto experiment = test::experiment_of(test::text_of(task));
   pipeline::CostModelCache cache;
   const auto plan = plan_tables(experiment, {}, cache);
@@ -216,8 +216,8 @@ TEST(PlanTables, WhatIsWrittenReadsBackAndPlaysTheSame) {
 
   const auto json = nlohmann::json::parse(sharding_plan_json(*plan));
   const auto& tables = json["plan"]["sparse_arch.embedding_bag_collection"];
-  ASSERT_EQ(tables.size(), 30u);
-  for (std::size_t t = 0; t < 30; ++t) {
+  ASSERT_EQ(tables.size(), static_cast<std::size_t>(count));
+  for (std::size_t t = 0; t < tables.size(); ++t) {
     const auto& entry = tables["table_" + std::to_string(t)];
     if (entry["sharding_spec"].is_null()) continue;
     std::int64_t cells = 0;

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "peak_memory.hpp"
 #include "test_paths.hpp"
 #include "traces/files/json_text.hpp"

@@ -2,8 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "test_data.hpp"
 #include "test_paths.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"

@@ -1,6 +1,6 @@
 // What the attributes of a Chakra node mean.
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 
 namespace distsim::traces {

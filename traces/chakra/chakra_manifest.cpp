@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/system/folder.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"

@@ -1,8 +1,8 @@
 #include "traces/chakra/chakra_reader.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/gunzip.hpp"

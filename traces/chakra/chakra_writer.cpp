@@ -1,8 +1,7 @@
 #include "traces/chakra/chakra_writer.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "base/check.hpp"
+#include "base/json.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/proto_wire.hpp"
 

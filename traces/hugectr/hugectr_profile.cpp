@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 

@@ -5,11 +5,11 @@
 #include <charconv>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {

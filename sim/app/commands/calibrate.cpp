@@ -199,13 +199,13 @@ void add_ops(CLI::App& calibrate, Action& action) {
   sub->callback([f, sub, &action] { action = [f, sub] { return calibrate_ops(*f, *sub); }; });
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_calibrate(CLI::App& self, Action& action) {
   self.require_subcommand(1);
   add_ops(self, action);
   add_training(self, action);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kCalibrateRefuses[] = {
     {"", "subcommand"},
 };
 
@@ -214,8 +214,8 @@ constexpr Refusal kRefuses[] = {
 const Command calibrate_command{
     .name = "calibrate",
     .description = "Convert measured ops to a device's op table, or to training rows",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kCalibrateRefuses,
+    .declare = declare_calibrate,
 };
 
 }  // namespace distsim::app

@@ -68,7 +68,7 @@ Result<void> run(const CompareFlags& flags) {
   return takes_stdout(outputs) ? Result<void>() : print(study::comparison_text(found));
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_compare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<CompareFlags>();
   self.add_option("experiments", flags->files, "Experiment files; the first is what the others are compared with")
       ->required();
@@ -84,7 +84,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kCompareRefuses[] = {
     {"", "experiments is required"},
     {"configs/dgx_a100_4node.yaml", "expected two files"},
     {"configs/dgx_a100_4node.yaml no_such.yaml", "no_such.yaml"},
@@ -96,8 +96,8 @@ constexpr Refusal kRefuses[] = {
 const Command compare_command{
     .name = "compare",
     .description = "Compare experiments: inputs that differ, where the time goes, range of the ratio",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kCompareRefuses,
+    .declare = declare_compare,
 };
 
 }  // namespace distsim::app

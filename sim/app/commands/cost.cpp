@@ -340,13 +340,13 @@ void add_cost_op(CLI::App& cost, Action& action) {
   sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_cost(CLI::App& self, Action& action) {
   self.require_subcommand(1);
   add_cost_collective(self, action);
   add_cost_op(self, action);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kCostRefuses[] = {
     {"", "subcommand"},
     {"collective --system dgx_a100_80gb --kind all_reduse --nodes 2 --bytes 8", "all_reduce"},
 };
@@ -356,8 +356,8 @@ constexpr Refusal kRefuses[] = {
 const Command cost_command{
     .name = "cost",
     .description = "Price a single collective, or one or more ops",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kCostRefuses,
+    .declare = declare_cost,
 };
 
 }  // namespace distsim::app

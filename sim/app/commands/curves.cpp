@@ -110,7 +110,7 @@ void add_hints(CLI::App& sub, CurveFlags& f) {
       ->check(CLI::Range(1u, collectives::kMaxCurveRanks));
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_curves(CLI::App& self, Action& action) {
   self.require_subcommand(1);
   auto f = std::make_shared<CurveFlags>();
   CLI::App* import = self.add_subcommand(
@@ -144,7 +144,7 @@ add_hints(*show, *f);
 show->callback([f, show, &action] { action = [f, show] { return show_files(*f, *show); }; });
 }  // namespace distsim::app
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kCurvesRefuses[] = {
     {"", "subcommand"},
     {"show no_such.curve.txtpb", "no_such.curve.txtpb"},
 };
@@ -154,8 +154,8 @@ constexpr Refusal kRefuses[] = {
 const Command curves_command{
     .name = "curves",
     .description = "Measured collectives: convert logs to a curve file, plan a measurement, show what a file covers",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kCurvesRefuses,
+    .declare = declare_curves,
 };
 
 }  // namespace distsim::app

@@ -69,7 +69,7 @@ Result<void> write_tasks(const GenerateFlags& f) {
   return print(text);
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_generate(CLI::App& self, Action& action) {
   self.require_subcommand(1);
   auto f = std::make_shared<GenerateFlags>();
   CLI::App* dlrm = self.add_subcommand(
@@ -90,7 +90,7 @@ void declare(CLI::App& self, Action& action) {
   dlrm->callback([f, &action] { action = [f] { return write_tasks(*f); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kGenerateRefuses[] = {
     {"", "subcommand"},
     {"dlrm --system dgx_a100_80gb", "--out is required"},
     {"dlrm --system dgx_a100_8gb --out /tmp", "dgx_a100_80gb"},
@@ -105,8 +105,8 @@ constexpr Refusal kRefuses[] = {
 const Command generate_command{
     .name = "generate",
     .description = "Write random experiments: recommenders with random sets of embedding tables",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kGenerateRefuses,
+    .declare = declare_generate,
 };
 
 }  // namespace distsim::app

@@ -153,7 +153,7 @@ void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
       ->check(refuse_empty);
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_hugectr(CLI::App& self, Action& action) {
   self.require_subcommand(1);
   auto f = std::make_shared<HugectrFlags>();
 
@@ -197,7 +197,7 @@ void declare(CLI::App& self, Action& action) {
   scaling->callback([f, scaling, &action] { action = [f, scaling] { return write_scaling(*f, *scaling); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kHugectrRefuses[] = {
     {"", "subcommand"},
     {"timeline no_such.prof.json", "no_such.prof.json"},
 };
@@ -207,8 +207,8 @@ constexpr Refusal kRefuses[] = {
 const Command hugectr_command{
     .name = "hugectr",
     .description = "HugeCTR's inline profiler: write its schedule, read and chart its results",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kHugectrRefuses,
+    .declare = declare_hugectr,
 };
 
 }  // namespace distsim::app

@@ -137,7 +137,7 @@ Result<void> run(const ListFlags& flags) {
   return print(flags.markdown ? config::reference_markdown() : config::reference_text());
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_list(CLI::App& self, Action& action) {
   auto flags = std::make_shared<ListFlags>();
   self.add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
       ->required()
@@ -146,7 +146,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kListRefuses[] = {
     {"", "what is required"},
     {"device", "device"},
     {"devices --markdown", "--markdown"},
@@ -157,8 +157,8 @@ constexpr Refusal kRefuses[] = {
 const Command list_command{
     .name = "list",
     .description = "List devices, systems, models, frameworks, collectives, ops, trace formats, or every config key",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kListRefuses,
+    .declare = declare_list,
 };
 
 }  // namespace distsim::app

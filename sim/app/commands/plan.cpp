@@ -250,7 +250,7 @@ void declare_tables(CLI::App& self, PlanFlags& flags) {
       ->check(refuse_empty);
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_plan(CLI::App& self, Action& action) {
   auto flags = std::make_shared<PlanFlags>();
   self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
   self.add_option("--set", flags->sets, "KEY=VALUE: override any key; what is set is not searched; may be repeated")
@@ -273,7 +273,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kPlanRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/megatron_gpt_7_5b.yaml --objective tme", "tme"},
@@ -299,8 +299,8 @@ constexpr Refusal kRefuses[] = {
 const Command plan_command{
     .name = "plan",
     .description = "Find the best layout of a model on its cluster, and say why the next ones are slower",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kPlanRefuses,
+    .declare = declare_plan,
     .joins_teams = true,
 };
 

@@ -233,7 +233,7 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   return print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : ""));
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_predict(CLI::App& self, Action& action) {
   auto f = std::make_shared<PredictFlags>();
   self.add_option("--config", f->config, "Experiment file, e.g. configs/dgx_a100_4node.yaml")
       ->required()
@@ -281,7 +281,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([f, &self, &action] { action = [f, &self] { return run(*f, self); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kPredictRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nodes=0", "cluster.nodes"},
@@ -294,8 +294,8 @@ constexpr Refusal kRefuses[] = {
 const Command predict_command{
     .name = "predict",
     .description = "Predict one training iteration (the default command)",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kPredictRefuses,
+    .declare = declare_predict,
 };
 
 }  // namespace distsim::app

@@ -102,7 +102,7 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   return print(report::profile_text(job, profile, {f.width, f.top, rank}));
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_profile(CLI::App& self, Action& action) {
   auto f = std::make_shared<ProfileFlags>();
   self.add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
   self.add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
@@ -137,7 +137,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([f, &self, &action] { action = [f, &self] { return profile(*f, self); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kProfileRefuses[] = {
     {"", "traces is required"},
     {"no_such_trace.json", "no_such_trace.json"},
 };
@@ -148,8 +148,8 @@ const Command profile_command{
     .name = "profile",
     .description =
         "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, nvprof, HugeCTR",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kProfileRefuses,
+    .declare = declare_profile,
 };
 
 }  // namespace distsim::app

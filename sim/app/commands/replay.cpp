@@ -65,7 +65,7 @@ CLI::Option* many(CLI::Option* option) {
   return option->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_replay(CLI::App& self, Action& action) {
   auto f = std::make_shared<ReplayFlags>();
   replay::TraceReplay& t = f->trace;
   self.add_option(
@@ -95,7 +95,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([f, &action] { action = [f] { return run(*f); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kReplayRefuses[] = {
     {"", "traces is required"},
     {"no_such_trace.json", "no_such_trace.json"},
 };
@@ -106,8 +106,8 @@ const Command replay_command{
     .name = "replay",
     .description =
         "Replay recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, nvprof, HugeCTR, Chakra",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kReplayRefuses,
+    .declare = declare_replay,
 };
 
 }  // namespace distsim::app

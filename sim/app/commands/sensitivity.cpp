@@ -48,7 +48,7 @@ Result<void> run(const SensitivityFlags& flags) {
   return takes_stdout(outputs) ? Result<void>() : print(study::sensitivity_text(found));
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_sensitivity(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SensitivityFlags>();
   self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
   self.add_option("--set", flags->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
@@ -72,7 +72,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kSensitivityRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nic.bandwidth=-1", "cluster.nic.bandwidth"},
@@ -90,8 +90,8 @@ constexpr Refusal kRefuses[] = {
 const Command sensitivity_command{
     .name = "sensitivity",
     .description = "Find what would help most: the iteration with every resource better and worse",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kSensitivityRefuses,
+    .declare = declare_sensitivity,
 };
 
 }  // namespace distsim::app

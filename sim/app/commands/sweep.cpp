@@ -142,7 +142,7 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
   return study::told(team.get(), run_sweep(flags, command, team.get()));
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_sweep(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
   self.add_option("--config", flags->config, "Experiment file; may be left out where --study names one")
       ->check(refuse_empty);
@@ -169,7 +169,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kSweepRefuses[] = {
     {"--set cluster.nodes=1,2", "--config is required"},
     {"--config configs/dgx_a100_4node.yaml --scaling sideways", "sideways"},
     {"--config configs/dgx_a100_4node.yaml --resume", "--journal"},
@@ -184,8 +184,8 @@ constexpr Refusal kRefuses[] = {
 const Command sweep_command{
     .name = "sweep",
     .description = "Predict every combination of values of some keys: node counts, batch sizes, NICs, sharding",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kSweepRefuses,
+    .declare = declare_sweep,
     .joins_teams = true,
 };
 

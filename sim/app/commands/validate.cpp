@@ -91,7 +91,7 @@ Result<void> run(const ValidateFlags& flags) {
   return {};
 }
 
-void declare(CLI::App& self, Action& action) {
+void declare_validate(CLI::App& self, Action& action) {
   auto flags = std::make_shared<ValidateFlags>();
   self.add_option("--cases", flags->cases,
                   "CSV of experiments, a column per configuration key; default: configs/validation/cases.csv")
@@ -108,7 +108,7 @@ void declare(CLI::App& self, Action& action) {
   self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kValidateRefuses[] = {
     {"--cases no_such.csv", "no_such.csv"},
     {"--explain no_such_case", "no_such_case"},
 };
@@ -118,8 +118,8 @@ constexpr Refusal kRefuses[] = {
 const Command validate_command{
     .name = "validate",
     .description = "Predict the experiments of a case file and compare with what was measured",
-    .refuses = kRefuses,
-    .declare = declare,
+    .refuses = kValidateRefuses,
+    .declare = declare_validate,
 };
 
 }  // namespace distsim::app

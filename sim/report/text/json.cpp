@@ -1,8 +1,8 @@
 // The report as JSON; schema in docs/report_schema.md.
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.hpp"
 #include "base/text/markup.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/text/split_model.hpp"

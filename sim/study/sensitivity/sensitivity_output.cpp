@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/parts.hpp"

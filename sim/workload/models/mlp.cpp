@@ -5,7 +5,7 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 24};
+constexpr Range kMlpWidth{1, 1 << 24};
 
 Layer squared_error(std::int64_t samples, std::int64_t outputs, const LayerContext& c) {
   graph::Loss op;
@@ -25,8 +25,8 @@ Layer squared_error(std::int64_t samples, std::int64_t outputs, const LayerConte
 
 Schema<MlpSpec> mlp_schema() {
   Schema<MlpSpec> s("mlp", "Fully connected layers.");
-  s.optional("inputs", &MlpSpec::inputs, kWidth, "Features per sample.");
-  s.scalars("layers", &MlpSpec::layers, kWidth, "Layer widths.");
+  s.optional("inputs", &MlpSpec::inputs, kMlpWidth, "Features per sample.");
+  s.scalars("layers", &MlpSpec::layers, kMlpWidth, "Layer widths.");
   s.rule([](const MlpSpec& m) {
     return m.layers.empty() ? std::optional<std::string>("layers: found none, expected at least one") : std::nullopt;
   });
@@ -35,8 +35,8 @@ Schema<MlpSpec> mlp_schema() {
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const MlpSpec& spec = model.as<MlpSpec>();
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
@@ -49,7 +49,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kMlpRefuses[] = {
     {"{layers: []}", "model.mlp.layers"},
     {"{inputs: 0}", "model.mlp.inputs"},
 };
@@ -60,9 +60,9 @@ extern const ModelFamily mlp_family;
 constinit const ModelFamily mlp_family{
     .name = "mlp",
     .sentence = "Fully connected layers; data parallel",
-    .refuses = kRefuses,
+    .refuses = kMlpRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, mlp_schema()); },
-    .build = build,
+    .build = build_mlp,
 };
 
 }  // namespace distsim::workload

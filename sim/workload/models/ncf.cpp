@@ -7,12 +7,12 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 24};
+constexpr Range kNcfWidth{1, 1 << 24};
 constexpr Range kRows{1, 1e13};
 
-class Builder {
+class NcfBuilder {
  public:
-  Builder(const NcfSpec& spec, std::int64_t samples, const LayerContext& context)
+  NcfBuilder(const NcfSpec& spec, std::int64_t samples, const LayerContext& context)
       : s_(spec), c_(context), n_(samples) {}
 
   std::vector<Layer> build() {
@@ -111,7 +111,7 @@ class Builder {
 }  // namespace
 
 std::vector<Layer> ncf_layers(const NcfSpec& spec, std::int64_t samples, const LayerContext& context) {
-  return Builder(spec, samples, context).build();
+  return NcfBuilder(spec, samples, context).build();
 }
 
 Schema<NcfSpec> ncf_schema() {
@@ -119,7 +119,7 @@ Schema<NcfSpec> ncf_schema() {
   s.optional("users", &NcfSpec::users, kRows, "Users.");
   s.optional("items", &NcfSpec::items, kRows, "Items.");
   s.optional("factors", &NcfSpec::factors, {1, 65536}, "Width of the matrix factorization vectors.");
-  s.scalars("mlp", &NcfSpec::mlp, kWidth,
+  s.scalars("mlp", &NcfSpec::mlp, kNcfWidth,
             "Widths of the MLP, starting with that of the concatenated user and item vectors.");
   s.optional("index_skew", &NcfSpec::index_skew, {0, 4}, "Exponent of the power law of users' and items' popularity.");
   s.optional("dropout", &NcfSpec::dropout, "Dropout after each layer of the MLP.");
@@ -128,8 +128,8 @@ Schema<NcfSpec> ncf_schema() {
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const NcfSpec& spec = model.as<NcfSpec>();
   if (spec.mlp.size() < 2 || spec.mlp.front() % 2 != 0) {
     return Error{"model.ncf.mlp: found " + std::to_string(spec.mlp.size()) +
@@ -143,7 +143,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kNcfRefuses[] = {
     {"{mlp: [64]}", "model.ncf.mlp"},
     {"{mlp: [65, 8]}", "model.ncf.mlp"},
 };
@@ -154,9 +154,9 @@ extern const ModelFamily ncf_family;
 constinit const ModelFamily ncf_family{
     .name = "ncf",
     .sentence = "NeuMF collaborative filtering; data parallel, replicated embeddings",
-    .refuses = kRefuses,
+    .refuses = kNcfRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, ncf_schema()); },
-    .build = build,
+    .build = build_ncf,
 };
 
 }  // namespace distsim::workload

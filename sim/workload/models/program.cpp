@@ -88,8 +88,8 @@ Schema<ProgramSpec> program_schema() {
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                               const SamplePlan& samples) {
   if (model.as<ProgramSpec>().steps.empty())
     return Error{"model.program.steps: found none, expected at least one", "", ""};
   const std::vector<ProgramStep> steps = steps_that_run(model.as<ProgramSpec>().steps, shape);
@@ -109,7 +109,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return out;
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kProgramRefuses[] = {
     {"{steps: []}", "model.program.steps"},
     {"{steps: [{name: x}]}", "with neither"},
     {"{steps: [{name: x, compute: 1 us, collective: all_reduce}]}", "with both"},
@@ -123,9 +123,9 @@ extern const ModelFamily program_family;
 constinit const ModelFamily program_family{
     .name = "program",
     .sentence = "Steps of measured computation and collectives in sequence: the loop of an MPI program",
-    .refuses = kRefuses,
+    .refuses = kProgramRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, program_schema()); },
-    .build = build,
+    .build = build_program,
 };
 
 }  // namespace distsim::workload

@@ -7,7 +7,7 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 24};
+constexpr Range kResnetWidth{1, 1 << 24};
 
 std::array<int, 4> blocks_per_stage(std::int64_t depth) {
   switch (depth) {
@@ -115,15 +115,15 @@ Schema<ResnetSpec> resnet_schema() {
            {{"v1", ResnetVariant::v1}, {"v1b", ResnetVariant::v1b}, {"v1.5", ResnetVariant::v1_5}},
            "Which convolution of a downsampling bottleneck has the stride: v1 the first 1x1; v1.5 and v1b the 3x3.");
   s.optional("image", &ResnetSpec::image, {32, 8192}, "Height and width of an image.");
-  s.optional("classes", &ResnetSpec::classes, kWidth, "Classes, i.e. outputs of the classifier.");
+  s.optional("classes", &ResnetSpec::classes, kResnetWidth, "Classes, i.e. outputs of the classifier.");
   s.optional("channels_last", &ResnetSpec::channels_last, "Activations are stored as NHWC.");
   return s;
 }
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                              const SamplePlan& samples) {
   const ResnetSpec& spec = model.as<ResnetSpec>();
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
@@ -133,7 +133,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kResnetRefuses[] = {
     {"{image: 31}", "model.resnet.image"},
     {"{depth: 51}", "model.resnet.depth"},
     {"{variant: v2}", "model.resnet.variant"},
@@ -145,9 +145,9 @@ extern const ModelFamily resnet_family;
 constinit const ModelFamily resnet_family{
     .name = "resnet",
     .sentence = "Residual network for images (18 to 152 layers; v1, v1b, v1.5); data parallel",
-    .refuses = kRefuses,
+    .refuses = kResnetRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, resnet_schema()); },
-    .build = build,
+    .build = build_resnet,
 };
 
 }  // namespace distsim::workload

@@ -8,13 +8,13 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 20};
+constexpr Range kRnnWidth{1, 1 << 20};
 constexpr Range kLayers{1, 10'000};
 constexpr Range kLength{1, 1 << 24};
 
-class Builder {
+class RnnBuilder {
  public:
-  Builder(const RnnSpec& spec, std::int64_t samples, const LayerContext& context)
+  RnnBuilder(const RnnSpec& spec, std::int64_t samples, const LayerContext& context)
       : s_(spec), stack_(context, spec.dropout), n_(samples), h_(spec.hidden) {}
 
   std::vector<Layer> build() {
@@ -121,7 +121,7 @@ class Builder {
 }  // namespace
 
 std::vector<Layer> rnn_layers(const RnnSpec& spec, std::int64_t samples, const LayerContext& context) {
-  return Builder(spec, samples, context).build();
+  return RnnBuilder(spec, samples, context).build();
 }
 
 Schema<RnnSpec> rnn_schema() {
@@ -139,7 +139,7 @@ Schema<RnnSpec> rnn_schema() {
   s.optional("bidirectional_layers", &RnnSpec::bidirectional_layers, {0, 10'000},
              "How many of them, counted from the first, run in both directions.");
   s.optional("decoder_layers", &RnnSpec::decoder_layers, kLayers, "Layers of the decoder.");
-  s.optional("hidden", &RnnSpec::hidden, kWidth, "Units of a layer in one direction, and width of the embedding.");
+  s.optional("hidden", &RnnSpec::hidden, kRnnWidth, "Units of a layer in one direction, and width of the embedding.");
   s.optional("vocabulary", &RnnSpec::vocabulary, {1, 1 << 26}, "Words.");
   s.optional("source_length", &RnnSpec::source_length, kLength, "Tokens of a source sentence, padding included.");
   s.optional("target_length", &RnnSpec::target_length, kLength, "The same of a target sentence.");
@@ -170,8 +170,8 @@ Result<void> check_rnn_size(const RnnSpec& s, std::int64_t samples) {
                "", ""};
 }
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_rnn(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const RnnSpec& spec = model.as<RnnSpec>();
   TRY(check_rnn_size(spec, samples.micro_step(0).largest()));
   const LayerContext context = layer_context(model, framework);
@@ -181,7 +181,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kRnnRefuses[] = {
     {"{bidirectional_layers: 5}", "model.rnn.bidirectional_layers"},
     {"{cell: ltsm}", "model.rnn.cell"},
     {"{decoder_layers: 0}", "model.rnn.decoder_layers"},
@@ -193,9 +193,9 @@ extern const ModelFamily rnn_family;
 constinit const ModelFamily rnn_family{
     .name = "rnn",
     .sentence = "LSTM or GRU encoder and decoder with attention (GNMT), or recurrent language model; data parallel",
-    .refuses = kRefuses,
+    .refuses = kRnnRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, rnn_schema()); },
-    .build = build,
+    .build = build_rnn,
     .tokens_per_sample = [](const ModelSpec& model) { return tokens_of(model.as<RnnSpec>()); },
 };
 

@@ -9,7 +9,7 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 24};
+constexpr Range kSsdWidth{1, 1 << 24};
 
 constexpr int kBackboneStages = 3;
 
@@ -105,15 +105,15 @@ Schema<SsdSpec> ssd_schema() {
   s.choice<std::int64_t>("depth", &SsdSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}},
                          "Layers with weights in the backbone.");
   s.optional("image", &SsdSpec::image, {264, 8192}, "Height and width of an image.");
-  s.optional("classes", &SsdSpec::classes, kWidth, "Classes, including the background.");
+  s.optional("classes", &SsdSpec::classes, kSsdWidth, "Classes, including the background.");
   s.optional("channels_last", &SsdSpec::channels_last, "Activations are stored as NHWC.");
   return s;
 }
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const SsdSpec& spec = model.as<SsdSpec>();
   if (ssd_feature_maps(spec).back().size < 1) {
     return Error{"model.ssd.image: found " + std::to_string(spec.image) +
@@ -128,7 +128,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kSsdRefuses[] = {
     {"{image: 200}", "model.ssd.image"},
     {"{depth: 101}", "model.ssd.depth"},
 };
@@ -139,9 +139,9 @@ extern const ModelFamily ssd_family;
 constinit const ModelFamily ssd_family{
     .name = "ssd",
     .sentence = "SSD detector on a ResNet backbone; data parallel",
-    .refuses = kRefuses,
+    .refuses = kSsdRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, ssd_schema()); },
-    .build = build,
+    .build = build_ssd,
 };
 
 }  // namespace distsim::workload

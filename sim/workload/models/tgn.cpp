@@ -7,13 +7,13 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 16};
+constexpr Range kTgnWidth{1, 1 << 16};
 constexpr double kCosine = 20;  // operations of a cosine on the plain lanes
 constexpr std::int64_t kMostNodesPerSample = 1 << 24;
 
-class Builder {
+class TgnBuilder {
  public:
-  Builder(const TgnSpec& spec, std::int64_t samples, const LayerContext& context)
+  TgnBuilder(const TgnSpec& spec, std::int64_t samples, const LayerContext& context)
       : s_(spec), stack_(context, spec.dropout), n_(samples) {}
 
   std::vector<Layer> build() {
@@ -164,16 +164,16 @@ std::int64_t TgnSpec::nodes_at(std::int64_t hop) const {
 }
 
 std::vector<Layer> tgn_layers(const TgnSpec& spec, std::int64_t samples, const LayerContext& context) {
-  return Builder(spec, samples, context).build();
+  return TgnBuilder(spec, samples, context).build();
 }
 
 Schema<TgnSpec> tgn_schema() {
   Schema<TgnSpec> s("tgn", "Temporal graph network with node memory, on interactions in the order of time.");
   s.optional("nodes", &TgnSpec::nodes, {1, 1e12}, "Nodes of the graph, each with a memory vector.");
   s.optional("edge_features", &TgnSpec::edge_features, {0, 1 << 16}, "Features of an interaction.");
-  s.optional("memory_dim", &TgnSpec::memory_dim, kWidth, "Elements of a node's memory.");
-  s.optional("time_dim", &TgnSpec::time_dim, kWidth, "Elements of the encoding of a time difference.");
-  s.optional("embedding_dim", &TgnSpec::embedding_dim, kWidth, "Elements of a node's embedding after each hop.");
+  s.optional("memory_dim", &TgnSpec::memory_dim, kTgnWidth, "Elements of a node's memory.");
+  s.optional("time_dim", &TgnSpec::time_dim, kTgnWidth, "Elements of the encoding of a time difference.");
+  s.optional("embedding_dim", &TgnSpec::embedding_dim, kTgnWidth, "Elements of a node's embedding after each hop.");
   s.optional("neighbors", &TgnSpec::neighbors, {1, 10'000}, "Neighbours sampled for each node, the latest ones.");
   s.optional("layers", &TgnSpec::layers, {1, 8}, "Hops of attention.");
   s.optional("heads", &TgnSpec::heads, {1, 1024}, "Attention heads.");
@@ -209,8 +209,8 @@ Result<void> check_tgn_size(const TgnSpec& s, std::int64_t samples) {
                "", ""};
 }
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_tgn(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const TgnSpec& spec = model.as<TgnSpec>();
   TRY(check_tgn_size(spec, samples.micro_step(0).largest()));
   const LayerContext context = layer_context(model, framework);
@@ -228,7 +228,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kTgnRefuses[] = {
     {"{heads: 3}", "model.tgn.heads"},
     {"{layers: 8, neighbors: 20}", "model.tgn.layers"},
     {"{neighbors: 0}", "model.tgn.neighbors"},
@@ -242,9 +242,9 @@ constinit const ModelFamily tgn_family{
     .sentence =
         "Temporal graph network: node memory, GRU update, attention over neighbours sampled on the host; data "
         "parallel",
-    .refuses = kRefuses,
+    .refuses = kTgnRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, tgn_schema()); },
-    .build = build,
+    .build = build_tgn,
 };
 
 }  // namespace distsim::workload

@@ -8,12 +8,12 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kWidth{1, 1 << 24};
-constexpr Range kLayers{1, 10'000};
+constexpr Range kTransformerWidth{1, 1 << 24};
+constexpr Range kTransformerLayers{1, 10'000};
 
-class Builder {
+class TransformerBuilder {
  public:
-  Builder(const TransformerSpec& spec, std::int64_t samples, const LayerContext& context)
+  TransformerBuilder(const TransformerSpec& spec, std::int64_t samples, const LayerContext& context)
       : s_(spec),
         c_(context),
         stack_(context, spec.dropout),
@@ -204,15 +204,15 @@ TransformerSpec as_batched(TransformerSpec spec, const FrameworkSpec& framework)
 }  // namespace
 
 std::vector<Layer> transformer_layers(const TransformerSpec& spec, std::int64_t samples, const LayerContext& context) {
-  return Builder(spec, samples, context).build();
+  return TransformerBuilder(spec, samples, context).build();
 }
 
 Schema<TransformerSpec> transformer_schema() {
   Schema<TransformerSpec> s("transformer", "A BERT or GPT-2 style transformer.");
   s.choice("family", &TransformerSpec::family, {{"bert", TransformerKind::bert}, {"gpt", TransformerKind::gpt}},
            "Encoder with masked positions, or causal decoder.");
-  s.optional("layers", &TransformerSpec::layers, kLayers, "Transformer blocks.");
-  s.optional("hidden", &TransformerSpec::hidden, kWidth, "Width of the residual stream.");
+  s.optional("layers", &TransformerSpec::layers, kTransformerLayers, "Transformer blocks.");
+  s.optional("hidden", &TransformerSpec::hidden, kTransformerWidth, "Width of the residual stream.");
   s.optional("heads", &TransformerSpec::heads, {1, 65536}, "Attention heads; divides hidden.");
   s.optional("ffn_hidden", &TransformerSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
   s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens per sample.");
@@ -241,8 +241,8 @@ Schema<TransformerSpec> transformer_schema() {
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                   const SamplePlan& samples) {
   const TransformerSpec spec = as_batched(model.as<TransformerSpec>(), framework);
   if (spec.predictions > spec.sequence) {
     return Error{"model.transformer.predictions: found " + std::to_string(spec.predictions) +
@@ -266,7 +266,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return out;
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kTransformerRefuses[] = {
     {"{hidden: 100, heads: 7}", "model.transformer.hidden"},
     {"{sequence: 128, predictions: 200}", "model.transformer.predictions"},
     {"{family: t5}", "model.transformer.family"},
@@ -278,9 +278,9 @@ extern const ModelFamily transformer_family;
 constinit const ModelFamily transformer_family{
     .name = "transformer",
     .sentence = "BERT or GPT-2 style transformer; data parallel",
-    .refuses = kRefuses,
+    .refuses = kTransformerRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, transformer_schema()); },
-    .build = build,
+    .build = build_transformer,
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<TransformerSpec>().sequence; },
 };
 

@@ -9,7 +9,7 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kLayers{1, 10'000};
+constexpr Range kTransformerXlLayers{1, 10'000};
 
 /// Of a power law of rank between two ranks, up to a constant factor.
 double mass(const VocabularyCluster& c, double exponent) {
@@ -20,9 +20,9 @@ double mass(const VocabularyCluster& c, double exponent) {
   return integral(c.end) - integral(c.begin);
 }
 
-class Builder {
+class TransformerXlBuilder {
  public:
-  Builder(const TransformerXlSpec& spec, std::int64_t samples, const LayerContext& context)
+  TransformerXlBuilder(const TransformerXlSpec& spec, std::int64_t samples, const LayerContext& context)
       : s_(spec),
         stack_(context, spec.dropout),
         n_(samples),
@@ -219,12 +219,12 @@ std::vector<VocabularyCluster> vocabulary_clusters(const TransformerXlSpec& spec
 
 std::vector<Layer> transformer_xl_layers(const TransformerXlSpec& spec, std::int64_t samples,
                                          const LayerContext& context) {
-  return Builder(spec, samples, context).build();
+  return TransformerXlBuilder(spec, samples, context).build();
 }
 
 Schema<TransformerXlSpec> transformer_xl_schema() {
   Schema<TransformerXlSpec> s("transformer_xl", "Transformer-XL with an adaptive softmax.");
-  s.optional("layers", &TransformerXlSpec::layers, kLayers, "Blocks.");
+  s.optional("layers", &TransformerXlSpec::layers, kTransformerXlLayers, "Blocks.");
   s.optional("hidden", &TransformerXlSpec::hidden, {1, 1 << 20}, "Width.");
   s.optional("heads", &TransformerXlSpec::heads, {1, 65536}, "Attention heads.");
   s.optional("head_dim", &TransformerXlSpec::head_dim, {1, 65536}, "Width of a head.");
@@ -247,8 +247,8 @@ Schema<TransformerXlSpec> transformer_xl_schema() {
 
 namespace {
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                       const SamplePlan& samples) {
+Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                      const SamplePlan& samples) {
   const TransformerXlSpec& spec = model.as<TransformerXlSpec>();
   TRY(check(spec));
   const LayerContext context = layer_context(model, framework);
@@ -258,7 +258,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
-constexpr Refusal kRefuses[] = {
+constexpr Refusal kTransformerXlRefuses[] = {
     {"{cutoffs: [300000]}", "model.transformer_xl.cutoffs"},
     {"{hidden: 512, div_value: 64, cutoffs: [10, 20, 30]}", "model.transformer_xl.div_value"},
 };
@@ -269,9 +269,9 @@ extern const ModelFamily transformer_xl_family;
 constinit const ModelFamily transformer_xl_family{
     .name = "transformer_xl",
     .sentence = "Transformer-XL: relative attention with memory, adaptive softmax; data parallel",
-    .refuses = kRefuses,
+    .refuses = kTransformerXlRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, transformer_xl_schema()); },
-    .build = build,
+    .build = build_transformer_xl,
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<TransformerXlSpec>().target_length; },
 };
 

@@ -10,10 +10,10 @@
 #include <chrono>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
+#include "base/json.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "command.hpp"
 #include "mpi_bench/collective/cases/collective_case.hpp"
