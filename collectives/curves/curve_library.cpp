@@ -147,10 +147,7 @@ class Loader {
               "the system has " + counted(static_cast<std::uint64_t>(spec_.gpus_per_node), "GPU") + " per node");
           continue;
         }
-        return Error{"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
-                         ", expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) +
-                         " per node" + (spec_.name.empty() ? "" : " (" + spec_.name + ")"),
-                     file, ""};
+        return wrong_shape(c, nodes, file);
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       if (origin == Origin::user) TRY(check_links(c, *facts, file));
@@ -172,7 +169,8 @@ class Loader {
   Result<void> check(const CurveSet& set, const std::string& file) {
     for (const Curve& c : set.curves) {
       const std::uint32_t nodes = nodes_of(c, spec_);
-      if (!c.not_used.empty() || c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) continue;
+      if (!c.not_used.empty()) continue;
+      if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) return wrong_shape(c, nodes, file);
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       TRY(check_links(c, *facts, file));
     }
@@ -181,6 +179,13 @@ class Loader {
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
 
  private:
+  Error wrong_shape(const Curve& c, std::uint32_t nodes, const std::string& file) const {
+    return {"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
+                ", expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) + " per node" +
+                (spec_.name.empty() ? "" : " (" + spec_.name + ")"),
+            file, ""};
+  }
+
   struct Shape {
     std::uint32_t ranks, nodes;
     bool siblings;

@@ -57,7 +57,8 @@ struct CurveSet {
   std::vector<std::string> same_network{};  ///< systems with other GPUs behind the same NICs
   std::vector<std::string> hosts{};         ///< by node, as the bench says
   std::string driver{}, topology{}, flags{};
-  RecordedClocks clocks{};  ///< when the run began
+  RecordedClocks clocks{};      ///< when the run began
+  std::uint32_t processes = 0;  ///< that a log lists; 0: it lists none
   std::vector<std::string>
       remarks{};  ///< of the reader, one line each with its position: rows left out, a run that failed
 };

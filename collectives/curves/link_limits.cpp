@@ -23,7 +23,9 @@ double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& fac
     const double ranks = facts.ranks, members = facts.max_per_node;
     return facts.node_bandwidth.value() / members * (ranks - 1) / (ranks - members);
   }
-  const double across = in_flight * 2 * facts.node_bandwidth.value();
+  // Of ranks that each send to the next, one of a node has its next in another, and no way but through the NICs.
+  const double ways = kind == graph::CollectiveKind::send_recv ? 1 : 2;
+  const double across = in_flight * ways * facts.node_bandwidth.value();
   return facts.max_per_node > 1 && within > 0 ? std::min(within, across) : across;
 }
 

@@ -124,6 +124,19 @@ Result<void> check_device(const ImportRequest& request, const CurveSet& set, con
   return {};
 }
 
+/// A log that lists its processes says how they were launched, whatever --launch says.
+Result<void> check_launch(const ImportRequest& request, const CurveSet& set, const std::string& log) {
+  if (!request.launch || set.processes == 0) return {};
+  for (const Curve& c : set.curves) {
+    const bool single = *request.launch == Launch::single_process;
+    if (set.processes < c.ranks ? single : !single) continue;
+    return Error{"--launch: found " + std::string(single ? "single_process" : "mpi") + ", but the log lists " +
+                     counted(set.processes, "process", "processes") + " for " + counted(c.ranks, "rank"),
+                 log, ""};
+  }
+  return {};
+}
+
 /// "clocks: SM 1095 MHz, memory 1215 MHz, CPU locked at 2400 MHz"; empty where none is stated.
 std::string clocks_text(const RecordedClocks& clocks) {
   std::string text;
@@ -151,6 +164,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
     TRY(check_hardware(out.hardware, set.hardware, log));
     TRY(check_device(request, set, log));
+    TRY(check_launch(request, set, log));
     if (request.spec) TRY(check_curves(set, *request.spec, request.compute_capability, log));
     if (out.hardware.empty()) out.hardware = set.hardware;
     if (&log == &request.logs.front()) out.clocks = set.clocks;

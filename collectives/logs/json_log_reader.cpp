@@ -76,20 +76,24 @@ Result<LogTable> table_of(const Json& rows, const std::string& where, std::optio
   return table;
 }
 
-void read_devices(const Json& root, LogContext& c) {
+Result<void> read_devices(const Json& root, LogContext& c) {
   const Json* devices = member(root, {"devices"});
-  if (devices == nullptr || !devices->is_array()) return;
+  if (devices == nullptr || !devices->is_array()) return {};
+  RankList list;
   for (const Json& d : *devices) {
     if (number(d, {"group"}, 0) != 0) continue;
-    c.rank_ids.insert(static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0)))));
+    const auto rank = static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0))));
+    TRY(list.add(rank, "", ""));
+    c.rank_ids.insert(rank);
     if (const std::string host = text(d, {"hostname", "host"}); !host.empty()) c.hosts.insert(host);
     if (const std::string gpu = text(d, {"device_info", "name", "device_name"}); !gpu.empty()) c.gpus.insert(gpu);
   }
+  return {};
 }
 
-LogContext context_of(const Json& root) {
+Result<LogContext> context_of(const Json& root) {
   LogContext c;
-  read_devices(root, c);
+  TRY(read_devices(root, c));
   const Json* config = member(root, {"config", "test_config"});
   const Json& settings = config != nullptr ? *config : root;
   c.single_process =
@@ -113,7 +117,9 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
   std::vector<LogTable> tables;
   TRY_ASSIGN(LogTable table, table_of(results, file + ": results", kind));
   tables.push_back(std::move(table));
-  return curves_of(std::move(tables), context_of(root), file, hints);
+  auto context = context_of(root);
+  if (!context.ok()) return Error{context.error().what, file, ""};
+  return curves_of(std::move(tables), std::move(*context), file, hints);
 }
 
 /// Every table has its own ranks and nodes, so each becomes a set of one.
@@ -129,7 +135,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     std::vector<LogTable> one;
     TRY_ASSIGN(LogTable table, table_of(*rows, where, kind_of(text(tables[i], {"collective"}))));
     one.push_back(std::move(table));
-    LogContext context = context_of(root);
+    TRY_ASSIGN(LogContext context, context_of(root));
     context.ranks = count(tables[i], {"ranks"});
     context.nodes = count(tables[i], {"nodes"});
     context.library = text(root, {"backend"});

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::collectives {
 
@@ -269,6 +270,17 @@ std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path) {
   return std::nullopt;
 }
 
+Result<void> RankList::add(std::uint32_t rank, std::string_view host, std::string_view gpu) {
+  if (!ranks_.insert(rank).second)
+    return Error{"found rank " + std::to_string(rank) + " twice in the list of ranks, expected each once", "", ""};
+  if (host.empty() || gpu.empty()) return {};
+  const auto [it, is_new] = rank_of_gpu_.emplace(std::string(host) + " " + std::string(gpu), rank);
+  if (is_new) return {};
+  return Error{"found ranks " + std::to_string(it->second) + " and " + std::to_string(rank) + " on one GPU, " +
+                   in_quotes(it->first, 80) + ", expected a GPU for each",
+               "", ""};
+}
+
 Result<void> check_size(double bytes, const std::string& where) {
   if (bytes >= 1 && bytes <= kMaxCurveBytes && bytes == std::floor(bytes)) return {};
   return Error{"size: found " + number(bytes) + ", expected a whole number of bytes, at most 2^60", where, ""};
@@ -297,6 +309,7 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   TRY(check_whole(tables, context, file));
   TRY(check_shape(context, file));
   CurveSet out;
+  out.processes = static_cast<std::uint32_t>(context.processes.size());
   out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
   out.partial = !context.failure.empty() || context.cut;
   if (!context.failure.empty())

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,10 +25,23 @@ struct LogTable {
   std::vector<NumberedRow> rows;
 };
 
+/// The list of ranks at the head of a run. Errors: a rank for the second time, a GPU that two ranks share.
+class RankList {
+ public:
+  /// `gpu` tells the GPUs of a host apart; empty where the log does not say it.
+  Result<void> add(std::uint32_t rank, std::string_view host, std::string_view gpu);
+  /// A run has printed its table: what follows lists the ranks of another.
+  void end() { rank_of_gpu_.clear(), ranks_.clear(); }
+
+ private:
+  std::map<std::string, std::uint32_t, std::less<>> rank_of_gpu_;
+  std::set<std::uint32_t> ranks_;
+};
+
 /// Facts from the lines around the tables.
 struct LogContext {
   std::set<std::string> gpus, hosts;
-  std::set<std::uint32_t> rank_ids;
+  std::set<std::uint32_t> rank_ids, processes;
   std::uint32_t ranks = 0, nodes = 0;
   bool single_process = false, cuda_graph = false;
   bool split = false;  ///< ranks of several groups are listed, of which `rank_ids` has the first

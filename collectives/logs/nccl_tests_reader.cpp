@@ -52,18 +52,25 @@ std::optional<graph::CollectiveKind> kind_in(std::string_view text) {
 }
 
 /// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
-void read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
+Result<void> read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c,
+                            RankList& list) {
   if (number_after(words, "Group").value_or(0) != 0) {
     c.split = true;  // NCCL_TESTS_SPLIT: groups run concurrently; the first represents all
-    return;
+    return {};
   }
   if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1)
-    return;  // bounded, however long the log
-  if (const auto rank = number_after(words, "Rank")) c.rank_ids.insert(*rank);
+    return {};  // bounded, however long the log
+  if (const auto process = number_after(words, "Pid")) c.processes.insert(*process);
   const auto on = std::find(words.begin(), words.end(), "on");
-  if (on != words.end() && on + 1 != words.end()) c.hosts.insert(std::string(*(on + 1)));
-  if (const std::size_t end = line.rfind(']'); end != std::string_view::npos)
-    c.gpus.insert(std::string(after(line.substr(end), "]")));
+  const std::string host(on != words.end() && on + 1 != words.end() ? *(on + 1) : std::string_view());
+  if (!host.empty()) c.hosts.insert(host);
+  const std::size_t end = line.rfind(']'), device = line.find("device");
+  if (end != std::string_view::npos) c.gpus.insert(std::string(after(line.substr(end), "]")));
+  const auto rank = number_after(words, "Rank");
+  if (!rank) return {};
+  c.rank_ids.insert(*rank);
+  const bool names_gpu = device != std::string_view::npos && end != std::string_view::npos && device < end;
+  return list.add(*rank, host, names_gpu ? line.substr(device, end + 1 - device) : std::string_view());
 }
 
 void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
@@ -133,6 +140,7 @@ class NcclTestsReader {
       columns_ = *header;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
       tables_.push_back({kind_, {}});
+      ranks_.end();
       summary_is_due_ = true;
       return {};
     }
@@ -147,23 +155,25 @@ class NcclTestsReader {
     if (line.find('#') == std::string_view::npos && is_rest_of_row(words_of(line), columns_))
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type first",
                    lines_.position(), "the log may be damaged"};
-    read_around(line);
-    return {};
+    auto read = read_around(line);
+    return read.ok() ? read : Error{read.error().what, lines_.position(), read.error().hint};
   }
 
-  void read_around(std::string_view line) {
+  Result<void> read_around(std::string_view line) {
     if (auto kind = kind_in(line)) kind_ = kind;
     if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
-    if (line.find('#') == std::string_view::npos) return;
+    if (line.find('#') == std::string_view::npos) return {};
     if (line.find("Avg bus bandwidth") != std::string_view::npos) summary_is_due_ = false;
     const auto words = words_of(line);
-    if (words.empty() || words[0] != "#") return;
-    if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_);
+    if (words.empty() || words[0] != "#") return {};
+    if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_, ranks_);
     if (words.size() > 2 && words[1] == "nThread") {
       has_launch_line_ = true;
-      return read_launch(words, context_);
+      read_launch(words, context_);
+    } else {
+      read_comment(line, words, context_);
     }
-    read_comment(line, words, context_);
+    return {};
   }
 
   Result<void> add(std::string_view line) {
@@ -180,6 +190,7 @@ class NcclTestsReader {
   NcclColumns columns_;
   std::optional<graph::CollectiveKind> kind_;
   std::vector<LogTable> tables_;
+  RankList ranks_;
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false;
 };

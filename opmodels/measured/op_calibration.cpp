@@ -108,18 +108,25 @@ Result<void> check_time(const std::string& device, double least, double seconds)
 
 }  // namespace
 
+constexpr double kFarApart = 3;  // times of one op on one GPU: more than runs and libraries differ by; chosen
+
 /// Sums of logarithms by point, thinned when there are too many.
 class OpPoints {
  public:
-  /// False where the point has been thinned out.
-  bool add(const OpPoint& point, double measured_us, double models_us) {
-    if (is_thinned(point)) return false;
+  enum class Added { yes, thinned, apart };
+  /// `apart`: the first time that the rows of the point differ by more than runs do.
+  Added add(const OpPoint& point, double measured_us, double models_us) {
+    if (is_thinned(point)) return Added::thinned;
     Sum& sum = sums_[point];
+    const bool were_apart = sum.highest > kFarApart * sum.lowest;
+    sum.lowest = sum.count == 0 ? measured_us : std::min(sum.lowest, measured_us);
+    sum.highest = std::max(sum.highest, measured_us);
+    const bool are_apart = sum.highest > kFarApart * sum.lowest;
     sum.log_measured += std::log(measured_us);
     sum.models_us = models_us;
     ++sum.count;
     if (sums_.size() > MeasuredTable::kMaxPoints) thin();
-    return true;
+    return are_apart && !were_apart ? Added::apart : Added::yes;
   }
   std::vector<MeasuredPoint> take() const {
     std::vector<MeasuredPoint> out;
@@ -130,7 +137,7 @@ class OpPoints {
 
  private:
   struct Sum {
-    double log_measured = 0, models_us = 0;
+    double log_measured = 0, models_us = 0, lowest = 0, highest = 0;
     std::size_t count = 0;
   };
   bool is_thinned(const OpPoint& point) const { return (hash_of(point) >> 8) % keep_one_of_ != 0; }
@@ -179,7 +186,9 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     ++count_.hidden;
     return {};
   }
-  if (!points_->add(*point, own * 1e6, priced.first * 1e6)) {
+  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6);
+  if (added == OpPoints::Added::apart) ++count_.apart;
+  if (added == OpPoints::Added::thinned) {
     ++count_.thinned;
     return {};
   }
@@ -205,7 +214,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
   const File file{std::move(columns), latency, reader.column("framework")};
   for (;;) {
-    const std::size_t impossible = count_.impossible;
+    const std::size_t impossible = count_.impossible, apart = count_.apart;
     TRY_ASSIGN(const auto fields, reader.next());
     if (!fields) return {};
     ++count_.rows;
@@ -217,6 +226,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
       continue;
     }
     const auto added = add_row(file, *fields);
+    if (apart == 0 && count_.apart > 0) count_.first_apart = reader.position();
     if (added.ok()) {
       if (file.framework && libraries_.size() < kMaxLibraries && !(*fields)[*file.framework].empty())
         libraries_.insert((*fields)[*file.framework]);

@@ -29,6 +29,8 @@ struct CalibrationCount {
   std::size_t thinned = 0;     ///< rows of points let go
   std::size_t impossible = 0;  ///< faster than the peak rate of the device
   std::size_t unreported = 0;  ///< used rows beyond those that are kept for a report
+  std::size_t apart = 0;       ///< ops whose rows say times far apart
+  std::string first_apart;     ///< where the first of them is, by the row that shows it
   std::string first_other;     ///< what the gpu column of the first such row says, for a refusal
   std::string first_problem;   ///< with its line, of the first row that is unpriced or impossible
 };

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -166,6 +167,8 @@ int run_command(int argc, const char* const* argv) {
     return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {
     return fail_plainly("out of memory; use fewer nodes, micro-batches or outputs", "", 2);
+  } catch (const std::system_error& e) {
+    return fail_plainly("the system refused what was asked of it: ", e.what(), kFailureExit);
   } catch (const std::exception& e) {
     return fail_plainly("internal error: ", e.what(), kFailureExit);
   }

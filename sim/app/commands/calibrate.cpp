@@ -10,6 +10,7 @@
 #include "base/folder_files.hpp"
 #include "base/output.hpp"
 #include "base/system/open_input.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "opmodels/learned/training_rows.hpp"
 #include "opmodels/measured/op_calibration.hpp"
@@ -94,6 +95,12 @@ std::string left_out(const opmodels::CalibrationCount& c) {
   return text.empty() ? text : "; left out: " + text;
 }
 
+void name_apart(const opmodels::CalibrationCount& c) {
+  if (c.apart == 0) return;
+  remark(fmt::format("{}: {} measured with times that differ by more than a factor of 3; the geometric mean is used",
+                     c.first_apart, c.apart == 1 ? "an op was" : counted(c.apart, "op") + " were"));
+}
+
 /// The files given, and the CSV files of the folders given.
 Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
   std::vector<std::string> out;
@@ -124,9 +131,10 @@ Result<void> write_table(const std::string& path, const std::string& folder,
   TRY_ASSIGN(const opmodels::MeasuredTable table, calibration.table());
   const opmodels::CalibrationCount& count = calibration.count();
   TRY(write_file_atomically(path, table.text()));
-  remark(
-      fmt::format("{}: {} points from {} of {} rows{}", path, table.size(), count.used, count.rows, left_out(count)));
+  remark(fmt::format("{}: {} from {} of {} rows{}", path, counted(table.size(), "point"), count.used, count.rows,
+                     left_out(count)));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
+  name_apart(count);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
@@ -149,6 +157,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, opmodels::op_errors_csv(kinds)));
   if (f.csv == "-") return {};
   const opmodels::CalibrationCount& count = calibration.count();
+  if (f.out.empty()) name_apart(count);
   return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
                fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
 }
