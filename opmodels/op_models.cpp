@@ -114,8 +114,8 @@ Result<graph::Cost> OpModels::price_steady(const graph::Op& op, bool warm) const
   TRY_ASSIGN(const graph::Cost cost, price(op, warm));
   const topology::DeviceSpec& d = impl_->spec;
   const topology::UnitsBusy busy{cost.busy.matrix, cost.busy.vector, cost.busy.memory};
-  const double held = topology::clock_of_mix(d.clock, d.power_limit, busy).value();
-  return graph::at_lower_clock(cost, topology::clock_before_limits(d).value() / held);
+  const Hertz priced = topology::clock_of_prices(d);
+  return graph::at_clock(cost, priced.value() / topology::clock_of_mix(d.clock, d.power_limit, busy, priced).value());
 }
 
 }  // namespace distsim::opmodels

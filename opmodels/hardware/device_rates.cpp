@@ -37,7 +37,7 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
 /// At the clock the device holds before its power limiter acts, or is locked to. Tensor and plain rates both scale with
 /// the clock.
 void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
-  const double hold = std::min(1.0, topology::clock_before_limits(device).value() / device.clock.boost.value());
+  const double hold = std::min(1.0, topology::clock_of_prices(device).value() / device.clock.boost.value());
   for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
                                    graph::DType::bf16, graph::DType::fp8, graph::DType::fp4, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
@@ -63,7 +63,7 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   rates.l2_bytes = static_cast<double>(device.l2.capacity.value());
   rates.pcie = device.pcie_bandwidth.value();
   rates.sms = static_cast<double>(device.sm_count);
-  rates.clock = std::min(topology::clock_before_limits(device).value(), device.clock.boost.value());
+  rates.clock = topology::clock_of_prices(device).value();
   rates.l2_clock = device.clock.boost.value() * device.clock.light_share();
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();

@@ -33,7 +33,7 @@ std::string_view name_of(Bound bound) {
   return kBoundNames[index];
 }
 
-Result<Cost> at_lower_clock(Cost cost, double slower) {
+Result<Cost> at_clock(Cost cost, double slower) {
   const double factor = 1 + (cost.shares.matrix + cost.shares.vector) * (slower - 1);
   for (Duration* time : {&cost.mean, &cost.low, &cost.high}) {
     TRY_ASSIGN(*time, Duration::from_seconds(time->seconds() * factor));

@@ -35,9 +35,9 @@ struct Cost {
   double channels = 0;  ///< of a collective: thread blocks that transfer on each GPU, on an SM each; mean over its time
 };
 
-/// `cost` where the SMs run at a clock lower by the factor `slower` (>= 1): what the matrix units and the plain lanes
-/// take grows by it, what memory and latency take does not. Refuses what leaves the range of Duration.
-Result<Cost> at_lower_clock(Cost cost, double slower);
+/// `cost` where the SMs run at a clock lower by the factor `slower` (below 1: a higher one): what the matrix units and the
+/// plain lanes take goes with it, what memory and latency take does not. Refuses what leaves the range of Duration.
+Result<Cost> at_clock(Cost cost, double slower);
 
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source);

@@ -74,6 +74,7 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
   t.device = {wide ? c.matrix_32bit : c.matrix_16bit, c.memory, c.evidence};
   t.clock = device.clock;
   t.power_limit = device.power_limit;
+  t.priced = topology::clock_of_prices(device);
   t.slowest = 1 + c.speed_variation * expected_largest_of(ranks);
   return t;
 }
@@ -102,7 +103,7 @@ HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
       }
     }
   }
-  return {before, topology::clock_of_mix(t.clock, t.power_limit, mix.busy())};
+  return {before, topology::clock_of_mix(t.clock, t.power_limit, mix.busy(), t.priced), t.priced};
 }
 
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const HeldClock& clock) {
@@ -111,8 +112,8 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const
     graph::Cost& cost = graph.costs[id];
     const bool predicted = graph::work_of(graph.graph.ops[id]) == graph::Work::kernel;
     if (!predicted || cost.mean == Duration()) continue;
-    if (clock.slower() > 1) {
-      TRY_ASSIGN(cost, graph::at_lower_clock(cost, clock.slower()));
+    if (clock.slower() != 1) {
+      TRY_ASSIGN(cost, graph::at_clock(cost, clock.slower()));
     }
     const double factor = factor_of(t, cost);
     if (factor == 1) continue;
@@ -130,7 +131,7 @@ std::vector<std::string> describe(const KernelTime& t) {
 }
 
 std::string describe(const HeldClock& clock, Watts power_limit) {
-  if (clock.slower() <= 1) return "";
+  if (clock.held >= clock.before) return "";
   return fmt::format("SM clock {:.2f} of {:.2f} GHz (power limit {:.0f} W)", clock.held.value() * 1e-9,
                      clock.before.value() * 1e-9, power_limit.value());
 }

@@ -28,6 +28,7 @@ struct KernelTime {
                          ///< synchronous training waits for the slowest
   topology::DeviceClocks clock;  ///< of the device, for what its power limit leaves of it
   Watts power_limit{0};
+  Hertz priced{0};  ///< topology::clock_of_prices
 };
 
 /// `precision` is that of the model's matrix products (Workload::precision).
@@ -37,10 +38,10 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
 /// Whether any op is a kernel priced by a model, which factors apply to.
 bool has_kernels(const graph::CostedGraph& graph);
 
-/// The clock that a graph's kernels hold, where it is lower than that before power limits.
+/// The clock that a graph's kernels hold, beside that before power limits and that which they are priced at.
 struct HeldClock {
-  Hertz before, held;
-  double slower() const { return before.value() / held.value(); }
+  Hertz before, held, priced;
+  double slower() const { return priced.value() / held.value(); }
 };
 
 /// By what the kernels draw one after the other (topology::clock_of_mix): communication and waiting, which draw less, are

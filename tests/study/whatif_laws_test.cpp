@@ -120,6 +120,17 @@ class WhatIfLaws : public testing::Test {
     if (!after || *after > base * kNoise) violated(drawn, "a faster clock is slower", base, after.value_or(0));
   }
 
+  void check_burst(const Drawn& drawn, const config::Experiment& e, double base) {
+    if (e.device.clock.burst.value() == 0) return;
+    for (const double factor : {0.9, 1.1}) {
+      config::Experiment other = e;
+      other.device.clock.burst = std::min(e.device.clock.boost, Hertz(e.device.clock.burst.value() * factor));
+      const auto after = seconds(other);
+      const bool wrong = !after || (factor > 1 ? *after > base * kNoise : base > *after * kNoise);
+      if (wrong) violated(drawn, "a higher burst clock is slower", base, after.value_or(0));
+    }
+  }
+
   void check_nics(const Drawn& drawn, const config::Experiment& e, double base) {
     config::Experiment better = e;
     better.cluster.nic.count *= 2;
@@ -157,6 +168,7 @@ class WhatIfLaws : public testing::Test {
       case 0:
         return check_sms(drawn, e, base);
       case 1:
+        check_burst(drawn, e, base);
         return check_clock(drawn, e, base);
       case 2:
         return check_nics(drawn, e, base);

@@ -20,7 +20,9 @@ const DeviceClocks kClocks = [] {
 }();
 const Watts kLimit(700);
 
-double held(const UnitsBusy& busy, Watts limit = kLimit) { return clock_of_mix(kClocks, limit, busy).value(); }
+double held(const UnitsBusy& busy, Watts limit = kLimit) {
+  return clock_of_mix(kClocks, limit, busy, kClocks.burst).value();
+}
 
 TEST(Power, NothingButProductsHoldTheSustainedClock) {
   EXPECT_NEAR(held({1, 0, 0}), 1.5e9, 1e3);
@@ -61,17 +63,31 @@ TEST(Power, MorePowerAndLessWorkNeverLowerTheClock) {
   }
 }
 
+/// Ops are priced at the burst clock of the file, whatever the burst clock in question.
+TEST(Power, AHigherBurstNeverLowersTheClock) {
+  const UnitsBusy busy{0.8, 0, 0.25};
+  double before = 0;
+  for (const double burst : {1.5e9, 1.6e9, 1.65e9, 1.7e9, 1.8e9, 1.9e9}) {
+    DeviceClocks clock = kClocks;
+    clock.burst = Hertz(burst);
+    const double now = clock_of_mix(clock, kLimit, busy, kClocks.burst).value();
+    EXPECT_GE(now, before * (1 - 1e-6)) << burst;
+    before = now;
+  }
+  EXPECT_NEAR(before, held(busy), 1e3) << "the power limit holds it, not the burst clock";
+}
+
 TEST(Power, ALockIsAnUpperBound) {
   DeviceClocks locked = kClocks;
   locked.locked = Hertz(1.2e9);
-  EXPECT_EQ(clock_of_mix(locked, kLimit, {1, 0, 1}), locked.locked);
+  EXPECT_EQ(clock_of_mix(locked, kLimit, {1, 0, 1}, locked.locked), locked.locked);
   EXPECT_EQ(clock_before_limits(locked, kLimit), locked.locked);
 }
 
 TEST(Power, WithoutABurstThePowerLimitAloneCounts) {
   DeviceClocks plain = kClocks;
   plain.burst = Hertz(0);
-  EXPECT_EQ(clock_of_mix(plain, kLimit, {0, 0, 0}), plain.sustained);
+  EXPECT_EQ(clock_of_mix(plain, kLimit, {0, 0, 0}, plain.sustained), plain.sustained);
   EXPECT_LT(clock_before_limits(plain, Watts(350)), plain.sustained);
 }
 

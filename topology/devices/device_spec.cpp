@@ -104,9 +104,9 @@ Hertz at_most_locked(const DeviceClocks& clock, double held) {
   return Hertz(clock.locked.value() > 0 ? std::min(held, clock.locked.value()) : held);
 }
 
-/// What the mix draws at `clock`, as a share of `power`. `before`: the clock that `busy` belongs to.
-double draw_at(double clock, double before, double sustained, const UnitsBusy& busy) {
-  const double stretch = before / clock;
+/// What the mix draws at `clock`, as a share of `power`. `priced`: the clock that `busy` belongs to.
+double draw_at(double clock, double priced, double sustained, const UnitsBusy& busy) {
+  const double stretch = priced / clock;
   const double time = 1 + std::min(1.0, busy.matrix + busy.vector) * (stretch - 1);
   const double cube = std::pow(clock / sustained, 3) * stretch;
   const double with_clock = (kMatrixPowerShare * busy.matrix + kVectorPowerShare * busy.vector) * cube;
@@ -127,14 +127,20 @@ Hertz clock_before_limits(const DeviceClocks& clock, Watts power_limit) {
   return clock.burst.value() > 0 ? std::max(held, at_most_locked(clock, clock.burst.value())) : held;
 }
 
-Hertz clock_of_mix(const DeviceClocks& clock, Watts power_limit, const UnitsBusy& busy) {
+Hertz clock_of_prices(const DeviceSpec& d) {
+  DeviceClocks clock = d.clock;
+  if (!d.described.empty()) clock.burst = d.described.front().clock.burst;
+  return std::min(clock_before_limits(clock, d.power_limit), clock.boost);
+}
+
+Hertz clock_of_mix(const DeviceClocks& clock, Watts power_limit, const UnitsBusy& busy, Hertz priced) {
   double low = clock_under_load(clock, power_limit).value(), high = clock_before_limits(clock, power_limit).value();
-  const double before = high, sustained = clock.sustained.value(), limit = limit_of(clock, power_limit);
-  if (high <= low || draw_at(high, before, sustained, busy) <= limit) return Hertz(high);
+  const double sustained = clock.sustained.value(), limit = limit_of(clock, power_limit);
+  if (high <= low || draw_at(high, priced.value(), sustained, busy) <= limit) return Hertz(high);
   constexpr int kHalvings = 30;
   for (int i = 0; i < kHalvings; ++i) {
     const double middle = 0.5 * (low + high);
-    (draw_at(middle, before, sustained, busy) <= limit ? low : high) = middle;
+    (draw_at(middle, priced.value(), sustained, busy) <= limit ? low : high) = middle;
   }
   return Hertz(low);
 }

@@ -106,10 +106,15 @@ inline Hertz clock_under_load(const DeviceSpec& d) { return clock_under_load(d.c
 Hertz clock_before_limits(const DeviceClocks& clock, Watts power_limit);
 inline Hertz clock_before_limits(const DeviceSpec& d) { return clock_before_limits(d.clock, d.power_limit); }
 
+/// Clock that ops are priced at: clock_before_limits() with the burst clock of the device's file, at which its kernels
+/// were measured. Another burst clock changes what a mix of kernels holds and nothing else, so that a higher one is never
+/// slower.
+Hertz clock_of_prices(const DeviceSpec& d);
+
 /// Clock that a mix of kernels holds for seconds: the highest, from clock_under_load() to clock_before_limits(), at which
-/// it draws no more than the power limit. `busy` is at the clock before limits; at a lower one products and lanes take
+/// it draws no more than the power limit. `busy` is at the clock `priced`; at a lower one products and lanes take
 /// longer, so they are busy for a larger part of a longer time.
-Hertz clock_of_mix(const DeviceClocks& clock, Watts power_limit, const UnitsBusy& busy);
+Hertz clock_of_mix(const DeviceClocks& clock, Watts power_limit, const UnitsBusy& busy, Hertz priced);
 
 Schema<DeviceSpec> device_schema();
 

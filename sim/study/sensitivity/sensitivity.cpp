@@ -165,6 +165,16 @@ class Study {
     return e;
   }
 
+  static Result<workload::Workload> workload_of(const Experiment& e) {
+    return workload::build_workload(e.model, e.framework, pipeline::shape_of(e));
+  }
+
+  /// Whether there is such a job at all, whatever its memory: a batch may be too small for a layout.
+  static bool is_possible(Experiment e) {
+    e.model.memory_check = false;
+    return workload_of(e).ok();
+  }
+
   /// A batch that fits, and the iteration for the experiment's own samples at the rate that it reaches.
   struct Batch {
     int power = 0;
@@ -175,19 +185,23 @@ class Study {
   /// memories have shown already.
   std::optional<Batch> fastest_batch(double factor, std::map<int, ResourcePoint>& known) {
     const Experiment e = with_memory(factor);
+    const bool chooses_by_memory =
+        e.model.family->name == "llm";  // what it recomputes and offloads, where nothing is said
     for (int power = -kMostDoublings; power <= kMostDoublings; ++power) {
-      if (known.contains(power)) continue;
+      if (known.contains(power) && !chooses_by_memory) continue;
       const auto other = with_batch(e, power);
-      if (!other) continue;
-      const auto workload = workload::build_workload(other->model, other->framework, pipeline::shape_of(*other));
+      if (!other || !is_possible(*other)) continue;
+      const auto workload = workload_of(*other);
       if (!workload || !fits(*other, *workload)) break;  // larger ones need more
-      if (power == 0) {
-        known[power] = same_as_base(factor);
-      } else if (const auto r = with_its_own_work(*other); r && r->samples_per_second > 0) {
+      ResourcePoint point = same_as_base(factor);
+      if (power != 0 || (chooses_by_memory && factor != 1)) {
+        const auto r = with_its_own_work(*other);
+        if (!r || r->samples_per_second <= 0) continue;
         const double seconds = out_.base.context.samples / r->samples_per_second;
-        known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)), report::text_of(r->limited_by),
-                        ""};
+        point = {factor, Duration::picoseconds(std::llround(seconds * 1e12)), report::text_of(r->limited_by), ""};
       }
+      const auto [it, is_new] = known.emplace(power, point);
+      if (!is_new && point.iteration < it->second.iteration) it->second = point;
     }
     const auto best = std::ranges::min_element(known, {}, [](const auto& k) { return k.second.iteration; });
     if (best == known.end()) return std::nullopt;

@@ -32,7 +32,7 @@ std::vector<Column> figure_columns() {
       {"iteration_ms", "iteration ms", 4, 3, {}, [](PointRef p) { return p.figures.iteration_ms; }},
       {"low_ms", "low ms", 4, 2, {}, [](PointRef p) { return p.figures.low_ms; }},
       {"high_ms", "high ms", 4, 2, {}, [](PointRef p) { return p.figures.high_ms; }},
-      {"samples_per_s", "samples/s", 0, 0, {}, [](PointRef p) { return p.figures.samples_per_s; }},
+      {"samples_per_s", "samples/s", 3, 0, {}, [](PointRef p) { return p.figures.samples_per_s; }},
       {"tokens_per_s_per_gpu",
        "tokens/s/GPU",
        2,

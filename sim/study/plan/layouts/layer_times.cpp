@@ -157,7 +157,7 @@ Result<const LayerTimes*> LayerPricer::times(Parts& parts, double optimizer_shar
 
 Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double optimizer_share) const {
   const topology::DeviceSpec& device = experiment_.device;
-  const Hertz before = topology::clock_before_limits(device.clock, device.power_limit);
+  const Hertz before = topology::clock_before_limits(device), priced = topology::clock_of_prices(device);
   const graph::Op update =
       graph::Optimizer{experiment_.model.optimizer, std::int64_t{1} << 30, 1, graph::DType::fp32, true};
   TRY_ASSIGN(const graph::Cost update_cost, models_->op_prices->of(update, models_->ops));
@@ -184,9 +184,9 @@ Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double o
     with.add(mix, (1 - optimizer_share) / mix.seconds);
     with.add(update_cost, optimizer_share / update_cost.mean.seconds());
     for (const BusyTime& m : {mix, with})
-      held = std::max(held, topology::clock_of_mix(device.clock, device.power_limit, m.shares()).value());
+      held = std::max(held, topology::clock_of_mix(device.clock, device.power_limit, m.shares(), priced).value());
   }
-  return pipeline::HeldClock{before, held > 0 ? Hertz(held) : before};
+  return pipeline::HeldClock{before, held > 0 ? Hertz(held) : before, priced};
 }
 
 Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, const PassWork& pass) {
@@ -289,8 +289,8 @@ Result<double> LayerPricer::kernel(const graph::Op& op) {
   TRY_ASSIGN(const graph::Cost cost, models_->op_prices->of(op, models_->ops));
   one.graph.ops.push_back(op);
   one.costs.push_back(cost);
-  const Hertz before = topology::clock_before_limits(experiment_.device.clock, experiment_.device.power_limit);
-  TRY(pipeline::scale_kernels(one, factors_, {before, before}));
+  const Hertz before = topology::clock_before_limits(experiment_.device);
+  TRY(pipeline::scale_kernels(one, factors_, {before, before, topology::clock_of_prices(experiment_.device)}));
   return one.costs[OpId(0)].mean.seconds();
 }
 
