@@ -132,7 +132,8 @@ std::vector<RankMemory> memory_of(const LlmPlan& plan) {
   std::vector<RankMemory> of_stage = memory_of_stages(plan);
   if (!plan.pipelined()) return of_stage;
   std::vector<RankMemory> out;
-  for (const RankMemory& memory : of_stage) out.insert(out.end(), plan.ranks_per_stage(), memory);
+  for (std::uint32_t run = 0; run < plan.grid.runs(); ++run)
+    out.insert(out.end(), plan.grid.alike(), of_stage[plan.grid.stage_of_run(run)]);
   return out;
 }
 
