@@ -94,7 +94,7 @@ ModelSpec drawn(Random& random) {
 TEST(RankOrder, ChangesNothingButWhichRanks) {
   Random random(16);
   int compared = 0, differing = 0;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 100; ++i) {
     ModelSpec usual = drawn(random), mapped = usual;
     mapped.parallel.order = kMapped;
     const auto a = build_llm(usual, 6), b = build_llm(mapped, 6);
@@ -111,8 +111,8 @@ TEST(RankOrder, ChangesNothingButWhichRanks) {
     differing += matters ? 1 : 0;
     ++compared;
   }
-  EXPECT_GT(compared, 60);
-  EXPECT_GT(differing, 20);
+  EXPECT_GT(compared, 25);
+  EXPECT_GT(differing, 8);
 }
 
 TEST(RankOrder, MemoryFollowsTheStage) {
