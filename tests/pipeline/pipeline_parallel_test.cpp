@@ -192,7 +192,10 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
     const graph::CostedGraph graph = costed(graph_of(c), 700);
     const Lowered lowered = lower(graph, no_host(), 2).value();
     const engine::Program& program = lowered.program;
-    EXPECT_EQ(engine::alike_ranks(program), c.order == kMapped ? c.tensor : program.ranks / c.stages);
+    const auto of_stage = program.ranks / static_cast<std::uint32_t>(c.stages);
+    const auto tensor = static_cast<std::uint32_t>(c.tensor);
+    EXPECT_EQ(engine::alike_ranks(program),
+              (c.order == kMapped ? engine::Alike{tensor, of_stage / tensor} : engine::Alike{of_stage, 1}));
     const engine::Timeline rows = engine::evaluate_rows(program).value();
     EXPECT_TRUE(engine::verify(program, rows).ok());
     EXPECT_EQ(engine::evaluate_rows(engine::spread_out(program)).value().digest, rows.digest);

@@ -71,7 +71,7 @@ TEST(RankGrid, GroupsAreThoseOfThePlaces) {
         const std::uint32_t rank = grid.rank(s, p);
         EXPECT_LT(rank, grid.ranks());
         EXPECT_TRUE(seen.insert(rank).second) << "two places of rank " << rank;
-        EXPECT_EQ(grid.stage_of_run(rank / grid.alike()), s);
+        EXPECT_EQ(rank / grid.alike() % stages, s);
         if (p / stride % size != 0) continue;
         std::vector<std::uint32_t> members;
         for (std::uint32_t m = 0; m < size; ++m) members.push_back(grid.rank(s, p + m * stride));

@@ -39,11 +39,10 @@ class RankGrid {
   /// Neighbours that are of one stage: ranks k * alike() .. (k + 1) * alike() - 1, for all k. The first rank of stage s is
   /// s * alike().
   std::uint32_t alike() const { return stages_follow() ? block_ : block_ * replicas_; }
-  /// Of alike() neighbours each.
-  std::uint32_t runs() const { return ranks() / alike(); }
-  std::uint32_t stage_of_run(std::uint32_t run) const { return run % stages_; }
-  /// The `copy`-th run of a stage, of runs() / stages().
-  std::uint32_t run_of(std::uint32_t stage, std::uint32_t copy) const { return copy * stages_ + stage; }
+  /// Times that all stages follow each other, a run of alike() neighbours of each.
+  std::uint32_t repeats() const { return stages_follow() ? replicas_ : 1; }
+  /// The stage's run of that time.
+  std::uint32_t run_of(std::uint32_t stage, std::uint32_t time) const { return time * stages_ + stage; }
 
   std::uint32_t rank(std::uint32_t stage, std::uint32_t place) const;
 

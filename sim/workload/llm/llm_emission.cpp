@@ -82,7 +82,7 @@ graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
 
 LlmEmission::LlmEmission(const LlmPlan& plan)
     : plan_(plan),
-      graph_(plan.ranks(), plan.pipelined() ? plan.grid.alike() : 1),
+      graph_(plan.ranks(), plan.pipelined() ? plan.grid.alike() : 1, plan.pipelined() ? plan.grid.repeats() : 1),
       messages_(graph_, plan.grid, plan.cluster.gpus_per_node) {}
 
 std::vector<TaskId> LlmEmission::now() const {

@@ -34,18 +34,16 @@ std::uint32_t PipelineMessages::table_of(const std::vector<bool>& takes_part) {
 
 std::uint32_t PipelineMessages::table_of(const std::vector<std::uint32_t>& of_stage) {
   const auto [it, is_new] = tables_.try_emplace(of_stage);
-  if (!is_new) return it->second;
-  std::vector<std::uint32_t> of_run(grid_.runs());
-  for (std::uint32_t run = 0; run < of_run.size(); ++run) of_run[run] = of_stage[grid_.stage_of_run(run)];
-  return it->second = graph_.add_rank_table(std::move(of_run));
+  if (is_new) it->second = graph_.add_rank_table(of_stage);
+  return it->second;
 }
 
 bool PipelineMessages::crosses_nodes(std::uint32_t boundary) const {
   const std::uint32_t width = grid_.alike();
   if (width >= gpus_per_node_) return true;
-  for (std::uint32_t copy = 0; copy < grid_.runs() / stages_; ++copy) {
-    const std::uint32_t from = grid_.run_of(boundary, copy) * width,
-                        to = grid_.run_of((boundary + 1) % stages_, copy) * width;
+  for (std::uint32_t time = 0; time < grid_.repeats(); ++time) {
+    const std::uint32_t from = grid_.run_of(boundary, time) * width,
+                        to = grid_.run_of((boundary + 1) % stages_, time) * width;
     for (std::uint32_t i = 0; i < width; ++i) {
       if ((from + i) / gpus_per_node_ != (to + i) / gpus_per_node_) return true;
     }
@@ -68,15 +66,15 @@ PipelineMessages::Pairs PipelineMessages::make_pairs(
   std::vector<bool> takes_part(stages_, false);
   const auto close = [&] { groups.listed_offsets.push_back(static_cast<std::uint32_t>(groups.listed_members.size())); };
   for (const auto& [a, b] : stages) takes_part[a] = takes_part[b] = true;
-  for (std::uint32_t copy = 0; copy < grid_.runs() / stages_; ++copy) {
+  for (std::uint32_t time = 0; time < grid_.repeats(); ++time) {
     for (const auto& [a, b] : stages) {
-      groups.listed_members.push_back(grid_.run_of(std::min(a, b), copy));
-      groups.listed_members.push_back(grid_.run_of(std::max(a, b), copy));
+      groups.listed_members.push_back(grid_.run_of(std::min(a, b), time));
+      groups.listed_members.push_back(grid_.run_of(std::max(a, b), time));
       close();
     }
     for (std::uint32_t s = 0; s < stages_; ++s) {
       if (takes_part[s]) continue;
-      groups.listed_members.push_back(grid_.run_of(s, copy));
+      groups.listed_members.push_back(grid_.run_of(s, time));
       close();
     }
   }

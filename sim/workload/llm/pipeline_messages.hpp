@@ -17,7 +17,7 @@ namespace distsim::workload {
 
 class PipelineMessages {
  public:
-  /// `graph`: of ranks of which grid.alike() neighbours are.
+  /// `graph`: of ranks of which grid.alike() neighbours are, grid.repeats() times.
   PipelineMessages(graph::TaskGraphBuilder& graph, const RankGrid& grid, std::uint32_t gpus_per_node)
       : graph_(graph), grid_(grid), stages_(grid.stages()), gpus_per_node_(gpus_per_node) {}
 
