@@ -1,5 +1,5 @@
 // Alike ranks: where neighbouring ranks do the same, as those of one pipeline stage, one of them is played for all; and
-// where that repeats, as the stages of one replica do in the next, the first time for all.
+// where that repeats, as the stages of one replica do in the next, the first repetition is played for all.
 //
 // Rows say so themselves (Row::each, Row::repeats). With blocks of `each` ranks, `repeats` times over, a program is played
 // on ranks / (each x repeats) places if every row has that form (or is uniform) and every group either lies in one block,
