@@ -197,7 +197,7 @@ Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, c
     const std::int64_t size = wire.axis == Axis::tensor ? s.tensor : wire.axis == Axis::context ? s.context : s.expert;
     const std::int64_t stride = wire.axis == Axis::tensor ? 1 : wire.axis == Axis::context ? s.tensor : s.expert_tensor;
     if (bytes == 0 || size < 2) continue;
-    // One block of the grid, or of the order in which replicas follow each other: the others split no experts further.
+    // In every order of ranks: experts that reach beyond tensor x context ranks are refused where these are no neighbours.
     const workload::RankGroup group{static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(stride)};
     TRY_ASSIGN(const double each, collective(wire.kind, bytes, s.numerics.activation, group));
     sum += each * n;
