@@ -18,7 +18,7 @@ struct PipelinePass {
 };
 
 struct PipelineOrder {
-  std::uint32_t ranks_per_stage = 1;                ///< stage s is on ranks s * ranks_per_stage and following
+  std::uint32_t ranks_apart = 1;                    ///< the first rank of stage s is s * ranks_apart
   std::uint32_t chunks = 1;                         ///< that a stage holds
   std::int64_t micro_batches = 1;                   ///< that are played
   std::int64_t in_iteration = 1;                    ///< of which those are a part

@@ -47,9 +47,10 @@ Partition listed_by_rank(const Partition& p) {
   return out;
 }
 
-TaskGraphBuilder::TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike) {
+TaskGraphBuilder::TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike, std::uint32_t repeats) {
   graph_.ranks = ranks;
   graph_.alike = alike;
+  graph_.repeats = repeats;
 }
 
 NameId TaskGraphBuilder::intern(std::string_view name) {

@@ -124,13 +124,15 @@ struct Task {
 struct TaskGraph {
   std::uint32_t ranks = 1;
   std::uint32_t alike = 1;       ///< ranks k * alike .. (k + 1) * alike - 1 run the same variants of every task
+  std::uint32_t repeats = 1;     ///< times that the ranks fall into parts, of which each runs what the first one does
   IdVector<TaskId, Task> tasks;  ///< in launch order; dependencies point backwards
   std::vector<std::uint32_t> dep_offsets{
       0};  ///< CSR: dependencies of task t are deps[dep_offsets[t] .. dep_offsets[t+1])
   std::vector<TaskId> deps;
   IdVector<OpId, Op> ops;
-  std::vector<std::vector<std::uint32_t>> rank_tables;  ///< variant of ranks k * alike .. (k + 1) * alike - 1, by k
-  std::vector<std::vector<SequencePart>> sequences;     ///< by Sequence::index
+  std::vector<std::vector<std::uint32_t>>
+      rank_tables;  ///< variant of ranks k * alike .. (k + 1) * alike - 1, by k; of the first of the parts that repeat
+  std::vector<std::vector<SequencePart>> sequences;  ///< by Sequence::index
   IdVector<PartitionId, Partition> partitions;
   IdVector<NameId, std::string> names;
 
@@ -139,7 +141,10 @@ struct TaskGraph {
   }
   std::uint32_t variant_of(TaskId t, std::uint32_t rank) const {
     const Task& task = tasks[t];
-    return task.rank_table == Task::kUniform ? 0 : rank_tables[task.rank_table][rank / alike];
+    return task.rank_table == Task::kUniform ? 0 : variant_of_table(task.rank_table, rank);
+  }
+  std::uint32_t variant_of_table(std::uint32_t table, std::uint32_t rank) const {
+    return rank_tables[table][rank / alike % rank_tables[table].size()];
   }
 };
 
@@ -152,8 +157,8 @@ Result<void> check(const TaskGraph& graph);
 /// divides the ranks, variants and tables agree. `finish` checks them.
 class TaskGraphBuilder {
  public:
-  /// `alike` neighbouring ranks do the same; divides `ranks`.
-  explicit TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike = 1);
+  /// `alike` neighbouring ranks do the same, and so does each of `repeats` parts of all ranks; divide `ranks`.
+  explicit TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike = 1, std::uint32_t repeats = 1);
 
   struct Options {
     Stream stream = Stream::compute;

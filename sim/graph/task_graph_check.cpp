@@ -132,9 +132,9 @@ Broken broken_absences(const TaskGraph& g) {
     if (!task.partition.valid() || task.rank_table == Task::kUniform ||
         !seen.insert({task.partition.value(), task.rank_table}).second)
       continue;
-    const auto& table = g.rank_tables[task.rank_table];
+    const auto variant = [&](std::uint32_t rank) { return g.variant_of_table(task.rank_table, rank); };
     if (!all_neighbours(g.partitions[task.partition], g.ranks, g.alike,
-                        [&](auto a, auto b) { return table[a / g.alike] == table[b / g.alike]; })) {
+                        [&](auto a, auto b) { return variant(a) == variant(b); })) {
       return "task " + g.names[task.name] + ": some members of a group take part and others do not";
     }
   }
@@ -142,8 +142,10 @@ Broken broken_absences(const TaskGraph& g) {
 }
 
 Broken broken_likeness(const TaskGraph& g) {
-  if (g.alike == 0 || g.ranks % g.alike != 0)
-    return std::to_string(g.alike) + " ranks alike do not divide " + std::to_string(g.ranks);
+  if (g.alike == 0 || g.repeats == 0 || g.ranks % (std::uint64_t{g.alike} * g.repeats) != 0)
+    return std::to_string(g.alike) + " ranks alike" +
+           (g.repeats == 1 ? "" : ", " + std::to_string(g.repeats) + " times,") + " do not divide " +
+           std::to_string(g.ranks);
   return {};
 }
 
@@ -168,8 +170,9 @@ Broken broken_variants(const TaskGraph& g, const Task& task, const std::vector<T
     return task.variants == 1 ? Broken() : Broken("several ops and no table of ranks");
   if (task.rank_table >= needs.size()) return "no such table of ranks";
   const TableNeed& need = needs[task.rank_table];
-  if (need.places * g.alike != g.ranks)
-    return "table of " + std::to_string(need.places * g.alike) + " ranks, expected " + std::to_string(g.ranks);
+  if (need.places * g.alike * g.repeats != g.ranks)
+    return "table of " + std::to_string(need.places * g.alike * g.repeats) + " ranks, expected " +
+           std::to_string(g.ranks);
   if (need.variants > task.variants) {
     return "a rank runs op " + std::to_string(need.variants - 1) + ", the last is " + std::to_string(task.variants - 1);
   }

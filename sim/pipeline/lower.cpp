@@ -23,10 +23,13 @@ engine::Groups groups_of(const graph::Partition& p) {
   return groups_of(graph::listed_by_rank(p));
 }
 
-/// The groups of places of `each` ranks that do the same; nothing where places would have to meet in part.
-std::optional<engine::Groups> groups_of_places(const graph::Partition& p, std::uint32_t ranks, std::uint32_t each) {
-  if (p.each == each) return engine::Groups{p.size, p.stride, p.listed_offsets, p.listed_members};
-  return engine::groups_of_places(groups_of(p), ranks, each);
+/// The groups of places of ranks that do the same; nothing where places would have to meet in part.
+std::optional<engine::Groups> groups_of_places(const graph::Partition& p, std::uint32_t ranks,
+                                               const engine::Alike& alike) {
+  if (p.each == alike.each && !p.listed_offsets.empty())
+    return engine::groups_of_places({p.size, p.stride, p.listed_offsets, p.listed_members}, ranks / alike.each,
+                                    {1, alike.repeats});
+  return engine::groups_of_places(groups_of(p), ranks, alike);
 }
 
 class Lowering {
@@ -59,9 +62,11 @@ class Lowering {
     for (const graph::Task& task : graph_.tasks)
       streams = std::max(streams, static_cast<std::uint32_t>(task.stream) + 1);
     loop.streams = streams;
-    loop.each = places_of_groups() ? graph_.alike : 1;
-    loop.ranks = graph_.ranks / loop.each;
-    if (loop.each != graph_.alike) {
+    const bool by_place = places_of_groups();
+    loop.each = by_place ? graph_.alike : 1;
+    loop.repeats = by_place ? graph_.repeats : 1;
+    loop.ranks = graph_.ranks / loop.each / loop.repeats;
+    if (!by_place) {
       loop.groups.clear();
       for (const graph::Partition& p : graph_.partitions) loop.groups.push_back(groups_of(p));
     }
@@ -75,7 +80,7 @@ class Lowering {
 
   bool places_of_groups() {
     for (const graph::Partition& p : graph_.partitions) {
-      auto groups = groups_of_places(p, graph_.ranks, graph_.alike);
+      auto groups = groups_of_places(p, graph_.ranks, {graph_.alike, graph_.repeats});
       if (!groups) return false;
       out_.loop.groups.push_back(std::move(*groups));
     }
@@ -218,8 +223,8 @@ class Lowering {
   engine::Row by_place(const graph::Task& task, const std::vector<std::int64_t>& of_variant) const {
     const auto& table = graph_.rank_tables[task.rank_table];
     const std::uint32_t repeated = graph_.alike / out_.loop.each;
-    std::vector<std::int64_t> values(table.size() * repeated);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = of_variant[table[i / repeated]];
+    std::vector<std::int64_t> values(out_.loop.ranks);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = of_variant[table[i / repeated % table.size()]];
     return engine::Row(std::move(values));
   }
 
@@ -259,7 +264,7 @@ class Unrolling {
     out_.program.ranks = graph.ranks;
     out_.program.streams = loop_.streams;
     for (const graph::Partition& p : graph.partitions) out_.program.groups.push_back(groups_of(p));
-    for (const engine::Row& row : loop_.rows) rows_.push_back(row.with_each(loop_.each));
+    for (const engine::Row& row : loop_.rows) rows_.push_back(row.with_each(loop_.each, loop_.repeats));
   }
 
   Lowered run(std::uint16_t iterations) {

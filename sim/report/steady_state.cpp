@@ -76,17 +76,25 @@ SteadyState state_of(const Played& p, const Rows& rows) {
   return out;
 }
 
-void mix(std::vector<std::uint64_t>& fingerprint, const std::int64_t* v, std::uint32_t each) {
+/// Numbers of a row for every `each` ranks.
+void mix(std::vector<std::uint64_t>& fingerprint, const RowView& row, std::uint32_t each) {
   for (std::size_t i = 0; i < fingerprint.size(); ++i) {
-    fingerprint[i] = std::rotl(
-        (fingerprint[i] ^ static_cast<std::uint64_t>(v[each == 1 ? i : i / each])) * 0x9E3779B97F4A7C15ull, 29);
+    const auto value = static_cast<std::uint64_t>(row.at(static_cast<std::uint32_t>(i) * each));
+    fingerprint[i] = std::rotl((fingerprint[i] ^ value) * 0x9E3779B97F4A7C15ull, 29);
   }
 }
 
-/// The block that all rows have in common; 1 where they differ.
-std::uint32_t common_block(const std::vector<RowView>& rows) {
-  const std::uint32_t each = rows.front().each();
-  return std::all_of(rows.begin(), rows.end(), [each](const RowView& row) { return row.each() == each; }) ? each : 1;
+/// What all rows have in common.
+struct RowForm {
+  std::uint32_t each = 1, period = 0;  ///< of RowView
+};
+RowForm common_row_form(const std::vector<RowView>& rows) {
+  const RowForm form{rows.front().each(), rows.front().period()};
+  const auto has = [&](auto member, std::uint32_t value) {
+    return std::ranges::all_of(rows, [&](const RowView& row) { return (row.*member)() == value; });
+  };
+  const bool same_blocks = has(&RowView::each, form.each);
+  return {same_blocks ? form.each : 1, same_blocks && has(&RowView::period, form.period) ? form.period : 0};
 }
 
 /// All rows that differ between ranks, each once: they share their numbers where one step starts as another ends.
@@ -168,9 +176,11 @@ RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {
     out.count = {ranks};
     return out;
   }
-  out.each = common_block(rows);
-  std::vector<std::uint64_t> fingerprint(ranks / out.each, 0);
-  for (const RowView& row : rows) mix(fingerprint, row.values(), row.each() / out.each);
+  const RowForm form = common_row_form(rows);
+  out.each = form.each;
+  std::vector<std::uint64_t> fingerprint(form.period > 0 ? form.period : ranks / out.each, 0);
+  const std::uint32_t all = ranks / static_cast<std::uint32_t>(fingerprint.size());  // that a place stands for
+  for (const RowView& row : rows) mix(fingerprint, row, out.each);
   std::unordered_map<std::uint64_t, std::uint32_t> class_of;
   out.of_place.resize(fingerprint.size());
   for (std::uint32_t i = 0; i < fingerprint.size(); ++i) {
@@ -180,7 +190,7 @@ RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {
       out.count.push_back(0);
     }
     out.of_place[i] = it->second;
-    out.count[it->second] += out.each;
+    out.count[it->second] += all;
   }
   return out;
 }

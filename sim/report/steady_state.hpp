@@ -15,19 +15,27 @@ class RowView {
  public:
   RowView() = default;
   explicit RowView(const engine::Row& row)
-      : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
+      : values_(row.uniform() ? nullptr : row.values().data()),
+        scalar_(row.scalar()),
+        each_(row.each()),
+        period_(row.repeats() > 1 ? static_cast<std::uint32_t>(row.values().size()) : 0) {}
   /// A number for each rank.
   explicit RowView(const std::int64_t* values) : values_(values) {}
   explicit RowView(const engine::Recurrence::Times& times) : values_(times.row), scalar_(times.low) {}
-  std::int64_t at(std::uint32_t rank) const { return values_ ? values_[each_ == 1 ? rank : rank / each_] : scalar_; }
+  std::int64_t at(std::uint32_t rank) const {
+    if (values_ == nullptr) return scalar_;
+    const std::uint32_t place = each_ == 1 ? rank : rank / each_;
+    return values_[period_ == 0 ? place : place % period_];
+  }
   bool uniform() const { return values_ == nullptr; }
   const std::int64_t* values() const { return values_; }  ///< one for every each() ranks
   std::uint32_t each() const { return each_; }
+  std::uint32_t period() const { return period_; }  ///< numbers after which they repeat; 0: they do not
 
  private:
   const std::int64_t* values_ = nullptr;
   std::int64_t scalar_ = 0;
-  std::uint32_t each_ = 1;
+  std::uint32_t each_ = 1, period_ = 0;
 };
 
 /// A device step of the last iteration.
@@ -77,11 +85,11 @@ std::int64_t max_of(const engine::Row& row);
 struct RankClasses {
   std::uint32_t each = 1;  ///< neighbouring ranks that have the same number in every row (Row::each)
   std::vector<std::uint32_t>
-      of_place;                      ///< class of ranks each * i .. each * (i + 1) - 1; empty where all ranks are equal
+      of_place;  ///< class of ranks each * i .. each * (i + 1) - 1, over and over; empty where all ranks are equal
   std::vector<std::uint32_t> first;  ///< lowest rank of a class
   std::vector<std::uint32_t> count;  ///< ranks in it
   std::size_t size() const { return first.size(); }
-  std::uint32_t of(std::uint32_t rank) const { return of_place.empty() ? 0 : of_place[rank / each]; }
+  std::uint32_t of(std::uint32_t rank) const { return of_place.empty() ? 0 : of_place[rank / each % of_place.size()]; }
 };
 
 /// By a 64-bit fingerprint of each rank's times, one pass over the rows that differ.

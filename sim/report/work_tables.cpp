@@ -16,7 +16,7 @@ class VariantCounts {
   std::uint32_t ranks_running(const graph::Task& task, std::uint32_t variant) {
     if (task.rank_table == graph::Task::kUniform) return variant == 0 ? graph_.ranks : 0;
     std::vector<std::uint32_t>& counts = of_table_[task.rank_table];
-    if (counts.empty()) count(graph_.rank_tables[task.rank_table], graph_.alike, counts);
+    if (counts.empty()) count(graph_.rank_tables[task.rank_table], graph_.alike * graph_.repeats, counts);
     return variant < counts.size() ? counts[variant] : 0;
   }
 

@@ -178,8 +178,9 @@ bool same_op(const graph::Op& a, const graph::Op& b) {
 
 /// False where two graphs differ for certain. Ops with lists count as equal here; what they cost is compared later.
 bool alike(const graph::TaskGraph& a, const graph::TaskGraph& b) {
-  return a.ranks == b.ranks && a.tasks.size() == b.tasks.size() && a.ops.size() == b.ops.size() && a.deps == b.deps &&
-         a.rank_tables == b.rank_tables && std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
+  return a.ranks == b.ranks && a.alike == b.alike && a.repeats == b.repeats && a.tasks.size() == b.tasks.size() &&
+         a.ops.size() == b.ops.size() && a.deps == b.deps && a.rank_tables == b.rank_tables &&
+         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
 }
 
 /// What an attempt gives, or another where it fails: a file that could not be opened once says nothing of a key, and what

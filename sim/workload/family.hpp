@@ -27,7 +27,7 @@ struct Batching {
 
 /// What ranks need, before the work is written down.
 struct RankNeeds {
-  std::vector<RankMemory> memory;  ///< of ranks k * each .. (k + 1) * each - 1, by k
+  std::vector<RankMemory> memory;  ///< of rank k * each and those that hold as much, by k
   std::uint32_t each = 1;
   double flops = 0;  ///< of products and attention, in an iteration of the busiest rank
 };

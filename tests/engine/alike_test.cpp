@@ -6,6 +6,7 @@
 
 #include "programs.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/program/roles.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/fingerprint.hpp"
 #include "sim/engine/timeline/verify.hpp"
@@ -36,6 +37,27 @@ Program widened(const Program& p, std::uint32_t each) {
   return out;
 }
 
+/// All ranks over and over, with a group for those of one number.
+Program repeated(const Program& p, std::uint32_t each, std::uint32_t times) {
+  Program out = widened(p, each);
+  const std::uint32_t period = out.ranks;
+  out.ranks *= times;
+  for (Step& step : out.steps) step.duration = step.duration.with_each(each, times);
+  for (Groups& g : out.groups) {
+    const Groups once = g;
+    for (std::uint32_t time = 1; time < times && g.listed(); ++time) {
+      for (const std::uint32_t m : once.members) g.members.push_back(m + time * period);
+      for (std::size_t i = 1; i < once.offsets.size(); ++i)
+        g.offsets.push_back(once.offsets[i] + time * static_cast<std::uint32_t>(once.members.size()));
+    }
+  }
+  out.groups.push_back({times, period, {}, {}});
+  out.add({StreamId(0), Row(7), static_cast<std::uint32_t>(out.groups.size() - 1)}, {});
+  out.groups.push_back({out.ranks, 1, {}, {}});
+  out.add({StreamId(0), Row(5), static_cast<std::uint32_t>(out.groups.size() - 1)}, {});
+  return out;
+}
+
 bool varies(const Program& p) {
   return std::any_of(p.steps.begin(), p.steps.end(), [](const Step& s) { return !s.duration.uniform(); });
 }
@@ -48,7 +70,7 @@ TEST(AlikeRanks, PlayedOnceAsRankByRank) {
     if (!varies(narrow)) continue;
     for (const std::uint32_t each : {2u, 5u, 600u}) {
       const Program wide = widened(narrow, each);
-      ASSERT_EQ(alike_ranks(wide), each);
+      ASSERT_EQ(alike_ranks(wide).each, each);
       const auto once = evaluate_rows(wide), all = evaluate_rows(spread_out(wide));
       ASSERT_EQ(once.ok(), all.ok());
       if (!once.ok()) continue;
@@ -66,6 +88,58 @@ TEST(AlikeRanks, PlayedOnceAsRankByRank) {
     }
   }
   EXPECT_GT(checked, 100);
+}
+
+TEST(AlikeRanks, RepetitionsArePlayedOnce) {
+  Random random(8);
+  int checked = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Program narrow = random_program(random, {.ranks = 12});
+    if (!varies(narrow)) continue;
+    for (const Alike alike : {Alike{1, 3}, Alike{4, 2}, Alike{5, 40}}) {
+      const Program wide = repeated(narrow, alike.each, alike.repeats);
+      ASSERT_EQ(alike_ranks(wide), alike);
+      EXPECT_EQ(places_of(wide, alike).ranks, narrow.ranks);
+      const auto once = evaluate_rows(wide), all = evaluate_rows(spread_out(wide));
+      ASSERT_EQ(once.ok(), all.ok());
+      if (!once.ok()) continue;
+      EXPECT_EQ(once->digest, all->digest);
+      EXPECT_EQ(once->digest, fingerprint_of(*once));
+      EXPECT_EQ(once->makespan, all->makespan);
+      EXPECT_EQ(evaluate_makespan(wide).value().makespan, all->makespan);
+      EXPECT_TRUE(verify(wide, *once).ok()) << verify(wide, *once).error().text();
+      EXPECT_TRUE(verify(wide, *all).ok());
+      for (StepId s(0); s < wide.steps.end_id(); s = StepId(s.value() + 1)) {
+        const std::uint32_t period = narrow.ranks * alike.each;
+        for (const std::uint32_t r : {0u, period - 1, period, wide.ranks - 1})
+          ASSERT_EQ(once->end[s].at(r), all->end[s].at(r));
+      }
+      const Roles roles = roles_of(wide);
+      std::uint32_t ranks = 0;
+      for (const std::uint32_t n : roles.count) ranks += n;
+      EXPECT_EQ(ranks, wide.ranks);
+      EXPECT_EQ(evaluate_rows(program_of_roles(wide, roles)).value().makespan, all->makespan);
+      ++checked;
+    }
+  }
+  EXPECT_GT(checked, 100);
+}
+
+/// The first pairs are of one time, the last lead from one to the other: 0 of the first waits for 1, of the second for 0.
+TEST(AlikeRanks, RepetitionsMustMeetTheSame) {
+  Program p;
+  p.ranks = 8;
+  p.groups = {{1, 1, {0, 2, 4, 6, 8}, {0, 1, 2, 3, 4, 6, 5, 7}}};
+  p.add({StreamId(0), Row({10, 20, 30, 40}, 1, 2)}, {});
+  p.add({StreamId(0), Row(5), 0}, {});
+  EXPECT_EQ(alike_ranks(p), Alike{});
+  const Timeline t = evaluate_rows(p).value();
+  for (std::uint32_t r = 0; r < 8; ++r)
+    EXPECT_EQ(t.end[StepId(1)].at(r), (std::vector{25, 25, 45, 45, 35, 45, 35, 45})[r]) << r;
+  EXPECT_TRUE(verify(p, t).ok());
+  p.groups = {{1, 1, {0, 2, 4, 6, 8}, {0, 5, 2, 7, 4, 1, 6, 3}}};
+  EXPECT_EQ(alike_ranks(p), (Alike{1, 2})) << "0 with 1 and 2 with 3, of the other time";
+  EXPECT_EQ(evaluate_rows(p)->end[StepId(1)].at(4), 25);
 }
 
 TEST(AlikeRanks, VerifyFindsAWrongTime) {
@@ -92,14 +166,14 @@ Program two_blocks(Groups groups) {
 }
 
 TEST(AlikeRanks, GroupsMustLeadToTheSameBlocks) {
-  EXPECT_EQ(alike_ranks(two_blocks({4, 1})), 4u) << "inside a block";
-  EXPECT_EQ(alike_ranks(two_blocks({2, 2})), 4u) << "inside a block";
-  EXPECT_EQ(alike_ranks(two_blocks({2, 4})), 4u) << "rank i with rank i";
-  EXPECT_EQ(alike_ranks(two_blocks({8, 1})), 4u) << "all";
-  EXPECT_EQ(alike_ranks(two_blocks({1, 1, {0, 2, 4, 6, 8}, {0, 7, 1, 6, 2, 5, 3, 4}})), 4u) << "pairs across";
+  EXPECT_EQ(alike_ranks(two_blocks({4, 1})).each, 4u) << "inside a block";
+  EXPECT_EQ(alike_ranks(two_blocks({2, 2})).each, 4u) << "inside a block";
+  EXPECT_EQ(alike_ranks(two_blocks({2, 4})).each, 4u) << "rank i with rank i";
+  EXPECT_EQ(alike_ranks(two_blocks({8, 1})).each, 4u) << "all";
+  EXPECT_EQ(alike_ranks(two_blocks({1, 1, {0, 2, 4, 6, 8}, {0, 7, 1, 6, 2, 5, 3, 4}})).each, 4u) << "pairs across";
   // Rank 0 waits for the other block, rank 1 does not: they differ from then on.
   const Program mixed = two_blocks({1, 1, {0, 2, 5, 8}, {0, 4, 1, 2, 3, 5, 6, 7}});
-  EXPECT_EQ(alike_ranks(mixed), 1u);
+  EXPECT_EQ(alike_ranks(mixed).each, 1u);
   const Timeline t = evaluate_rows(mixed).value();
   EXPECT_EQ(t.end[StepId(1)].at(0), 25);
   EXPECT_EQ(t.end[StepId(1)].at(1), 15);
@@ -109,7 +183,7 @@ TEST(AlikeRanks, GroupsMustLeadToTheSameBlocks) {
 TEST(AlikeRanks, RowsOfDifferentBlocksArePlayedRankByRank) {
   Program p = two_blocks({4, 1});
   p.add({StreamId(0), Row({1, 2, 3, 4}, 2)}, {});
-  EXPECT_EQ(alike_ranks(p), 1u);
+  EXPECT_EQ(alike_ranks(p).each, 1u);
   const Timeline t = evaluate_rows(p).value();
   for (std::uint32_t r = 0; r < 8; ++r) EXPECT_EQ(t.end[StepId(2)].at(r), (r < 4 ? 15 : 25) + r / 2 + 1);
   EXPECT_EQ(evaluate_irregular(expand(p).value()).value().makespan, t.makespan);
@@ -117,8 +191,10 @@ TEST(AlikeRanks, RowsOfDifferentBlocksArePlayedRankByRank) {
 
 TEST(AlikeRanks, ARowMustCoverTheRanks) {
   Program p = two_blocks({4, 1});
-  p.steps[StepId(0)].duration = Row({1, 2, 3}, 4);
-  EXPECT_FALSE(evaluate_rows(p).ok());
+  for (const Row& row : {Row({1, 2, 3}, 4), Row({1, 2}, 2), Row({1, 2}, 2, 3)}) {
+    p.steps[StepId(0)].duration = row;
+    EXPECT_FALSE(evaluate_rows(p).ok());
+  }
 }
 
 }  // namespace

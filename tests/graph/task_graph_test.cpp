@@ -161,6 +161,25 @@ TEST(TaskGraph, BlocksOfRanksAreListedOnce) {
   EXPECT_NE(error_of(std::move(bad)).find("blocks of 4 ranks do not divide 6"), std::string::npos);
 }
 
+TEST(TaskGraph, TablesRepeat) {
+  // 12 ranks, of which 2 neighbours do the same, 2 times: a table has 3 places.
+  const auto with = [](std::vector<std::uint32_t> pairs) {
+    TaskGraphBuilder b(12, 2, 2);
+    const Partition groups{1, 1, {0, 2, 4, 6}, std::move(pairs), 2};
+    b.add_collective("sum", kComm, all_reduce(8), b.add_partition(groups), {}, b.add_rank_table({0, 1, 0}));
+    return b;
+  };
+  const auto graph = with({0, 2, 3, 5, 1, 4}).finish();
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  for (std::uint32_t r = 0; r < 12; ++r) EXPECT_EQ(graph->variant_of(TaskId(0), r), r / 2 % 3 == 1 ? 1u : 0u) << r;
+  EXPECT_NE(error_of(with({0, 1, 3, 5, 2, 4})).find("some members of a group take part"), std::string::npos);
+  TaskGraphBuilder longer(12, 2, 2), odd(12, 4, 2);
+  longer.add_per_rank("a", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1, 0, 0, 1, 0});
+  EXPECT_NE(error_of(std::move(longer)).find("table of 24 ranks, expected 12"), std::string::npos);
+  odd.add("a", kCompute, Gemm{});
+  EXPECT_NE(error_of(std::move(odd)).find("4 ranks alike, 2 times, do not divide 12"), std::string::npos);
+}
+
 TEST(TaskGraph, TasksLikeOthersShareTheirOps) {
   TaskGraphBuilder b(4, 2);
   const TaskId first = b.add_per_rank("a", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1});

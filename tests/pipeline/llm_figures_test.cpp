@@ -39,6 +39,7 @@ class Layouts {
     const bool pipelined = add("pipeline", {"1", "1", "2", "4"}) != "1";
     const std::string schedule =
         pipelined ? add("schedule", {"gpipe", "1f1b", "interleaved", "zero-bubble", "dualpipe"}) : "automatic";
+    add("order", {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"});
     add("virtual_stages", {schedule == "interleaved" ? "2" : "1"});
     add("tensor", {"1", "2", "4", "8"});
     add("sequence_parallel", {"true", "false"});

@@ -30,7 +30,9 @@ struct Case {
   workload::PipelineSchedule schedule;
   std::int64_t stages, virtual_stages, micro_batches, tensor = 1, nodes = 2;
   bool overlap = false;
+  workload::RankOrder order = workload::RankOrder::tp_cp_ep_dp_pp;
 };
+constexpr auto kMapped = workload::RankOrder::tp_cp_ep_pp_dp;
 
 graph::TaskGraph graph_of(const Case& c, const workload::FrameworkSpec& framework = {}) {
   workload::ModelSpec m;
@@ -49,6 +51,7 @@ graph::TaskGraph graph_of(const Case& c, const workload::FrameworkSpec& framewor
   m.parallel.pipeline = c.stages;
   m.parallel.schedule = c.schedule;
   m.parallel.virtual_stages = c.virtual_stages;
+  m.parallel.order = c.order;
   m.parallel.overlap_pipeline = c.overlap ? workload::Switch::on : workload::Switch::off;
   m.global_batch = c.micro_batches * c.nodes * 8 / (c.stages * c.tensor);
   auto w = workload::build_workload(m, framework, {static_cast<std::uint32_t>(c.nodes), 8, Bytes(80'000'000'000)});
@@ -104,11 +107,16 @@ const Case kCases[] = {{workload::PipelineSchedule::gpipe, 4, 1, 8},
                        {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3},
                        {workload::PipelineSchedule::one_f_one_b, 3, 1, 4, 1, 3},
                        {workload::PipelineSchedule::interleaved, 4, 2, 8, 1, 2, true},
-                       {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true}};
+                       {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true},
+                       {workload::PipelineSchedule::one_f_one_b, 4, 1, 8, 1, 2, false, kMapped},
+                       {workload::PipelineSchedule::gpipe, 2, 1, 5, 4, 2, false, kMapped},
+                       {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true, kMapped}};
 const Case kSplitCases[] = {{workload::PipelineSchedule::zero_bubble, 4, 1, 8},
                             {workload::PipelineSchedule::zero_bubble, 3, 1, 4, 1, 3},
                             {workload::PipelineSchedule::dualpipe, 4, 1, 8},
-                            {workload::PipelineSchedule::dualpipe, 2, 1, 4, 4}};
+                            {workload::PipelineSchedule::dualpipe, 2, 1, 4, 4},
+                            {workload::PipelineSchedule::zero_bubble, 3, 1, 4, 1, 3, false, kMapped},
+                            {workload::PipelineSchedule::dualpipe, 4, 1, 8, 2, 2, false, kMapped}};
 
 TEST(PipelineParallel, IdleShareOfTheClosedForms) {
   for (const Case& c : kCases) {
@@ -184,7 +192,10 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
     const graph::CostedGraph graph = costed(graph_of(c), 700);
     const Lowered lowered = lower(graph, no_host(), 2).value();
     const engine::Program& program = lowered.program;
-    EXPECT_EQ(engine::alike_ranks(program), program.ranks / c.stages);
+    const auto of_stage = program.ranks / static_cast<std::uint32_t>(c.stages);
+    const auto tensor = static_cast<std::uint32_t>(c.tensor);
+    EXPECT_EQ(engine::alike_ranks(program),
+              (c.order == kMapped ? engine::Alike{tensor, of_stage / tensor} : engine::Alike{of_stage, 1}));
     const engine::Timeline rows = engine::evaluate_rows(program).value();
     EXPECT_TRUE(engine::verify(program, rows).ok());
     EXPECT_EQ(engine::evaluate_rows(engine::spread_out(program)).value().digest, rows.digest);

@@ -1,8 +1,10 @@
-// Alike ranks: where neighbouring ranks do the same, as those of one pipeline stage, one of them is played for all.
+// Alike ranks: where neighbouring ranks do the same, as those of one pipeline stage, one of them is played for all; and
+// where that repeats, as the stages of one replica do in the next, the first repetition is played for all.
 //
-// Rows say so themselves (Row::each). With blocks of `each` ranks a program is played on ranks / each places if every
-// row has that block (or is uniform) and every group either lies in one block, where all arrive at once and joining
-// changes nothing, or leads from every rank of its blocks to the same other blocks.
+// Rows say so themselves (Row::each, Row::repeats). With blocks of `each` ranks, `repeats` times over, a program is played
+// on ranks / (each x repeats) places if every row has that form (or is uniform) and every group either lies in one block,
+// where all arrive at once and joining changes nothing, or leads from every rank that a place stands for to the same
+// other places.
 #pragma once
 
 #include <optional>
@@ -11,16 +13,22 @@
 
 namespace distsim::engine {
 
-/// Ranks that one place can represent: the rows' block where rows and groups allow it, else 1.
-std::uint32_t alike_ranks(const Program& program);
+struct Alike {
+  std::uint32_t each = 1, repeats = 1;
+  bool any() const { return each > 1 || repeats > 1; }
+  bool operator==(const Alike&) const = default;
+};
 
-/// The program with one rank for every `each`, which alike_ranks() allows. Rows share their numbers with the original.
-Program places_of(const Program& program, std::uint32_t each);
+/// Ranks that one place can represent: what rows have in common where they and the groups allow it, else one.
+Alike alike_ranks(const Program& program);
 
-/// The groups of blocks of `each` ranks; nothing where ranks of one block lead to different blocks.
-std::optional<Groups> groups_of_places(const Groups& groups, std::uint32_t ranks, std::uint32_t each);
+/// The program with one rank for each place, which alike_ranks() allows. Rows share their numbers with the original.
+Program places_of(const Program& program, const Alike& alike);
 
-/// The program with every row of blocks written out rank by rank.
+/// The groups of places; nothing where ranks of one place lead to different places.
+std::optional<Groups> groups_of_places(const Groups& groups, std::uint32_t ranks, const Alike& alike);
+
+/// The program with every row written out rank by rank.
 Program spread_out(const Program& program);
 
 }  // namespace distsim::engine

@@ -17,21 +17,22 @@ Program durations_of(const Loop& loop) {
 
 Roles roles_of(const Loop& loop) {
   Roles out = roles_of(durations_of(loop));
-  CHECK(out.each == 1) << "rows of a loop are by place";
+  CHECK(out.each == 1 && out.repeats == 1) << "rows of a loop are by place";
   out.each = loop.each;
+  out.repeats = loop.repeats;
   for (std::uint32_t& rank : out.first) rank *= loop.each;
-  for (std::uint32_t& ranks : out.count) ranks *= loop.each;
+  for (std::uint32_t& ranks : out.count) ranks *= loop.each * loop.repeats;
   return out;
 }
 
 Loop loop_of_roles(Loop loop, const Roles& roles) {
   Roles places = roles;
-  places.each = 1;
+  places.each = places.repeats = 1;
   for (std::uint32_t& first : places.first) first /= loop.each;
-  for (std::uint32_t& count : places.count) count /= loop.each;
+  for (std::uint32_t& count : places.count) count /= loop.each * loop.repeats;
   Program reduced = program_of_roles(durations_of(loop), places);
   loop.ranks = reduced.ranks;
-  loop.each = 1;
+  loop.each = loop.repeats = 1;
   loop.groups = std::move(reduced.groups);
   for (std::uint32_t i = 0; i < loop.rows.size(); ++i) loop.rows[i] = reduced.steps[StepId(i)].duration;
   return loop;

@@ -11,8 +11,8 @@
 
 namespace distsim::engine {
 
-/// The steps of one round on places: `each` neighbouring ranks that do the same (sim/engine/program/alike.hpp). Rounds follow
-/// each other on every stream, and by `carried`.
+/// The steps of one round on places: `each` neighbouring ranks that do the same, `repeats` times
+/// (sim/engine/program/alike.hpp). Rounds follow each other on every stream, and by `carried`.
 struct Loop {
   struct Step {
     StreamId stream;
@@ -20,7 +20,7 @@ struct Loop {
     std::uint32_t group = engine::Step::kNoGroup;
   };
   std::uint32_t ranks = 1;  ///< places
-  std::uint32_t each = 1;
+  std::uint32_t each = 1, repeats = 1;
   std::uint32_t streams = 1;
   IdVector<StepId, Step> steps;
   std::vector<std::uint32_t> wait_offsets{0};  ///< as in Program; within the round

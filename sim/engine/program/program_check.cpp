@@ -81,8 +81,8 @@ Result<void> check_step(const Program& p, StepId id) {
     if (within_limit(step.duration.scalar())) return {};
     return bad_duration(step.duration.scalar(), name(id) + ".duration");
   }
-  if (step.duration.values().size() * step.duration.each() == p.ranks) return {};
-  return found(name(id) + ".duration", text(step.duration.values().size() * step.duration.each()) + " numbers",
+  if (step.duration.ranks() == p.ranks) return {};
+  return found(name(id) + ".duration", text(step.duration.ranks()) + " numbers",
                "one for each of " + text(p.ranks) + " ranks");
 }
 

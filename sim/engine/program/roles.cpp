@@ -137,12 +137,13 @@ Row row_of_roles(const Row& row, const Roles& roles) {
 }  // namespace
 
 Roles roles_of(const Program& program) {
-  const std::uint32_t each = alike_ranks(program);
-  if (each == 1) return roles_of_places(program);
-  Roles out = roles_of_places(places_of(program, each));
-  out.each = each;
-  for (std::uint32_t& rank : out.first) rank *= each;
-  for (std::uint32_t& ranks : out.count) ranks *= each;
+  const Alike alike = alike_ranks(program);
+  if (!alike.any()) return roles_of_places(program);
+  Roles out = roles_of_places(places_of(program, alike));
+  out.each = alike.each;
+  out.repeats = alike.repeats;
+  for (std::uint32_t& rank : out.first) rank *= alike.each;
+  for (std::uint32_t& ranks : out.count) ranks *= alike.each * alike.repeats;
   return out;
 }
 

@@ -15,12 +15,12 @@ namespace distsim::engine {
 
 /// Numbered by their first rank.
 struct Roles {
-  std::uint32_t each = 1;               ///< neighbouring ranks that have the same role (Row::each)
+  std::uint32_t each = 1, repeats = 1;  ///< neighbouring ranks that have the same role, over and over (Row)
   std::vector<std::uint32_t> of_place;  ///< role of ranks each * i .. each * (i + 1) - 1; empty where there is one role
   std::vector<std::uint32_t> first;     ///< lowest rank of a role
   std::vector<std::uint32_t> count;     ///< ranks that have it
   std::uint32_t size() const { return static_cast<std::uint32_t>(first.size()); }
-  std::uint32_t of(std::uint32_t rank) const { return of_place.empty() ? 0 : of_place[rank / each]; }
+  std::uint32_t of(std::uint32_t rank) const { return of_place.empty() ? 0 : of_place[rank / each % of_place.size()]; }
 };
 
 /// Of a valid program. By 64-bit fingerprints; cost: a pass over the rows that differ, and one over the groups for each

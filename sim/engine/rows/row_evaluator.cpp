@@ -116,14 +116,14 @@ Result<Ends> play_to_the_end(const Program& program) {
 
 bool has_blocks(const Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(),
-                     [](const Step& step) { return step.duration.each() > 1; });
+                     [](const Step& step) { return !step.duration.whole(); });
 }
 
 /// The timeline of the places, for all ranks that each represents.
-Timeline for_all_ranks(Timeline timeline, std::uint32_t ranks, std::uint32_t each) {
+Timeline for_all_ranks(Timeline timeline, std::uint32_t ranks, const Alike& alike) {
   timeline.ranks = ranks;
   for (auto* rows : {&timeline.ready, &timeline.start, &timeline.end}) {
-    for (Row& row : *rows) row = row.with_each(each);
+    for (Row& row : *rows) row = row.with_each(alike.each, alike.repeats);
   }
   timeline.digest = fingerprint_of(timeline);
   return timeline;
@@ -138,20 +138,20 @@ Result<void> validate(const Program& program) {
 
 Result<Timeline> evaluate_rows(const Program& program) {
   TRY(check_structure(program));
-  if (const std::uint32_t each = alike_ranks(program); each > 1) {
+  if (const Alike alike = alike_ranks(program); alike.any()) {
     TRY(check_all_durations(program));
-    TRY_ASSIGN(Timeline timeline, play(places_of(program, each), false));
-    return for_all_ranks(std::move(timeline), program.ranks, each);
+    TRY_ASSIGN(Timeline timeline, play(places_of(program, alike), false));
+    return for_all_ranks(std::move(timeline), program.ranks, alike);
   }
   return has_blocks(program) ? play(spread_out(program), true) : play(program, true);
 }
 
 Result<Ends> evaluate_makespan(const Program& program) {
   TRY(check_structure(program));
-  if (const std::uint32_t each = alike_ranks(program); each > 1) {
+  if (const Alike alike = alike_ranks(program); alike.any()) {
     TRY(check_all_durations(program));
-    TRY_ASSIGN(Ends ends, play_to_the_end(places_of(program, each)));
-    for (Row& row : ends.last_end) row = row.with_each(each);
+    TRY_ASSIGN(Ends ends, play_to_the_end(places_of(program, alike)));
+    for (Row& row : ends.last_end) row = row.with_each(alike.each, alike.repeats);
     return ends;
   }
   if (has_blocks(program)) return play_to_the_end(spread_out(program));

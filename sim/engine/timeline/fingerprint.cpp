@@ -36,19 +36,20 @@ std::uint64_t Fingerprint::of_block(const RowKernels& kernels, const std::int64_
   return block_weight(k) * kernels.weighted_sum(values, kColumnWeights.data(), n);
 }
 
-const std::vector<std::uint64_t>& Fingerprint::weights_of(std::uint32_t each) const {
-  if (each == each_) return block_weights_;
-  each_ = each;
-  block_weights_.assign(ranks_ / each, 0);
+const std::vector<std::uint64_t>& Fingerprint::weights_of(const Row& row) const {
+  if (row.each() == each_ && row.repeats() == repeats_) return block_weights_;
+  each_ = row.each();
+  repeats_ = row.repeats();
+  block_weights_.assign(std::max(1u, ranks_ / each_ / repeats_), 0);
   for (std::uint32_t r = 0; r < ranks_; ++r)
-    block_weights_[r / each] += kColumnWeights[r % kBlock] * block_weight(r / kBlock);
+    block_weights_[r / each_ % block_weights_.size()] += kColumnWeights[r % kBlock] * block_weight(r / kBlock);
   return block_weights_;
 }
 
 std::uint64_t Fingerprint::of_row(const Row& row) const {
   if (row.uniform()) return of_uniform(row.scalar());
-  if (row.each() > 1) {
-    const auto& weights = weights_of(row.each());
+  if (!row.whole()) {
+    const auto& weights = weights_of(row);
     std::uint64_t hash = 0;
     for (std::size_t i = 0; i < std::min(weights.size(), row.values().size()); ++i)
       hash += weights[i] * static_cast<std::uint64_t>(row.values()[i]);

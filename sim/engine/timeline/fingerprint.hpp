@@ -32,11 +32,11 @@ class Fingerprint {
   std::uint64_t digest() const;
 
  private:
-  /// Sums of the weights of `each` neighbouring ranks, kept for the next row.
-  const std::vector<std::uint64_t>& weights_of(std::uint32_t each) const;
+  /// Sums of the weights of the ranks that each number of the row stands for, kept for the next row.
+  const std::vector<std::uint64_t>& weights_of(const Row& row) const;
 
   std::uint32_t ranks_;
-  mutable std::uint32_t each_ = 0;
+  mutable std::uint32_t each_ = 0, repeats_ = 0;
   mutable std::vector<std::uint64_t> block_weights_;
   std::uint64_t steps_ = 0;
   std::uint64_t sum_of_weights_ = 0;

@@ -172,14 +172,13 @@ class Verifier {
 
 namespace {
 
-/// The rows of all ranks with one number for every `each`, as a program of places has them; nothing where a row is not
-/// made of such blocks.
-std::optional<Timeline> timeline_of_places(const Timeline& t, std::uint32_t each) {
+/// The rows of all ranks as a program of places has them; nothing where a row is not made of such blocks.
+std::optional<Timeline> timeline_of_places(const Timeline& t, const Alike& alike) {
   Timeline out = t;
-  out.ranks = t.ranks / each;
+  out.ranks = t.ranks / alike.each / alike.repeats;
   for (auto* rows : {&out.ready, &out.start, &out.end}) {
     for (Row& row : *rows) {
-      if (!row.uniform() && row.each() != each) return {};
+      if (!row.uniform() && (row.each() != alike.each || row.repeats() != alike.repeats)) return {};
       row = row.with_each(1);
     }
   }
@@ -190,7 +189,7 @@ std::optional<Timeline> timeline_of_places(const Timeline& t, std::uint32_t each
 Timeline spread_out(Timeline t) {
   for (auto* rows : {&t.ready, &t.start, &t.end}) {
     for (Row& row : *rows) {
-      if (row.each() == 1) continue;
+      if (row.whole()) continue;
       std::vector<std::int64_t> values(t.ranks);
       for (std::uint32_t r = 0; r < t.ranks; ++r) values[r] = row.at(r);
       row = Row(std::move(values));
@@ -209,7 +208,7 @@ Result<void> check_rows(const Program& program, const Timeline& t) {
   }
   for (const auto* rows : {&t.ready, &t.start, &t.end}) {
     for (const Row& row : *rows) {
-      if (row.uniform() || row.values().size() * std::size_t{row.each()} == program.ranks) continue;
+      if (row.uniform() || row.ranks() == program.ranks) continue;
       return Error{"timeline: a row of the wrong length: found " + std::to_string(row.values().size()) +
                        " numbers for " + text(row.each()) + " ranks each, expected " + text(program.ranks) +
                        " ranks in total",
@@ -225,15 +224,15 @@ Result<void> verify(const Program& program, const Timeline& timeline) {
   TRY(validate(program));
   TRY(check_rows(program, timeline));
   const auto blocks = [](const auto& rows) {
-    return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.each() > 1; });
+    return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.whole(); });
   };
   const bool in_program =
-      std::any_of(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.duration.each() > 1; });
+      std::any_of(program.steps.begin(), program.steps.end(), [](const Step& s) { return !s.duration.whole(); });
   if (!in_program && !blocks(timeline.ready) && !blocks(timeline.start) && !blocks(timeline.end))
     return Verifier(program, timeline).run();
-  if (const std::uint32_t each = alike_ranks(program); each > 1 && timeline.ranks == program.ranks) {
-    if (const auto places = timeline_of_places(timeline, each)) {
-      TRY(Verifier(places_of(program, each), *places).run());
+  if (const Alike alike = alike_ranks(program); alike.any() && timeline.ranks == program.ranks) {
+    if (const auto places = timeline_of_places(timeline, alike)) {
+      TRY(Verifier(places_of(program, alike), *places).run());
       if (timeline.digest != fingerprint_of(timeline))
         return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
       return {};

@@ -209,10 +209,11 @@ class Losses {
     for (std::uint32_t role = 1; role < roles_.size(); ++role) same = same && at(role, k) == at(0, k);
     if (same && at(0, k) == 0) return row;
     if (same && row.uniform()) return engine::Row(row.scalar() + at(0, k));
-    const std::uint32_t each = row.uniform() || row.each() == roles_.each ? roles_.each : 1;
-    std::vector<std::int64_t> values(ranks() / each);
+    const bool alike = row.uniform() || (row.each() == roles_.each && row.repeats() == roles_.repeats);
+    const std::uint32_t each = alike ? roles_.each : 1, repeats = alike ? roles_.repeats : 1;
+    std::vector<std::int64_t> values(ranks() / each / repeats);
     for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = row.at(i * each) + at(roles_.of(i * each), k);
-    return engine::Row(std::move(values), each);
+    return engine::Row(std::move(values), each, repeats);
   }
   std::int64_t& at(std::uint32_t role, std::size_t k) { return times_[role * count() + k]; }
   std::int64_t at(std::uint32_t role, std::size_t k) const { return times_[role * count() + k]; }

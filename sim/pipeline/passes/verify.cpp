@@ -114,13 +114,13 @@ Result<void> verify(const std::shared_ptr<const CostModels>& models) {
 }
 
 Result<void> verify(const graph::TaskGraph& g) {
-  if (g.ranks == 0 || g.alike == 0 || g.ranks % g.alike != 0)
-    return broken("task graph: found {} ranks, {} alike", g.ranks, g.alike);
+  if (g.ranks == 0 || g.alike == 0 || g.repeats == 0 || g.ranks % (std::uint64_t{g.alike} * g.repeats) != 0)
+    return broken("task graph: found {} ranks, {} alike, {} times", g.ranks, g.alike, g.repeats);
   if (g.dep_offsets.size() != g.tasks.size() + 1 || g.dep_offsets.back() != g.deps.size())
     return broken("task graph: offsets of {} tasks do not list {} dependencies", g.tasks.size(), g.deps.size());
   for (const auto& table : g.rank_tables) {
-    if (table.size() * g.alike != g.ranks)
-      return broken("task graph: a table of {} ranks, expected {}", table.size() * g.alike, g.ranks);
+    if (table.size() * g.alike * g.repeats != g.ranks)
+      return broken("task graph: a table of {} ranks, expected {}", table.size() * g.alike * g.repeats, g.ranks);
   }
   for (TaskId t(0); t < g.tasks.end_id(); t = TaskId(t.value() + 1)) TRY(verify_task(g, t));
   return {};

@@ -22,10 +22,7 @@ StageWork work_of(graph::PassKind kind) {
 class StageReader {
  public:
   StageReader(const Played& played, const graph::PipelineOrder& order, std::uint32_t stage)
-      : p_(played),
-        graph_(played.costed->graph),
-        passes_(order.of_stage[stage]),
-        rank_(stage * order.ranks_per_stage) {}
+      : p_(played), graph_(played.costed->graph), passes_(order.of_stage[stage]), rank_(stage * order.ranks_apart) {}
 
   /// False where passes are missing or left over.
   bool read() {

@@ -254,7 +254,8 @@ nlohmann::json json_of_row(const Plan& plan, const PlanRow& row) {
 }  // namespace
 
 std::vector<std::size_t> shown_keys(const Plan& plan) {
-  static constexpr std::string_view kUnset[] = {"1", "0", "false", "automatic", "ring", "[]", "none", "-"};
+  static constexpr std::string_view kUnset[] = {"1",  "0",    "false", "automatic",     "ring",
+                                                "[]", "none", "-",     "tp-cp-ep-dp-pp"};
   std::vector<std::size_t> out;
   for (std::size_t k = 0; k < plan.keys.size(); ++k) {
     const std::string& first = plan.rows.front().values[k];

@@ -47,7 +47,9 @@ std::string placement_text(const LlmPlan& plan) {
   if (plan.spec.experts > 0)
     text += ", expert " + std::to_string(plan.expert) + " x expert_tensor " + std::to_string(plan.expert_tensor);
   if (plan.pipelined()) text += ", pipeline " + std::to_string(plan.stages);
-  text += ", data " + std::to_string(plan.data) + ", shard " + std::string(name_of(plan.parallel.shard));
+  text += ", data " + std::to_string(plan.data);
+  if (plan.grid.order() != RankOrder::tp_cp_ep_dp_pp) text += ", order " + std::string(name_of(plan.grid.order()));
+  text += ", shard " + std::string(name_of(plan.parallel.shard));
   if (plan.shard_group < plan.replicas()) text += " in groups of " + std::to_string(plan.shard_group);
   return text + ", recompute " + text_of(plan.parallel.recompute) + "\n";
 }
@@ -110,7 +112,7 @@ double flops_of_busiest(const LlmPlan& plan) {
 Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            std::int64_t batch) {
   TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, batch));
-  return RankNeeds{memory_of_stages(plan), plan.ranks_per_stage(), flops_of_busiest(plan)};
+  return RankNeeds{memory_of_stages(plan), plan.grid.alike(), flops_of_busiest(plan)};
 }
 
 Result<std::optional<graph::PipelineOrder>> pipeline_order_of(const ModelSpec& model, const FrameworkSpec& framework,

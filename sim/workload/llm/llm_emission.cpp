@@ -69,21 +69,21 @@ std::string name_of_wire(const Wire& wire) {
 graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
   switch (axis) {
     case Axis::tensor:
-      return graph::Partition::strided(plan.tensor, 1);
+      return plan.grid.groups(plan.tensor, 1);
     case Axis::context:
-      return graph::Partition::strided(plan.context, plan.tensor);
+      return plan.grid.groups(plan.context, plan.tensor);
     case Axis::expert:
       break;
   }
-  return graph::Partition::strided(plan.expert, plan.expert_tensor);
+  return plan.grid.groups(plan.expert, plan.expert_tensor);
 }
 
 }  // namespace
 
 LlmEmission::LlmEmission(const LlmPlan& plan)
     : plan_(plan),
-      graph_(plan.ranks(), plan.pipelined() ? plan.ranks_per_stage() : 1),
-      messages_(graph_, plan.stages, plan.ranks_per_stage(), plan.cluster.gpus_per_node) {}
+      graph_(plan.ranks(), plan.pipelined() ? plan.grid.alike() : 1, plan.pipelined() ? plan.grid.repeats() : 1),
+      messages_(graph_, plan.grid, plan.cluster.gpus_per_node) {}
 
 std::vector<TaskId> LlmEmission::now() const {
   std::vector<TaskId> out = waits_;
@@ -353,7 +353,7 @@ Result<graph::TaskGraph> LlmEmission::run() {
 }
 
 graph::PipelineOrder order_of_tasks(const LlmPlan& plan) {
-  graph::PipelineOrder out{.ranks_per_stage = plan.ranks_per_stage(),
+  graph::PipelineOrder out{.ranks_apart = plan.grid.alike(),
                            .chunks = plan.pipeline.chunks(),
                            .micro_batches = plan.micro_steps,
                            .in_iteration = plan.micro_steps};

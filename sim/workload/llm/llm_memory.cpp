@@ -132,7 +132,9 @@ std::vector<RankMemory> memory_of(const LlmPlan& plan) {
   std::vector<RankMemory> of_stage = memory_of_stages(plan);
   if (!plan.pipelined()) return of_stage;
   std::vector<RankMemory> out;
-  for (const RankMemory& memory : of_stage) out.insert(out.end(), plan.ranks_per_stage(), memory);
+  for (std::uint32_t time = 0; time < plan.grid.repeats(); ++time) {
+    for (const RankMemory& memory : of_stage) out.insert(out.end(), plan.grid.alike(), memory);
+  }
   return out;
 }
 

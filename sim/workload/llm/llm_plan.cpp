@@ -53,7 +53,8 @@ Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
   return {};
 }
 
-Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, std::uint32_t per_stage) {
+Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, const RankGrid& grid) {
+  const std::uint32_t per_stage = grid.ranks() / grid.stages();
   if (m.experts == 0 && p.expert > 1)
     return Error{"parallel.expert: found " + std::to_string(p.expert) + ", expected 1 where there are no experts", "",
                  ""};
@@ -63,6 +64,12 @@ Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, std::uint32_
   if (per_stage % (p.expert * p.expert_tensor) != 0)
     return not_a_divisor("parallel.expert", p.expert,
                          "the " + std::to_string(per_stage / p.expert_tensor) + " places of a stage for experts");
+  if (!grid.keeps_together(static_cast<std::uint32_t>(p.expert * p.expert_tensor)))
+    return Error{"parallel.order: found " + std::string(name_of(p.order)) + " with expert " + std::to_string(p.expert) +
+                     " x expert_tensor " + std::to_string(p.expert_tensor) +
+                     ", expected a divisor of tensor x context (" + std::to_string(p.tensor * p.context) + "), or " +
+                     std::string(name_of(RankOrder::tp_cp_ep_dp_pp)),
+                 "", ""};
   return {};
 }
 
@@ -438,6 +445,7 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   plan.context = static_cast<std::uint32_t>(p.context);
   plan.stages = static_cast<std::uint32_t>(p.pipeline);
   plan.data = batching_of(p, plan.ranks()).replicas;
+  plan.grid = RankGrid(plan.tensor * plan.context, plan.stages, plan.data, p.order);
   const std::int64_t places = plan.ranks_per_stage() / std::max<std::int64_t>(1, p.expert_tensor);
   if (p.expert > places && places > 0 && p.expert % places == 0 && plan.spec.experts % places == 0) {
     plan.assumptions.push_back("parallel.expert: " + std::to_string(places) + ", the places of a stage, instead of " +
@@ -446,7 +454,7 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   }
   plan.expert = static_cast<std::uint32_t>(p.expert);
   plan.expert_tensor = static_cast<std::uint32_t>(p.expert_tensor);
-  TRY(check_experts(plan.spec, p, plan.ranks_per_stage()));
+  TRY(check_experts(plan.spec, p, plan.grid));
   TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
   TRY(divide_batch(plan, batch));
   TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));

@@ -1,8 +1,6 @@
 // LlmPlan: an iteration of a language model split over GPUs, before any task is written.
 //
-// Grid of ranks, the first one fastest: tensor, context, data, pipeline. Experts live on the tensor x context x data
-// ranks of a stage: expert_tensor fastest, then expert, then the copies of an expert. So rank r is place r % tensor of
-// its tensor-parallel group, r / tensor % context of its context, and of stage r / (tensor x context x data).
+// Which rank is where: LlmPlan::grid.
 //
 // llm_plan.cpp divides ranks, layers and samples, llm_memory.cpp counts bytes, llm_emission.hpp writes the tasks.
 #pragma once
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "sim/workload/family.hpp"
+#include "sim/workload/graph/rank_grid.hpp"
 #include "sim/workload/llm/llm_work.hpp"
 #include "sim/workload/llm/pipeline_schedule.hpp"
 
@@ -31,6 +30,7 @@ struct LlmPlan {
   ClusterShape cluster;
   Numerics numerics;
   std::uint32_t tensor = 1, context = 1, stages = 1, data = 1, expert = 1, expert_tensor = 1;
+  RankGrid grid;
   std::uint32_t shard_group = 1;  ///< ranks that a dense weight's state is spread over
   std::int64_t micro_steps = 1;   ///< of a replica
   PipelineShape pipeline;

@@ -24,13 +24,13 @@ double gathered_width(const LlmPlan& plan) {
 LlmEmission::Group LlmEmission::group_of(bool experts) const {
   Group group;
   if (experts) {
-    group.partition = graph::Partition::strided(plan_.expert_replicas(), plan_.expert * plan_.expert_tensor);
+    group.partition = plan_.grid.groups(plan_.expert_replicas(), plan_.expert * plan_.expert_tensor);
     return group;
   }
-  group.partition = graph::Partition::strided(plan_.shard_group, plan_.tensor);
+  group.partition = plan_.grid.groups(plan_.shard_group, plan_.tensor);
   group.has_copies = plan_.shard_group < plan_.replicas();
   if (group.has_copies)
-    group.copies = graph::Partition::strided(plan_.replicas() / plan_.shard_group, plan_.tensor * plan_.shard_group);
+    group.copies = plan_.grid.groups(plan_.replicas() / plan_.shard_group, plan_.tensor * plan_.shard_group);
   return group;
 }
 
@@ -38,6 +38,7 @@ LlmEmission::Group LlmEmission::group_of(bool experts) const {
 void LlmEmission::over_replicas(std::string_view name, CollectiveKind kind, double bytes, double times, bool experts,
                                 std::uint32_t table, std::span<const TaskId> deps, std::vector<TaskId>& out,
                                 graph::Phase phase) {
+  if (bytes <= 0) return;
   const Group group = group_of(experts);
   const auto add = [&](const graph::Partition& groups, CollectiveKind of_kind, double size) {
     const auto n = static_cast<std::int64_t>(std::max(1.0, std::round(times)));

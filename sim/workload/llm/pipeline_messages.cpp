@@ -39,10 +39,14 @@ std::uint32_t PipelineMessages::table_of(const std::vector<std::uint32_t>& of_st
 }
 
 bool PipelineMessages::crosses_nodes(std::uint32_t boundary) const {
-  const std::uint32_t from = boundary * width_, to = (boundary + 1) % stages_ * width_;
-  if (width_ >= gpus_per_node_) return true;
-  for (std::uint32_t i = 0; i < width_; ++i) {
-    if ((from + i) / gpus_per_node_ != (to + i) / gpus_per_node_) return true;
+  const std::uint32_t width = grid_.alike();
+  if (width >= gpus_per_node_) return true;
+  for (std::uint32_t time = 0; time < grid_.repeats(); ++time) {
+    const std::uint32_t from = grid_.run_of(boundary, time) * width,
+                        to = grid_.run_of((boundary + 1) % stages_, time) * width;
+    for (std::uint32_t i = 0; i < width; ++i) {
+      if ((from + i) / gpus_per_node_ != (to + i) / gpus_per_node_) return true;
+    }
   }
   return false;
 }
@@ -57,20 +61,22 @@ graph::Stream PipelineMessages::stream_of(std::uint32_t boundary) const {
 PipelineMessages::Pairs PipelineMessages::make_pairs(
     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stages) {
   graph::Partition groups;
-  groups.each = width_;
+  groups.each = grid_.alike();
   groups.listed_offsets = {0};
   std::vector<bool> takes_part(stages_, false);
   const auto close = [&] { groups.listed_offsets.push_back(static_cast<std::uint32_t>(groups.listed_members.size())); };
-  for (const auto& [a, b] : stages) {
-    takes_part[a] = takes_part[b] = true;
-    groups.listed_members.push_back(std::min(a, b));
-    groups.listed_members.push_back(std::max(a, b));
-    close();
-  }
-  for (std::uint32_t s = 0; s < stages_; ++s) {
-    if (takes_part[s]) continue;
-    groups.listed_members.push_back(s);
-    close();
+  for (const auto& [a, b] : stages) takes_part[a] = takes_part[b] = true;
+  for (std::uint32_t time = 0; time < grid_.repeats(); ++time) {
+    for (const auto& [a, b] : stages) {
+      groups.listed_members.push_back(grid_.run_of(std::min(a, b), time));
+      groups.listed_members.push_back(grid_.run_of(std::max(a, b), time));
+      close();
+    }
+    for (std::uint32_t s = 0; s < stages_; ++s) {
+      if (takes_part[s]) continue;
+      groups.listed_members.push_back(grid_.run_of(s, time));
+      close();
+    }
   }
   return {graph_.add_partition(groups), table_of(takes_part)};
 }

@@ -1,6 +1,5 @@
-// PipelineMessages: what neighbouring stages of a pipeline send each other. Stage s holds ranks s * width .. (s + 1) *
-// width - 1; rank i of a stage exchanges with rank i of the next one, and the last stage with the first where a stage
-// holds several chunks.
+// PipelineMessages: what neighbouring stages of a pipeline send each other. The i-th rank of a stage (RankGrid) exchanges
+// with the i-th of the next one, and the last stage with the first where a stage holds several chunks.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +10,16 @@
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
+#include "sim/workload/graph/rank_grid.hpp"
 #include "sim/workload/llm/pipeline_schedule.hpp"
 
 namespace distsim::workload {
 
 class PipelineMessages {
  public:
-  PipelineMessages(graph::TaskGraphBuilder& graph, std::uint32_t stages, std::uint32_t width,
-                   std::uint32_t gpus_per_node)
-      : graph_(graph), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
+  /// `graph`: of ranks of which grid.alike() neighbours are, grid.repeats() times.
+  PipelineMessages(graph::TaskGraphBuilder& graph, const RankGrid& grid, std::uint32_t gpus_per_node)
+      : graph_(graph), grid_(grid), stages_(grid.stages()), gpus_per_node_(gpus_per_node) {}
 
   /// Stages that take part, as a table of ranks (by stage, which are alike): 0 those, 1 the others; kUniform where all do.
   std::uint32_t table_of(const std::vector<bool>& stages);
@@ -65,7 +65,8 @@ class PipelineMessages {
   Pairs make_pairs(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stages);
 
   graph::TaskGraphBuilder& graph_;
-  std::uint32_t stages_, width_, gpus_per_node_;
+  const RankGrid grid_;
+  std::uint32_t stages_, gpus_per_node_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> tables_;
   std::map<Boundaries, Pairs> pairs_;
   std::map<std::tuple<std::uint32_t, bool, bool>, TaskId> sent_alone_;  ///< by boundary, whether back and to both

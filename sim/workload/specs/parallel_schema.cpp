@@ -87,6 +87,10 @@ void add_splits(Schema<ParallelSpec>& s) {
              "Tensor parallel degree of experts; 0: 1 where experts are split, otherwise tensor.");
   s.optional("data", &ParallelSpec::data, {0, 1 << 20},
              "Replicas: GPUs / (tensor x context x pipeline); checked where it is given.");
+  s.choice(
+      "order", &ParallelSpec::order,
+      {{"tp-cp-ep-dp-pp", RankOrder::tp_cp_ep_dp_pp}, {"tp-cp-ep-pp-dp", RankOrder::tp_cp_ep_pp_dp}},
+      "Which GPUs are neighbours, the fastest dimension first: the replicas of a stage (Megatron's default), or the stages of a replica (its use_tp_pp_dp_mapping), which keeps messages between stages in a node and sends gradients over the network. Matters with pipeline and data above 1.");
 }
 
 void add_state(Schema<ParallelSpec>& s) {
@@ -186,6 +190,11 @@ std::string_view name_of(PipelineSchedule schedule) {
   }
   CHECK(false) << "schedule " << static_cast<int>(schedule);
   return "";
+}
+
+std::string_view name_of(RankOrder order) {
+  static constexpr std::array<std::string_view, 2> kOrderNames{"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"};
+  return kOrderNames[static_cast<std::size_t>(order)];
 }
 
 std::string_view name_of(StateSplit shard) {

@@ -22,6 +22,10 @@ enum class PipelineSchedule : std::uint8_t {
 };  ///< see sim/workload/llm/pipeline_schedule.hpp
 std::string_view name_of(PipelineSchedule schedule);
 
+/// Which ranks are neighbours, the fastest dimension first; Megatron's names (sim/workload/graph/rank_grid.hpp).
+enum class RankOrder : std::uint8_t { tp_cp_ep_dp_pp, tp_cp_ep_pp_dp };
+std::string_view name_of(RankOrder order);
+
 /// What the GPUs that split a sequence exchange in attention: keys and values around a ring, or gathered at once; or
 /// heads for tokens (DeepSpeed-Ulysses, arXiv 2309.14509).
 enum class ContextExchange : std::uint8_t { ring, all_gather, ulysses };
@@ -73,6 +77,7 @@ struct ParallelSpec {
   std::int64_t expert = 1;
   std::int64_t expert_tensor = 0;
   std::int64_t data = 0;
+  RankOrder order = RankOrder::tp_cp_ep_dp_pp;
   StateSplit shard = StateSplit::automatic;
   std::int64_t shard_group = 0;
   std::int64_t micro_batch = 1;

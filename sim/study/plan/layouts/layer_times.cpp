@@ -197,8 +197,9 @@ Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, c
     const std::int64_t size = wire.axis == Axis::tensor ? s.tensor : wire.axis == Axis::context ? s.context : s.expert;
     const std::int64_t stride = wire.axis == Axis::tensor ? 1 : wire.axis == Axis::context ? s.tensor : s.expert_tensor;
     if (bytes == 0 || size < 2) continue;
-    TRY_ASSIGN(const double each, collective(wire.kind, bytes, s.numerics.activation, static_cast<std::uint32_t>(size),
-                                             static_cast<std::uint32_t>(stride)));
+    // In every order of ranks: experts that reach beyond tensor x context ranks are refused where these are no neighbours.
+    const workload::RankGroup group{static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(stride)};
+    TRY_ASSIGN(const double each, collective(wire.kind, bytes, s.numerics.activation, group));
     sum += each * n;
   }
   return sum;
@@ -272,12 +273,12 @@ Result<LayerTimes> LayerPricer::times_at(const Parts& parts, const pipeline::Hel
 }
 
 Result<double> LayerPricer::collective(graph::CollectiveKind kind, std::int64_t bytes, graph::DType dtype,
-                                       std::uint32_t size, std::uint32_t stride) {
-  const auto [it, is_new] = facts_.try_emplace({size, stride});
+                                       const workload::RankGroup& group) {
+  const auto [it, is_new] = facts_.try_emplace(group);
   if (is_new) {
-    std::vector<std::uint32_t> members(size);
-    for (std::uint32_t i = 0; i < size; ++i) members[i] = i * stride;
-    const bool alone = size == pipeline::shape_of(experiment_).ranks();
+    std::vector<std::uint32_t> members(group.size);
+    for (std::uint32_t i = 0; i < group.size; ++i) members[i] = group.member(i);
+    const bool alone = group.size == pipeline::shape_of(experiment_).ranks();
     it->second = models_->topology.facts(members, alone ? topology::Siblings::idle : topology::Siblings::active);
   }
   TRY_ASSIGN(const graph::Cost cost, models_->collectives.price({kind, bytes, dtype, {}, {}}, it->second));

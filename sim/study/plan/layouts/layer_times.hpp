@@ -45,9 +45,9 @@ class LayerPricer {
   /// `optimizer_share`: of an iteration's kernel time, at most.
   Result<const LayerTimes*> times(Parts& parts, double optimizer_share);
 
-  /// Seconds of a collective over the first group of `size` ranks, `stride` apart.
-  Result<double> collective(graph::CollectiveKind kind, std::int64_t bytes, graph::DType dtype, std::uint32_t size,
-                            std::uint32_t stride);
+  /// Seconds of a collective over one group.
+  Result<double> collective(graph::CollectiveKind kind, std::int64_t bytes, graph::DType dtype,
+                            const workload::RankGroup& group);
   /// Seconds of one kernel at the clock before power limits.
   Result<double> kernel(const graph::Op& op);
   /// Of the optimizer, for so many weights on a GPU: the norm of the gradients, and the update.
@@ -72,7 +72,7 @@ class LayerPricer {
   pipeline::KernelTime factors_;
   double gap_ = 0;  ///< between kernels
   std::map<Key, std::unique_ptr<Parts>> known_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, topology::GroupFacts> facts_;
+  std::map<workload::RankGroup, topology::GroupFacts> facts_;
 };
 
 }  // namespace distsim::study

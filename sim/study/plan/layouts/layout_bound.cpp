@@ -92,6 +92,7 @@ double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micr
 struct LayoutBound::Exchanged {
   std::uint32_t tensor = 1, group = 1, replicas = 1, expert_stride = 1, expert_replicas = 1;
   graph::DType dtype = graph::DType::fp32;
+  workload::RankGrid grid;
 };
 
 LayoutBound::LayoutBound(const config::Experiment& experiment, const LayoutSpace& space,
@@ -157,7 +158,8 @@ Result<double> LayoutBound::over_replicas(const Exchanged& x, CollectiveKind kin
   double sum = 0;
   const auto add = [&](CollectiveKind of, double bytes, std::uint32_t size, std::uint32_t stride) -> Result<void> {
     if (size < 2 || bytes < 1) return {};
-    TRY_ASSIGN(const double seconds, pricer_.collective(of, std::llround(bytes), x.dtype, size, stride));
+    TRY_ASSIGN(const double seconds,
+               pricer_.collective(of, std::llround(bytes), x.dtype, x.grid.first_group(size, stride)));
     sum += seconds;
     return {};
   };
@@ -178,7 +180,8 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
                     replicas,
                     plan.expert * plan.expert_tensor,
                     plan.expert_replicas(),
-                    plan.numerics.gradient};
+                    plan.numerics.gradient,
+                    plan.grid};
   const bool split = layout.shard >= StateSplit::optimizer && replicas > 1;
   double dense = 0, expert = 0, trained = 0, largest = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {

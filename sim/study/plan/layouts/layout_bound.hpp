@@ -21,9 +21,9 @@ class LayoutBound {
   LayoutBound(const config::Experiment& experiment, const LayoutSpace& space,
               std::shared_ptr<const pipeline::CostModels> models);
 
-  /// Seconds of compute and pipeline. `settled`: a plan of the same grid.
+  /// Seconds of compute and pipeline, whatever the order of ranks. `settled`: a plan of the same grid.
   Result<double> of_shape(const workload::LlmPlan& settled, const workload::ParallelSpec& shape);
-  /// Seconds that replicas add. `plan`: that of the layout's shape.
+  /// Seconds that replicas add. `plan`: that of the layout's shape, in its order of ranks.
   Result<double> of_replicas(const workload::LlmPlan& plan, const workload::ParallelSpec& layout);
 
  private:

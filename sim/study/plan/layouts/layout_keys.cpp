@@ -57,6 +57,7 @@ const LayoutKey kLayoutKeys[] = {
     {"stage_layers", "layers", copy_member<&P::stage_layers>, stages_text},
     NUMBER(expert, "ep"),
     NUMBER(expert_tensor, "etp"),
+    {"order", "order", copy_member<&P::order>, [](const P& p) { return std::string(name_of(p.order)); }},
     {"shard", "shard", copy_member<&P::shard>, [](const P& p) { return std::string(name_of(p.shard)); }},
     NUMBER(shard_group, "group"),
     NUMBER(micro_batch, "mb"),

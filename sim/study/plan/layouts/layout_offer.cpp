@@ -10,6 +10,7 @@ namespace distsim::study {
 namespace {
 
 using workload::ContextExchange;
+using workload::RankOrder;
 using workload::RecomputeKind;
 using workload::StateSplit;
 
@@ -17,7 +18,7 @@ constexpr const char* kUnlisted = "plain";
 
 /// A kind of the file as it is written.
 struct OfferText {
-  std::vector<std::string> splits, context_exchange, shard, recompute;
+  std::vector<std::string> splits, context_exchange, order, shard, recompute;
   bool shard_group = false;
 };
 
@@ -26,6 +27,7 @@ const Schema<OfferText>& offer_schema() {
     Schema<OfferText> s("kind", "What a framework can be told to do.");
     s.scalars("splits", &OfferText::splits, {}, "What may be above 1, or on.");
     s.scalars("context_exchange", &OfferText::context_exchange, {}, "How a split sequence is exchanged.");
+    s.scalars("order", &OfferText::order, {}, "Orders of the ranks; none: as the experiment says.");
     s.scalars("shard", &OfferText::shard, {}, "Levels of sharded data parallel.");
     s.scalars("recompute", &OfferText::recompute, {}, "Activations that can be computed again.");
     s.optional("shard_group", &OfferText::shard_group, "Shards in groups smaller than all replicas.");
@@ -85,6 +87,8 @@ Result<LayoutOffer> read_offer(const ConfigNode& node) {
   static const WordValues<ContextExchange> exchanges{{"ring", ContextExchange::ring},
                                                      {"all_gather", ContextExchange::all_gather},
                                                      {"ulysses", ContextExchange::ulysses}};
+  static const WordValues<RankOrder> orders{{"tp-cp-ep-dp-pp", RankOrder::tp_cp_ep_dp_pp},
+                                            {"tp-cp-ep-pp-dp", RankOrder::tp_cp_ep_pp_dp}};
   static const WordValues<StateSplit> shards{{"none", StateSplit::none},
                                              {"optimizer", StateSplit::optimizer},
                                              {"gradients", StateSplit::gradients},
@@ -94,6 +98,7 @@ Result<LayoutOffer> read_offer(const ConfigNode& node) {
   out.shard_group = text.shard_group;
   TRY(read_splits(text, node.where, out.splits));
   TRY(read_recompute(text, node.where, out));
+  TRY_ASSIGN(out.order, values_of_words(text.order, orders, "order", node.where));
   TRY_ASSIGN(out.context_exchange, values_of_words(text.context_exchange, exchanges, "context_exchange", node.where));
   TRY_ASSIGN(out.shard, values_of_words(text.shard, shards, "shard", node.where));
   return out;

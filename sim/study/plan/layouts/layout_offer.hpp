@@ -18,6 +18,7 @@ struct OfferedSplits {
 struct LayoutOffer {
   OfferedSplits splits;
   std::vector<workload::ContextExchange> context_exchange;
+  std::vector<workload::RankOrder> order;
   std::vector<workload::StateSplit> shard;
   bool shard_group = false;
   std::vector<workload::RecomputeKind> recompute;  ///< full, and with `some_layers` of some blocks too

@@ -233,7 +233,7 @@ class LayoutSearch {
     return {};
   }
 
-  /// The plan of another layout of the same shape. False where its groups do not divide.
+  /// The plan of another layout of the same shape. False where its groups do not divide, or its order parts experts.
   static bool share_as(workload::LlmPlan& plan, const ParallelSpec& layout) {
     const std::uint32_t replicas = plan.replicas();
     const bool whole = layout.shard_group == 0 || layout.shard_group >= replicas;
@@ -244,7 +244,9 @@ class LayoutSearch {
     plan.parallel.shard_group = layout.shard_group;
     plan.parallel.prefetch = layout.prefetch;
     plan.parallel.offload = layout.offload;
-    return true;
+    plan.parallel.order = layout.order;
+    plan.grid = workload::RankGrid(plan.tensor * plan.context, plan.stages, plan.data, layout.order);
+    return plan.spec.experts == 0 || plan.grid.keeps_together(plan.expert * plan.expert_tensor);
   }
 
   Result<void> play_batch() {

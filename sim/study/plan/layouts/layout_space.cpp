@@ -10,6 +10,7 @@ namespace {
 using workload::ContextExchange;
 using workload::ParallelSpec;
 using workload::PipelineSchedule;
+using workload::RankOrder;
 using workload::Recompute;
 using workload::RecomputeKind;
 using workload::StateSplit;
@@ -155,6 +156,7 @@ std::vector<ParallelSpec> LayoutSpace::grids(SpaceCounts& counts) const {
         grid.tensor = t;
         grid.context = c;
         grid.pipeline = p;
+        grid.order = usual_order();
         add_experts(grid, out, counts);
       }
     }
@@ -286,9 +288,35 @@ std::vector<StateSplit> LayoutSpace::levels(std::int64_t replicas) const {
   return values("shard", &P::shard, replicas > 1 ? offer_.shard : std::vector<StateSplit>{StateSplit::none});
 }
 
+/// Of what makes no difference to it; with any other experts may be too far apart.
+RankOrder LayoutSpace::usual_order() const {
+  const std::vector<RankOrder> all =
+      values("order", &P::order, offer_.order.empty() ? std::vector{base_.parallel.order} : offer_.order);
+  const RankOrder first = RankOrder::tp_cp_ep_dp_pp;
+  return std::ranges::find(all, first) != all.end() ? first : all.front();
+}
+
+std::vector<RankOrder> LayoutSpace::orders(const P& shape) const {
+  if (shape.pipeline == 1 || batching_of(shape, cluster_.ranks()).replicas == 1) return {usual_order()};
+  const std::int64_t experts = shape.expert * std::max<std::int64_t>(1, shape.expert_tensor);
+  const bool together = shape.expert == 1 || shape.tensor * shape.context % experts == 0;
+  const bool networked = cluster_.ranks() > std::max(cluster_.gpus_per_node, cluster_.gpus_per_domain);
+  const bool offered = together && networked && !offer_.order.empty();
+  return values("order", &P::order, offered ? offer_.order : std::vector{usual_order()});
+}
+
 std::vector<ParallelSpec> LayoutSpace::layouts(const P& shape) const {
-  const std::int64_t replicas = std::int64_t{batching_of(shape, cluster_.ranks()).replicas} * shape.context;
   std::vector<P> out;
+  P next = shape;
+  for (const RankOrder order : orders(shape)) {
+    next.order = order;
+    add_levels(next, out);
+  }
+  return out;
+}
+
+void LayoutSpace::add_levels(const P& shape, std::vector<P>& out) const {
+  const std::int64_t replicas = std::int64_t{batching_of(shape, cluster_.ranks()).replicas} * shape.context;
   for (const StateSplit level : levels(replicas)) {
     P next = shape;
     next.shard = level;
@@ -309,7 +337,6 @@ std::vector<ParallelSpec> LayoutSpace::layouts(const P& shape) const {
       }
     }
   }
-  return out;
 }
 
 void LayoutSpace::add_groups(const P& layout, std::vector<P>& out) const {

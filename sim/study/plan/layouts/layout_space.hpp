@@ -2,7 +2,7 @@
 // common is worked out once:
 //   grid    tensor, context, pipeline, expert: which GPUs do what
 //   shape   micro-batch, chunks and blocks of stages, recomputation: what a GPU computes and keeps
-//   layout  what replicas share: levels and groups of sharding, overlaps
+//   layout  what replicas share, and where they are: order of ranks, levels and groups of sharding, overlaps
 // A key holds the values that the user gave; else those that the framework offers (layout_offer.hpp):
 //   degrees      divisors of the GPUs; expert: of the experts
 //   micro_batch  powers of two up to 16 that divide a replica's samples
@@ -10,6 +10,7 @@
 //                chunk is least, embedding and head counted by their FLOPs
 //   recompute    what is offered, and 1/4, 1/2 and 3/4 of a stage's blocks
 //   shard_group  all replicas; those of a node, and of four
+//   order        with several stages, replicas and NVLink domains, where the GPUs that split experts keep together
 // Everything else is as in the experiment, offload and recompute left open there being none. Steps that do not divide are
 // counted, not visited: a space may have 10^18 layouts.
 #pragma once
@@ -59,7 +60,10 @@ class LayoutSpace {
   void add_experts(const P& grid, std::vector<P>& out, SpaceCounts& counts) const;
   void add_stages(const P& shape, std::vector<P>& out) const;
   void add_recomputation(const P& shape, std::vector<P>& out) const;
+  void add_levels(const P& shape, std::vector<P>& out) const;
   void add_groups(const P& layout, std::vector<P>& out) const;
+  workload::RankOrder usual_order() const;
+  std::vector<workload::RankOrder> orders(const P& shape) const;
   double below_grid() const;  ///< layouts below a grid, at most, of the keys that were given
 
   workload::ModelSpec base_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "small_llm.hpp"
 
 namespace distsim::study {
@@ -44,6 +46,20 @@ TEST(LayoutSearch, FindsWhatExhaustiveSearchFinds) {
     EXPECT_EQ(all.counts.pruned, 0);
     EXPECT_EQ(pruned.counts.left, 0);
   }
+}
+
+/// Two nodes whose GPUs replicas and stages share: both orders of ranks are tried, and neither is lost.
+TEST(LayoutSearch, OrdersOfRanksAreSearched) {
+  const auto e = experiment_of(llm_text("llama3_8b", "megatron_core", "dgx_h100", 2, 32));
+  const std::vector<LayoutSite> sites{site_with(
+      e, held_values({{"tensor", {"1", "2"}}, {"context", {"1"}}, {"pipeline", {"2", "4"}}, {"micro_batch", {"1"}}}))};
+  const SearchResult pruned = search_with(sites, {.top = 20});
+  const SearchResult all = search_with(sites, {.top = 20, .exhaustive = true});
+  expect_same(pruned, all);
+  EXPECT_EQ(pruned.counts.above_bound + all.counts.above_bound, 0);
+  std::set<workload::RankOrder> orders;
+  for (const PlayedLayout& p : all.best) orders.insert(p.layout.order);
+  EXPECT_EQ(orders.size(), 2u);
 }
 
 TEST(LayoutSearch, EveryLayoutIsCountedOnce) {

@@ -51,6 +51,36 @@ TEST(LayoutSpace, OffersWhatTheFrameworkDoes) {
   EXPECT_EQ(site.space.layouts(shapes.front()).size(), 4u);
 }
 
+std::size_t orders_of(const LayoutSite& site, std::int64_t tensor, std::int64_t pipeline, std::int64_t expert) {
+  SpaceCounts counts;
+  for (const auto& grid : site.space.grids(counts)) {
+    if (grid.tensor != tensor || grid.pipeline != pipeline || grid.expert != expert || grid.context != 1) continue;
+    if (expert > 1 && grid.expert_tensor != 1) continue;
+    std::set<workload::RankOrder> orders;
+    for (const auto& layout : site.space.layouts(site.space.shapes(grid).front())) orders.insert(layout.order);
+    return orders.size();
+  }
+  return 0;
+}
+
+/// Where it matters and the GPUs that split experts keep together.
+TEST(LayoutSpace, OrdersAreOfferedWhereTheyMatter) {
+  const auto e = experiment_of(llm_text("mixtral_8x7b", "megatron_core", "dgx_h100", 4, 64));
+  const LayoutSite site = site_with(e, HeldValues());
+  EXPECT_EQ(orders_of(site, 2, 4, 1), 2u);
+  EXPECT_EQ(orders_of(site, 2, 4, 2), 2u);
+  EXPECT_EQ(orders_of(site, 2, 4, 4), 1u) << "experts over two replicas";
+  EXPECT_EQ(orders_of(site, 2, 1, 1), 1u) << "one stage";
+  EXPECT_EQ(orders_of(site, 1, 32, 1), 1u) << "one replica";
+  const LayoutSite held = site_with(e, held_values({{"order", {"tp-cp-ep-dp-pp", "tp-cp-ep-pp-dp"}}}));
+  EXPECT_EQ(orders_of(held, 2, 4, 4), 2u) << "as given, and refused later";
+  EXPECT_EQ(orders_of(held, 2, 1, 1), 1u);
+  const auto alone = experiment_of(llm_text("mixtral_8x7b", "megatron_core", "dgx_h100", 1, 64));
+  EXPECT_EQ(orders_of(site_with(alone, HeldValues()), 2, 2, 1), 1u) << "NVLink between all";
+  const auto other = experiment_of(llm_text("mixtral_8x7b", "fsdp2_torchtitan", "dgx_h100", 4, 64));
+  EXPECT_EQ(orders_of(site_with(other, HeldValues()), 2, 4, 1), 1u) << "no switch for it";
+}
+
 TEST(LayoutSpace, CountsSpacesThatNobodyCanVisit) {
   std::vector<std::string> numbers;
   for (int i = 1; i <= 10'000; ++i) numbers.push_back(std::to_string(i));
