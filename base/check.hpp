@@ -24,7 +24,7 @@ struct Voidify {
 
 namespace distsim {
 
-/// What an assertion of nlohmann::json that does not hold ends in (base/json.hpp): out of memory, since that alone makes
+/// What an assertion of nlohmann::json that does not hold ends in (base/json/json.hpp): out of memory, since that alone makes
 /// such values.
 [[noreturn]] void json_is_broken();
 

@@ -73,16 +73,17 @@ def violations(sees: dict[str, set[str]]):
 
 
 def apart_subfolders() -> set[str]:
-    """Subfolders whose files may repeat names in their anonymous namespaces, as CMakeLists.txt lists them."""
+    """Subfolders that CMakeLists.txt keeps APART, whose files may repeat names in their anonymous namespaces, and GROUPS: the compiler
+    sees what they repeat."""
     folders = re.findall(r"distsim_folder\(\w+\s+PATH (\S+)([^)]*)\)", re.sub(r"#.*", "", (ROOT / "CMakeLists.txt").read_text()))
-    return {f"{path}/{name}" for path, rest in folders for name in (re.findall(r"APART ([\w ]+)", rest) or [""])[0].split()}
+    return {f"{path}/{name}" for path, rest in folders for names in re.findall(r"(?:APART|GROUPS) ([\w ]+)", rest) for name in names.split()}
 
 
 def namesakes(sees: dict[str, set[str]]):
     """Free functions of two files: the sanitized build compiles these as one, and would call either."""
     apart = apart_subfolders()
     if not apart:
-        yield "CMakeLists.txt: no folder with APART found: the test is looking in the wrong place"
+        yield "CMakeLists.txt: no folder with APART or GROUPS found: the test is looking in the wrong place"
     for folder in sees:
         seen: dict[str, str] = {}
         for name, text in sources(folder, sees):

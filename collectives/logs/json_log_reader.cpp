@@ -1,4 +1,4 @@
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "collectives/logs/log_readers.hpp"
 
 #include <initializer_list>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/alpha_beta.hpp"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"

@@ -1,5 +1,5 @@
 #include "mpi_bench/collective/output/table.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "sim/profile/profile.hpp"
 #include "test_data.hpp"
 #include "traces/trace_reader.hpp"

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/csv.hpp"
 #include "kineto_text.hpp"
 #include "sim/profile/profile.hpp"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <set>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "sim/replay/results/held_out.hpp"
 #include "test_data.hpp"
 #include "traces/trace_reader.hpp"

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/csv.hpp"
 #include "sample_report.hpp"
 #include "sim/report/html/html.hpp"

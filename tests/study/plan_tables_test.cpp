@@ -8,7 +8,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "sanitizers.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
 #include "sim/study/plan_tables/search/greedy_plans.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "peak_memory.hpp"
 #include "test_paths.hpp"
 #include "traces/files/json_text.hpp"

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "test_data.hpp"
 #include "test_paths.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"

@@ -21,7 +21,7 @@
 #include <map>
 #include <set>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "sim/workload/placement/placement.hpp"
 #include "sim/workload/registry.hpp"
 #include "test_data.hpp"

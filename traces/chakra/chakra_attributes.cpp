@@ -1,6 +1,6 @@
 // What the attributes of a Chakra node mean.
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 
 namespace distsim::traces {

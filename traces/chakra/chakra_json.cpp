@@ -5,7 +5,7 @@
 #include <charconv>
 #include <sstream>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 
 namespace distsim::traces {

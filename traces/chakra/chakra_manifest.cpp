@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/system/folder.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"

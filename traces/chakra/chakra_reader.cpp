@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/gunzip.hpp"

@@ -1,7 +1,7 @@
 #include "traces/chakra/chakra_writer.hpp"
 
 #include "base/check.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/proto_wire.hpp"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {

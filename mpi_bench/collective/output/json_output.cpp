@@ -1,6 +1,6 @@
 #include "mpi_bench/collective/output/json_output.hpp"
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -165,10 +165,16 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
   if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
   if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
   if (!plan.tables) name_unheeded(command, {"--least-columns"}, "no tables are planned");
-  if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
+  if (plan.tables) {
+    name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
+    name_unheeded(command, {"--top"}, "all that was played is shown");
+    if (flags.csv.empty() && flags.json.empty())
+      name_unheeded(command, {"--price-per-gpu-hour", "--tokens", "--samples"}, "--csv and --json have the cost");
+  }
   if (plan.counts.left > 0) name_unheeded(command, {"--exhaustive"}, "--max-played ended the search");
   if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
-  if (plan.counts.played <= static_cast<double>(flags.top)) name_unheeded(command, {"--top"}, "no more were played");
+  if (!plan.tables && plan.counts.played <= static_cast<double>(flags.top))
+    name_unheeded(command, {"--top"}, "no more were played");
   if (plan.counts.left == 0) name_unheeded(command, {"--max-played"}, "there is no more to play");
   if (plan.counts.left > 0)
     log_warn(

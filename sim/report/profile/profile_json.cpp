@@ -1,7 +1,7 @@
 // The profile as JSON; schema in docs/profile.md.
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/markup.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/report/text/columns.hpp"

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/markup.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/text/split_model.hpp"

@@ -313,7 +313,7 @@ class TablesPlanner {
     out_.purchase = request_.purchase;
     out_.keys = {"placement", "settings"};
     out_.heads = out_.keys;
-    for (std::size_t i = 0; i < out_.tables->played.size(); ++i) add(i);
+    for (std::size_t i = 0; i < out_.tables->played.size(); ++i) TRY(add(i));
     const auto played = static_cast<double>(out_.tables->played.size());
     out_.counts.space.considered = static_cast<double>(out_.tables->evaluated) + played;
     out_.counts.pruned = static_cast<double>(out_.tables->evaluated);
@@ -325,10 +325,10 @@ class TablesPlanner {
 
  private:
   /// What is not to be chosen, for it changes numbers or breaks constraints, is left to the tables' own report.
-  void add(std::size_t i) {
+  Result<void> add(std::size_t i) {
     const PlayedPlan& played = out_.tables->played[i];
     const bool own = played.placement.tables.empty() && played.sets.empty();
-    if ((played.changes_numbers || played.breaks_constraints) && !own) return;
+    if ((played.changes_numbers || played.breaks_constraints) && !own) return {};
     PlanRow row;
     row.kind = !own                       ? PlanRowKind::candidate
                : i == out_.tables->winner ? PlanRowKind::baseline
@@ -337,21 +337,19 @@ class TablesPlanner {
     row.values = {played.name, fmt::format("{}", fmt::join(played.sets, " "))};
     std::vector<std::string> sets = request_.sets;
     sets.insert(sets.end(), played.sets.begin(), played.sets.end());
-    const Result<config::Experiment> e = config::load_experiment(request_.config, sets);
-    if (!e) {
-      row.error = e.error().text();
+    TRY_ASSIGN(const config::Experiment e, config::load_experiment(request_.config, sets));  // as it was loaded before
+    const config::Experiment placed = played.placement.tables.empty() ? e : with_placement(e, played.placement);
+    TRY(cache_.models({placed.cluster, placed.device, pipeline::collective_options_of(placed)}));
+    Result<report::Report> r = pipeline::predict_figures(placed, cache_, report::Transfers::left_out);
+    row.fits = r.ok() || !lacks_memory(placed, cache_);
+    if (r) {
+      row.report = std::move(*r);
+      fill_costs(row, request_, placed);
     } else {
-      const config::Experiment placed = played.placement.tables.empty() ? *e : with_placement(*e, played.placement);
-      Result<report::Report> r = pipeline::predict_figures(placed, cache_, report::Transfers::left_out);
-      row.fits = r.ok() || !lacks_memory(placed, cache_);
-      if (r) {
-        row.report = std::move(*r);
-        fill_costs(row, request_, placed);
-      } else {
-        row.error = row.fits ? r.error().text() : "memory";
-      }
+      row.error = row.fits ? r.error().text() : "memory";
     }
     out_.rows.push_back(std::move(row));
+    return {};
   }
 
   const PlanRequest& request_;

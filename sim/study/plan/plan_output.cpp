@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/quantity_text.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/parts.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/parts.hpp"

@@ -73,6 +73,9 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   };
   assume(graph::AssumptionKind::batch, batch_text(batch, plan.data, plan.micro_steps, plan.parallel.micro_batch));
   if (plan.pipelined()) assume(graph::AssumptionKind::workload, pipeline_text(plan));
+  if (plan.pipelined() && plan.parallel.shard == StateSplit::weights)
+    assume(graph::AssumptionKind::workload,
+           "parallel.shard: the weights of a stage are gathered once an iteration and stay until its end");
   if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
     assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
   if (plan.spec.experts > 0 && plan.spec.imbalance > 0)

@@ -59,6 +59,9 @@ Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, const RankGr
     return Error{"parallel.expert: found " + std::to_string(p.expert) + ", expected 1 where there are no experts", "",
                  ""};
   if (m.experts == 0) return {};
+  if (p.tensor % p.expert_tensor != 0)  // GPUs with tokens of their own would have to share those first
+    return not_a_divisor("parallel.expert_tensor", p.expert_tensor,
+                         "parallel.tensor (" + std::to_string(p.tensor) + ")");
   if (m.experts % p.expert != 0)
     return not_a_divisor("parallel.expert", p.expert, "model.llm.experts (" + std::to_string(m.experts) + ")");
   if (per_stage % (p.expert * p.expert_tensor) != 0)
@@ -265,7 +268,8 @@ Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
 
 void settle_schedule(LlmPlan& plan) {
   ParallelSpec& p = plan.parallel;
-  if (p.schedule == PipelineSchedule::automatic)
+  const bool alone = p.pipeline == 1 && p.schedule == PipelineSchedule::gpipe;  // micro-batches one after the other
+  if (p.schedule == PipelineSchedule::automatic || alone)
     p.schedule = p.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
   plan.pipeline = {p.schedule, plan.stages, static_cast<std::uint32_t>(p.virtual_stages), plan.micro_steps};
 }
@@ -367,7 +371,11 @@ void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 
 /// What the host's memory has to hold, where the framework moves things there.
 void settle_offload(LlmPlan& plan) {
-  if (plan.parallel.offload != Offload::automatic) return;
+  constexpr const char* kHidden = "transfers to the host are taken to be hidden";
+  if (plan.parallel.offload != Offload::automatic) {
+    if (plan.parallel.offload != Offload::none) plan.assumptions.push_back("parallel.offload: " + std::string(kHidden));
+    return;
+  }
   plan.parallel.offload = Offload::none;
   if (!plan.framework.parallel.offloads || fits(plan)) return;
   for (const Offload what : {Offload::optimizer, Offload::activations, Offload::all}) {
@@ -375,7 +383,7 @@ void settle_offload(LlmPlan& plan) {
     if (fits(plan)) break;
   }
   plan.assumptions.push_back("parallel.offload: " + std::string(name_of(plan.parallel.offload)) +
-                             ", for it does not fit otherwise; transfers to the host are taken to be hidden");
+                             ", for it does not fit otherwise; " + kHidden);
 }
 
 /// The least recomputation that fits, where it was left open.

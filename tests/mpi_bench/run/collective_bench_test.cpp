@@ -13,7 +13,7 @@
 #include <sstream>
 #include <thread>
 
-#include "base/json.hpp"
+#include "base/json/json.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "command.hpp"
 #include "mpi_bench/collective/cases/collective_case.hpp"

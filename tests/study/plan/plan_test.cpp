@@ -156,8 +156,7 @@ TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
 /// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.
 TEST_F(PlanTest, TablesOfARecommender) {
   std::vector<std::string> sets;
-  if (test::has_address_sanitizer())
-    sets = {"cluster.nodes=1", "model.dlrm.tables=[{rows: 1000000, count: 6}]"};
+  if (test::has_address_sanitizer()) sets = {"cluster.nodes=1", "model.dlrm.tables=[{rows: 1000000, count: 6}]"};
   const Plan plan = planned({.config = test::config("dgx_a100_4node.yaml"), .sets = sets}).value();
   ASSERT_TRUE(plan.tables.has_value());
   const PlayedPlan& winner = plan.tables->played[plan.tables->winner];

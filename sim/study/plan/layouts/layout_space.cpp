@@ -178,6 +178,11 @@ void LayoutSpace::add_experts(const P& grid, std::vector<P>& out, SpaceCounts& c
     std::vector<std::int64_t> splits{e > 1 ? 1 : 0};
     if (e > 1 && grid.tensor > 1 && offer_.splits.expert_tensor) splits.push_back(grid.tensor);
     for (const std::int64_t et : values("expert_tensor", &P::expert_tensor, splits)) {
+      if (et > 1 && grid.tensor % et != 0) {
+        counts.considered += below_grid();
+        counts.undivided += below_grid();
+        continue;
+      }
       P next = grid;
       next.expert = e;
       next.expert_tensor = et;
