@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "small_llm.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::study {
@@ -83,6 +84,19 @@ TEST(Sensitivity, MemoryThatChangesNothingKeepsTheLimit) {
   for (const ResourcePoint& p : memory->points) {
     if (p.iteration == s.base.iteration) EXPECT_EQ(p.limited_by, report::text_of(s.base.limits.limited_by)) << p.factor;
   }
+}
+
+/// The smallest batch has no layout, and what a language model recomputes depends on its memory.
+TEST(Sensitivity, MoreMemoryHelpsALanguageModelThatRecomputes) {
+  const auto e = test::experiment_of(test::llm_text("llama3_8b", "megatron_core", "dgx_h100", 2, 128));
+  SensitivityRequest request;
+  request.factors = {1, 2};
+  request.resources = {find_resource("memory_capacity", e).value()};
+  const auto s = sensitivity(e, request, [] {});
+  ASSERT_TRUE(s.ok()) << s.error().text();
+  const ResourcePoint& twice = s->resources.front().at(2);
+  EXPECT_EQ(twice.error, "");
+  EXPECT_LT(twice.iteration, s->base.iteration);
 }
 
 /// A better resource never lengthens the iteration, a worse one never shortens it.

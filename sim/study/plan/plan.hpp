@@ -63,6 +63,7 @@ struct PlanRow {
   double energy = 0;              ///< joules of the purchase
   std::string why_slower;         ///< than the first row: the part that differs most
   std::vector<std::string> sets;  ///< that make it from the experiment
+  std::string machine;            ///< "16 x h100_sxm5_80gb"; empty where it was not predicted
   std::size_t number = 0;         ///< of a combination
 };
 

@@ -37,6 +37,10 @@ Identity identity_of(const PlanRequest& request, const config::Experiment& exper
           inputs_fact({experiment.merged})};
 }
 
+std::string machine_text(const config::Experiment& e) {
+  return std::to_string(pipeline::shape_of(e).ranks()) + " x " + e.device.name;
+}
+
 }  // namespace
 
 std::int64_t fullest_gpu(const report::Report& r) {
@@ -59,6 +63,7 @@ bool lacks_memory(config::Experiment e, pipeline::CostModelCache& cache) {
 
 void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experiment& e) {
   const report::Report& r = row.report;
+  row.machine = machine_text(e);
   const double gpus = double(r.context.nodes) * r.context.gpus_per_node,
                bought = iterations_bought(request.purchase, r);
   constexpr double kSecondsPerHour = 3600;
@@ -71,9 +76,7 @@ void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experime
   if (request.goal.second) row.second = value(*request.goal.second);
 }
 
-std::string subject_text(const config::Experiment& e) {
-  return e.model.name + " on " + std::to_string(pipeline::shape_of(e).ranks()) + " x " + e.device.name;
-}
+std::string subject_text(const config::Experiment& e) { return e.model.name + " on " + machine_text(e); }
 
 void finish_rows(Plan& plan) {
   std::ranges::stable_sort(plan.rows, [](const PlanRow& a, const PlanRow& b) {
@@ -84,6 +87,8 @@ void finish_rows(Plan& plan) {
     if (&row != &plan.rows.front() && row.error.empty() && plan.rows.front().error.empty())
       row.why_slower = why_slower(row.report, plan.rows.front().report);
   }
+  const std::string machine = plan.rows.empty() ? "" : plan.rows.front().machine;
+  if (!machine.empty() && !plan.subject.ends_with(" on " + machine)) plan.subject += "; the best is on " + machine;
 }
 
 PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pipeline::CostModelCache& cache) {

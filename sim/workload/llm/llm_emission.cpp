@@ -204,7 +204,8 @@ void LlmEmission::input() {
              graph::Copy{graph::CopyKind::h2d, std::max<std::int64_t>(1, std::llround(bytes))});
 }
 
-/// Without a pipeline: all micro-steps but the last as one, then the last, whose gradients are reduced.
+/// Without a pipeline: all micro-steps but the last as one, then the last, whose gradients are reduced; those of each where
+/// no rank keeps sums of all of them.
 void LlmEmission::micro_steps() {
   const double before_last = static_cast<double>(plan_.micro_steps - 1);
   if (plan_.splits(StateSplit::weights)) {
@@ -217,12 +218,15 @@ void LlmEmission::micro_steps() {
   first_parameters(now());
   if (before_last > 0) {
     pass(Way::forward, chunks, before_last);
+    const std::vector<TaskId> before = now();
     pass(Way::backward, chunks, before_last);
+    if (plan_.splits(StateSplit::gradients))
+      reduce_last(chunks, before_last, before);  // each adds to its owner's share
   }
   pass(Way::forward, chunks, 1);
   const std::vector<TaskId> before = now();
   pass(Way::backward, chunks, 1);
-  reduce_last(chunks, before);
+  reduce_last(chunks, 1, before);
 }
 
 /// The passes of one way in a wave.
@@ -244,7 +248,7 @@ void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
   }
   const std::vector<TaskId> before = last.empty() ? std::vector<TaskId>() : now();
   pass(way, chunks, 1, paired);
-  if (!last.empty()) reduce_last(last, before);
+  if (!last.empty()) reduce_last(last, 1, before);
 }
 
 graph::Collective LlmEmission::message() const {

@@ -68,8 +68,8 @@ class LlmEmission {
   // llm_replicas.cpp
   void gather_parameters(bool first_part);
   void first_parameters(std::span<const TaskId> deps);
-  void reduce(const Chunks& chunks, double share, std::span<const TaskId> deps);
-  void reduce_last(const Chunks& chunks, std::span<const TaskId> before);
+  void reduce(const Chunks& chunks, double share, double times, std::span<const TaskId> deps);
+  void reduce_last(const Chunks& chunks, double times, std::span<const TaskId> before);
   void sharded_micro_steps(double times, bool reduces);
   void sharded_exchange(const LlmChunk& chunk, graph::CollectiveKind kind, double share, double times,
                         std::span<const TaskId> deps, std::vector<TaskId>& out);

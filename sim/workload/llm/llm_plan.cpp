@@ -179,15 +179,15 @@ class ChunkMaker {
     return it->second;
   }
 
-  LlmChunk make(std::int64_t first, std::int64_t layers, bool is_first, bool is_last) {
+  /// `repeated`: of its first blocks, where recompute states a number.
+  LlmChunk make(std::int64_t first, std::int64_t layers, std::int64_t repeated, bool is_first, bool is_last) {
     LlmChunk chunk;
     chunk.blocks = layers;
     if (is_first) add_part(chunk, embedding_work(s_), 1);
     const Recompute& r = s_.parallel.recompute;
-    const std::int64_t share = (r.layers + s_.parallel.virtual_stages - 1) / s_.parallel.virtual_stages;
     std::vector<std::pair<const PartWork*, double>> blocks;  // of thousands of blocks, a few kinds
     for (std::int64_t i = 0; i < layers; ++i) {
-      const bool again = r.kind == RecomputeKind::every_second ? i % 2 == 0 : r.layers == 0 || i < share;
+      const bool again = r.kind == RecomputeKind::every_second ? i % 2 == 0 : r.layers == 0 || i < repeated;
       const PartWork* part = &block(first + i, again);
       const auto known = std::ranges::find(blocks, part, &std::pair<const PartWork*, double>::first);
       if (known == blocks.end())
@@ -234,16 +234,17 @@ void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   ChunkMaker maker(shape, plan.pipeline.splits_backward());
   plan.kinds.clear();
   plan.kind_of.clear();
-  std::map<std::tuple<std::vector<BlockKind>, bool, bool, bool>, std::uint32_t> known;
+  std::map<std::tuple<std::vector<BlockKind>, std::int64_t, bool, bool, bool>, std::uint32_t> known;
   std::int64_t first = 0;
   for (std::size_t c = 0; c < layers.size(); ++c) {
+    const std::int64_t repeated = std::min(layers[c], recomputed_blocks(plan.parallel, c));
     std::vector<BlockKind> kinds;
     for (std::int64_t i = 0; i < layers[c]; ++i) kinds.push_back(block_kind(plan.spec, first + i));
     const bool is_first = c == 0, is_last = c + 1 == layers.size();
     const bool decoder = first + layers[c] > plan.spec.layers - plan.spec.decoder_layers;
-    const auto [it, is_new] = known.try_emplace({std::move(kinds), is_first, is_last, decoder},
+    const auto [it, is_new] = known.try_emplace({std::move(kinds), repeated, is_first, is_last, decoder},
                                                 static_cast<std::uint32_t>(plan.kinds.size()));
-    if (is_new) plan.kinds.push_back(maker.make(first, layers[c], is_first, is_last));
+    if (is_new) plan.kinds.push_back(maker.make(first, layers[c], repeated, is_first, is_last));
     plan.kind_of.push_back(it->second);
     first += layers[c];
   }
@@ -417,6 +418,12 @@ bool fits(const LlmPlan& plan) {
 
 double LlmPlan::tied_elements() const {
   return static_cast<double>(spec.vocabulary) / tensor * static_cast<double>(spec.hidden);
+}
+
+std::int64_t recomputed_blocks(const ParallelSpec& p, std::size_t chunk) {
+  const std::int64_t turn = static_cast<std::int64_t>(chunk) / std::max<std::int64_t>(1, p.pipeline);
+  const std::int64_t chunks = std::max<std::int64_t>(1, p.virtual_stages), n = p.recompute.layers;
+  return n / chunks + (turn < n % chunks ? 1 : 0);
 }
 
 Batching batching_of(const ParallelSpec& p, std::uint32_t ranks) {

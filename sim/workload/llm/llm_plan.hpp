@@ -62,6 +62,10 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);
 
+/// Where recompute states a number of blocks of each stage, how many of the first blocks of chunk `chunk` of the model
+/// are computed again: they are divided among the chunks of a stage, the earlier ones have what is left over.
+std::int64_t recomputed_blocks(const ParallelSpec& parallel, std::size_t chunk);
+
 Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
 
 /// Of a rank of each stage.

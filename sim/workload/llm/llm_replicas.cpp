@@ -100,8 +100,8 @@ void LlmEmission::first_parameters(std::span<const TaskId>) {
   if (plan_.framework.parallel.overlap_parameters) gather_parameters(false);
 }
 
-/// Gradients of chunks, `share` of them.
-void LlmEmission::reduce(const Chunks& chunks, double share, std::span<const TaskId> deps) {
+/// Gradients of chunks, `share` of them, `times` over.
+void LlmEmission::reduce(const Chunks& chunks, double share, double times, std::span<const TaskId> deps) {
   if (share <= 0) return;
   const bool scatters = plan_.splits(StateSplit::optimizer);
   std::map<std::uint32_t, std::vector<bool>> alike;
@@ -115,19 +115,20 @@ void LlmEmission::reduce(const Chunks& chunks, double share, std::span<const Tas
     for (const bool experts : {false, true}) {
       over_replicas(experts ? "gradients.experts" : "gradients",
                     scatters ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                    (experts ? work.expert : work.dense) * trained * width_of(plan_.numerics.gradient) * share, 1,
+                    (experts ? work.expert : work.dense) * trained * width_of(plan_.numerics.gradient) * share, times,
                     experts, table_of(stages), deps, synced_);
     }
   }
 }
 
-void LlmEmission::reduce_last(const Chunks& chunks, std::span<const TaskId> before) {
+/// Those of the last `times` backward passes, which began after `before`.
+void LlmEmission::reduce_last(const Chunks& chunks, double times, std::span<const TaskId> before) {
   double parameters = 0;
   for (const std::int64_t chunk : chunks)
     if (chunk >= 0) parameters = std::max(parameters, plan_.chunk(static_cast<std::uint32_t>(chunk)).work.trained);
   const double hidden = plan_.framework.gradients.overlap ? hidden_share(parameters) : 0;
-  reduce(chunks, hidden, before);
-  reduce(chunks, 1 - hidden, now());  // the last gradients follow the last exchange of the tensor-parallel group
+  reduce(chunks, hidden, times, before);
+  reduce(chunks, 1 - hidden, times, now());  // the last gradients follow the last exchange of the tensor-parallel group
 }
 
 void LlmEmission::sharded_exchange(const LlmChunk& chunk, CollectiveKind kind, double share, double times,

@@ -111,6 +111,7 @@ TEST_F(PlanTest, MoreGpusForLessTimeAndMoreMoney) {
   request.purchase = {2, 1e9, 0};
   const Plan fastest = planned(request).value();
   EXPECT_EQ(fastest.rows.front().values.front(), "2");
+  EXPECT_NE(fastest.subject.find("on 16 x "), std::string::npos) << fastest.subject;
   request.goal.objective = Objective::cost;
   const Plan cheapest = planned(request).value();
   EXPECT_LE(cheapest.rows.front().cost, fastest.rows.front().cost);

@@ -240,6 +240,25 @@ TEST(LlmPipeline, MixesWithAllOtherSplits) {
   }
 }
 
+/// A number of blocks of each stage is that number, however many chunks it has.
+TEST(LlmPipeline, RecomputesAsManyBlocksOfAStageAsAskedFor) {
+  const auto repeated = [](std::int64_t blocks, std::int64_t virtual_stages) {
+    ModelSpec m =
+        small(virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b, virtual_stages);
+    m.as<LlmSpec>().layers = 16;
+    m.parallel.pipeline = 2;
+    m.parallel.recompute = {RecomputeKind::full, blocks, {}};
+    return built_llm(m).repeated_flops;
+  };
+  const double one = repeated(1, 1);
+  EXPECT_GT(one, 0);
+  for (const std::int64_t virtual_stages : {1, 2, 4}) {
+    for (std::int64_t blocks = 1; blocks <= 8; ++blocks)
+      EXPECT_NEAR(repeated(blocks, virtual_stages), static_cast<double>(blocks) * one, 1e-9 * one) << virtual_stages;
+    EXPECT_EQ(repeated(8, virtual_stages), repeated(0, virtual_stages)) << "all";
+  }
+}
+
 TEST(LlmPipeline, BlocksThatDoNotDivideAreDealtAndSaid) {
   ModelSpec m = small();
   m.as<LlmSpec>().layers = 14;  // with embedding and loss 16

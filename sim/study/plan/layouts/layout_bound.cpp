@@ -31,13 +31,13 @@ std::vector<std::int64_t> blocks_of_chunks(const ParallelSpec& p, std::int64_t l
   return std::vector<std::int64_t>(static_cast<std::size_t>(n), layers / n);
 }
 
-/// Of a chunk, how many of its first blocks are computed again.
-std::int64_t repeated_blocks(const ParallelSpec& p, std::int64_t blocks) {
+/// Of chunk `chunk`, how many of its first blocks are computed again.
+std::int64_t repeated_blocks(const ParallelSpec& p, std::size_t chunk, std::int64_t blocks) {
   const Recompute& r = p.recompute;
   if (r.kind == RecomputeKind::none || r.kind == RecomputeKind::automatic || r.kind == RecomputeKind::every_second)
     return 0;
   if (r.layers == 0) return blocks;
-  return std::min(blocks, (r.layers + p.virtual_stages - 1) / p.virtual_stages);
+  return std::min(blocks, workload::recomputed_blocks(p, chunk));
 }
 
 struct ChunkSeconds {
@@ -79,7 +79,7 @@ double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micr
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     if (first + blocks[c] > layers) return 0;  // refused by the predictor
     chunks.push_back(
-        seconds_of_chunk(times, first, blocks[c], repeated_blocks(p, blocks[c]), c == 0, c + 1 == blocks.size()));
+        seconds_of_chunk(times, first, blocks[c], repeated_blocks(p, c, blocks[c]), c == 0, c + 1 == blocks.size()));
     first += blocks[c];
   }
   if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0;
