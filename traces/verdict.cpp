@@ -68,8 +68,12 @@ Overlaps overlaps_of(const TraceRank& rank) {
 /// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.
 constexpr std::int64_t kBeforeItsLaunch = 1'000'000;  // ns
 
+/// Nor does all work of a rank wait so long for a GPU that had nothing to do when the first of it was launched.
+constexpr std::int64_t kAfterItsLaunch = 1'000'000'000;  // ns
+
 struct LaunchOrder {
   std::uint64_t launched = 0, early = 0, timeless = 0, kernels = 0;
+  std::int64_t least_delay = INT64_MAX;  ///< ns from a launch to its kernel
 };
 
 LaunchOrder launch_order_of(const TraceRank& rank) {
@@ -80,9 +84,34 @@ LaunchOrder launch_order_of(const TraceRank& rank) {
     out.timeless += d.duration_ns == 0 ? 1 : 0;
     if (d.launch == kNone) continue;
     ++out.launched;
-    out.early += d.start_ns < rank.host_records[d.launch].start_ns - kBeforeItsLaunch ? 1 : 0;
+    const std::int64_t delay = d.start_ns - rank.host_records[d.launch].start_ns;
+    out.early += delay < -kBeforeItsLaunch ? 1 : 0;
+    out.least_delay = std::min(out.least_delay, delay);
   }
   return out;
+}
+
+/// Launches of kernels that no GPU record belongs to, as where a profiler's buffers were full. Some may have run after the
+/// profiler had stopped.
+constexpr double kLostLaunches = 0.1;  // share of all that is more than that; chosen
+
+std::string work_missing_from(const TraceRank& rank) {
+  std::vector<bool> has_work(rank.host_records.size(), false);
+  bool joined = false;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.launch == kNone) continue;
+    joined = has_work[d.launch] = true;
+  }
+  if (!joined) return "";
+  std::uint64_t launches = 0, lost = 0;
+  for (std::size_t i = 0; i < rank.host_records.size(); ++i) {
+    if (rank.host_records[i].call != RuntimeCall::launch_kernel) continue;
+    ++launches;
+    lost += has_work[i] ? 0 : 1;
+  }
+  const bool many = lost >= kFewKernels && static_cast<double>(lost) > kLostLaunches * static_cast<double>(launches);
+  if (!many) return "";
+  return "the GPU work of " + std::to_string(lost) + " of " + counted(launches, "kernel launch", "kernel launches");
 }
 
 /// Effects before their causes, and work without time.
@@ -91,6 +120,11 @@ Result<void> check_order(const TraceRank& rank) {
   if (found.launched >= kFewKernels && 2 * found.early > found.launched)
     return Error{"found " + std::to_string(found.early) + " of " + counted(found.launched, "kernel") +
                      " more than 1 ms before the calls that launched them, expected causes before effects",
+                 rank.path, "are host and GPU on one clock?"};
+  if (found.launched >= kFewKernels && found.least_delay > kAfterItsLaunch)
+    return Error{"found " + counted(found.launched, "kernel") +
+                     ", all more than 1 s after the calls that launched them, "
+                     "expected some soon after",
                  rank.path, "are host and GPU on one clock?"};
   if (found.kernels >= kFewKernels && found.timeless == found.kernels)
     return Error{"found " + counted(found.kernels, "kernel") + " that " +
@@ -136,6 +170,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   if (timed && !has_gpu_work(job)) out.emplace_back("kernels and copies of a GPU");
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
+    if (const std::string work = work_missing_from(r); !work.empty()) by_text[work].push_back(r.rank);
     for (const std::string& part : r.notes.missing) by_text[part].push_back(r.rank);
   }
   for (const auto& [text, ranks] : by_text) {

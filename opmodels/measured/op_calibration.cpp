@@ -191,6 +191,11 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     return {};
   }
   ++count_.used;
+  if (own > kOpTimesTooLong * priced.first) {
+    if (++count_.too_long == 1)
+      count_.first_too_long = "found " + format_quantity(own, Dimension::seconds) + ", where the models say " +
+                              format_quantity(priced.first, Dimension::seconds);
+  }
   if (!keep_rows_) return {};
   if (rows_.size() == kMostRows) {
     ++count_.unreported;
@@ -212,7 +217,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
   const File file{std::move(columns), latency, reader.column("framework")};
   for (;;) {
-    const std::size_t impossible = count_.impossible, apart = count_.apart;
+    const std::size_t impossible = count_.impossible, apart = count_.apart, too_long = count_.too_long;
     TRY_ASSIGN(const auto fields, reader.next());
     if (!fields) return {};
     ++count_.rows;
@@ -225,6 +230,8 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
     }
     const auto added = add_row(file, *fields);
     if (apart == 0 && count_.apart > 0) count_.first_apart = reader.position();
+    if (too_long == 0 && count_.too_long > 0)
+      count_.first_too_long = reader.position() + ": latency_us: " + count_.first_too_long;
     if (added.ok()) {
       if (file.framework && libraries_.size() < kMaxLibraries && !(*fields)[*file.framework].empty())
         libraries_.insert((*fields)[*file.framework]);
@@ -236,6 +243,11 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
 }
 
 Result<MeasuredTable> OpCalibration::table() const {
+  if (2 * count_.too_long > count_.used) {
+    return Error{count_.first_too_long + ", and so on in " + std::to_string(count_.too_long) + " of " +
+                     std::to_string(count_.used) + " rows; expected microseconds",
+                 "", ""};
+  }
   if (count_.used > 0) return MeasuredTable(models_.device().name, joined(libraries_), points_->take());
   return Error{"found no usable row of " + models_.device().name + " among " + std::to_string(count_.rows) +
                    ", expected at least one",

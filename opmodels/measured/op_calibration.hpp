@@ -21,6 +21,9 @@ namespace distsim::opmodels {
 
 /// Times of one op on one GPU that are so many times apart differ by more than runs and libraries do; chosen.
 inline constexpr double kOpTimesApart = 3;
+/// A kernel that takes so many times what the models say is not merely inefficient; milliseconds or nanoseconds are meant.
+/// The slowest of the measured ops that come with the project takes 40 times as long. Chosen.
+inline constexpr double kOpTimesTooLong = 100;
 
 struct CalibrationCount {
   std::size_t rows = 0;
@@ -34,6 +37,8 @@ struct CalibrationCount {
   std::size_t unreported = 0;  ///< used rows beyond those that are kept for a report
   std::size_t apart = 0;       ///< ops whose rows say times far apart
   std::string first_apart;     ///< where the first of them is, by the row that shows it
+  std::size_t too_long = 0;    ///< used rows whose times are far above the models'
+  std::string first_too_long;  ///< the first of them, with its line
   std::string first_other;     ///< what the gpu column of the first such row says, for a refusal
   std::string first_problem;   ///< with its line, of the first row that is unpriced or impossible
 };

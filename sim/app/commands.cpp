@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -112,6 +113,12 @@ std::span<const Command* const> commands() { return kCommands; }
 
 namespace {
 
+/// Prints a text that is all there is to do; the exit code.
+int show(const std::string& text) {
+  const Result<void> printed = print(text);
+  return printed ? 0 : fail(printed.error().text());
+}
+
 int parse_and_run(int argc, const char* const* argv) {
   CLI::App app(kDescription, "distsim");
   app.set_version_flag("--version", std::string("distsim ") + DISTSIM_VERSION);
@@ -124,18 +131,13 @@ int parse_and_run(int argc, const char* const* argv) {
   name_values(app);
 
   const std::vector<std::string> args = with_default_command(argc, argv);
-  if (args.empty()) {
-    std::fputs(app.help().c_str(), stdout);
-    return 0;
-  }
+  if (args.empty()) return show(app.help());
   try {
     app.parse(std::vector<std::string>(args.rbegin(), args.rend()));
-  } catch (const CLI::CallForHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::CallForAllHelp& e) {
-    return app.exit(e);
-  } catch (const CLI::CallForVersion& e) {
-    return app.exit(e);
+  } catch (const CLI::Success& e) {  // help or the version was asked for
+    std::ostringstream text;
+    app.exit(e, text, text);
+    return show(text.str());
   } catch (const CLI::ParseError& e) {
     return fail(usage_error(app, std::span(args).subspan(command_place(args)), e));
   }

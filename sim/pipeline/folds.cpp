@@ -57,6 +57,7 @@ report::ReportContext folded_context(const Whole& whole, report::ReportContext c
 }
 
 Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) {
+  if (played == kAllMicroSteps) return std::optional<Folds>();
   const std::uint32_t ranks = shape_of(e).ranks();
   if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
     const std::int64_t batch = workload::samples_of(e.model, ranks);

@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "sim/report/work_tables.hpp"
 #include "traces/chakra/chakra_manifest.hpp"
 #include "traces/chakra/chakra_writer.hpp"
 
@@ -63,28 +64,30 @@ class ChakraExport {
   traces::ChakraGraph graph_of(std::uint32_t rank) const {
     traces::ChakraGraph out;
     out.set_ranks = files_;
-    traces::ChakraNode groups;
-    groups.id = program_.steps.size();
-    groups.kind = traces::ChakraKind::metadata;
-    groups.name = intern(out, "process_group:init");
+    const traces::ChakraText groups_name = intern(out, "process_group:init");
     for (const auto& [name, ranks] : groups_) {
       if (std::binary_search(ranks.begin(), ranks.end(), rank)) out.groups[name] = ranks;
     }
     std::vector<std::uint32_t> last(program_.streams, kNone);
+    IdVector<StepId, std::uint32_t> place(program_.steps.size());  // of a step's last node
     for (StepId s(0); s < program_.steps.end_id(); s = StepId(s.value() + 1)) {
-      out.nodes.push_back(node_of(out, s, rank));
-      for (const StepId wait : program_.waits_of(s)) out.deps.push_back(wait.value());
       std::uint32_t& before = last[program_.steps[s].stream.value()];
-      if (before != kNone) out.deps.push_back(before);
-      before = s.value();
-      const auto first = out.deps.begin() + out.dep_offsets.back();
-      std::sort(first, out.deps.end());
-      out.deps.erase(std::unique(first, out.deps.end()), out.deps.end());
-      out.dep_offsets.push_back(static_cast<std::uint32_t>(out.deps.size()));
+      std::vector<std::uint32_t> deps;
+      for (const StepId wait : program_.waits_of(s)) deps.push_back(place[wait]);
+      if (before != kNone) deps.push_back(before);
+      std::sort(deps.begin(), deps.end());
+      deps.erase(std::unique(deps.begin(), deps.end()), deps.end());
+      for (const traces::ChakraNode& call : nodes_of(out, s, rank)) {
+        place[s] = add(out, call, deps);
+        deps = {place[s]};
+      }
+      before = place[s];
     }
     if (!out.groups.empty()) {
-      out.nodes.push_back(groups);
-      out.dep_offsets.push_back(static_cast<std::uint32_t>(out.deps.size()));
+      traces::ChakraNode groups;
+      groups.kind = traces::ChakraKind::metadata;
+      groups.name = groups_name;
+      add(out, groups, {});
     }
     return out;
   }
@@ -123,31 +126,45 @@ class ChakraExport {
     return origin.role == report::StepRole::host_dispatch ? "launch " + task : task;
   }
 
-  traces::ChakraNode node_of(traces::ChakraGraph& out, StepId s, std::uint32_t rank) const {
+  /// Appends a node after `deps`; its place.
+  static std::uint32_t add(traces::ChakraGraph& out, traces::ChakraNode node, const std::vector<std::uint32_t>& deps) {
+    const auto place = static_cast<std::uint32_t>(out.nodes.size());
+    node.id = place;
+    out.nodes.push_back(node);
+    out.deps.insert(out.deps.end(), deps.begin(), deps.end());
+    out.dep_offsets.push_back(static_cast<std::uint32_t>(out.deps.size()));
+    return place;
+  }
+
+  /// Of a step: one, but of a collective that stands for several calls as many, each of its share of the time.
+  std::vector<traces::ChakraNode> nodes_of(traces::ChakraGraph& out, StepId s, std::uint32_t rank) const {
     const engine::Step& step = program_.steps[s];
     const report::StepOrigin& origin = origins_[s];
     traces::ChakraNode node;
-    node.id = s.value();
     node.ps = step.duration.at(rank);
     node.lane = step.stream.value();
     node.kind = traces::ChakraKind::compute;
     node.name = intern(out, name_of_step(origin));
     node.on_cpu = origin.role != report::StepRole::device;
-    if (node.on_cpu || step.group == engine::Step::kNoGroup) return node;
+    if (node.on_cpu || step.group == engine::Step::kNoGroup) return {node};
     const graph::Task& task = graph_.tasks[origin.task];
     const auto* op =
         std::get_if<graph::Collective>(&graph_.ops[OpId(task.first_op.value() + graph_.variant_of(origin.task, rank))]);
-    if (!op) return node;
+    if (!op) return {node};
     const NamedPartition& partition = partitions_[step.group];
+    const std::uint32_t members = partition.size_of_rank[rank];
     const bool of_one_part = op->kind == graph::CollectiveKind::all_gather || op->kind == graph::CollectiveKind::gather;
     node.kind = traces::ChakraKind::collective;
     node.comm = comm_of(op->kind);
     const bool pair = op->kind == graph::CollectiveKind::send_recv &&
-                      partition.size_of_rank[rank] == 2;  // of an all-to-all of two, half goes to the other
-    const std::int64_t bytes = op->bytes * op->times;
-    node.comm_bytes = of_one_part ? bytes / partition.size_of_rank[rank] : pair ? 2 * bytes : bytes;
+                      members == 2;  // of an all-to-all of two, half goes to the other
+    const std::int64_t bytes = report::even_size(*op, members);
+    node.comm_bytes = of_one_part ? bytes / members : pair ? 2 * bytes : bytes;
     if (partition.name_of_rank[rank] != "0") node.group = intern(out, partition.name_of_rank[rank]);
-    return node;
+    std::vector<traces::ChakraNode> calls(static_cast<std::size_t>(std::max<std::int64_t>(1, op->times)), node);
+    for (traces::ChakraNode& call : calls) call.ps = node.ps / static_cast<std::int64_t>(calls.size());
+    calls.back().ps += node.ps % static_cast<std::int64_t>(calls.size());
+    return calls;
   }
 
   const graph::TaskGraph& graph_;

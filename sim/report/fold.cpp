@@ -1,6 +1,7 @@
 #include "sim/report/fold.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <string>
 
@@ -18,6 +19,11 @@ class Extension {
   }
   std::uint32_t operator()(std::uint32_t shorter, std::uint32_t longer) const {
     return static_cast<std::uint32_t>(std::max<std::int64_t>(0, longer + (std::int64_t(longer) - shorter) * more_));
+  }
+  /// Bytes.
+  std::int64_t operator()(std::int64_t shorter, std::int64_t longer) const {
+    constexpr double kMost = 9e18;
+    return std::llround(std::clamp(double(longer) + double(longer - shorter) * double(more_), 0.0, kMost));
   }
 
  private:
@@ -72,8 +78,7 @@ void extend_collectives(const Report& shorter, const Extension& extend, std::vec
         });
     if (before == shorter.collectives.end()) continue;
     row.calls = extend(before->calls, row.calls);
-    row.bytes +=
-        (row.bytes - before->bytes) * std::int64_t(row.calls > before->calls ? row.calls - before->calls - 1 : 0);
+    row.bytes = extend(before->bytes, row.bytes);
     row.total = extend(before->total, row.total);
     row.exposed = extend(before->exposed, row.exposed);
     row.waiting = extend(before->waiting, row.waiting);

@@ -87,10 +87,20 @@ void RankSweep::collect_compute(std::uint32_t rank) {
   compute_.clear();
   for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
     const DeviceStep& d = state_.steps[i];
-    if (!d.collective) add_compute(d, rank, d.start.at(rank), d.end.at(rank), i);
+    if (!d.collective && !d.prepares) add_compute(d, rank, d.start.at(rank), d.end.at(rank), i);
   }
   sort_pieces(compute_);
   unite(compute_, busy_);
+}
+
+void RankSweep::collect_preparing(std::uint32_t rank) {
+  gaps_.clear();
+  for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
+    const DeviceStep& d = state_.steps[i];
+    if (d.prepares) fold_into_window(state_, {d.start.at(rank), d.end.at(rank), 0, i}, gaps_);
+  }
+  sort_pieces(gaps_);
+  unite(gaps_, preparing_);
 }
 
 /// Charges the time of the pieces of comm_ without compute to their steps, to the earliest piece where several run at
@@ -122,20 +132,21 @@ std::int64_t RankSweep::charge_waiting(std::uint32_t count) {
   return sum;
 }
 
-/// Of each gap, the part before the next compute step was launched. After the last step of the window comes the first
-/// one, a period later.
-std::int64_t RankSweep::host_bound_time() const {
-  if (compute_.empty()) return 0;
+/// Of each gap, the part before the next compute step was launched, and of the rest what the host prepares in. After the last
+/// step of the window comes the first one, a period later.
+std::int64_t RankSweep::host_bound_time() {
   std::int64_t sum = 0;
   std::size_t next = 0;
-  for (const Piece& gap : gaps_) {
+  for (Piece& gap : gaps_) {
     while (next < compute_.size() && compute_[next].begin < gap.end) ++next;
-    if (next == compute_.size() && !state_.repeats) break;
+    if (compute_.empty() || (next == compute_.size() && !state_.repeats)) continue;
     const std::int64_t launched =
         next < compute_.size() ? compute_[next].launched : compute_.front().launched + state_.period();
-    sum += std::max<std::int64_t>(0, std::min(gap.end, launched) - gap.begin);
+    const std::int64_t until = std::clamp(launched, gap.begin, gap.end);
+    sum += until - gap.begin;
+    gap.begin = until;
   }
-  return sum;
+  return sum + overlap_of(gaps_, preparing_);
 }
 
 void RankSweep::transfers(std::uint32_t rank, std::uint32_t count, RankTime& out) {
@@ -158,6 +169,7 @@ void RankSweep::transfers(std::uint32_t rank, std::uint32_t count, RankTime& out
 void RankSweep::split(std::uint32_t rank, std::uint32_t count, RankTime& out) {
   if (state_.period() <= 0) return;
   collect_compute(rank);
+  collect_preparing(rank);
   comm_.clear();
   for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
     const DeviceStep& d = state_.steps[i];

@@ -46,20 +46,22 @@ class RankSweep {
 
  private:
   void collect_compute(std::uint32_t rank);
+  void collect_preparing(std::uint32_t rank);
   void add_compute(const DeviceStep& step, std::uint32_t rank, std::int64_t start, std::int64_t end,
                    std::uint32_t index);
   std::int64_t launched(const DeviceStep& step, std::uint32_t rank) const;
   std::int64_t charge_waiting(std::uint32_t count);
-  std::int64_t host_bound_time() const;
+  std::int64_t host_bound_time();
 
   const SteadyState& state_;
   std::vector<StepSums> sums_;
   // Of the rank at hand, sorted by begin. Kept to save allocations.
-  std::vector<Piece> compute_;  ///< steps that follow each other without a gap are one piece
-  std::vector<Piece> comm_;     ///< of collectives: their transfers, or their waiting
-  std::vector<Piece> busy_;     ///< union of compute, disjoint
-  std::vector<Piece> moving_;   ///< union of transfers, disjoint
-  std::vector<Piece> gaps_;     ///< what charge_waiting() left: neither compute nor waiting
+  std::vector<Piece> compute_;    ///< steps that follow each other without a gap are one piece
+  std::vector<Piece> comm_;       ///< of collectives: their transfers, or their waiting
+  std::vector<Piece> busy_;       ///< union of compute, disjoint
+  std::vector<Piece> preparing_;  ///< union of what the host prepares for a stream, disjoint
+  std::vector<Piece> moving_;     ///< union of transfers, disjoint
+  std::vector<Piece> gaps_;       ///< what charge_waiting() left: neither compute nor waiting
 };
 
 }  // namespace distsim::report

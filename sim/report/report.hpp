@@ -17,7 +17,8 @@
 //   waiting      At a collective for its last member, while no compute runs: the cost of stragglers, not of the
 //                network. Stages of a pipeline that wait for each other (Task::between_stages) are idle instead: the
 //                pipeline's bubble.
-//   host_bound   None of these, and the next compute step's launch has not yet ended on the host.
+//   host_bound   None of these, and the next compute step's launch has not yet ended on the host, or the host still
+//                prepares what a stream waits for (input.per_sample, input.decode_rate).
 //   idle         The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so
 //                do the means over ranks. Where the replay is not shorter (exposed_comm = 0) the played window itself
 //                is split, and a transfer without compute counts as what else the rank does: host_bound or idle.

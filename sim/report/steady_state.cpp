@@ -47,6 +47,7 @@ DeviceStep device_step(const Played& p, const Rows& rows, StepId s, SteadyState&
   d.step = s;
   d.task = (*p.origins)[s].task;
   d.collective = p.costed->graph.tasks[d.task].partition.valid();
+  d.prepares = std::holds_alternative<graph::HostWork>(p.costed->graph.ops[p.costed->graph.tasks[d.task].first_op]);
   const bool bubble = p.costed->graph.tasks[d.task].between_stages;  // stages that wait for each other are idle
   d.ready = bubble ? rows.start(s) : rows.ready(s);
   d.start = rows.start(s);

@@ -43,6 +43,7 @@ struct DeviceStep {
   StepId step;
   TaskId task;
   bool collective = false;
+  bool prepares = false;  ///< work of the host that a stream waits for, as on inputs: no kernel and no copy
   RowView ready, start, end;
   std::uint32_t first_launch = 0, launches = 0;  ///< the host steps it waits for, in SteadyState::launch_ends
 };

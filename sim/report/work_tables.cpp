@@ -78,16 +78,6 @@ struct CollectiveSums {
   graph::CollectiveKind kind = graph::CollectiveKind::barrier;
 };
 
-/// The size column of nccl-tests. An uneven exchange lasts as long as its busiest member sends or receives: the size of
-/// the even one that moves as much.
-std::int64_t size_of(const graph::Collective& c, std::uint32_t members) {
-  if (c.send_bytes.empty() || members < 2) return c.bytes * c.times;
-  const std::int64_t most =
-      std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
-  return static_cast<std::int64_t>(
-      std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
-}
-
 /// `share`: of the ranks, those that take part.
 void add_call(CollectiveSums& sums, const graph::Collective& collective, const graph::Cost& cost,
               const std::string& name, double share) {
@@ -98,7 +88,7 @@ void add_call(CollectiveSums& sums, const graph::Collective& collective, const g
   }
   sums.same_name = sums.same_name && sums.row.name == name;
   ++sums.row.calls;
-  const std::int64_t bytes = size_of(collective, sums.row.group_size);
+  const std::int64_t bytes = even_size(collective, sums.row.group_size) * collective.times;
   if (sums.row.calls == 1) sums.call_bytes = bytes;
   sums.row.equal_calls = sums.row.equal_calls && bytes == sums.call_bytes;
   sums.calls += share;
@@ -165,6 +155,14 @@ std::string stem_of(std::string_view name) {
   return out;
 }
 
+std::int64_t even_size(const graph::Collective& c, std::uint32_t members) {
+  if (c.send_bytes.empty() || members < 2) return c.bytes;
+  const std::int64_t most =
+      std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
+  return static_cast<std::int64_t>(
+      std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
+}
+
 std::uint32_t group_size_of(const graph::Partition& p) {
   std::uint32_t size = p.listed_offsets.empty() ? p.size : 0;
   for (std::size_t g = 1; g < p.listed_offsets.size(); ++g)
@@ -177,7 +175,7 @@ std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std:
   std::map<std::string_view, KindSums> kinds;
   VariantCounts counts(graph);
   for (std::size_t i = 0; i < state.steps.size(); ++i) {
-    if (state.steps[i].collective) continue;
+    if (state.steps[i].collective || state.steps[i].prepares) continue;
     const graph::Task& task = graph.tasks[state.steps[i].task];
     const graph::Op& op = first_present(graph, task);
     if (std::holds_alternative<graph::Sequence>(op)) {

@@ -33,6 +33,10 @@ std::vector<CollectiveRow> collective_rows(const Played& played, const SteadySta
 /// A name with every run of digits replaced by '*': what equal collectives have in common.
 std::string stem_of(std::string_view name);
 
+/// The size column of nccl-tests of one of a collective's calls. An uneven exchange lasts as long as its busiest member sends
+/// or receives: the size of the even one that moves as much.
+std::int64_t even_size(const graph::Collective& collective, std::uint32_t members);
+
 /// Ranks of the largest group.
 std::uint32_t group_size_of(const graph::Partition& partition);
 

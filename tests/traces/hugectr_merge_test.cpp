@@ -54,6 +54,15 @@ TEST(HugectrMerge, HostsBecomeOneAnswer) {
             "fprop,2,2,yes,1.0000,0.4500,0.6000,b,0\nfprop.gemm,2,2,no,1.1000,0.1000,0.1000,a,0\n");
 }
 
+TEST(HugectrMerge, HostsThatCannotHaveWaitedForEachOtherAreRefused) {
+  const auto checked = check_hugectr_hosts({host("a", 3, {}), host("b", 3000, {}), host("c", 4, {})});
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().what,
+            "found iterations of 3000.000 ms on 'b' and of 3.000 ms on 'a', expected hosts of one run, which wait for "
+            "each other");
+  EXPECT_TRUE(check_hugectr_hosts({host("a", 2, {}), host("b", 4, {})}).ok()) << "recorded at other times";
+}
+
 TEST(HugectrMerge, OneHostTwiceIsRefused) {
   const std::vector<HugectrHost> twice{host("a", 2, {event("x", 0, 1)}), host("a", 2, {event("x", 0, 1)})};
   const auto checked = check_hugectr_hosts(twice);

@@ -78,16 +78,30 @@ void note_never_seen(const std::vector<HugectrEvent>& expected, HugectrJob& job)
                         std::string(agreeing(never.size(), "it", "them")) + ": " + some_of(never));
 }
 
+/// Hosts of a synchronous job exchange gradients in each iteration, so that their medians agree but for when each began to
+/// record; so many times apart, they are of two runs or in two units. Chosen.
+constexpr double kMostApart = 2;
+
+std::string milliseconds(double ms) { return fmt::format("{:.3f} ms", ms); }
+
 }  // namespace
 
 Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
   std::set<std::string> names;
+  const HugectrHost *fastest = nullptr, *slowest = nullptr;
   for (const HugectrHost& host : hosts) {
-    if (names.insert(host.host_name).second) continue;
-    return Error{"found a second result of host " + in_quotes(host.host_name) + ", expected one for each host of a run",
-                 "", ""};
+    if (!names.insert(host.host_name).second)
+      return Error{
+          "found a second result of host " + in_quotes(host.host_name) + ", expected one for each host of a run", "",
+          ""};
+    if (fastest == nullptr || host.median_iter_time_ms < fastest->median_iter_time_ms) fastest = &host;
+    if (slowest == nullptr || host.median_iter_time_ms > slowest->median_iter_time_ms) slowest = &host;
   }
-  return {};
+  if (hosts.size() < 2 || slowest->median_iter_time_ms <= kMostApart * fastest->median_iter_time_ms) return {};
+  return Error{"found iterations of " + milliseconds(slowest->median_iter_time_ms) + " on " +
+                   in_quotes(slowest->host_name) + " and of " + milliseconds(fastest->median_iter_time_ms) + " on " +
+                   in_quotes(fastest->host_name) + ", expected hosts of one run, which wait for each other",
+               "", ""};
 }
 
 HugectrJob merge_hugectr_hosts(const std::vector<HugectrHost>& hosts, const std::vector<HugectrEvent>& expected) {

@@ -30,7 +30,7 @@ struct HugectrJob {
   std::vector<std::string> notes;              ///< a sentence each: what is missing where
 };
 
-/// Error: two results of one host.
+/// Errors: two results of one host; iterations so far apart that the hosts cannot have run together.
 Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts);
 
 /// The profiler stops once every event has been timed as often as it was asked to, so that an event with fewer

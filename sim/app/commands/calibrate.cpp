@@ -102,6 +102,12 @@ void name_apart(const opmodels::CalibrationCount& c) {
                      opmodels::kOpTimesApart));
 }
 
+void name_too_long(const opmodels::CalibrationCount& c) {
+  if (c.too_long == 0) return;
+  remark(fmt::format("{}{}; expected microseconds", c.first_too_long,
+                     c.too_long == 1 ? "" : fmt::format(" (and {} more)", c.too_long - 1)));
+}
+
 /// The files given, and the CSV files of the folders given.
 Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
   std::vector<std::string> out;
@@ -136,6 +142,7 @@ Result<void> write_table(const std::string& path, const std::string& folder,
                      left_out(count)));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   name_apart(count);
+  name_too_long(count);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
@@ -159,6 +166,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   if (f.csv == "-") return {};
   const opmodels::CalibrationCount& count = calibration.count();
   if (f.out.empty()) name_apart(count);
+  if (f.out.empty()) name_too_long(count);
   return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
                fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
 }

@@ -42,6 +42,7 @@ struct PredictFlags {
 struct Predicted {
   pipeline::Prediction prediction;
   std::optional<graph::PipelineOrder> pipeline;
+  std::optional<pipeline::Prediction> whole;  ///< for --write-et: nothing is folded
 };
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
@@ -141,9 +142,17 @@ Result<void> write_schedule(const std::string& path, const Predicted& p) {
   return write_file_atomically(path, picture + "\n");
 }
 
+/// What the report extends to the whole iteration, a timeline shows as it was played.
+void announce_folding(const std::string& path, const report::ReportContext& context) {
+  for (const graph::Assumption& a : context.assumptions) {
+    if (a.kind == graph::AssumptionKind::folding) log_warn([&] { return path + ": " + a.text; });
+  }
+}
+
 Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p) {
   const report::TimelineSlices slices = report::timeline_slices(p.played(), timeline_options(f, p.report.context));
   announce_timeline(f.timeline, slices);
+  announce_folding(f.timeline, p.report.context);
   return distsim::traces::write_timeline(slices.source, f.timeline);
 }
 
@@ -158,7 +167,7 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   const pipeline::Prediction& p = played.prediction;
   TRY(check_outputs(outputs_of(f)));
   if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played));  // first, since it may refuse
-  if (!f.write_et.empty()) TRY(write_et(f, p));                         // first, since it may refuse
+  if (!f.write_et.empty()) TRY(write_et(f, *played.whole));             // first, since it may refuse
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::to_json(p.report) + "\n"));
   if (!f.csv.empty())
     TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
@@ -203,9 +212,13 @@ Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
   name_idle_keys(f, parsed, experiment, cache, prediction);
-  Predicted out{std::move(prediction), {}};
+  Predicted out{std::move(prediction), {}, {}};
   if (!f.html.empty() || is_picture(f.timeline)) {
     TRY_ASSIGN(out.pipeline, pipeline::played_pipeline(experiment, pipeline::kPlayedMicroSteps));
+  }
+  if (!f.write_et.empty()) {
+    pipeline::Passes unseen;
+    TRY_ASSIGN(out.whole, pipeline::predict(experiment, unseen, cache, pipeline::kAllMicroSteps));
   }
   return out;
 }

@@ -49,7 +49,7 @@ double matrix_flops_of(const graph::Op& op) {
 std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
   constexpr std::int64_t kMostChunks = 4;
   const bool ring = s.framework.parallel.overlap_tensor == TensorOverlap::ring && s.parallel.sequence_parallel;
-  const bool exchanged = p.groups == 1 && (p.in == s.spec.hidden || p.out == s.spec.hidden);
+  const bool exchanged = !p.expert && (p.in == s.spec.hidden || p.out == s.spec.hidden);
   return ring && exchanged && s.tensor > 1 ? std::min(s.tensor, kMostChunks) : 1;
 }
 
@@ -287,7 +287,7 @@ void BlockBuilder::product(const Product& p) {
   gradient_products(p, g.dtype, g.scaling);
   if (p.owns_weight && has_adapter(p)) adapter(p);
   if (!p.owns_weight) return;
-  (p.groups > 1 ? out_.expert : out_.dense) += weight + biases;
+  (p.expert ? out_.expert : out_.dense) += weight + biases;
   out_.tensors += p.bias ? 2 : 1;
 }
 

@@ -42,6 +42,7 @@ class BlockBuilder {
     Input input = Input::plain;
     bool narrow = true;  ///< in 8 bits where the model's products are
     bool owns_weight = true;
+    bool expert = false;      ///< its weights are experts', of which a rank may have but one
     std::int64_t groups = 1;  ///< experts, of each of which these are the sizes
     Module module = Module::product;
     Place place = Place::elsewhere;

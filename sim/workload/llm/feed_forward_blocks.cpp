@@ -57,10 +57,17 @@ void BlockBuilder::expert_products(std::int64_t rows, std::int64_t width) {
   const std::int64_t inner = split(s_.spec.expert_inner(), s_.expert_tensor);
   const bool bias = s_.spec.bias == LlmBias::all;
   const ActivationTraffic t = activation_traffic(s_);
-  product({.rows = each, .in = width, .out = (s_.spec.gated ? 2 : 1) * inner, .bias = bias, .groups = own});
+  product(
+      {.rows = each, .in = width, .out = (s_.spec.gated ? 2 : 1) * inner, .bias = bias, .expert = true, .groups = own});
   keep(Module::activation, bytes(static_cast<double>(rows * inner * (s_.spec.gated ? 2 : 1))));
   elementwise(Module::activation, rows * inner, t.reads, t.writes, t.back_reads, t.back_writes, 20);
-  product({.rows = each, .in = inner, .out = width, .bias = bias, .input = Input::activation, .groups = own});
+  product({.rows = each,
+           .in = inner,
+           .out = width,
+           .bias = bias,
+           .input = Input::activation,
+           .expert = true,
+           .groups = own});
 }
 
 void BlockBuilder::experts() {

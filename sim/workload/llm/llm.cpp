@@ -130,6 +130,8 @@ constexpr Refusal kRefuses[] = {
     {"{attention: window}", "model.llm.window"},
     {"{attention: mla}", "model.llm.kv_lora"},
     {"{experts: 1}", "model.llm.top_k"},
+    {"{layers: 4, experts: 8, dense_layers: 4}", "model.llm.dense_layers"},
+    {"{layers: 4, experts: 8, expert_every: 5}", "model.llm.expert_every"},
     {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},
     {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
     {"{layers: 2, decoder_layers: 3}", "model.llm.decoder_layers"},

@@ -112,6 +112,18 @@ Broken broken_attention(const LlmSpec& m) {
   return {};
 }
 
+/// Experts that no layer has.
+Broken broken_experts(const LlmSpec& m) {
+  if (m.experts == 0 || !m.pattern.empty()) return {};
+  if (m.dense_layers >= m.layers)
+    return "dense_layers: found " + std::to_string(m.dense_layers) + ", expected less than layers (" +
+           std::to_string(m.layers) + "), or experts: 0";
+  const std::int64_t last = m.layers - m.layers % m.expert_every;  // of which the index is one less
+  if (last > m.dense_layers) return {};
+  return "expert_every: found " + std::to_string(m.expert_every) + ", expected one that the " +
+         std::to_string(m.layers) + " layers have after " + std::to_string(m.dense_layers) + " dense ones";
+}
+
 Broken broken_layers(const LlmSpec& m) {
   const std::int64_t longest = std::max(m.sequence, m.decoder_sequence);
   if (m.positions == LlmPositions::learned && m.position_rows > 0 && m.position_rows < longest)
@@ -144,6 +156,7 @@ Schema<LlmSpec> llm_schema() {
   add_expert_keys(s);
   s.rule(broken_attention);
   s.rule(broken_layers);
+  s.rule(broken_experts);
   return s;
 }
 

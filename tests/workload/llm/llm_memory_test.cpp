@@ -90,5 +90,25 @@ TEST(LlmMemory, BucketsAndTheStepOfTheOptimizerAreBuffers) {
       << "16-bit gradients are read as a copy in fp32";
 }
 
+/// Weights, gradients and optimizer state of all ranks together are those of the model, however its experts are split:
+/// also where each GPU has but one.
+TEST(LlmMemory, SplitStateAddsUpToTheModelForEveryDegreeOfExperts) {
+  ModelSpec m = small_llm(4, 64);
+  m.as<LlmSpec>().experts = 8;
+  m.parallel.shard = StateSplit::weights;
+  const FrameworkSpec f;
+  std::map<std::int64_t, std::int64_t> of_degree;
+  for (const std::int64_t degree : {1, 2, 4, 8}) {
+    m.parallel.expert = degree;
+    const Workload w = built_llm(m, 2, f);
+    const RankMemory& rank = w.memory.at(0);
+    of_degree[degree] = 16 * (rank.weights + rank.gradients + rank.optimizer);
+    EXPECT_NEAR(static_cast<double>(of_degree[degree]), static_cast<double>(of_degree[1]),
+                1e-3 * static_cast<double>(of_degree[1]))
+        << degree;
+    EXPECT_EQ(bytes_of_first_rank(w).count("gradients.experts"), 1u) << degree;
+  }
+}
+
 }  // namespace
 }  // namespace distsim::workload
