@@ -13,6 +13,7 @@
 #include "sim/study/plan/plan_rows.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 #include "sim/study/workers.hpp"
+#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -369,7 +370,9 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   const std::string_view family = experiment.model.family->name;
   if (!request.tables.constraints_file.empty() && (family != "dlrm" || !request.varied.empty()))
     return Error{"--constraints: found no tables to plan, expected a recommender without --vary", "", ""};
-  if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
+  const std::uint32_t ranks = pipeline::shape_of(experiment).ranks();
+  const bool splits = family == "llm" && !is_layer_by_layer(experiment.model, experiment.framework, ranks);
+  if (splits) return LayoutPlanner(request, experiment, on_played).run();
   if (family == "dlrm" && request.varied.empty()) return TablesPlanner(request, experiment).run();
   return CombinationPlanner(request, experiment, on_played).run();
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/workload/llm/llm_fitting.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -134,8 +135,7 @@ bool fits_somewhere(const LayoutSpace& space) {
       if (shape.micro_batch > 1 && shape.recompute.kind != workload::RecomputeKind::full) continue;
       for (const ParallelSpec& layout : space.layouts(shape)) {
         model.parallel = layout;
-        const Result<workload::LlmPlan> plan = plan_llm(model, space.framework(), space.cluster(), space.batch());
-        if (plan && fits(*plan)) return true;
+        if (layout_fits(model, space.framework(), space.cluster(), space.batch())) return true;
       }
     }
   }

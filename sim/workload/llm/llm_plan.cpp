@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "sim/graph/op_key.hpp"
@@ -74,20 +75,6 @@ Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, const RankGr
                      std::string(name_of(RankOrder::tp_cp_ep_dp_pp)),
                  "", ""};
   return {};
-}
-
-Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
-  const double weights = 32 * parameters_of(m).all;
-  const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
-                          32 * static_cast<double>(m.expert_inner() * m.top_k);
-  const double scores = 32 * static_cast<double>(m.heads) * static_cast<double>(m.sequence);
-  const double tokens = samples * static_cast<double>(m.sequence);
-  const double bytes = std::max(weights, static_cast<double>(m.layers + 2) * tokens * (of_token + scores));
-  if (bytes < kExbibyte) return {};
-  return Error{"model.llm: found sizes that make more than " +
-                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte)) +
-                   " EiB of weights or activations, expected less than 1",
-               "", ""};
 }
 
 /// Blocks of each chunk, in the model's order.
@@ -405,6 +392,38 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 
 }  // namespace
 
+Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
+  const double weights = 32 * parameters_of(m).all;
+  const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
+                          32 * static_cast<double>(m.expert_inner() * m.top_k);
+  const double scores = 32 * static_cast<double>(m.heads) * static_cast<double>(m.sequence);
+  const double tokens = samples * static_cast<double>(m.sequence);
+  const double bytes = std::max(weights, static_cast<double>(m.layers + 2) * tokens * (of_token + scores));
+  if (bytes < kExbibyte) return {};
+  return Error{"model.llm: found sizes that make more than " +
+                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte)) +
+                   " EiB of weights or activations, expected less than 1",
+               "", ""};
+}
+
+std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec) {
+  if (!spec.encoder || spec.mean_tokens <= spec.sequence) return std::nullopt;
+  return "model.llm.mean_tokens of " + std::to_string(spec.mean_tokens) + " is above the sequence of " +
+         std::to_string(spec.sequence) + ": samples are taken as full";
+}
+
+Result<LlmSpec> as_batched(LlmSpec spec, const FrameworkSpec& framework) {
+  if (!spec.encoder) return spec;
+  const std::int64_t bin = framework.input.sequence_bin, mean = std::exchange(spec.mean_tokens, 0);
+  if (bin == 0 || mean == 0) return spec;
+  spec.position_rows = spec.position_table();
+  spec.sequence = std::min(spec.sequence, mean + bin / 2);
+  if (spec.predictions <= spec.sequence) return spec;
+  return Error{"model.llm.predictions: found " + std::to_string(spec.predictions) +
+                   ", expected at most the tokens of a sample (" + std::to_string(spec.sequence) + ")",
+               "", ""};
+}
+
 std::int64_t expert_domains(const LlmPlan& plan) {
   const std::uint32_t of_domain = std::max(plan.cluster.gpus_per_domain, plan.cluster.gpus_per_node);
   return (plan.parallel.expert * plan.parallel.expert_tensor + of_domain - 1) / of_domain;
@@ -446,12 +465,14 @@ std::int64_t message_bytes(const LlmPlan& plan) {
 
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch) {
+  TRY_ASSIGN(LlmSpec spec, as_batched(model.as<LlmSpec>(), framework));
   LlmPlan plan{.model = model,
-               .spec = model.as<LlmSpec>(),
+               .spec = std::move(spec),
                .framework = framework,
                .parallel = model.parallel,
                .cluster = cluster,
                .numerics = numerics_of(model.precision, framework)};
+  if (auto text = too_many_mean_tokens(model.as<LlmSpec>())) plan.assumptions.push_back(std::move(*text));
   settle_overlaps(plan);
   const ParallelSpec& p = plan.parallel;
   TRY(check_gpus(p, cluster.ranks()));

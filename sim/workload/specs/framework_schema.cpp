@@ -206,6 +206,9 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
              "Bytes of a gradient in which micro-steps are summed, besides the 16-bit one; 0: there is only that one.");
   s.optional("offloads", &Parallel::offloads,
              "What does not fit on the GPU is kept in the host's memory, where parallel.offload is left open.");
+  s.optional(
+      "layer_by_layer", &Parallel::layer_by_layer,
+      "Dense models with attention to all tokens, layer norms, biases, a table of positions and tied embeddings (BERT, GPT-2) that are not split are launched and reduced layer by layer; otherwise the kernels of a micro-step are counted together.");
   return s;
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "sim/workload/registry.hpp"
 
 namespace distsim::workload {
@@ -31,11 +34,35 @@ void add_training(Schema<ModelSpec>& s) {
            "Optimizer of the dense weights.");
 }
 
-/// Sections of earlier files.
+constexpr std::string_view kNowLlm =
+    "kind: llm; BERT and GPT-2 have norm: layer, bias: all, positions: learned and tied_embeddings: true; family: bert is encoder: true, positions is position_rows, activation_checkpointing: true is parallel.recompute: full; the other keys have the names that they had";
+
+std::string words_of_families() {
+  std::string words = "one of ";
+  for (const ModelFamily* family : model_families())
+    words += (family == model_families().front() ? "" : ", ") + std::string(family->name);
+  return words;
+}
+
+/// Sections of earlier files, and kinds of the same names.
 constexpr MovedKey kMovedKeys[] = {
     {"megatron", "llm",
      "kind: llm; tensor, sequence_parallel, expert, pipeline, schedule, virtual_stages and micro_batch are keys of the section parallel, as are shard (zero), recompute (activation_checkpointing) and overlap_pipeline (overlap_p2p)"},
+    {"transformer", "llm", kNowLlm},
 };
+
+/// Kinds of earlier files, now llm.
+Result<void> read_kind(ModelSpec& out, const ConfigNode& node, const std::string& path) {
+  const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
+  out.family = find_family(word);
+  if (out.family != nullptr) return {};
+  const auto* moved = std::ranges::find(kMovedKeys, word, &MovedKey::old_key);
+  if (moved != std::end(kMovedKeys))
+    return schema_detail::expected(node, path, std::string(moved->new_key), std::string(moved->hint));
+  std::vector<std::string> names;
+  for (const ModelFamily* family : model_families()) names.emplace_back(family->name);
+  return schema_detail::expected(node, path, words_of_families(), spelling_hint(word, names));
+}
 
 }  // namespace
 
@@ -79,10 +106,9 @@ Schema<ModelSpec> model_schema() {
   Schema<ModelSpec> s("model", "The model to train.");
   s.optional("name", &ModelSpec::name, "Name in reports.");
   s.optional("description", &ModelSpec::description, "One-sentence description.");
-  std::vector<std::pair<std::string, const ModelFamily*>> kinds;
-  for (const ModelFamily* family : model_families()) kinds.emplace_back(family->name, family);
-  s.choice("kind", &ModelSpec::family, kinds, "Model family, which is also the name of the section below that applies.",
-           true);
+  s.custom({"kind", words_of_families(), "", "required",
+            "Model family, which is also the name of the section below that applies."},
+           true, read_kind);
   add_training(s);
   for (const ModelFamily* family : model_families()) family->add_section(s);
   s.nested("parallel", &ModelSpec::parallel, parallel_schema());
