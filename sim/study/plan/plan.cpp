@@ -63,6 +63,12 @@ bool holds(const HeldValues& held, const ParallelSpec& layout) {
   });
 }
 
+/// Whether a layout that was played by blocks would otherwise be played layer by layer.
+bool would_play_layers(const LayoutSite& site, config::Experiment e) {
+  e.framework.parallel.layer_by_layer = site.framework_plays_layers;
+  return is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
+}
+
 /// The winner's table of a language model.
 class LayoutPlanner {
  public:
@@ -155,6 +161,7 @@ class LayoutPlanner {
         row.sets.push_back(sites_.axes[a].key + "=" + site.values[a]);
       if (!sites_.axes.empty()) row.sets.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
       for (std::string& set : layout_sets(played.layout)) row.sets.push_back(std::move(set));
+      if (would_play_layers(site, e)) row.sets.emplace_back("framework.parallel.layer_by_layer=false");
       fill_costs(row, request_, e);
       out_.rows.push_back(std::move(row));
     }

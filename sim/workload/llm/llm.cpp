@@ -5,6 +5,7 @@
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
+#include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
 #include "sim/workload/llm/llm_emission.hpp"
 #include "sim/workload/llm/llm_fitting.hpp"
 
@@ -83,6 +84,10 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
     assume(graph::AssumptionKind::workload,
            "model.llm.imbalance, of any size: an expert's last tile is half empty" +
                std::string(plan.expert > 1 ? "; tokens are spread evenly over the GPUs that split the experts" : ""));
+  if (plan.framework.parallel.layer_by_layer && has_plain_layers(plan.model.as<LlmSpec>()))
+    assume(graph::AssumptionKind::workload,
+           "played by blocks, without the small kernels that " + plan.framework.name +
+               " has layer by layer where nothing is split; to compare: framework.parallel.layer_by_layer=false");
   for (const std::string& text : plan.assumptions) assume(graph::AssumptionKind::workload, text);
   out.placement = placement_text(plan);
 }

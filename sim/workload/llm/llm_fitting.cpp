@@ -12,6 +12,7 @@ namespace {
 struct Change {
   std::string text;
   ParallelSpec parallel;
+  bool is_micro_batch = false;  ///< of which the largest is proposed
 };
 
 std::string setting(const char* key, std::int64_t value) {
@@ -24,7 +25,7 @@ void add_smaller_micro_batches(std::vector<Change>& out, const ParallelSpec& now
     ParallelSpec p = now;
     p.micro_batch = size;
     p.states_micro_batch = true;
-    out.push_back({setting("micro_batch", size), p});
+    out.push_back({setting("micro_batch", size), p, true});
   }
 }
 
@@ -77,11 +78,15 @@ bool fits_with(ModelSpec model, const ParallelSpec& parallel, const FrameworkSpe
 }
 
 /// Of a layout that a change would start from.
-std::int64_t micro_batch_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster) {
-  const bool whole_share = !model.parallel.states_micro_batch && is_layer_by_layer(model, framework, cluster.ranks());
-  if (!whole_share) return model.parallel.micro_batch;
-  const Result<SamplePlan> samples = plan_samples(model, cluster.ranks());
-  return samples.ok() ? samples->micro_step(0).largest() : 1;
+std::int64_t micro_batch_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                            std::int64_t batch) {
+  if (model.parallel.states_micro_batch) return model.parallel.micro_batch;
+  if (is_layer_by_layer(model, framework, cluster.ranks())) {
+    const Result<SamplePlan> samples = plan_samples(model, cluster.ranks());
+    return samples.ok() ? samples->micro_step(0).largest() : 1;
+  }
+  const Result<LlmPlan> plan = plan_llm(model, framework, cluster, batch);
+  return plan.ok() ? plan->parallel.micro_batch : model.parallel.micro_batch;
 }
 
 }  // namespace
@@ -104,9 +109,13 @@ std::string changes_that_fit(const ModelSpec& model, const FrameworkSpec& framew
   ParallelSpec now = model.parallel;
   if (now.shard == StateSplit::automatic) now.shard = framework.parallel.shard;
   std::vector<std::string> found;
-  for (const Change& change : changes_of(now, micro_batch_of(model, framework, cluster))) {
+  bool smaller = false;
+  for (const Change& change : changes_of(now, micro_batch_of(model, framework, cluster, batch))) {
     if (found.size() == kMost) break;
-    if (fits_with(model, change.parallel, framework, cluster, batch)) found.push_back("--set " + change.text);
+    if (change.is_micro_batch && smaller) continue;
+    if (!fits_with(model, change.parallel, framework, cluster, batch)) continue;
+    found.push_back("--set " + change.text);
+    smaller = smaller || change.is_micro_batch;
   }
   if (found.empty())
     return "no smaller micro-batch, recomputation, sharding or split of these GPUs fits: use more GPUs";

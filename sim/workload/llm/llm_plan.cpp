@@ -9,6 +9,7 @@
 #include "base/text/counted.hpp"
 #include "sim/graph/op_key.hpp"
 #include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -235,6 +236,16 @@ void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
     plan.kind_of.push_back(it->second);
     first += layers[c];
   }
+}
+
+/// A model that is launched layer by layer where it is whole keeps the micro-steps that it states.
+void settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
+  const ModelSpec& m = plan.model;
+  const bool states_steps = m.per_gpu_batch > 0 || m.accumulation > 1;
+  const bool may_be_whole = plan.framework.parallel.layer_by_layer && has_plain_layers(m.as<LlmSpec>());
+  if (plan.parallel.states_micro_batch || plan.pipelined() || !states_steps || !may_be_whole) return;
+  const std::int64_t shares = std::int64_t{plan.data} * m.accumulation;
+  if (batch % shares == 0) plan.parallel.micro_batch = batch / shares;
 }
 
 Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
@@ -492,6 +503,7 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   plan.expert_tensor = static_cast<std::uint32_t>(p.expert_tensor);
   TRY(check_experts(plan.spec, p, plan.grid));
   TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
+  settle_micro_batch(plan, batch);
   TRY(divide_batch(plan, batch));
   TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
   settle_schedule(plan);

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <iterator>
-
 #include "sim/workload/registry.hpp"
 
 namespace distsim::workload {
@@ -56,12 +53,16 @@ Result<void> read_kind(ModelSpec& out, const ConfigNode& node, const std::string
   const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
   out.family = find_family(word);
   if (out.family != nullptr) return {};
-  const auto* moved = std::ranges::find(kMovedKeys, word, &MovedKey::old_key);
-  if (moved != std::end(kMovedKeys))
-    return schema_detail::expected(node, path, std::string(moved->new_key), std::string(moved->hint));
+  for (const MovedKey& moved : kMovedKeys) {
+    constexpr std::string_view kKind = "kind: llm; ";  // which the line has said by then
+    if (moved.old_key != word) continue;
+    const std::string_view hint = moved.hint.starts_with(kKind) ? moved.hint.substr(kKind.size()) : moved.hint;
+    return schema_detail::expected(node, path, std::string(moved.new_key), std::string(hint));
+  }
   std::vector<std::string> names;
   for (const ModelFamily* family : model_families()) names.emplace_back(family->name);
-  return schema_detail::expected(node, path, words_of_families(), spelling_hint(word, names));
+  const std::string near = word.empty() ? "" : nearest_spelling(word, names);
+  return schema_detail::expected(node, path, words_of_families(), near.empty() ? "" : "did you mean '" + near + "'?");
 }
 
 }  // namespace

@@ -136,8 +136,8 @@ TEST(LayerByLayer, BinnedBatchesArePaddedByHalfABin) {
 TEST(LayerByLayer, BlocksSeeTheSamePadding) {
   ModelSpec m = bert_512();
   m.parallel.tensor = 2;
-  EXPECT_EQ(rows_of_first_product(built(m, eager())), 512);
-  EXPECT_EQ(rows_of_first_product(built(m, eager(64))), 256 + 32);
+  EXPECT_EQ(rows_of_first_product(built(m, eager())), 4 * 512);  // of two GPUs
+  EXPECT_EQ(rows_of_first_product(built(m, eager(64))), 4 * (256 + 32));
   m.as<LlmSpec>().predictions = 300;
   EXPECT_NE(refused(m, eager(64)).find("model.llm.predictions: found 300"), std::string::npos);
   m.parallel.tensor = 1;
@@ -150,7 +150,7 @@ TEST(LayerByLayer, MeanTokensAboveTheSequenceAreSaid) {
   for (const std::int64_t tensor : {1, 2}) {
     m.parallel.tensor = tensor;
     const Workload w = built(m, eager(64));
-    EXPECT_EQ(rows_of_first_product(w), tensor == 1 ? 2 * 512 : 512);
+    EXPECT_EQ(rows_of_first_product(w), tensor * 2 * 512);
     EXPECT_TRUE(std::ranges::any_of(w.assumptions, [](const graph::Assumption& a) {
       return a.text.find("model.llm.mean_tokens of 600 is above the sequence of 512") != std::string::npos;
     }));
@@ -285,6 +285,65 @@ TEST(LayerByLayer, NeedsAreThoseOfTheWorkload) {
   }
 }
 
+/// Jobs as they were when kind: transformer played them, on eight GPUs: tasks, calls and kernels of the host, and of a GPU
+/// memory, bytes all-reduced and operations of products. What kernels cost does not matter here.
+struct Job {
+  const char *model, *framework;
+  std::int64_t per_gpu_batch, accumulation;
+  Precision precision;
+  std::size_t tasks;
+  std::int64_t calls, kernels, memory, reduced;
+  double flops;
+};
+constexpr Job kJobs[] = {
+    {"bert_large_seq128", "pytorch", 64, 1, Precision::fp16, 1565, 3109, 3079, 16447661864, 1344904432, 15401135898624},
+    {"bert_large_seq512", "pytorch", 16, 2, Precision::fp16, 3249, 6134, 5701, 13976397608, 1344904432, 17977968033792},
+    {"bert_large_seq512", "tf1_horovod", 16, 1, Precision::fp32, 1488, 4968, 6158, 34726975664, 1344904432,
+     16328546254848},
+    {"bert_large_seq128", "tf2", 32, 3, Precision::tf32, 4150, 7032, 10161, 15290225840, 1344904432, 23101703847936},
+    {"bert_base_seq128", "mxnet_horovod", 64, 1, Precision::fp16, 639, 666, 1214, 5487110712, 220212856, 4475455340544},
+    {"bert_base_seq128", "pytorch_apex", 32, 1, Precision::fp16, 635, 1259, 1277, 3734513208, 220212856, 2237727670272},
+    {"bert_base_seq128", "paddle", 32, 1, Precision::fp32, 511, 538, 1150, 5475046576, 440425712, 2237727670272},
+    {"gpt2_small", "pytorch", 8, 1, Precision::bf16, 596, 1392, 1199, 13022666240, 497759232, 6535702904832},
+    {"gpt2_large", "tf2", 1, 4, Precision::fp16, 7427, 10407, 14865, 19524142592, 1548060160, 20135207239680},
+    {"gpt2_xl", "pytorch", 4, 1, Precision::fp16, 3526, 8091, 6334, 36499881088, 6230444800, 40147707494400},
+    {"gpt_h1024_l16_a16_s1024", "megatron", 4, 2, Precision::fp16, 1699, 4298, 2458, 6031347712, 508203008,
+     14076755312640},
+    {"gpt_h2048_l24_a32_s512", "megatron", 4, 1, Precision::fp8, 1193, 3213, 1830, 24572895232, 2625347584,
+     16727823876096},
+};
+
+Job measured(Job job) {
+  ModelSpec m = shipped_model(job.model);
+  m.per_gpu_batch = job.per_gpu_batch;
+  m.accumulation = job.accumulation;
+  m.precision = job.precision;
+  const Workload w = built(m, shipped_framework(job.framework));
+  job.tasks = w.graph.tasks.size();
+  job.calls = job.kernels = job.reduced = 0;
+  for (const graph::Task& task : w.graph.tasks) {
+    job.calls += task.dispatch.framework_ops;
+    job.kernels += task.dispatch.kernels;
+    const auto* c = std::get_if<graph::Collective>(&w.graph.ops[task.first_op]);
+    job.reduced += c != nullptr ? c->bytes * c->times : 0;
+  }
+  job.memory = w.memory.front().total();
+  job.flops = w.model_flops / 8;
+  return job;
+}
+
+TEST(LayerByLayer, JobsAreWhatTheyWere) {
+  for (const Job& job : kJobs) {
+    const Job now = measured(job);
+    EXPECT_EQ(now.tasks, job.tasks) << job.model << " " << job.framework;
+    EXPECT_EQ(now.calls, job.calls) << job.model << " " << job.framework;
+    EXPECT_EQ(now.kernels, job.kernels) << job.model << " " << job.framework;
+    EXPECT_EQ(now.memory, job.memory) << job.model << " " << job.framework;
+    EXPECT_EQ(now.reduced, job.reduced) << job.model << " " << job.framework;
+    EXPECT_NEAR(now.flops, job.flops, 1e-12 * job.flops) << job.model << " " << job.framework;
+  }
+}
+
 /// Split over two GPUs each does half of the blocks, and together they do what one did.
 TEST(LayerByLayer, BertSplitByTensorsDoesTheSameWork) {
   ModelSpec m = shipped_model("bert_large_seq128");
@@ -298,12 +357,35 @@ TEST(LayerByLayer, BertSplitByTensorsDoesTheSameWork) {
   EXPECT_NEAR(split.model_flops, whole.model_flops, 0.01 * whole.model_flops);
   EXPECT_NEAR(static_cast<double>(split.dense_parameters), static_cast<double>(whole.dense_parameters), 1e-4 * 336e6);
   EXPECT_LT(split.memory.front().weights, 0.55 * static_cast<double>(whole.memory.front().weights));
-  // Four all-reduces of a block and one of the embedding, each of a micro-batch of 128 tokens of 1024 x 2 bytes, and three
-  // numbers of each masked position for the loss, each way.
-  const double tensor = 128.0 * 1024 * 2, micro_steps = 512.0 / 4;
+  // Four all-reduces of a block and two of the ends, of samples of 128 tokens of 1024 x 2 bytes.
+  const double tensor = 128.0 * 1024 * 2, samples = 512.0 / 4;
   const auto bytes = bytes_of_first_rank(split);
   const double found = static_cast<double>(bytes.at("tensor.all_reduce"));
-  EXPECT_NEAR(found, micro_steps * (24 * 4 + 2) * tensor, 0.02 * found);
+  EXPECT_NEAR(found, samples * (24 * 4 + 2) * tensor, 0.02 * found);
+}
+
+/// What a model states of its micro-steps holds however it is played, but for a pipeline.
+TEST(LayerByLayer, SplitModelsKeepTheirMicroSteps) {
+  const auto batch_of = [](auto change) {
+    ModelSpec m = shipped_model("bert_large_seq128");
+    change(m);
+    return built(m, shipped_framework("pytorch")).assumptions.front().text;
+  };
+  EXPECT_EQ(batch_of([](ModelSpec&) {}), "batch 512 over 8 ranks: 64 each");
+  EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.tensor = 2; }),
+            "batch 512: 4 replicas run 1 micro-step of 128 samples");
+  EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.tensor = 2, m.accumulation = 3; }),
+            "batch 1536: 4 replicas run 3 micro-steps of 128 samples");
+  EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.tensor = 2, m.per_gpu_batch = 0, m.global_batch = 16; }),
+            "batch 16: 4 replicas run 4 micro-steps of 1 sample");
+  EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.shard = StateSplit::weights; }),
+            "batch 512: 8 replicas run 1 micro-step of 64 samples");
+  EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.pipeline = 2; }),
+            "batch 512: 4 replicas run 128 micro-steps of 1 sample");
+  EXPECT_EQ(batch_of([](ModelSpec& m) {
+              m.parallel.tensor = 2, m.parallel.micro_batch = 1, m.parallel.states_micro_batch = true;
+            }),
+            "batch 512: 4 replicas run 128 micro-steps of 1 sample");
 }
 
 /// Of a GPU of eight that split BERT-large by two, with so many predictions a sample.

@@ -10,8 +10,6 @@
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/layouts/layout_bound.hpp"
-#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
-#include "sim/workload/registry.hpp"
 
 namespace distsim::study {
 namespace {
@@ -109,24 +107,6 @@ class LayoutSearch {
     return plan_llm(model_with(s, layout), space.framework(), space.cluster(), space.batch());
   }
 
-  bool plays_layers(std::size_t s, const ParallelSpec& layout) {
-    return is_layer_by_layer(model_with(s, layout), sites_[s].space.framework(), sites_[s].space.cluster().ranks());
-  }
-
-  /// Whether some layout of a shape is played layer by layer.
-  bool may_be_layer_by_layer(std::size_t s, ParallelSpec shape) {
-    shape.shard = workload::StateSplit::none;
-    return plays_layers(s, shape);
-  }
-
-  /// Its memory, which needs no plan; nothing where it cannot be built.
-  std::optional<std::int64_t> memory_of_layers(std::size_t s, const ParallelSpec& layout) {
-    const LayoutSpace& space = sites_[s].space;
-    const auto needs = needs_of(model_with(s, layout), space.framework(), space.cluster());
-    if (!needs) return std::nullopt;
-    return needs->memory.front().total();
-  }
-
   /// Bounds of its shapes, if any of them can be planned.
   Result<void> open_grid(std::size_t s, const ParallelSpec& grid) {
     const LayoutSpace& space = sites_[s].space;
@@ -148,10 +128,6 @@ class LayoutSearch {
     }
     const std::size_t g = grids_[s].size();
     for (std::size_t i = 0; i < shapes.size(); ++i) {
-      if (may_be_layer_by_layer(s, shapes[i])) {
-        push(Node{0, 0, {s, g, i, 0}, 0, 0});  // bounds are those of blocks
-        continue;
-      }
       Result<double> seconds = bounds_[s]->of_shape(*settled, shapes[i]);
       if (!seconds) return seconds.error();
       push(Node{0, 0, {s, g, i, 0}, *seconds, 0});
@@ -232,11 +208,6 @@ class LayoutSearch {
     std::optional<workload::LlmPlan> plan;
     for (std::size_t k = 0; k < layouts.size(); ++k) {
       const ParallelSpec& layout = layouts[k];
-      if (plays_layers(s, layout)) {
-        const std::optional<std::int64_t> memory = memory_of_layers(s, layout);
-        open_layout(s, {s, g, i, k + 1}, node.seconds, memory);
-        continue;
-      }
       if (!plan) {
         Result<workload::LlmPlan> made = plan_of(s, layout);
         if (!made) {
@@ -260,19 +231,6 @@ class LayoutSearch {
       push(Node{0, 0, {s, g, i, k + 1}, node.seconds + replicas, most});
     }
     return {};
-  }
-
-  /// Of one that is played layer by layer. `memory`: nothing where it cannot be built.
-  void open_layout(std::size_t s, const Order& order, double seconds, std::optional<std::int64_t> memory) {
-    const LayoutSpace& space = sites_[s].space;
-    if (!memory) {
-      counts_.space.undivided += 1;
-    } else if (space.model().memory_check && *memory > space.cluster().memory_per_gpu.value()) {
-      counts_.unfit += 1;
-    } else {
-      waiting_ += 1;
-      push(Node{0, 0, order, seconds, *memory});
-    }
   }
 
   /// The plan of another layout of the same shape. False where its groups do not divide, or its order parts experts.
