@@ -10,7 +10,6 @@ namespace distsim::workload {
 // A new family: its file, which defines `const ModelFamily <name>_family`, and one line here.
 #define DISTSIM_MODEL_FAMILIES(FAMILY) \
   FAMILY(dlrm)                         \
-  FAMILY(transformer)                  \
   FAMILY(llm)                          \
   FAMILY(transformer_xl)               \
   FAMILY(rnn)                          \

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "sanitizers.hpp"
-#include "sim/workload/models/transformer.hpp"
+#include "sim/workload/llm/llm_spec.hpp"
 #include "test_data.hpp"
 
 namespace distsim::study {
@@ -191,10 +191,10 @@ TEST(ExperimentOf, CasesOfOneModelDoNotShareTheirBatch) {
 TEST(Templates, ServeEveryName) {
   const workload::ModelSpec m = config::load_model("gpt_h2048_l24_a32_s512").value();
   EXPECT_EQ(m.name, "gpt_h2048_l24_a32_s512");
-  EXPECT_EQ(m.as<workload::TransformerSpec>().hidden, 2048);
-  EXPECT_EQ(m.as<workload::TransformerSpec>().layers, 24);
-  EXPECT_EQ(m.as<workload::TransformerSpec>().heads, 32);
-  EXPECT_EQ(m.as<workload::TransformerSpec>().sequence, 512);
+  EXPECT_EQ(m.as<workload::LlmSpec>().hidden, 2048);
+  EXPECT_EQ(m.as<workload::LlmSpec>().layers, 24);
+  EXPECT_EQ(m.as<workload::LlmSpec>().heads, 32);
+  EXPECT_EQ(m.as<workload::LlmSpec>().sequence, 512);
   EXPECT_TRUE(config::load_model("wide_deep_fc3x512_dim8_vocab1000000").ok());
   EXPECT_FALSE(config::load_model("gpt_h99999999999_l1_a1_s1").ok());
   EXPECT_FALSE(config::load_model("gpt_h0_l1_a1_s1").ok());

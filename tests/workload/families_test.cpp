@@ -7,7 +7,6 @@
 #include "sim/workload/models/rnn.hpp"
 #include "sim/workload/models/ssd.hpp"
 #include "sim/workload/models/tgn.hpp"
-#include "sim/workload/models/transformer.hpp"
 #include "sim/workload/models/transformer_xl.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
@@ -240,51 +239,6 @@ TEST(Ncf, AllGradientsAreReduced) {
     if (c != nullptr && c->kind == graph::CollectiveKind::all_reduce) bytes += c->bytes;
   }
   EXPECT_EQ(bytes, w->dense_parameters * 4);
-}
-
-ModelSpec bert_512() {
-  ModelSpec m;
-  m.family = find_family("transformer");
-  m.per_gpu_batch = 2;
-  m.as<TransformerSpec>().layers = 1;
-  m.as<TransformerSpec>().mean_tokens = 256;
-  return m;
-}
-
-std::int64_t rows_of_first_product(const Workload& w) {
-  for (const graph::Op& op : w.graph.ops) {
-    if (const auto* g = std::get_if<graph::Gemm>(&op)) return g->m;
-  }
-  return 0;
-}
-
-TEST(Transformer, BinnedBatchesArePaddedByHalfABin) {
-  const ClusterShape one{1, 1, Bytes(80'000'000'000)};
-  FrameworkSpec f;
-  const auto padded = build_workload(bert_512(), f, one);
-  f.input.sequence_bin = 64;
-  const auto binned = build_workload(bert_512(), f, one);
-  ASSERT_TRUE(padded.ok() && binned.ok());
-  EXPECT_EQ(rows_of_first_product(*padded), 2 * 512);
-  EXPECT_EQ(rows_of_first_product(*binned), 2 * (256 + 32));
-  EXPECT_EQ(padded->dense_parameters, binned->dense_parameters);  // positions keep their 512 rows
-}
-
-TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
-  const ClusterShape one{1, 1, Bytes(80'000'000'000)};
-  ModelSpec m = bert_512();
-  m.optimizer = graph::OptimizerKind::lamb;
-  FrameworkSpec f;
-  f.kernels.fused_optimizer = false;
-  const auto w = build_workload(m, f, one);
-  ASSERT_TRUE(w.ok()) << w.error().text();
-  bool found = false;
-  for (const graph::Op& op : w->graph.ops) {
-    const auto* e = std::get_if<graph::Elementwise>(&op);
-    if (e == nullptr || e->elements != w->dense_parameters) continue;
-    found |= e->reads == 8 && e->writes == 8;  // nine calls
-  }
-  EXPECT_TRUE(found);
 }
 
 TEST(Resnet, LayoutFollowsTheFramework) {

@@ -4,8 +4,8 @@
 
 #include <ranges>
 
+#include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
 #include "sim/workload/models/resnet.hpp"
-#include "sim/workload/models/transformer.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -64,8 +64,9 @@ TEST(DdpBuckets, Resnet50HasFiveBuckets) {
 TEST(DdpBuckets, CoverEveryGradientOnce) {
   FrameworkSpec framework;
   const LayerContext context{{}, &framework};
-  TransformerSpec bert;
-  const auto gradients = reverse_gradients(transformer_layers(bert, 1, context));
+  LlmSpec bert;
+  bert.encoder = true;
+  const auto gradients = reverse_gradients(llm_layers(bert, 1, context));
   for (const GradientSync rule :
        {GradientSync::ddp_buckets, GradientSync::fusion_buffer, GradientSync::one_shot, GradientSync::per_tensor}) {
     framework.gradients.sync = rule;

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "sim/workload/models/resnet.hpp"
-#include "sim/workload/models/transformer.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -87,59 +86,6 @@ TEST(Resnet, FirstConvolutionHasNoDataGradient) {
   }
   EXPECT_EQ(passes[graph::Pass::backward_weight], 53);
   EXPECT_EQ(passes[graph::Pass::backward_data], 52);
-}
-
-TransformerSpec transformer(TransformerKind family, std::int64_t layers, std::int64_t hidden, std::int64_t heads,
-                            std::int64_t sequence, std::int64_t vocabulary) {
-  TransformerSpec s;
-  s.family = family;
-  s.layers = layers;
-  s.hidden = hidden;
-  s.heads = heads;
-  s.sequence = sequence;
-  s.vocabulary = vocabulary;
-  return s;
-}
-
-TEST(Transformer, BertHasItsPublishedParameters) {
-  // BertForPreTraining: BertModel (109,482,240 and 335,141,888) and its heads, h^2 + h + 2h + V + 2h + 2 with the
-  // decoder tied: base 589,824 + 768 + 1,536 + 30,522 + 1,538 = 624,188; large 1,048,576 + 1,024 + 2,048 + 30,522 +
-  // 2,050 = 1,084,220.
-  EXPECT_EQ(parameters_of(transformer_layers(transformer(TransformerKind::bert, 12, 768, 12, 128, 30522), 1, kContext)),
-            109'482'240 + 624'188);
-  EXPECT_EQ(
-      parameters_of(transformer_layers(transformer(TransformerKind::bert, 24, 1024, 16, 512, 30522), 1, kContext)),
-      335'141'888 + 1'084'220);
-}
-
-TEST(Transformer, Gpt2HasItsPublishedParameters) {
-  EXPECT_EQ(parameters_of(transformer_layers(transformer(TransformerKind::gpt, 12, 768, 12, 1024, 50257), 1, kContext)),
-            124'439'808);
-  EXPECT_EQ(
-      parameters_of(transformer_layers(transformer(TransformerKind::gpt, 36, 1280, 20, 1024, 50257), 1, kContext)),
-      774'030'080);
-  EXPECT_EQ(
-      parameters_of(transformer_layers(transformer(TransformerKind::gpt, 48, 1600, 25, 1024, 50257), 1, kContext)),
-      1'557'611'200);
-}
-
-TEST(Transformer, OperationsFollowTheFormula) {
-  // Forward, t tokens: blocks 2 t (12 h^2), attention 4 t s h / 2 (causal), head 2 t V h.
-  const double h = 768, s = 1024, layers = 12, vocabulary = 50257, samples = 3, t = samples * s;
-  const double expected = layers * (2 * t * 12 * h * h + 2 * t * s * h) + 2 * t * vocabulary * h;
-  EXPECT_DOUBLE_EQ(forward_matrix_flops(
-                       transformer_layers(transformer(TransformerKind::gpt, 12, 768, 12, 1024, 50257), 3, kContext)),
-                   expected);
-}
-
-TEST(Transformer, BackwardHasTwoProductsForEachForwardOne) {
-  const auto layers = transformer_layers(transformer(TransformerKind::bert, 2, 64, 4, 16, 100), 2, kContext);
-  double forward = 0, backward = 0;
-  for (const Layer& layer : layers) {
-    forward += matrix_flops(layer.forward);
-    backward += matrix_flops(layer.backward);
-  }
-  EXPECT_DOUBLE_EQ(backward, 2 * forward);
 }
 
 TEST(Linear, CastsWeightsWhereTheFrameworkDoes) {

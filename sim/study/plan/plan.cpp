@@ -13,6 +13,7 @@
 #include "sim/study/plan/plan_rows.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 #include "sim/study/workers.hpp"
+#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -60,6 +61,12 @@ bool holds(const HeldValues& held, const ParallelSpec& layout) {
     const LayoutKey* key = find_layout_key(entry.first);
     return std::ranges::any_of(entry.second, [&](const ParallelSpec& v) { return key->text(v) == key->text(layout); });
   });
+}
+
+/// Whether a layout that was played by blocks would otherwise be played layer by layer.
+bool would_play_layers(const LayoutSite& site, config::Experiment e) {
+  e.framework.parallel.layer_by_layer = site.framework_plays_layers;
+  return is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
 }
 
 /// The winner's table of a language model.
@@ -154,6 +161,7 @@ class LayoutPlanner {
         row.sets.push_back(sites_.axes[a].key + "=" + site.values[a]);
       if (!sites_.axes.empty()) row.sets.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
       for (std::string& set : layout_sets(played.layout)) row.sets.push_back(std::move(set));
+      if (would_play_layers(site, e)) row.sets.emplace_back("framework.parallel.layer_by_layer=false");
       fill_costs(row, request_, e);
       out_.rows.push_back(std::move(row));
     }
@@ -369,7 +377,9 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   const std::string_view family = experiment.model.family->name;
   if (!request.tables.constraints_file.empty() && (family != "dlrm" || !request.varied.empty()))
     return Error{"--constraints: found no tables to plan, expected a recommender without --vary", "", ""};
-  if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
+  const std::uint32_t ranks = pipeline::shape_of(experiment).ranks();
+  const bool splits = family == "llm" && !is_layer_by_layer(experiment.model, experiment.framework, ranks);
+  if (splits) return LayoutPlanner(request, experiment, on_played).run();
   if (family == "dlrm" && request.varied.empty()) return TablesPlanner(request, experiment).run();
   return CombinationPlanner(request, experiment, on_played).run();
 }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/workload/llm/llm_fitting.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -27,13 +29,18 @@ Error not_chosen(const std::string& key) {
   return {key + ": found an unknown key, expected a key of parallel", "--vary " + key, spelling_hint(name, names)};
 }
 
-Result<LayoutSite> site_of(const config::Experiment& e, const HeldValues& held, std::vector<std::string> values) {
+Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::vector<std::string> values) {
+  const bool plays_layers = std::exchange(e.framework.parallel.layer_by_layer, false);
   TRY_ASSIGN(const LayoutOffer offer, layout_offer_of(e.framework.name));
   const workload::ClusterShape shape = pipeline::shape_of(e);
   const std::int64_t batch = workload::samples_of(e.model, shape.ranks());
   if (batch <= 0) return Error{"model.global_batch: found none, expected the samples of an iteration", e.path, ""};
-  LayoutSite site{e, std::move(values), LayoutSpace(e.model, e.framework, shape, batch, offer, held),
-                  static_cast<double>(shape.ranks()), static_cast<double>(batch)};
+  LayoutSite site{e,
+                  std::move(values),
+                  LayoutSpace(e.model, e.framework, shape, batch, offer, held),
+                  static_cast<double>(shape.ranks()),
+                  static_cast<double>(batch),
+                  plays_layers};
   return site;
 }
 
@@ -134,8 +141,7 @@ bool fits_somewhere(const LayoutSpace& space) {
       if (shape.micro_batch > 1 && shape.recompute.kind != workload::RecomputeKind::full) continue;
       for (const ParallelSpec& layout : space.layouts(shape)) {
         model.parallel = layout;
-        const Result<workload::LlmPlan> plan = plan_llm(model, space.framework(), space.cluster(), space.batch());
-        if (plan && fits(*plan)) return true;
+        if (layout_fits(model, space.framework(), space.cluster(), space.batch())) return true;
       }
     }
   }

@@ -15,6 +15,7 @@
 #include "base/text/spelling.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/workers.hpp"
+#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -185,8 +186,8 @@ class Study {
   /// memories have shown already.
   std::optional<Batch> fastest_batch(double factor, std::map<int, ResourcePoint>& known) {
     const Experiment e = with_memory(factor);
-    const bool chooses_by_memory =
-        e.model.family->name == "llm";  // what it recomputes and offloads, where nothing is said
+    const bool chooses_by_memory =  // what it recomputes and offloads, where nothing is said
+        e.model.family->name == "llm" && !is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
     for (int power = -kMostDoublings; power <= kMostDoublings; ++power) {
       if (known.contains(power) && !chooses_by_memory) continue;
       const auto other = with_batch(e, power);

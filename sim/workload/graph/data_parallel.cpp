@@ -58,9 +58,7 @@ class DataParallelIteration {
 
  private:
   Result<void> fill_memory(const std::vector<Layer>& layers, const ClusterShape& cluster) {
-    RankMemory memory = dense_memory(parameters_of(layers), model_.optimizer, it_.numerics(), it_.ranks());
-    memory.activations = activation_bytes(layers);
-    out_.memory = {memory};
+    out_.memory = {memory_of_layers(layers, model_, it_.framework(), it_.ranks())};
     return check_or_assume(out_, model_, samples_.ranks, cluster.memory_per_gpu);
   }
 
@@ -126,6 +124,14 @@ class DataParallelIteration {
 };
 
 }  // namespace
+
+RankMemory memory_of_layers(const std::vector<Layer>& layers, const ModelSpec& model, const FrameworkSpec& framework,
+                            std::uint32_t ranks) {
+  RankMemory memory =
+      dense_memory(parameters_of(layers), model.optimizer, numerics_of(model.precision, framework), ranks);
+  memory.activations = activation_bytes(layers);
+  return memory;
+}
 
 LayerContext layer_context(const ModelSpec& model, const FrameworkSpec& framework) {
   return {numerics_of(model.precision, framework), &framework};

@@ -19,6 +19,10 @@ struct DataParallelModel {
 Result<Workload> build_data_parallel(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                                      const SamplePlan& samples, const DataParallelModel& parts);
 
+/// Of each of `ranks` GPUs that hold all layers.
+RankMemory memory_of_layers(const std::vector<Layer>& layers, const ModelSpec& model, const FrameworkSpec& framework,
+                            std::uint32_t ranks);
+
 /// The context in which that iteration builds layers.
 LayerContext layer_context(const ModelSpec& model, const FrameworkSpec& framework);
 

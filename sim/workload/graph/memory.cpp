@@ -49,7 +49,7 @@ std::string advice(const RankMemory& m) {
     return "use more GPUs, split tables by rows (parallel.row_wise_above), or embedding_dtype: fp16";
   if (m.activations >= m.weights)
     return "use a smaller batch per GPU, accumulation, or recomputation where the model has it (of kind llm: "
-           "parallel.recompute; of kind transformer: activation_checkpointing)";
+           "parallel.recompute)";
   return "use a GPU with more memory or a smaller model";
 }
 

@@ -144,14 +144,25 @@ LogitBytes logit_bytes(const LlmShape& s, bool fused) {
 
 }  // namespace
 
+namespace {
+
+/// Rows that logits are made of: all tokens, or an encoder's masked ones.
+std::int64_t rows_of_logits(const LlmShape& s, std::int64_t rows) {
+  if (!s.spec.encoder || s.spec.predictions == 0) return rows;
+  return std::min(rows, split(s.samples * s.spec.predictions, s.context));
+}
+
+}  // namespace
+
 PartWork head_work(const LlmShape& s) {
   static const Recompute kKept{RecomputeKind::none, 0, {}};
   BlockBuilder b(s, kKept);
   const LlmSpec& m = s.spec;
   const bool decoder = m.decoder_layers > 0;
-  const std::int64_t rows = decoder ? s.decoder_tokens() : s.tokens(), classes = split(m.vocabulary, s.tensor);
-  b.norm(b.rows_of(rows), m.hidden);
-  b.enter(rows);
+  const std::int64_t tokens = decoder ? s.decoder_tokens() : s.tokens(), classes = split(m.vocabulary, s.tensor);
+  const std::int64_t rows = rows_of_logits(s, tokens);
+  b.norm(b.rows_of(tokens), m.hidden);
+  b.enter(tokens);
   if (m.encoder) {
     b.product({.rows = rows, .in = m.hidden, .out = m.hidden, .bias = true, .narrow = false});
     b.elementwise(Module::residual, rows * m.hidden, 1, 1, 2, 1, 20);

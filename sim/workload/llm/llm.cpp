@@ -4,6 +4,8 @@
 
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
+#include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
 #include "sim/workload/llm/llm_emission.hpp"
 #include "sim/workload/llm/llm_fitting.hpp"
 
@@ -82,12 +84,27 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
     assume(graph::AssumptionKind::workload,
            "model.llm.imbalance, of any size: an expert's last tile is half empty" +
                std::string(plan.expert > 1 ? "; tokens are spread evenly over the GPUs that split the experts" : ""));
+  if (plan.framework.parallel.layer_by_layer && has_plain_layers(plan.model.as<LlmSpec>()))
+    assume(graph::AssumptionKind::workload,
+           "played by blocks, without the small kernels that " + plan.framework.name +
+               " has layer by layer where nothing is split; to compare: framework.parallel.layer_by_layer=false");
   for (const std::string& text : plan.assumptions) assume(graph::AssumptionKind::workload, text);
   out.placement = placement_text(plan);
 }
 
+/// Errors where memory does not suffice say what would fit.
+Result<Workload> build_whole(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                             const SamplePlan& samples) {
+  Result<Workload> out = build_layer_by_layer(model, framework, cluster, samples);
+  if (out.ok() || !model.memory_check) return out;
+  TRY_ASSIGN(const RankNeeds needs, needs_layer_by_layer(model, framework, samples));
+  if (check_memory(needs.memory, cluster.ranks(), cluster.memory_per_gpu).ok()) return out;
+  return Error{out.error().what, out.error().where, changes_that_fit(model, framework, cluster, samples.total)};
+}
+
 Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            const SamplePlan& samples) {
+  if (is_layer_by_layer(model, framework, cluster.ranks())) return build_whole(model, framework, cluster, samples);
   TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, samples.total));
   Workload out;
   out.memory = memory_of(plan);
@@ -114,12 +131,17 @@ double flops_of_busiest(const LlmPlan& plan) {
 
 Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            std::int64_t batch) {
+  if (is_layer_by_layer(model, framework, cluster.ranks())) {
+    TRY_ASSIGN(const SamplePlan samples, plan_samples(model, cluster.ranks()));
+    return needs_layer_by_layer(model, framework, samples);
+  }
   TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, batch));
   return RankNeeds{memory_of_stages(plan), plan.grid.alike(), flops_of_busiest(plan)};
 }
 
 Result<std::optional<graph::PipelineOrder>> pipeline_order_of(const ModelSpec& model, const FrameworkSpec& framework,
                                                               const ClusterShape& cluster, std::int64_t batch) {
+  if (is_layer_by_layer(model, framework, cluster.ranks())) return std::optional<graph::PipelineOrder>();
   TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, batch));
   return plan.pipelined() ? std::optional(order_of_tasks(plan)) : std::nullopt;
 }
@@ -135,6 +157,8 @@ constexpr Refusal kRefuses[] = {
     {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},
     {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
     {"{layers: 2, decoder_layers: 3}", "model.llm.decoder_layers"},
+    {"{encoder: true, sequence: 128, predictions: 200}", "model.llm.predictions"},
+    {"{predictions: 20}", "model.llm.predictions"},
     {"{sequence: 0}", "model.llm.sequence"},
 };
 

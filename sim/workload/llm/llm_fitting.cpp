@@ -3,23 +3,29 @@
 #include <utility>
 #include <vector>
 
+#include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
+
 namespace distsim::workload {
 namespace {
 
 struct Change {
   std::string text;
   ParallelSpec parallel;
+  bool is_micro_batch = false;  ///< of which the largest is proposed
 };
 
 std::string setting(const char* key, std::int64_t value) {
   return "parallel." + std::string(key) + "=" + std::to_string(value);
 }
 
-void add_smaller_micro_batches(std::vector<Change>& out, const ParallelSpec& now) {
-  for (std::int64_t size = now.micro_batch / 2; size >= 1; size /= 2) {
+/// `size_now`: of a micro-batch.
+void add_smaller_micro_batches(std::vector<Change>& out, const ParallelSpec& now, std::int64_t size_now) {
+  for (std::int64_t size = size_now / 2; size >= 1; size /= 2) {
     ParallelSpec p = now;
     p.micro_batch = size;
-    out.push_back({setting("micro_batch", size), p});
+    p.states_micro_batch = true;
+    out.push_back({setting("micro_batch", size), p, true});
   }
 }
 
@@ -50,9 +56,9 @@ void add_more_splits(std::vector<Change>& out, const ParallelSpec& now) {
   }
 }
 
-std::vector<Change> changes_of(const ParallelSpec& now) {
+std::vector<Change> changes_of(const ParallelSpec& now, std::int64_t micro_batch) {
   std::vector<Change> out;
-  add_smaller_micro_batches(out, now);
+  add_smaller_micro_batches(out, now, micro_batch);
   add_recomputation(out, now);
   add_sharding(out, now);
   add_more_splits(out, now);
@@ -68,11 +74,34 @@ std::vector<Change> changes_of(const ParallelSpec& now) {
 bool fits_with(ModelSpec model, const ParallelSpec& parallel, const FrameworkSpec& framework,
                const ClusterShape& cluster, std::int64_t batch) {
   model.parallel = parallel;
+  return layout_fits(model, framework, cluster, batch);
+}
+
+/// Of a layout that a change would start from.
+std::int64_t micro_batch_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                            std::int64_t batch) {
+  if (model.parallel.states_micro_batch) return model.parallel.micro_batch;
+  if (is_layer_by_layer(model, framework, cluster.ranks())) {
+    const Result<SamplePlan> samples = plan_samples(model, cluster.ranks());
+    return samples.ok() ? samples->micro_step(0).largest() : 1;
+  }
   const Result<LlmPlan> plan = plan_llm(model, framework, cluster, batch);
-  return plan.ok() && fits(*plan);
+  return plan.ok() ? plan->parallel.micro_batch : model.parallel.micro_batch;
 }
 
 }  // namespace
+
+bool layout_fits(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                 std::int64_t batch) {
+  if (is_layer_by_layer(model, framework, cluster.ranks())) {
+    const Result<SamplePlan> samples = plan_samples(model, cluster.ranks());
+    if (!samples.ok()) return false;
+    const Result<RankNeeds> needs = needs_layer_by_layer(model, framework, *samples);
+    return needs.ok() && check_memory(needs->memory, cluster.ranks(), cluster.memory_per_gpu).ok();
+  }
+  const Result<LlmPlan> plan = plan_llm(model, framework, cluster, batch);
+  return plan.ok() && fits(*plan);
+}
 
 std::string changes_that_fit(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                              std::int64_t batch) {
@@ -80,9 +109,13 @@ std::string changes_that_fit(const ModelSpec& model, const FrameworkSpec& framew
   ParallelSpec now = model.parallel;
   if (now.shard == StateSplit::automatic) now.shard = framework.parallel.shard;
   std::vector<std::string> found;
-  for (const Change& change : changes_of(now)) {
+  bool smaller = false;
+  for (const Change& change : changes_of(now, micro_batch_of(model, framework, cluster, batch))) {
     if (found.size() == kMost) break;
-    if (fits_with(model, change.parallel, framework, cluster, batch)) found.push_back("--set " + change.text);
+    if (change.is_micro_batch && smaller) continue;
+    if (!fits_with(model, change.parallel, framework, cluster, batch)) continue;
+    found.push_back("--set " + change.text);
+    smaller = smaller || change.is_micro_batch;
   }
   if (found.empty())
     return "no smaller micro-batch, recomputation, sharding or split of these GPUs fits: use more GPUs";

@@ -4,10 +4,12 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "sim/graph/op_key.hpp"
 #include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -74,20 +76,6 @@ Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, const RankGr
                      std::string(name_of(RankOrder::tp_cp_ep_dp_pp)),
                  "", ""};
   return {};
-}
-
-Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
-  const double weights = 32 * parameters_of(m).all;
-  const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
-                          32 * static_cast<double>(m.expert_inner() * m.top_k);
-  const double scores = 32 * static_cast<double>(m.heads) * static_cast<double>(m.sequence);
-  const double tokens = samples * static_cast<double>(m.sequence);
-  const double bytes = std::max(weights, static_cast<double>(m.layers + 2) * tokens * (of_token + scores));
-  if (bytes < kExbibyte) return {};
-  return Error{"model.llm: found sizes that make more than " +
-                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte)) +
-                   " EiB of weights or activations, expected less than 1",
-               "", ""};
 }
 
 /// Blocks of each chunk, in the model's order.
@@ -248,6 +236,16 @@ void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
     plan.kind_of.push_back(it->second);
     first += layers[c];
   }
+}
+
+/// A model that is launched layer by layer where it is whole keeps the micro-steps that it states.
+void settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
+  const ModelSpec& m = plan.model;
+  const bool states_steps = m.per_gpu_batch > 0 || m.accumulation > 1;
+  const bool may_be_whole = plan.framework.parallel.layer_by_layer && has_plain_layers(m.as<LlmSpec>());
+  if (plan.parallel.states_micro_batch || plan.pipelined() || !states_steps || !may_be_whole) return;
+  const std::int64_t shares = std::int64_t{plan.data} * m.accumulation;
+  if (batch % shares == 0) plan.parallel.micro_batch = batch / shares;
 }
 
 Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
@@ -424,6 +422,38 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 
 }  // namespace
 
+Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
+  const double weights = 32 * parameters_of(m).all;
+  const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
+                          32 * static_cast<double>(m.expert_inner() * m.top_k);
+  const double scores = 32 * static_cast<double>(m.heads) * static_cast<double>(m.sequence);
+  const double tokens = samples * static_cast<double>(m.sequence);
+  const double bytes = std::max(weights, static_cast<double>(m.layers + 2) * tokens * (of_token + scores));
+  if (bytes < kExbibyte) return {};
+  return Error{"model.llm: found sizes that make more than " +
+                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte)) +
+                   " EiB of weights or activations, expected less than 1",
+               "", ""};
+}
+
+std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec) {
+  if (!spec.encoder || spec.mean_tokens <= spec.sequence) return std::nullopt;
+  return "model.llm.mean_tokens of " + std::to_string(spec.mean_tokens) + " is above the sequence of " +
+         std::to_string(spec.sequence) + ": samples are taken as full";
+}
+
+Result<LlmSpec> as_batched(LlmSpec spec, const FrameworkSpec& framework) {
+  if (!spec.encoder) return spec;
+  const std::int64_t bin = framework.input.sequence_bin, mean = std::exchange(spec.mean_tokens, 0);
+  if (bin == 0 || mean == 0) return spec;
+  spec.position_rows = spec.position_table();
+  spec.sequence = std::min(spec.sequence, mean + bin / 2);
+  if (spec.predictions <= spec.sequence) return spec;
+  return Error{"model.llm.predictions: found " + std::to_string(spec.predictions) +
+                   ", expected at most the tokens of a sample (" + std::to_string(spec.sequence) + ")",
+               "", ""};
+}
+
 std::int64_t expert_domains(const LlmPlan& plan) {
   const std::uint32_t of_domain = std::max(plan.cluster.gpus_per_domain, plan.cluster.gpus_per_node);
   return (plan.parallel.expert * plan.parallel.expert_tensor + of_domain - 1) / of_domain;
@@ -465,12 +495,14 @@ std::int64_t message_bytes(const LlmPlan& plan) {
 
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch) {
+  TRY_ASSIGN(LlmSpec spec, as_batched(model.as<LlmSpec>(), framework));
   LlmPlan plan{.model = model,
-               .spec = model.as<LlmSpec>(),
+               .spec = std::move(spec),
                .framework = framework,
                .parallel = model.parallel,
                .cluster = cluster,
                .numerics = numerics_of(model.precision, framework)};
+  if (auto text = too_many_mean_tokens(model.as<LlmSpec>())) plan.assumptions.push_back(std::move(*text));
   settle_overlaps(plan);
   const ParallelSpec& p = plan.parallel;
   TRY(check_gpus(p, cluster.ranks()));
@@ -490,6 +522,7 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   plan.expert_tensor = static_cast<std::uint32_t>(p.expert_tensor);
   TRY(check_experts(plan.spec, p, plan.grid));
   TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
+  settle_micro_batch(plan, batch);
   TRY(divide_batch(plan, batch));
   TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
   settle_schedule(plan);

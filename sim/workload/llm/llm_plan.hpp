@@ -5,6 +5,7 @@
 // llm_plan.cpp divides ranks, layers and samples, llm_memory.cpp counts bytes, llm_emission.hpp writes the tasks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@ struct LlmChunk {
 
 struct LlmPlan {
   const ModelSpec& model;
-  const LlmSpec& spec;
+  LlmSpec spec;             ///< as_batched
   FrameworkSpec framework;  ///< with what the section parallel says otherwise
   ParallelSpec parallel;    ///< with nothing left automatic
   ClusterShape cluster;
@@ -60,10 +61,20 @@ double gathered_width(const LlmPlan& plan);
 /// What a stage sends the next one of a micro-batch.
 std::int64_t message_bytes(const LlmPlan& plan);
 
+/// The model as its samples reach a GPU. Those of an encoder are padded to the full sequence, or, where the framework
+/// batches by length, with bins of b tokens by b / 2 on average, and never beyond it. Errors: more predictions than tokens
+/// are left.
+Result<LlmSpec> as_batched(LlmSpec spec, const FrameworkSpec& framework);
+/// "model.llm.mean_tokens of 600 is above the sequence of 512: samples are taken as full"; nothing where it is not.
+std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec);
+
 /// Errors: GPUs, heads, experts or layers that the degrees do not divide; a batch that replicas and micro-batch do not
 /// divide; sizes beyond int64.
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch);
+
+/// Errors: sizes that make an EiB or more.
+Result<void> check_weights_and_activations(const LlmSpec& spec, double samples);
 
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);

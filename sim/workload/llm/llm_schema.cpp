@@ -25,7 +25,8 @@ void add_block_keys(Schema<LlmSpec>& s) {
             {"relative", LlmPositions::relative},
             {"none", LlmPositions::none}},
            "Positions: a learned table, rotary, linear biases, T5's relative biases, or none.");
-  s.optional("position_rows", &LlmSpec::position_rows, kWide, "learned: rows of the table; 0: sequence.");
+  s.optional("position_rows", &LlmSpec::position_rows, kWide,
+             "learned: rows of the table; 0: sequence, of an encoder at least 512.");
   s.choice("bias", &LlmSpec::bias, {{"none", LlmBias::none}, {"attention", LlmBias::attention}, {"all", LlmBias::all}},
            "Biases of linear layers: none, of queries, keys and values only, or of all.");
   s.optional("tied_embeddings", &LlmSpec::tied_embeddings, "The head uses the token embedding's matrix.");
@@ -33,7 +34,9 @@ void add_block_keys(Schema<LlmSpec>& s) {
   s.optional("sequence", &LlmSpec::sequence, {1, 1 << 24}, "Tokens per sample.");
   s.optional(
       "mean_tokens", &LlmSpec::mean_tokens, kWide,
-      "Packed samples: mean tokens of the documents that share a sequence and do not attend to each other; 0: one.");
+      "Packed samples: mean tokens of the documents that share a sequence and do not attend to each other; 0: one. encoder: mean tokens of a sample before it is padded, for frameworks that batch by length; 0: the full sequence.");
+  s.optional("predictions", &LlmSpec::predictions, kWide,
+             "encoder: masked positions per sample whose logits are computed; 0: all.");
   s.optional("dropout", &LlmSpec::dropout, "Dropout after attention and MLP.");
   s.optional("encoder", &LlmSpec::encoder, "Bidirectional attention, masked-language and next-sentence heads (BERT).");
   s.optional("decoder_layers", &LlmSpec::decoder_layers, {0, 4096},
@@ -129,6 +132,11 @@ Broken broken_layers(const LlmSpec& m) {
   if (m.positions == LlmPositions::learned && m.position_rows > 0 && m.position_rows < longest)
     return "position_rows: found " + std::to_string(m.position_rows) + ", expected a row for each of " +
            std::to_string(longest) + " tokens";
+  if (m.predictions > 0 && !m.encoder)
+    return "predictions: found " + std::to_string(m.predictions) + ", expected 0 without encoder: true";
+  if (m.predictions > m.sequence)
+    return "predictions: found " + std::to_string(m.predictions) + ", expected at most sequence (" +
+           std::to_string(m.sequence) + ")";
   if (m.experts > 0 && m.top_k > m.experts)
     return "top_k: found " + std::to_string(m.top_k) + ", expected at most experts (" + std::to_string(m.experts) + ")";
   if (m.decoder_layers > m.layers)

@@ -2,6 +2,7 @@
 // in llm_schema.cpp; how it is split over GPUs is in the section `parallel`.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -32,7 +33,7 @@ struct LlmSpec {
   bool qk_norm = false;
   bool tied_embeddings = false;
   std::int64_t vocabulary = 51200, sequence = 1024;
-  std::int64_t mean_tokens = 0;
+  std::int64_t mean_tokens = 0, predictions = 0;
   bool dropout = false;
   bool encoder = false;
   std::int64_t decoder_layers = 0, decoder_sequence = 0;
@@ -52,7 +53,10 @@ struct LlmSpec {
   std::int64_t value_dim() const { return value_head_dim > 0 ? value_head_dim : dim(); }
   std::int64_t inner() const { return ffn_hidden > 0 ? ffn_hidden : 4 * hidden; }
   std::int64_t expert_inner() const { return expert_ffn_hidden > 0 ? expert_ffn_hidden : inner(); }
-  std::int64_t position_table() const { return position_rows > 0 ? position_rows : sequence; }
+  std::int64_t position_table() const {
+    constexpr std::int64_t kRowsOfBert = 512;  // also of models that see shorter samples (arXiv 1810.04805, A.2)
+    return position_rows > 0 ? position_rows : encoder ? std::max(kRowsOfBert, sequence) : sequence;
+  }
   std::int64_t all_layers() const { return layers + mtp_layers; }
 };
 

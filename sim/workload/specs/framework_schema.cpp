@@ -208,6 +208,9 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
       "offloads", &Parallel::offloads,
       {{"none", Offload::none}, {"optimizer", Offload::optimizer}, {"activations", Offload::activations}},
       "What is moved first to the host's memory where a job does not fit and parallel.offload is left open; more follows where that does not suffice.");
+  s.optional(
+      "layer_by_layer", &Parallel::layer_by_layer,
+      "Dense models with attention to all tokens, layer norms, biases, a table of positions and tied embeddings (BERT, GPT-2) that are not split are launched and reduced layer by layer; otherwise the kernels of a micro-step are counted together.");
   return s;
 }
 

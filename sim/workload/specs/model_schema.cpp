@@ -31,11 +31,39 @@ void add_training(Schema<ModelSpec>& s) {
            "Optimizer of the dense weights.");
 }
 
-/// Sections of earlier files.
+constexpr std::string_view kNowLlm =
+    "kind: llm; BERT and GPT-2 have norm: layer, bias: all, positions: learned and tied_embeddings: true; family: bert is encoder: true, positions is position_rows, activation_checkpointing: true is parallel.recompute: full; the other keys have the names that they had";
+
+std::string words_of_families() {
+  std::string words = "one of ";
+  for (const ModelFamily* family : model_families())
+    words += (family == model_families().front() ? "" : ", ") + std::string(family->name);
+  return words;
+}
+
+/// Sections of earlier files, and kinds of the same names.
 constexpr MovedKey kMovedKeys[] = {
     {"megatron", "llm",
      "kind: llm; tensor, sequence_parallel, expert, pipeline, schedule, virtual_stages and micro_batch are keys of the section parallel, as are shard (zero), recompute (activation_checkpointing) and overlap_pipeline (overlap_p2p)"},
+    {"transformer", "llm", kNowLlm},
 };
+
+/// Kinds of earlier files, now llm.
+Result<void> read_kind(ModelSpec& out, const ConfigNode& node, const std::string& path) {
+  const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
+  out.family = find_family(word);
+  if (out.family != nullptr) return {};
+  for (const MovedKey& moved : kMovedKeys) {
+    constexpr std::string_view kKind = "kind: llm; ";  // which the line has said by then
+    if (moved.old_key != word) continue;
+    const std::string_view hint = moved.hint.starts_with(kKind) ? moved.hint.substr(kKind.size()) : moved.hint;
+    return schema_detail::expected(node, path, std::string(moved.new_key), std::string(hint));
+  }
+  std::vector<std::string> names;
+  for (const ModelFamily* family : model_families()) names.emplace_back(family->name);
+  const std::string near = word.empty() ? "" : nearest_spelling(word, names);
+  return schema_detail::expected(node, path, words_of_families(), near.empty() ? "" : "did you mean '" + near + "'?");
+}
 
 }  // namespace
 
@@ -79,10 +107,9 @@ Schema<ModelSpec> model_schema() {
   Schema<ModelSpec> s("model", "The model to train.");
   s.optional("name", &ModelSpec::name, "Name in reports.");
   s.optional("description", &ModelSpec::description, "One-sentence description.");
-  std::vector<std::pair<std::string, const ModelFamily*>> kinds;
-  for (const ModelFamily* family : model_families()) kinds.emplace_back(family->name, family);
-  s.choice("kind", &ModelSpec::family, kinds, "Model family, which is also the name of the section below that applies.",
-           true);
+  s.custom({"kind", words_of_families(), "", "required",
+            "Model family, which is also the name of the section below that applies."},
+           true, read_kind);
   add_training(s);
   for (const ModelFamily* family : model_families()) family->add_section(s);
   s.nested("parallel", &ModelSpec::parallel, parallel_schema());

@@ -105,11 +105,18 @@ void add_state(Schema<ParallelSpec>& s) {
   s.optional(
       "shard_group", &ParallelSpec::shard_group, {0, 1 << 20},
       "GPUs that a shard is spread over, copies of which are kept by the others; 0: all data (x context) parallel ones.");
-  s.optional("micro_batch", &ParallelSpec::micro_batch, {1, 1 << 20},
-             "Samples that a replica processes at a time; the rest of its share follows in more micro-steps.");
+  s.custom(
+      {"micro_batch", "integer", schema_detail::range_of<std::int64_t>(kDegree),
+       schema_detail::value_text(ParallelSpec().micro_batch),
+       "Samples that a replica processes at a time; the rest of its share follows in more micro-steps. Not given, with framework.parallel.layer_by_layer: all that model.accumulation leaves of it; of a model that is split, where model.per_gpu_batch or model.accumulation states that, and not with a pipeline."},
+      false, [](ParallelSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+        TRY_ASSIGN(out.micro_batch, schema_detail::read_scalar<std::int64_t>(node, path, kDegree));
+        out.states_micro_batch = true;
+        return {};
+      });
   s.custom(
       {"recompute", "none, selective, 'selective: MODULES', full, or an integer", "", "automatic",
-       "Activations that are computed again in the backward pass: none; selective: attention's scores, or the listed modules; full: whole blocks, or so many of each stage. automatic: the least that fits."},
+       "Activations that are computed again in the backward pass: none; selective: attention's scores, or the listed modules; full: whole blocks, or so many of each stage. automatic: the least that fits; with framework.parallel.layer_by_layer none, where nothing is split."},
       false, [](ParallelSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
         TRY_ASSIGN(out.recompute, read_recompute(node, path));
         return {};

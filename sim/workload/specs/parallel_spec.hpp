@@ -81,6 +81,7 @@ struct ParallelSpec {
   StateSplit shard = StateSplit::automatic;
   std::int64_t shard_group = 0;
   std::int64_t micro_batch = 1;
+  bool states_micro_batch = false;  ///< it was given: layer by layer a share is one micro-batch otherwise
   Recompute recompute;
   Offload offload = Offload::automatic;
   Switch overlap_gradients = Switch::automatic, overlap_parameters = Switch::automatic,

@@ -154,6 +154,27 @@ TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
   EXPECT_GT(planned(request).value().counts.played, 20);
 }
 
+/// Layouts of a model that is split are all played by blocks, and each row says how to see its figures again; whole, it
+/// has the keys of data parallel jobs.
+TEST_F(PlanTest, LayoutsAreComparedAsBlocks) {
+  const std::string text = test::llm_text("bert_base_seq128", "pytorch", "dgx_a100_80gb", 1, 64);
+  PlanRequest request;
+  request.config = file("split.yaml", text + "parallel: {tensor: 2}\n");
+  const Plan plan = planned(request).value();
+  std::size_t whole = 0;
+  for (const PlanRow& row : plan.rows) {
+    const auto e = config::load_experiment(request.config, row.sets);
+    ASSERT_TRUE(e.ok()) << e.error().text();
+    pipeline::Passes passes;
+    EXPECT_EQ(pipeline::predict(*e, passes)->report.iteration, row.report.iteration);
+    whole += std::ranges::count(row.sets, "framework.parallel.layer_by_layer=false");
+  }
+  EXPECT_GT(whole, 0u);
+  EXPECT_LT(whole, plan.rows.size());
+  request.config = file("whole.yaml", text);
+  EXPECT_EQ(planned(request)->keys.front(), "framework.gradients.bucket_size");
+}
+
 /// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.
 TEST_F(PlanTest, TablesOfARecommender) {
   std::vector<std::string> sets;

@@ -4,6 +4,7 @@
 
 #include "base/random.hpp"
 #include "sim/study/workers.hpp"
+#include "sim/workload/llm/llm_fitting.hpp"
 
 namespace distsim::study {
 namespace {
@@ -43,8 +44,7 @@ class NumberedLayouts {
 
 bool can_run(const LayoutSpace& space, workload::ModelSpec& model, const workload::ParallelSpec& layout) {
   model.parallel = layout;
-  const auto plan = plan_llm(model, space.framework(), space.cluster(), space.batch());
-  return plan && fits(*plan);
+  return layout_fits(model, space.framework(), space.cluster(), space.batch());
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ struct LayoutSite {
   std::vector<std::string> values;  ///< of those keys
   LayoutSpace space;
   double gpus = 1;
-  double samples = 1;  ///< of an iteration
+  double samples = 1;                   ///< of an iteration
+  bool framework_plays_layers = false;  ///< as it is written; a search compares layouts that are all played by blocks
   JobSize size() const { return {experiment.device, gpus, samples}; }
 };
 

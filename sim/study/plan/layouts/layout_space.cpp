@@ -226,6 +226,7 @@ std::vector<ParallelSpec> LayoutSpace::shapes(const P& grid) const {
   for (const std::int64_t m : values("micro_batch", &P::micro_batch, sizes)) {
     P shape = grid;
     shape.micro_batch = m;
+    shape.states_micro_batch = true;
     add_stages(shape, out);
   }
   return out;
