@@ -58,6 +58,9 @@ std::int64_t message_bytes(const LlmPlan& plan);
 /// divide; sizes beyond int64.
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch);
+/// The errors of plan_llm alone, which cost far less than a plan.
+Result<void> check_layout(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                          std::int64_t batch);
 
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);
