@@ -80,10 +80,10 @@ class LayoutPlanner {
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
     if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base)) known.push_back(played_as(baseline));
-    if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
                           Plays::of_threads(request_.jobs)};
     TRY_ASSIGN(options.plays, plays_of(request_, experiment_));
+    if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline, options.plays));
     TRY_ASSIGN(SearchResult found, search_layouts(sites_.sites, options, std::move(known), cache_, on_played_));
     out_.counts = found.counts;
     if (found.best.empty() && found.counts.left == 0) return nothing();
@@ -122,10 +122,9 @@ class LayoutPlanner {
   }
 
   /// Against layouts of the first site.
-  Result<void> rank(const PlanRow& baseline) {
+  Result<void> rank(const PlanRow& baseline, Plays& plays) {
     constexpr std::uint64_t kSeed = 1;
-    TRY_ASSIGN(const DrawnLayouts drawn,
-               draw_layouts(sites_.sites.front(), request_.draws, kSeed, request_.jobs, cache_));
+    TRY_ASSIGN(const DrawnLayouts drawn, draw_layouts(sites_.sites.front(), request_.draws, kSeed, plays, cache_));
     out_.rank.drawn = drawn.played.size();
     for (const PlayedLayout& p : drawn.played) out_.rank.faster += p.iteration < baseline.report.iteration ? 1 : 0;
     return {};
@@ -370,7 +369,10 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   if (!request.tables.constraints_file.empty() && (family != "dlrm" || !request.varied.empty()))
     return Error{"--constraints: found no tables to plan, expected a recommender without --vary", "", ""};
   if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
-  if (family == "dlrm" && request.varied.empty()) return TablesPlanner(request, experiment).run();
+  if (family == "dlrm" && request.varied.empty()) {
+    if (request.team != nullptr && !request.team->leads()) return Plan();  // the first process does all of it
+    return TablesPlanner(request, experiment).run();
+  }
   return CombinationPlanner(request, experiment, on_played).run();
 }
 
