@@ -44,12 +44,12 @@ std::optional<UnfitCounts> counted_one_by_one(const LayoutSpace& space) {
 
 /// With less and less memory: the same answer as of all layouts one by one, some of which fit, and in the end none.
 TEST(LayoutFit, IsThatOfEveryLayout) {
-  constexpr const char* kMemories[] = {"60 GB", "24 GB", "12 GB", "6 GB", "3 GB", "2 GB"};
+  constexpr const char* kMemories[] = {"50 GB", "8 GB", "2 GB"};
   constexpr FitCase kCases[] = {
       {"llama3_8b", "megatron_core", "dgx_h100", "", 1, 16},
       {"llama3_8b", "fsdp2_torchtitan", "dgx_h100", "", 1, 16},
-      {"llama2_7b", "megatron_deepspeed", "dgx_a100_80gb", "", 2, 32},
-      {"deepseek_v2_l4", "megatron_bridge", "dgx_h100", "", 2, 32},
+      {"llama2_7b", "megatron_deepspeed", "dgx_a100_80gb", "", 1, 16},
+      {"deepseek_v2_l4", "megatron_bridge", "dgx_h100", "", 1, 8},
   };
   for (FitCase c : kCases) {
     std::size_t none = 0;
