@@ -18,9 +18,9 @@ struct FitCase {
   int nodes, batch;
 };
 
-LayoutSite site_of(const FitCase& c) {
+LayoutSite site_of(const FitCase& c, const HeldValues& held = HeldValues()) {
   const std::string text = llm_text(c.model, c.framework, c.system, c.nodes, c.batch);
-  return site_with(experiment_of(text, {std::string("device.hbm.capacity=") + c.memory}), HeldValues());
+  return site_with(experiment_of(text, {std::string("device.hbm.capacity=") + c.memory}), held);
 }
 
 /// Every layout planned by itself.
@@ -68,6 +68,22 @@ TEST(LayoutFit, IsThatOfEveryLayout) {
     EXPECT_GT(none, 0u) << c.model;
     EXPECT_LT(none, std::size(kMemories)) << c.model;
   }
+}
+
+/// The last that fit are those with full recomputation: shapes whose weights fit are not given up with the first that does not.
+TEST(LayoutFit, FindsTheLastThatFits) {
+  const HeldValues held = held_values({{"tensor", {"4", "8"}}, {"context", {"1"}}, {"pipeline", {"1", "2"}}});
+  std::size_t none = 0;
+  constexpr int kMostMemory = 24;
+  for (int gigabytes = 4; gigabytes <= kMostMemory; ++gigabytes) {
+    const std::string memory = std::to_string(gigabytes) + " GB";
+    const LayoutSite site = site_of({"llama3_8b", "megatron_core", "dgx_h100", memory.c_str(), 1, 16}, held);
+    const auto found = count_unfit(site.space);
+    EXPECT_EQ(found.has_value(), counted_one_by_one(site.space).has_value()) << memory;
+    none += found ? 1 : 0;
+  }
+  EXPECT_GT(none, 0u);
+  EXPECT_LT(none, std::size_t{kMostMemory} - 3);
 }
 
 /// A search of a space of which nothing fits counts as it would have, and plays nothing.
