@@ -50,11 +50,10 @@ class FitOfLayouts {
     const std::vector<ParallelSpec> layouts = space_.layouts(shape);
     counts_.space.considered += static_cast<double>(layouts.size());
     for (const ParallelSpec& layout : layouts) {
-      // What is left open is settled for each layout by itself.
-      const bool open = layout.offload == workload::Offload::automatic;
-      weights_fit = weights_fit || open;
-      checked = known != nullptr ? checked || can_be_planned(layout) : make(plan, layout, open);
-      if (!checked || !(open || replan_as(known != nullptr ? *known : *plan, layout))) {
+      const bool moves = layout.offload != workload::Offload::none;  // nobody knows how much of the weights
+      weights_fit = weights_fit || moves;
+      checked = known != nullptr ? checked || can_be_planned(layout) : make(plan, layout);
+      if (!checked || !(moves || replan_as(known != nullptr ? *known : *plan, layout))) {
         counts_.space.undivided += 1;
         continue;
       }
@@ -74,8 +73,8 @@ class FitOfLayouts {
     return check_layout(model_, space_.framework(), space_.cluster(), space_.batch()).ok();
   }
 
-  bool make(std::optional<LlmPlan>& plan, const ParallelSpec& layout, bool again) {
-    if (plan && !again) return true;
+  bool make(std::optional<LlmPlan>& plan, const ParallelSpec& layout) {
+    if (plan && can_replan_as(*plan, layout)) return true;
     model_.parallel = layout;
     plan.reset();
     if (auto made = plan_llm(model_, space_.framework(), space_.cluster(), space_.batch()))
@@ -86,7 +85,7 @@ class FitOfLayouts {
   /// Planned for itself.
   bool fits_alone(const ParallelSpec& layout) {
     std::optional<LlmPlan> own;
-    return make(own, layout, true) && (!model_.memory_check || fits(*own));
+    return make(own, layout) && (!model_.memory_check || fits(*own));
   }
 
   Room room_for(const LlmPlan& plan) const {

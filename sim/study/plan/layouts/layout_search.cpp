@@ -208,7 +208,8 @@ class LayoutSearch {
     std::optional<workload::LlmPlan> plan;
     for (std::size_t k = 0; k < layouts.size(); ++k) {
       const ParallelSpec& layout = layouts[k];
-      if (!plan) {
+      if (!plan || !can_replan_as(*plan, layout)) {
+        plan.reset();
         Result<workload::LlmPlan> made = plan_of(s, layout);
         if (!made) {
           counts_.space.undivided += 1;
@@ -216,7 +217,7 @@ class LayoutSearch {
         }
         plan.emplace(std::move(*made));
       }
-      if (!replan_as(*plan, layout)) {
+      if (can_replan_as(*plan, layout) && !replan_as(*plan, layout)) {
         counts_.space.undivided += 1;
         continue;
       }

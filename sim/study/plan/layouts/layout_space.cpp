@@ -359,6 +359,10 @@ void LayoutSpace::add_groups(const P& layout, std::vector<P>& out) const {
   }
 }
 
+bool can_replan_as(const workload::LlmPlan& plan, const ParallelSpec& layout) {
+  return plan.parallel.offload == workload::Offload::none && layout.offload == workload::Offload::none;
+}
+
 bool replan_as(workload::LlmPlan& plan, const ParallelSpec& layout) {
   const std::uint32_t replicas = plan.replicas();
   const bool whole = layout.shard_group == 0 || layout.shard_group >= replicas;

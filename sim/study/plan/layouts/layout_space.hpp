@@ -77,6 +77,8 @@ class LayoutSpace {
   std::vector<std::vector<std::int64_t>> balanced_;  ///< by number of chunks
 };
 
+/// Whether the plan of a shape's layout can become that of another one: what goes to the host is settled for each by itself.
+bool can_replan_as(const workload::LlmPlan& plan, const workload::ParallelSpec& layout);
 /// Makes of the plan of a shape's layout that of another one, as far as memory and replicas go. False where its groups do
 /// not divide, or its order parts experts.
 bool replan_as(workload::LlmPlan& plan, const workload::ParallelSpec& layout);

@@ -86,6 +86,18 @@ TEST(LayoutFit, FindsTheLastThatFits) {
   EXPECT_LT(none, std::size_t{kMostMemory} - 3);
 }
 
+/// Of layouts that move something to the host each is planned by itself.
+TEST(LayoutFit, WhatIsOnTheHostTakesNoRoom) {
+  const auto fits_with = [](const std::vector<std::string>& offload) {
+    const HeldValues held =
+        held_values({{"tensor", {"1"}}, {"context", {"1"}}, {"pipeline", {"1"}}, {"offload", offload}});
+    return !count_unfit(site_of({"llama3_8b", "fsdp2_torchtitan", "dgx_h100", "10 GB", 1, 16}, held).space);
+  };
+  EXPECT_FALSE(fits_with({"none"}));
+  EXPECT_TRUE(fits_with({"all"}));
+  EXPECT_TRUE(fits_with({"none", "all"}));
+}
+
 /// A search of a space of which nothing fits counts as it would have, and plays nothing.
 TEST(LayoutFit, SearchesEndWithItsCounts) {
   const LayoutSite site = site_of({"llama3_8b", "megatron_core", "dgx_h100", "3 GB", 1, 16});
