@@ -107,6 +107,13 @@ Result<LogContext> context_of(const Json& root) {
   return c;
 }
 
+/// Errors name the file.
+Result<LogContext> context_in(const Json& root, const std::string& file) {
+  Result<LogContext> context = context_of(root);
+  if (!context.ok()) return Error{context.error().what, file, ""};
+  return context;
+}
+
 Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file,
                                  const LogHints& hints) {
   std::optional<graph::CollectiveKind> kind = kind_of(text(root, {"test", "collective", "test_name"}));
@@ -117,9 +124,8 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
   std::vector<LogTable> tables;
   TRY_ASSIGN(LogTable table, table_of(results, file + ": results", kind));
   tables.push_back(std::move(table));
-  auto context = context_of(root);
-  if (!context.ok()) return Error{context.error().what, file, ""};
-  return curves_of(std::move(tables), std::move(*context), file, hints);
+  TRY_ASSIGN(LogContext context, context_in(root, file));
+  return curves_of(std::move(tables), std::move(context), file, hints);
 }
 
 /// Every table has its own ranks and nodes, so each becomes a set of one.
@@ -135,7 +141,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     std::vector<LogTable> one;
     TRY_ASSIGN(LogTable table, table_of(*rows, where, kind_of(text(tables[i], {"collective"}))));
     one.push_back(std::move(table));
-    TRY_ASSIGN(LogContext context, context_of(root));
+    TRY_ASSIGN(LogContext context, context_in(root, file));
     context.ranks = count(tables[i], {"ranks"});
     context.nodes = count(tables[i], {"nodes"});
     context.library = text(root, {"backend"});

@@ -108,8 +108,6 @@ Result<void> check_time(const std::string& device, double least, double seconds)
 
 }  // namespace
 
-constexpr double kFarApart = 3;  // times of one op on one GPU: more than runs and libraries differ by; chosen
-
 /// Sums of logarithms by point, thinned when there are too many.
 class OpPoints {
  public:
@@ -118,10 +116,10 @@ class OpPoints {
   Added add(const OpPoint& point, double measured_us, double models_us) {
     if (is_thinned(point)) return Added::thinned;
     Sum& sum = sums_[point];
-    const bool were_apart = sum.highest > kFarApart * sum.lowest;
+    const bool were_apart = sum.highest > kOpTimesApart * sum.lowest;
     sum.lowest = sum.count == 0 ? measured_us : std::min(sum.lowest, measured_us);
     sum.highest = std::max(sum.highest, measured_us);
-    const bool are_apart = sum.highest > kFarApart * sum.lowest;
+    const bool are_apart = sum.highest > kOpTimesApart * sum.lowest;
     sum.log_measured += std::log(measured_us);
     sum.models_us = models_us;
     ++sum.count;

@@ -19,6 +19,9 @@
 
 namespace distsim::opmodels {
 
+/// Times of one op on one GPU that are so many times apart differ by more than runs and libraries do; chosen.
+inline constexpr double kOpTimesApart = 3;
+
 struct CalibrationCount {
   std::size_t rows = 0;
   std::size_t used = 0;

@@ -53,10 +53,11 @@ double peak_flops(const topology::DeviceSpec& device, workload::Precision precis
 }
 
 workload::ClusterShape shape_of(const config::Experiment& e) {
-  return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
-          usable_memory(e.device),
-          static_cast<std::uint32_t>(e.cluster.gpus_per_node *
-                                     std::max<std::int64_t>(1, e.cluster.gpu_links.domain_nodes))};
+  return {
+      static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
+      usable_memory(e.device),
+      static_cast<std::uint32_t>(e.cluster.gpus_per_node * std::max<std::int64_t>(1, e.cluster.gpu_links.domain_nodes)),
+      e.cluster.host.memory_bandwidth};
 }
 
 collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {

@@ -22,6 +22,7 @@ struct ClusterShape {
   std::uint32_t gpus_per_node = 1;
   Bytes memory_per_gpu;               ///< usable by the job
   std::uint32_t gpus_per_domain = 0;  ///< that NVLink joins; 0: those of a node
+  BytesPerSecond host_memory{200e9};  ///< of a node, over its sockets
   std::uint32_t ranks() const { return nodes * gpus_per_node; }
 };
 

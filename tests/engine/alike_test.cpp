@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <optional>
+
 #include "programs.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
 #include "sim/engine/program/roles.hpp"
@@ -62,6 +65,24 @@ bool varies(const Program& p) {
   return std::any_of(p.steps.begin(), p.steps.end(), [](const Step& s) { return !s.duration.uniform(); });
 }
 
+/// Plays a program once for ranks that are alike, and rank by rank: nothing differs, at the ends of `sampled` ranks neither.
+/// Returns the makespan; nothing where neither can be played.
+std::optional<Duration> played_both_ways(const Program& wide, std::initializer_list<std::uint32_t> sampled) {
+  const auto once = evaluate_rows(wide), all = evaluate_rows(spread_out(wide));
+  EXPECT_EQ(once.ok(), all.ok());
+  if (!once.ok() || !all.ok()) return {};
+  EXPECT_EQ(once->digest, all->digest);
+  EXPECT_EQ(once->digest, fingerprint_of(*once));
+  EXPECT_EQ(once->makespan, all->makespan);
+  EXPECT_EQ(evaluate_makespan(wide).value().makespan, all->makespan);
+  EXPECT_TRUE(verify(wide, *once).ok()) << verify(wide, *once).error().text();
+  EXPECT_TRUE(verify(wide, *all).ok());
+  for (StepId s(0); s < wide.steps.end_id(); s = StepId(s.value() + 1)) {
+    for (const std::uint32_t r : sampled) EXPECT_EQ(once->end[s].at(r), all->end[s].at(r)) << "rank " << r;
+  }
+  return all->makespan;
+}
+
 TEST(AlikeRanks, PlayedOnceAsRankByRank) {
   Random random(7);
   int checked = 0;
@@ -71,19 +92,7 @@ TEST(AlikeRanks, PlayedOnceAsRankByRank) {
     for (const std::uint32_t each : {2u, 5u, 600u}) {
       const Program wide = widened(narrow, each);
       ASSERT_EQ(alike_ranks(wide).each, each);
-      const auto once = evaluate_rows(wide), all = evaluate_rows(spread_out(wide));
-      ASSERT_EQ(once.ok(), all.ok());
-      if (!once.ok()) continue;
-      EXPECT_EQ(once->digest, all->digest);
-      EXPECT_EQ(once->digest, fingerprint_of(*once));
-      EXPECT_EQ(once->makespan, all->makespan);
-      EXPECT_EQ(evaluate_makespan(wide).value().makespan, all->makespan);
-      EXPECT_TRUE(verify(wide, *once).ok()) << verify(wide, *once).error().text();
-      EXPECT_TRUE(verify(wide, *all).ok());
-      for (StepId s(0); s < wide.steps.end_id(); s = StepId(s.value() + 1)) {
-        for (const std::uint32_t r : {0u, each - 1, each, wide.ranks - 1})
-          ASSERT_EQ(once->end[s].at(r), all->end[s].at(r));
-      }
+      if (!played_both_ways(wide, {0u, each - 1, each, wide.ranks - 1})) continue;
       ++checked;
     }
   }
@@ -100,25 +109,14 @@ TEST(AlikeRanks, RepetitionsArePlayedOnce) {
       const Program wide = repeated(narrow, alike.each, alike.repeats);
       ASSERT_EQ(alike_ranks(wide), alike);
       EXPECT_EQ(places_of(wide, alike).ranks, narrow.ranks);
-      const auto once = evaluate_rows(wide), all = evaluate_rows(spread_out(wide));
-      ASSERT_EQ(once.ok(), all.ok());
-      if (!once.ok()) continue;
-      EXPECT_EQ(once->digest, all->digest);
-      EXPECT_EQ(once->digest, fingerprint_of(*once));
-      EXPECT_EQ(once->makespan, all->makespan);
-      EXPECT_EQ(evaluate_makespan(wide).value().makespan, all->makespan);
-      EXPECT_TRUE(verify(wide, *once).ok()) << verify(wide, *once).error().text();
-      EXPECT_TRUE(verify(wide, *all).ok());
-      for (StepId s(0); s < wide.steps.end_id(); s = StepId(s.value() + 1)) {
-        const std::uint32_t period = narrow.ranks * alike.each;
-        for (const std::uint32_t r : {0u, period - 1, period, wide.ranks - 1})
-          ASSERT_EQ(once->end[s].at(r), all->end[s].at(r));
-      }
+      const std::uint32_t period = narrow.ranks * alike.each;
+      const auto makespan = played_both_ways(wide, {0u, period - 1, period, wide.ranks - 1});
+      if (!makespan) continue;
       const Roles roles = roles_of(wide);
       std::uint32_t ranks = 0;
       for (const std::uint32_t n : roles.count) ranks += n;
       EXPECT_EQ(ranks, wide.ranks);
-      EXPECT_EQ(evaluate_rows(program_of_roles(wide, roles)).value().makespan, all->makespan);
+      EXPECT_EQ(evaluate_rows(program_of_roles(wide, roles)).value().makespan, *makespan);
       ++checked;
     }
   }

@@ -97,8 +97,9 @@ std::string left_out(const opmodels::CalibrationCount& c) {
 
 void name_apart(const opmodels::CalibrationCount& c) {
   if (c.apart == 0) return;
-  remark(fmt::format("{}: {} measured with times that differ by more than a factor of 3; the geometric mean is used",
-                     c.first_apart, c.apart == 1 ? "an op was" : counted(c.apart, "op") + " were"));
+  remark(fmt::format("{}: {} measured with times that differ by more than a factor of {}; the geometric mean is used",
+                     c.first_apart, c.apart == 1 ? "an op was" : counted(c.apart, "op") + " were",
+                     opmodels::kOpTimesApart));
 }
 
 /// The files given, and the CSV files of the folders given.

@@ -7,8 +7,6 @@
 #include "base/text/quantity_text.hpp"
 
 namespace distsim::workload {
-namespace {
-
 std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind) {
   switch (kind) {
     case graph::OptimizerKind::sgd:
@@ -26,6 +24,8 @@ std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind) {
   }
   return 0;
 }
+
+namespace {
 
 std::string amount(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
 

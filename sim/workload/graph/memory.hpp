@@ -8,6 +8,9 @@
 
 namespace distsim::workload {
 
+/// Optimizer state of a parameter in fp32, without its master weight.
+std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind);
+
 /// Weights (fp32, and 16-bit copies in mixed precision), gradients, optimizer state, gradient buckets; of `parameters`
 /// dense weights.
 RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Numerics& numerics,

@@ -192,6 +192,8 @@ LlmEmission::Written LlmEmission::pass_first(Way way, const Chunks& chunks, doub
                                              const std::vector<bool>& paired, std::span<const TaskId> before) {
   Written out;
   out.hidden = exchange(way, chunks, times, paired, true, before);
+  const std::vector<TaskId> copies = offload(way, chunks, times, before);
+  out.hidden.insert(out.hidden.end(), copies.begin(), copies.end());
   out.compute = compute(way, chunks, times, before);
   out.exposed = exchange(way, chunks, times, paired, false, {&out.compute, 1});
   return out;
@@ -224,9 +226,9 @@ void LlmEmission::micro_steps() {
       reduce_last(chunks, before_last, before);  // each adds to its owner's share
   }
   pass(Way::forward, chunks, 1);
-  const std::vector<TaskId> before = now();
+  last_backward_ = now();
   pass(Way::backward, chunks, 1);
-  reduce_last(chunks, 1, before);
+  reduce_last(chunks, 1, last_backward_);
 }
 
 /// The passes of one way in a wave.

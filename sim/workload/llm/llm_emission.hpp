@@ -23,7 +23,7 @@
 
 #include "sim/graph/pipeline_order.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
-#include "sim/workload/llm/pipeline_messages.hpp"
+#include "sim/workload/llm/pipeline/pipeline_messages.hpp"
 
 namespace distsim::workload {
 
@@ -55,7 +55,7 @@ class LlmEmission {
   /// The tasks of a pass; those of the next one like it share their ops.
   struct Written {
     TaskId compute;
-    std::vector<TaskId> hidden, exposed;  ///< collectives beside and after it
+    std::vector<TaskId> hidden, exposed;  ///< collectives and copies beside it, collectives after it
   };
   Written pass_first(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
                      std::span<const TaskId> before);
@@ -64,6 +64,16 @@ class LlmEmission {
                                bool hidden, std::span<const TaskId> deps);
   graph::Sequence sequence_of(Way way, std::uint32_t kind, double times);
   void input();
+
+  // llm_offload.cpp
+  struct HostTraffic {
+    double to_gpu = 0, to_host = 0;
+  };
+  HostTraffic traffic_of(Way way, const PartWork& work) const;
+  std::vector<TaskId> offload(Way way, const Chunks& chunks, double times, std::span<const TaskId> deps);
+  void add_copies(std::string_view name, graph::CopyKind kind, graph::Phase phase,
+                  const std::vector<std::int64_t>& bytes, std::span<const TaskId> deps, std::vector<TaskId>& out);
+  void update_on_host(const std::vector<double>& parameters_of_stage, std::span<const TaskId> deps);
 
   // llm_replicas.cpp
   void gather_parameters(bool first_part);
@@ -93,9 +103,10 @@ class LlmEmission {
   const LlmPlan& plan_;
   graph::TaskGraphBuilder graph_;
   PipelineMessages messages_;
-  std::vector<TaskId> waits_;   ///< that the next compute task waits for, besides compute_
-  TaskId compute_;              ///< the latest compute task
-  std::vector<TaskId> synced_;  ///< what the optimizer waits for
+  std::vector<TaskId> waits_;          ///< that the next compute task waits for, besides compute_
+  TaskId compute_;                     ///< the latest compute task
+  std::vector<TaskId> synced_;         ///< what the optimizer waits for
+  std::vector<TaskId> last_backward_;  ///< what the last backward pass begins after, where there is no pipeline
   std::map<std::tuple<Way, std::uint32_t, double>, graph::Sequence> sequences_;
   std::map<std::tuple<Way, double, std::vector<std::uint32_t>, std::vector<bool>>, Written>
       written_;  ///< by the stages' kinds of chunks, and which of them run paired

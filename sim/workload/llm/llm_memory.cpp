@@ -12,21 +12,6 @@ namespace {
 constexpr double kLibraries = 0.5e9;
 constexpr double kCommunicator = 0.15e9;
 
-double optimizer_bytes(graph::OptimizerKind kind) {
-  switch (kind) {
-    case graph::OptimizerKind::sgd:
-      return 0;
-    case graph::OptimizerKind::momentum:
-    case graph::OptimizerKind::adagrad:
-    case graph::OptimizerKind::lars:
-      return 4;
-    case graph::OptimizerKind::adam:
-    case graph::OptimizerKind::lamb:
-      return 8;
-  }
-  return 8;
-}
-
 /// Weights of one kind on a rank, and among how many ranks their state is spread.
 struct Weights {
   double all = 0, trained = 0, owners = 1;
@@ -54,20 +39,20 @@ double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const bool gathered = split && plan.pipelined();  // for the whole iteration
   const double store = !mixed ? 4 : narrow && f.fp8_parameters ? 1 : 2;
   const auto spread = [&](StateSplit what) { return plan.splits(what) ? w.owners : 1; };
+  const double here = 1 - plan.offloaded_weights;
   const auto add = [](std::int64_t& to, double bytes) { to += static_cast<std::int64_t>(bytes); };
-  const bool host = plan.parallel.offload == Offload::optimizer || plan.parallel.offload == Offload::all;
+  const bool host = plan.optimizer_on_host();
   const double frozen = w.all - w.trained;
-  if (plan.parallel.offload == Offload::all) return 0;
-  if (split) add(m.weights, (frozen * 2 + (masters ? 0 : w.trained * store)) / w.owners);
-  if (!split || gathered) add(m.weights, w.all * store);
+  if (split) add(m.weights, here * (frozen * 2 + (masters ? 0 : w.trained * store)) / w.owners);
+  if (!split || gathered) add(m.weights, here * w.all * store);
   if (masters && !host) add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
   const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
   const double main = gathered || f.main_gradient_bytes == 0 ? sixteen : static_cast<double>(f.main_gradient_bytes);
-  add(m.gradients, w.trained * main / (plan.splits(StateSplit::gradients) && !gathered ? w.owners : 1));
-  if (sums_in_fp32(plan)) add(m.gradients, w.trained * 4);
+  add(m.gradients, here * w.trained * main / (plan.splits(StateSplit::gradients) && !gathered ? w.owners : 1));
+  if (sums_in_fp32(plan)) add(m.gradients, here * w.trained * 4);
   if (!host)
-    add(m.optimizer, w.trained * optimizer_bytes(plan.model.optimizer) * (mixed && !masters ? 0.5 : 1) /
-                         spread(StateSplit::optimizer));
+    add(m.optimizer, w.trained * static_cast<double>(state_bytes_per_parameter(plan.model.optimizer)) *
+                         (mixed && !masters ? 0.5 : 1) / spread(StateSplit::optimizer));
   return host ? 0 : w.trained / spread(StateSplit::optimizer);
 }
 
@@ -81,8 +66,9 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
                        (sends && plan.framework.memory.keeps_outputs ? message_bytes(plan) : 0));
     working = std::max(working, work.working);
   }
-  if (plan.parallel.offload == Offload::activations || plan.parallel.offload == Offload::all) return 2 * working;
-  return static_cast<double>(most_held(plan.pipeline, stage, of_chunk)) + working;
+  const double held = static_cast<double>(most_held(plan.pipeline, stage, of_chunk));
+  if (plan.offloaded_activations == 0) return held + working;
+  return (1 - plan.offloaded_activations) * held + 2 * working;  // of one block that computes, and one on its way
 }
 
 /// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied.

@@ -387,21 +387,40 @@ void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   }
 }
 
+/// Moves as little of `what` to the host as fits, in eighths.
+bool fits_after(LlmPlan& plan, Offload what) {
+  constexpr int kParts = 8;
+  plan.parallel.offload = what;
+  plan.offloaded_activations = what == Offload::all ? 1 : 0;
+  plan.offloaded_weights = 0;
+  if (what == Offload::optimizer) return fits(plan);
+  double& share = what == Offload::all ? plan.offloaded_weights : plan.offloaded_activations;
+  for (int part = 1; part <= kParts; ++part) {
+    share = static_cast<double>(part) / kParts;
+    if (fits(plan)) return true;
+  }
+  return false;
+}
+
 /// What the host's memory has to hold, where the framework moves things there.
 void settle_offload(LlmPlan& plan) {
-  constexpr const char* kHidden = "transfers to the host are taken to be hidden";
-  if (plan.parallel.offload != Offload::automatic) {
-    if (plan.parallel.offload != Offload::none) plan.assumptions.push_back("parallel.offload: " + std::string(kHidden));
+  const Offload given = plan.parallel.offload, first = plan.framework.parallel.offloads;
+  if (given != Offload::automatic) {
+    plan.offloaded_activations = given == Offload::activations || given == Offload::all ? 1 : 0;
+    plan.offloaded_weights = given == Offload::all ? 1 : 0;
     return;
   }
   plan.parallel.offload = Offload::none;
-  if (!plan.framework.parallel.offloads || fits(plan)) return;
-  for (const Offload what : {Offload::optimizer, Offload::activations, Offload::all}) {
-    plan.parallel.offload = what;
-    if (fits(plan)) break;
+  if (first == Offload::none || fits(plan)) return;
+  for (const Offload what : {first, Offload::optimizer, Offload::activations, Offload::all}) {
+    if (fits_after(plan, what)) break;
   }
-  plan.assumptions.push_back("parallel.offload: " + std::string(name_of(plan.parallel.offload)) +
-                             ", for it does not fit otherwise; " + kHidden);
+  const auto percent = [](double share) { return std::to_string(std::lround(100 * share)); };
+  std::string share;
+  if (plan.parallel.offload == Offload::activations) share = " (" + percent(plan.offloaded_activations) + " % of them)";
+  if (plan.parallel.offload == Offload::all) share = " (" + percent(plan.offloaded_weights) + " % of the weights)";
+  plan.assumptions.push_back("parallel.offload: " + std::string(name_of(plan.parallel.offload)) + share +
+                             ", for it does not fit otherwise");
 }
 
 /// The least recomputation that fits, where it was left open.

@@ -11,7 +11,7 @@
 #include "sim/workload/family.hpp"
 #include "sim/workload/graph/rank_grid.hpp"
 #include "sim/workload/llm/llm_work.hpp"
-#include "sim/workload/llm/pipeline_schedule.hpp"
+#include "sim/workload/llm/pipeline/pipeline_schedule.hpp"
 
 namespace distsim::workload {
 
@@ -31,8 +31,10 @@ struct LlmPlan {
   Numerics numerics;
   std::uint32_t tensor = 1, context = 1, stages = 1, data = 1, expert = 1, expert_tensor = 1;
   RankGrid grid;
-  std::uint32_t shard_group = 1;  ///< ranks that a dense weight's state is spread over
-  std::int64_t micro_steps = 1;   ///< of a replica
+  std::uint32_t shard_group = 1;     ///< ranks that a dense weight's state is spread over
+  std::int64_t micro_steps = 1;      ///< of a replica
+  double offloaded_activations = 0;  ///< share that waits for the backward pass in the host's memory
+  double offloaded_weights = 0;      ///< share that lives there, with its gradients
   PipelineShape pipeline;
   std::vector<LlmChunk> kinds;           ///< chunks that differ
   std::vector<std::uint32_t> kind_of;    ///< by chunk of the model: index into `kinds`
@@ -43,6 +45,7 @@ struct LlmPlan {
   bool pipelined() const { return stages > 1; }
   std::uint32_t replicas() const { return data * context; }  ///< of a dense weight
   std::uint32_t expert_replicas() const { return ranks_per_stage() / (expert * expert_tensor); }
+  bool optimizer_on_host() const { return parallel.offload == Offload::optimizer || parallel.offload == Offload::all; }
   bool splits(StateSplit what) const { return parallel.shard >= what && replicas() > 1; }
   const LlmChunk& chunk(std::uint32_t index) const { return kinds[kind_of[index]]; }
   const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const {
@@ -50,6 +53,9 @@ struct LlmPlan {
   }
   double tied_elements() const;  ///< of a word embedding that first and last stage have copies of
 };
+
+/// Bytes of a gathered weight.
+double gathered_width(const LlmPlan& plan);
 
 /// What a stage sends the next one of a micro-batch.
 std::int64_t message_bytes(const LlmPlan& plan);

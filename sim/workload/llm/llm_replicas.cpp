@@ -11,15 +11,14 @@ using graph::CollectiveKind;
 
 double width_of(graph::DType dtype) { return static_cast<double>(graph::size_of(dtype)); }
 
-/// Bytes of a gathered weight.
+}  // namespace
+
 double gathered_width(const LlmPlan& plan) {
   if (!plan.numerics.mixed) return 4;
   const bool narrow = plan.numerics.scaling != graph::Scaling::none && plan.framework.parallel.fp8_parameters;
   if (plan.splits(StateSplit::weights) && !plan.framework.parallel.gather_16_bit) return 4;
   return narrow ? 1 : 2;
 }
-
-}  // namespace
 
 LlmEmission::Group LlmEmission::group_of(bool experts) const {
   Group group;
@@ -164,6 +163,7 @@ void LlmEmission::sharded_micro_steps(double times, bool reduces) {
       waits_.insert(waits_.end(), first.begin(), first.end());
     }
     const std::vector<TaskId> begin = now();
+    if (way == Way::backward) last_backward_ = begin;
     std::vector<TaskId> beside;
     if (gathers && overlaps) gather(most, begin, beside);
     if (way == Way::backward && reduces && overlaps)
@@ -207,6 +207,7 @@ void LlmEmission::sum_copies() {
 /// Norm of the gradients, overflow check in fp16, update: shares of the stages.
 void LlmEmission::update() {
   std::vector<graph::Op> norms, updates;
+  std::vector<double> parameters_of_stage;
   std::vector<std::uint32_t> variant_of_stage;
   std::map<std::pair<double, double>, std::uint32_t> known;
   const double groups = static_cast<double>(plan_.replicas()) / plan_.shard_group;
@@ -222,6 +223,7 @@ void LlmEmission::update() {
           trained * (w.dense / (split ? copies * plan_.shard_group : 1) + w.expert / (split ? expert_owners : 1));
       tensors += w.tensors;
     }
+    parameters_of_stage.push_back(parameters);
     const auto [it, is_new] = known.try_emplace({parameters, tensors}, static_cast<std::uint32_t>(updates.size()));
     variant_of_stage.push_back(it->second);
     if (!is_new) continue;
@@ -254,6 +256,7 @@ void LlmEmission::update() {
     graph::TaskGraphBuilder::Options check{graph::Stream::compute, graph::Phase::optimizer, {1, 1}, true};
     before.push_back(graph_.add("optimizer.overflow_check", check, graph::Copy{graph::CopyKind::d2h, 4}, before));
   }
+  if (plan_.optimizer_on_host()) return update_on_host(parameters_of_stage, before);
   add("optimizer.update", std::move(updates), before);
 }
 

@@ -204,8 +204,10 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
              "fp32 copies of 16-bit weights; otherwise the weights are fp32.");
   s.optional("main_gradient_bytes", &Parallel::main_gradient_bytes, {0, 4},
              "Bytes of a gradient in which micro-steps are summed, besides the 16-bit one; 0: there is only that one.");
-  s.optional("offloads", &Parallel::offloads,
-             "What does not fit on the GPU is kept in the host's memory, where parallel.offload is left open.");
+  s.choice(
+      "offloads", &Parallel::offloads,
+      {{"none", Offload::none}, {"optimizer", Offload::optimizer}, {"activations", Offload::activations}},
+      "What is moved first to the host's memory where a job does not fit and parallel.offload is left open; more follows where that does not suffice.");
   return s;
 }
 

@@ -75,7 +75,7 @@ struct FrameworkSpec {
     bool fp8_parameters = false;
     bool master_weights = true;
     std::int64_t main_gradient_bytes = 4;
-    bool offloads = false;
+    Offload offloads = Offload::none;
   };
   /// Language models: what a framework holds besides weights, gradients, optimizer state and activations.
   struct Memory {

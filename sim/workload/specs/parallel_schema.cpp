@@ -114,13 +114,14 @@ void add_state(Schema<ParallelSpec>& s) {
         TRY_ASSIGN(out.recompute, read_recompute(node, path));
         return {};
       });
-  s.choice("offload", &ParallelSpec::offload,
-           {{"automatic", Offload::automatic},
-            {"none", Offload::none},
-            {"optimizer", Offload::optimizer},
-            {"activations", Offload::activations},
-            {"all", Offload::all}},
-           "What is kept in the host's memory; automatic: nothing, or with frameworks that do so what does not fit.");
+  s.choice(
+      "offload", &ParallelSpec::offload,
+      {{"automatic", Offload::automatic},
+       {"none", Offload::none},
+       {"optimizer", Offload::optimizer},
+       {"activations", Offload::activations},
+       {"all", Offload::all}},
+      "What is kept in the host's memory: the optimizer, which then runs on its cores; activations until the backward pass; or also weights and gradients. automatic: nothing, or with frameworks that do so what does not fit.");
 }
 
 void add_overlaps(Schema<ParallelSpec>& s) {

@@ -19,7 +19,7 @@ enum class PipelineSchedule : std::uint8_t {
   interleaved,
   zero_bubble,
   dualpipe
-};  ///< see sim/workload/llm/pipeline_schedule.hpp
+};  ///< see sim/workload/llm/pipeline/pipeline_schedule.hpp
 std::string_view name_of(PipelineSchedule schedule);
 
 /// Which ranks are neighbours, the fastest dimension first; Megatron's names (sim/workload/graph/rank_grid.hpp).

@@ -1,6 +1,7 @@
 #include "base/json/json.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 #include <map>
 #include <new>
@@ -37,7 +38,7 @@ TEST(Json, AnObjectThatMemoryDoesNotSufficeForEndsTheProgramWithALine) {
         }
         std::_Exit(1);
       },
-      [](int status) { return WEXITSTATUS(status) == kFailureExit || WEXITSTATUS(status) == 0; },
+      [](int status) { return WIFEXITED(status) && (WEXITSTATUS(status) == kFailureExit || WEXITSTATUS(status) == 0); },
       "distsim: out of memory|^$");
 }
 

@@ -1,6 +1,6 @@
 // Schedules against their papers: orders written out by hand, every pass once and after what it needs, closed forms of
 // the idle share and of what is held.
-#include "sim/workload/llm/pipeline_schedule.hpp"
+#include "sim/workload/llm/pipeline/pipeline_schedule.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "sim/graph/task_graph.hpp"
 #include "sim/workload/graph/rank_grid.hpp"
-#include "sim/workload/llm/pipeline_schedule.hpp"
+#include "sim/workload/llm/pipeline/pipeline_schedule.hpp"
 
 namespace distsim::workload {
 

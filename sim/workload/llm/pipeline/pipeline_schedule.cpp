@@ -1,4 +1,4 @@
-#include "sim/workload/llm/pipeline_schedule.hpp"
+#include "sim/workload/llm/pipeline/pipeline_schedule.hpp"
 
 #include <algorithm>
 #include <deque>

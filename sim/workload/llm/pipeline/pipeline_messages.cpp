@@ -1,4 +1,4 @@
-#include "sim/workload/llm/pipeline_messages.hpp"
+#include "sim/workload/llm/pipeline/pipeline_messages.hpp"
 
 #include <algorithm>
 #include <string_view>
