@@ -44,6 +44,20 @@ class Works(unittest.TestCase):
             self.assertEqual(len({e["pid"] for e in trace["traceEvents"]}), 32)
             self.assertIn("<html", open(files["--html"]).read())
 
+    def test_processes_of_srun_without_mpi_are_refused(self):
+        """Each would do the whole study and write the same files."""
+        with tempfile.TemporaryDirectory() as d:
+            for rank in ("0", "3"):
+                environment = {**os.environ, "SLURM_PROCID": rank, "SLURM_STEP_NUM_TASKS": "4"}
+                for command in (["sweep", "--set", "cluster.nodes=1,2"], ["plan"]):
+                    r = subprocess.run([BINARY, *command, "--config", FLAGSHIP, "--csv", f"{d}/x.csv"], capture_output=True, text=True, timeout=60,
+                                       env=environment)
+                    self.assertEqual((r.returncode, r.stdout), (2, ""))
+                    self.assertEqual(r.stderr.count("\n"), 1 if rank == "0" else 0, r.stderr)
+                    self.assertEqual(os.listdir(d), [])
+            alone = subprocess.run([BINARY, "--config", FLAGSHIP], capture_output=True, text=True, timeout=60, env=environment)
+            self.assertEqual(alone.returncode, 0, alone.stderr)
+
     def test_repeatable_to_the_bit(self):
         digests = {json.loads(run("--config", FLAGSHIP, "--json", "-").stdout)["digest"] for _ in range(3)}
         self.assertEqual(len(digests), 1)

@@ -102,6 +102,25 @@ class Limits(Scratch):
         self.assertEqual(self.names(), ["r.html"])
         self.assertEqual((self.folder / "r.html").read_text(), "old")
 
+    def test_a_study_goes_on_when_there_is_room_again(self):
+        """A journal that cannot grow, as on a full disk: one line; what it holds stays whole, and the rest follows."""
+        gpt = str(ROOT / "configs/megatron_gpt_7_5b.yaml")
+        studies = (["sweep", "--config", TINY, "--set", "cluster.nodes=1,2", "--set", "model.global_batch=4096..65536:2048"],
+                   ["plan", "--config", gpt, "--draws", "8", "--set", "parallel.pipeline=1", "--set", "parallel.context=1"])
+        for study in studies:
+            whole, journal_of_whole = self.folder / "whole.csv", self.folder / f"{study[0]}.j"
+            self.assertEqual(run(*study, "--csv", whole, "--journal", journal_of_whole).returncode, 0)
+            size = journal_of_whole.stat().st_size
+            for limit in (64, size * 2 // 3, size - 1):  # within its beginning, and within rows
+                with self.subTest((study[0], limit)):
+                    journal, out = self.folder / f"{study[0]}{limit}.j", self.folder / f"{study[0]}{limit}.csv"
+                    r = run(*study, "--csv", out, "--journal", journal, preexec_fn=limited(resource.RLIMIT_FSIZE, limit))
+                    self.assertRefused(r, str(journal), "File too large", "--resume goes on" if limit > 64 else "", codes=(2,))
+                    self.assertFalse(out.exists())
+                    r = run(*study, "--csv", out, "--journal", journal, "--resume")
+                    self.assertEqual(r.returncode, 0, r.stderr)
+                    self.assertEqual(out.read_bytes(), whole.read_bytes())
+
     def test_limits_of_memory_are_no_abort(self):
         commands = (["--config", FLAGSHIP, "--set", "cluster.nodes=256"], ["sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2,64,256", "--jobs", "4"],
                     ["validate", "--jobs", "4"], ["sensitivity", "--config", FLAGSHIP], ["list", "systems"])

@@ -198,6 +198,8 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
     TRY_ASSIGN(plan, study::plan_experiment(request, [] {}));
   }
   if (team != nullptr && !team->leads()) return {};  // the first process writes
+  if (team != nullptr && plan.tables)
+    log_warn([] { return "tables are planned by one process; the others have nothing to do"; });
   if (!end_asked())
     name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));

@@ -87,10 +87,10 @@ class LayoutPlanner {
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
     if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base)) known.push_back(played_as(baseline));
-    if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
                           Plays::of_threads(request_.jobs)};
     TRY_ASSIGN(options.plays, plays_of(request_, experiment_));
+    if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline, options.plays));
     TRY_ASSIGN(SearchResult found, search_layouts(sites_.sites, options, std::move(known), cache_, on_played_));
     out_.counts = found.counts;
     if (found.best.empty() && found.counts.left == 0) return nothing();
@@ -129,10 +129,9 @@ class LayoutPlanner {
   }
 
   /// Against layouts of the first site.
-  Result<void> rank(const PlanRow& baseline) {
+  Result<void> rank(const PlanRow& baseline, Plays& plays) {
     constexpr std::uint64_t kSeed = 1;
-    TRY_ASSIGN(const DrawnLayouts drawn,
-               draw_layouts(sites_.sites.front(), request_.draws, kSeed, request_.jobs, cache_));
+    TRY_ASSIGN(const DrawnLayouts drawn, draw_layouts(sites_.sites.front(), request_.draws, kSeed, plays, cache_));
     out_.rank.drawn = drawn.played.size();
     for (const PlayedLayout& p : drawn.played) out_.rank.faster += p.iteration < baseline.report.iteration ? 1 : 0;
     return {};
@@ -169,12 +168,23 @@ class LayoutPlanner {
     return {};
   }
 
+  /// "128 GPUs", "64 to 1024 GPUs".
+  std::string gpus_of_sites() const {
+    std::uint32_t least = UINT32_MAX, most = 0;
+    for (const LayoutSite& site : sites_.sites) {
+      least = std::min(least, site.space.cluster().ranks());
+      most = std::max(most, site.space.cluster().ranks());
+    }
+    if (least >= most) return counted(most, "GPU");
+    return fmt::format("{} to {} GPUs", least, most);
+  }
+
   Error nothing() const {
     if (end_asked()) return {"interrupted: no layout was played", "", ""};
     const SearchCounts& c = out_.counts;
     if (c.unfit == 0)
-      return {fmt::format("none of {:.0f} layouts divides the {} GPUs, the model and the batch", c.space.considered,
-                          pipeline::shape_of(experiment_).ranks()),
+      return {fmt::format("none of {:.0f} layouts divides the {}, the model and the batch", c.space.considered,
+                          gpus_of_sites()),
               request_.config, "let go of keys that --set or --vary hold"};
     return {fmt::format("none of {:.0f} layouts fits: {:.0f} need more memory than a GPU has, the others do not divide",
                         c.space.considered, c.unfit),
@@ -380,7 +390,10 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   const std::uint32_t ranks = pipeline::shape_of(experiment).ranks();
   const bool splits = family == "llm" && !is_layer_by_layer(experiment.model, experiment.framework, ranks);
   if (splits) return LayoutPlanner(request, experiment, on_played).run();
-  if (family == "dlrm" && request.varied.empty()) return TablesPlanner(request, experiment).run();
+  if (family == "dlrm" && request.varied.empty()) {
+    if (request.team != nullptr && !request.team->leads()) return Plan();  // the first process does all of it
+    return TablesPlanner(request, experiment).run();
+  }
   return CombinationPlanner(request, experiment, on_played).run();
 }
 

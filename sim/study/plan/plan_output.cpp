@@ -120,15 +120,29 @@ double baseline_ratio(const Plan& plan, const PlanRow& row) {
   return base->value / row.value;
 }
 
+/// "1.39x faster", "0.3 % faster".
+std::string gain_text(double ratio, Objective objective) {
+  static constexpr std::string_view kBetter[] = {"faster", "cheaper", "less energy", "less memory"};
+  const std::string_view better = kBetter[static_cast<std::size_t>(objective)];
+  const double percent = 100 * (ratio - 1);
+  if (percent < 0.1) return fmt::format("less than 0.1 % {}", better);
+  return percent < 1 ? fmt::format("{:.1f} % {}", percent, better) : fmt::format("{:.2f}x {}", ratio, better);
+}
+
+std::string equal_text(Objective objective) {
+  static constexpr std::string_view kEqual[] = {"is as fast", "is as cheap", "needs as little energy",
+                                                "needs as little memory"};
+  return fmt::format("the baseline {}", kEqual[static_cast<std::size_t>(objective)]);
+}
+
 std::string comparison_text(const Plan& plan) {
   const PlanRow *base = baseline_of_plan(plan), &first = plan.rows.front();
   if (base == &first) return "the experiment as it is; nothing that was found is better";
   if (base == nullptr) return "";
   if (!base->error.empty())
     return base->fits ? "the experiment as it is cannot be predicted" : "the experiment as it is does not fit";
-  static constexpr std::string_view kBetter[] = {"faster", "cheaper", "less energy", "less memory"};
-  return fmt::format("{:.2f}x {} than the baseline", baseline_ratio(plan, first),
-                     kBetter[static_cast<std::size_t>(plan.goal.objective)]);
+  if (base->value <= first.value) return equal_text(plan.goal.objective) + "; nothing that was found is better";
+  return gain_text(baseline_ratio(plan, first), plan.goal.objective) + " than the baseline";
 }
 
 std::string purchase_text(const Plan& plan, const PlanRow& row) {

@@ -32,6 +32,7 @@ Identity identity_of(const PlanRequest& request, const config::Experiment& exper
           {"--objective", goal},
           {"--top", std::to_string(request.top)},
           {"--exhaustive", request.exhaustive ? "given" : "not given"},
+          {"--draws", std::to_string(request.draws)},
           {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
                                    request.purchase.samples)},
           inputs_fact({experiment.merged})};

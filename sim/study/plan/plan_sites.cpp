@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/pipeline/experiment_inputs.hpp"
-#include "sim/workload/llm/llm_fitting.hpp"
+#include "sim/study/plan/layouts/layout_fit.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -133,20 +133,7 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
   return out;
 }
 
-bool fits_somewhere(const LayoutSpace& space) {
-  SpaceCounts counts;
-  workload::ModelSpec model = space.model();
-  for (const ParallelSpec& grid : space.grids(counts)) {
-    for (const ParallelSpec& shape : space.shapes(grid)) {
-      if (shape.micro_batch > 1 && shape.recompute.kind != workload::RecomputeKind::full) continue;
-      for (const ParallelSpec& layout : space.layouts(shape)) {
-        model.parallel = layout;
-        if (layout_fits(model, space.framework(), space.cluster(), space.batch())) return true;
-      }
-    }
-  }
-  return false;
-}
+bool fits_somewhere(const LayoutSpace& space) { return !count_unfit(space); }
 
 std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites) {
   for (const auto& [key, values] : sites.held) {

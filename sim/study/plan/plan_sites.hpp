@@ -27,7 +27,7 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
 /// Overrides with one of them ("KEY=VALUE") in place of those of its key.
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set);
 
-/// Whether some layout of the space fits on the GPUs: with all blocks computed again and the least micro-batch.
+/// Whether some layout of the space fits on the GPUs.
 bool fits_somewhere(const LayoutSpace& space);
 
 /// The smallest change with which something fits: a pinned key let go, more GPUs, another precision. Empty where none was

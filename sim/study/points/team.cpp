@@ -96,13 +96,18 @@ class MpiTeam : public Team {
 }  // namespace
 
 std::optional<Launched> launched() {
-  constexpr std::array<std::pair<const char*, const char*>, 3> kLaunchers{
-      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-       {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
-       {"PMI_RANK", "PMI_SIZE"}}};
-  for (const auto& [rank_in, size_in] : kLaunchers) {
-    const std::optional<int> rank = environment_number(rank_in), size = environment_number(size_in);
-    if (rank && size && *size > 1 && *rank < *size) return Launched{*rank, *size};
+  struct Launcher {
+    const char *rank, *size;
+    bool knows_others;
+  };
+  constexpr std::array<Launcher, 4> kLaunchers{{{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+                                                {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", true},
+                                                {"PMI_RANK", "PMI_SIZE", true},
+                                                {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", false}}};
+  for (const Launcher& l : kLaunchers) {
+    const std::optional<int> rank = environment_number(l.rank), size = environment_number(l.size);
+    if (!rank || !size || *rank >= *size) continue;
+    return *size > 1 ? std::optional(Launched{*rank, *size, l.knows_others}) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -110,6 +115,10 @@ std::optional<Launched> launched() {
 Result<std::unique_ptr<Team>> join_team() {
   const std::optional<Launched> as = launched();
   if (!as) return std::unique_ptr<Team>();
+  if (!as->knows_others)
+    return Error{
+        "found " + std::to_string(as->size) + " processes that srun started without MPI, expected one job of MPI", "",
+        "srun --mpi=pmix, or for runs of their own unset SLURM_STEP_NUM_TASKS"};
   TRY_ASSIGN(const MpiCalls* const calls, load_calls(*as));
   if (calls->start() != 0) return Error{"MPI cannot be started", "", ""};
   std::unique_ptr<Team> team = std::make_unique<MpiTeam>(*calls);

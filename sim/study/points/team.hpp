@@ -13,10 +13,12 @@ namespace distsim::study {
 /// What the launcher's environment says of this process.
 struct Launched {
   int rank = 0, size = 1;
+  bool knows_others = true;  ///< false: srun without --mpi, whose processes cannot find each other
 };
 
-/// Open MPI, PMIx (srun --mpi=pmix) or PMI (MPICH, Intel MPI, srun --mpi=pmi2); nothing where no such launcher, or it started
-/// this process alone.
+/// Open MPI, PMIx (srun --mpi=pmix), PMI (MPICH, Intel MPI, srun --mpi=pmi2), or srun without any of these; nothing where no
+/// such launcher, or it started this process alone. Of several, the one that is named first started the program: it may run
+/// within the other.
 std::optional<Launched> launched();
 
 /// A message between processes.
@@ -44,8 +46,8 @@ class Team {
   virtual void finish() = 0;
 };
 
-/// The team that a launcher started; null where this process is alone. Error: a launcher started several, and MPI was not there
-/// when distsim was built, or does not start.
+/// The team that a launcher started; null where this process is alone. Error: a launcher started several, which cannot find
+/// each other, or MPI was not there when distsim was built, or does not start.
 Result<std::unique_ptr<Team>> join_team();
 
 /// The end of a command that may have had a team: a process that works for the first one tells it of its Error, the first

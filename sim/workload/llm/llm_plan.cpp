@@ -129,25 +129,40 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   chunk.largest_block = std::max(chunk.largest_block, part.dense + part.expert);
 }
 
-/// Equal ops, and equal collectives, become one with the sum of their numbers. Items without a key stay as they are.
-template <class Item, class KeyOf>
-void merge(std::vector<std::pair<Item, double>>& items, KeyOf key_of) {
+/// Equal ops, and equal collectives, become one with the sum of their numbers. Items without a key stay as they are. Of a
+/// hundred different ones at most: a search through their hashes, which are read in a row, is faster than a table.
+template <class Item, class KeyOf, class HashOf>
+void merge(std::vector<std::pair<Item, double>>& items, KeyOf key_of, HashOf hash_of) {
   using Key = decltype(key_of(items.front().first));
-  std::vector<std::pair<Item, double>> merged;
+  std::vector<std::size_t> hashes, places;  // of keys: where the item is
   std::vector<Key> keys;
-  merged.reserve(items.size());
-  keys.reserve(items.size());
-  for (auto& [item, n] : items) {
-    Key key = key_of(item);
-    const auto known = key.has_value() ? std::ranges::find(keys, key) : keys.end();
-    if (known != keys.end()) {
-      merged[static_cast<std::size_t>(known - keys.begin())].second += n;
-      continue;
+  std::size_t kept = 0;
+  const auto find = [&](const Key& key, std::size_t hash) {
+    std::size_t k = 0;
+    while (k < hashes.size() && !(hashes[k] == hash && keys[k] == key)) ++k;
+    return k;
+  };
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Key key = key_of(items[i].first);
+    if (key.has_value()) {
+      const std::size_t hash = hash_of(*key), k = find(key, hash);
+      if (k < hashes.size()) {
+        items[places[k]].second += items[i].second;
+        continue;
+      }
+      hashes.push_back(hash);
+      keys.push_back(key);
+      places.push_back(kept);
     }
-    keys.push_back(std::move(key));
-    merged.emplace_back(std::move(item), n);
+    if (kept != i) items[kept] = std::move(items[i]);
+    ++kept;
   }
-  items = std::move(merged);
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(kept), items.end());
+}
+
+std::size_t hash_of_wire(const Wire& wire) {
+  return static_cast<std::size_t>(wire.bytes) * 64 + static_cast<std::size_t>(wire.kind) * 4 +
+         static_cast<std::size_t>(wire.axis);
 }
 
 /// Makes the chunks of a model; blocks of one kind are worked out once.
@@ -189,8 +204,10 @@ class ChunkMaker {
       add_part(chunk, head_work(s_), 1);
     }
     for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward, &chunk.work.weights}) {
-      merge(pass->ops, [](const graph::Op& op) { return graph::key_of(op); });
-      merge(pass->wires, [](const Wire& wire) { return std::optional(wire); });
+      merge(
+          pass->ops, [](const graph::Op& op) { return graph::key_of(op); }, graph::OpKeyHash());
+      merge(
+          pass->wires, [](const Wire& wire) { return std::optional(wire); }, hash_of_wire);
     }
     if (splits_backward_) chunk.work.inputs = chunk.work.backward.without(chunk.work.weights);
     return chunk;
@@ -493,8 +510,9 @@ std::int64_t message_bytes(const LlmPlan& plan) {
                                 .samples = plan.parallel.micro_batch});
 }
 
-Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
-                         std::int64_t batch) {
+namespace {
+
+Result<LlmPlan> unplanned(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster) {
   TRY_ASSIGN(LlmSpec spec, as_batched(model.as<LlmSpec>(), framework));
   LlmPlan plan{.model = model,
                .spec = std::move(spec),
@@ -503,9 +521,14 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
                .cluster = cluster,
                .numerics = numerics_of(model.precision, framework)};
   if (auto text = too_many_mean_tokens(model.as<LlmSpec>())) plan.assumptions.push_back(std::move(*text));
+  return plan;
+}
+
+/// All of a plan that is no work: who does what. Gives back the blocks of each chunk.
+Result<std::vector<std::int64_t>> divide(LlmPlan& plan, std::int64_t batch) {
   settle_overlaps(plan);
   const ParallelSpec& p = plan.parallel;
-  TRY(check_gpus(p, cluster.ranks()));
+  TRY(check_gpus(p, plan.cluster.ranks()));
   TRY(check_heads(plan.spec, p));
   plan.tensor = static_cast<std::uint32_t>(p.tensor);
   plan.context = static_cast<std::uint32_t>(p.context);
@@ -527,10 +550,26 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
   settle_schedule(plan);
   TRY(check_schedule(plan));
-  TRY_ASSIGN(const std::vector<std::int64_t> layers, layers_of_chunks(plan.spec, p, plan.assumptions));
+  TRY_ASSIGN(std::vector<std::int64_t> layers, layers_of_chunks(plan.spec, p, plan.assumptions));
   TRY(check_recompute(plan, layers));
+  return layers;
+}
+
+}  // namespace
+
+Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                         std::int64_t batch) {
+  TRY_ASSIGN(LlmPlan plan, unplanned(model, framework, cluster));
+  TRY_ASSIGN(const std::vector<std::int64_t> layers, divide(plan, batch));
   settle_recompute(plan, layers);
   return plan;
+}
+
+Result<void> check_layout(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                          std::int64_t batch) {
+  TRY_ASSIGN(LlmPlan plan, unplanned(model, framework, cluster));
+  TRY(divide(plan, batch));
+  return {};
 }
 
 }  // namespace distsim::workload

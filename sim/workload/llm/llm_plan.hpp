@@ -72,6 +72,9 @@ std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec);
 /// divide; sizes beyond int64.
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch);
+/// The errors of plan_llm alone, which cost far less than a plan.
+Result<void> check_layout(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                          std::int64_t batch);
 
 /// Errors: sizes that make an EiB or more.
 Result<void> check_weights_and_activations(const LlmSpec& spec, double samples);

@@ -94,6 +94,38 @@ TEST_F(PlanTest, SaysWhatWouldFit) {
   EXPECT_NE(plan.error().text().find("--set cluster.nodes="), std::string::npos) << plan.error().text();
 }
 
+/// Draws are rows of the journal too, and a run that is resumed finds them there.
+TEST_F(PlanTest, DrawsAreKept) {
+  PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});
+  request.draws = 12;
+  const Plan alone = planned(request).value();
+  ASSERT_EQ(alone.rank.drawn, 12u);
+  request.journal = (folder_ / "draws.j").string();
+  const Plan kept = planned(request).value();
+  const auto size = std::filesystem::file_size(request.journal);
+  request.resume = true;
+  const Plan resumed = planned(request).value();
+  EXPECT_EQ(plan_json(kept), plan_json(alone));
+  EXPECT_EQ(plan_json(resumed), plan_json(alone));
+  EXPECT_EQ(std::filesystem::file_size(request.journal), size);
+  request.draws = 13;
+  const Result<Plan> other = planned(request);
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.error().text().find("--draws: found '12', expected '13'"), std::string::npos) << other.error().text();
+}
+
+/// Of a baseline that nothing beats, or hardly.
+TEST_F(PlanTest, SaysHowMuchBetterItIs) {
+  PlanRequest request;
+  request.config = test::config("resnet50_dgx_a100.yaml");
+  request.varied = {{"framework.gradients.bucket_size", {"25MiB"}}};
+  const std::string same = plan_text(planned(request).value());
+  EXPECT_NE(same.find("the baseline is as fast; nothing that was found is better"), std::string::npos) << same;
+  request.varied = {{"framework.gradients.bucket_size", {"5MiB", "25MiB"}}};
+  const std::string hardly = plan_text(planned(request).value());
+  EXPECT_NE(hardly.find("less than 0.1 % faster than the baseline"), std::string::npos) << hardly;
+}
+
 TEST_F(PlanTest, ContradictionsAreOneLine) {
   EXPECT_FALSE(planned(small({"parallel.tensor=3"})).ok());
   PlanRequest request = small();

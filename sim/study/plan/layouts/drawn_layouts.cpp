@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "sim/study/workers.hpp"
 #include "sim/workload/llm/llm_fitting.hpp"
 
 namespace distsim::study {
@@ -49,7 +48,7 @@ bool can_run(const LayoutSpace& space, workload::ModelSpec& model, const workloa
 
 }  // namespace
 
-Result<DrawnLayouts> draw_layouts(const LayoutSite& site, std::size_t count, std::uint64_t seed, unsigned jobs,
+Result<DrawnLayouts> draw_layouts(const LayoutSite& site, std::size_t count, std::uint64_t seed, Plays& plays,
                                   pipeline::CostModelCache& cache) {
   const NumberedLayouts all(site.space);
   DrawnLayouts out;
@@ -62,14 +61,10 @@ Result<DrawnLayouts> draw_layouts(const LayoutSite& site, std::size_t count, std
     misses = runs ? 0 : misses + 1;
     if (runs) chosen.push_back(layout);
   }
-  std::vector<std::optional<PlayedLayout>> played(chosen.size());
-  const auto play = [&](std::size_t i) {
-    if (auto one = play_layout(site, chosen[i], {}, cache)) played[i] = std::move(*one);
-  };
-  const auto left = for_each_index(chosen.size(), jobs, play, [] {});
-  (void)left;  // what was not played is not counted
-  for (auto& one : played) {
-    if (one) out.played.push_back(std::move(*one));
+  const auto play = [&](std::size_t i) { return row_of_layout(play_layout(site, chosen[i], {}, cache)); };
+  TRY_ASSIGN(const auto rows, plays.next(chosen.size(), play, [] {}));
+  for (std::size_t i = 0; i < chosen.size(); ++i) {  // what was not played is not counted
+    if (rows[i] && rows[i]->error.empty()) out.played.push_back(layout_of_row(*rows[i], site, chosen[i], {}));
   }
   return out;
 }

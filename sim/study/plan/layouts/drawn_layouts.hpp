@@ -11,8 +11,8 @@ struct DrawnLayouts {
 };
 
 /// `count` of those that fit, each of the site's layouts as likely as any other, one may come twice; fewer where
-/// 1,000 draws in a row do not fit. The same seed draws the same.
-Result<DrawnLayouts> draw_layouts(const LayoutSite& site, std::size_t count, std::uint64_t seed, unsigned jobs,
+/// 1,000 draws in a row do not fit. The same seed draws the same. Errors: those of Plays::next.
+Result<DrawnLayouts> draw_layouts(const LayoutSite& site, std::size_t count, std::uint64_t seed, Plays& plays,
                                   pipeline::CostModelCache& cache);
 
 }  // namespace distsim::study

@@ -10,6 +10,7 @@
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/layouts/layout_bound.hpp"
+#include "sim/study/plan/layouts/layout_fit.hpp"
 
 namespace distsim::study {
 namespace {
@@ -26,22 +27,6 @@ void value(PlayedLayout& played, const LayoutSite& site, const Goal& goal) {
   };
   played.value = of(goal.objective);
   if (goal.second) played.second = of(*goal.second);
-}
-
-/// What a journal keeps of a play.
-Row row_of_layout(const Result<PlayedLayout>& played) {
-  if (!played) return {{}, {}, played.error().text()};
-  return {{static_cast<double>(played->iteration.ps()), played->compute, static_cast<double>(played->memory)}, {}, ""};
-}
-
-PlayedLayout layout_of_row(const Row& row, const LayoutSite& site, const ParallelSpec& layout, const Goal& goal) {
-  PlayedLayout out;
-  out.layout = layout;
-  out.iteration = Duration::picoseconds(static_cast<std::int64_t>(row.figures[0]));
-  out.compute = row.figures[1];
-  out.memory = static_cast<std::int64_t>(row.figures[2]);
-  value(out, site, goal);
-  return out;
 }
 
 /// Place of a shape or a layout in the order of the space.
@@ -71,6 +56,7 @@ class LayoutSearch {
   }
 
   Result<SearchResult> run() {
+    if (best_.empty() && nothing_fits()) return SearchResult{{}, counts_};
     for (std::size_t s = 0; s < sites_.size(); ++s) TRY(open_site(s));
     while (!queue_.empty() && !end_asked()) {
       TRY(collect());
@@ -84,6 +70,20 @@ class LayoutSearch {
 
  private:
   using Kept = std::pair<std::tuple<double, Order>, PlayedLayout>;
+
+  /// Where nothing is known to fit, this is found out first: bounds of what does not fit would be of no use.
+  bool nothing_fits() {
+    SearchCounts counts;
+    for (const LayoutSite& site : sites_) {
+      const std::optional<UnfitCounts> of_site = count_unfit(site.space);
+      if (!of_site) return false;
+      counts.space.considered += of_site->space.considered;
+      counts.space.undivided += of_site->space.undivided;
+      counts.unfit += of_site->unfit;
+    }
+    counts_ = counts;
+    return true;
+  }
 
   Result<void> open_site(std::size_t s) {
     const LayoutSite& site = sites_[s];
@@ -208,7 +208,8 @@ class LayoutSearch {
     std::optional<workload::LlmPlan> plan;
     for (std::size_t k = 0; k < layouts.size(); ++k) {
       const ParallelSpec& layout = layouts[k];
-      if (!plan) {
+      if (!plan || !can_replan_as(*plan, layout)) {
+        plan.reset();
         Result<workload::LlmPlan> made = plan_of(s, layout);
         if (!made) {
           counts_.space.undivided += 1;
@@ -216,7 +217,7 @@ class LayoutSearch {
         }
         plan.emplace(std::move(*made));
       }
-      if (!share_as(*plan, layout)) {
+      if (can_replan_as(*plan, layout) && !replan_as(*plan, layout)) {
         counts_.space.undivided += 1;
         continue;
       }
@@ -231,22 +232,6 @@ class LayoutSearch {
       push(Node{0, 0, {s, g, i, k + 1}, node.seconds + replicas, most});
     }
     return {};
-  }
-
-  /// The plan of another layout of the same shape. False where its groups do not divide, or its order parts experts.
-  static bool share_as(workload::LlmPlan& plan, const ParallelSpec& layout) {
-    const std::uint32_t replicas = plan.replicas();
-    const bool whole = layout.shard_group == 0 || layout.shard_group >= replicas;
-    if (!whole && replicas % layout.shard_group != 0) return false;
-    plan.shard_group = whole ? replicas : static_cast<std::uint32_t>(layout.shard_group);
-    plan.parallel.shard =
-        layout.shard == workload::StateSplit::automatic ? plan.framework.parallel.shard : layout.shard;
-    plan.parallel.shard_group = layout.shard_group;
-    plan.parallel.prefetch = layout.prefetch;
-    plan.parallel.offload = layout.offload;
-    plan.parallel.order = layout.order;
-    plan.grid = workload::RankGrid(plan.tensor * plan.context, plan.stages, plan.data, layout.order);
-    return plan.spec.experts == 0 || plan.grid.keeps_together(plan.expert * plan.expert_tensor);
   }
 
   Result<void> play_batch() {
@@ -354,6 +339,21 @@ double value_of(Objective objective, const JobSize& job, double iteration, doubl
       return static_cast<double>(memory);
   }
   return 0;
+}
+
+Row row_of_layout(const Result<PlayedLayout>& played) {
+  if (!played) return {{}, {}, played.error().text()};
+  return {{static_cast<double>(played->iteration.ps()), played->compute, static_cast<double>(played->memory)}, {}, ""};
+}
+
+PlayedLayout layout_of_row(const Row& row, const LayoutSite& site, const ParallelSpec& layout, const Goal& goal) {
+  PlayedLayout out;
+  out.layout = layout;
+  out.iteration = Duration::picoseconds(static_cast<std::int64_t>(row.figures[0]));
+  out.compute = row.figures[1];
+  out.memory = static_cast<std::int64_t>(row.figures[2]);
+  value(out, site, goal);
+  return out;
 }
 
 Result<PlayedLayout> play_layout(const LayoutSite& site, const ParallelSpec& layout, const Goal& goal,

@@ -74,6 +74,12 @@ struct SearchResult {
   SearchCounts counts;
 };
 
+/// What a journal keeps of a play, and a process tells the others of it.
+Row row_of_layout(const Result<PlayedLayout>& played);
+/// Of a row without an error.
+PlayedLayout layout_of_row(const Row& row, const LayoutSite& site, const workload::ParallelSpec& layout,
+                           const Goal& goal);
+
 /// Of one layout, in seconds and bytes.
 Result<PlayedLayout> play_layout(const LayoutSite& site, const workload::ParallelSpec& layout, const Goal& goal,
                                  pipeline::CostModelCache& cache);

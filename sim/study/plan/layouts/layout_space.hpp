@@ -77,6 +77,12 @@ class LayoutSpace {
   std::vector<std::vector<std::int64_t>> balanced_;  ///< by number of chunks
 };
 
+/// Whether the plan of a shape's layout can become that of another one: what goes to the host is settled for each by itself.
+bool can_replan_as(const workload::LlmPlan& plan, const workload::ParallelSpec& layout);
+/// Makes of the plan of a shape's layout that of another one, as far as memory and replicas go. False where its groups do
+/// not divide, or its order parts experts.
+bool replan_as(workload::LlmPlan& plan, const workload::ParallelSpec& layout);
+
 /// Blocks of `chunks` consecutive chunks with the least largest sum of `weights`, at least one in each; `first` and `last`
 /// are added to the ends. The earliest chunks take as many as they can.
 std::vector<std::int64_t> balanced_chunks(const std::vector<double>& weights, std::int64_t chunks, double first,
