@@ -91,7 +91,7 @@ TEST(LayoutFit, WhatIsOnTheHostTakesNoRoom) {
   const auto fits_with = [](const std::vector<std::string>& offload) {
     const HeldValues held =
         held_values({{"tensor", {"1"}}, {"context", {"1"}}, {"pipeline", {"1"}}, {"offload", offload}});
-    return !count_unfit(site_of({"llama3_8b", "fsdp2_torchtitan", "dgx_h100", "10 GB", 1, 16}, held).space);
+    return !count_unfit(site_of({"llama2_7b", "fsdp2_torchtitan", "dgx_h100", "10 GB", 1, 16}, held).space);
   };
   EXPECT_FALSE(fits_with({"none"}));
   EXPECT_TRUE(fits_with({"all"}));
