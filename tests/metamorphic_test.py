@@ -210,6 +210,25 @@ class SameProgram(unittest.TestCase):
             self.assertEqual(one, again)
             self.assertIn(f"makespan_ps {one['makespan_ps']} ", timeline.splitlines()[0])
 
+    def test_a_long_pipeline_and_its_chakra_traces(self):
+        """All micro-batches are written, though a prediction plays the first and extends what follows."""
+        with tempfile.TemporaryDirectory() as d:
+            job = ("--config", str(ROOT / "configs/megatron_gpt_7_5b.yaml"), "--set", "cluster.nodes=1", "--set", "parallel.tensor=2",
+                   "--set", "parallel.pipeline=4", "--set", "parallel.micro_batch=1", "--set", "model.global_batch=64")
+            predicted = json.loads(command(*job, "--write-et", "t", "--json", "-", cwd=d))
+            self.assertTrue(any("micro-batches are simulated" in a for a in predicted["assumptions"]))
+            played = json.loads(command("replay", "t", "--config", str(ROOT / "configs/megatron_gpt_7_5b.yaml"), "--set", "cluster.nodes=1",
+                                        "--recorded-collectives", "--json", "-", cwd=d))
+            self.assertAlmostEqual(played["makespan_ps"] * 1e-9 / (3 * predicted["iteration_ms"]), 1, delta=0.01)
+
+    def test_an_uneven_exchange_and_its_chakra_traces(self):
+        """The job read back exchanges as much as its busiest rank did."""
+        with tempfile.TemporaryDirectory() as d:
+            config = str(ROOT / "configs/dlrm_skewed_2node.yaml")
+            predicted = json.loads(command("--config", config, "--write-et", "t", "--json", "-", cwd=d))
+            played = json.loads(command("replay", "t", "--config", config, "--json", "-", cwd=d))
+            self.assertAlmostEqual(played["makespan_ps"] * 1e-9 / (3 * predicted["iteration_ms"]), 1, delta=0.04)
+
     def test_traces_of_ranks_in_another_order(self):
         files = sorted(str(p) for p in (ROOT / "tests/traces/data/two_ranks").glob("kineto_rank*.json.gz"))
         with tempfile.TemporaryDirectory() as d:

@@ -147,6 +147,22 @@ TEST(Calibration, RefusesAFileWithoutAUsableRowOrWithoutLatencies) {
             std::string::npos);
 }
 
+TEST(Calibration, RefusesTimesInAnotherUnitAndNamesAFew) {
+  const std::string header = "gpu,op,dtype,m,n,k,latency_us,timing\n";
+  const auto row = [](int m, const char* latency) {
+    return "A100-SXM4-80GB,linear,fp16," + std::to_string(m) + ",4096,4096," + latency + ",kernel\n";
+  };
+  const auto nanoseconds = calibrate(header + row(4096, "600000") + row(2048, "300000"));
+  ASSERT_FALSE(nanoseconds.table.ok());
+  const std::string text = nanoseconds.table.error().text();
+  EXPECT_EQ(text.find("rows.csv:2: latency_us: found 600 ms, where the models say "), 0u) << text;
+  EXPECT_NE(text.find("in 2 of 2 rows; expected microseconds"), std::string::npos) << text;
+  const auto one = calibrate(header + row(4096, "600") + row(2048, "300000") + row(1024, "160"));
+  ASSERT_TRUE(one.table.ok()) << one.table.error().text();
+  EXPECT_EQ(one.count.too_long, 1u);
+  EXPECT_EQ(one.count.first_too_long.find("rows.csv:3: latency_us: found 300 ms"), 0u) << one.count.first_too_long;
+}
+
 TEST(Calibration, HoldsABoundedNumberOfPoints) {
   std::string csv = "gpu,op,dtype,m,n,k,latency_us\n";
   constexpr int kRows = 210'000;

@@ -36,6 +36,23 @@ TEST(LimitedBy, TheHostLoopWhateverTheNicsDo) {
   }
 }
 
+/// The GPU has nothing to do while samples are decoded: that is the host's time, and no op of the GPU.
+TEST(LimitedBy, WaitingForSamplesIsNoCompute) {
+  const auto played = [](const std::string& rate) {
+    const config::Experiment e =
+        config::load_experiment(test::config("resnet50_dgx_a100.yaml"), {"framework.input.decode_rate=" + rate})
+            .value();
+    Passes passes;
+    return predict(e, passes).value().report;
+  };
+  const report::Report slow = played("5000"), fast = played("1000000");
+  EXPECT_GT(slow.iteration.ps(), 3 * fast.iteration.ps());
+  EXPECT_NEAR(slow.compute.ms(), fast.compute.ms(), 0.02 * fast.compute.ms());
+  EXPECT_GT(slow.host_bound.ps(), slow.iteration.ps() / 2);
+  EXPECT_EQ(slow.compute + slow.exposed_comm + slow.waiting + slow.host_bound + slow.idle, slow.iteration);
+  for (const report::OpKindTime& op : slow.ops) EXPECT_NE(op.kind, "host_work");
+}
+
 TEST(LimitedBy, TheInputWhereSamplesAreSlowToPrepare) {
   const report::Report r = predicted({"framework.input.per_sample=10 us", "framework.input.overlap=true"});
   EXPECT_EQ(limiter_text(r), "input");

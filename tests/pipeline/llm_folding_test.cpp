@@ -1,6 +1,9 @@
 // Deep models and long pipelines: what is folded gives what playing all of it gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/workload/llm/llm_spec.hpp"
 #include "test_paths.hpp"
@@ -67,6 +70,29 @@ TEST(LlmFolding, TokensAndDimensionsAreReported) {
   const Prediction alike = predicted(
       {"model.global_batch=32", "parallel.pipeline=1", "parallel.virtual_stages=1", "parallel.schedule=1f1b"});
   EXPECT_EQ(alike.report.context.memory.size(), 1u) << "all ranks hold the same";
+}
+
+/// Calls and bytes of collectives: of 64 micro-batches 16 are played, and the rest follows.
+TEST(LlmFolding, TheTableOfCollectivesIsThatOfTheWholeIteration) {
+  const auto experiment = config::load_experiment(
+      test::config("megatron_gpt_145b.yaml"),
+      {"cluster.nodes=8", "parallel.pipeline=4", "parallel.tensor=8", "parallel.virtual_stages=1",
+       "parallel.schedule=1f1b", "model.memory_check=false", "model.global_batch=128"});
+  ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+  CostModelCache cache;
+  Passes passes, others;
+  const auto folded = predict(*experiment, passes, cache), whole = predict(*experiment, others, cache, kAllMicroSteps);
+  ASSERT_TRUE(folded.ok() && whole.ok());
+  ASSERT_EQ(folded->report.collectives.size(), whole->report.collectives.size());
+  for (const report::CollectiveTime& row : whole->report.collectives) {
+    const auto same = std::ranges::find_if(folded->report.collectives, [&](const report::CollectiveTime& c) {
+      return c.name == row.name && c.kind == row.kind && c.group_size == row.group_size;
+    });
+    ASSERT_NE(same, folded->report.collectives.end()) << row.name;
+    EXPECT_NEAR(static_cast<double>(same->bytes), static_cast<double>(row.bytes), 0.01 * static_cast<double>(row.bytes))
+        << row.name;
+    EXPECT_NEAR(same->calls, row.calls, 0.01 * row.calls + 1) << row.name;
+  }
 }
 
 }  // namespace

@@ -56,6 +56,43 @@ TEST(Plausible, AStreamRunsOneKernelAfterTheOther) {
       << checked.error().text();
 }
 
+/// Each kernel launched by a call of its own, `late` ns before it.
+TraceRank launched(std::uint32_t kernels, std::int64_t late) {
+  TraceRank rank = rank_of(0, kernels, 10'000);
+  rank.has_times = true;
+  for (std::uint32_t i = 0; i < kernels; ++i) {
+    HostRecord call;
+    call.kind = HostKind::runtime;
+    call.call = RuntimeCall::launch_kernel;
+    call.start_ns = rank.device_records[i].start_ns - late;
+    call.duration_ns = 1'000;
+    rank.device_records[i].launch = i;
+    rank.host_records.push_back(call);
+  }
+  return rank;
+}
+
+TEST(Verdict, LaunchesWithoutGpuWorkAreNamed) {
+  EXPECT_EQ(verdict_of(job_of({launched(100, 5'000)}, 1)), "complete");
+  TraceRank thinned = launched(100, 5'000);
+  for (std::uint32_t i = 0; i < 100; i += 2) thinned.device_records[i].launch = kNone;
+  EXPECT_EQ(verdict_of(job_of({thinned}, 1)), "partial, without the GPU work of 50 of 100 kernel launches");
+  TraceRank end = launched(100, 5'000);
+  for (std::uint32_t i = 92; i < 100; ++i) end.device_records[i].launch = kNone;
+  EXPECT_EQ(verdict_of(job_of({end}, 1)), "complete") << "ran after the profiler had stopped";
+}
+
+TEST(Plausible, SomeKernelsFollowTheirLaunchesSoon) {
+  TraceJob queued = job_of({launched(50, 900'000'000)}, 1), apart = job_of({launched(50, 5'000'000'000)}, 1);
+  EXPECT_TRUE(check_plausible(queued).ok());
+  const auto checked = check_plausible(apart);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(
+      checked.error().text().find("rank0.json: found 50 kernels, all more than 1 s after the calls that launched them"),
+      0u)
+      << checked.error().text();
+}
+
 TEST(Plausible, AFewOverlapsAreNoted) {
   TraceRank rank = rank_of(0, 50, 10'000);
   rank.device_records[7].duration_ns = 15'000;  // into the next one

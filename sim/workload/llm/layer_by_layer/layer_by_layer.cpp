@@ -13,7 +13,8 @@ namespace {
 
 bool is_whole(const ParallelSpec& p, const FrameworkSpec& framework, std::uint32_t ranks) {
   const StateSplit shard = p.shard == StateSplit::automatic ? framework.parallel.shard : p.shard;
-  const bool stays = p.offload == Offload::none || (p.offload == Offload::automatic && !framework.parallel.offloads);
+  const bool stays =
+      p.offload == Offload::none || (p.offload == Offload::automatic && framework.parallel.offloads == Offload::none);
   return p.tensor == 1 && p.context == 1 && p.pipeline == 1 && p.expert == 1 && p.expert_tensor <= 1 &&
          (p.data == 0 || p.data == ranks) && shard == StateSplit::none && stays;
 }
