@@ -88,6 +88,10 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
     assume(graph::AssumptionKind::workload,
            "played by blocks, without the small kernels that " + plan.framework.name +
                " has layer by layer where nothing is split; to compare: framework.parallel.layer_by_layer=false");
+  if (plan.spec.attention == LlmAttention::window && plan.framework.kernels.attention != AttentionKernels::flash)
+    assume(graph::AssumptionKind::workload,
+           "model.llm.window: the attention of " + plan.framework.name +
+               " computes all scores and masks those outside; a flash kernel would leave them out");
   for (const std::string& text : plan.assumptions) assume(graph::AssumptionKind::workload, text);
   out.placement = placement_text(plan);
 }
