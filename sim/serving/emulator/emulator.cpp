@@ -549,7 +549,7 @@ class Emulation {
   RunResult finish() {
     result_.evictions = weights_.evictions();
     result_.makespan_ps = last_answer_ps_;
-    result_.unstable = !load_.is_closed() && backlog_.grows();
+    result_.unstable = !load_.is_closed() && load_.kind != LoadKind::offline && backlog_.grows();
     result_.suggested_warm_up = result_.all.latency_ms.warm_up();
     if (result_.makespan_ps > 0)
       result_.served_per_s = static_cast<double>(result_.sent) / (static_cast<double>(result_.makespan_ps) * 1e-12);
