@@ -88,6 +88,8 @@ class Docs(unittest.TestCase):
         reference = subprocess.run([BINARY, "list", "config", "--markdown"], capture_output=True, text=True, check=True, timeout=60).stdout
         known = {key.replace("[]", "") for key in re.findall(r"^\| `([^`]+)`", reference, re.M)}
         self.assertGreater(len(known), 100)
+        serving = subprocess.run([BINARY, "list", "serving"], capture_output=True, text=True, check=True, timeout=60).stdout
+        known |= {key.replace("[]", "") for key in re.findall(r"^  ([a-z][\w.\[\]]*)  \(", serving, re.M)}
         for page in PAGES:
             in_commands = [key for command in commands_of(page) for key in re.findall(r"--set '?([a-z][\w.]*)=", command)]
             for key in [*CONFIG_KEY.findall(text_of(page)), *in_commands]:

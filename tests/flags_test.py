@@ -32,6 +32,7 @@ FILES = {"networks.yml": "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50
          "stacks.txt": "main;train;forward 30\nmain;train;backward 60\n",
          "tables.csv": "rows,pooling_factor\n1000,3\n200000,1\n50,20\n",
          "events.json": '{"Layer": {"forward_events": ["a_start", "a_stop"], "backward_events": ["b_start", "b_stop"]}}',
+         "serving.yaml": "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms, 2 ms]}]\nload: {rate_per_s: 100, requests: 50}\npolicies: [fifo, sjf]\n",
          "ops.csv": jobs.OPS, "cases.csv": jobs.CASES}
 
 
@@ -93,6 +94,9 @@ def commands(d):
         "calibrate ops": ([f"--input {d}/ops.csv --device a100_sxm4_80gb --report"], {
             "--input": [], "--device": [], "--out": [f"--out {d}"], "--report": [], "--csv": [f"--csv {out}csv", "--csv -"], "--worst": ["--worst 1"]}),
         "calibrate features": ([f"--input {d}/ops.csv --kernel product16"], {"--input": [], "--kernel": [], "--csv": [f"--csv {out}csv"]}),
+        "serving": ([f"--config {d}/serving.yaml"], table | {
+            "--config": [], "--set": ["--set load.rate_per_s=200"], "--jobs": ["--jobs 2"], "--json": [f"--json {out}json", "--json -"],
+            "--html": [f"--html {out}html", "--html -"], "--timeline": [f"--timeline {out}t.json"]}),
         "hugectr timeline": ([f"{FORMATS}/host.prof.json"], table | {
             "--json": [f"--json {out}json", "--json -"], "--svg": [f"--svg {out}svg"], "--events": [f"--events {d}/events.json"]}),
         "hugectr schedule": ([f"{d}/events.json", f"{d}/events.json --format events"], {

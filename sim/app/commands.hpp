@@ -47,6 +47,7 @@ struct Command {
   COMMAND(curves)                 \
   COMMAND(profile)                \
   COMMAND(replay)                 \
+  COMMAND(serving)                \
   COMMAND(hugectr)                \
   COMMAND(calibrate)              \
   COMMAND(completion)             \

@@ -78,6 +78,8 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
         "replay chakra": job(f"replay {FORMATS}/chakra.0.et --config {TINY} --csv OUT:h.csv --json OUT:h.json"),
         "hugectr timeline": job(f"hugectr timeline {FORMATS}/host.prof.json --json OUT:u.json --svg OUT:u.svg"),
         "hugectr schedule": job(f"hugectr schedule {folder}/events.json --out OUT:prof.schedule"),
+        "serving": job(f"serving --config {ROOT}/configs/serving/two_gpus.yaml --set load.requests=200 --jobs 2 --csv OUT:e.csv --json OUT:e.json "
+                       "--html OUT:e.html --timeline OUT:e.json.gz", partial=True, threads=True),
         "calibrate": job(f"calibrate ops --input {folder}/ops.csv --device a100_sxm4_80gb --out {folder}", also=["a100_sxm4_80gb.ops"]),
         "features": job(f"calibrate features --input {folder}/ops.csv --kernel product16 --csv OUT:f.csv", named=b"rows kept"),
         "list": job("list systems", named=b"cannot be read"),

@@ -9,6 +9,8 @@
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/reference.hpp"
+#include "sim/serving/policies/registry.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
 #include "sim/workload/registry.hpp"
 #include "traces/registry.hpp"
 
@@ -105,6 +107,14 @@ Result<std::string> list_traces() {
          entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, which Perfetto opens: --timeline FILE");
 }
 
+Result<std::string> list_policies() {
+  std::string out;
+  for (const serving::PolicyEntry* p : serving::policies()) out += entry(p->name, p->sentence);
+  return out;
+}
+
+Result<std::string> list_serving() { return serving::serving_reference(); }
+
 struct Listing {
   const char* what;
   Result<std::string> (*list)();
@@ -112,7 +122,7 @@ struct Listing {
 constexpr Listing kListings[] = {
     {"devices", list_devices},       {"systems", list_systems},         {"models", list_models},
     {"frameworks", list_frameworks}, {"collectives", list_collectives}, {"ops", list_ops},
-    {"traces", list_traces}};
+    {"traces", list_traces},         {"policies", list_policies},       {"serving", list_serving}};
 
 std::vector<std::string> listing_names() {
   std::vector<std::string> names;
@@ -139,7 +149,8 @@ Result<void> run(const ListFlags& flags) {
 
 void declare_list(CLI::App& self, Action& action) {
   auto flags = std::make_shared<ListFlags>();
-  self.add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
+  self.add_option("what", flags->what,
+                  "devices, systems, models, frameworks, collectives, ops, traces, policies, serving or config")
       ->required()
       ->check(CLI::IsMember(listing_names()));
   self.add_flag("--markdown", flags->markdown, "config only: as Markdown, the source of docs/config_reference.md");
@@ -156,7 +167,8 @@ constexpr Refusal kListRefuses[] = {
 
 const Command list_command{
     .name = "list",
-    .description = "List devices, systems, models, frameworks, collectives, ops, trace formats, or every config key",
+    .description =
+        "List devices, systems, models, frameworks, collectives, ops, trace formats, policies, or every config key",
     .refuses = kListRefuses,
     .declare = declare_list,
 };

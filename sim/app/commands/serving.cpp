@@ -1,0 +1,118 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "base/output.hpp"
+#include "base/system/signals.hpp"
+#include "base/text/counted.hpp"
+#include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
+#include "sim/serving/report/comparison.hpp"
+#include "traces/timeline/timeline_writer.hpp"
+
+namespace distsim::app {
+namespace {
+
+struct ServingFlags {
+  std::string config, csv, json, html, timeline;
+  std::vector<std::string> sets;
+  unsigned jobs = 0;
+};
+
+/// Load above capacity is an answer, and one that is easily overlooked in a file.
+void name_unstable(const serving::Comparison& c) {
+  for (const serving::Point& p : c.points) {
+    if (!p.result.unstable) continue;
+    const auto figures = serving::figures_of(*c.experiment, p, c.experiment->scenario.models.size());
+    remark(std::string(p.policy->name) +
+           ": unstable, load above capacity: " + format_quantity(figures.rate_per_s, Dimension::none) +
+           " requests/s arrive, it saturates at " + format_quantity(p.result.served_per_s, Dimension::none));
+  }
+}
+
+Result<void> write_serving(const ServingFlags& flags, const serving::Comparison& c) {
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, serving::comparison_csv(c)));
+  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, serving::comparison_json(c)));
+  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, serving::comparison_html(c)));
+  if (!flags.timeline.empty()) TRY(serving::write_timeline(c, flags.timeline));
+  return {};
+}
+
+/// Points without a result keep their rows; where there is any, the exit code says so.
+Result<void> failed_points(const serving::Comparison& c) {
+  std::size_t failed = 0;
+  std::string first;
+  for (const serving::Point& p : c.points) {
+    if (p.error.empty()) continue;
+    if (failed++ == 0) first = p.error;
+  }
+  if (failed == 0) return {};
+  if (c.points.size() == 1) return Error{first, "", ""};
+  return Error{std::to_string(failed) + " of " + counted(c.points.size(), "run") + " failed; the first: " + first, "",
+               ""};
+}
+
+Result<void> run_serving(const ServingFlags& flags) {
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--timeline", flags.timeline}};
+  TRY(check_outputs(outputs));
+  if (!flags.timeline.empty()) TRY(traces::check_timeline_path("--timeline", flags.timeline));
+  TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
+  TRY(check_outputs(outputs));
+  const EarlyEnd early;
+  serving::Comparison found;
+  {
+    ProgressLine progress("distsim serving:", experiment.policies.size() * experiment.rates_per_s.size());
+    const unsigned jobs = flags.jobs > 0 ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
+    found = serving::compare_policies(experiment, jobs, [&] { progress.advance(); });
+  }
+  if (end_asked()) return Error{"interrupted before all runs were done", "", ""};
+  TRY(write_serving(flags, found));
+  if (takes_stdout(outputs))
+    name_unstable(found);
+  else
+    TRY(print(serving::comparison_text(found)));
+  return failed_points(found);
+}
+
+void declare_serving(CLI::App& self, Action& action) {
+  auto flags = std::make_shared<ServingFlags>();
+  self.add_option("--config", flags->config, "Serving experiment (docs/serving.md)")->required()->check(refuse_empty);
+  self.add_option("--set", flags->sets, "KEY=VALUE: override any key, e.g. load.rate_per_s=200; may be repeated")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  self.add_option("--jobs", flags->jobs, "Threads; default: all cores")->check(CLI::Range(1u, 4096u));
+  self.add_option("--csv", flags->csv, "Write one CSV row per policy, rate and model; - is standard output")
+      ->check(refuse_empty);
+  self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
+  self.add_option("--html", flags->html, "Write a page with the table and curves; - is standard output")
+      ->check(refuse_empty);
+  self.add_option("--timeline", flags->timeline,
+                  "Write what each GPU executes at the first rate, for Perfetto: .pftrace or .json, also .gz")
+      ->check(refuse_empty);
+  self.callback([flags, &action] { action = [flags] { return run_serving(*flags); }; });
+}
+
+constexpr Refusal kServingRefuses[] = {
+    {"", "--config is required"},
+    {"--config no_such.yaml", "no_such.yaml"},
+    {"--config configs/dgx_a100_4node.yaml", "cluster.nodes"},
+    {"--config configs/serving/two_gpus.yaml --set load.rate_per_s=-1", "load.rate_per_s"},
+    {"--config configs/serving/two_gpus.yaml --set policies=[fifi]", "fifo"},
+    {"--config configs/serving/two_gpus.yaml --set batching.size=0", "batching.size"},
+    {"--config configs/serving/two_gpus.yaml --csv - --json -", "-"},
+    {"--config configs/serving/two_gpus.yaml --timeline x.txt", "--timeline"},
+};
+
+}  // namespace
+
+const Command serving_command{
+    .name = "serving",
+    .description =
+        "Emulate inference serving: requests, scheduling policies and batches on several GPUs, latency tails",
+    .refuses = kServingRefuses,
+    .declare = declare_serving,
+};
+
+}  // namespace distsim::app

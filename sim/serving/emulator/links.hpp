@@ -1,0 +1,75 @@
+// Transfers over links. A transfer occupies every link of its route from its start to its end,
+//     end = start + sum of latencies + bytes / slowest bandwidth,
+// and starts when all of them are free: a copy engine works at one copy at a time, in the order they were asked for.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "sim/serving/emulator/scenario.hpp"
+
+namespace distsim::serving {
+
+class Route {
+ public:
+  void add(std::uint32_t link) { links_[size_++] = link; }
+  const std::uint32_t* begin() const { return links_; }
+  const std::uint32_t* end() const { return links_ + size_; }
+
+ private:
+  std::uint32_t links_[4] = {};
+  std::uint32_t size_ = 0;
+};
+
+/// From one place to another, either of them kHost. Precondition: different places.
+inline Route route_of(const Scenario& s, std::uint32_t from, std::uint32_t to) {
+  Route route;
+  if (from == kHost) {
+    route.add(s.gpus[to].host_in);
+  } else if (to == kHost) {
+    route.add(s.gpus[from].host_out);
+  } else if (s.gpus[from].box == s.gpus[to].box) {
+    const bool direct = s.gpus[from].peers && s.gpus[to].peers;
+    route.add(direct ? s.gpus[from].peer_out : s.gpus[from].host_out);
+    route.add(direct ? s.gpus[to].peer_in : s.gpus[to].host_in);
+  } else {
+    for (const std::uint32_t link :
+         {s.gpus[from].host_out, s.gpus[from].box_out, s.gpus[to].box_in, s.gpus[to].host_in})
+      route.add(link);
+  }
+  return route;
+}
+
+inline std::int64_t transfer_ps(const Scenario& s, const Route& route, std::int64_t bytes) {
+  std::int64_t latency = 0;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const std::uint32_t link : route) {
+    latency += s.links[link].latency_ps;
+    slowest = std::min(slowest, s.links[link].bytes_per_s);
+  }
+  return latency + std::llround(static_cast<double>(bytes) / slowest * 1e12);
+}
+
+class Links {
+ public:
+  explicit Links(const Scenario& s) : scenario_(s), free_at_(s.links.size(), 0) {}
+
+  /// End of a transfer that is asked for now. Times of calls never decrease.
+  std::int64_t transfer(std::int64_t now_ps, std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
+    const Route route = route_of(scenario_, from, to);
+    std::int64_t start = now_ps;
+    for (const std::uint32_t link : route) start = std::max(start, free_at_[link]);
+    const std::int64_t end = start + transfer_ps(scenario_, route, bytes);
+    for (const std::uint32_t link : route) free_at_[link] = end;
+    return end;
+  }
+
+ private:
+  const Scenario& scenario_;
+  std::vector<std::int64_t> free_at_;
+};
+
+}  // namespace distsim::serving

@@ -1,0 +1,89 @@
+// What is emulated, in the form that the emulator plays: integers only, names resolved, every time looked up.
+//
+// A model is a chain of layers. Executing layers [a, b) of it as a batch of n requests on a GPU of one kind takes
+//     time = factor x sum over layers a <= l < b of time(l, kind, n),
+// where the factor is that of the slowest request of the batch (1 unless the model's service time varies).
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace distsim::serving {
+
+constexpr std::uint32_t kHost = std::numeric_limits<std::uint32_t>::max();  ///< a place that is no GPU
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// How the service time of a model's requests varies; the mean of the factor is 1.
+enum class Variation : std::uint8_t { none, exponential, lognormal };
+
+/// How several pieces of work on one GPU are executed: one after the other, or at the same time.
+enum class Execution : std::uint8_t { serial, shared };
+
+/// Where weights are: on every GPU from the start, loaded where they are first needed and evicted least recently used
+/// first, or loaded anew for each piece of work.
+enum class Residency : std::uint8_t { resident, cached, streamed };
+
+struct Model {
+  std::string name;
+  std::uint32_t layers = 0;
+  std::uint32_t max_batch = 1;
+  std::int64_t weight_bytes = 0;
+  std::int64_t input_bytes = 0, output_bytes = 0;  ///< of one request
+  std::int64_t state_bytes = 0;                    ///< of one request between two layers, which a move carries
+  std::int64_t deadline_ps = kNever;               ///< from the arrival of the request
+  std::int32_t priority = 0;                       ///< higher first
+  double weight = 1;                               ///< share of the requests, relative
+  std::int64_t size_ps = 0;  ///< predicted time of a request, mean over the kinds of GPU: what sorts by size goes by
+  Variation variation = Variation::none;
+  double cv = 1;             ///< standard deviation over mean of the factor, where it is lognormal
+  double sm_demand = 1;      ///< of a GPU's SMs that a layer keeps busy where it runs alone
+  double memory_demand = 0;  ///< of its memory bandwidth
+  bool cells = false;        ///< all layers are the same cell, so that requests at different layers may share a batch
+};
+
+struct Gpu {
+  std::string name;
+  std::uint32_t kind = 0;
+  std::int64_t memory_bytes = kNever;
+  std::uint32_t slots = 1;  ///< pieces of work that it holds at a time
+  Execution execution = Execution::serial;
+  std::uint32_t host_in = 0, host_out = 0, peer_in = 0, peer_out = 0, box_in = 0, box_out = 0;  ///< links
+  std::uint32_t box = 0;
+  bool peers = false;  ///< sends to other GPUs of its box without the host
+};
+
+struct Link {
+  std::string name;
+  double bytes_per_s = 0;
+  std::int64_t latency_ps = 0;
+};
+
+class Scenario {
+ public:
+  std::vector<std::string> kinds;
+  std::vector<Model> models;
+  std::vector<Gpu> gpus;
+  std::vector<Link> links;
+  Residency residency = Residency::resident;
+
+  /// Times of one model on one kind of GPU: for each batch 1..max_batch the running sums over its layers, 0 first.
+  void set_times(std::uint32_t kind, std::uint32_t model, std::vector<std::int64_t> sums) {
+    if (sums_.size() < kinds.size() * models.size()) sums_.resize(kinds.size() * models.size());
+    sums_[kind * models.size() + model] = std::move(sums);
+  }
+  bool runs_on(std::uint32_t kind, std::uint32_t model) const { return !sums_[kind * models.size() + model].empty(); }
+  /// Of layers [begin, end) as a batch. Precondition: runs_on.
+  std::int64_t time_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                       std::uint32_t batch) const {
+    const std::vector<std::int64_t>& sums = sums_[kind * models.size() + model];
+    const std::int64_t* row = sums.data() + static_cast<std::size_t>(batch - 1) * (models[model].layers + 1);
+    return row[end] - row[begin];
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> sums_;
+};
+
+}  // namespace distsim::serving

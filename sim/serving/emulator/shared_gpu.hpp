@@ -1,0 +1,80 @@
+// Pieces of work that a GPU executes at the same time.
+//
+// Work w keeps a share sm(w) of the SMs and a share mem(w) of the memory bandwidth busy where it runs alone. Beside others
+//     speed(w) = 1 / max(1, sum of sm over all work, if sm(w) > 0, sum of mem over all work, if mem(w) > 0),
+// so work that does not compete for the same resource overlaps without loss, and n pieces that each keep all SMs busy
+// share them as in processor sharing, at 1/n. Speeds are integers in units of 2^-32 and progress is exact in them, so an
+// end does not depend on when progress was looked at.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/serving/emulator/scenario.hpp"
+
+namespace distsim::serving {
+
+__extension__ using Wide = __int128;
+
+class SharedGpu {
+ public:
+  bool empty() const { return jobs_.empty(); }
+  std::uint32_t version() const { return version_; }
+
+  void add(std::int64_t now_ps, std::uint32_t work, std::int64_t alone_ps, double sm, double memory) {
+    advance(now_ps);
+    jobs_.push_back({work, Wide{alone_ps} << kBits, 0, sm, memory});
+    set_speeds();
+  }
+
+  /// Takes out what is done at this time and appends it to `done`.
+  void take_done(std::int64_t now_ps, std::vector<std::uint32_t>& done) {
+    advance(now_ps);
+    std::erase_if(jobs_, [&](const Job& job) {
+      if (job.left > 0) return false;
+      done.push_back(job.work);
+      return true;
+    });
+    set_speeds();
+  }
+
+  /// When the first piece is done. Precondition: not empty.
+  std::int64_t next_end_ps() const {
+    Wide least = Wide{1} << 120;
+    for (const Job& job : jobs_) least = std::min(least, (std::max(job.left, Wide{0}) + job.speed - 1) / job.speed);
+    return at_ps_ + static_cast<std::int64_t>(least);
+  }
+
+ private:
+  static constexpr int kBits = 32;
+  struct Job {
+    std::uint32_t work = 0;
+    Wide left = 0;  ///< ps x 2^32 at full speed
+    std::int64_t speed = 0;
+    double sm = 1, memory = 0;
+  };
+
+  void advance(std::int64_t now_ps) {
+    for (Job& job : jobs_) job.left -= Wide{now_ps - at_ps_} * job.speed;
+    at_ps_ = now_ps;
+  }
+  void set_speeds() {
+    ++version_;
+    double sm = 0, memory = 0;
+    for (const Job& job : jobs_) {
+      sm += job.sm;
+      memory += job.memory;
+    }
+    for (Job& job : jobs_) {
+      const double slower = std::max({1.0, job.sm > 0 ? sm : 0.0, job.memory > 0 ? memory : 0.0});
+      job.speed = std::max<std::int64_t>(1, static_cast<std::int64_t>(0x1p32 / slower));
+    }
+  }
+
+  std::vector<Job> jobs_;
+  std::int64_t at_ps_ = 0;
+  std::uint32_t version_ = 0;
+};
+
+}  // namespace distsim::serving

@@ -1,0 +1,163 @@
+#include "sim/serving/load/arrivals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/check.hpp"
+#include "sim/serving/load/draws.hpp"
+
+namespace distsim::serving {
+namespace {
+
+constexpr double kPsPerSecond = 1e12;
+
+/// Gaps of one stream, in seconds.
+class Gaps {
+ public:
+  Gaps(const Load& load, std::uint64_t seed) : load_(load), random_(seed) {
+    if (load.kind == LoadKind::bursts) left_s_ = exponential(random_, load.bursts[0].seconds);
+  }
+  double next() {
+    switch (load_.kind) {
+      case LoadKind::constant:
+        return 1 / load_.rate_per_s;
+      case LoadKind::gamma:
+        return gamma_of_mean_one(random_, 1 / (load_.cv * load_.cv)) / load_.rate_per_s;
+      case LoadKind::bursts:
+        return next_of_bursts();
+      default:
+        return exponential(random_, 1 / load_.rate_per_s);
+    }
+  }
+
+ private:
+  /// Exponential gaps have no memory: at a change of state the rest is drawn anew.
+  double next_of_bursts() {
+    double gap = 0;
+    for (;;) {
+      const BurstState& state = load_.bursts[state_];
+      const double here = state.rate_per_s > 0 ? exponential(random_, 1 / state.rate_per_s) : left_s_;
+      if (here < left_s_) {
+        left_s_ -= here;
+        return gap + here;
+      }
+      gap += left_s_;
+      state_ = (state_ + 1) % load_.bursts.size();
+      left_s_ = exponential(random_, load_.bursts[state_].seconds);
+    }
+  }
+
+  const Load& load_;
+  Random random_;
+  std::size_t state_ = 0;
+  double left_s_ = 0;
+};
+
+class Stream : public Arrivals {
+ public:
+  Stream(const Load& load, std::uint64_t seed) : load_(load), gaps_(load, seed) {}
+
+  /// Times are sums of rounded gaps, which loses nothing however long the run is.
+  bool next(TraceRow& out) override {
+    if (load_.requests > 0 && sent_ == load_.requests) return false;
+    const double gap_ps = std::min(gaps_.next() * kPsPerSecond, kLongest);
+    time_ps_ += std::llround(gap_ps);
+    if (load_.duration_ps > 0 && time_ps_ > load_.duration_ps) return false;
+    if (time_ps_ > static_cast<std::int64_t>(kLongest)) return false;
+    ++sent_;
+    out = {time_ps_};
+    return true;
+  }
+
+ private:
+  static constexpr double kLongest = 4e18;  ///< 46 days
+  const Load& load_;
+  Gaps gaps_;
+  std::uint64_t sent_ = 0;
+  std::int64_t time_ps_ = 0;
+};
+
+/// Several streams in one; of equal times the first stream comes first.
+class Overlay : public Arrivals {
+ public:
+  explicit Overlay(const Load& load) {
+    for (std::uint32_t i = 0; i < load.streams; ++i) {
+      streams_.emplace_back(load, seed_for(load.seed, 16 + i));
+      heads_.emplace_back();
+      refill(i);
+    }
+  }
+  bool next(TraceRow& out) override {
+    std::size_t first = streams_.size();
+    for (std::size_t i = 0; i < heads_.size(); ++i) {
+      if (heads_[i] && (first == streams_.size() || heads_[i]->time_ps < heads_[first]->time_ps)) first = i;
+    }
+    if (first == streams_.size()) return false;
+    out = *heads_[first];
+    refill(first);
+    return true;
+  }
+
+ private:
+  void refill(std::size_t i) {
+    TraceRow row;
+    heads_[i] = streams_[i].next(row) ? std::optional(row) : std::nullopt;
+  }
+  std::vector<Stream> streams_;
+  std::vector<std::optional<TraceRow>> heads_;
+};
+
+/// Times that are known: of a trace, or all at 0.
+class Listed : public Arrivals {
+ public:
+  explicit Listed(const Load& load) : load_(load) {}
+  bool next(TraceRow& out) override {
+    if (load_.requests > 0 && sent_ == load_.requests) return false;
+    if (load_.kind == LoadKind::trace) {
+      if (sent_ == load_.trace.size()) return false;
+      out = load_.trace[sent_];
+      if (load_.duration_ps > 0 && out.time_ps > load_.duration_ps) return false;
+    } else {
+      out = {};
+    }
+    ++sent_;
+    return true;
+  }
+
+ private:
+  const Load& load_;
+  std::uint64_t sent_ = 0;
+};
+
+}  // namespace
+
+double offered_rate(const Load& load) {
+  if (load.is_closed() || load.kind == LoadKind::offline) return 0;
+  if (load.kind == LoadKind::trace) {
+    if (load.trace.size() < 2 || load.trace.back().time_ps <= load.trace.front().time_ps) return 0;
+    return static_cast<double>(load.trace.size() - 1) /
+           (static_cast<double>(load.trace.back().time_ps - load.trace.front().time_ps) / kPsPerSecond);
+  }
+  if (load.kind != LoadKind::bursts) return load.rate_per_s * load.streams;
+  double sent = 0, seconds = 0;
+  for (const BurstState& state : load.bursts) {
+    sent += state.rate_per_s * state.seconds;
+    seconds += state.seconds;
+  }
+  return sent / seconds * load.streams;
+}
+
+std::uint64_t seed_for(std::uint64_t seed, std::uint64_t use) {
+  Random random(seed ^ (use + 1) * 0xD1342543DE82EF95ull);
+  return random.next();
+}
+
+std::unique_ptr<Arrivals> open_arrivals(const Load& load) {
+  CHECK(!load.is_closed());
+  if (load.kind == LoadKind::trace || load.kind == LoadKind::offline) return std::make_unique<Listed>(load);
+  if (load.streams > 1) return std::make_unique<Overlay>(load);
+  return std::make_unique<Stream>(load, seed_for(load.seed, 16));
+}
+
+}  // namespace distsim::serving

@@ -1,0 +1,20 @@
+#include "sim/serving/policies/central.hpp"
+#include "sim/serving/policies/registry.hpp"
+
+namespace distsim::serving {
+namespace {
+
+struct LongestOnFirst {
+  std::int64_t operator()(const View& view, const Request& r, std::uint32_t gpu) const {
+    const std::int64_t size = view.scenario().models[r.model].size_ps;
+    return view.scenario().gpus[gpu].kind == 0 ? -size : size;
+  }
+};
+
+}  // namespace
+
+const PolicyEntry non_naive_policy{"non_naive",
+                                   "the first kind of GPU takes the longest request, the others the shortest",
+                                   make_policy<CentralPolicy<LongestOnFirst>>};
+
+}  // namespace distsim::serving

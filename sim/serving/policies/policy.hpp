@@ -1,0 +1,91 @@
+// A policy decides which requests a free GPU executes next, how many of their layers, and in which batch.
+//
+// The emulator hands each request to the policy when it comes (arrived) and when some of its layers are done but not all
+// (continued), and asks it for work on behalf of a GPU with a free slot (next). What it does not hand out it keeps. A
+// policy assigns by keeping a queue for each GPU, moves by handing out on one GPU what was queued for another or executed
+// on another, and batches by handing out several requests of one model. Time stands still while it decides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/serving/emulator/request.hpp"
+#include "sim/serving/emulator/scenario.hpp"
+
+namespace distsim::serving {
+
+constexpr std::uint32_t kAnyGpu = 0xFFFFFFFEu;  ///< arrived, continued: every free GPU is to be asked
+constexpr std::uint32_t kNoGpu = 0xFFFFFFFFu;   ///< ... none, as nothing can start because of this request
+
+/// What a policy may know.
+class View {
+ public:
+  virtual ~View() = default;
+  std::int64_t now_ps() const { return now_ps_; }
+  const Scenario& scenario() const { return *scenario_; }
+  const Request& request(RequestSlot slot) const { return (*pool_)[slot]; }
+  /// Whether no further request will come, or none will before one that waits is answered: batches that are not full
+  /// have nothing to wait for.
+  bool draining() const { return draining_; }
+  /// Whether a model's weights are in a GPU's memory.
+  virtual bool resident(std::uint32_t gpu, std::uint32_t model) const = 0;
+  /// Time of all layers that a request has left on a GPU, alone and without its own factor. Precondition: it runs there.
+  std::int64_t predicted_ps(const Request& r, std::uint32_t gpu) const {
+    return scenario_->time_ps(scenario_->gpus[gpu].kind, r.model, r.next_layer, scenario_->models[r.model].layers, 1);
+  }
+  bool runs_on(const Request& r, std::uint32_t gpu) const {
+    return scenario_->runs_on(scenario_->gpus[gpu].kind, r.model);
+  }
+  /// Time to bring a request's data and its model's weights to a GPU over idle links.
+  std::int64_t fetch_ps(const Request& r, std::uint32_t gpu) const;
+
+ protected:
+  std::int64_t now_ps_ = 0;
+  const Scenario* scenario_ = nullptr;
+  const RequestPool* pool_ = nullptr;
+  bool draining_ = false;
+};
+
+/// What a GPU is to do: filled by Policy::next.
+struct Assignment {
+  std::vector<RequestSlot> requests;  ///< of one model; at most its max_batch
+  std::uint32_t layers = 0;           ///< how many of the layers that they have left; 0: all
+};
+
+enum class Answer : std::uint8_t {
+  work,     ///< the assignment is filled
+  nothing,  ///< not now, for this GPU
+  nobody,   ///< not now, for no GPU: the others need not be asked
+  later,    ///< not now; ask again at `wake_ps`, if nothing happened before
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  /// A request has come. Returns the GPU that it may start on, kAnyGpu or kNoGpu.
+  virtual std::uint32_t arrived(const View& view, RequestSlot slot) = 0;
+  /// Some of its layers are done.
+  virtual std::uint32_t continued(const View& view, RequestSlot slot) { return arrived(view, slot); }
+  virtual Answer next(const View& view, std::uint32_t gpu, Assignment& out, std::int64_t& wake_ps) = 0;
+  /// A piece of work that this policy handed out is executed; its requests are those of the assignment.
+  virtual void executed(const View&, std::uint32_t /*gpu*/, const std::vector<RequestSlot>&) {}
+  /// One of the requests that it just handed out is not executed and answered with a refusal instead.
+  virtual void dropped(const View&, std::uint32_t /*gpu*/, RequestSlot) {}
+};
+
+/// Settings of all policies; each heeds some.
+struct PolicyOptions {
+  std::uint32_t batch = 8;                            ///< requests of a batch at most
+  std::int64_t delay_ps = 2'000'000'000;              ///< how long dynamic batching waits for a full batch
+  std::vector<std::vector<std::uint32_t>> placement;  ///< by model: GPUs that it is placed on; empty: all
+};
+
+/// One line of the registry.
+struct PolicyEntry {
+  const char* name;
+  const char* sentence;
+  std::unique_ptr<Policy> (*make)(const Scenario& scenario, const PolicyOptions& options);
+};
+
+}  // namespace distsim::serving

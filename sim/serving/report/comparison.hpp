@@ -1,0 +1,59 @@
+// An experiment, run: every policy at every rate.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sim/serving/results/tally.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
+
+namespace distsim::serving {
+
+struct Point {
+  const PolicyEntry* policy = nullptr;
+  double rate_per_s = 0;  ///< of each stream; 0: the load has no rate of its own
+  RunResult result;
+  std::string error;  ///< not empty: there is no result
+};
+
+struct Comparison {
+  const Experiment* experiment = nullptr;
+  std::vector<Point> points;  ///< rates in the order of the experiment, policies within
+};
+
+/// On at most `jobs` threads; results do not depend on how many. on_done() after each point. Errors of single points stay
+/// with them.
+Comparison compare_policies(const Experiment& experiment, unsigned jobs, const std::function<void()>& on_done);
+
+/// The load at one of the experiment's rates.
+Load load_at(const Experiment& experiment, double rate_per_s);
+
+/// What a row of a table states, of a model or (model = models.size()) of all.
+struct Figures {
+  std::string model;
+  double rate_per_s = 0;
+  const Tally* tally = nullptr;
+  double makespan_ms = 0, throughput_per_s = 0, goodput_per_s = 0, utilisation = 0;
+  std::uint64_t moves = 0, batches = 0;
+};
+Figures figures_of(const Experiment& experiment, const Point& point, std::size_t model);
+
+/// A latency at a quantile with its interval. Neighbours are alike, so ranks are as uncertain as those of
+/// BatchMeans::independent() values: q n +- z sqrt(q (1 - q) / independent) n.
+struct QuantileEstimate {
+  double ms = 0, low_ms = 0, high_ms = 0;
+};
+QuantileEstimate quantile_of(const Tally& tally, double q, double confidence);
+
+std::string comparison_csv(const Comparison& c);
+std::string comparison_text(const Comparison& c);
+std::string comparison_json(const Comparison& c);
+std::string comparison_html(const Comparison& c);
+
+/// The pieces of work of every policy at the first rate, a process for each policy and a track for each GPU. Error: more
+/// than 500,000 pieces.
+Result<void> write_timeline(const Comparison& c, const std::string& path);
+
+}  // namespace distsim::serving

@@ -1,0 +1,27 @@
+// From what a file says to what the emulator plays.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/serving/spec/serving_spec.hpp"
+#include "sim/serving/spec/times_table.hpp"
+
+namespace distsim::serving {
+
+/// The text that a spec was read from, for messages.
+struct Text {
+  const ConfigNode& root;
+  /// "key: found ..., expected ..." at the place where the key, or the deepest part of it, was written.
+  Error refuse(const std::string& key, const std::string& what, const std::string& hint = "") const;
+  /// Path of a file that a value names: from the folder of the file that the value is in.
+  std::string path_of(const std::string& key, const std::string& text) const;
+};
+
+/// GPUs and links.
+Result<void> add_gpus(const ServingSpec& spec, const Text& text, Scenario& out);
+/// Models and their times on each kind of GPU; where they are placed.
+Result<void> add_models(const ServingSpec& spec, const Text& text, Scenario& out, PolicyOptions& policy_options);
+Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario& scenario);
+
+}  // namespace distsim::serving

@@ -1,0 +1,76 @@
+#include <algorithm>
+
+#include "sim/serving/spec/arrival_file.hpp"
+#include "sim/serving/spec/compile.hpp"
+
+namespace distsim::serving {
+namespace {
+
+// Of MLPerf Inference's LoadGen, where an experiment says nothing (loadgen/test_settings.h, v5.0).
+constexpr std::uint64_t kOfflineSamples = 24'576;  ///< least samples of the offline scenario
+constexpr double kLeastSeconds = 600;              ///< least duration of a run
+constexpr std::uint32_t kMultiStreamSamples = 8;   ///< of a query
+
+bool has_rate(LoadKind kind) {
+  return kind == LoadKind::poisson || kind == LoadKind::constant || kind == LoadKind::gamma || kind == LoadKind::server;
+}
+bool is_scenario(LoadKind kind) {
+  return kind == LoadKind::server || kind == LoadKind::offline || kind == LoadKind::single_stream ||
+         kind == LoadKind::multi_stream;
+}
+
+Result<void> check_load(const ServingSpec& spec, const Text& text) {
+  const LoadSpec& l = spec.load;
+  const bool swept = !spec.run.rates_per_s.empty();
+  if (has_rate(l.kind) && l.rate_per_s == 0 && !swept)
+    return text.refuse("load.rate_per_s", "missing, expected requests per second");
+  if (!has_rate(l.kind) && l.rate_per_s > 0)
+    return text.refuse("load.rate_per_s", "found a rate, expected none with this kind of load");
+  if (!has_rate(l.kind) && swept)
+    return text.refuse("run.rates_per_s", "found rates, expected none with this kind of load");
+  if ((l.kind == LoadKind::bursts) == l.bursts.empty())
+    return text.refuse("load.bursts", l.bursts.empty() ? "missing, expected the states of kind bursts"
+                                                       : "found states, expected them with kind bursts only");
+  if (std::ranges::all_of(l.bursts, [](const BurstSpec& b) { return b.rate_per_s == 0; }) && !l.bursts.empty())
+    return text.refuse("load.bursts", "found only rates of 0, expected one above 0");
+  if ((l.kind == LoadKind::trace) == l.file.empty())
+    return text.refuse("load.file", l.file.empty() ? "missing, expected the file of kind trace"
+                                                   : "found a file, expected it with kind trace only");
+  if (l.requests == 0 && l.duration.ps() == 0 && !is_scenario(l.kind) && l.kind != LoadKind::trace)
+    return text.refuse("load.requests", "missing, expected requests or duration");
+  return {};
+}
+
+}  // namespace
+
+Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario& scenario) {
+  TRY(check_load(spec, text));
+  const LoadSpec& l = spec.load;
+  Load load;
+  load.kind = l.kind;
+  load.rate_per_s = l.rate_per_s;
+  load.cv = l.cv;
+  for (const BurstSpec& b : l.bursts) load.bursts.push_back({b.rate_per_s, b.duration.seconds()});
+  load.requests = static_cast<std::uint64_t>(l.requests);
+  load.duration_ps = l.duration.ps();
+  load.streams = static_cast<std::uint32_t>(l.streams);
+  load.clients = l.kind == LoadKind::closed ? static_cast<std::uint32_t>(l.clients) : 1;
+  load.think_s = l.kind == LoadKind::closed ? l.think.seconds() : 0;
+  load.samples = l.samples > 0 ? static_cast<std::uint32_t>(l.samples)
+                               : (l.kind == LoadKind::multi_stream ? kMultiStreamSamples : 1);
+  load.seed = static_cast<std::uint64_t>(l.seed);
+  if (is_scenario(l.kind) && load.requests == 0 && load.duration_ps == 0) {
+    if (l.kind == LoadKind::offline)
+      load.requests = kOfflineSamples;
+    else
+      load.duration_ps = static_cast<std::int64_t>(kLeastSeconds * 1e12);
+  }
+  if (l.kind == LoadKind::trace) {
+    std::vector<std::string> names;
+    for (const Model& m : scenario.models) names.push_back(m.name);
+    TRY_ASSIGN(load.trace, read_arrivals(text.path_of("load.file", l.file), names));
+  }
+  return load;
+}
+
+}  // namespace distsim::serving

@@ -1,0 +1,186 @@
+#include <fmt/format.h>
+
+#include "sim/serving/spec/serving_spec.hpp"
+
+namespace distsim::serving {
+namespace {
+
+constexpr Range kRate{1e-6, 1e9}, kBandwidth{1e6, 1e13}, kLatency{0, 1}, kBytes{0, 1e13};
+
+Schema<GpuSpec> gpu_schema() {
+  Schema<GpuSpec> s("gpus", "GPUs of one kind.");
+  s.required("name", &GpuSpec::name, "Name; with count above 1 those of the GPUs are name0, name1, ...");
+  s.optional("kind", &GpuSpec::kind, "What tables of times call it; default: the name.");
+  s.optional("count", &GpuSpec::count, {1, 1e6}, "How many there are.");
+  s.optional("box", &GpuSpec::box, {0, 1e6}, "Number of the box that they are in.");
+  s.optional("memory", &GpuSpec::memory, kBytes, "Memory for weights; 0 B: no limit.");
+  s.optional("slots", &GpuSpec::slots, {1, 1e6},
+             "Pieces of work that a GPU holds at a time: with 2, the next one is fetched while one is executed.");
+  s.choice("execution", &GpuSpec::execution, {{"serial", Execution::serial}, {"shared", Execution::shared}},
+           "Work in several slots is executed one after the other, or at the same time.");
+  s.optional("speed", &GpuSpec::speed, {1e-3, 1e3}, "All layers take their time divided by this.");
+  s.table("time_factors", &GpuSpec::time_factors, {}, {1e-3, 1e3}, "Factors on the times of single models.");
+  s.optional("host_bandwidth", &GpuSpec::host_bandwidth, kBandwidth,
+             "Link to and from the host, per direction; default: that of cluster.system, or 12 GB/s.");
+  s.optional("host_latency", &GpuSpec::host_latency, kLatency, "Time of an empty copy between host and GPU.");
+  s.optional("host_link_shared_by", &GpuSpec::host_link_shared_by, {1, 1024},
+             "How many neighbours share a link to the host, as behind a PCIe switch.");
+  s.optional("peer_bandwidth", &GpuSpec::peer_bandwidth, kBandwidth,
+             "Link to other GPUs of the box, per direction; default: that of cluster.system, or through the host.");
+  s.optional("peer_latency", &GpuSpec::peer_latency, kLatency, "Time of an empty copy between two GPUs of the box.");
+  s.optional(
+      "box_bandwidth", &GpuSpec::box_bandwidth, kBandwidth,
+      "Network adapter of the box, per direction, shared by its GPUs; default: that of cluster.system, or 12.5 GB/s.");
+  s.optional("box_latency", &GpuSpec::box_latency, kLatency, "Time of an empty message between boxes.");
+  return s;
+}
+
+Schema<ModelTimesSpec> model_schema() {
+  Schema<ModelTimesSpec> s("models", "Models that are served: chains of layers.");
+  s.required("name", &ModelTimesSpec::name, "Name.");
+  s.optional("table_name", &ModelTimesSpec::table_name, "What tables of times call it; default: the name.");
+  s.scalars("layer_times", &ModelTimesSpec::layer_times, {0, 1e4},
+            "Time of each layer for one request on a GPU of speed 1, where no table has them.");
+  s.optional("batch_cost", &ModelTimesSpec::batch_cost, {0, 1},
+             "With layer_times: what each further request of a batch adds to a layer, as a share of its time.");
+  s.optional("max_batch", &ModelTimesSpec::max_batch, {1, 4096},
+             "Requests of a batch at most; default: the largest batch of the tables, or 1 with layer_times.");
+  s.optional("weights", &ModelTimesSpec::weights, kBytes, "Size of the weights.");
+  s.optional("input", &ModelTimesSpec::input, kBytes, "What a request copies from the host.");
+  s.optional("output", &ModelTimesSpec::output, kBytes, "What a request copies to the host.");
+  s.optional("state", &ModelTimesSpec::state, kBytes, "What a request carries from one GPU to another between layers.");
+  s.optional("deadline", &ModelTimesSpec::deadline, {0, 1e5}, "Latency that counts as good at most; 0 s: any.");
+  s.optional("deadline_factor", &ModelTimesSpec::deadline_factor, {0, 1e6},
+             "The same as a multiple of the model's time alone on the first kind of GPU; 0: any.");
+  s.optional("priority", &ModelTimesSpec::priority, {-1000, 1000}, "Higher is more urgent.");
+  s.optional("weight", &ModelTimesSpec::weight, {0, 1e9}, "Share of the requests, relative to the other models.");
+  s.choice("variation", &ModelTimesSpec::variation,
+           {{"none", Variation::none}, {"exponential", Variation::exponential}, {"lognormal", Variation::lognormal}},
+           "How the time of requests varies around that of the layers.");
+  s.optional("cv", &ModelTimesSpec::cv, {0.001, 100}, "With lognormal: standard deviation over mean.");
+  s.optional("sm_demand", &ModelTimesSpec::sm_demand, {0, 1},
+             "Share of the SMs that it keeps busy alone: what work on a shared GPU competes for.");
+  s.optional("memory_demand", &ModelTimesSpec::memory_demand, {0, 1}, "Share of the memory bandwidth, likewise.");
+  s.optional("cells", &ModelTimesSpec::cells,
+             "All layers are one cell, as of an RNN: requests at different layers may share a batch.");
+  s.scalars("placed_on", &ModelTimesSpec::placed_on, {},
+            "Names of the GPUs that execute it; default: all that have times.");
+  s.rule([](const ModelTimesSpec& m) -> std::optional<std::string> {
+    if (m.deadline.ps() > 0 && m.deadline_factor > 0)
+      return "deadline_factor: found it with deadline, expected one of them";
+    return std::nullopt;
+  });
+  return s;
+}
+
+Schema<LoadSpec> load_schema() {
+  Schema<BurstSpec> burst("bursts", "States of kind bursts, which follow each other in a circle.");
+  burst.required("rate_per_s", &BurstSpec::rate_per_s, {0, 1e9}, "Poisson rate in this state.");
+  burst.required("duration", &BurstSpec::duration, {1e-9, 1e6}, "Mean time in this state; exponential.");
+  Schema<LoadSpec> s("load", "When requests come.");
+  s.choice("kind", &LoadSpec::kind,
+           {{"poisson", LoadKind::poisson},
+            {"constant", LoadKind::constant},
+            {"gamma", LoadKind::gamma},
+            {"bursts", LoadKind::bursts},
+            {"trace", LoadKind::trace},
+            {"closed", LoadKind::closed},
+            {"server", LoadKind::server},
+            {"offline", LoadKind::offline},
+            {"single_stream", LoadKind::single_stream},
+            {"multi_stream", LoadKind::multi_stream}},
+           "Gaps between requests, or a scenario of MLPerf's LoadGen (the last four).");
+  s.optional("rate_per_s", &LoadSpec::rate_per_s, kRate, "Requests per second, all models together.");
+  s.optional("cv", &LoadSpec::cv, {0.01, 100}, "Kind gamma: standard deviation of the gaps over their mean.");
+  s.list("bursts", &LoadSpec::bursts, burst);
+  s.optional("file", &LoadSpec::file, "Kind trace: CSV file of arrivals.");
+  s.optional("requests", &LoadSpec::requests, {1, 1e12}, "Requests to send, of each stream.");
+  s.optional("duration", &LoadSpec::duration, {1e-9, 1e6}, "No request comes later.");
+  s.optional("streams", &LoadSpec::streams, {1, 10'000}, "Independent streams of such requests, laid over each other.");
+  s.optional("clients", &LoadSpec::clients, {1, 1e7}, "Kind closed: clients that wait for their answers.");
+  s.optional("think", &LoadSpec::think, {0, 1e6},
+             "Kind closed: mean time from an answer to the next query; exponential.");
+  s.optional("samples", &LoadSpec::samples, {1, 1e6},
+             "Requests of a query; default: 8 of kind multi_stream, otherwise 1.");
+  s.optional("seed", &LoadSpec::seed, {0, 9e18}, "Seed of all random numbers.");
+  return s;
+}
+
+Schema<RunSpec> run_schema() {
+  Schema<RunSpec> s("run", "How results are taken.");
+  s.custom({"warm_up", "auto, or integer", "0 .. 1e12", "auto", "Requests that are not counted, the first to come."},
+           false, [](RunSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+             if (node.kind == ConfigNode::Kind::scalar && node.scalar == "auto") return {};
+             const auto count = schema_detail::read_integer(node, path, {0, 1e12});
+             if (!count.ok()) return schema_detail::expected(node, path, "auto, or an integer from 0 to 1e12");
+             out.warm_up = *count;
+             return {};
+           });
+  s.optional("drop_late", &RunSpec::drop_late, "Refuse requests that are predicted to miss their deadline.");
+  s.optional("max_wait", &RunSpec::max_wait, {1e-9, 1e6}, "A policy that lets a request wait longer is an error.");
+  s.scalars("rates_per_s", &RunSpec::rates_per_s, kRate, "Rates to run one after the other; default: load.rate_per_s.",
+            false, 1000);
+  s.optional("confidence", &RunSpec::confidence, {0.5, 0.999}, "Of the intervals.");
+  s.optional("max_in_system", &RunSpec::max_in_system, {1, 1e8},
+             "Requests at a time; more is an overload that ends the run.");
+  return s;
+}
+
+}  // namespace
+
+Schema<ServingSpec> serving_schema() {
+  Schema<ServingSpec> s("serving", "A serving experiment.");
+  s.optional("title", &ServingSpec::title, "Title of the results; default: the name of the file.");
+  s.optional("description", &ServingSpec::description, "Free text.");
+  Schema<ClusterLinks> cluster("cluster", "Where links have their speeds from, if not given.");
+  cluster.required("system", &ClusterLinks::system, "A system of `distsim list systems`, or a file.");
+  s.nested("cluster", &ServingSpec::cluster, cluster);
+  s.list("gpus", &ServingSpec::gpus, gpu_schema(), true, 10'000);
+  s.list("models", &ServingSpec::models, model_schema(), true, 1'000);
+  s.scalars("times", &ServingSpec::times, {}, "CSV files of measured layer times.");
+  s.choice(
+      "residency", &ServingSpec::residency,
+      {{"resident", Residency::resident}, {"cached", Residency::cached}, {"streamed", Residency::streamed}},
+      "Weights are on every GPU from the start, loaded when needed and evicted when others need the room, or loaded for every batch.");
+  s.nested("load", &ServingSpec::load, load_schema(), true);
+  s.custom({"policies", "list of names", "", "required", "Policies to compare: `distsim list policies`."}, true,
+           [](ServingSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+             const bool one = node.kind == ConfigNode::Kind::scalar;
+             if (!one && node.kind != ConfigNode::Kind::sequence)
+               return schema_detail::expected(node, path, "a list of policies");
+             if (!one && node.items.empty()) return schema_detail::expected(node, path, "at least one policy");
+             for (std::size_t i = 0; i < (one ? 1 : node.items.size()); ++i) {
+               const ConfigNode& item = one ? node : node.items[i];
+               const std::string at = one ? path : path + "[" + std::to_string(i) + "]";
+               TRY_ASSIGN(const std::string name, schema_detail::read_string(item, at));
+               const auto entry = find_policy(name);
+               if (!entry.ok()) return Error{at + ": " + entry.error().what, item.where.text(), entry.error().hint};
+               out.policies.push_back(*entry);
+             }
+             return {};
+           });
+  Schema<BatchingSpec> batching("batching", "Of policies that batch.");
+  batching.optional("size", &BatchingSpec::size, {1, 4096}, "Requests of a batch at most.");
+  batching.optional("delay", &BatchingSpec::delay, {0, 1e5},
+                    "dynamic_batching: how long the first request of a batch waits for others.");
+  s.nested("batching", &ServingSpec::batching, batching);
+  s.nested("run", &ServingSpec::run, run_schema());
+  return s;
+}
+
+std::string serving_reference() {
+  std::string out = "Keys of a serving experiment (distsim serving --config FILE):\n";
+  const Schema<ServingSpec> schema = serving_schema();
+  for (const FieldDoc& d : schema.docs()) {
+    std::string facts = d.type;
+    if (!d.range.empty()) facts += ", " + d.range;
+    if (d.fallback == "required")
+      facts += ", required";
+    else if (!d.fallback.empty())
+      facts += ", default: " + d.fallback;
+    out += fmt::format("  {}  ({})\n{}", d.key, facts, d.doc.empty() ? "" : "      " + d.doc + "\n");
+  }
+  return out;
+}
+
+}  // namespace distsim::serving

@@ -1,0 +1,85 @@
+#include "sim/serving/spec/times_table.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "base/system/open_input.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
+
+namespace distsim::serving {
+namespace {
+
+constexpr double kPsPerUs = 1e6;
+
+}  // namespace
+
+Result<void> TimesTable::read(const std::string& path) {
+  TRY_ASSIGN(const auto in, open_input_stream(path));
+  TRY_ASSIGN(CsvReader csv, CsvReader::open(*in, path));
+  TRY_ASSIGN(const std::size_t model, csv.require("model"));
+  TRY_ASSIGN(const std::size_t gpu, csv.require("gpu"));
+  TRY_ASSIGN(const std::size_t batch, csv.require("batch"));
+  TRY(csv.require("layer"));
+  TRY_ASSIGN(const std::size_t time, csv.require("time_us"));
+  for (;;) {
+    TRY_ASSIGN(const auto row, csv.next());
+    if (!row) return {};
+    const auto size = parse_integer((*row)[batch]);
+    if (!size.ok() || *size < 1 || *size > 4096)
+      return Error{"batch: found " + in_quotes((*row)[batch]) + ", expected an integer from 1 to 4096", csv.position(),
+                   ""};
+    const auto us = parse_quantity((*row)[time], Dimension::none);
+    if (!us.ok() || *us < 0 || *us > 1e10)
+      return Error{"time_us: found " + in_quotes((*row)[time]) + ", expected microseconds from 0 to 1e10",
+                   csv.position(), ""};
+    rows_[{(*row)[model], (*row)[gpu]}][static_cast<std::uint32_t>(*size)].push_back(*us * kPsPerUs);
+  }
+}
+
+std::uint32_t TimesTable::largest_batch(const std::string& model, const std::string& gpu) const {
+  return rows_.at({model, gpu}).rbegin()->first;
+}
+
+Result<std::vector<double>> TimesTable::layers(const std::string& model, const std::string& gpu,
+                                               std::uint32_t batch) const {
+  const auto found = rows_.find({model, gpu});
+  if (found == rows_.end()) return Error{"no times of " + model + " on " + gpu, "", ""};
+  const Batches& batches = found->second;
+  const auto above = batches.lower_bound(batch);
+  if (above == batches.end())
+    return Error{"found times of " + model + " on " + gpu + " up to batch " + std::to_string(batches.rbegin()->first) +
+                     ", expected batch " + std::to_string(batch),
+                 "", ""};
+  if (above->first == batch) return above->second;
+  if (above == batches.begin())
+    return Error{"found times of " + model + " on " + gpu + " from batch " + std::to_string(above->first) +
+                     " on, expected batch " + std::to_string(batch),
+                 "", ""};
+  const auto below = std::prev(above);
+  if (below->second.size() != above->second.size())
+    return Error{"found " + counted(below->second.size(), "layer") + " of " + model + " on " + gpu + " at batch " +
+                     std::to_string(below->first) + " and " + std::to_string(above->second.size()) + " at batch " +
+                     std::to_string(above->first) + ", expected the same layers",
+                 "", ""};
+  const double share = static_cast<double>(batch - below->first) / static_cast<double>(above->first - below->first);
+  std::vector<double> times = below->second;
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] += share * (above->second[i] - times[i]);
+  return times;
+}
+
+std::vector<std::string> TimesTable::models() const {
+  std::set<std::string> names;
+  for (const auto& [key, batches] : rows_) names.insert(key.first);
+  return {names.begin(), names.end()};
+}
+std::vector<std::string> TimesTable::gpus() const {
+  std::set<std::string> names;
+  for (const auto& [key, batches] : rows_) names.insert(key.second);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace distsim::serving

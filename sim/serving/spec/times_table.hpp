@@ -1,0 +1,37 @@
+// Measured times of layers: CSV with the columns
+//
+//   model,gpu,batch,layer,time_us      one row for each layer, in order of execution; other columns are ignored
+//
+// The same layer may come several times in a model. Between two batches times are interpolated linearly; a batch that
+// is larger than the largest measured one is not priced.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace distsim::serving {
+
+class TimesTable {
+ public:
+  /// Adds the rows of a file. Errors: a missing column, a time that is no number from 0 to 1e10 us, a batch below 1.
+  Result<void> read(const std::string& path);
+
+  bool has(const std::string& model, const std::string& gpu) const { return rows_.contains({model, gpu}); }
+  /// Largest measured batch. Precondition: has.
+  std::uint32_t largest_batch(const std::string& model, const std::string& gpu) const;
+  /// Picoseconds of each layer at this batch. Errors: no such times; batches with different numbers of layers.
+  Result<std::vector<double>> layers(const std::string& model, const std::string& gpu, std::uint32_t batch) const;
+  std::vector<std::string> models() const;
+  std::vector<std::string> gpus() const;
+
+ private:
+  using Batches = std::map<std::uint32_t, std::vector<double>>;
+  std::map<std::pair<std::string, std::string>, Batches> rows_;
+};
+
+}  // namespace distsim::serving

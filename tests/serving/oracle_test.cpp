@@ -1,0 +1,147 @@
+// The emulator against the oracle on random scenarios: every answer at the same picosecond. Times are small numbers, so
+// that many things happen at one moment.
+
+#include "oracle.hpp"
+
+#include "base/random.hpp"
+
+namespace distsim::serving {
+namespace {
+
+constexpr const char* kPolicies[] = {"fifo",
+                                     "sjf",
+                                     "edf",
+                                     "priority",
+                                     "naive",
+                                     "non_naive",
+                                     "round_robin",
+                                     "least_loaded",
+                                     "shortest_queue",
+                                     "layer_preemptive",
+                                     "static_batching",
+                                     "dynamic_batching"};
+
+struct RandomCase {
+  Scenario scenario;
+  PolicyOptions options;
+  Load load;
+};
+
+std::uint32_t pick(Random& random, std::uint64_t from, std::uint64_t to) {
+  return static_cast<std::uint32_t>(from + random.below(to - from + 1));
+}
+
+void add_random_gpus(Random& random, Scenario& s) {
+  const std::uint32_t kinds = pick(random, 1, 2), count = pick(random, 1, 4);
+  for (std::uint32_t k = 0; k < kinds; ++k) s.kinds.push_back("kind" + std::to_string(k));
+  const bool shares_links = random.below(3) == 0;
+  const auto link = [&](const char* name) {
+    s.links.push_back({name, 1e12 / static_cast<double>(pick(random, 1, 3)), pick(random, 0, 2)});
+    return static_cast<std::uint32_t>(s.links.size() - 1);
+  };
+  const std::uint32_t box_in = link("box in"), box_out = link("box out");
+  for (std::uint32_t g = 0; g < count; ++g) {
+    Gpu gpu;
+    gpu.kind = g % kinds;
+    gpu.slots = pick(random, 1, 3);
+    gpu.execution = random.below(3) == 0 ? Execution::shared : Execution::serial;
+    gpu.host_in = g > 0 && shares_links ? s.gpus[0].host_in : link("in");
+    gpu.host_out = g > 0 && shares_links ? s.gpus[0].host_out : link("out");
+    gpu.peers = random.below(2) == 0;
+    gpu.peer_in = link("peer in");
+    gpu.peer_out = link("peer out");
+    gpu.box = random.below(3) == 0 ? 1 : 0;
+    gpu.box_in = box_in;
+    gpu.box_out = box_out;
+    gpu.memory_bytes = pick(random, 6, 12);
+    s.gpus.push_back(gpu);
+  }
+}
+
+void add_random_models(Random& random, Scenario& s) {
+  const std::uint32_t count = pick(random, 1, 3);
+  for (std::uint32_t m = 0; m < count; ++m) {
+    Model model;
+    model.name = "model" + std::to_string(m);
+    model.layers = pick(random, 1, 4);
+    model.max_batch = pick(random, 1, 4);
+    model.weight_bytes = pick(random, 0, 6);
+    model.input_bytes = pick(random, 0, 3);
+    model.output_bytes = pick(random, 0, 3);
+    model.state_bytes = pick(random, 0, 3);
+    model.deadline_ps = random.below(2) == 0 ? kNever : pick(random, 1, 60);
+    model.priority = static_cast<std::int32_t>(random.below(3));
+    model.size_ps = pick(random, 1, 10);
+    model.sm_demand = static_cast<double>(random.below(5)) / 4;
+    model.memory_demand = static_cast<double>(random.below(5)) / 4;
+    s.models.push_back(model);
+  }
+  for (std::uint32_t k = 0; k < s.kinds.size(); ++k) {
+    for (std::uint32_t m = 0; m < count; ++m) {
+      std::vector<std::int64_t> layers;
+      for (std::uint32_t l = 0; l < s.models[m].layers; ++l) layers.push_back(pick(random, 1, 9));
+      s.set_times(k, m, test::sums_of(layers, s.models[m].max_batch, 0.5));
+    }
+  }
+}
+
+RandomCase random_case(std::uint64_t seed) {
+  Random random(seed);
+  RandomCase c;
+  add_random_gpus(random, c.scenario);
+  add_random_models(random, c.scenario);
+  c.scenario.residency = static_cast<Residency>(random.below(3));
+  c.options.batch = pick(random, 1, 4);
+  c.options.delay_ps = pick(random, 1, 20);
+  c.load.kind = LoadKind::trace;
+  std::int64_t time = 0;
+  const std::uint32_t requests = pick(random, 1, 40), gap = pick(random, 1, 30);
+  for (std::uint32_t i = 0; i < requests; ++i) {
+    time += static_cast<std::int64_t>(random.below(gap));
+    c.load.trace.push_back({time, static_cast<std::uint32_t>(random.below(c.scenario.models.size()))});
+  }
+  return c;
+}
+
+class Answers : public Observer {
+ public:
+  explicit Answers(std::size_t count) : at(count, -1) {}
+  void answered(const Answered& a) override { at[a.number] = a.answer_ps; }
+  std::vector<std::int64_t> at;
+};
+
+TEST(Oracle, EveryAnswerAtTheSamePicosecond) {
+  constexpr std::uint64_t kCases = 10'000;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const RandomCase c = random_case(seed);
+    const char* policy = kPolicies[seed % std::size(kPolicies)];
+    Answers answers(c.load.trace.size());
+    const auto found = emulate(c.scenario, test::policy(policy), c.options, c.load, {}, &answers);
+    ASSERT_TRUE(found.ok()) << "seed " << seed << " " << policy << ": " << found.error().text();
+    const test::OracleResult expected = test::Oracle(c.scenario, policy, c.options, c.load.trace).run();
+    ASSERT_EQ(answers.at, expected.answers) << "seed " << seed << " " << policy;
+    ASSERT_EQ(found->moves, expected.moves) << "seed " << seed << " " << policy;
+    ASSERT_EQ(found->batches, expected.batches) << "seed " << seed << " " << policy;
+    ASSERT_EQ(found->weight_loads, expected.loads) << "seed " << seed << " " << policy;
+    ASSERT_EQ(found->evictions, expected.evictions) << "seed " << seed << " " << policy;
+  }
+}
+
+/// All policies answer every request of any scenario, whatever the oracle knows of them.
+TEST(Oracle, EveryPolicyAnswersEveryRequest) {
+  for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
+    const RandomCase c = random_case(seed);
+    for (const PolicyEntry* policy : policies()) {
+      Answers answers(c.load.trace.size());
+      RunOptions options;
+      options.drop_late = seed % 4 == 0;
+      const auto found = emulate(c.scenario, *policy, c.options, c.load, options, &answers);
+      ASSERT_TRUE(found.ok()) << "seed " << seed << " " << policy->name << ": " << found.error().text();
+      EXPECT_EQ(found->all.requests, c.load.trace.size()) << "seed " << seed << " " << policy->name;
+      for (const std::int64_t at : answers.at) ASSERT_GE(at, 0) << "seed " << seed << " " << policy->name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace distsim::serving
