@@ -216,8 +216,8 @@ class Hostile(Serving):
         port, page = self.server.port, f"/?token={self.server.token}"
         for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1:{port + 1}", "127.0.0.1", f"127.0.0.1.evil.example:{port}", f"localhost:{port}:{port}", "x" * 300, f"10.0.0.1:{port}", ""):
             self.assertEqual(self.server.get(page, Host=host)[0], 421, host)
-        self.assertIn(self.server.raw(f"GET {page} HTTP/1.1\r\n\r\n")[0], (400, 421))
-        self.assertIn(self.server.raw(f"GET {page} HTTP/1.1\r\nHost: localhost:{port}\r\nHost: evil.example\r\n\r\n")[0], (400, 421))
+        self.assertIn(self.server.raw(f"GET {page} HTTP/1.1\r\nConnection: close\r\n\r\n")[0], (400, 421))
+        self.assertIn(self.server.raw(f"GET {page} HTTP/1.1\r\nConnection: close\r\nHost: localhost:{port}\r\nHost: evil.example\r\n\r\n")[0], (400, 421))
         self.assertEqual(self.server.get(page, Host=f"LOCALHOST:{port}")[0], 200)
         for origin in ("http://evil.example", "null", f"https://127.0.0.1:{port}", f"http://127.0.0.1:{port}.evil.example"):
             self.assertEqual(self.server.get(page, Origin=origin)[0], 403, origin)
@@ -249,7 +249,7 @@ class Hostile(Serving):
             self.assertNotIn("hunter2", json.dumps([swept, t.others]))
 
     def test_other_methods_and_bodies(self):
-        host = f"Host: 127.0.0.1:{self.server.port}\r\n"
+        host = f"Host: 127.0.0.1:{self.server.port}\r\nConnection: close\r\n"
         for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "HEAD"):
             self.assertEqual(self.server.raw(f"{method} / HTTP/1.1\r\n{host}\r\n")[0], 405, method)
         self.assertIn(self.server.raw(f"GET / HTTP/1.1\r\n{host}Content-Length: 100000000\r\n\r\n" + "x" * 1000)[0], (400, 403, 413))
@@ -358,6 +358,13 @@ class Command(unittest.TestCase):
             code, said = server.end(how)
             self.assertEqual((code, said), (0, ""))
             t.close()
+
+    def test_what_cannot_be_served_is_refused(self):
+        for words, said in ((["--config", "no_such.yaml"], "no_such.yaml"), (["--config", "README.md"], "README.md"), (["--listen", "localhost"], "expected an address of this machine"),
+                            (["--listen", "203.0.113.1"], "expected an address of this machine")):
+            r = command("serve", "--port", "0", *words)
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), words)
+            self.assertIn(said, r.stderr)
 
     def test_port_in_use(self):
         server = Server(BINARY, cwd=ROOT)

@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "sim/web/answers/kept_files.hpp"
+#include "sim/web/answers/kept_reports.hpp"
 
 namespace distsim::web {
 namespace {
@@ -76,6 +77,28 @@ TEST(Messages, RefuseWhatTheyAreNot) {
        {"", "1", "{}", R"({"id": 1})", R"({"id": 1.5, "type": "predict"})", R"({"id": 1, "type": "pedict"})"})
     EXPECT_FALSE(read_message(text).ok()) << text;
   EXPECT_NE(read_message(R"({"id": 1, "type": "predit"})").error().text().find("predict"), std::string::npos);
+}
+
+TEST_F(AnswersOf, AreTheSameWhenAskedForAgain) {
+  const Json first = ask({{"type", "predict"}}),
+             other = ask({{"type", "predict"}, {"edits", {{{"key", "cluster.nodes"}, {"value", "2"}}}}});
+  EXPECT_EQ(ask({{"type", "predict"}}), first);
+  EXPECT_NE(other["report"]["digest"], first["report"]["digest"]);
+}
+
+TEST(KeptReports, HoldNoMoreThanTheyMay) {
+  KeptReports reports;
+  const std::string large(KeptReports::kMostBytes / 10, 'x');
+  for (int i = 0; i < 12; ++i) {
+    reports.keep({std::to_string(i), "1", large});
+    ASSERT_NE(reports.find("0"), nullptr) << "the one that was used last";
+  }
+  EXPECT_EQ(reports.find("1"), nullptr);
+  EXPECT_NE(reports.find("11"), nullptr);
+  reports.keep({"too large", "1", std::string(KeptReports::kMostBytes, 'x')});
+  EXPECT_EQ(reports.find("too large"), nullptr);
+  reports.clear();
+  EXPECT_EQ(reports.find("0"), nullptr);
 }
 
 TEST(KeptFiles, ForgetsTheOldest) {

@@ -84,10 +84,16 @@ void add_place(Json& error, const std::string& where, const std::string& file) {
 }
 
 /// {"id":1,"type":"prediction",...,"report":{...}}: the report is JSON already.
-std::string with_report(Json head, const report::Report& report) {
+std::string with_report(const Json& head, const std::string& report) {
   std::string out = dumped(head);
   out.pop_back();
-  return out + ",\"report\":" + report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes}) + "}";
+  return out + ",\"report\":" + report + "}";
+}
+
+KeptReport report_of(const Shown& shown) {
+  const report::Report& report = shown.prediction.report;
+  return {shown.text, std::to_string(report.iteration.ps()),
+          report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes})};
 }
 
 }  // namespace
@@ -190,16 +196,25 @@ Result<std::string> Answers::lists(const Message& m) {
 
 Result<std::string> Answers::predict(const Message& m) {
   TRY_ASSIGN(const std::string text, asked_text(m.body));
-  const auto shown = predictions_.of(text);
   Json head{{"id", m.id}, {"type", "prediction"}, {"text", text}};
+  const bool wants_values = m.body.value("values", false);
+  if (predictions_.is_renewed()) reports_.clear();
+  if (const auto kept = wants_values ? nullptr : reports_.find(text)) {
+    head["iteration_ps"] = kept->iteration_ps;
+    return with_report(head, kept->report);
+  }
+  const auto shown = predictions_.of(text);
   if (!shown.ok()) {  // the edited text belongs to the error: its lines are those of the text
     Json out = Json::parse(error_answer(m.id, shown.error(), predictions_.file()));
     out["text"] = text;
     return dumped(out);
   }
-  if (m.body.value("values", false)) head["values"] = values_json((*shown)->experiment.merged);
-  head["iteration_ps"] = std::to_string((*shown)->prediction.report.iteration.ps());
-  return with_report(std::move(head), (*shown)->prediction.report);
+  if (wants_values) head["values"] = values_json((*shown)->experiment.merged);
+  KeptReport report = report_of(**shown);
+  head["iteration_ps"] = report.iteration_ps;
+  std::string out = with_report(head, report.report);
+  reports_.keep(std::move(report));
+  return out;
 }
 
 /// Keys that were given and change nothing.

@@ -13,6 +13,7 @@
 #include "base/result.hpp"
 #include "sim/study/sweep/sweep.hpp"
 #include "sim/web/answers/kept_files.hpp"
+#include "sim/web/answers/kept_reports.hpp"
 #include "sim/web/answers/predictions.hpp"
 
 namespace distsim::web {
@@ -71,6 +72,7 @@ class Answers {
   Predictions predictions_;
   const std::string first_text_;
   KeptFiles files_;
+  KeptReports reports_;
   std::shared_future<std::string> lists_;  ///< begun when the server starts
 };
 

@@ -9,9 +9,11 @@
 namespace distsim::web {
 namespace {
 
-/// Uses of the files and models that were read, after which they are read anew: prices of shapes that nobody asks for any
-/// more, and files that were edited since, are then forgotten.
+/// Uses of the models that were made, after which they are made anew: prices of shapes that nobody asks for any more are then
+/// forgotten.
 constexpr std::uint64_t kUses = 5'000;
+/// Configuration files are read again after this time, so that a page sees that one was edited.
+constexpr std::chrono::seconds kFilesAge{30};
 /// Results that are kept, and what they may hold together, in steps times ranks; the last one is kept in any case.
 constexpr std::size_t kMostShown = 8;
 constexpr std::size_t kMostHeld = 4'000'000;
@@ -41,12 +43,21 @@ Predictions::Predictions(std::string experiment_file)
     : file_(experiment_file.empty() ? "experiment.yaml" : experiment_file), folders_(open_folders(experiment_file)) {}
 
 Predictions::Kept Predictions::kept() {
+  const auto now = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  if (kept_.used++ % kUses == 0) {
+  if (kept_.used++ % kUses == 0) kept_.models = std::make_shared<pipeline::CostModelCache>();
+  if (!kept_.files || now - kept_.read_at > kFilesAge) {
     kept_.files = std::make_shared<config::NamedFiles>();
-    kept_.models = std::make_shared<pipeline::CostModelCache>();
+    kept_.read_at = now;
+    shown_.clear();
+    renewed_ = true;
   }
   return kept_;
+}
+
+bool Predictions::is_renewed() {
+  kept();
+  return renewed_.exchange(false);
 }
 
 std::shared_ptr<pipeline::CostModelCache> Predictions::models() { return kept().models; }

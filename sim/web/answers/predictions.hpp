@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -53,11 +54,15 @@ class Predictions {
 
   std::shared_ptr<pipeline::CostModelCache> models();
 
+  /// Whether files and models were forgotten since the last call: what was made of them may be another now.
+  bool is_renewed();
+
  private:
   struct Kept {
     std::shared_ptr<config::NamedFiles> files;
     std::shared_ptr<pipeline::CostModelCache> models;
     std::uint64_t used = 0;
+    std::chrono::steady_clock::time_point read_at;
   };
   Kept kept();
   std::shared_ptr<const Shown> find(const std::string& text);
@@ -67,6 +72,7 @@ class Predictions {
   const std::vector<std::string> folders_;
   std::mutex mutex_;
   Kept kept_;
+  std::atomic<bool> renewed_{false};
   std::deque<std::shared_ptr<const Shown>> shown_;  ///< the last one first
 };
 

@@ -104,7 +104,7 @@ export function Tables({ report: r }: { report: Report }) {
             <thead><tr><th>name</th><th>kind</th><th class="n">ranks</th><th class="n">calls</th><th class="n">size</th><th class="n">transfer</th><th /><th class="n">exposed</th><th class="n">bus bandwidth</th><th>basis and source</th></tr></thead>
             <tbody>{r.collectives.map((c) => (
               <tr key={c.name + c.kind + c.group_size}><td class="cut" title={c.name}>{c.name}</td><td>{c.kind}</td><td class="n">{c.group_size}</td><td class="n">{count(c.calls)}</td><td class="n">{bytes(c.bytes)}</td><td class="n">{ms(c.transfer_ms)}</td>
-                <td class="tiny-bar"><Bar share={c.transfer_ms / longest} colour="c-comm" /></td><td class="n">{ms(c.exposed_ms)}</td><td class="n">{digits(c.busbw_GBps)} GB/s</td><td><span class={`basis ${c.basis}`}>{c.basis}</span> <span class="small soft">{c.source}</span></td></tr>
+                <td class="tiny-bar"><Bar share={c.transfer_ms / longest} colour="c-comm" /></td><td class="n">{ms(c.exposed_ms)}</td><td class="n">{digits(c.busbw_GBps)} GB/s</td><td class="source"><span class={`basis ${c.basis}`}>{c.basis}</span> <span class="small soft">{c.source}</span></td></tr>
             ))}</tbody>
           </table></div>
         )}

@@ -7,6 +7,9 @@ import { Report, SliceName, Timeline } from "./types";
 const ROW = 18, HEAD = 16, AXIS = 22, GUTTER = 96, MOST_ROWS = 48;
 const PHASES: Record<string, string> = { forward: "compute", backward: "memory", exchange: "comm", gradient_sync: "comm", optimizer: "waiting", input: "idle", waiting: "pause", host: "host", other: "idle" };
 
+// By its name, or by what it is: "all_reduce 25 MiB over 8 ranks".
+const matches = (n: SliceName, query: string) => n.name.toLowerCase().includes(query) || (n.args.op ?? "").toLowerCase().includes(query);
+
 interface Row { track: number; rank: number; thread: string; y: number; isHead: boolean; title: string }
 
 // A picture of one window: all that drawing needs.
@@ -80,7 +83,7 @@ class Painter {
       const x0 = this.x(slices[i]), x1 = this.x(slices[i] + slices[i + 1]);
       if (x1 < GUTTER || x0 > right) continue;
       const name = slices[i + 2] >= 0 ? this.names[slices[i + 2]] : null;
-      const found = this.query !== "" && name !== null && name.name.toLowerCase().includes(this.query);
+      const found = this.query !== "" && name !== null && matches(name, this.query);
       g.globalAlpha = this.query !== "" && !found ? 0.25 : 1;
       g.fillStyle = this.colour(name ? (PHASES[name.category] ?? "idle") : "many");
       const w = Math.max(0.6, x1 - x0);
@@ -258,7 +261,7 @@ export function TimelineView({ store }: { store: Store }) {
     void fetchWindow();
   };
   const ranks = [...new Set(painter.current?.data?.tracks.map((t) => t.rank) ?? [])];
-  const found = query.trim() === "" ? -1 : (painter.current?.names.filter((n) => n.name.toLowerCase().includes(query.trim().toLowerCase())).length ?? 0);
+  const found = query.trim() === "" ? -1 : (painter.current?.names.filter((n) => matches(n, query.trim().toLowerCase())).length ?? 0);
   return (
     <section class="timeline">
       <h2>Timeline of one iteration</h2>
