@@ -12,7 +12,7 @@ namespace distsim::web {
 struct ServeOptions {
   std::string config;                ///< the experiment that a page begins with; empty: a small one
   std::string listen = "127.0.0.1";  ///< an address of this machine
-  std::uint16_t port = 8080;         ///< 0: a free one
+  std::uint32_t port = 8080;         ///< 0: a free one; at most 65535
 };
 
 /// Serves until SIGINT or SIGTERM. The first line on standard output is the URL with its token. Errors: an experiment that

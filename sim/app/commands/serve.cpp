@@ -12,7 +12,8 @@ namespace {
 void declare_serve(CLI::App& self, Action& action) {
   auto options = std::make_shared<web::ServeOptions>();
   self.add_option("--config", options->config, "Experiment file that the page begins with")->check(refuse_empty);
-  self.add_option("--port", options->port, "Port of the server (default 8080); 0: a free one");
+  self.add_option("--port", options->port, "Port of the server (default 8080); 0: a free one")
+      ->check(CLI::Range(0u, 65535u));
   self.add_option("--listen", options->listen,
                   "Address to listen on (default 127.0.0.1: only this machine reaches it)");
   self.callback([options, &action] { action = [options] { return web::serve(*options); }; });

@@ -48,7 +48,7 @@ Result<tcp::acceptor> listener(net::io_context& io, const ServeOptions& options)
         "--listen: found " + in_quotes(options.listen) + ", expected an address of this machine, e.g. 127.0.0.1", "",
         ""};
   tcp::acceptor out(io);
-  const tcp::endpoint endpoint(address, options.port);
+  const tcp::endpoint endpoint(address, static_cast<std::uint16_t>(options.port));
   out.open(endpoint.protocol(), error);
   if (!error) out.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) out.bind(endpoint, error);

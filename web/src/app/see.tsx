@@ -140,7 +140,7 @@ export function Ranks({ report: r }: { report: Report }) {
             {times.length > 1 && <Columns values={times.map((t) => t.waiting_ms + t.idle_ms)} label="Waiting and idle by rank" text={ms} />}
           </>
         )}
-        {r.context.placement && <p class="small soft">{r.context.placement}</p>}
+        {r.context.placement && <><h3>Placement</h3><p class="small soft placement" tabIndex={0} role="region" aria-label="Placement">{r.context.placement}</p></>}
       </section>
     </div>
   );
