@@ -145,6 +145,42 @@ function(distsim_page_script NAME FILE)
   endif()
 endfunction()
 
+# distsim_assets(NAME <files>...)
+#   Files of web/dist as constants of "<NAME>/assets_text.hpp", for distsim_NAME alone: kIndexHtml of index.html. Editing a file makes it anew.
+function(distsim_assets NAME)
+  set(DISTSIM_ASSETS "")
+  foreach(file ${ARGN})
+    set(path ${PROJECT_SOURCE_DIR}/web/dist/${file})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(REGEX MATCH "^([a-z])([a-z_]*)\\.([a-z])([a-z]*)$" matched ${file})
+    string(TOUPPER "${CMAKE_MATCH_1}" first)
+    string(TOUPPER "${CMAKE_MATCH_3}" ending)
+    set(name "k${first}${CMAKE_MATCH_2}${ending}${CMAKE_MATCH_4}")
+    string(APPEND DISTSIM_ASSETS
+      "inline constexpr char ${name}Text[] = R\"page_asset(${text})page_asset\";\n"
+      "inline constexpr std::string_view ${name}(${name}Text, sizeof ${name}Text - 1);\n")
+  endforeach()
+  set(out ${PROJECT_BINARY_DIR}/generated/assets)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/assets_text.hpp.in ${out}/${NAME}/assets_text.hpp @ONLY)
+  foreach(target distsim_${NAME} distsim_${NAME}_sanitized)
+    if(TARGET ${target})
+      target_include_directories(${target} PRIVATE ${out})
+    endif()
+  endforeach()
+endfunction()
+
+# distsim_headers_of_boost(NAME)
+#   Boost's headers for distsim_NAME, where there are any; nothing of Boost is linked.
+function(distsim_headers_of_boost NAME)
+  foreach(target distsim_${NAME} distsim_${NAME}_sanitized)
+    if(TARGET ${target} AND Boost_FOUND)
+      target_include_directories(${target} SYSTEM PRIVATE ${Boost_INCLUDE_DIRS})
+      target_compile_definitions(${target} PRIVATE BOOST_ERROR_CODE_HEADER_ONLY BOOST_ASIO_NO_DEPRECATED)
+    endif()
+  endforeach()
+endfunction()
+
 # distsim_test(NAME SEES <names>... [LINK <libraries>...])
 #   Test binary test_NAME of all .cpp files in tests/NAME, and test_NAME_sanitized of the same objects; both are registered with ctest,
 #   the second for `ctest -C sanitized`.

@@ -36,12 +36,12 @@ class Hardening(unittest.TestCase):
     def test_stack_protector(self):
         self.assertIn("__stack_chk_fail", readelf("--dyn-syms"))
 
-    def test_no_network(self):
-        """A reader that was taken over would have to bring its own way out."""
+    def test_no_way_out(self):
+        """`distsim serve` takes connections; nothing makes any, or looks up names. A reader that was taken over would have to bring its own."""
         imported = set(re.findall(r"\bUND (\w+)", readelf("--dyn-syms")))
         self.assertIn("read", imported)
-        network = {"socket", "connect", "bind", "listen", "accept", "accept4", "send", "sendto", "sendmsg", "recv", "recvfrom", "getaddrinfo", "gethostbyname"}
-        self.assertEqual(imported & network, set())
+        ways_out = {"connect", "sendto", "sendmmsg", "getaddrinfo", "getnameinfo", "gethostbyname", "gethostbyname_r", "res_query", "dlmopen"}
+        self.assertEqual(imported & ways_out, set())
 
     def test_fortified_functions(self):
         self.assertRegex(readelf("--dyn-syms"), r"__(mem\w+|str\w+|\w*printf|read|realpath)_chk\b")

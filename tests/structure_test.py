@@ -14,7 +14,7 @@ ANONYMOUS = re.compile(r"\nnamespace \{\n(.*?)\n\}  // namespace\n", re.S)
 FUNCTION = re.compile(r"^(?=\S)(?:template.*\n)?[\w:<>,&* ]+?[ &*](\w+)\([^;{]*\) \{", re.M)
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
 MOST_FILES = 21   # in a folder, without those of its subfolders
-GENERATED = re.compile(r".*\.pb\.h|.*/shipped_constants_text\.hpp|.*/page_script\.hpp")
+GENERATED = re.compile(r".*\.pb\.h|.*/shipped_constants_text\.hpp|.*/page_script\.hpp|.*/assets_text\.hpp")
 GENERATED_NAMESPACES = {"distsim::curves"}  # the package of curve.proto
 OWN_NAMESPACE = {"base": "distsim"}  # the vocabulary of every folder
 

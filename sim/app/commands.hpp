@@ -40,6 +40,7 @@ struct Command {
   COMMAND(plan)                   \
   COMMAND(sensitivity)            \
   COMMAND(compare)                \
+  COMMAND(serve)                  \
   COMMAND(cost)                   \
   COMMAND(validate)               \
   COMMAND(generate)               \

@@ -9,11 +9,7 @@
 namespace distsim::config {
 namespace {
 
-/// One section of an experiment.
-struct Section {
-  std::string name, doc;
-  std::vector<FieldDoc> keys;  ///< dotted, from the experiment
-};
+using Section = ReferenceSection;
 
 template <class S>
 Section section_of(const Schema<S>& schema, const FieldDoc& naming) {
@@ -129,6 +125,8 @@ std::string reference_markdown() {
   }
   return out;
 }
+
+std::vector<ReferenceSection> reference_sections() { return sections(); }
 
 std::vector<std::string> config_keys() {
   std::vector<std::string> keys;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/config/schema.hpp"
 #include "base/result.hpp"
 
 namespace distsim::config {
@@ -14,6 +15,15 @@ std::string reference_markdown();
 
 /// The same for a terminal: `distsim list config`.
 std::string reference_text();
+
+/// A section of an experiment and its keys, dotted: "cluster.nodes".
+struct ReferenceSection {
+  std::string name, doc;
+  std::vector<FieldDoc> keys;
+};
+
+/// All of them, in the order of the reference.
+std::vector<ReferenceSection> reference_sections();
 
 /// Default of a key as the reference prints it; empty where there is none, "required" where it must be given.
 std::string default_of(const std::string& key);

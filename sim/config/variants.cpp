@@ -32,6 +32,11 @@ Result<std::shared_ptr<Variants>> Variants::of(const std::string& path) {
   return std::shared_ptr<Variants>(new Variants(std::move(text)));
 }
 
+Result<std::shared_ptr<Variants>> Variants::of_text(std::string_view text, const std::string& file) {
+  TRY_ASSIGN(ConfigNode parsed, parse_experiment_text(text, file, {}));
+  return std::shared_ptr<Variants>(new Variants(std::move(parsed)));
+}
+
 Result<const PathValue*> Variants::value_of(const std::string& set) {
   {
     const std::shared_lock lock(mutex_);

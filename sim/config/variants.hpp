@@ -5,6 +5,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config/config_node.hpp"
@@ -43,6 +44,9 @@ class Variants {
  public:
   /// Error: the file cannot be read or parsed.
   static Result<std::shared_ptr<Variants>> of(const std::string& path);
+
+  /// The same of a text that is in no file; `file` is what messages call it, and its folder is where paths start from.
+  static Result<std::shared_ptr<Variants>> of_text(std::string_view text, const std::string& file);
 
   /// load_experiment(path, sets), from files as they were when they were first read.
   Result<Experiment> with(const std::vector<std::string>& sets);

@@ -166,8 +166,12 @@ std::int64_t chrome_trace_bound(const SliceSource& source) {
   return bytes;
 }
 
+Result<void> stream_chrome_trace(const SliceSource& source, std::ostream& out) {
+  return ChromeWriter(source, out).write();
+}
+
 Result<void> write_chrome_trace(const SliceSource& source, const std::string& path) {
-  return write_timeline_file(path, [&](std::ostream& out) { return ChromeWriter(source, out).write(); });
+  return write_timeline_file(path, [&](std::ostream& out) { return stream_chrome_trace(source, out); });
 }
 
 }  // namespace distsim::traces

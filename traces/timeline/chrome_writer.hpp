@@ -2,6 +2,7 @@
 // number of slices.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 
 #include "base/result.hpp"
@@ -12,6 +13,9 @@ namespace distsim::traces {
 /// Writes atomically; gzip when the path ends in ".gz". A process per Track::process, a thread per Track::thread, "X"
 /// slices in microseconds with picosecond digits, flow events ("s"/"t"/"f") joining slices of equal flow id.
 Result<void> write_chrome_trace(const SliceSource& source, const std::string& path);
+
+/// The same text into a stream.
+Result<void> stream_chrome_trace(const SliceSource& source, std::ostream& out);
 
 /// Bytes of the same text at most.
 std::int64_t chrome_trace_bound(const SliceSource& source);

@@ -5,6 +5,7 @@
 #include "base/json/json.hpp"
 #include "base/text/markup.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/text/json_form.hpp"
 #include "sim/report/text/split_model.hpp"
 
 namespace distsim::report {
@@ -104,9 +105,11 @@ Json bases_json(const Report& r) {
   return out;
 }
 
-Json ranks_json(const Report& r) {
+Json ranks_json(const Report& r, std::size_t most) {
   Json times = Json::array();
-  for (const RankTime& t : r.ranks) times.push_back(time_json(t));
+  if (r.ranks.size() <= most) {
+    for (const RankTime& t : r.ranks) times.push_back(time_json(t));
+  }
   return {{"alike", r.ranks.size() <= 1},
           {"slowest", r.slowest_rank},
           {"fastest", r.fastest_rank},
@@ -141,7 +144,9 @@ std::string hex(std::uint64_t v) {
 
 }  // namespace
 
-std::string to_json(const Report& r) {
+std::string to_json(const Report& r) { return to_json(r, JsonForm{}); }
+
+std::string to_json(const Report& r, const JsonForm& form) {
   Json out;
   out["schema"] = "distsim-report";
   out["schema_version"] = kSchemaVersion;
@@ -165,7 +170,7 @@ std::string to_json(const Report& r) {
   out["critical_path"] = path_json(r);
   out["cycle_closed"] = r.cycle_closed;
   out["basis_share"] = bases_json(r);
-  out["ranks"] = ranks_json(r);
+  out["ranks"] = ranks_json(r, form.most_ranks);
   out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};
   Json assumptions = Json::array(), kinds = Json::array();
   for (const graph::Assumption& a : r.context.assumptions) {
@@ -179,7 +184,7 @@ std::string to_json(const Report& r) {
                      {"p50_ms", r.trials.p50.ms()}, {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
   }
   out["digest"] = hex(r.digest);
-  return with_hidden_escaped(out.dump(2, ' ', false, Json::error_handler_t::replace));
+  return with_hidden_escaped(out.dump(form.indent, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace distsim::report

@@ -172,7 +172,10 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   PointList list;
   list.command = "sweep";
   TRY_ASSIGN(list.count, count_points(request.axes));
-  TRY_ASSIGN(const std::shared_ptr<config::Variants> variants, config::Variants::of(request.config));
+  std::shared_ptr<config::Variants> variants = request.experiment;
+  if (!variants) {
+    TRY_ASSIGN(variants, config::Variants::of(request.config));
+  }
   TRY(variants->with(sets_at(request, 0)));
   if (request.scaling == Scaling::weak &&
       std::ranges::any_of(request.axes, [](const SweepAxis& axis) { return axis.key == "model.global_batch"; }))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "sim/config/variants.hpp"
 #include "sim/study/points/study_run.hpp"
 #include "sim/study/sweep/axis.hpp"
 #include "sim/study/sweep/figures.hpp"
@@ -18,8 +19,9 @@ enum class Scaling : std::uint8_t { strong, weak };
 
 struct SweepRequest {
   std::string config;
-  std::vector<std::string> sets;  ///< fixed overrides
-  std::vector<SweepAxis> axes;    ///< the first varies slowest
+  std::shared_ptr<config::Variants> experiment = nullptr;  ///< in place of the file `config`
+  std::vector<std::string> sets;                           ///< fixed overrides
+  std::vector<SweepAxis> axes;                             ///< the first varies slowest
   /// strong: the global batch of a row is that of the same row on the first number of GPUs, also where the model gives
   /// it per GPU. weak: the samples per GPU are. A swept model.global_batch contradicts weak.
   Scaling scaling = Scaling::strong;

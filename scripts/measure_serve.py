@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""How fast `distsim serve` answers: random moves of sliders in Chromium, from the move to the painted answer, and many pages that ask at once.
+
+measure_serve.py DISTSIM [--moves 200] [--pages 100] [--rate 10] [--seconds 20]
+"""
+import argparse
+import collections
+import concurrent.futures
+import multiprocessing
+import os
+import pathlib
+import random
+import statistics
+import sys
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/web"))
+from browser import Browser, program  # noqa: E402
+from client import Server, talk  # noqa: E402
+
+CONFIG = "configs/dgx_a100_4node.yaml"
+READY = "Number(document.documentElement?.dataset.answers) > 0 && document.querySelector('#iteration') !== null"
+# A move of one slider: resolves when its answer is on the page and the frame after it was begun.
+MOVE = """new Promise((resolve) => {
+  const sliders = [...document.querySelectorAll('input.slider')], slider = sliders[%d %% sliders.length];
+  const set = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set;
+  const most = Number(slider.max), now = Number(slider.value), next = (now + 1 + Math.floor(%f * most)) %% (most + 1);
+  const root = document.documentElement, before = Number(root.dataset.answers), began = performance.now();
+  const watch = new MutationObserver(() => {
+    if (Number(root.dataset.answers) <= before) return;
+    watch.disconnect();
+    requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = () => resolve([document.querySelector('#problem') !== null, performance.now() - began]); c.port2.postMessage(0); });
+  });
+  watch.observe(root, {attributes: true});
+  set.call(slider, String(next));
+  slider.dispatchEvent(new Event('input', {bubbles: true}));
+})"""
+
+
+Place = collections.namedtuple("Place", "host port token")
+
+
+def quantile(values, share):
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def summary(name, values):
+    print(f"{name}: {len(values)}, median {statistics.median(values):.1f} ms, p95 {quantile(values, 0.95):.1f} ms, p99 {quantile(values, 0.99):.1f} ms, worst {max(values):.1f} ms")
+
+
+def moves(binary, count, nodes):
+    server, browser, draw = Server(binary, "--config", CONFIG, cwd=ROOT), Browser(), random.Random(7)
+    try:
+        browser.open(server.url)
+        browser.wait_for(READY)
+        paint = browser.js("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        if paint is not None:
+            print(f"first paint after {paint:.0f} ms")
+        slider = "input[data-key='cluster.nodes']"
+        while int(browser.js("document.querySelector('#k-cluster-nodes').value")) < nodes:
+            before = browser.js("Number(document.documentElement.dataset.answers)")
+            browser.fill(slider, str(int(browser.js(f"document.querySelector(\"{slider}\").value")) + 1))
+            browser.wait_for(f"Number(document.documentElement.dataset.answers) > {before}")
+        took = []
+        for _ in range(count):
+            took.append(browser.js(MOVE % (draw.randrange(1000), draw.random())))
+            if nodes > 4 or draw.random() < 0.3:  # back to the size that is measured
+                before = browser.js("Number(document.documentElement.dataset.answers)")
+                browser.click("#undo")
+                browser.wait_for(f"Number(document.documentElement.dataset.answers) > {before}")
+        summary(f"moves of sliders from {nodes * 8} GPUs ({sum(bad for bad, _ in took)} of them to what cannot be predicted)", [t for _, t in took])
+    finally:
+        browser.close()
+        server.end()
+
+
+def ask_from_pages(server, numbers, pages, rate, seconds):
+    """Times and problems of some of the pages, each a thread of this process."""
+    text, took, problems, draw = (ROOT / CONFIG).read_text(), [], [], random.Random(3)
+    batches = [str(1024 * draw.randrange(1, 129)) for _ in range(1000)]
+
+    def page(number):
+        try:
+            t, begin = talk(server), time.monotonic() + number / pages / rate
+            for i in range(int(rate * seconds)):
+                time.sleep(max(0, begin + i / rate - time.monotonic()))
+                at = time.monotonic()
+                number_of_it = t.send(type="predict", text=text, edits=[{"key": "model.global_batch", "value": batches[(number * 37 + i) % 1000]}])
+                while f'"id":{number_of_it},' not in (answer := t.receive()):
+                    pass
+                took.append(1000 * (time.monotonic() - at))
+                if '"type":"prediction"' not in answer and '"type":"error"' not in answer:  # an error: a batch that 32 ranks cannot share
+                    problems.append(answer)
+            t.close()
+        except Exception as e:  # noqa: BLE001
+            problems.append(repr(e))
+
+    threads = [threading.Thread(target=page, args=(i,)) for i in numbers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return took, problems
+
+
+def load(binary, pages, rate, seconds):
+    server, processes = Server(binary, "--config", CONFIG, cwd=ROOT), 4
+    talk(server).ask(type="predict", text=(ROOT / CONFIG).read_text())
+    before = server.memory()
+    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
+        place = Place(server.host, server.port, server.token)
+        answers = [pool.submit(ask_from_pages, place, range(i, pages, processes), pages, rate, seconds) for i in range(processes)]
+        results = [a.result() for a in answers]
+    took, problems = [t for r in results for t in r[0]], [p for r in results for p in r[1]]
+    summary(f"{pages} pages, {rate:g} a second each, for {seconds:g} s", took)
+    print(f"memory {before / 1e6:.0f} MB before, {server.memory() / 1e6:.0f} MB after; {len(problems)} problems {problems[:3]}")
+    server.end()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("binary")
+    parser.add_argument("--moves", type=int, default=200)
+    parser.add_argument("--pages", type=int, default=100)
+    parser.add_argument("--rate", type=float, default=10)
+    parser.add_argument("--seconds", type=float, default=20)
+    o = parser.parse_args()
+    binary = os.path.abspath(o.binary)
+    if program() is not None and o.moves > 0:
+        moves(binary, o.moves, 4)
+        moves(binary, o.moves, 128)
+    if o.pages > 0:
+        load(binary, o.pages, o.rate, o.seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,268 @@
+#include "sim/web/answers/answers.hpp"
+
+#include <array>
+#include <limits>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/report/text/json_form.hpp"
+#include "sim/study/without_effect.hpp"
+#include "sim/web/answers/vocabulary.hpp"
+#include "sim/web/answers/yaml_edit.hpp"
+
+namespace distsim::web {
+namespace {
+
+using Json = nlohmann::json;
+
+struct TypeWord {
+  std::string_view word;
+  MessageType type;
+};
+constexpr std::array kTypes{
+    TypeWord{"schema", MessageType::schema},     TypeWord{"lists", MessageType::lists},
+    TypeWord{"predict", MessageType::predict},   TypeWord{"effects", MessageType::effects},
+    TypeWord{"timeline", MessageType::timeline}, TypeWord{"sensitivity", MessageType::sensitivity},
+    TypeWord{"sweep", MessageType::sweep},       TypeWord{"file", MessageType::file},
+    TypeWord{"cancel", MessageType::cancel}};
+
+/// With more ranks their times are not sent with every answer.
+constexpr std::size_t kMostRankTimes = 256;
+constexpr std::size_t kMostText = 256 << 10;  ///< bytes of an experiment
+constexpr std::size_t kMostEdits = 64;
+constexpr int kMostColumns = 8192;  ///< of a timeline
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Error unexpected(const std::string& key, const std::string& expectation) {
+  return Error{key + ": expected " + expectation, "message", ""};
+}
+
+Result<std::string> string_in(const Json& body, const char* key) {
+  const auto it = body.find(key);
+  if (it == body.end() || !it->is_string()) return unexpected(key, "text");
+  return it->get<std::string>();
+}
+
+/// A whole number, 0 where there is none.
+std::int64_t integer_in(const Json& body, const char* key) {
+  const auto it = body.find(key);
+  return it != body.end() && it->is_number_integer() ? it->get<std::int64_t>() : 0;
+}
+
+Result<std::vector<Edit>> edits_in(const Json& body) {
+  std::vector<Edit> out;
+  const auto it = body.find("edits");
+  if (it == body.end()) return out;
+  if (!it->is_array() || it->size() > kMostEdits) return unexpected("edits", "a list of at most 64 edits");
+  for (const Json& e : *it) {
+    const bool valid = e.is_object() && e.contains("key") && e["key"].is_string() && e.contains("value") &&
+                       (e["value"].is_string() || e["value"].is_null());
+    if (!valid) return unexpected("edits", "objects with key and value");
+    Edit edit{e["key"].get<std::string>(), {}};
+    if (e["value"].is_string()) edit.value = e["value"].get<std::string>();
+    out.push_back(std::move(edit));
+  }
+  return out;
+}
+
+/// Line and column of an error in the experiment's own text: "x.yaml:12:5" of the file "x.yaml".
+void add_place(Json& error, const std::string& where, const std::string& file) {
+  if (file.empty() || !where.starts_with(file + ":")) return;
+  const std::string rest = where.substr(file.size() + 1);
+  const std::size_t colon = rest.find(':');
+  const auto digits = [](std::string_view text) {
+    return !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!digits(std::string_view(rest).substr(0, colon))) return;
+  error["line"] = std::stoi(rest.substr(0, colon));
+  if (colon != std::string::npos && digits(std::string_view(rest).substr(colon + 1)))
+    error["column"] = std::stoi(rest.substr(colon + 1));
+}
+
+/// {"id":1,"type":"prediction",...,"report":{...}}: the report is JSON already.
+std::string with_report(const Json& head, const std::string& report) {
+  std::string out = dumped(head);
+  out.pop_back();
+  return out + ",\"report\":" + report + "}";
+}
+
+KeptReport report_of(const Shown& shown) {
+  const report::Report& report = shown.prediction.report;
+  return {shown.text, std::to_string(report.iteration.ps()),
+          report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes})};
+}
+
+}  // namespace
+
+Result<Message> read_message(const std::string& text) {
+  Json body = Json::parse(text, nullptr, false);
+  if (!body.is_object()) return Error{"found no JSON object", "message", ""};
+  const auto id = body.find("id");
+  if (id == body.end() || !id->is_number_integer()) return unexpected("id", "a whole number");
+  TRY_ASSIGN(const std::string word, string_in(body, "type"));
+  std::vector<std::string> words;
+  Message out{id->get<std::int64_t>(), MessageType::predict, {}};
+  for (const TypeWord& t : kTypes) {
+    words.emplace_back(t.word);
+    if (t.word != word) continue;
+    out.type = t.type;
+    out.body = std::move(body);
+    return out;
+  }
+  return Error{"type: found an unknown type of message", "message", spelling_hint(word, words)};
+}
+
+std::string error_answer(std::int64_t id, const Error& error, const std::string& file) {
+  Json e{{"text", error.text()}, {"what", error.what}, {"where", error.where}, {"hint", error.hint}};
+  add_place(e, error.where, file);
+  return dumped({{"id", id}, {"type", "error"}, {"error", std::move(e)}});
+}
+
+std::string plain_answer(std::int64_t id, const char* type) { return dumped({{"id", id}, {"type", type}}); }
+
+Answers::Answers(std::string experiment_file, std::string text)
+    : predictions_(std::move(experiment_file)), first_text_(std::move(text)) {
+  lists_ = std::async(std::launch::async, [] {
+             const LogSilence silence;
+             return dumped(lists_json());
+           }).share();
+}
+
+Answers::~Answers() = default;
+
+std::string Answers::to(const Message& message, const Meanwhile& meanwhile) {
+  const LogSilence silence;
+  try {
+    const Result<std::string> out = answer(message, meanwhile);
+    return out.ok() ? *out : error_answer(message.id, out.error(), predictions_.file());
+  } catch (const std::bad_alloc&) {
+    return error_answer(message.id, Error{"out of memory; use fewer nodes or micro-batches", "", ""});
+  } catch (const std::exception& e) {
+    return error_answer(message.id, Error{std::string("internal error: ") + e.what(), "", ""});
+  }
+}
+
+Result<std::string> Answers::answer(const Message& message, const Meanwhile& meanwhile) {
+  switch (message.type) {
+    case MessageType::schema:
+      return schema(message);
+    case MessageType::lists:
+      return lists(message);
+    case MessageType::predict:
+      return predict(message);
+    case MessageType::effects:
+      return effects(message);
+    case MessageType::timeline:
+      return timeline(message);
+    case MessageType::sensitivity:
+      return sensitivity(message, meanwhile);
+    case MessageType::sweep:
+      return sweep(message, meanwhile);
+    case MessageType::file:
+      return file(message);
+    case MessageType::cancel:
+      break;  // the connection's own
+  }
+  return plain_answer(message.id, "cancelled");
+}
+
+/// The message's `text` with its `edits` made.
+Result<std::string> Answers::asked_text(const Json& body) const {
+  TRY_ASSIGN(std::string text, string_in(body, "text"));
+  if (text.size() > kMostText) return unexpected("text", "at most 256 KiB");
+  TRY_ASSIGN(const std::vector<Edit> edits, edits_in(body));
+  return edited(std::move(text), predictions_.file(), edits);
+}
+
+Result<std::string> Answers::schema(const Message& m) {
+  static const Json vocabulary = vocabulary_json();
+  Json out = vocabulary;
+  out["id"] = m.id;
+  out["type"] = "schema";
+  out["file"] = predictions_.file();
+  out["text"] = first_text_;
+  return dumped(out);
+}
+
+Result<std::string> Answers::lists(const Message& m) {
+  std::string out = lists_.get();
+  out.pop_back();
+  return out + ",\"id\":" + std::to_string(m.id) + ",\"type\":\"lists\"}";
+}
+
+Result<std::string> Answers::predict(const Message& m) {
+  TRY_ASSIGN(const std::string text, asked_text(m.body));
+  Json head{{"id", m.id}, {"type", "prediction"}, {"text", text}};
+  const bool wants_values = m.body.value("values", false);
+  if (predictions_.is_renewed()) reports_.clear();
+  if (const auto kept = wants_values ? nullptr : reports_.find(text)) {
+    head["iteration_ps"] = kept->iteration_ps;
+    return with_report(head, kept->report);
+  }
+  const auto shown = predictions_.of(text);
+  if (!shown.ok()) {  // the edited text belongs to the error: its lines are those of the text
+    Json out = Json::parse(error_answer(m.id, shown.error(), predictions_.file()));
+    out["text"] = text;
+    return dumped(out);
+  }
+  if (wants_values) head["values"] = values_json((*shown)->experiment.merged);
+  KeptReport report = report_of(**shown);
+  head["iteration_ps"] = report.iteration_ps;
+  std::string out = with_report(head, report.report);
+  reports_.keep(std::move(report));
+  return out;
+}
+
+/// Keys that were given and change nothing.
+Result<std::string> Answers::effects(const Message& m) {
+  TRY_ASSIGN(const std::string text, asked_text(m.body));
+  TRY_ASSIGN(const auto shown, predictions_.of(text));
+  const auto models = predictions_.models();
+  Json idle = Json::array();
+  for (const study::GivenKey& key :
+       study::keys_without_effect(shown->parsed, shown->experiment, shown->prediction.report, false, 1, *models))
+    idle.push_back({{"key", key.key}, {"where", key.where}});
+  return dumped({{"id", m.id}, {"type", "effects"}, {"without_effect", std::move(idle)}});
+}
+
+Result<std::string> Answers::timeline(const Message& m) {
+  TRY_ASSIGN(const std::string text, asked_text(m.body));
+  TRY_ASSIGN(const auto shown, predictions_.of(text));
+  const auto index = shown->timeline();
+  const std::int64_t from = integer_in(m.body, "from"), asked_to = integer_in(m.body, "to");
+  const std::int64_t to = asked_to > from ? asked_to : index->period();
+  const auto columns = static_cast<int>(std::clamp<std::int64_t>(integer_in(m.body, "columns"), 64, kMostColumns));
+  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, integer_in(m.body, "first")));
+  const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(integer_in(m.body, "count"), 1, 64));
+  Json tracks = Json::array(), names = Json::array();
+  for (std::size_t i = 0; i < index->tracks().size(); ++i) {
+    const TimelineTrack& track = index->tracks()[i];
+    Json t{{"process", track.process}, {"thread", track.thread}, {"rank", track.rank}};
+    if (i >= first && i < first + count) t["slices"] = index->window(track, from, to, columns);
+    tracks.push_back(std::move(t));
+  }
+  Json out{{"id", m.id},
+           {"type", "timeline"},
+           {"period", index->period()},
+           {"from", from},
+           {"to", to},
+           {"first", first},
+           {"tracks", std::move(tracks)},
+           {"left_out", index->left_out()},
+           {"cycle_start", shown->prediction.report.cycle_start.ps()}};
+  if (m.body.value("names", false)) {
+    for (const SliceName& name : index->names()) {
+      Json args = Json::object();
+      for (const auto& [key, value] : name.args) args[key] = value;
+      names.push_back({{"name", name.name}, {"category", name.category}, {"args", std::move(args)}});
+    }
+    out["names"] = std::move(names);
+  }
+  return dumped(out);
+}
+
+}  // namespace distsim::web

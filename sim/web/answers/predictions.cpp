@@ -1,0 +1,116 @@
+#include "sim/web/answers/predictions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/config/config_folders.hpp"
+#include "sim/web/answers/named_paths.hpp"
+
+namespace distsim::web {
+namespace {
+
+/// Uses of the models that were made, after which they are made anew: prices of shapes that nobody asks for any more are then
+/// forgotten.
+constexpr std::uint64_t kUses = 5'000;
+/// Configuration files are read again after this time, so that a page sees that one was edited.
+constexpr std::chrono::seconds kFilesAge{30};
+/// Results that are kept, and what they may hold together, in steps times ranks; the last one is kept in any case.
+constexpr std::size_t kMostShown = 8;
+constexpr std::size_t kMostHeld = 4'000'000;
+
+std::size_t held_by(const Shown& shown) {
+  const engine::Program& program = shown.prediction.lowered->program;
+  return program.steps.size() * program.ranks;
+}
+
+Result<void> check_size(const config::Experiment& e) {
+  const std::int64_t gpus = e.cluster.nodes * e.cluster.gpus_per_node;
+  if (gpus <= kMostGpus) return {};
+  return Error{"cluster.nodes: found " + std::to_string(gpus) + " GPUs, expected at most " + std::to_string(kMostGpus) +
+                   " on the page",
+               "", "the command line predicts more"};
+}
+
+}  // namespace
+
+std::shared_ptr<const TimelineIndex> Shown::timeline() const {
+  const std::lock_guard lock(mutex_);
+  if (!timeline_) timeline_ = std::make_shared<const TimelineIndex>(prediction);
+  return timeline_;
+}
+
+Predictions::Predictions(std::string experiment_file)
+    : file_(experiment_file.empty() ? "experiment.yaml" : experiment_file), folders_(open_folders(experiment_file)) {}
+
+Predictions::Kept Predictions::kept() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  if (kept_.used++ % kUses == 0) kept_.models = std::make_shared<pipeline::CostModelCache>();
+  if (!kept_.files || now - kept_.read_at > kFilesAge) {
+    kept_.files = std::make_shared<config::NamedFiles>();
+    kept_.read_at = now;
+    shown_.clear();
+    renewed_ = true;
+  }
+  return kept_;
+}
+
+bool Predictions::is_renewed() {
+  kept();
+  return renewed_.exchange(false);
+}
+
+std::shared_ptr<pipeline::CostModelCache> Predictions::models() { return kept().models; }
+
+Result<ConfigNode> Predictions::parse(const std::string& text) const {
+  TRY_ASSIGN(ConfigNode parsed, config::parse_experiment_text(text, file_, {}));
+  TRY(check_named_paths(parsed, folders_));
+  return parsed;
+}
+
+Result<void> Predictions::check(const ConfigNode& parsed) {
+  TRY(check_named_paths(parsed, folders_));
+  const Result<config::Experiment> e = config::resolve(parsed, *kept().files);
+  return e.ok() ? check_size(*e) : Result<void>();  // the prediction says what is wrong
+}
+
+Result<config::Experiment> Predictions::resolve(const ConfigNode& parsed) {
+  TRY_ASSIGN(config::Experiment e, config::resolve(parsed, *kept().files));
+  TRY(check_size(e));
+  return e;
+}
+
+std::shared_ptr<const Shown> Predictions::find(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find_if(shown_, [&](const auto& s) { return s->text == text; });
+  if (it == shown_.end()) return nullptr;
+  std::rotate(shown_.begin(), it, it + 1);
+  return shown_.front();
+}
+
+void Predictions::keep(std::shared_ptr<const Shown> shown) {
+  const std::lock_guard lock(mutex_);
+  shown_.push_front(std::move(shown));
+  std::size_t held = 0, count = 0;
+  for (const auto& s : shown_) {
+    held += held_by(*s);
+    if (count > 0 && (held > kMostHeld || count == kMostShown)) break;
+    ++count;
+  }
+  shown_.resize(count);
+}
+
+Result<std::shared_ptr<const Shown>> Predictions::of(const std::string& text) {
+  if (auto known = find(text)) return known;
+  auto out = std::make_shared<Shown>();
+  out->text = text;
+  TRY_ASSIGN(out->parsed, parse(text));
+  TRY_ASSIGN(out->experiment, resolve(out->parsed));
+  pipeline::Passes passes;
+  const auto cache = models();
+  TRY_ASSIGN(out->prediction, pipeline::predict(out->experiment, passes, *cache));
+  keep(out);
+  return std::shared_ptr<const Shown>(std::move(out));
+}
+
+}  // namespace distsim::web

@@ -1,0 +1,169 @@
+#include "sim/web/server/connection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/web/server/assets.hpp"
+#include "sim/web/server/talk.hpp"
+
+namespace distsim::web {
+namespace {
+
+using Request = http::request<http::empty_body>;
+using Response = http::response<http::string_body>;
+
+std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+
+struct Target {
+  std::string_view path, query;
+};
+
+Target target_of(const Request& request) {
+  const std::string_view text = view(request.target());
+  const std::size_t mark = text.find('?');
+  if (mark == std::string_view::npos) return {text, ""};
+  return {text.substr(0, mark), text.substr(mark + 1)};
+}
+
+Response response_of(http::status status, std::string_view type, std::string text) {
+  Response out{status, 11};
+  out.set(http::field::content_type, beast::string_view(type.data(), type.size()));
+  out.set("X-Content-Type-Options", "nosniff");
+  out.set("Referrer-Policy", "no-referrer");
+  out.set("Cross-Origin-Opener-Policy", "same-origin");
+  out.set("Cross-Origin-Resource-Policy", "same-origin");
+  out.set(http::field::cache_control, "no-store");
+  out.body() = std::move(text);
+  return out;
+}
+
+Response refusal(http::status status, std::string text) {
+  return response_of(status, "text/plain; charset=utf-8", std::move(text) + "\n");
+}
+
+/// Scripts, styles, pictures and connections of this server only; nothing inline.
+Response asset_response(const Asset& asset, std::string_view host) {
+  Response out = response_of(http::status::ok, asset.type, std::string(asset.text));
+  out.set("Content-Security-Policy",
+          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ws://" +
+              std::string(host) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  return out;
+}
+
+/// "/file/ID/NAME".
+Response file_response(std::string_view path, KeptFiles& files) {
+  constexpr std::string_view kBegin = "/file/";
+  const std::string_view rest = path.substr(kBegin.size());
+  const auto file = files.find(rest.substr(0, rest.find('/')));
+  if (!file || rest.substr(std::min(rest.size(), rest.find('/') + 1)) != file->name)
+    return refusal(http::status::not_found, "This file is no longer kept; ask for it again on the page.");
+  Response out = response_of(http::status::ok, file->type, file->text);
+  out.set(http::field::content_disposition, "attachment; filename=\"" + file->name + "\"");
+  out.set("Content-Security-Policy", "default-src 'none'; sandbox");
+  return out;
+}
+
+/// Why a request is refused before its path is looked at.
+std::optional<Response> refused(const Request& request, const Gate& gate) {
+  const std::string_view host = view(request[http::field::host]);
+  if (request.count(http::field::host) != 1 || !gate.knows_host(host))
+    return refusal(http::status::misdirected_request, "Host: expected the address in the URL that distsim printed.");
+  if (request.count(http::field::origin) > 1 || !Gate::knows_origin(view(request[http::field::origin]), host))
+    return refusal(http::status::forbidden, "Origin: expected this page.");
+  if (request.method() == http::verb::get) return std::nullopt;
+  Response out = refusal(http::status::method_not_allowed, "Expected GET.");
+  out.set(http::field::allow, "GET");
+  return out;
+}
+
+Response respond(const Request& request, House& house) {
+  const auto [path, query] = target_of(request);
+  const std::optional<Asset> asset = asset_at(path);
+  if (asset && path != "/") return asset_response(*asset, view(request[http::field::host]));  // the same for everybody
+  const bool is_file = path.starts_with("/file/");
+  if (!asset && !is_file && path != "/ws") return refusal(http::status::not_found, "There is no such page.");
+  if (!house.gate.knows_token(query))
+    return refusal(http::status::forbidden, "Open the URL that distsim printed: it ends in ?token=...");
+  if (is_file) return file_response(path, house.answers.files());
+  if (asset) return asset_response(*asset, view(request[http::field::host]));
+  return refusal(http::status::upgrade_required, "Expected a WebSocket.");
+}
+
+/// What the client sent that is no request that can be answered.
+std::optional<Response> answer_to_broken(beast::error_code error) {
+  if (error == http::error::header_limit)
+    return refusal(http::status::request_header_fields_too_large, "The request's header is longer than 16 KiB.");
+  const bool is_broken = error.category() == make_error_code(http::error::bad_method).category() &&
+                         error != http::error::end_of_stream && error != http::error::partial_message;
+  return is_broken ? std::optional(refusal(http::status::bad_request, "This is no HTTP request.")) : std::nullopt;
+}
+
+net::awaitable<beast::error_code> send(beast::tcp_stream& stream, Response& response) {
+  beast::error_code error;
+  response.prepare_payload();
+  stream.expires_after(kSendTime);
+  co_await http::async_write(stream, response, net::redirect_error(net::use_awaitable, error));
+  co_return error;
+}
+
+bool asks_for_talk(const Request& request) {
+  return websocket::is_upgrade(request) && target_of(request).path == "/ws";
+}
+
+/// With what the client still sends read, so that it sees the answer and no reset.
+net::awaitable<void> close_softly(beast::tcp_stream& stream) {
+  beast::error_code error;
+  stream.socket().shutdown(tcp::socket::shutdown_send, error);
+  stream.expires_after(std::chrono::seconds(1));
+  std::array<char, 4096> rest{};
+  for (int i = 0; i < 64 && !error; ++i)
+    co_await stream.async_read_some(net::buffer(rest), net::redirect_error(net::use_awaitable, error));
+}
+
+}  // namespace
+
+net::awaitable<void> serve_connection(tcp::socket socket, House& house) {
+  const Counted counted(house.connections);
+  beast::error_code error;
+  socket.set_option(tcp::no_delay(true), error);
+  beast::tcp_stream stream(std::move(socket));
+  beast::flat_buffer buffer(kMostHeader + 4096);
+  for (bool keep = true; keep;) {
+    http::request_parser<http::empty_body> parser;
+    parser.header_limit(kMostHeader);
+    parser.body_limit(std::uint64_t{0});
+    stream.expires_after(kHeaderTime);
+    co_await http::async_read_header(stream, buffer, parser, net::redirect_error(net::use_awaitable, error));
+    if (error) {
+      if (auto answer = answer_to_broken(error)) {
+        answer->keep_alive(false);
+        co_await send(stream, *answer);
+        co_await close_softly(stream);
+      }
+      co_return;
+    }
+    Request request = parser.release();
+    std::optional<Response> answer = refused(request, house.gate);
+    const bool talks = !answer && asks_for_talk(request) && house.gate.knows_token(target_of(request).query);
+    if (talks && house.pages < kMostPages) {
+      const auto talk = std::make_shared<Talk>(std::move(stream), house);
+      co_await talk->run(std::move(request));
+      co_return;
+    }
+    if (talks) answer = refusal(http::status::service_unavailable, "Too many pages are open.");
+    if (!answer) answer = respond(request, house);
+    keep = request.keep_alive() && !request.has_content_length() && !request.chunked();
+    answer->keep_alive(keep);
+    answer->version(request.version());
+    error = co_await send(stream, *answer);
+    if (error) co_return;
+  }
+  co_await close_softly(stream);
+}
+
+}  // namespace distsim::web

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""The page of `distsim serve` in Chromium, as a person uses it. Left out (exit code 77) where there is no Chromium.
+
+page_test.py DISTSIM     DISTSIM_PICTURES=FOLDER keeps pictures of the page.
+"""
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/web"))
+from browser import Browser, program  # noqa: E402
+from client import Server  # noqa: E402
+
+CONFIG = "configs/dgx_a100_4node.yaml"
+READY = "Number(document.documentElement?.dataset.answers) > 0 && document.querySelector('#iteration') !== null"
+SLIDER = "input[type=range][data-key='cluster.nodes']"
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(BINARY, "--config", CONFIG, cwd=ROOT)
+        cls.addClassCleanup(cls.server.end)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        self.b = self.browser
+        self.b.said.clear()
+        self.b.scheme("light")
+        self.b.size(1400, 1000)
+        self.b.open("about:blank")
+        self.b.open(self.server.url)
+        self.b.wait_for(READY)
+
+    def tearDown(self):
+        self.assertEqual(self.b.said, [], "the page said something on its console")
+
+    def answered(self, act):
+        """Does something and waits for the answer to it."""
+        before = self.b.js("Number(document.documentElement.dataset.answers)")
+        act()
+        self.b.wait_for(f"Number(document.documentElement.dataset.answers) > {before}")
+
+    def move(self, selector, by):
+        place = int(self.b.js(f"document.querySelector(\"{selector}\").value"))
+        self.answered(lambda: self.b.fill(selector, str(place + by)))
+
+    def picture(self, name):
+        if "DISTSIM_PICTURES" in os.environ:
+            self.b.picture(pathlib.Path(os.environ["DISTSIM_PICTURES"], name + ".png"))
+
+    def test_loads_nothing_from_elsewhere(self):
+        for url in self.b.loads:
+            self.assertTrue(url.startswith((f"http://127.0.0.1:{self.server.port}/", f"ws://127.0.0.1:{self.server.port}/", "about:", "data:")), url)
+        self.assertLess(self.b.js("performance.getEntriesByType('resource').length"), 8)
+
+    def test_a_slider_changes_the_headline_the_text_and_the_link(self):
+        before = self.b.text("#iteration")
+        self.assertRegex(before, r"^[\d.]+ ms$")
+        self.move(SLIDER, 1)
+        self.assertNotEqual(self.b.text("#iteration"), before)
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        self.assertRegex(text, r"(?m)^  nodes: (5|8)$")
+        self.assertIn("# configs/systems/dgx_a100_80gb.yaml; any of its keys", text)
+        self.b.wait_for("location.hash.startsWith('#e=')")
+        now = self.b.text("#iteration")
+        url = self.b.js("location.href")
+        self.b.open("about:blank")
+        self.b.open(url)
+        self.b.wait_for(READY)
+        self.assertEqual(self.b.text("#iteration"), now)
+
+    def test_undo_and_redo(self):
+        before = self.b.text("#iteration")
+        self.move(SLIDER, 2)
+        after = self.b.text("#iteration")
+        self.answered(lambda: self.b.click("#undo"))
+        self.assertEqual(self.b.text("#iteration"), before)
+        self.answered(lambda: self.b.press("z", 90, 2 | 8))
+        self.assertEqual(self.b.text("#iteration"), after)
+        self.assertTrue(self.b.js("document.querySelector('#redo').disabled"))
+
+    def test_an_error_in_the_text_stands_at_its_line(self):
+        before = self.b.text("#iteration")
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: four")))
+        self.b.wait_for("document.querySelector('#problem') !== null")
+        self.assertIn("Line 8, column 10", self.b.text("#problem"))
+        self.assertEqual(self.b.text(".bad-line"), "8")
+        self.assertEqual(self.b.text("#iteration"), before)
+        self.picture("error_light")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2")))
+        self.b.wait_for("document.querySelector('#problem') === null")
+        self.assertNotEqual(self.b.text("#iteration"), before)
+
+    def test_pin_and_compare(self):
+        self.b.click("#pin")
+        self.move(SLIDER, 1)
+        self.b.click("#tab-compare")
+        rows = self.b.js("[...document.querySelectorAll('#compare tr')].map((r) => [...r.children].map((c) => c.innerText))")
+        named = {r[0]: r[1:] for r in rows if r}
+        self.assertNotEqual(named["iteration"][0], named["iteration"][1].split("\n")[0])
+        self.assertRegex(named["iteration"][1], r"[+−][\d.]+ %")
+        self.assertEqual(named["cluster.nodes"][0], "4")
+        self.assertIn("Waterfall", self.b.js("document.querySelector('svg.chart').getAttribute('aria-label')"))
+        self.picture("compare_light")
+
+    def test_system_is_searched_and_chosen(self):
+        self.b.wait_for("document.querySelector('#pick-cluster-system') !== null")
+        before = self.b.text("#iteration")
+        def choose():
+            self.b.js("document.querySelector('#pick-cluster-system').focus()")
+            self.b.fill("#pick-cluster-system", "dgx_h100")
+            self.b.wait_for("[...document.querySelectorAll('#pick-cluster-system-list [role=option] b')].some((e) => e.innerText === 'dgx_h100')")
+            self.b.press("Enter", 13)
+        self.answered(choose)
+        self.assertNotEqual(self.b.text("#iteration"), before)
+        self.assertEqual(self.b.js("document.querySelector('#pick-cluster-system').value"), "dgx_h100")
+
+    def test_every_key_is_found(self):
+        self.b.click("#ask-all-keys")
+        self.b.fill("#key-search", "nic latency")
+        self.b.wait_for("document.querySelector('#a-cluster-nic-latency, #k-cluster-nic-latency') !== null")
+        self.b.fill("#key-search", "model.precision")
+        self.b.wait_for("document.querySelector('select#a-model-precision') !== null")
+        before = self.b.text("#iteration")
+        self.answered(lambda: self.b.fill("#a-model-precision", "fp32", "change"))
+        self.assertNotEqual(self.b.text("#iteration"), before)
+
+    def test_timeline_is_drawn_zoomed_and_pointed_at(self):
+        self.b.click("#tab-timeline")
+        colours = ("(() => { const c = document.querySelector('#timeline'), o = new OffscreenCanvas(c.width, c.height), g = o.getContext('2d', {willReadFrequently: true}); g.drawImage(c, 0, 0); const d = g.getImageData(100, 0, c.width - 100, c.height).data, s = new Map();"
+                   " for (let i = 0; i < d.length; i += 4) { const k = d[i] + ',' + d[i+1] + ',' + d[i+2]; s.set(k, (s.get(k) ?? 0) + 1); } return [...s].filter(([, n]) => n > 200).length; })()")
+        self.b.wait_for(f"{colours} > 4")
+        self.picture("timeline_light")
+        box = self.b.js("(() => { const r = document.querySelector('#timeline').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
+        def sweep():
+            for y in range(45, int(box[3]), 9):
+                self.b.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + box[2] * 0.6, y=box[1] + y)
+                if self.b.js("document.querySelector('.pointed b') !== null"):
+                    return True
+            return False
+        self.assertTrue(sweep(), "nothing to point at")
+        self.b.js("document.querySelector('#timeline').focus()")
+        picture = "document.querySelector('#timeline').toDataURL().length"
+        before = self.b.js(picture)
+        for _ in range(4):
+            self.b.press("w", 87)
+        self.b.wait_for(f"{picture} !== {before}")
+        self.b.fill("#timeline-search", "all_to_all")
+        self.picture("timeline_zoomed_light")
+
+    def test_sensitivity_and_sweep(self):
+        self.b.click("#tab-explore")
+        self.b.click("#run-sensitivity")
+        self.b.wait_for("document.querySelector('#tornado') !== null", 120)
+        self.assertIn("twice as good", self.b.js("document.querySelector('#tornado').getAttribute('aria-label')"))
+        self.b.click("#run-sweep")
+        self.b.wait_for("document.querySelectorAll('#sweep-chart circle').length > 3 && document.querySelector('#run-sweep') !== null", 120)
+        self.picture("explore_light")
+        before = self.b.text("#iteration")
+        self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
+
+    def test_download(self):
+        self.b.js("window.saved = []; HTMLAnchorElement.prototype.click = function () { window.saved.push(this.href); }; 0")
+        self.b.click("#download-json")
+        self.b.wait_for("window.saved.length === 1")
+        url = self.b.js("window.saved[0]")
+        self.assertEqual(self.server.get(url[url.index("/file/"):])[0], 200)
+
+    def test_dark_and_light_and_a_phone(self):
+        contrast = """(() => {
+          const rgb = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+          const light = (c) => { const [r, g, b] = rgb(c).map((v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+          const back = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (c !== 'rgba(0, 0, 0, 0)') return c; } return 'rgb(255, 255, 255)'; };
+          const poor = [];
+          for (const e of document.querySelectorAll('h1, h2, th, td, p, label, button:not(:disabled), dt, dd, footer')) {
+            if (!e.innerText || e.offsetParent === null) continue;
+            const a = light(getComputedStyle(e).color), b = light(back(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (ratio < 4.5) poor.push(e.tagName + ' ' + e.innerText.slice(0, 30) + ' ' + ratio.toFixed(2));
+          }
+          return poor; })()"""
+        unnamed = """[...document.querySelectorAll('button, input, select, textarea, canvas, [role=img]')].filter((e) => e.offsetParent !== null &&
+          !(e.getAttribute('aria-label') || e.textContent.trim() || e.labels?.length || e.closest('label'))).map((e) => e.outerHTML.slice(0, 90))"""
+        pages = {}
+        for scheme in ("light", "dark"):
+            self.b.scheme(scheme)
+            pages[scheme] = self.b.js("getComputedStyle(document.body).backgroundColor")
+            for tab in ("overview", "timeline", "ops-and-collectives", "memory-and-ranks", "basis", "compare", "explore"):
+                self.b.click(f"#tab-{tab}")
+                self.b.wait_for(f"document.querySelector('#tab-{tab}').getAttribute('aria-selected') === 'true'")
+                self.assertEqual(self.b.js(contrast), [], f"{scheme}, {tab}: contrast below 4.5")
+                self.assertEqual(self.b.js(unnamed), [], f"{tab}: controls without a name")
+                self.picture(f"{tab}_{scheme}")
+        self.assertNotEqual(pages["light"], pages["dark"])
+        self.b.size(390, 844, is_phone=True)
+        self.b.click("#tab-overview")
+        self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, "wider than a phone")
+        self.picture("phone_dark")
+        self.b.scheme("light")
+        self.b.js("document.querySelector('.headline').scrollIntoView()")
+        self.picture("phone_light")
+
+    def test_by_keyboard_alone(self):
+        self.b.js("document.querySelector('#tab-overview').focus()")
+        self.b.press("ArrowRight", 39)
+        self.assertEqual(self.b.js("document.querySelector('#tab-timeline').getAttribute('aria-selected')"), "true")
+        self.b.js(f"document.querySelector(\"{SLIDER}\").focus()")
+        self.answered(lambda: self.b.press("ArrowRight", 39))
+        order = self.b.js("[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter((e) => e.tabIndex > 0).length")
+        self.assertEqual(order, 0)
+
+    def test_the_server_comes_back(self):
+        own = Server(BINARY, "--config", CONFIG, cwd=ROOT)
+        self.b.open("about:blank")
+        self.b.open(own.url)
+        self.b.wait_for(READY)
+        own.end()
+        self.b.wait_for("document.body.innerText.includes('No connection to the server')")
+        self.b.open("about:blank")
+        self.b.said.clear()  # it tried again meanwhile
+
+
+if __name__ == "__main__":
+    if program() is None:
+        print("no Chromium (apt-get install chromium)")
+        sys.exit(77)
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    assert re
+    unittest.main()

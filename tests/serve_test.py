@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""`distsim serve` over its protocol (docs/serve.md): answers are those of the command line, and hostile requests get a clear status and
+disturb nobody.
+
+serve_test.py DISTSIM
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/web"))
+from client import Server, WebSocket, read_all, response_of, talk  # noqa: E402
+
+BINARY = os.path.abspath(sys.argv.pop(1))
+CONFIG = "configs/dgx_a100_4node.yaml"
+TEXT = (ROOT / CONFIG).read_text()
+
+
+def command(*words):
+    return subprocess.run([BINARY, *words], capture_output=True, text=True, cwd=ROOT, timeout=300)
+
+
+class Serving(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(BINARY, "--config", CONFIG, cwd=ROOT)
+
+    @classmethod
+    def tearDownClass(cls):
+        code, said = cls.server.end()
+        assert code == 0 and said == "", f"exit code {code}, standard error {said!r}"
+
+    def talk(self):
+        out = talk(self.server)
+        self.addCleanup(out.close)
+        return out
+
+    def is_well(self):
+        """A page that was there, or comes now, is served."""
+        answer = self.talk().ask(type="predict", text=TEXT)
+        self.assertEqual(answer["type"], "prediction")
+
+
+class Answers(Serving):
+    def test_schema_has_the_keys_of_the_reference_and_the_first_text(self):
+        answer = self.talk().ask(type="schema")
+        keys = {k["key"]: k for s in answer["sections"] for k in s["keys"]}
+        listed = set(re.findall(r"^  (\w+\.[\w.\[\]]+)  \(", command("list", "config").stdout, re.M))
+        self.assertGreater(len(listed), 300)
+        self.assertEqual(listed - set(keys), set())
+        self.assertEqual(answer["text"], TEXT)
+        self.assertEqual((keys["cluster.nodes"]["min"], keys["cluster.nodes"]["max"]), (1, 1000000))
+        self.assertEqual(keys["cluster.gpu_links.kind"]["choices"][0], "nvswitch")
+        self.assertEqual(keys["cluster.nic.bandwidth"]["max"], 1e13)
+
+    def test_lists_are_those_of_the_command(self):
+        answer = self.talk().ask(type="lists")
+        for kind in ("systems", "models", "frameworks"):
+            text = command("list", kind).stdout
+            self.assertGreater(len(answer[kind]), 10)
+            for entry in answer[kind]:
+                self.assertIn(entry["name"], text)
+
+    def test_prediction_is_that_of_the_command(self):
+        for sets in ([], ["cluster.nodes=8"], ["cluster.nic.bandwidth=50 GB/s", "model.global_batch=131072"]):
+            edits = [{"key": s.split("=")[0], "value": s.split("=")[1]} for s in sets]
+            answer = self.talk().ask(type="predict", text=TEXT, edits=edits, values=True)
+            expected = json.loads(command("predict", "--config", CONFIG, *[w for s in sets for w in ("--set", s)], "--json", "-").stdout)
+            for key in ("iteration_ms", "low_ms", "high_ms", "breakdown", "collectives", "ops", "critical_path", "ranks", "memory", "digest"):
+                self.assertEqual(answer["report"][key], expected[key], f"{sets}: {key}")
+        self.assertEqual(answer["values"]["cluster.nic.bandwidth"][2], 50e9)
+        self.assertIn("systems/dgx_a100_80gb.yaml:", answer["values"]["cluster.gpus_per_node"][1])
+
+    def test_edits_keep_the_text(self):
+        t = self.talk()
+        answer = t.ask(type="predict", text=TEXT, edits=[{"key": "cluster.nodes", "value": "2"}])
+        self.assertEqual(answer["text"], TEXT.replace("nodes: 4\n", "nodes: 2\n", 1))
+        answer = t.ask(type="predict", text=TEXT, edits=[{"key": "cluster.nic.bandwidth", "value": "12.5 GB/s"}])
+        self.assertEqual(answer["type"], "prediction")
+        self.assertEqual(answer["text"].replace("  nic:\n    bandwidth: 12.5 GB/s\n", ""), TEXT)
+        back = t.ask(type="predict", text=answer["text"], edits=[{"key": "cluster.nic", "value": None}])
+        self.assertEqual(back["type"], "prediction")
+
+    def test_errors_are_data_with_their_place(self):
+        t = self.talk()
+        answer = t.ask(type="predict", text=TEXT.replace("nodes: 4", "nodes: four"))
+        self.assertEqual((answer["type"], answer["error"]["line"], answer["error"]["column"]), ("error", 8, 10))
+        self.assertIn("cluster.nodes: found 'four'", answer["error"]["what"])
+        answer = t.ask(type="predict", text=TEXT, edits=[{"key": "cluster.nodes", "value": "0"}])
+        self.assertEqual((answer["type"], answer["error"]["line"]), ("error", 8))
+        self.assertIn("nodes: 0", answer["text"])
+        answer = t.ask(type="predict", text="cluster: [")
+        self.assertEqual(answer["type"], "error")
+        answer = t.ask(type="predict", text=TEXT, edits=[{"key": "cluster.nodes", "value": "[}"}])
+        self.assertEqual(answer["type"], "error")
+
+    def test_a_newer_prediction_makes_older_ones_stale(self):
+        t = self.talk()
+        ids = [t.send(type="predict", text=TEXT, edits=[{"key": "model.global_batch", "value": str(1024 * (i + 5))}]) for i in range(12)]
+        last = t.wait(ids[-1])
+        self.assertEqual(last["type"], "prediction")
+        kinds = [a["type"] for a in t.others]
+        self.assertEqual(len(kinds), 11)
+        self.assertTrue(set(kinds) <= {"prediction", "stale"} and "stale" in kinds, kinds)
+
+    def test_timeline_is_bounded_and_fills_the_window(self):
+        t = self.talk()
+        whole = t.ask(type="timeline", text=TEXT, columns=200, first=0, count=64, names=True)
+        self.assertGreater(whole["period"], 10**9)
+        self.assertGreater(len(whole["names"]), 20)
+        shown = [track for track in whole["tracks"] if "slices" in track]
+        self.assertEqual(len(shown), 64)
+        for track in shown:
+            self.assertLessEqual(len(track["slices"]) // 3, 2 * 200 + 8)
+            ends = [s + d for s, d in zip(track["slices"][::3], track["slices"][1::3])]
+            self.assertTrue(all(e <= s for e, s in zip(ends, track["slices"][3::3])), "slices overlap")
+        fine = t.ask(type="timeline", text=TEXT, columns=4000, **{"from": 0, "to": whole["period"] // 20}, first=0, count=8)
+        names = [n for track in fine["tracks"][:8] for n in track["slices"][2::3]]
+        self.assertGreater(sum(n >= 0 for n in names), sum(n < 0 for n in names))
+
+    def test_sensitivity_is_that_of_the_command_and_tells_how_far_it_is(self):
+        t = self.talk()
+        answer = t.ask(type="sensitivity", text=TEXT)
+        expected = json.loads(command("sensitivity", "--config", CONFIG, "--json", "-").stdout)
+        self.assertEqual(answer["result"], expected)
+        self.assertGreater(sum(a["type"] == "progress" for a in t.others), 3)
+
+    def test_sweep_is_that_of_the_command(self):
+        t = self.talk()
+        answer = t.ask(type="sweep", text=TEXT, axes=["cluster.nodes=1,2,4,8", "model.global_batch=65536,131072"])
+        points = [p for a in [*t.others, answer] for p in a.get("points", [])]
+        points.sort(key=lambda p: p["index"])
+        rows = [line.split(",") for line in command("sweep", "--config", CONFIG, "--set", "cluster.nodes=1,2,4,8", "--set", "model.global_batch=65536,131072", "--csv", "-").stdout.splitlines()]
+        self.assertEqual((len(points), len(rows)), (8, 9))
+        for point, row in zip(points, rows[1:]):
+            self.assertEqual(point["values"], row[:2])
+            self.assertEqual(f"{point['iteration_ms']:.4f}", row[rows[0].index("iteration_ms")])
+
+    def test_a_sweep_is_cancelled_and_keeps_no_slider_waiting(self):
+        t = self.talk()
+        sweep = t.send(type="sweep", text=TEXT, axes=["model.global_batch=2048..65536:32"])
+        begin = time.monotonic()
+        self.assertEqual(t.ask(type="predict", text=TEXT, edits=[{"key": "cluster.nodes", "value": "3"}])["type"], "prediction")
+        t.send(type="cancel", of=sweep)
+        answer = next((a for a in t.others if a["id"] == sweep and a["type"] != "progress"), None) or t.wait(sweep)
+        self.assertEqual(answer["type"], "cancelled")
+        self.assertLess(answer["done"], answer["total"])
+        self.assertLess(time.monotonic() - begin, 60)
+
+    def test_too_much_is_refused(self):
+        t = self.talk()
+        for body, words in (({"type": "sweep", "text": TEXT, "axes": ["model.global_batch=1..100000"]}, "more than 5000 points"),
+                            ({"type": "sweep", "text": TEXT, "axes": []}, "axes"),
+                            ({"type": "predict", "text": TEXT, "edits": [{"key": "cluster.nodes", "value": "1000000"}]}, "8000000 GPUs"),
+                            ({"type": "predict", "text": "#" * (300 << 10)}, "256 KiB"),
+                            ({"type": "predict", "text": TEXT, "edits": [{"key": "cluster.nodes", "value": "2"}] * 65}, "64 edits")):
+            answer = t.ask(**body)
+            self.assertEqual(answer["type"], "error", body["type"])
+            self.assertIn(words, answer["error"]["text"])
+
+    def test_files_are_fetched_once_made(self):
+        t = self.talk()
+        for kind, begin, expected in (("json", b"{", "application/json"), ("csv", b"title,", "text/csv"), ("html", b"<!doctype html>", "octet-stream"), ("trace", b"{", "application/json")):
+            path = t.ask(type="file", kind=kind, text=TEXT)["path"]
+            status, headers, body = self.server.get(f"{path}?token={self.server.token}")
+            self.assertEqual(status, 200)
+            self.assertTrue(body.lower().startswith(begin), body[:40])
+            self.assertIn(expected, headers["content-type"])
+            self.assertTrue(headers["content-disposition"].startswith("attachment"))
+            if kind in ("json", "trace"):
+                json.loads(body)
+            self.assertEqual(self.server.get(path)[0], 403)
+        self.assertEqual(self.server.get(f"/file/{'0' * 32}/report.json?token={self.server.token}")[0], 404)
+        self.assertEqual(t.ask(type="file", kind="exe", text=TEXT)["type"], "error")
+
+    def test_keys_without_effect_are_named(self):
+        answer = self.talk().ask(type="effects", text=TEXT, edits=[{"key": "model.dlrm.cross_rank", "value": "3"}])
+        self.assertEqual([k["key"] for k in answer["without_effect"]], ["model.dlrm.cross_rank"])
+
+
+class Page(Serving):
+    def test_assets_and_their_policy(self):
+        query = f"?token={self.server.token}"
+        for path, kind in (("/" + query, "text/html"), ("/app.js", "text/javascript"), ("/app.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+            status, headers, body = self.server.get(path)
+            self.assertEqual(status, 200, path)
+            self.assertTrue(headers["content-type"].startswith(kind))
+            policy = headers["content-security-policy"]
+            self.assertIn("default-src 'none'", policy)
+            self.assertNotIn("unsafe", policy)
+            self.assertEqual(headers["x-content-type-options"], "nosniff")
+            self.assertEqual(body, (ROOT / "web/dist" / (path.split("?")[0].strip("/") or "index.html")).read_bytes())
+        self.assertNotRegex(self.server.get("/" + query)[2].decode(), r"<script>|style=|onclick|https?:")
+
+    def test_token(self):
+        token = self.server.token
+        for query in ("", "?token=", f"?token={token[:-1]}", f"?token={token}0", f"?token={token[::-1]}x", "?tok=" + token, f"?token={token.upper()}x"):
+            self.assertEqual(self.server.get("/" + query)[0], 403, query)
+            self.assertEqual(self.server.get("/ws" + query)[0], 403, query)
+        self.assertEqual(self.server.get(f"/?a=b&token={token}")[0], 200)
+        self.assertEqual(WebSocket(self.server.host, self.server.port, "/ws?token=0").status, 403)
+
+
+class Hostile(Serving):
+    def test_host_and_origin(self):
+        port, page = self.server.port, f"/?token={self.server.token}"
+        for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1:{port + 1}", "127.0.0.1", f"127.0.0.1.evil.example:{port}", f"localhost:{port}:{port}", "x" * 300, f"10.0.0.1:{port}", ""):
+            self.assertEqual(self.server.get(page, Host=host)[0], 421, host)
+        self.assertIn(self.server.raw(f"GET {page} HTTP/1.1\r\nConnection: close\r\n\r\n")[0], (400, 421))
+        self.assertIn(self.server.raw(f"GET {page} HTTP/1.1\r\nConnection: close\r\nHost: localhost:{port}\r\nHost: evil.example\r\n\r\n")[0], (400, 421))
+        self.assertEqual(self.server.get(page, Host=f"LOCALHOST:{port}")[0], 200)
+        for origin in ("http://evil.example", "null", f"https://127.0.0.1:{port}", f"http://127.0.0.1:{port}.evil.example"):
+            self.assertEqual(self.server.get(page, Origin=origin)[0], 403, origin)
+            self.assertEqual(WebSocket("127.0.0.1", port, f"/ws?token={self.server.token}", headers=[f"Origin: {origin}"]).status, 403)
+        good = WebSocket("127.0.0.1", port, f"/ws?token={self.server.token}", headers=[f"Origin: http://127.0.0.1:{port}"])
+        self.assertEqual(good.status, 101)
+        good.close()
+
+    def test_no_path_leads_out(self):
+        for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/app.js/..", "/%2e%2e/app.js", "/file/../app.js", "/file/", "/file", "/app.js%00", "/APP.JS", "/configs/dgx_a100_4node.yaml",
+                     "http://evil.example/", "*", "/\\..\\x"):
+            self.assertIn(self.server.get(f"{path}?token={self.server.token}")[0], (400, 404), path)
+
+    def test_no_name_leads_to_other_files(self):
+        t = self.talk()
+        with tempfile.TemporaryDirectory() as folder:
+            secret = pathlib.Path(folder, "secret.yaml")
+            secret.write_text("password: hunter2\n")
+            pathlib.Path(folder, "curves.txt").write_text("password hunter2\n")
+            for key, value in (("model.name", str(secret)), ("cluster.system", str(secret)), ("framework.name", f"{folder}/secret.yaml"), ("device.name", "/etc/hostname.yaml"), ("model.name", "../../README.yaml"),
+                               ("parallel.placement_file", f"{folder}/curves.txt"), ("collectives.curve_files", f"['{folder}/curves.txt']"), ("collectives.constants", f"{folder}/curves.txt"),
+                               ("collectives.constants", "/etc/passwd"), ("cluster.device", str(secret))):
+                answer = t.ask(type="predict", text=TEXT, edits=[{"key": key, "value": value}])
+                self.assertEqual(answer["type"], "error", key)
+                self.assertNotIn("hunter2", json.dumps(answer))
+                self.assertNotIn("root:", json.dumps(answer))
+                self.assertRegex(answer["error"]["text"], r"the folders that the page may read|without '\.\.'", key)
+            swept = t.ask(type="sweep", text=TEXT, axes=[f"model.name=dlrm_mlperf,{secret}"])
+            self.assertNotIn("hunter2", json.dumps([swept, t.others]))
+
+    def test_other_methods_and_bodies(self):
+        host = f"Host: 127.0.0.1:{self.server.port}\r\nConnection: close\r\n"
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "HEAD"):
+            self.assertEqual(self.server.raw(f"{method} / HTTP/1.1\r\n{host}\r\n")[0], 405, method)
+        self.assertIn(self.server.raw(f"GET / HTTP/1.1\r\n{host}Content-Length: 100000000\r\n\r\n" + "x" * 1000)[0], (400, 403, 413))
+        self.assertIn(self.server.raw(f"POST / HTTP/1.1\r\n{host}Transfer-Encoding: chunked\r\n\r\nffffffff\r\n")[0], (400, 405))
+        self.is_well()
+
+    def test_broken_requests(self):
+        for data in (b"\0" * 100, b"\xff\xfe\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET / HTTP/1.1\r\nHost\r\n\r\n", b"A" * 100_000, b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
+                     b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20_000 + b"\r\n", b"\x16\x03\x01\x02\x00\x01"):
+            self.assertIn(self.server.raw(data)[0], (400, 431), data[:30])
+        self.is_well()
+
+    def test_broken_frames(self):
+        for spoil in (lambda t: t.frame(b"{}", is_masked=False), lambda t: t.frame(b"\xff\xfe"), lambda t: t.frame(b"x", opcode=3), lambda t: t.frame(b"{}", opcode=2), lambda t: t.frame(b"x" * 126, opcode=9),
+                      lambda t: t.frame(b"x" * (600 << 10)), lambda t: t.socket.sendall(b"\x81\xff" + b"\x7f" + b"\xff" * 7 + b"abcd"), lambda t: (t.frame(b"a", is_last=False), t.frame(b"b"))):
+            t = talk(self.server)
+            spoil(t)
+            with self.assertRaises((ConnectionError, TimeoutError)):
+                for _ in range(3):
+                    t.receive()
+            t.close()
+        self.is_well()
+
+    def test_broken_messages(self):
+        t = self.talk()
+        for text in ("", "{", "[]", "null", "7", '{"id":1}', '{"type":"predict"}', '{"id":"1","type":"predict"}', '{"id":1,"type":"Predict"}', '{"id":1,"type":7}', "[" * 100_000, '{"id":1e99,"type":"lists"}', '{"a":' * 5000):
+            t.frame(text.encode())
+            self.assertEqual(json.loads(t.receive())["type"], "error", text[:40])
+        for body in ({"type": "predict"}, {"type": "predict", "text": 5}, {"type": "predict", "text": TEXT, "edits": 5}, {"type": "predict", "text": TEXT, "edits": [5]}, {"type": "predict", "text": TEXT, "edits": [{"key": "x"}]},
+                     {"type": "predict", "text": TEXT, "edits": [{"key": "", "value": "1"}]}, {"type": "predict", "text": TEXT, "edits": [{"key": "a..b", "value": "1"}]}, {"type": "predict", "text": "\0"},
+                     {"type": "predict", "text": "a: *b"}, {"type": "predict", "text": "a: &x {b: *x}"}, {"type": "predict", "text": TEXT, "edits": [{"key": "title", "value": "a: b: c\nx"}]}, {"type": "sweep", "text": TEXT, "axes": [1]}, {"type": "timeline", "text": "x"}):
+            self.assertEqual(t.ask(**body)["type"], "error", str(body)[:80])
+        for value in (True, "1", [], {}, None, -5, 10**18, 1.5):
+            self.assertIn(t.ask(type="timeline", text=TEXT, columns=value, first=value, count=value, **{"from": value, "to": value})["type"], ("timeline", "error"), value)
+            self.assertIn(t.ask(type="predict", text=TEXT, values=value)["type"], ("prediction", "error"), value)
+        self.is_well()
+
+    def test_slow_clients_do_not_keep_others_waiting(self):
+        slow = [self.server.connect() for _ in range(100)]
+        for s in slow:
+            s.sendall(b"GET / HTTP/1.1\r\nHost:")
+        begin = time.monotonic()
+        self.is_well()
+        self.assertLess(time.monotonic() - begin, 30)
+        time.sleep(0.5)
+        slow[0].sendall(b" x")
+        slow[0].settimeout(30)
+        self.assertEqual(slow[0].recv(10), b"", "a request that never ends is not given up")
+        for s in slow:
+            s.close()
+
+    def test_a_page_that_does_not_read(self):
+        t = talk(self.server)
+        for _ in range(40):
+            t.send(type="schema")
+        self.is_well()
+        t.close()
+
+    def test_very_many_connections(self):
+        before, open_ones = self.talk(), []
+        try:
+            for _ in range(3000):
+                s = socket.socket()
+                s.settimeout(20)
+                s.connect((self.server.host, self.server.port))
+                open_ones.append(s)
+                if len(open_ones) > 900:  # this process has a limit of its own
+                    open_ones.pop(0).close()
+            self.assertEqual(before.ask(type="predict", text=TEXT)["type"], "prediction")
+        finally:
+            for s in open_ones:
+                s.close()
+        time.sleep(0.3)
+        self.is_well()
+
+    def test_many_pages_at_once(self):
+        problems = []
+
+        def work(i):
+            try:
+                t = talk(self.server)
+                for j in range(5):
+                    answer = t.ask(type="predict", text=TEXT, edits=[{"key": "model.global_batch", "value": str(1024 * (1 + (i + j) % 20))}])
+                    if answer["type"] != "prediction":
+                        problems.append(answer)
+                t.close()
+            except Exception as e:  # noqa: BLE001
+                problems.append(repr(e))
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(problems, [])
+
+
+class Command(unittest.TestCase):
+    def test_ends_cleanly_by_either_signal_also_while_it_works(self):
+        for how in (signal.SIGINT, signal.SIGTERM):
+            server = Server(BINARY, cwd=ROOT)
+            t = talk(server)
+            t.send(type="sweep", text=TEXT, axes=["model.global_batch=2048..65536:32"])
+            t.send(type="predict", text=TEXT)
+            time.sleep(0.1)
+            code, said = server.end(how)
+            self.assertEqual((code, said), (0, ""))
+            t.close()
+
+    def test_what_cannot_be_served_is_refused(self):
+        for words, said in ((["--config", "no_such.yaml"], "no_such.yaml"), (["--config", "README.md"], "README.md"), (["--listen", "localhost"], "expected an address of this machine"),
+                            (["--listen", "203.0.113.1"], "expected an address of this machine")):
+            r = command("serve", "--port", "0", *words)
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), words)
+            self.assertIn(said, r.stderr)
+
+    def test_port_in_use(self):
+        server = Server(BINARY, cwd=ROOT)
+        r = command("serve", "--port", str(server.port))
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("which another program uses", r.stderr)
+        self.assertEqual(server.end()[0], 0)
+
+    def test_other_addresses_are_warned_of(self):
+        server = Server(BINARY, "--listen", "0.0.0.0", cwd=ROOT)
+        self.assertEqual(server.get(f"/?token={server.token}", Host=f"192.0.2.7:{server.port}")[0], 200)
+        self.assertEqual(server.get(f"/?token={server.token}", Host=f"evil.example:{server.port}")[0], 421)
+        code, said = server.end()
+        self.assertEqual(code, 0)
+        self.assertIn("other machines reach this server", said)
+
+    def test_version_6(self):
+        try:
+            socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+        except OSError:
+            return
+        server = Server(BINARY, "--listen", "::1", cwd=ROOT)
+        self.assertEqual(server.end()[0], 0)
+
+
+if __name__ == "__main__":
+    assert response_of and read_all
+    unittest.main()

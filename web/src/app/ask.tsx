@@ -1,0 +1,122 @@
+// What is asked: the main keys as sliders, every key in a list, and the experiment's text.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { KeyControl, Picker, Slider } from "./controls";
+import { Store } from "./store";
+import { KeyDoc } from "./types";
+
+// Shown first where the experiment has them; the peak of the GPU is that of the model's precision.
+const MAIN = ["cluster.nodes", "model.global_batch", "model.per_gpu_batch", "parallel.tensor", "parallel.pipeline", "parallel.expert", "parallel.context", "parallel.micro_batch",
+  "cluster.nic.count", "cluster.nic.bandwidth", "cluster.nic.latency", "cluster.gpu_links.bandwidth_per_link", "device.hbm.bandwidth", "device.hbm.capacity", "cluster.host.dispatch_scale"];
+
+export function mainKeys(store: Store): KeyDoc[] {
+  return MAIN.filter((key) => store.values[key]?.[2] !== undefined).map((key) => store.keys.get(key)!).filter(Boolean);
+}
+
+function Sliders({ store }: { store: Store }) {
+  return <div class="controls">{mainKeys(store).map((doc) => <Slider key={doc.key} doc={doc} value={store.values[doc.key]} store={store} />)}</div>;
+}
+
+const MOST_FOUND = 40;
+
+function AllKeys({ store }: { store: Store }) {
+  const [query, setQuery] = useState("");
+  const words = query.toLowerCase().split(/[\s.]+/).filter(Boolean);
+  const all = [...store.keys.values()].filter((doc) => doc.key.includes("."));
+  const found = all.filter((doc) => words.every((w) => doc.key.includes(w) || doc.doc.toLowerCase().includes(w)));
+  found.sort((a, b) => Number(words.every((w) => b.key.includes(w))) - Number(words.every((w) => a.key.includes(w))));
+  const shown = words.length > 0 ? found.slice(0, MOST_FOUND) : all.filter((doc) => store.values[doc.key]?.[1].startsWith(`${store.file}:`));
+  return (
+    <div>
+      <label class="search">Search {all.length} keys
+        <input type="search" id="key-search" value={query} spellcheck={false} placeholder="overlap, nic, precision, ..." onInput={(e) => setQuery(e.currentTarget.value)} />
+      </label>
+      <p class="soft small">{words.length > 0 ? `${found.length} found${found.length > MOST_FOUND ? `, the first ${MOST_FOUND} shown` : ""}` : "Keys of this experiment; the others have the values of the files that it names, or defaults."}</p>
+      <div class="controls">
+        {shown.map((doc) => (
+          <div key={doc.key} class="described">
+            <KeyControl doc={doc} store={store} />
+            <p class="small soft">{doc.doc} {whereOf(store, doc.key)}</p>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function whereOf(store: Store, key: string) {
+  const where = store.values[key]?.[1];
+  if (!where) return "Not set.";
+  return where.startsWith(`${store.file}:`) ? "From this experiment." : `From ${where}.`;
+}
+
+function Editor({ store }: { store: Store }) {
+  const area = useRef<HTMLTextAreaElement>(null), gutter = useRef<HTMLDivElement>(null);
+  const [typed, setTyped] = useState<string | null>(null);
+  const timer = useRef(0);
+  const text = typed ?? store.draft ?? store.text;
+  const line = store.problem?.line;
+  const lines = text.split("\n").length;
+  const send = (now: string) => { setTyped(null); store.setText(now); };
+  const onInput = (now: string) => {
+    setTyped(now);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => send(now), 250);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const follow = () => { if (gutter.current && area.current) gutter.current.scrollTop = area.current.scrollTop; };
+  useEffect(follow);
+  const goToLine = () => {
+    if (!area.current || !line) return;
+    const begin = text.split("\n").slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0) + (store.problem?.column ?? 1) - 1;
+    area.current.focus();
+    area.current.setSelectionRange(begin, begin);
+  };
+  return (
+    <div class="editor-box">
+      <label for="experiment-text" class="small soft">The experiment as YAML; the controls change it in place.</label>
+      <div class="editor">
+        <div class="gutter" ref={gutter} aria-hidden="true">
+          {Array.from({ length: lines }, (_, i) => <div key={i} class={i + 1 === line ? "bad-line" : ""}>{i + 1}</div>)}
+        </div>
+        <textarea id="experiment-text" ref={area} spellcheck={false} autocomplete="off" wrap="off" rows={Math.min(40, Math.max(16, lines + 1))} value={text}
+          aria-invalid={line !== undefined} aria-describedby={store.problem ? "problem" : undefined} onInput={(e) => onInput(e.currentTarget.value)} onScroll={follow}
+          onKeyDown={(e) => { if (e.key === "Escape") area.current?.blur(); }} />
+      </div>
+      {line !== undefined && <button class="quiet" onClick={goToLine}>Go to line {line}</button>}
+    </div>
+  );
+}
+
+export function Problem({ store }: { store: Store }) {
+  const p = store.problem;
+  if (!p) return null;
+  return (
+    <div class="problem" id="problem" role="alert">
+      <b>{p.line ? `Line ${p.line}${p.column ? `, column ${p.column}` : ""}: ` : ""}</b>{p.what || p.text}{p.hint && <span>; {p.hint}</span>}
+      {!p.line && p.where && <span class="soft"> ({p.where})</span>}
+      {store.shown && <p class="small">The figures are those of the last experiment that could be predicted.</p>}
+    </div>
+  );
+}
+
+const VIEWS = ["Main keys", "All keys", "Text"] as const;
+
+export function Ask({ store }: { store: Store }) {
+  const [view, setView] = useState<(typeof VIEWS)[number]>("Main keys");
+  const value = (key: string) => store.values[key]?.[0] ?? "";
+  const context = store.report?.context;
+  return (
+    <section class="ask" aria-label="Experiment">
+      <Picker label="System" keyName="cluster.system" current={context?.system ?? value("cluster.name")} choices={store.lists?.systems ?? []} store={store} />
+      <Picker label="Model" keyName="model.name" current={context?.model ?? value("model.name")} choices={store.lists?.models ?? []} store={store} />
+      <Picker label="Framework" keyName="framework.name" current={context?.framework ?? value("framework.name")} choices={store.lists?.frameworks ?? []} store={store} />
+      <div class="tabs" role="tablist" aria-label="Ways to change the experiment">
+        {VIEWS.map((v) => <button key={v} role="tab" id={`ask-${v.replace(" ", "-").toLowerCase()}`} aria-selected={v === view} onClick={() => setView(v)}>{v}</button>)}
+      </div>
+      <Problem store={store} />
+      {view === "Main keys" && <Sliders store={store} />}
+      {view === "All keys" && <AllKeys store={store} />}
+      {view === "Text" && <Editor store={store} />}
+    </section>
+  );
+}
