@@ -524,6 +524,7 @@ constexpr std::string_view kNothing[] = {
     "broadcast_tensors",
     "broadcast_to",
     "meshgrid",
+    "unflatten_dense_tensors",
     "atleast_1d",
     "atleast_2d",
     "mT",

@@ -117,6 +117,9 @@ class RecordedIteration {
     };
     say("a recorded iteration (" + graph_.format + "), " + counted(graph_.nodes.size(), "call") +
         " with their recorded types; another batch needs another trace");
+    if (graph_.ranks != ranks_ && graph_.ranks > 1)
+      say("recorded on " + counted(graph_.ranks, "rank") + ": what all of them did together, all " +
+          counted(ranks_, "GPU") + " do");
     say(kernels_.coverage().text());
     for (const std::string& remark : graph_.remarks) say(remark);
     for (const opgraph::Left& left : graph_.left_out) say("left out: " + left.what + ": " + std::to_string(left.count));
