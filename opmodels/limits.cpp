@@ -137,6 +137,10 @@ Parts parts_of(const DeviceRates& d, const graph::Copy& c) {
   return c.kind == graph::CopyKind::d2d ? streaming_parts(d, 2 * graph::real(c.bytes), 0) : Parts{};
 }
 
+Parts parts_of(const DeviceRates& d, const graph::Unlisted& u) {
+  return streaming_parts(d, graph::real(u.read_bytes) + graph::real(u.written_bytes), graph::real(u.flops));
+}
+
 Parts parts_of(const DeviceRates&, const graph::Absent&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::HostWork&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::Measured&) { return {}; }

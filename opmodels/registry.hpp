@@ -51,6 +51,7 @@ OpModelEntry op_model(Of<graph::Collective>);
 OpModelEntry op_model(Of<graph::Recurrent>);
 OpModelEntry op_model(Of<graph::StateSpaceScan>);
 OpModelEntry op_model(Of<graph::Sequence>);
+OpModelEntry op_model(Of<graph::Unlisted>);
 
 /// In the order of the alternatives of Op, so that op.index() finds the entry.
 std::span<const OpModelEntry> op_model_entries();

@@ -74,7 +74,7 @@ def commands(d):
             "--measured-on": ["--measured-on dgx_a100_80gb"], "--remove": ["--remove gemm"], "--fuse": ["--fuse elementwise"],
             "--leave-one-step-out": ["--leave-one-step-out"], "--network": [f"--network {d}/networks.yml"],
             "--network-system": [(f"--network {d}/networks.yml", f"--network-system {d}/system.json")], "--groups": [f"--groups {d}/groups.json"],
-            "--ranks": ["--ranks 2"], "--recorded-collectives": ["--recorded-collectives"], "--compute-scale": ["--compute-scale 2"]}),
+            "--ranks": ["--ranks 2"], "--priced": [], "--recorded-collectives": ["--recorded-collectives"], "--compute-scale": ["--compute-scale 2"]}),
         "profile": ([f"{FORMATS}/kineto.json"], table | {
             "--table": [(f"--csv {out}csv", "--table ops"), "--table kernels"], "--json": [f"--json {out}json", "--json -"], "--steps": ["--steps Optimizer"],
             "--stream": ["--stream"], "--host-stacks": [f"--host-stacks {d}/stacks.txt"], "--unprofiled": ["--unprofiled 1us"],

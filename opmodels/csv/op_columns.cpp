@@ -91,10 +91,13 @@ struct NeedSink {
 };
 
 /// What a file must have one of: the needs of an op, or those of the public data sets' embeddings (lists of tables) and
-/// attention (one length for queries and keys).
+/// attention (one length for queries and keys), or of an op that may read or write nothing.
 std::vector<Group> all_groups() {
-  std::vector<Group> groups{
-      {"m", "n", "k"}, {"rows", "cols"}, {"batch", "dim"}, {"batch", "heads", "q_len", "head_dim"}};
+  std::vector<Group> groups{{"m", "n", "k"},
+                            {"rows", "cols"},
+                            {"batch", "dim"},
+                            {"batch", "heads", "q_len", "head_dim"},
+                            {"read_bytes", "written_bytes"}};
   for (std::size_t i = 0; i < graph::kOpKinds; ++i) {
     const graph::Op op = graph::default_op(i);
     if (!has_columns(op)) continue;

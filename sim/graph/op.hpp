@@ -23,13 +23,14 @@
 #include "sim/graph/ops/row_ops.hpp"
 #include "sim/graph/ops/scan.hpp"
 #include "sim/graph/ops/streaming.hpp"
+#include "sim/graph/ops/unlisted.hpp"
 
 namespace distsim::graph {
 
 /// A new op goes to the end: tables of measured ops name an op by its place (opmodels/measured/op_point.hpp).
 using Op = std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLayer, Normalization, Softmax, Attention,
                         Elementwise, Loss, Copy, Concat, Transpose, Optimizer, HostWork, Measured, Collective,
-                        Recurrent, StateSpaceScan, Sequence>;
+                        Recurrent, StateSpaceScan, Sequence, Unlisted>;
 
 inline constexpr std::size_t kOpKinds = std::variant_size_v<Op>;
 /// The default of the alternative at `index`. Precondition: index < kOpKinds.

@@ -18,7 +18,8 @@ namespace distsim::workload {
   FAMILY(ncf)                          \
   FAMILY(tgn)                          \
   FAMILY(mlp)                          \
-  FAMILY(program)
+  FAMILY(program)                      \
+  FAMILY(graph)
 
 #define FAMILY(name) extern const ModelFamily name##_family;
 DISTSIM_MODEL_FAMILIES(FAMILY)

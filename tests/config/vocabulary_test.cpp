@@ -31,8 +31,12 @@ TEST(Vocabulary, NoFreeTextDecidesAnything) {
       "cluster.name",      "cluster.aliases", "cluster.description",        "cluster.host.cpu", "cluster.source",
       "device.name",       "device.aliases",  "device.architecture",        "device.source",    "model.name",
       "model.description", "model.source",    "model.program.steps[].name", "framework.name",   "framework.source"};
-  const std::set<std::string> names_a_file{"cluster.device", "device.server", "collectives.curve_files",
-                                           "collectives.constants", "model.parallel.placement_file"};
+  const std::set<std::string> names_a_file{"cluster.device",
+                                           "device.server",
+                                           "collectives.curve_files",
+                                           "collectives.constants",
+                                           "model.parallel.placement_file",
+                                           "model.graph.file"};
   const std::set<std::string> parsed_elsewhere{"model.program.steps[].collective",  // refused by parse_collective
                                                "model.llm.pattern"};  // letters of blocks, refused by llm_schema
   for_every_section([&](const auto& schema) {

@@ -3,6 +3,7 @@
 
 #include "base/output.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/replay_priced.hpp"
 #include "sim/chakra/replay_chakra.hpp"
 #include "sim/replay/replay_trace.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 struct ReplayFlags {
   chakra::ChakraReplay chakra;
   replay::TraceReplay trace;
+  bool priced = false;
 };
 
 /// The first flag of a list that was given, or "".
@@ -40,7 +42,21 @@ std::string given_for_profiles(const replay::TraceReplay& t) {
 
 /// Flags that both kinds of traces have are declared for the profiler's and handed on; those of the other kind are
 /// refused, not ignored.
+Result<void> run_priced(const ReplayFlags& f) {
+  std::string stray = given_for_chakra(f.chakra);
+  if (stray.empty()) stray = given_for_profiles(f.trace);
+  if (stray.empty())
+    stray =
+        given({{"--timeline", !f.trace.timeline.empty()}, {"--ranks", f.chakra.ranks != chakra::ChakraReplay{}.ranks}});
+  if (!stray.empty())
+    return Error{
+        stray + ": found --priced, which predicts the trace anew, expected only --config, --set, --csv and --json", "",
+        ""};
+  return replay_priced({f.trace.traces, f.trace.config, f.trace.sets, f.trace.csv, f.trace.json});
+}
+
 Result<void> run(const ReplayFlags& f) {
+  if (f.priced) return run_priced(f);
   if (!chakra::names_chakra(f.trace.traces)) {
     const std::string stray = given_for_chakra(f.chakra);
     if (!stray.empty()) return Error{stray + ": found a profiler trace, expected a Chakra trace (.et)", "", ""};
@@ -91,6 +107,8 @@ void declare_replay(CLI::App& self, Action& action) {
   many(self.add_option("--fuse", t.fuse,
                        "Simulate fusing adjacent kernels whose names match this regular expression; may be repeated"));
   self.add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the other steps");
+  self.add_flag("--priced", f->priced,
+                "Price an execution trace, which has no times, from its shapes on the cluster of --config");
   chakra::add_chakra_flags(self, f->chakra);
   self.callback([f, &action] { action = [f] { return run(*f); }; });
 }
@@ -98,6 +116,7 @@ void declare_replay(CLI::App& self, Action& action) {
 constexpr Refusal kReplayRefuses[] = {
     {"", "traces is required"},
     {"no_such_trace.json", "no_such_trace.json"},
+    {"no_such_trace.json --priced", "no --config"},
 };
 
 }  // namespace

@@ -1,0 +1,166 @@
+"""Records the calls of ATen that run below autograd, tensors by number."""
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .shape_rules import RULES
+
+ACCUMULATION = {"aten::new_empty_strided", "aten::copy_", "aten::detach", "aten::clone"}
+
+
+class Call:
+    __slots__ = ("op", "inputs", "outputs", "label", "phase")
+
+    def __init__(self, op, inputs, outputs, label, phase):
+        self.op, self.inputs, self.outputs, self.label, self.phase = op, inputs, outputs, label, phase
+
+
+class TensorInfo:
+    __slots__ = ("shape", "dtype", "role", "name", "channels_last", "storage", "maker")
+
+    def __init__(self, tensor, storage):
+        self.shape = tuple(int(size) for size in tensor.shape)
+        self.dtype = str(tensor.dtype).removeprefix("torch.")
+        self.role, self.name, self.storage, self.maker = "activation", "", storage, ""
+        self.channels_last = (tensor.dim() == 4 and min(self.shape) > 0 and self.shape[1] > 1
+                              and tensor.is_contiguous(memory_format=torch.channels_last)
+                              and not tensor.is_contiguous())
+
+
+def storage_of(tensor):
+    """What tells storages apart; those of kept tensors live as long as the recorder."""
+    storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
+    return storage._cdata
+
+
+def plain(value):
+    """A scalar argument as JSON has it; types, devices and layouts as text."""
+    if value is None or isinstance(value, (bool, int, float)):
+        if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+            return str(value)
+        return value
+    return str(value)
+
+
+class Recorder(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.tensors, self.calls, self.gradients = [], [], []
+        self.storage_numbers, self.of_storage = {}, {}
+        self.numbers, self.kept = {}, []  # a tensor that is kept has an id of its own
+        self.modules, self.phase, self.active = [""], "forward", False
+        self.accumulating = False  # autograd copies a gradient that somebody else, here `kept`, also holds
+
+    def enter(self, name):
+        self.modules.append(name)
+
+    def leave(self):
+        self.modules.pop()
+
+    def number_of(self, tensor, storage=None):
+        """The number of a tensor, a new one if need be; its storage is `storage`, or what other tensors of it have."""
+        if id(tensor) not in self.numbers:
+            number, key = len(self.tensors), storage_of(tensor)
+            self.numbers[id(tensor)] = number
+            self.kept.append(tensor)
+            storage = self.storage_numbers.setdefault(key, number + 1 if storage is None else storage)
+            self.tensors.append(TensorInfo(tensor, storage))
+            self.of_storage.setdefault(storage, []).append(number)
+        return self.numbers[id(tensor)]
+
+    def name(self, tensor, role, name):
+        info = self.tensors[self.number_of(tensor)]
+        info.role, info.name = role, name
+
+    def argument(self, value):
+        if isinstance(value, torch.Tensor):
+            return {"t": self.given(value)}
+        if isinstance(value, (list, tuple)):
+            if any(isinstance(v, torch.Tensor) for v in value):
+                return {"t": [self.given(v) for v in value if isinstance(v, torch.Tensor)]}
+            if all(isinstance(v, (bool, int, float)) for v in value):
+                return [plain(v) for v in value]
+            return str(value)
+        return plain(value)
+
+    def given(self, tensor):
+        """A tensor that no recorded call has made: autograd has kept it in another object, or it was there before, as
+        constants of a model are."""
+        if id(tensor) in self.numbers:
+            return self.numbers[id(tensor)]
+        key = storage_of(tensor)
+        base = self.of_storage[self.storage_numbers[key]][0] if key in self.storage_numbers else None
+        number = self.number_of(tensor)
+        if base is None:
+            self.name(tensor, "buffer", "constant")
+        else:
+            info, known = self.tensors[number], self.tensors[base]
+            info.role, info.name, info.maker = known.role, known.name, known.maker
+            if info.role == "activation":
+                self.calls.append(Call("aten::alias", [{"t": base}], [number], known.maker, self.phase))
+        return number
+
+    def label(self, numbers):
+        if self.phase == "forward":
+            return self.modules[-1]
+        for n in numbers:
+            info = self.tensors[n]
+            if info.role == "parameter":
+                return info.name.rpartition(".")[0]
+            if info.maker:
+                return info.maker
+        return self.calls[-1].label if self.calls else ""
+
+    def storages(self, func, args):
+        """Storage of each result that is an argument or a view of one, by the schema's annotations."""
+        sets = {}
+        for argument, value in zip(func._schema.arguments, args):
+            alias = argument.alias_info
+            if alias is not None and isinstance(value, torch.Tensor):
+                for name in alias.before_set:
+                    sets[name] = self.tensors[self.given(value)].storage
+        found = []
+        for returned in func._schema.returns:
+            alias = returned.alias_info
+            found.append(None if alias is None else next((sets[n] for n in alias.before_set if n in sets), None))
+        return found
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        rule = RULES.get(func._schema.name)
+        results = rule(*args, **kwargs) if rule else func(*args, **kwargs)
+        if self.active:
+            self.record(func, args, kwargs, results)
+        return results
+
+    def record(self, func, args, kwargs, results):
+        if func._schema.name.startswith("prim::"):
+            return
+        self.accumulating = self.accumulating and func._schema.name in ACCUMULATION
+        if self.accumulating:
+            return
+        places = {a.name: i for i, a in enumerate(func._schema.arguments)}
+        values = list(args) + [None] * (len(places) - len(args))
+        for name, value in kwargs.items():
+            values[places[name]] = value
+        for i, argument in enumerate(func._schema.arguments):
+            if i >= len(args) and argument.name not in kwargs and argument.has_default_value():
+                values[i] = argument.default_value
+        inputs = [self.argument(value) for value in values]
+        storages = self.storages(func, values)
+        outputs = []
+        for i, result in enumerate(results if isinstance(results, (list, tuple)) else [results]):
+            storage = storages[min(i, len(storages) - 1)] if storages else None
+            if isinstance(result, torch.Tensor):
+                outputs.append(self.number_of(result, storage))
+        numbers = [n for i in inputs if isinstance(i, dict) for n in (i["t"] if isinstance(i["t"], list) else [i["t"]])]
+        label = self.label(numbers)
+        for n in outputs:
+            if not self.tensors[n].maker and self.phase == "forward":
+                self.tensors[n].maker = label
+        name = func._schema.name if "::" in func._schema.name else "aten::" + func._schema.name
+        overload = func._schema.overload_name
+        self.calls.append(Call(name + ("." + overload if overload else ""), inputs, outputs, label, self.phase))
+
+    def gradient_of(self, parameter):
+        self.gradients.append((self.numbers[id(parameter)], max(0, len(self.calls) - 1)))
+        self.accumulating = True

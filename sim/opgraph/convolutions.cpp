@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "sim/opgraph/makers.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+/// One convolution between an image tensor, filters and results.
+struct ConvolutionShape {
+  Dims image, filters, result;
+  std::int64_t stride = 1, pad = 0, dilation = 1;
+};
+
+constexpr std::int64_t kLargestSide = std::int64_t{1} << 31;  // products of two, and with a stride, fit into 64 bits
+
+std::int64_t largest_of(const std::vector<std::int64_t>& values, std::int64_t otherwise) {
+  return values.empty() ? otherwise : *std::ranges::max_element(values);
+}
+
+/// The extent of the image that gives `result` with this stride and padding, as strides and paddings that differ between
+/// height and width need it. Without padding where that leaves nothing.
+std::int64_t extent_for(std::int64_t result, std::int64_t filter, const graph::Conv2d& op) {
+  return std::max<std::int64_t>(1, (result - 1) * op.stride + op.dilation * (filter - 1) + 1 - 2 * op.pad);
+}
+
+/// Lengths of 1-d are widths; the depth of 3-d goes into images and channels, so that products and bytes stay.
+std::optional<graph::Conv2d> conv_of(const ConvolutionShape& s) {
+  const std::size_t rank = s.filters.size();
+  if (rank < 3 || rank > 5 || s.image.size() != rank || s.result.size() != rank) return std::nullopt;
+  for (const Dims* dims : {&s.image, &s.filters, &s.result}) {
+    if (*std::ranges::min_element(*dims) <= 0 || *std::ranges::max_element(*dims) > kLargestSide) return std::nullopt;
+  }
+  graph::Conv2d op;
+  op.stride = std::max<std::int64_t>(1, s.stride), op.pad = std::max<std::int64_t>(0, s.pad);
+  op.dilation = std::max<std::int64_t>(1, s.dilation);
+  const std::int64_t depth = rank == 5 ? s.filters[2] : 1, deep_results = rank == 5 ? s.result[2] : 1;
+  const auto height = [&](const Dims& d) { return rank == 3 ? 1 : d[rank - 2]; };
+  op.n = s.image[0] * deep_results;
+  op.c = s.image[1] * depth, op.k = s.result[1];
+  op.groups = std::max<std::int64_t>(1, s.image[1] / s.filters[1]);
+  op.h = height(s.image), op.w = s.image.back();
+  op.r = height(s.filters), op.s = s.filters.back();
+  constexpr auto kMost = static_cast<std::int64_t>(graph::Conv2d::kMostExtent);
+  if (std::max({op.r, op.s, op.stride, op.pad, op.dilation}) > kMost) return std::nullopt;
+  if (op.out_h() != height(s.result)) op.h = extent_for(height(s.result), op.r, op);
+  if (op.out_w() != s.result.back()) op.w = extent_for(s.result.back(), op.s, op);
+  return op;
+}
+
+/// Where the arguments of a variant stand.
+struct ConvolutionPlaces {
+  std::size_t stride, pad, dilation, transposed;
+  bool adds_bias = false;  ///< in a kernel of its own; of the others the bias is a call of its own
+};
+constexpr std::size_t kNowhere = 99;
+
+ConvolutionPlaces places_of(std::string_view op) {
+  if (op.find("cudnn_convolution_transpose") != op.npos) return {4, 2, 5, kNowhere};
+  if (op.find("cudnn_convolution_relu") != op.npos) return {3, 4, 5, kNowhere};
+  if (op.find("cudnn_convolution_add_relu") != op.npos) return {5, 6, 7, kNowhere};
+  if (op.find("cudnn_convolution") != op.npos) return {3, 2, 4, kNowhere};
+  if (op.find("miopen_convolution") != op.npos || op.find("miopen_depthwise") != op.npos) return {4, 3, 5, kNowhere};
+  if (op.find("depthwise") != op.npos || op.find("slow_conv") != op.npos) return {4, 5, 6, kNowhere};
+  if (op.find("conv_transpose") != op.npos) return {3, 4, 7, kNowhere, true};
+  if (op.find("conv1d") != op.npos || op.find("conv2d") != op.npos || op.find("conv3d") != op.npos)
+    return {3, 4, 5, kNowhere, true};
+  return {3, 4, 5, 6, true};
+}
+
+graph::Op with_pass(graph::Conv2d op, graph::Pass pass) {
+  op.pass = pass;
+  return op;
+}
+
+Ops backward_of(const Call& call, std::size_t gradient, std::size_t image, std::size_t places, std::size_t mask,
+                bool transposed) {
+  if (!call.has(2)) return std::nullopt;
+  ConvolutionShape s;
+  s.result = call.in(gradient), s.image = call.in(image), s.filters = call.in(2);
+  if (transposed) std::swap(s.result, s.image);
+  s.stride = largest_of(call.list_at(places), 1), s.pad = largest_of(call.list_at(places + 1), 0);
+  s.dilation = largest_of(call.list_at(places + 2), 1);
+  auto op = conv_of(s);
+  if (!op) return std::nullopt;
+  op->dtype = call.type(gradient);
+  op->channels_last = call.sizes().graph().tensors[call.inputs()[image]].channels_last;
+  const std::vector<std::int64_t> wanted = call.list_at(mask);
+  std::vector<graph::Op> out;
+  if (wanted.empty() || wanted[0] != 0)
+    out.push_back(with_pass(*op, transposed ? graph::Pass::forward : graph::Pass::backward_data));
+  if (wanted.size() < 2 || wanted[1] != 0) out.push_back(with_pass(*op, graph::Pass::backward_weight));
+  if (wanted.size() > 2 && wanted[2] != 0)
+    out.push_back(graph::Elementwise{count(product(call.in(gradient))), 1, 0, 1, op->dtype});
+  return out;
+}
+
+}  // namespace
+
+Ops make_convolution(const Call& call, double) {
+  if (!call.has(1) || call.outputs().empty()) return std::nullopt;
+  const ConvolutionPlaces at = places_of(call.node().op);
+  const bool transposed =
+      call.number_at(at.transposed, 0) != 0 || call.node().op.find("transpose") != std::string::npos;
+  ConvolutionShape s;
+  s.image = call.in(0), s.filters = call.in(1), s.result = call.out();
+  s.stride = largest_of(call.list_at(at.stride), 1), s.pad = largest_of(call.list_at(at.pad), 0);
+  s.dilation = largest_of(call.list_at(at.dilation), 1);
+  if (transposed) std::swap(s.image, s.result);
+  auto op = conv_of(s);
+  if (!op) return std::nullopt;
+  op->dtype = call.type();
+  op->channels_last = call.sizes().graph().tensors[call.inputs().front()].channels_last;
+  if (transposed) op->pass = graph::Pass::backward_data;
+  std::vector<graph::Op> out{*op};
+  const auto bias = call.tensor_at(2);
+  if (at.adds_bias && bias && call.sizes().elements(*bias) > 1)
+    out.emplace_back(graph::Elementwise{count(product(call.out())), 1, 1, 1, op->dtype});
+  return out;
+}
+
+/// convolution_backward(gradient, image, filters, bias sizes, stride, padding, dilation, transposed, output padding,
+/// groups, mask).
+Ops make_convolution_backward(const Call& call, double) {
+  return backward_of(call, 0, 1, 4, 10, call.number_at(7, 0) != 0);
+}
+
+/// cudnn_convolution_backward(image, gradient, filters, padding, stride, dilation, groups, ..., mask): padding and stride
+/// change places, and the extents follow from the tensors.
+Ops make_convolution_backward_cudnn(const Call& call, double) {
+  if (!call.has(2)) return std::nullopt;
+  ConvolutionShape s;
+  s.image = call.in(0), s.result = call.in(1), s.filters = call.in(2);
+  s.pad = largest_of(call.list_at(3), 0), s.stride = largest_of(call.list_at(4), 1);
+  s.dilation = largest_of(call.list_at(5), 1);
+  auto op = conv_of(s);
+  if (!op) return std::nullopt;
+  op->dtype = call.type();
+  op->channels_last = call.sizes().graph().tensors[call.inputs().front()].channels_last;
+  std::vector<graph::Op> out;
+  const std::size_t last = call.node().inputs.size() - 1;
+  const std::vector<std::int64_t> wanted = call.list_at(last);
+  if (wanted.empty() || wanted[0] != 0) out.push_back(with_pass(*op, graph::Pass::backward_data));
+  if (wanted.size() < 2 || wanted[1] != 0) out.push_back(with_pass(*op, graph::Pass::backward_weight));
+  return out;
+}
+
+}  // namespace distsim::opgraph

@@ -1,0 +1,104 @@
+#include <zlib.h>
+
+#include <array>
+#include <fstream>
+#include <new>
+
+#include "base/file.hpp"
+#include "base/text/printable.hpp"
+#include "sim/opgraph/readers.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+constexpr const GraphFormat* kFormats[] = {&captured_format, &execution_format};
+constexpr std::size_t kMostText = std::size_t{1} << 30;  // simdjson holds about as much again
+constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kChunk = std::size_t{1} << 18;
+constexpr double kMostExpansion = 200;  // text of shapes that repeat shrinks by 20 to 60
+
+class Expander {
+ public:
+  Expander() {
+    const int code = inflateInit2(&z_, 15 + 16);  // 16: gzip headers
+    if (code != Z_OK) throw std::bad_alloc();
+  }
+  ~Expander() { inflateEnd(&z_); }
+  Expander(const Expander&) = delete;
+  Expander& operator=(const Expander&) = delete;
+  z_stream& stream() { return z_; }
+
+ private:
+  z_stream z_{};
+};
+
+Error too_large(const std::string& name) { return {"found more than 1 GiB of text, expected less", name, ""}; }
+
+Result<std::string> expanded(const std::string& packed, const std::string& name) {
+  Expander expander;
+  z_stream& z = expander.stream();
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  z.avail_in = static_cast<uInt>(packed.size());
+  std::string out;
+  std::string chunk(kChunk, '\0');
+  int state = Z_OK;
+  while (state != Z_STREAM_END) {
+    z.next_out = reinterpret_cast<Bytef*>(chunk.data());
+    z.avail_out = static_cast<uInt>(chunk.size());
+    state = ::inflate(&z, Z_NO_FLUSH);
+    if (state == Z_MEM_ERROR) throw std::bad_alloc();
+    if (state != Z_OK && state != Z_STREAM_END)
+      return Error{"found damaged or incomplete gzip data, expected a complete file", name, ""};
+    out.append(chunk.data(), chunk.size() - z.avail_out);
+    const bool bomb = static_cast<double>(out.size()) > (1 << 20) + kMostExpansion * static_cast<double>(packed.size());
+    if (out.size() > kMostText || bomb) return too_large(name);
+  }
+  return out;
+}
+
+std::string list_of_formats() {
+  std::string out;
+  for (const GraphFormat* format : kFormats) out += (out.empty() ? "a " : " or a ") + std::string(format->name);
+  return out;
+}
+
+}  // namespace
+
+bool missing(simdjson::error_code error) {
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
+  return error != simdjson::SUCCESS;
+}
+
+Error node_error(const std::string& file, const std::string& node, const std::string& what) {
+  return {printable(node, 120) + ": " + what, file, ""};
+}
+
+Result<OpGraph> parse_op_graph(std::string text, const std::string& name) {
+  if (text.size() >= 2 && text[0] == '\x1f' && text[1] == '\x8b') {
+    TRY_ASSIGN(text, expanded(text, name));
+  }
+  if (text.size() > kMostText) return too_large(name);
+  simdjson::dom::parser parser;
+  if (missing(parser.allocate(text.size() + 1, kDeepest))) throw std::bad_alloc();
+  simdjson::dom::element document;
+  const simdjson::error_code error = parser.parse(text).get(document);
+  if (missing(error)) {
+    const std::string what =
+        error == simdjson::DEPTH_ERROR ? "found JSON nested more than 64 deep" : "found no valid JSON";
+    return Error{what + ", expected " + list_of_formats(), name, ""};
+  }
+  simdjson::dom::object object;
+  if (!missing(document.get_object().get(object))) {
+    for (const GraphFormat* format : kFormats) {
+      if (format->sniff(object)) return format->read(object, name);
+    }
+  }
+  return Error{"found JSON of another kind, expected " + list_of_formats(), name, ""};
+}
+
+Result<OpGraph> read_op_graph(const std::string& path) {
+  TRY_ASSIGN(std::string text, read_file(path, kMostText));
+  return parse_op_graph(std::move(text), path);
+}
+
+}  // namespace distsim::opgraph

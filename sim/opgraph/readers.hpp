@@ -1,0 +1,25 @@
+// The formats of op graphs, each with its sniffer.
+#pragma once
+
+#include <simdjson.h>
+
+#include "sim/opgraph/op_graph.hpp"
+
+namespace distsim::opgraph {
+
+struct GraphFormat {
+  std::string_view name;
+  bool (*sniff)(const simdjson::dom::object& document);
+  Result<OpGraph> (*read)(const simdjson::dom::object& document, const std::string& file);
+};
+
+extern const GraphFormat captured_format;   ///< distsim_capture's JSON, docs/graph_format.md
+extern const GraphFormat execution_format;  ///< PyTorch execution traces, schemas 1.0.1 to 1.1.1
+
+/// Whether it could not be had. Throws std::bad_alloc where memory was short, which is no damage of the text.
+bool missing(simdjson::error_code error);
+
+/// "model.graph: node 57 (aten::mm): found X, expected Y".
+Error node_error(const std::string& file, const std::string& node, const std::string& what);
+
+}  // namespace distsim::opgraph

@@ -1,0 +1,181 @@
+#include "sim/workload/opgraph/graph_kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/text/counted.hpp"
+#include "base/text/quantity_text.hpp"
+
+namespace distsim::workload {
+namespace {
+
+using opgraph::Element;
+
+/// Names that an assumption lists; the others are counted.
+constexpr std::size_t kNamesListed = 6;
+
+std::string percent(double part, double whole) {
+  const double tenths = whole > 0 ? std::round(1000 * part / whole) : 1000;
+  return format_quantity(tenths / 10, Dimension::none) + " %";
+}
+
+void set_dtype(graph::Op& op, graph::DType from, graph::DType to) {
+  const auto set = [&](auto& shape) {
+    if (shape.dtype == from) shape.dtype = to;
+  };
+  if (auto* g = std::get_if<graph::Gemm>(&op)) set(*g);
+  if (auto* c = std::get_if<graph::Conv2d>(&op)) set(*c);
+  if (auto* a = std::get_if<graph::Attention>(&op)) set(*a);
+  if (auto* r = std::get_if<graph::Recurrent>(&op)) set(*r);
+}
+
+bool is_single(const Element& e) { return e.floating && e.dtype == graph::DType::fp32; }
+bool is_half(const Element& e) { return e.floating && e.bytes == 2; }
+
+}  // namespace
+
+std::string GraphCoverage::text() const {
+  std::string out = std::to_string(kernels - unlisted) + " of " + counted(kernels, "kernel") + " (" +
+                    percent(static_cast<double>(kernels - unlisted), static_cast<double>(kernels)) + "), " +
+                    percent(bytes - unlisted_bytes, bytes) + " of their bytes, are priced by models of their ops";
+  if (names.empty()) return out;
+  out += "; estimated from bytes: ";
+  std::vector<std::pair<std::uint64_t, std::string>> most;
+  for (const auto& [name, n] : names) most.emplace_back(n, name);
+  std::ranges::stable_sort(most, std::greater<>(), &std::pair<std::uint64_t, std::string>::first);
+  for (std::size_t i = 0; i < std::min(kNamesListed, most.size()); ++i)
+    out += (i > 0 ? ", " : "") + most[i].second + " x" + std::to_string(most[i].first);
+  if (most.size() > kNamesListed) out += ", " + counted(most.size() - kNamesListed, "other op");
+  return out;
+}
+
+GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics)
+    : sizes_(graph, samples), numerics_(numerics), autocasts_(numerics.mixed && !graph.recorded) {
+  for (std::uint32_t t = 0; autocasts_ && t < graph.tensors.size(); ++t) views_[graph.tensors[t].storage].push_back(t);
+}
+
+void GraphKernels::set_type(std::uint32_t tensor, const Element& type) {
+  for (const std::uint32_t t : views_[sizes_.graph().tensors[tensor].storage]) {
+    if (is_single(sizes_.type(t)) || is_half(sizes_.type(t))) sizes_.set_type(t, type);
+  }
+}
+
+void GraphKernels::cast(std::uint32_t tensor, const Element& to, const std::string& label,
+                        std::vector<LayerOp>& casts) {
+  const double elements = sizes_.elements(tensor);
+  const bool narrow = to.bytes == 2;
+  const std::uint64_t storage = sizes_.graph().tensors[tensor].storage;
+  if (elements >= 1 && !(narrow && cast_already_.contains(storage))) {
+    // Counted in 16-bit tensors: an fp32 one is two.
+    graph::Elementwise op{opgraph::count(elements), narrow ? 2.0 : 1.0, narrow ? 1.0 : 2.0, 1, numerics_.activation};
+    casts.push_back({label + ".cast", op, {1, 1}});
+  }
+  if (narrow) cast_already_.insert(storage);
+}
+
+/// What is cast for a product stays cast for the next one that reads it, as autocast's cache of weights and autograd's
+/// saved tensors do it.
+void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& casts) {
+  const opgraph::Call call(sizes_, node);
+  const Element narrow{numerics_.activation, 2, true}, single{graph::DType::fp32, 4, true};
+  opgraph::Autocast rule = opgraph::autocast_of(node.op);
+  const bool any_half = std::ranges::any_of(call.inputs(), [&](std::uint32_t t) { return is_half(sizes_.type(t)); });
+  if (rule == opgraph::Autocast::fp32 && node.phase != graph::Phase::forward) rule = opgraph::Autocast::widest;
+  Element result = any_half ? narrow : single;
+  // A buffer for a copy is made in the type of what is copied; that it is made is no node.
+  const bool copies = node.op.starts_with("aten::copy_") && call.inputs().size() > 1;
+  if (copies) result = is_half(sizes_.type(call.inputs()[1])) ? narrow : single;
+  if (rule == opgraph::Autocast::narrow) {
+    result = narrow;
+    for (const std::uint32_t t : call.inputs()) {
+      if (is_single(sizes_.type(t))) cast(t, narrow, node.label, casts);
+    }
+  } else if (rule == opgraph::Autocast::fp32) {
+    result = single;
+    for (const std::uint32_t t : call.inputs()) {
+      if (is_half(sizes_.type(t))) cast(t, single, node.label, casts);
+    }
+  } else if (!copies && call.inputs().size() > 1 && opgraph::listing_of(node.op) == opgraph::Listing::kernels) {
+    const bool all_half = std::ranges::all_of(call.inputs(), [&](std::uint32_t t) {
+      return !is_single(sizes_.type(t)) || sizes_.elements(t) < sizes_.elements(call.largest());
+    });
+    if (any_half && !all_half) result = single;  // types are promoted inside of the kernel
+  }
+  for (const std::uint32_t t : node.outputs) {
+    const Element& now = sizes_.type(t);
+    if (is_single(now) || is_half(now)) set_type(t, result);
+  }
+}
+
+void GraphKernels::complete(std::uint32_t parameter, std::vector<LayerOp>& ops) {
+  if (!autocasts_ || !cast_already_.contains(sizes_.graph().tensors[parameter].storage)) return;
+  const graph::Elementwise op{opgraph::count(sizes_.elements(parameter)), 1, 2, 1, numerics_.activation};
+  ops.push_back({sizes_.graph().tensors[parameter].name + ".cast_gradient", op, {1, 1}});
+}
+
+NodeKernels GraphKernels::of(const opgraph::Node& node) {
+  NodeKernels out;
+  if (autocasts_) autocast(node, out.ops);
+  const opgraph::Call call(sizes_, node);
+  opgraph::Kernels kernels = opgraph::kernels_of(call);
+  out.listed = kernels.listed;
+  count(call, kernels);
+  const std::string name = node.label + "." + std::string(opgraph::base_name(node.op));
+  bool first = true;
+  for (graph::Op& op : kernels.ops) {
+    if (autocasts_ && opgraph::autocast_of(node.op) == opgraph::Autocast::narrow)
+      set_dtype(op, graph::DType::fp32, numerics_.activation);
+    if (numerics_.matrix == graph::DType::tf32) set_dtype(op, graph::DType::fp32, graph::DType::tf32);
+    out.ops.push_back({name, std::move(op), {first ? 1u : 0u, 1}});
+    first = false;
+  }
+  return out;
+}
+
+void GraphKernels::count(const opgraph::Call& call, const opgraph::Kernels& kernels) {
+  if (kernels.ops.empty()) return;
+  const double bytes = call.read_bytes() + call.written_bytes();
+  coverage_.kernels += kernels.ops.size();
+  coverage_.bytes += bytes;
+  if (kernels.listed) return;
+  coverage_.unlisted += kernels.ops.size();
+  coverage_.unlisted_bytes += bytes;
+  ++coverage_.names[call.node().op];
+}
+
+std::int64_t live_bytes(const opgraph::OpGraph& graph, const opgraph::Sizes& sizes) {
+  constexpr std::uint32_t kNever = 0xFFFFFFFFu;
+  struct Life {
+    std::uint32_t begin = kNever, end = 0;
+    double bytes = 0;
+  };
+  std::unordered_map<std::uint64_t, Life> lives;
+  std::unordered_set<std::uint64_t> apart;
+  for (const opgraph::Tensor& t : graph.tensors) {
+    if (t.role == opgraph::TensorRole::parameter || t.role == opgraph::TensorRole::buffer || t.on_host)
+      apart.insert(t.storage);
+  }
+  const auto touch = [&](std::uint32_t tensor, std::uint32_t node) {
+    const opgraph::Tensor& t = graph.tensors[tensor];
+    if (t.storage == 0 || apart.contains(t.storage)) return;
+    Life& life = lives[t.storage];
+    life.begin = std::min(life.begin, node);
+    life.end = std::max(life.end, node);
+    life.bytes = std::max(life.bytes, sizes.bytes(tensor));
+  };
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
+    for (const opgraph::Argument& a : graph.nodes[i].inputs) {
+      for (const std::uint32_t t : a.tensors) touch(t, i);
+    }
+    for (const std::uint32_t t : graph.nodes[i].outputs) touch(t, i);
+  }
+  std::vector<double> change(graph.nodes.size() + 1, 0);
+  for (const auto& [storage, life] : lives) change[life.begin] += life.bytes, change[life.end + 1] -= life.bytes;
+  double now = 0, most = 0;
+  for (const double c : change) most = std::max(most, now += c);
+  return static_cast<std::int64_t>(std::min(most, 1e17));
+}
+
+}  // namespace distsim::workload

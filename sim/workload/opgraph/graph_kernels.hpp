@@ -1,0 +1,61 @@
+// The kernels of a graph's nodes under a precision: types as autocasting leaves them, with the casts that it adds.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "sim/opgraph/kernels.hpp"
+#include "sim/workload/layers/layer.hpp"
+
+namespace distsim::workload {
+
+/// How many of a graph's kernels have a model of their own, and what becomes of the others.
+struct GraphCoverage {
+  std::uint64_t kernels = 0, unlisted = 0;
+  double bytes = 0, unlisted_bytes = 0;        ///< read and written by the calls
+  std::map<std::string, std::uint64_t> names;  ///< of calls that are not listed
+  /// "graph: 160 of 163 kernels (98.2 %), 99.7 % of the bytes, are priced by models of their ops; ..."
+  std::string text() const;
+};
+
+struct NodeKernels {
+  std::vector<LayerOp> ops;
+  bool listed = true;
+};
+
+/// Nodes are to be asked for in their order: types follow from one to the next.
+class GraphKernels {
+ public:
+  /// A captured graph in fp32 is autocast where `numerics` is mixed; a recorded one keeps its types. Products and
+  /// convolutions of fp32 run as tf32 where that is the precision.
+  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics);
+
+  NodeKernels of(const opgraph::Node& node);
+  /// The gradient of a parameter is complete: that of a 16-bit copy is cast back.
+  void complete(std::uint32_t parameter, std::vector<LayerOp>& ops);
+  const opgraph::Sizes& sizes() const { return sizes_; }
+  const GraphCoverage& coverage() const { return coverage_; }
+
+ private:
+  void autocast(const opgraph::Node& node, std::vector<LayerOp>& casts);
+  void set_type(std::uint32_t tensor, const opgraph::Element& type);
+  void cast(std::uint32_t tensor, const opgraph::Element& to, const std::string& label, std::vector<LayerOp>& casts);
+  void count(const opgraph::Call& call, const opgraph::Kernels& kernels);
+
+  opgraph::Sizes sizes_;
+  Numerics numerics_;
+  bool autocasts_;
+  /// Views share the storage, and with it the type, of what they look at; those that only look are no nodes.
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> views_;
+  std::unordered_set<std::uint64_t> cast_already_;  ///< storages that have a 16-bit copy
+  GraphCoverage coverage_;
+};
+
+/// Largest sum of tensors that are needed at the same time: each from the node that makes it to the last that reads it.
+/// Parameters, buffers and gradients of parameters are not counted.
+std::int64_t live_bytes(const opgraph::OpGraph& graph, const opgraph::Sizes& sizes);
+
+}  // namespace distsim::workload

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/text/counted.hpp"
+#include "sim/workload/graph/iteration.hpp"
+#include "sim/workload/opgraph/graph_kernels.hpp"
+#include "sim/workload/opgraph/graph_workload.hpp"
+
+namespace distsim::workload {
+namespace {
+
+/// `stride` of ranks that follow each other at one distance; 1 where they do not, or are not known.
+std::uint32_t stride_of(const std::vector<std::uint32_t>& ranks) {
+  if (ranks.size() < 2 || ranks[1] <= ranks[0]) return 1;
+  const std::uint32_t stride = ranks[1] - ranks[0];
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (ranks[i] != ranks[i - 1] + stride) return 1;
+  }
+  return stride;
+}
+
+class RecordedIteration {
+ public:
+  RecordedIteration(const opgraph::OpGraph& graph, const ModelSpec& model, const FrameworkSpec& framework,
+                    std::uint32_t ranks)
+      : graph_(graph),
+        model_(model),
+        ranks_(ranks),
+        it_(ranks, framework, numerics_of(model.precision, framework)),
+        kernels_(graph, 1, it_.numerics()) {}
+
+  Result<Workload> build(const SamplePlan& samples) {
+    for (const opgraph::Node& node : graph_.nodes) {
+      if (node.communication)
+        TRY(add_collective(node));
+      else if (node.op == opgraph::kWait)
+        wait_for_all();
+      else
+        add_kernels(node);
+    }
+    out_.samples = static_cast<double>(samples.total);
+    out_.model_flops = flops_ * ranks_;
+    out_.precision = model_.precision;
+    out_.assumptions.push_back({graph::AssumptionKind::batch, samples.describe()});
+    describe();
+    fill_memory();
+    TRY_ASSIGN(out_.graph, std::move(it_).finish());
+    return std::move(out_);
+  }
+
+ private:
+  void wait_for_all() {
+    for (const auto& [storage, task] : pending_) it_.compute_waits_for(task);
+    pending_.clear();
+  }
+
+  void wait_for_collectives(const opgraph::Node& node) {
+    if (pending_.empty()) return;
+    const auto wait = [&](std::uint32_t tensor) {
+      const auto at = pending_.find(graph_.tensors[tensor].storage);
+      if (at == pending_.end()) return;
+      it_.compute_waits_for(at->second);
+      pending_.erase(at);
+    };
+    for (const opgraph::Argument& a : node.inputs) std::ranges::for_each(a.tensors, wait);
+    std::ranges::for_each(node.outputs, wait);
+  }
+
+  void add_kernels(const opgraph::Node& node) {
+    NodeKernels kernels = kernels_.of(node);
+    if (!kernels.ops.empty()) wait_for_collectives(node);
+    flops_ += matrix_flops(kernels.ops);
+    for (LayerOp& op : kernels.ops) {
+      graph::TaskGraphBuilder::Options options{graph::Stream::compute, node.phase, op.dispatch};
+      const auto* copy = std::get_if<graph::Copy>(&op.op);
+      options.blocks_host = copy != nullptr && copy->kind == graph::CopyKind::d2h;
+      it_.add(op.name, options, {std::move(op.op)});
+    }
+  }
+
+  Result<graph::Partition> groups_of(const opgraph::Node& node) const {
+    const std::uint32_t size = node.communication->size;
+    if (size == 0 || size >= graph_.ranks) return it_.world();
+    if (ranks_ % size != 0)
+      return Error{"cluster: found " + counted(ranks_, "GPU") + ", expected a multiple of " + std::to_string(size) +
+                       ", the ranks of a process group of " + graph_.file + ", " + node.label,
+                   "", ""};
+    const std::uint32_t stride = stride_of(node.communication->ranks);
+    return graph::Partition::strided(size, ranks_ % (size * stride) == 0 ? stride : 1);
+  }
+
+  Result<void> add_collective(const opgraph::Node& node) {
+    const graph::Collective& op = node.communication->op;
+    if (ranks_ == 1 || node.communication->size == 1) {
+      left_out_ += 1;
+      return {};
+    }
+    if (op.bytes <= 0 && op.kind != graph::CollectiveKind::barrier) return {};
+    TRY_ASSIGN(const graph::Partition groups, groups_of(node));
+    const bool sums = op.kind == graph::CollectiveKind::all_reduce || op.kind == graph::CollectiveKind::reduce_scatter;
+    const graph::Phase phase =
+        node.phase == graph::Phase::backward && sums ? graph::Phase::gradient_sync : graph::Phase::exchange;
+    const TaskId task = it_.add_collective(node.label + "." + std::string(graph::name_of(op.kind)), graph::Stream::comm,
+                                           phase, op, groups);
+    for (const opgraph::Argument& a : node.inputs) {
+      for (const std::uint32_t t : a.tensors) pending_[graph_.tensors[t].storage] = task;
+    }
+    for (const std::uint32_t t : node.outputs) pending_[graph_.tensors[t].storage] = task;
+    return {};
+  }
+
+  void describe() {
+    const auto say = [&](const std::string& text) {
+      out_.assumptions.push_back({graph::AssumptionKind::workload, "graph: " + text});
+    };
+    say("a recorded iteration (" + graph_.format + "), " + counted(graph_.nodes.size(), "call") +
+        " with their recorded types; another batch needs another trace");
+    if (graph_.ranks != ranks_ && graph_.ranks > 1)
+      say("recorded on " + counted(graph_.ranks, "rank") + ": what all of them did together, all " +
+          counted(ranks_, "GPU") + " do");
+    say(kernels_.coverage().text());
+    for (const std::string& remark : graph_.remarks) say(remark);
+    for (const opgraph::Left& left : graph_.left_out) say("left out: " + left.what + ": " + std::to_string(left.count));
+    if (left_out_ > 0) say(counted(left_out_, "recorded collective") + " left out: a group of one GPU");
+  }
+
+  /// Storages that are read before anything writes them were there before: weights and what is kept between iterations.
+  void fill_memory() {
+    std::unordered_set<std::uint64_t> made;
+    std::unordered_map<std::uint64_t, double> kept;
+    double parameters = 0;
+    const auto look = [&](std::uint32_t tensor) {
+      const opgraph::Tensor& t = graph_.tensors[tensor];
+      if (t.storage == 0 || t.on_host || made.contains(t.storage)) return;
+      double& bytes = kept[t.storage];
+      const double more = std::max(0.0, kernels_.sizes().bytes(tensor) - bytes);
+      bytes += more;
+      if (t.element.floating) parameters += more / static_cast<double>(t.element.bytes);
+    };
+    for (const opgraph::Node& node : graph_.nodes) {
+      for (const opgraph::Argument& a : node.inputs) std::ranges::for_each(a.tensors, look);
+      for (const std::uint32_t t : node.outputs) {
+        const std::uint64_t storage = graph_.tensors[t].storage;
+        if (!kept.contains(storage)) made.insert(storage);
+      }
+    }
+    double weights = 0;
+    for (const auto& [storage, bytes] : kept) weights += bytes;
+    RankMemory memory;
+    memory.weights = static_cast<std::int64_t>(std::min(weights, 1e17));
+    memory.activations = std::max<std::int64_t>(1, live_bytes(graph_, kernels_.sizes()) - memory.weights);
+    out_.memory = {memory};
+    out_.dense_parameters = static_cast<std::int64_t>(std::min(parameters, 1e17));
+    out_.placement = "recorded: every rank runs what the recorded one ran\n";
+  }
+
+  const opgraph::OpGraph& graph_;
+  const ModelSpec& model_;
+  std::uint32_t ranks_;
+  Iteration it_;
+  GraphKernels kernels_;
+  std::map<std::uint64_t, TaskId> pending_;  ///< the last collective of a storage that nothing has waited for
+  double flops_ = 0;
+  std::uint64_t left_out_ = 0;
+  Workload out_;
+};
+
+}  // namespace
+
+Result<Workload> build_recorded(const opgraph::OpGraph& graph, const ModelSpec& model, const FrameworkSpec& framework,
+                                const ClusterShape& shape, const SamplePlan& samples) {
+  if (samples.micro_steps != 1)
+    return Error{"model.accumulation: found " + std::to_string(samples.micro_steps) +
+                     ", expected 1: a recorded iteration has the micro-steps that it ran",
+                 "", ""};
+  return RecordedIteration(graph, model, framework, shape.ranks()).build(samples);
+}
+
+}  // namespace distsim::workload

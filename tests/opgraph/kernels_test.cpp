@@ -1,0 +1,194 @@
+// What calls become: shapes worked out by hand.
+#include "sim/opgraph/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+namespace distsim::opgraph {
+namespace {
+
+/// A graph of one call, built tensor by tensor.
+struct OneCall {
+  OpGraph graph;
+  Node node;
+
+  explicit OneCall(const std::string& op) { node.op = op; }
+  std::uint32_t tensor(const Dims& dims, const std::string& type) {
+    Tensor t;
+    for (const std::int64_t d : dims) t.dims.push_back({d, 0});
+    t.element = element_named(type).value();
+    graph.tensors.push_back(t);
+    return static_cast<std::uint32_t>(graph.tensors.size() - 1);
+  }
+  OneCall& in(const Dims& dims, const std::string& type = "float32") {
+    node.inputs.push_back({Argument::Kind::tensors, {tensor(dims, type)}, {}, ""});
+    return *this;
+  }
+  OneCall& number(double n) {
+    node.inputs.push_back({Argument::Kind::number, {}, {n}, ""});
+    return *this;
+  }
+  OneCall& numbers(const std::vector<double>& n) {
+    node.inputs.push_back({Argument::Kind::numbers, {}, n, ""});
+    return *this;
+  }
+  OneCall& none() {
+    node.inputs.push_back({});
+    return *this;
+  }
+  OneCall& out(const Dims& dims, const std::string& type = "float32") {
+    node.outputs.push_back(tensor(dims, type));
+    return *this;
+  }
+  Kernels kernels() const {
+    const Sizes sizes(graph, 1);
+    return kernels_of(Call(sizes, node));
+  }
+};
+
+template <class Op>
+Op only(const Kernels& k) {
+  CHECK(k.ops.size() == 1 && k.listed) << k.ops.size() << " kernels";
+  return std::get<Op>(k.ops.front());
+}
+
+TEST(Kernels, ProductsOfEveryForm) {
+  const auto mm = only<graph::Gemm>(OneCall("aten::mm").in({64, 128}).in({128, 32}).out({64, 32}).kernels());
+  EXPECT_EQ(std::tuple(mm.batch, mm.m, mm.n, mm.k), std::tuple(1, 64, 32, 128));
+  const auto addmm =
+      only<graph::Gemm>(OneCall("aten::addmm").in({32}).in({64, 128}).in({128, 32}).out({64, 32}).kernels());
+  EXPECT_EQ(std::tuple(addmm.m, addmm.n, addmm.k), std::tuple(64, 32, 128));
+  const auto bmm = only<graph::Gemm>(
+      OneCall("aten::bmm").in({6, 64, 16}, "float16").in({6, 16, 24}, "float16").out({6, 64, 24}, "float16").kernels());
+  EXPECT_EQ(std::tuple(bmm.batch, bmm.m, bmm.n, bmm.k), std::tuple(6, 64, 24, 16));
+  EXPECT_EQ(bmm.dtype, graph::DType::fp16);
+  const auto linear =
+      only<graph::Gemm>(OneCall("aten::linear").in({2, 8, 16}).in({5, 16}).in({5}).out({2, 8, 5}).kernels());
+  EXPECT_EQ(std::tuple(linear.m, linear.n, linear.k), std::tuple(16, 5, 16));
+}
+
+/// ResNet's first layer, and a filter of 1 x 7 whose padding differs between height and width: equal operations.
+TEST(Kernels, ConvolutionsKeepTheirOperations) {
+  const auto conv = only<graph::Conv2d>(OneCall("aten::convolution")
+                                            .in({8, 3, 224, 224})
+                                            .in({64, 3, 7, 7})
+                                            .none()
+                                            .numbers({2, 2})
+                                            .numbers({3, 3})
+                                            .numbers({1, 1})
+                                            .number(0)
+                                            .numbers({0, 0})
+                                            .number(1)
+                                            .out({8, 64, 112, 112})
+                                            .kernels());
+  EXPECT_EQ(conv.useful_flops(), 2.0 * 8 * 64 * 112 * 112 * 3 * 49);
+  EXPECT_EQ(std::tuple(conv.h, conv.stride, conv.pad), std::tuple(224, 2, 3));
+  const auto wide = only<graph::Conv2d>(OneCall("aten::convolution")
+                                            .in({8, 32, 17, 17})
+                                            .in({64, 32, 1, 7})
+                                            .none()
+                                            .numbers({1, 1})
+                                            .numbers({0, 3})
+                                            .numbers({1, 1})
+                                            .number(0)
+                                            .numbers({0, 0})
+                                            .number(1)
+                                            .out({8, 64, 17, 17})
+                                            .kernels());
+  EXPECT_EQ(wide.useful_flops(), 2.0 * 8 * 64 * 17 * 17 * 32 * 7);
+  const auto grouped = only<graph::Conv2d>(OneCall("aten::conv2d")
+                                               .in({8, 32, 14, 14})
+                                               .in({32, 1, 3, 3})
+                                               .none()
+                                               .numbers({1, 1})
+                                               .numbers({1, 1})
+                                               .numbers({1, 1})
+                                               .number(32)
+                                               .out({8, 32, 14, 14})
+                                               .kernels());
+  EXPECT_EQ(grouped.groups, 32);
+}
+
+TEST(Kernels, ConvolutionBackwardGivesTheGradientsAskedFor) {
+  auto call = [](std::vector<double> mask) {
+    return OneCall("aten::convolution_backward")
+        .in({8, 64, 56, 56})
+        .in({8, 32, 56, 56})
+        .in({64, 32, 3, 3})
+        .none()
+        .numbers({1, 1})
+        .numbers({1, 1})
+        .numbers({1, 1})
+        .number(0)
+        .numbers({0, 0})
+        .number(1)
+        .numbers(mask)
+        .out({8, 32, 56, 56})
+        .kernels();
+  };
+  EXPECT_EQ(call({1, 1, 0}).ops.size(), 2u);
+  const auto weights = only<graph::Conv2d>(call({0, 1, 0}));
+  EXPECT_EQ(weights.pass, graph::Pass::backward_weight);
+}
+
+TEST(Kernels, RowsAndChannels) {
+  const auto layer = only<graph::Normalization>(OneCall("aten::native_layer_norm")
+                                                    .in({4, 8, 1024})
+                                                    .numbers({1024})
+                                                    .in({1024})
+                                                    .in({1024})
+                                                    .out({4, 8, 1024})
+                                                    .kernels());
+  EXPECT_EQ(std::tuple(layer.rows, layer.cols), std::tuple(32, 1024));
+  const auto batch =
+      only<graph::Normalization>(OneCall("aten::cudnn_batch_norm").in({8, 64, 7, 7}).out({8, 64, 7, 7}).kernels());
+  EXPECT_EQ(std::tuple(batch.rows, batch.cols), std::tuple(8 * 49, 64));
+  const auto soft = only<graph::Softmax>(
+      OneCall("aten::_softmax").in({2, 4, 8, 16}).number(-1).number(0).out({2, 4, 8, 16}).kernels());
+  EXPECT_EQ(std::tuple(soft.rows, soft.cols), std::tuple(64, 16));
+}
+
+TEST(Kernels, StreamsCountTheirBytes) {
+  const auto add =
+      only<graph::Elementwise>(OneCall("aten::add.Tensor").in({100, 10}).in({10}).out({100, 10}).kernels());
+  EXPECT_EQ(add.elements, 1000);
+  EXPECT_DOUBLE_EQ(add.reads, 1.01);
+  EXPECT_DOUBLE_EQ(add.writes, 1);
+  const auto sum = only<graph::Elementwise>(OneCall("aten::sum.dim_IntList").in({1000, 10}).out({10}).kernels());
+  EXPECT_DOUBLE_EQ(sum.writes, 0.001);
+  OneCall copy("aten::copy_");
+  copy.in({100}).in({100}).out({100});
+  copy.graph.tensors[1].on_host = true;
+  EXPECT_EQ(only<graph::Copy>(copy.kernels()).kind, graph::CopyKind::h2d);
+}
+
+TEST(Kernels, LookupsHaveTheirTable) {
+  const auto bag = only<graph::EmbeddingBag>(
+      OneCall("aten::_embedding_bag").in({1000, 64}).in({80}, "int64").in({8}, "int64").out({8, 64}).kernels());
+  ASSERT_EQ(bag.tables.size(), 1u);
+  EXPECT_EQ(bag.tables[0].rows, 1000);
+  EXPECT_DOUBLE_EQ(bag.tables[0].pooling_factor, 10);
+  EXPECT_EQ(bag.batch, 8);
+}
+
+TEST(Kernels, WhatIsNotKnownIsEstimatedAndSaysSo) {
+  const Kernels k = OneCall("mine::op").in({100}).in({50}).out({10}).kernels();
+  EXPECT_FALSE(k.listed);
+  ASSERT_EQ(k.ops.size(), 1u);
+  const auto& op = std::get<graph::Unlisted>(k.ops[0]);
+  EXPECT_EQ(std::tuple(op.read_bytes, op.written_bytes), std::tuple(600, 40));
+  const Kernels odd = OneCall("aten::mm").in({64, 128}).in({127, 32}).out({64, 32}).kernels();  // sizes do not agree
+  EXPECT_FALSE(odd.listed);
+}
+
+TEST(Kernels, NamesOfOverloadsAndInPlaceOps) {
+  EXPECT_EQ(base_name("aten::add_.Tensor"), "add_");
+  EXPECT_EQ(listing_of("aten::relu_"), Listing::kernels);
+  EXPECT_EQ(listing_of("aten::__or__.Tensor"), Listing::kernels);
+  EXPECT_EQ(listing_of("aten::as_strided_"), Listing::nothing);
+  EXPECT_EQ(listing_of("aten::no_such_op"), Listing::unlisted);
+  EXPECT_EQ(autocast_of("aten::addmm"), Autocast::narrow);
+  EXPECT_EQ(autocast_of("aten::_softmax"), Autocast::fp32);
+}
+
+}  // namespace
+}  // namespace distsim::opgraph

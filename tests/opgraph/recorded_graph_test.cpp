@@ -1,0 +1,83 @@
+// PyTorch execution traces: which nodes launch kernels, in either schema.
+#include <gtest/gtest.h>
+
+#include "sim/opgraph/call.hpp"
+#include "sim/opgraph/kernels.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+std::string flat(int id, int parent, const std::string& name, const std::string& inputs, const std::string& shapes,
+                 const std::string& types) {
+  return R"({"id":)" + std::to_string(id) + R"(,"parent":)" + std::to_string(parent) + R"(,"name":")" + name +
+         R"(","inputs":)" + inputs + R"(,"input_shapes":)" + shapes + R"(,"input_types":)" + types +
+         R"(,"outputs":[],"output_shapes":[],"output_types":[]})";
+}
+
+std::string trace(const std::string& nodes) { return R"({"schema":"1.0.1","pid":1,"nodes":[)" + nodes + "]}"; }
+
+const std::string kMm = flat(3, 2, "aten::mm", R"([[10,11,0,32,4,"cuda:0"],[12,13,0,64,4,"cuda:0"]])", "[[4,8],[8,8]]",
+                             R"#(["Tensor(float)","Tensor(float)"])#");
+
+TEST(RecordedGraph, EntersWrappersAndSkipsViews) {
+  const auto graph = parse_op_graph(
+      trace(flat(2, 1, "aten::linear_wrapper", "[]", "[]", "[]") + "," + kMm + "," +
+            flat(4, 2, "aten::view", R"([[10,11,0,32,4,"cuda:0"]])", "[[4,8]]", R"#(["Tensor(float)"])#")),
+      "et.json");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_TRUE(graph->recorded);
+  ASSERT_EQ(graph->nodes.size(), 1u);
+  EXPECT_EQ(graph->nodes[0].op, "aten::mm");
+  EXPECT_EQ(Sizes(*graph, 1).dims(1), (Dims{8, 8}));
+}
+
+TEST(RecordedGraph, RefusesDynamicShapesAndUnknownTypes) {
+  const auto dynamic = parse_op_graph(
+      trace(flat(3, 1, "aten::relu", R"([[10,11,0,0,4,"cuda:0"]])", "[[]]", R"#(["Tensor(float)"])#")), "et.json");
+  ASSERT_FALSE(dynamic.ok());
+  EXPECT_NE(dynamic.error().text().find("node 3 (aten::relu)"), std::string::npos) << dynamic.error().text();
+  EXPECT_NE(dynamic.error().text().find("dynamic shape"), std::string::npos);
+  const auto type = parse_op_graph(
+      trace(flat(3, 1, "aten::relu", R"([[10,11,0,4,4,"cuda:0"]])", "[[4]]", R"#(["Tensor(c10::Odd)"])#")), "et.json");
+  ASSERT_FALSE(type.ok());
+  EXPECT_NE(type.error().text().find("c10::Odd"), std::string::npos);
+  EXPECT_FALSE(parse_op_graph(trace(flat(3, 1, "aten::view", "[]", "[]", "[]")), "et.json").ok());
+}
+
+/// 21 linear layers: a product each forward, two backward, less the gradient of the first input.
+TEST(RecordedGraph, ReadsAnIterationOfLinearLayers) {
+  const auto graph = read_op_graph(test::root() + "/tests/data/opgraph/linear_et_1.0.1.json.gz");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  std::size_t forward = 0, backward = 0, optimizer = 0;
+  for (const Node& n : graph->nodes) {
+    const bool product = n.op == "aten::mm" || n.op == "aten::addmm";
+    forward += product && n.phase == graph::Phase::forward ? 1 : 0;
+    backward += product && n.phase == graph::Phase::backward ? 1 : 0;
+    optimizer += n.phase == graph::Phase::optimizer ? 1 : 0;
+  }
+  EXPECT_EQ(forward, 21u);
+  EXPECT_EQ(backward, 41u);
+  EXPECT_EQ(optimizer, 1u);
+}
+
+/// An all-reduce over 4 of 8 ranks, by the positions of schema 1.0.1, and the wait for it.
+TEST(RecordedGraph, ReadsCollectives) {
+  const std::string reduce =
+      flat(4, 1, "record_param_comms", R"([[[10,11,0,32,4,"cuda:0"]],7,99,0,"allreduce",[],[],4])",
+           "[[[4,8]],[],[],[],[],[],[],[]]",
+           R"#(["GenericList[Tensor(float)]","Int","Int","Int","String","GenericList[]","GenericList[]","Int"])#");
+  const std::string wait = flat(5, 1, "record_param_comms", R"([7,99,0,"wait",[],[],1])", "[[],[],[],[],[],[],[]]",
+                                R"#(["Int","Int","Int","String","GenericList[]","GenericList[]","Int"])#");
+  const auto graph = parse_op_graph(trace(kMm + "," + reduce + "," + wait), "et.json");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_EQ(graph->nodes.size(), 3u);
+  ASSERT_TRUE(graph->nodes[1].communication);
+  EXPECT_EQ(graph->nodes[1].communication->op.kind, graph::CollectiveKind::all_reduce);
+  EXPECT_EQ(graph->nodes[1].communication->op.bytes, 128);
+  EXPECT_EQ(graph->nodes[1].communication->size, 4u);
+  EXPECT_EQ(graph->nodes[2].op, kWait);
+}
+
+}  // namespace
+}  // namespace distsim::opgraph
