@@ -46,7 +46,7 @@ TEST(ShortNames, TellTheKeysApart) {
 }
 
 SweepRequest flagship(std::vector<SweepAxis> axes, Scaling scaling = Scaling::strong) {
-  return {test::config("dgx_a100_4node.yaml"), {}, std::move(axes), scaling};
+  return {.config = test::config("dgx_a100_4node.yaml"), .axes = std::move(axes), .scaling = scaling};
 }
 
 /// All points of a request.
