@@ -44,7 +44,7 @@ void points_over_prediction(benchmark::State& state, const study::SweepAxis& axi
   predict(0);
   double prediction = 0, points = 0;
   for (auto _ : state) {
-    const auto list = study::sweep_points({kConfig, {}, {axis}}, false);
+    const auto list = study::sweep_points({.config = kConfig, .axes = {axis}}, false);
     if (failed(state, list)) return;
     (void)list->evaluate(kPoints);  // reads the files and the learned models
     prediction += seconds_for(predict);
