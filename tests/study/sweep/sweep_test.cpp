@@ -173,7 +173,8 @@ TEST(Sweep, ColumnsAreThoseOfTheContract) {
 
 /// One word in the table, the reason once below it; the size that memory would need.
 TEST(Sweep, WhatDoesNotFitIsOneWord) {
-  SweepRequest request{test::config("megatron_gpt_7_5b.yaml"), {}, {{"parallel.tensor", {"1", "2"}}}};
+  const SweepRequest request{.config = test::config("megatron_gpt_7_5b.yaml"),
+                             .axes = {{"parallel.tensor", {"1", "2"}}}};
   const Swept points(request);
   EXPECT_NE(points[0].error, "");
   EXPECT_EQ(points[0].figures.fits, Fits::no);
@@ -229,7 +230,7 @@ TEST(Sweep, FiguresAreThoseOfThePrediction) {
     pipeline::CostModelCache cache;
     const auto whole =
         pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures).value().report;
-    const Swept points(SweepRequest{test::config(file), {}, {}});
+    const Swept points(SweepRequest{.config = test::config(file)});
     const SweepFigures &a = points[0].figures, b = figures_of(e, whole);
     EXPECT_EQ(encode(row_of(a, "")), encode(row_of(b, ""))) << file;
     EXPECT_GT(a.iteration_ms, 0) << file;
