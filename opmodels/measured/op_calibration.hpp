@@ -22,7 +22,7 @@ namespace distsim::opmodels {
 /// Times of one op on one GPU that are so many times apart differ by more than runs and libraries do; chosen.
 inline constexpr double kOpTimesApart = 3;
 /// A kernel that takes so many times what the models say is not merely inefficient; milliseconds or nanoseconds are meant.
-/// The slowest of the measured ops that come with the project takes 40 times as long. Chosen.
+/// Chosen.
 inline constexpr double kOpTimesTooLong = 100;
 
 struct CalibrationCount {
