@@ -402,14 +402,24 @@ class RecordedReader {
     return out;
   }
 
-  Result<void> add(const Recorded& n, graph::Phase phase) {
+  Result<Node> node_of(const Recorded& n, graph::Phase phase) {
     Node node;
     node.op = n.name;
     node.label = "node " + std::to_string(n.id);
     node.phase = phase;
     TRY_ASSIGN(node.inputs, read_arguments(n, "inputs"));
+    TRY(add_results(n, node));
+    return node;
+  }
+
+  Result<void> add_results(const Recorded& n, Node& node) {
     TRY_ASSIGN(const std::vector<Argument> results, read_arguments(n, "outputs"));
     for (const Argument& r : results) node.outputs.insert(node.outputs.end(), r.tensors.begin(), r.tensors.end());
+    return {};
+  }
+
+  Result<void> add(const Recorded& n, graph::Phase phase) {
+    TRY_ASSIGN(Node node, node_of(n, phase));
     if (node.outputs.empty()) TRY(add_allocations(n, node));
     graph_.nodes.push_back(std::move(node));
     return {};
@@ -420,8 +430,7 @@ class RecordedReader {
     for (const std::uint32_t inside : n.inside) {
       const Recorded& call = nodes_[inside];
       if (!call.name.starts_with("aten::empty")) continue;
-      TRY_ASSIGN(const std::vector<Argument> results, read_arguments(call, "outputs"));
-      for (const Argument& r : results) node.outputs.insert(node.outputs.end(), r.tensors.begin(), r.tensors.end());
+      TRY(add_results(call, node));
     }
     return {};
   }
@@ -429,13 +438,7 @@ class RecordedReader {
   /// A compiled kernel. Where its arguments are not recorded, its results are what was allocated just before it in the same
   /// region, and it is taken to read two tensors as large.
   Result<void> add_triton(const Recorded& n, graph::Phase phase) {
-    Node node;
-    node.op = n.name;
-    node.label = "node " + std::to_string(n.id);
-    node.phase = phase;
-    TRY_ASSIGN(node.inputs, read_arguments(n, "inputs"));
-    TRY_ASSIGN(const std::vector<Argument> results, read_arguments(n, "outputs"));
-    for (const Argument& r : results) node.outputs.insert(node.outputs.end(), r.tensors.begin(), r.tensors.end());
+    TRY_ASSIGN(Node node, node_of(n, phase));
     const bool has_tensors =
         !node.outputs.empty() || std::ranges::any_of(node.inputs, [](const Argument& a) { return !a.tensors.empty(); });
     if (!has_tensors && n.caller != kNoCaller) {
@@ -445,8 +448,7 @@ class RecordedReader {
         const Recorded& call = nodes_[*--at];
         if (is_triton(call)) break;
         if (!call.name.starts_with("aten::empty")) continue;
-        TRY_ASSIGN(const std::vector<Argument> made, read_arguments(call, "outputs"));
-        for (const Argument& r : made) node.outputs.insert(node.outputs.end(), r.tensors.begin(), r.tensors.end());
+        TRY(add_results(call, node));
       }
       const std::vector<std::uint32_t> like = node.outputs;
       for (int i = 0; i < 2 && !like.empty(); ++i) node.inputs.push_back({Argument::Kind::tensors, like, {}, ""});
@@ -462,13 +464,8 @@ class RecordedReader {
 
   /// record_param_comms: [tensors, sequence, group, rank, "allreduce", in split, out split, ..., size], or attributes.
   Result<void> add_collective(const Recorded& n, graph::Phase phase) {
-    Node node;
+    TRY_ASSIGN(Node node, node_of(n, phase == graph::Phase::optimizer ? phase : graph::Phase::exchange));
     node.op = "record_param_comms";
-    node.label = "node " + std::to_string(n.id);
-    node.phase = phase == graph::Phase::optimizer ? phase : graph::Phase::exchange;
-    TRY_ASSIGN(node.inputs, read_arguments(n, "inputs"));
-    TRY_ASSIGN(const std::vector<Argument> results, read_arguments(n, "outputs"));
-    for (const Argument& r : results) node.outputs.insert(node.outputs.end(), r.tensors.begin(), r.tensors.end());
     const Lists in = lists_of(n.json, "inputs");
     std::string name = text_of(attribute(n.json, "collective_name")), group = text_of(attribute(n.json, "pg_name"));
     std::int64_t size = number_of(attribute(n.json, "pg_size"), 0), last = 0;
