@@ -2,7 +2,8 @@
 //
 // Which rank is where: LlmPlan::grid.
 //
-// llm_plan.cpp divides ranks, layers and samples, llm_memory.cpp counts bytes, llm_emission.hpp writes the tasks.
+// llm_plan.cpp divides ranks, layers and samples, llm_chunks.cpp adds up the blocks of a stage, llm_memory.cpp counts bytes,
+// llm_emission.hpp writes the tasks.
 #pragma once
 
 #include <optional>
@@ -81,6 +82,10 @@ Result<void> check_weights_and_activations(const LlmSpec& spec, double samples);
 
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);
+
+/// Fills in plan.kinds and plan.kind_of: chunks with the same kinds of blocks are one. `layers`: of each chunk, in the model's
+/// order.
+void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers);
 
 /// Where recompute states a number of blocks of each stage, how many of the first blocks of chunk `chunk` of the model
 /// are computed again: they are divided among the chunks of a stage, the earlier ones have what is left over.
