@@ -170,6 +170,7 @@ PartWork head_work(const LlmShape& s) {
   }
   const bool own = !m.tied_embeddings || s.parallel.pipeline > 1;
   b.product({.rows = rows, .in = m.hidden, .out = classes, .narrow = false, .owns_weight = own});
+  if (s.infers) return b.take();
   graph::Loss loss;
   loss.rows = rows;
   loss.classes = classes;
