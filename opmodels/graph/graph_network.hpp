@@ -35,8 +35,8 @@ struct GraphExample {
 
 struct GraphTraining {
   std::uint64_t seed = 1;
-  int epochs = 600;
-  double rate = 0.01;
+  int epochs = 120;
+  double rate = 0.02;
   double decay = 0.003;  ///< of the squared weights
 };
 

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/pipeline/device_models.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/workload/registry.hpp"

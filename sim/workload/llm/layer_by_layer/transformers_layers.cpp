@@ -10,29 +10,24 @@
 namespace distsim::workload {
 namespace {
 
-/// Tensors that a pointwise kernel reads and writes, in tensors of its elements.
-struct Traffic {
-  double reads, writes;
-};
-
 // x/2 and x^3 * 0.044715 + x, times sqrt(2/pi), tanh, plus 1, times x/2; one kernel each (activations.py, NewGELUActivation).
-constexpr Traffic kGeluNew[] = {{1, 1}, {1, 1}, {1, 1}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {2, 1}};
+constexpr PointwiseTraffic kGeluNew[] = {{1, 1}, {1, 1}, {1, 1}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, {2, 1}};
 // Their gradients: of the last product two; tanh; two factors; of the power x^2, times 3, times the gradient; a factor; and
 // two sums of the three uses of x. Sums of forward pass their gradient on.
-constexpr Traffic kGeluNewGrad[] = {{2, 1}, {2, 1}, {2, 1}, {1, 1}, {1, 1}, {1, 1},
-                                    {1, 1}, {2, 1}, {1, 1}, {2, 1}, {2, 1}};
+constexpr PointwiseTraffic kGeluNewGrad[] = {{2, 1}, {2, 1}, {2, 1}, {1, 1}, {1, 1}, {1, 1},
+                                             {1, 1}, {2, 1}, {1, 1}, {2, 1}, {2, 1}};
 // maximum(x, c): x == c, gradient / 2, the choice between them, x < c, zero there (derivatives.yaml). A bool is a quarter.
-constexpr Traffic kMaximumGrad[] = {{1, 0.25}, {1, 1}, {2.25, 1}, {1, 0.25}, {1.25, 1}};
+constexpr PointwiseTraffic kMaximumGrad[] = {{1, 0.25}, {1, 1}, {2.25, 1}, {1, 0.25}, {1.25, 1}};
 // T5LayerNorm: square, mean, times the root of its inverse, times the weight.
-constexpr Traffic kT5Norm[] = {{1, 1}, {1, 0}, {1, 1}, {1, 1}};
+constexpr PointwiseTraffic kT5Norm[] = {{1, 1}, {1, 0}, {1, 1}, {1, 1}};
 // The weight's gradient (product, sum), the product's two (one of them summed), the mean's, the square's (2 x in two
 // kernels, times the gradient), and the sum of the two uses of x.
-constexpr Traffic kT5NormGrad[] = {{2, 1}, {1, 0}, {1, 1}, {1, 1}, {2, 1}, {1, 0},
-                                   {0, 1}, {1, 1}, {1, 1}, {2, 1}, {2, 1}};
+constexpr PointwiseTraffic kT5NormGrad[] = {{2, 1}, {1, 0}, {1, 1}, {1, 1}, {2, 1}, {1, 0},
+                                            {0, 1}, {1, 1}, {1, 1}, {2, 1}, {2, 1}};
 
 // Calls that launch nothing (views, transposes, hooks of modules), beside those that TokenStack counts for a block of BERT or
 // GPT-2: of an encoder or decoder layer of T5 with its two or three sublayers, counted in the source.
-constexpr std::uint16_t kCallsOfExpert = 6;   // forward, of one expert: index, view and module calls
+constexpr std::uint16_t kCallsOfExpert = 8;  // forward, of one expert: index, view and module calls
 constexpr std::uint16_t kCallsOfRouter = 14;  // softmax, argmax, one-hot, cumulative sum and the mask, of tiny tensors
 constexpr std::uint16_t kKernelsOfRouter = 12;
 
@@ -77,14 +72,16 @@ class TransformersLayerBuilder {
   std::int64_t bytes(std::int64_t elements) const { return stack_.bytes(elements); }
   std::int64_t decoder_sequence() const { return s_.decoder_sequence > 0 ? s_.decoder_sequence : s_.sequence; }
 
-  LayerOp pointwise(const std::string& name, std::int64_t elements, Traffic t, double flops = 1) const {
+  LayerOp pointwise(const std::string& name, std::int64_t elements, PointwiseTraffic t, double flops = 1) const {
     return elementwise(name, std::max<std::int64_t>(1, elements), t.reads, t.writes, flops, dtype());
   }
-  void forward(Layer& layer, const std::string& name, std::int64_t elements, std::span<const Traffic> kernels) const {
-    for (const Traffic t : kernels) layer.forward.push_back(pointwise(name, elements, t));
+  void forward(Layer& layer, const std::string& name, std::int64_t elements,
+               std::span<const PointwiseTraffic> kernels) const {
+    for (const PointwiseTraffic t : kernels) layer.forward.push_back(pointwise(name, elements, t));
   }
-  void backward(Layer& layer, const std::string& name, std::int64_t elements, std::span<const Traffic> kernels) const {
-    for (const Traffic t : kernels) layer.backward.push_back(pointwise(name + ".dgrad", elements, t));
+  void backward(Layer& layer, const std::string& name, std::int64_t elements,
+                std::span<const PointwiseTraffic> kernels) const {
+    for (const PointwiseTraffic t : kernels) layer.backward.push_back(pointwise(name + ".dgrad", elements, t));
   }
 
   void linear(const std::string& name, std::int64_t rows, std::int64_t in, std::int64_t out, bool owns_weight = true,
@@ -239,22 +236,34 @@ class TransformersLayerBuilder {
   }
 
   /// What is done to scores between their product and the softmax: of each kernel its tensors.
-  std::span<const Traffic> on_scores(bool cross) const {
-    static constexpr Traffic kScaleAndMask[] = {{1, 1}, {1, 1}};  // bert, gpt2
-    static constexpr Traffic kMaskAndMaximum[] = {{1, 1}, {1, 1}};
-    static constexpr Traffic kBias[] = {{2, 1}}, kMask[] = {{1, 1}};
+  std::span<const PointwiseTraffic> on_scores() const {
+    // A mask of all pairs takes as long as a tensor of scores, on 8 GPUs (NeuSight's times of these kernels, MIT), though
+    // its heads share it; one of a byte, a quarter; one of a row, next to nothing.
+    static constexpr PointwiseTraffic kScaleAndRowMask[] = {{1, 1}, {1.2, 1}};  // bert
+    static constexpr PointwiseTraffic kScaleAndWhere[] = {{1, 1}, {1.25, 1}};   // gpt2
+    static constexpr PointwiseTraffic kMaskAndMaximum[] = {{2, 1}, {1, 1}};     // opt
+    static constexpr PointwiseTraffic kBias[] = {{2, 1}};  // switch_transformers, of cross attention zeroes
     if (fused_) return {};
-    if (type() == LlmClass::opt) return kMaskAndMaximum;
-    if (type() != LlmClass::switch_transformers) return kScaleAndMask;
-    return cross ? std::span<const Traffic>(kMask) : kBias;
+    switch (type()) {
+      case LlmClass::gpt2:
+        return kScaleAndWhere;
+      case LlmClass::opt:
+        return kMaskAndMaximum;
+      case LlmClass::switch_transformers:
+        return kBias;
+      case LlmClass::none:
+      case LlmClass::bert:
+        break;
+    }
+    return kScaleAndRowMask;
   }
-  std::span<const Traffic> on_score_gradients(bool cross) const {
-    static constexpr Traffic kScale[] = {{1, 1}}, kScaleAndWhere[] = {{1, 1}, {1, 1}};
-    static constexpr Traffic kBias[] = {{2, 1}};  // added to that of the layers after it
-    if (type() == LlmClass::switch_transformers) return cross ? std::span<const Traffic>() : kBias;
+  std::span<const PointwiseTraffic> on_score_gradients(bool cross) const {
+    static constexpr PointwiseTraffic kScale[] = {{1, 1}}, kScaleAndWhere[] = {{1, 1}, {1, 1}};
+    static constexpr PointwiseTraffic kBias[] = {{2, 1}};  // added to that of the layers after it
+    if (type() == LlmClass::switch_transformers) return cross ? std::span<const PointwiseTraffic>() : kBias;
     if (fused_) return {};
     if (type() == LlmClass::opt) return kMaximumGrad;
-    return type() == LlmClass::gpt2 ? std::span<const Traffic>(kScaleAndWhere) : kScale;
+    return type() == LlmClass::gpt2 ? std::span<const PointwiseTraffic>(kScaleAndWhere) : kScale;
   }
 
   /// Of queries, keys and values, forward and backward; backward with the result's gradient.
@@ -276,7 +285,7 @@ class TransformersLayerBuilder {
     copies(layer, n_ * kv);
     const std::vector<LayerOp> copied = std::exchange(layer.backward, {});
     layer.forward.push_back(product(at + ".qk", q, kv, d, graph::Pass::forward));
-    forward(layer, at + ".mask", all, on_scores(cross));
+    forward(layer, at + ".mask", all, on_scores());
     graph::Softmax softmax{n_ * s_.heads * q, kv, dtype(), graph::Pass::forward};
     layer.forward.push_back({at + ".softmax", softmax, {1, 1}});
     if (drops)
@@ -303,7 +312,7 @@ class TransformersLayerBuilder {
 
   /// Of one input's two or three products, where they are not one.
   void sum_input_gradients(Layer& layer, std::int64_t rows, bool cross) const {
-    static constexpr Traffic kSums[] = {{2, 1}, {2, 1}};
+    static constexpr PointwiseTraffic kSums[] = {{2, 1}, {2, 1}};
     if (type() == LlmClass::gpt2 || type() == LlmClass::none) return;
     backward(layer, layer.name + ".input", rows * h_, std::span(kSums).first(cross ? 1 : 2));
   }
@@ -348,8 +357,8 @@ class TransformersLayerBuilder {
     const std::int64_t rows = std::max<std::int64_t>(1, tokens_ / s_.experts);
     if (s_.dropout) {  // noise on the router's input
       Layer& noise = stack_.push(name + ".router.noise");
-      forward(noise, noise.name, tokens_ * h_, std::array<Traffic, 2>{{{0, 1}, {2, 1}}});
-      backward(noise, noise.name, tokens_ * h_, std::array<Traffic, 1>{{{2, 1}}});
+      forward(noise, noise.name, tokens_ * h_, std::array<PointwiseTraffic, 2>{{{0, 1}, {2, 1}}});
+      backward(noise, noise.name, tokens_ * h_, std::array<PointwiseTraffic, 1>{{{2, 1}}});
     }
     linear(name + ".router", tokens_, h_, s_.experts, true, false);
     Layer& choice = stack_.push(name + ".routing");
@@ -366,19 +375,19 @@ class TransformersLayerBuilder {
           waiting(elementwise(pick.name, tokens_, 2, 2, 1, graph::DType::fp32, {kCallsOfExpert, 3})));
       pick.forward.push_back(pointwise(pick.name + ".gather", rows * h_, {1, 1}));
       // Backward: zeros of all tokens, the rows added to them, and their sum with what other experts left.
-      backward(pick, pick.name, tokens_ * h_, std::array<Traffic, 2>{{{0, 1}, {2, 1}}});
+      backward(pick, pick.name, tokens_ * h_, std::array<PointwiseTraffic, 2>{{{0, 1}, {2, 1}}});
       pick.backward.push_back(pointwise(pick.name + ".put.dgrad", rows * h_, {2, 1}));
       feed_forward(expert, rows, s_.expert_inner());
       Layer& put = stack_.push(expert + ".put");
       put.forward.push_back(waiting(elementwise(put.name, tokens_, 1, 2, 1, graph::DType::fp32, {kCallsOfExpert, 2})));
       put.forward.push_back(pointwise(put.name + ".rows", rows * h_, {1, 1}));
       // Backward: a copy of the gradient with zeroes where the expert wrote, and the rows that it wrote.
-      backward(put, put.name, tokens_ * h_, std::array<Traffic, 1>{{{1, 1}}});
-      backward(put, put.name + ".rows", rows * h_, std::array<Traffic, 2>{{{0, 1}, {1, 1}}});
+      backward(put, put.name, tokens_ * h_, std::array<PointwiseTraffic, 1>{{{1, 1}}});
+      backward(put, put.name + ".rows", rows * h_, std::array<PointwiseTraffic, 2>{{{0, 1}, {1, 1}}});
     }
     Layer& weigh = stack_.push(name + ".weigh");
-    forward(weigh, weigh.name, tokens_ * h_, std::array<Traffic, 1>{{{1, 1}}});
-    backward(weigh, weigh.name, tokens_ * h_, std::array<Traffic, 3>{{{1, 1}, {2, 1}, {1, 0}}});
+    forward(weigh, weigh.name, tokens_ * h_, std::array<PointwiseTraffic, 1>{{{1, 1}}});
+    backward(weigh, weigh.name, tokens_ * h_, std::array<PointwiseTraffic, 3>{{{1, 1}, {2, 1}, {1, 0}}});
     weigh.saved_bytes = bytes(tokens_ * h_);
   }
 
@@ -451,6 +460,9 @@ std::optional<std::string> unlike_its_class(const LlmSpec& m) {
   }
   return {};
 }
+
+std::span<const PointwiseTraffic> gelu_new_kernels() { return kGeluNew; }
+std::span<const PointwiseTraffic> gelu_new_gradient_kernels() { return kGeluNewGrad; }
 
 std::vector<Layer> transformers_layers(const LlmSpec& spec, std::int64_t samples, const LayerContext& context,
                                        std::int64_t recomputed, bool masked_head) {

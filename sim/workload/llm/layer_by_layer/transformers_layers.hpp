@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,14 @@ namespace distsim::workload {
 /// What of the architecture the class of `model_type` does not have: "positions: found rope, expected learned for
 /// model_type: gpt2"; nothing where it has all.
 std::optional<std::string> unlike_its_class(const LlmSpec& spec);
+
+/// Tensors that a pointwise kernel reads and writes, in tensors of its elements.
+struct PointwiseTraffic {
+  double reads, writes;
+};
+/// Of gpt2's activation, in eager mode.
+std::span<const PointwiseTraffic> gelu_new_kernels();
+std::span<const PointwiseTraffic> gelu_new_gradient_kernels();
 
 /// Forward order, without a loss of which the class knows nothing but cross entropy over all logits.
 ///
