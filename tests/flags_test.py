@@ -29,7 +29,7 @@ FILES = {"networks.yml": "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50
                         '"all-to-all-implementation": ["direct"], "collective-optimization": "localBWAware", "endpoint-delay": 9000, '
                         '"active-chunks-per-dimension": 1, "preferred-dataset-splits": 2, "local-mem-bw": 1600}',
          "graph_cases.csv": "cluster.device,model.name,model.global_batch,framework.name,measured_ms\n"
-                            + "".join(f"a100_sxm4_80gb,mlp,{64 << i},pytorch,{2 + i / 10}\n" for i in range(9)),
+                            + "".join(f"a100_sxm4_80gb,mlp,{64 << i},pytorch,{2 + i * 7 % 5 / 4}\n" for i in range(9)),
          "groups.json": '{"0": [0, 1]}',
          "stacks.txt": "main;train;forward 30\nmain;train;backward 60\n",
          "tables.csv": "rows,pooling_factor\n1000,3\n200000,1\n50,20\n",

@@ -151,7 +151,7 @@ std::string correction_table(const std::vector<GraphCase>& cases, const opmodels
   const ErrorFigures before = figures_of_errors(errors);
   out += row_of_figures("composed", before);
   if (const auto network = train_on(cases, how); network.ok())
-    out += fmt::format("{:<38}{:>9.2f}%  root mean square\n", "corrected, trained on", 100 * network->residual());
+    out += fmt::format("{:<38}{:>9.5f}%  root mean square\n", "corrected, trained on", 100 * network->residual());
   bool better = true;
   for (const LeftOut what : kWays) {
     const ErrorFigures after = figures_of_errors(errors_of(cases, left_out(cases, what, how)));
