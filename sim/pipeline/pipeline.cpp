@@ -88,7 +88,7 @@ Result<Passed<Lowered>> ready_to_play(const graph::CostedGraph& costed, const Co
                                       std::uint16_t iterations, Passes& passes) {
   TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, costed, launch_model_of(e), iterations));
   TRY_ASSIGN(Passed<Lowered> contended,
-             passes.run("contend", contend, std::move(lowered), costed, models.topology, e.engine));
+             passes.run("contend", contend, std::move(lowered), costed, models, e.engine));
   TRY_ASSIGN(Passed<Lowered> slowed,
              passes.run("interfere", interfere, std::move(contended.value), costed, shared_device_of(models)));
   append(contended.assumptions, slowed.assumptions);

@@ -175,13 +175,47 @@ void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::u
   }
 }
 
-/// Scales all down so that no resource in working order is asked for more than it has.
-void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
+std::vector<double> SharedLinks::totals(const std::vector<std::vector<Demand>>& of_rank) const {
   std::vector<double> total(sound_.size(), 0);
-  double most = 1;
   for (const auto& demands : of_rank) {
     for (const Demand& d : demands) total[d.resource] += d.rate;
   }
+  return total;
+}
+
+/// The NICs of a node with broken ones have the traffic of all.
+LinksLeft SharedLinks::left_of(std::uint32_t resource) const {
+  const double left = capacities_[resource] / sound_[resource];
+  if (resource < first_nic_) return {};
+  if (resource >= first_leaf_) return {1, left};
+  const auto first = broken_.begin() + (resource - first_nic_) / nics_ * nics_;
+  return {left * static_cast<double>(std::count(first, first + nics_, false)) / nics_, 1};
+}
+
+/// Raises demands on slower links, so that a collective which is alone there is slowed by as much as slower links cost it.
+Result<void> SharedLinks::raise(std::vector<std::vector<Demand>>& of_rank, const Slowdown& slowdown) const {
+  std::map<LinksLeft, double> known;
+  const std::vector<double> total = totals(of_rank);
+  std::vector<double> factors(total.size(), 1);
+  for (std::uint32_t l = first_nic_; l < total.size(); ++l) {
+    const LinksLeft left = left_of(l);
+    if (total[l] <= 0 || left == LinksLeft()) continue;
+    const auto [it, is_new] = known.try_emplace(left, 1);
+    if (is_new) {
+      TRY_ASSIGN(it->second, slowdown(left));
+    }
+    if (it->second > 1) factors[l] = std::max(1.0, it->second * capacities_[l] / total[l]);
+  }
+  for (auto& demands : of_rank) {
+    for (Demand& d : demands) d.rate *= factors[d.resource];
+  }
+  return {};
+}
+
+/// Scales all down so that no resource in working order is asked for more than it has.
+void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
+  const std::vector<double> total = totals(of_rank);
+  double most = 1;
   for (std::size_t l = 0; l < total.size(); ++l) {
     const bool takes_over =
         l >= first_nic_ && l < first_leaf_ &&
@@ -196,13 +230,15 @@ void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
   }
 }
 
-std::vector<std::vector<Demand>> SharedLinks::demands(const graph::Collective& op,
-                                                      const std::vector<std::vector<std::uint32_t>>& groups,
-                                                      double seconds, std::uint32_t job) const {
+Result<std::vector<std::vector<Demand>>> SharedLinks::demands(const graph::Collective& op,
+                                                              const std::vector<std::vector<std::uint32_t>>& groups,
+                                                              double seconds, std::uint32_t job,
+                                                              const Slowdown& slowdown) const {
   std::vector<std::vector<Demand>> of_rank(ranks_);
   if (seconds <= 0) return of_rank;
   for (const auto& members : groups) of_group(op, members, seconds, job, of_rank);
   cap(of_rank);
+  TRY(raise(of_rank, slowdown));
   return of_rank;
 }
 

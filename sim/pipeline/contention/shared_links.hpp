@@ -10,12 +10,18 @@
 //   all_to_all_v   the larger of what it sends and receives, spread evenly over the others
 // Rates are these bytes over the collective's own duration, so that a collective bound by latency or protocol takes
 // little. They are capped so that a single collective on sound hardware is never slowed: its price is what it can do.
+// Where a link is slower, rates on it are raised so that a single collective takes what it would take if all its links of that
+// kind were: a collective does not reach a link's full rate, slow or not.
 #pragma once
+
+#include <functional>
+#include <vector>
 
 #include "base/result.hpp"
 #include "sim/config/engine_spec.hpp"
 #include "sim/engine/events/contended_evaluator.hpp"
 #include "sim/graph/op.hpp"
+#include "sim/pipeline/contention/slower_links.hpp"
 #include "topology/shapes/fabric.hpp"
 #include "topology/topology.hpp"
 
@@ -32,10 +38,11 @@ class SharedLinks {
   std::string name_of(std::uint32_t resource) const;
 
   /// What every rank of `job` takes while all groups of a partition run `op` for `seconds`: by rank. `group_of` lists
-  /// the ranks of each group.
-  std::vector<std::vector<engine::Contention::Demand>> demands(const graph::Collective& op,
-                                                               const std::vector<std::vector<std::uint32_t>>& groups,
-                                                               double seconds, std::uint32_t job) const;
+  /// the ranks of each group. `slowdown`: of the collective on slower links.
+  using Slowdown = std::function<Result<double>(const LinksLeft&)>;
+  Result<std::vector<std::vector<engine::Contention::Demand>>> demands(
+      const graph::Collective& op, const std::vector<std::vector<std::uint32_t>>& groups, double seconds,
+      std::uint32_t job, const Slowdown& slowdown) const;
 
  private:
   SharedLinks(const topology::Topology& topology, const config::EngineSpec& spec);
@@ -49,6 +56,9 @@ class SharedLinks {
   void add_nic(std::vector<engine::Contention::Demand>& out, std::uint32_t node, std::uint32_t nic, double rate) const;
   void of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds,
                 std::uint32_t job, std::vector<std::vector<engine::Contention::Demand>>& out) const;
+  std::vector<double> totals(const std::vector<std::vector<engine::Contention::Demand>>& of_rank) const;
+  LinksLeft left_of(std::uint32_t resource) const;
+  Result<void> raise(std::vector<std::vector<engine::Contention::Demand>>& of_rank, const Slowdown& slowdown) const;
   void cap(std::vector<std::vector<engine::Contention::Demand>>& of_rank) const;
 
   std::uint32_t ranks_ = 0, gpus_ = 1, nics_ = 0, nodes_ = 0, jobs_ = 1;
