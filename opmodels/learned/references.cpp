@@ -94,7 +94,8 @@ std::vector<ReferenceGpu> gpus_of(const LearnedModel& model, const std::shared_p
   return out;
 }
 
-KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width, bool bf16) {
+KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width,
+                               bool bf16) {
   KernelReferences out;
   const int mine = architecture_of(device), near = nearest_architecture(mine, known);
   out.stranger = near != mine;

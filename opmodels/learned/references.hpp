@@ -112,7 +112,8 @@ struct Reference {
 
 /// Elements of a kernel: their bytes, and whether they are bf16, whose peak a device may state apart from that of fp16.
 struct ElementKind {
-  ElementKind(double bytes_of_one, bool is_bf16 = false) : bytes(bytes_of_one), bf16(is_bf16) {}  // NOLINT(google-explicit-constructor)
+  ElementKind(double bytes_of_one, bool is_bf16 = false)
+      : bytes(bytes_of_one), bf16(is_bf16) {}  // NOLINT(google-explicit-constructor)
   double bytes;
   bool bf16;
 };
@@ -134,8 +135,8 @@ class References {
 
  private:
   std::shared_ptr<const ReferenceGpus> gpus_;
-  static constexpr std::size_t kWidths = 4;       // element bytes 1, 2, 4, 8
-  static constexpr std::size_t kBf16 = kWidths;   // after these
+  static constexpr std::size_t kWidths = 4;      // element bytes 1, 2, 4, 8
+  static constexpr std::size_t kBf16 = kWidths;  // after these
   std::array<std::array<KernelReferences, kWidths + 1>, kLearnedKernels> kernels_;
 };
 

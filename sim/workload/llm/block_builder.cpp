@@ -300,8 +300,9 @@ void BlockBuilder::product(const Product& p) {
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
   // With sequence parallel a rank keeps its tokens of what was gathered, and gathers it again.
   const bool gathered = s_.parallel.sequence_parallel && p.input == Input::norm && p.in == s_.spec.hidden;
-  const double input = static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
-                     (narrow && s_.framework.memory.keeps_narrow ? 1.0 : static_cast<double>(graph::size_of(dtype())));
+  const double input =
+      static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
+      (narrow && s_.framework.memory.keeps_narrow ? 1.0 : static_cast<double>(graph::size_of(dtype())));
   if (p.first && recompute_.kind == RecomputeKind::modules)
     whole_ += input, out_.kept += input;
   else

@@ -59,8 +59,8 @@ void BlockBuilder::host_wait() {
 void BlockBuilder::expert_products(std::int64_t average_rows, std::int64_t width) {
   const std::int64_t own = split(s_.spec.experts, s_.expert);
   // All wait for the GPU that has the most loaded expert, beside others of the average load.
-  const auto rows = static_cast<std::int64_t>(static_cast<double>(average_rows) *
-                                              (1 + s_.spec.imbalance / static_cast<double>(own)));
+  const auto rows =
+      static_cast<std::int64_t>(static_cast<double>(average_rows) * (1 + s_.spec.imbalance / static_cast<double>(own)));
   const std::int64_t each = split(rows, own);
   const std::int64_t inner = split(s_.spec.expert_inner(), s_.expert_tensor);
   const bool bias = s_.spec.bias == LlmBias::all;
@@ -103,14 +103,12 @@ void BlockBuilder::experts() {
     if (m.expert_latent > 0) product({.rows = tokens, .in = m.hidden, .out = width});
     elementwise(Module::routing, routed * width, 1, 1, 1, 1);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
-    if (sharers > 1)
-      wire(Axis::expert_tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
+    if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
     const bool sorts = s_.expert > 1 || sharers > 1;
     if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);  // in the order of own experts
     expert_products(routed * sharers, width);
     if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);
-    if (sharers > 1)
-      wire(Axis::expert_tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, gathered);
+    if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, gathered);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
     const double top = static_cast<double>(m.top_k) * filled;
     elementwise(Module::routing, tokens * width, top, 1, 1 + top, top);  // weighted sum

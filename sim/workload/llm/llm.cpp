@@ -81,8 +81,9 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
     assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
   if (plan.spec.experts > 0 && plan.spec.imbalance > 0)
-    assume(graph::AssumptionKind::workload,
-           "model.llm.imbalance: all wait for the GPU with the most loaded expert, whose other experts have the average load");
+    assume(
+        graph::AssumptionKind::workload,
+        "model.llm.imbalance: all wait for the GPU with the most loaded expert, whose other experts have the average load");
   if (plan.framework.parallel.layer_by_layer && has_plain_layers(plan.model.as<LlmSpec>()))
     assume(graph::AssumptionKind::workload,
            "played by blocks, without the small kernels that " + plan.framework.name +

@@ -151,8 +151,7 @@ double forward_flops(const LlmPlan& plan) {
     if (is_new) it->second = block_work(whole, it->first.first, kNothing, decoder).forward_flops;
     sum += it->second;
   }
-  if (spec.mtp_layers > 0)
-    sum += static_cast<double>(spec.mtp_layers) * mtp_work(whole, kNothing).forward_flops;
+  if (spec.mtp_layers > 0) sum += static_cast<double>(spec.mtp_layers) * mtp_work(whole, kNothing).forward_flops;
   return sum;
 }
 

@@ -69,8 +69,8 @@ Result<void> check_modules(const LlmSpec& m, const Recompute& recompute) {
                          {"mla_up_proj", m.attention == LlmAttention::mla, "multi-head latent attention"}};
   for (const Needs& n : needs) {
     if (recompute.has(n.module) && !n.has)
-      return Error{"parallel.recompute: found " + std::string(n.module) + ", expected modules that the model has; it has no " +
-                       std::string(n.what),
+      return Error{"parallel.recompute: found " + std::string(n.module) +
+                       ", expected modules that the model has; it has no " + std::string(n.what),
                    "", ""};
   }
   return {};

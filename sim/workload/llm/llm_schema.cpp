@@ -73,8 +73,9 @@ void add_expert_keys(Schema<LlmSpec>& s) {
   s.choice("router", &LlmSpec::router, {{"token", LlmRouter::token}, {"capacity", LlmRouter::capacity}},
            "Which tokens an expert takes: all that choose it, or at most its capacity, padded to it.");
   s.optional("capacity", &LlmSpec::capacity, {0.01, 100}, "router capacity: tokens of an expert over their mean.");
-  s.optional("imbalance", &LlmSpec::imbalance, {0, 1000},
-             "Tokens of the most loaded expert over the mean, less 1; 0: spread evenly. All GPUs wait for the one that has it.");
+  s.optional(
+      "imbalance", &LlmSpec::imbalance, {0, 1000},
+      "Tokens of the most loaded expert over the mean, less 1; 0: spread evenly. All GPUs wait for the one that has it.");
   s.optional("mtp_layers", &LlmSpec::mtp_layers, {0, 64}, "Blocks that predict further tokens in training.");
   s.optional(
       "pattern", &LlmSpec::pattern,
@@ -119,7 +120,8 @@ Broken broken_attention(const LlmSpec& m) {
 /// Experts that no layer has.
 Broken broken_experts(const LlmSpec& m) {
   if (m.experts > 0 && m.imbalance > static_cast<double>(m.experts) / static_cast<double>(m.top_k) - 1)
-    return "imbalance: found " + format_quantity(m.imbalance, Dimension::none) + ", expected at most experts / top_k - 1 (" +
+    return "imbalance: found " + format_quantity(m.imbalance, Dimension::none) +
+           ", expected at most experts / top_k - 1 (" +
            format_quantity(static_cast<double>(m.experts) / static_cast<double>(m.top_k) - 1, Dimension::none) +
            "), where all tokens go to the same expert";
   if (m.experts == 0 || !m.pattern.empty()) return {};
