@@ -236,7 +236,8 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
   self.add_option("--top", flags.top, "Rows to show")->check(CLI::Range(1u, 100000u));
   self.add_flag("--exhaustive", flags.exhaustive, "Play everything that fits, whatever its bound says");
   self.add_option("--max-played", flags.most_played,
-                  "Stop after so many are played; what is left is said, with a bound");
+                  "Stop after so many are played; what is left is said, with a bound. Default: no limit")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   self.add_option("--draws", flags.draws, "Also play so many layouts drawn at random, to say where the baseline stands")
       ->check(CLI::Range(1u, 100000u));
   self.add_option("--jobs", flags.jobs, "Threads")->check(CLI::Range(1u, 256u));
