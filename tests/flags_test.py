@@ -43,7 +43,7 @@ def commands(d):
     table = {"--csv": [f"--csv {out}csv", "--csv -"]}
     return {
         "predict": ([f"--config {TINY}"], experiment | table | {
-            "--curves": [f"--curves {jobs.LOG}"], "--json": [f"--json {out}json", "--json -"], "--timeline": [f"--timeline {out}t.json"],
+            "--correction": ["--correction graph"], "--curves": [f"--curves {jobs.LOG}"], "--json": [f"--json {out}json", "--json -"], "--timeline": [f"--timeline {out}t.json"],
             "--timeline-ranks": [(f"--timeline {out}t.json", "--timeline-ranks 1")], "--write-et": [f"--write-et {out}w"],
             "--write-et-ranks": [(f"--write-et {out}w", "--write-et-ranks 2")], "--html": [f"--html {out}html"], "--graph": [f"--graph {out}dot", "--graph -"],
             "--trials": ["--trials 3"], "--seed": [("--trials 3", "--seed 5")], "--dump-after": ["--dump-after parse", "--dump-after analyse"],
@@ -94,6 +94,8 @@ def commands(d):
         "curves show": ([f"{ROOT}/configs/curves/dgx_a100_80gb.curve.txtpb"], {"--ranks": ["--ranks 8"], "--nodes": ["--nodes 1"]}),
         "calibrate ops": ([f"--input {d}/ops.csv --device a100_sxm4_80gb --report"], {
             "--input": [], "--device": [], "--out": [f"--out {d}"], "--report": [], "--csv": [f"--csv {out}csv", "--csv -"], "--worst": ["--worst 1"]}),
+        "calibrate graph": ([f"--cases {ROOT}/tests/data/graph_level/workloads.csv --report"], {
+            "--cases": [], "--out": [f"--out {d}"], "--report": [], "--csv": [f"--csv {out}csv", "--csv -"], "--seed": ["--seed 5"], "--jobs": ["--jobs 2"]}),
         "calibrate features": ([f"--input {d}/ops.csv --kernel product16"], {"--input": [], "--kernel": [], "--csv": [f"--csv {out}csv"]}),
         "serving": ([f"--config {d}/serving.yaml"], table | {
             "--config": [], "--set": ["--set load.rate_per_s=200"], "--jobs": ["--jobs 2"], "--json": [f"--json {out}json", "--json -"],

@@ -4,7 +4,8 @@
 //   at
 //                 two thirds of the rate
 //   cols >  1024  a block sweeps the row for the maximum and the sum first: 2 more reads (backward 1 more of both
-//                 tensors), of which those miss that the rows in flight, 2 per SM, crowd out of L2
+//                 tensors), of which those miss that the rows in flight, 2 per SM, crowd out of L2; 10 per compute unit
+//                 of AMD's GPUs, whose rows of 2048 take 3.3 (MI100) and 4.6 passes (MI210; NeuSight, MIT)
 //
 // Source of the split at 1024: PyTorch's persistent softmax (aten/src/ATen/native/cuda/PersistentSoftmax).
 #include <algorithm>
@@ -21,12 +22,18 @@ namespace {
 constexpr double kPersistentCols = 1024;
 
 constexpr double kRowsPerSm = 2;
+constexpr double kRowsPerComputeUnit = 10;  // of AMD: least error on rows of 2048 in fp32 on MI100 and MI210 (NeuSight)
+
+double softmax_rows_in_flight(const DeviceRates& device) {
+  const bool amd = device.capability > 90 && device.capability < 100;
+  return (amd ? kRowsPerComputeUnit : kRowsPerSm) * device.traits.sms();
+}
 
 double passes_of(const DeviceRates& device, double cols, double element_bytes, graph::Pass pass) {
   const bool forward = pass == graph::Pass::forward;
   const double once = forward ? 2.0 : 4.5;
   if (cols <= kPersistentCols) return once;
-  const double crowding = kRowsPerSm * device.traits.sms() * cols * element_bytes / device.l2_bytes;
+  const double crowding = softmax_rows_in_flight(device) * cols * element_bytes / device.l2_bytes;
   return once + 2 * std::min(1.0, crowding);
 }
 

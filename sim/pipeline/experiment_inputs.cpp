@@ -7,6 +7,7 @@
 #include "opmodels/hardware/device_rates.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -74,7 +75,9 @@ collectives::CollectiveOptions collective_options_of(const config::Experiment& e
 }
 
 KernelTime kernel_time_of(const config::Experiment& e, const workload::Workload& w) {
-  return kernel_time_of(e.framework, e.device, w.precision, shape_of(e).ranks());
+  KernelTime t = kernel_time_of(e.framework, e.device, w.precision, shape_of(e).ranks());
+  if (workload::corrects_graphs(e.model)) t.graphs_on = std::make_shared<const topology::DeviceSpec>(e.device);
+  return t;
 }
 
 LaunchModel launch_model_of(const config::Experiment& e) {

@@ -6,6 +6,7 @@
 
 #include "base/random.hpp"
 #include "base/text/counted.hpp"
+#include "sim/pipeline/correction/graph_correction.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -21,8 +22,8 @@ double factor_of(const Correction& c, const graph::BoundShares& shares) {
   return 1 + shares.matrix * (c.matrix - 1) + (shares.vector + shares.memory) * (c.memory - 1);
 }
 
-double factor_of(const KernelTime& t, const graph::Cost& cost) {
-  const double framework = factor_of(t.framework, cost.described_shares);
+double factor_of(const KernelTime& t, const graph::Cost& cost, double graph_ratio) {
+  const double framework = graph_ratio * factor_of(t.framework, cost.described_shares);
   if (cost.basis == graph::Basis::measured) return t.slowest * framework;
   const double least = cost.least.seconds() / cost.mean.seconds();
   return t.slowest * std::max(framework * factor_of(t.device, cost.described_shares), least);
@@ -106,7 +107,14 @@ HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
   return {before, topology::clock_of_mix(t.clock, t.power_limit, mix.busy(), t.priced), t.priced};
 }
 
+Result<opmodels::GraphNetwork::Answer> graph_answer(const graph::CostedGraph& graph, const KernelTime& t) {
+  if (!t.graphs_on) return opmodels::GraphNetwork::Answer{};
+  TRY_ASSIGN(const auto network, shipped_graph_network());
+  return network->ask(opmodels::graph_facts(graph, *t.graphs_on));
+}
+
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const HeldClock& clock) {
+  TRY_ASSIGN(const opmodels::GraphNetwork::Answer learned, graph_answer(graph, t));
   for (std::uint32_t i = 0; i < graph.graph.ops.size(); ++i) {
     const OpId id(i);
     graph::Cost& cost = graph.costs[id];
@@ -115,7 +123,11 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const
     if (clock.slower() != 1) {
       TRY_ASSIGN(cost, graph::at_clock(cost, clock.slower()));
     }
-    const double factor = factor_of(t, cost);
+    const double factor = factor_of(t, cost, learned.ratio);
+    if (learned.inside) {
+      cost.basis = graph::Basis::learned;
+      cost.source = "learned graph";
+    }
     if (factor == 1) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }

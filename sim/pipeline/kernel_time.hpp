@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "opmodels/graph/graph_network.hpp"
 #include "sim/graph/costed_graph.hpp"
 #include "sim/workload/specs/framework_spec.hpp"
 #include "sim/workload/specs/model_spec.hpp"
@@ -29,6 +31,8 @@ struct KernelTime {
   topology::DeviceClocks clock;  ///< of the device, for what its power limit leaves of it
   Watts power_limit{0};
   Hertz priced{0};  ///< topology::clock_of_prices
+  std::shared_ptr<const topology::DeviceSpec>
+      graphs_on;  ///< where whole graphs are corrected by what was learned of them
 };
 
 /// `precision` is that of the model's matrix products (Workload::precision).
@@ -48,9 +52,13 @@ struct HeldClock {
 /// left out, because a limiter acts within tens of milliseconds, the time of a layer or two.
 HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& factors);
 
+/// What was learned of such graphs says of this one, as it was priced; a ratio of 1 where graphs are not corrected. Errors:
+/// as shipped_graph_network().
+Result<opmodels::GraphNetwork::Answer> graph_answer(const graph::CostedGraph& graph, const KernelTime& factors);
+
 /// Slows matrix and vector work to the held clock, then scales means, lows and highs:
-///   mean' = slowest x max(mean x (1 + sum over bounds of share x (correction - 1)), least)
-/// where `least` is what the device's sustained rates allow (Cost::least; not for measured costs), so that no
+///   mean' = slowest x max(graph x mean x (1 + sum over bounds of share x (correction - 1)), least)
+/// where graph is the ratio of graph_answer and `least` is what the device's sustained rates allow (Cost::least; not for measured costs), so that no
 /// correction makes a kernel faster than the hardware. Refuses what leaves the range of Duration.
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors, const HeldClock& clock);
 

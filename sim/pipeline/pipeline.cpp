@@ -7,6 +7,7 @@
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/pipeline/contention/contention.hpp"
 #include "sim/pipeline/contention/interference.hpp"
+#include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/figures/steady_loop.hpp"
 #include "sim/pipeline/folds.hpp"
@@ -35,11 +36,18 @@ Result<workload::Workload> build_workload(const Experiment& e) {
 
 Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const KernelTime& factors) {
   const HeldClock clock = held_clock(costed, factors);
+  std::string learned;
+  if (factors.graphs_on) {
+    TRY_ASSIGN(const auto network, shipped_graph_network());
+    TRY_ASSIGN(const auto answer, graph_answer(costed, factors));
+    learned = describe(*network, answer);
+  }
   TRY(scale_kernels(costed, factors, clock));
   Passed<graph::CostedGraph> out{std::move(costed), {}};
   if (!has_kernels(out.value)) return out;
   if (std::string text = describe(clock, factors.power_limit); !text.empty())
     out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
+  if (!learned.empty()) out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(learned)});
   for (std::string& text : describe(factors))
     out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
   return out;

@@ -1,4 +1,4 @@
-// distsim calibrate ops: measured ops into what predictions use.
+// distsim calibrate: measured ops, and measured iterations, into what predictions use.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -19,7 +19,9 @@
 #include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/device_models.hpp"
+#include "sim/study/validate/graph_training.hpp"
 
 namespace distsim::app {
 namespace {
@@ -217,8 +219,74 @@ void add_ops(CLI::App& calibrate, Action& action) {
   sub->callback([f, sub, &action] { action = [f, sub] { return calibrate_ops(*f, *sub); }; });
 }
 
+struct GraphFlags {
+  std::string cases, out, csv;
+  bool report = false;
+  std::uint64_t seed = 1;
+  unsigned jobs = 1;
+};
+
+/// Cases that could not be predicted, of which the first says why.
+Result<void> check_graph_cases(const std::vector<study::GraphCase>& cases, const std::string& path) {
+  std::size_t failed = 0;
+  const study::GraphCase* first = nullptr;
+  for (const study::GraphCase& c : cases) {
+    if (c.failure.empty()) continue;
+    if (failed++ == 0) first = &c;
+  }
+  if (failed == cases.size())
+    return Error{"none of " + counted(failed, "case") + " could be used", path, first->failure};
+  if (failed > 0) remark(fmt::format("{}: {} left out; the first: {}", path, counted(failed, "case"), first->failure));
+  return {};
+}
+
+Result<void> calibrate_graph(const GraphFlags& f) {
+  std::string folder = f.out;
+  if (folder.empty() && !f.report) {
+    TRY_ASSIGN(folder, default_folder());
+  }
+  const std::string path = folder.empty() ? "" : folder + "/" + pipeline::kGraphCorrectionFile;
+  const std::vector<std::pair<std::string, std::string>> outputs{{"--out", path}, {"--csv", f.csv}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const auto in, open_input_stream(f.cases));
+  TRY_ASSIGN(const study::CaseFile file, study::read_cases(*in, f.cases));
+  const std::vector<study::GraphCase> cases = study::graph_cases(file, f.jobs);
+  TRY(check_graph_cases(cases, f.cases));
+  const opmodels::GraphTraining how{.seed = f.seed};
+  TRY_ASSIGN(const opmodels::GraphNetwork network, study::train_on(cases, how));
+  TRY(check_outputs(outputs));
+  if (!path.empty()) {
+    TRY(write_file_atomically(path, network.text()));
+    remark(fmt::format("{}: trained on {}, {:.1f}% error left on them", path,
+                       counted(network.examples(), "measured iteration"), 100 * network.residual()));
+  }
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, study::correction_csv(cases, how)));
+  if (!f.report || f.csv == "-") return {};
+  return print(study::correction_table(cases, how));
+}
+
+void add_graph(CLI::App& calibrate, Action& action) {
+  auto f = std::make_shared<GraphFlags>();
+  CLI::App* sub = calibrate.add_subcommand(
+      "graph", "Train the learned correction of graphs on measured iterations (docs/graph_correction.md)");
+  sub->add_option("--cases", f->cases, "CSV of measured iterations, as for distsim validate")
+      ->required()
+      ->check(refuse_empty);
+  sub->add_option("--out", f->out, "Folder for graph.correction; default: configs/op_models")->check(refuse_empty);
+  CLI::Option* report = sub->add_flag(
+      "--report", f->report,
+      "Print the errors on devices and on models left out of training; writes no correction without --out");
+  sub->add_option("--csv", f->csv, "With --report: every case; - is standard output")
+      ->check(refuse_empty)
+      ->needs(report);
+  sub->add_option("--seed", f->seed, "Seed of the first weights (default 1)");
+  sub->add_option("--jobs", f->jobs, "Threads")->check(CLI::Range(1u, 256u));
+  sub->callback([f, &action] { action = [f] { return calibrate_graph(*f); }; });
+}
+
 void declare_calibrate(CLI::App& self, Action& action) {
   self.require_subcommand(1);
+  add_graph(self, action);
   add_ops(self, action);
   add_training(self, action);
 }
@@ -231,7 +299,7 @@ constexpr Refusal kCalibrateRefuses[] = {
 
 const Command calibrate_command{
     .name = "calibrate",
-    .description = "Convert measured ops to a device's op table, or to training rows",
+    .description = "Convert measured ops to a device's op table or training rows, or learn from measured iterations",
     .refuses = kCalibrateRefuses,
     .declare = declare_calibrate,
 };

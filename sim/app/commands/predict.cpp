@@ -30,7 +30,7 @@ namespace distsim::app {
 namespace {
 
 struct PredictFlags {
-  std::string config, json, csv, timeline, html, graph, dump_after, write_et;
+  std::string config, json, csv, timeline, html, graph, dump_after, write_et, correction;
   std::vector<std::string> sets, curves;
   std::uint32_t timeline_ranks = 0;  ///< 0: as many as make a file that viewers open
   std::uint32_t et_ranks = 0;        ///< 0: all, unless that is very much
@@ -86,9 +86,10 @@ Result<void> check_step(const std::string& step) {
 
 std::string pass_list() { return fmt::format("{}", fmt::join(pipeline::dumpable_passes(), ", ")); }
 
-/// --curves FILE is short for the key collectives.curve_files.
+/// --curves FILE is short for the key collectives.curve_files, --correction for model.correction.
 std::vector<std::string> sets_of(const PredictFlags& f) {
   std::vector<std::string> sets = f.sets;
+  if (!f.correction.empty()) sets.push_back("model.correction=" + f.correction);
   if (f.curves.empty()) return sets;
   std::string list;
   for (const auto& path : f.curves) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", path);
@@ -258,6 +259,9 @@ void declare_predict(CLI::App& self, Action& action) {
                   "Measured collectives to prefer: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  self.add_option("--correction", f->correction,
+                  "graph: correct kernel times by what was learned of whole graphs; none (docs/graph_correction.md)")
+      ->check(CLI::IsMember({"graph", "none"}));
   self.add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")
       ->check(refuse_empty);
   self.add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);

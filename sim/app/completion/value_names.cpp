@@ -28,6 +28,7 @@ struct Named {
 
 /// Where a name means something else in one command, that line comes first.
 constexpr std::array kValueNames{Named{"calibrate ops", "--out", "FOLDER"},
+                                 Named{"calibrate graph", "--out", "FOLDER"},
                                  Named{"generate dlrm", "--out", "FOLDER"},
                                  Named{"generate dlrm", "--tables", "FILE"},
                                  Named{"", "--config", "FILE"},

@@ -15,7 +15,8 @@
 //     parallel.data_parallel_below:
 //       - {when: {case_id: "mlperf-v3[.]0-.*"}, value: 1 B}
 //       - {}                                        # leaves the key as it is
-//   labels: {family: "${model_id}"}                 # for the summary: family, series, tier
+//   labels: {family: "${model_id}"}                 # for the summary: family, series, tier; case_id and measured_ms where no
+//                                                     column has these names
 //
 // A condition's name is a column or, with a dot, a key of the experiment as the keys above it make it (absent: empty);
 // its value is a regular expression (RE2) for the whole text. A key none of whose cases applies is an error of the row.
@@ -54,7 +55,7 @@ class ColumnTable {
   /// The settings that depend on columns only, for grouping rows without looking at any file.
   std::vector<Setting> plain_settings(const TemplateValues& cells) const;
 
-  /// `family`, `series` or `tier` as the table makes it; empty where it says nothing.
+  /// `family`, `series`, `tier`, `case_id` or `measured_ms` as the table makes it; empty where it says nothing.
   std::string label(const std::string& name, const TemplateValues& cells) const;
 
  private:

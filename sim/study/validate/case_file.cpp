@@ -124,8 +124,9 @@ std::string cell(const Case& c, std::string_view column) {
   return it == c.cells.end() ? "" : it->second;
 }
 
-Result<std::optional<double>> measured_of(const Case& c) {
-  const std::string text = cell(c, "measured_ms");
+Result<std::optional<double>> measured_of(const Case& c, const CaseFile& file) {
+  std::string text = cell(c, "measured_ms");
+  if (text.empty() && file.table) text = file.table->label("measured_ms", c.cells);
   if (text.empty()) return std::optional<double>();
   const Result<double> value = parse_quantity(text, Dimension::none);
   if (!value || *value <= 0)
@@ -148,6 +149,9 @@ void label(Case& c, const CaseFile& file) {
              ? c.where
              : c.fields[static_cast<std::size_t>(std::find(file.header.begin(), file.header.end(), "case_id") -
                                                  file.header.begin())];
+  if (file.table && cell(c, "case_id").empty()) {
+    if (std::string id = file.table->label("case_id", c.cells); !id.empty()) c.id = std::move(id);
+  }
   c.tier = cell(c, "tier");
   c.family = file.table ? file.table->label("family", c.cells) : cell(c, "family");
   if (c.family.empty()) c.family = c.setting("model.name");
@@ -174,7 +178,7 @@ Case case_of(std::vector<std::string> row, const CaseFile& file, const std::vect
   }
   add_training(c);
   label(c, file);
-  auto measured = measured_of(c);
+  auto measured = measured_of(c, file);
   if (measured.ok())
     c.measured_ms = *measured;
   else

@@ -2,6 +2,7 @@
 #include "sim/workload/dlrm/dlrm_emission.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/graph/memory.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -40,6 +41,7 @@ Workload described(const DlrmPlan& plan) {
 
 Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                             const SamplePlan& samples) {
+  TRY(only_training(model, "a recommender"));
   TRY_ASSIGN(const DlrmPlan plan, plan_dlrm(model, framework, cluster, samples));
   const std::vector<RankMemory> memory = memory_of(plan);
   TRY(check_memory(memory, plan.ranks(), cluster.memory_per_gpu));

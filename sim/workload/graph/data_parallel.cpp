@@ -8,6 +8,7 @@
 #include "sim/workload/graph/input.hpp"
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/graph/micro_steps.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -34,6 +35,35 @@ std::int64_t activation_bytes(const std::vector<Layer>& layers) {
   return kept + largest_block;
 }
 
+/// Of inference: what two neighbouring layers hold, of which one writes what the other reads.
+std::int64_t passing_bytes(const std::vector<Layer>& layers) {
+  std::int64_t most = 0, before = 0;
+  for (const Layer& layer : layers) {
+    most = std::max(most, before + layer.saved_bytes);
+    before = layer.saved_bytes;
+  }
+  return most;
+}
+
+/// A forward pass that nothing is learned from: no loss, and batch norms that scale and shift by what they have learned.
+std::vector<Layer> without_training(std::vector<Layer> layers) {
+  for (Layer& layer : layers) {
+    std::erase_if(layer.forward, [](const LayerOp& op) { return std::holds_alternative<graph::Loss>(op.op); });
+    for (LayerOp& op : layer.forward) {
+      const auto* norm = std::get_if<graph::Normalization>(&op.op);
+      if (norm != nullptr && norm->kind == graph::NormKind::batch)
+        op.op = graph::Elementwise{norm->rows * norm->cols, 1, 1, 2, norm->dtype};
+    }
+    layer.backward.clear();
+  }
+  return layers;
+}
+
+LayerFactory in_mode(const LayerFactory& layers, StepMode mode) {
+  if (mode != StepMode::inference) return layers;
+  return [layers](std::int64_t samples) { return without_training(layers(samples)); };
+}
+
 class DataParallelIteration {
  public:
   DataParallelIteration(const ModelSpec& model, const FrameworkSpec& framework, const SamplePlan& samples,
@@ -42,7 +72,7 @@ class DataParallelIteration {
         samples_(samples),
         parts_(parts),
         it_(samples.ranks, framework, numerics_of(model.precision, framework)),
-        stacks_(parts.layers) {}
+        stacks_(in_mode(parts.layers, mode_of(model))) {}
 
   Result<Workload> build(const ClusterShape& cluster) {
     const std::vector<Layer>& layers = stacks_.of(samples_.micro_step(0)).largest();
@@ -66,20 +96,27 @@ class DataParallelIteration {
     const double flops_per_sample =
         forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
     out_.samples = static_cast<double>(samples_.total);
-    out_.model_flops = 3 * flops_per_sample * out_.samples;
+    out_.model_flops = (infers() ? 1 : 3) * flops_per_sample * out_.samples;
     out_.precision = model_.precision;
     out_.dense_parameters = parameters_of(layers);
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples_.describe()});
     out_.placement = "data parallel: every rank holds all " + counted(out_.dense_parameters, "parameter") + "\n";
   }
 
+  bool infers() const { return mode_of(model_) == StepMode::inference; }
+
   void run(const std::vector<Layer>& layers) {
+    if (infers()) {
+      accumulate_all_but_last();
+      return micro_step(samples_.micro_steps - 1, nullptr);
+    }
     std::vector<PendingGradient> pending;
     append_gradients(pending, layers);
     GradientSynchronizer sync(it_, pending);
     accumulate_all_but_last();
     micro_step(samples_.micro_steps - 1, &sync);
     sync.finish();
+    if (mode_of(model_) != StepMode::train) return;
     add_optimizer(it_, model_.optimizer, out_.dense_parameters, static_cast<std::int64_t>(pending.size()),
                   model_.precision == Precision::fp16);
   }
@@ -105,13 +142,16 @@ class DataParallelIteration {
     add_sampling(it_, split, parts_.sampling_per_sample, parts_.sampling_overlaps);
     add_input(it_, split, parts_.input_bytes_per_sample);
     it_.add_forward(stack, split);
+    if (infers()) return;
     const std::vector<Layer>& layers = stack.largest();
+    // Nothing clears gradients that no optimizer has used.
+    const bool adds = step > 0 || mode_of(model_) == StepMode::forward_backward;
     for (std::size_t end = layers.size(); end > 0;) {
       const bool checkpointed = layers[end - 1].block != Layer::kNoBlock;
       const std::size_t first = checkpointed ? block_start(layers, end - 1) : end - 1;
       for (std::size_t i = first; checkpointed && i < end; ++i)
         it_.add_forward(stack, i, split, graph::Phase::backward);
-      while (end > first) add_backward_of(it_, stack, --end, split, step > 0, sync);
+      while (end > first) add_backward_of(it_, stack, --end, split, adds, sync);
     }
   }
 
@@ -130,6 +170,10 @@ RankMemory memory_of_layers(const std::vector<Layer>& layers, const ModelSpec& m
   RankMemory memory =
       dense_memory(parameters_of(layers), model.optimizer, numerics_of(model.precision, framework), ranks);
   memory.activations = activation_bytes(layers);
+  if (mode_of(model) != StepMode::train) memory.optimizer = 0;
+  if (mode_of(model) != StepMode::inference) return memory;
+  memory.gradients = memory.buffers = 0;
+  memory.activations = passing_bytes(layers);
   return memory;
 }
 

@@ -99,7 +99,7 @@ void Iteration::add_ops(const LayerStack& stack, std::size_t index, const Sample
       variants.push_back(ops_of(size)[i].op);
     }
     const LayerOp& op = ops_of(0)[i];
-    const graph::TaskGraphBuilder::Options options{graph::Stream::compute, phase, op.dispatch};
+    const graph::TaskGraphBuilder::Options options{graph::Stream::compute, phase, op.dispatch, op.blocks_host};
     if (holding_ && backward && is_weight_gradient(op))
       held_back_.push_back({op.name, options, std::move(variants), table});
     else

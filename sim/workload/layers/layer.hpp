@@ -23,6 +23,7 @@ struct LayerOp {
   graph::Op op;
   graph::Dispatch dispatch;
   bool casts_gradient = false;  ///< of a weight: it goes where the weight gradient goes
+  bool blocks_host = false;     ///< the host waits for it, to read a number
 };
 
 /// One weight tensor.
@@ -70,6 +71,7 @@ struct Linear {
   std::string name;
   std::int64_t rows = 0, in = 0, out = 0;
   bool bias = true;
+  bool bias_in_product = false;  ///< added by the product's kernel, in any precision
   Activation activation = Activation::none;
   bool input_gradient = true;  ///< false for the first layer of a network
   bool owns_weight = true;     ///< false where the weight is tied to another layer's

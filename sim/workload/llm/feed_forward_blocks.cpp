@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/workload/llm/block_builder.hpp"
+#include "sim/workload/llm/layer_by_layer/transformers_layers.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -43,7 +44,15 @@ void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
            .input = Input::norm,
            .first = true});
   keep(Module::activation, bytes(static_cast<double>(rows * own * (s_.spec.gated ? 2 : 1))));
-  elementwise(Module::activation, rows * own, t.reads, t.writes, t.back_reads, t.back_writes, 20);
+  const bool fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
+  if (s_.spec.model_type == LlmClass::gpt2 && !fused) {
+    for (const PointwiseTraffic k : gelu_new_kernels())
+      elementwise(Module::activation, rows * own, k.reads, k.writes, 0, 0, 1);
+    for (const PointwiseTraffic k : gelu_new_gradient_kernels())
+      backward_op(graph::Elementwise{std::max<std::int64_t>(1, rows * own), k.reads, k.writes, 1, dtype()}, 1, 1, 1);
+  } else {
+    elementwise(Module::activation, rows * own, t.reads, t.writes, t.back_reads, t.back_writes, 20);
+  }
   product({.rows = rows, .in = own, .out = s_.spec.hidden, .bias = bias, .input = Input::activation});
 }
 
@@ -189,6 +198,7 @@ PartWork head_work(const LlmShape& s) {
   }
   const bool own = !m.tied_embeddings || s.parallel.pipeline > 1;
   b.product({.rows = rows, .in = m.hidden, .out = classes, .narrow = false, .owns_weight = own});
+  if (s.infers) return b.take();
   graph::Loss loss;
   loss.rows = rows;
   loss.classes = classes;

@@ -8,6 +8,7 @@
 #include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
 #include "sim/workload/llm/llm_emission.hpp"
 #include "sim/workload/llm/llm_fitting.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -26,7 +27,7 @@ MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::
   const ParallelSpec& p = model.parallel;
   const std::int64_t replicas = batching_of(p, ranks).replicas;
   const std::int64_t steps = batch / std::max<std::int64_t>(1, replicas * p.micro_batch);
-  const bool folds = p.pipeline > 1 && p.schedule != PipelineSchedule::gpipe &&
+  const bool folds = p.pipeline > 1 && mode_of(model) != StepMode::inference && p.schedule != PipelineSchedule::gpipe &&
                      batch % (replicas * p.micro_batch) == 0 && steps % p.pipeline == 0;
   return {steps, folds ? p.pipeline : steps, folds ? kPlayedRounds * p.pipeline : steps,
           batch_text(batch, replicas, steps, p.micro_batch)};
@@ -65,9 +66,10 @@ double repeated_flops(const LlmPlan& plan) {
 
 void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   out.samples = static_cast<double>(batch);
-  const double passes = plan.spec.training == LlmTraining::lora ? 2 : 3;
+  const bool infers = mode_of(plan.model) == StepMode::inference;
+  const double passes = infers ? 1 : plan.spec.training == LlmTraining::lora ? 2 : 3;
   out.model_flops = passes * forward_flops(plan) * static_cast<double>(plan.micro_steps) * plan.data;
-  out.repeated_flops = repeated_flops(plan);
+  out.repeated_flops = infers ? 0 : repeated_flops(plan);
   out.precision = plan.model.precision;
   out.dense_parameters = static_cast<std::int64_t>(parameters_of(plan.spec).all);
   const auto assume = [&](graph::AssumptionKind kind, std::string text) {
@@ -106,8 +108,19 @@ Result<Workload> build_whole(const ModelSpec& model, const FrameworkSpec& framew
   return Error{out.error().what, out.error().where, changes_that_fit(model, framework, cluster, samples.total)};
 }
 
+/// A pipeline whose backward passes are cut in two, or which runs both ways, has none without backward passes.
+Result<void> check_mode(const ModelSpec& model) {
+  const PipelineSchedule schedule = model.parallel.schedule;
+  const bool split = schedule == PipelineSchedule::zero_bubble || schedule == PipelineSchedule::dualpipe;
+  if (mode_of(model) != StepMode::inference || !split) return {};
+  return Error{"parallel.schedule: found " + std::string(name_of(schedule)) +
+                   ", expected gpipe, 1f1b or interleaved for model.mode: inference",
+               "", ""};
+}
+
 Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            const SamplePlan& samples) {
+  TRY(check_mode(model));
   if (is_layer_by_layer(model, framework, cluster.ranks())) return build_whole(model, framework, cluster, samples);
   TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, samples.total));
   Workload out;
@@ -121,12 +134,13 @@ Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framewor
 
 /// Of the stage with most products and attention.
 double flops_of_busiest(const LlmPlan& plan) {
+  const bool infers = mode_of(plan.model) == StepMode::inference;
   double most = 0;
   for (std::uint32_t s = 0; s < plan.stages; ++s) {
     double sum = 0;
     for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
       const PartWork& work = plan.chunk_of_stage(s, c).work;
-      sum += work.forward.matrix_flops() + work.backward.matrix_flops();
+      sum += work.forward.matrix_flops() + (infers ? 0 : work.backward.matrix_flops());
     }
     most = std::max(most, sum);
   }

@@ -7,6 +7,7 @@
 
 #include "sim/graph/op_key.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -128,7 +129,8 @@ LlmShape shape_of(const LlmPlan& plan) {
           .expert_tensor = plan.expert_tensor,
           .samples = plan.parallel.micro_batch,
           .micro_steps = plan.splits(StateSplit::weights) ? 1 : plan.micro_steps,
-          .expert_domains = expert_domains(plan)};
+          .expert_domains = expert_domains(plan),
+          .infers = mode_of(plan.model) == StepMode::inference};
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "sim/workload/specs/step_mode.hpp"
+
 namespace distsim::workload {
 namespace {
 
@@ -208,9 +210,19 @@ void LlmEmission::input() {
              graph::Copy{graph::CopyKind::h2d, std::max<std::int64_t>(1, std::llround(bytes))});
 }
 
+bool LlmEmission::infers() const { return mode_of(plan_.model) == StepMode::inference; }
+
+/// Without a pipeline and a backward pass: all micro-steps are alike.
+void LlmEmission::forward_steps() {
+  const auto times = static_cast<double>(plan_.micro_steps);
+  if (plan_.splits(StateSplit::weights)) return sharded_micro_steps(times, false);
+  pass(Way::forward, Chunks{0}, times);
+}
+
 /// Without a pipeline: all micro-steps but the last as one, then the last, whose gradients are reduced; those of each where
 /// no rank keeps sums of all of them.
 void LlmEmission::micro_steps() {
+  if (infers()) return forward_steps();
   const double before_last = static_cast<double>(plan_.micro_steps - 1);
   if (plan_.splits(StateSplit::weights)) {
     const bool each = plan_.framework.gradients.each_micro_step;
@@ -267,8 +279,8 @@ void LlmEmission::send(std::span<const StageTurn> turns, PipelineMessages::Ways 
 void LlmEmission::waves() {
   for_each_wave(plan_.pipeline, [&](std::span<const StageTurn> turns) {
     wave(turns, Way::forward);
-    wave(turns, Way::backward);
-    send(turns, {true, true}, waits_);
+    if (!infers()) wave(turns, Way::backward);
+    send(turns, {true, !infers()}, waits_);
   });
 }
 
@@ -347,16 +359,18 @@ Result<graph::TaskGraph> LlmEmission::run() {
     first_parameters(now());
     if (plan_.pipeline.splits_backward())
       split_waves();
-    else if (plan_.framework.parallel.overlap_pipeline && plan_.parallel.schedule == PipelineSchedule::interleaved)
+    else if (!infers() && plan_.framework.parallel.overlap_pipeline && plan_.parallel.schedule == PipelineSchedule::interleaved)
       overlapping_waves();
     else
       waves();
-    if (plan_.pipeline.both_ways())
+    if (infers())
+      return std::move(graph_).finish();
+    else if (plan_.pipeline.both_ways())
       sum_copies();
     else if (plan_.spec.tied_embeddings)
       sum_word_embedding();
   }
-  update();
+  if (mode_of(plan_.model) == StepMode::train) update();
   return std::move(graph_).finish();
 }
 
@@ -368,6 +382,7 @@ graph::PipelineOrder order_of_tasks(const LlmPlan& plan) {
   out.of_stage.resize(plan.stages);
   for_each_wave(plan.pipeline, [&](std::span<const StageTurn> turns) {
     for (const Way way : {Way::forward, Way::backward, Way::inputs, Way::weights}) {
+      if (way != Way::forward && mode_of(plan.model) == StepMode::inference) continue;
       for (std::uint32_t s = 0; s < plan.stages; ++s) {
         for (const StagePass& p : turns[s])
           if (p.way == way) out.of_stage[s].push_back({pass_kind(way), p.chunk, p.micro_batch});

@@ -43,6 +43,8 @@ class LlmEmission {
 
   // llm_emission.cpp
   void micro_steps();
+  bool infers() const;
+  void forward_steps();
   void waves();
   void overlapping_waves();
   void split_waves();

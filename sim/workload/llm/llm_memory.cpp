@@ -3,6 +3,7 @@
 
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -71,6 +72,17 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
   return (1 - plan.offloaded_activations) * held + 2 * working;  // of one block that computes, and one on its way
 }
 
+/// Of inference: what one of a stage's blocks holds while it runs.
+double passing(const LlmPlan& plan, std::uint32_t stage) {
+  double most = 0;
+  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
+    const LlmChunk& chunk = plan.chunk_of_stage(stage, c);
+    const double blocks = static_cast<double>(std::max<std::int64_t>(1, chunk.blocks));
+    most = std::max(most, chunk.work.kept / blocks + chunk.work.working);
+  }
+  return most;
+}
+
 /// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied.
 double buffers(const LlmPlan& plan, std::uint32_t stage) {
   double sum = kLibraries + static_cast<double>(plan.framework.memory.buffers.value()), largest = 0;
@@ -101,6 +113,12 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
       add_weights(m, plan, {sum.expert, sum.expert * share, copies * std::max(1.0, plan.expert_replicas() / groups)});
   m.activations = static_cast<std::int64_t>(activations(plan, stage));
   m.buffers = static_cast<std::int64_t>(buffers(plan, stage));
+  if (mode_of(plan.model) != StepMode::train) m.optimizer = 0;
+  if (mode_of(plan.model) == StepMode::inference) {
+    m.gradients = 0;
+    m.activations = static_cast<std::int64_t>(passing(plan, stage));
+  }
+  if (mode_of(plan.model) != StepMode::train) return m;
   // By then activations are gone.
   m.buffers += std::max<std::int64_t>(0, static_cast<std::int64_t>(step_bytes(plan) * updated) - m.activations);
   return m;

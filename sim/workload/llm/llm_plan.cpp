@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -406,7 +407,7 @@ std::int64_t message_bytes(const LlmPlan& plan) {
 namespace {
 
 Result<LlmPlan> unplanned(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster) {
-  TRY_ASSIGN(LlmSpec spec, as_batched(model.as<LlmSpec>(), framework));
+  TRY_ASSIGN(LlmSpec spec, as_batched(as_run<LlmSpec>(model), framework));
   LlmPlan plan{.model = model,
                .spec = std::move(spec),
                .framework = framework,

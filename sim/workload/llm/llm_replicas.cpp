@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/workload/llm/llm_emission.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -66,7 +67,8 @@ double LlmEmission::hidden_share(double parameters) const {
 
 /// Split optimizers have updated shards of the weights: the others' are gathered, in whole or the first bucket.
 void LlmEmission::gather_parameters(bool first_part) {
-  if (!plan_.splits(StateSplit::optimizer)) return;
+  const bool kept_whole = mode_of(plan_.model) != StepMode::train && !plan_.splits(StateSplit::weights);
+  if (!plan_.splits(StateSplit::optimizer) || kept_whole) return;
   const bool overlaps = plan_.framework.parallel.overlap_parameters;
   std::map<std::pair<double, double>, std::vector<bool>> alike;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
@@ -173,6 +175,7 @@ void LlmEmission::sharded_micro_steps(double times, bool reduces) {
     pass(way, chunks, times * (1 - most));
   };
   passes(Way::forward, true);
+  if (infers()) return;
   passes(Way::backward, !plan_.framework.parallel.keep_gathered);
   if (reduces) sharded_exchange(chunk, CollectiveKind::reduce_scatter, overlaps ? 1 - most : 1, times, now(), synced_);
 }

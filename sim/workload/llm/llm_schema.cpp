@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/text/quantity_text.hpp"
+#include "sim/workload/llm/layer_by_layer/transformers_layers.hpp"
 #include "sim/workload/llm/llm_spec.hpp"
 
 namespace distsim::workload {
@@ -85,6 +86,13 @@ void add_expert_keys(Schema<LlmSpec>& s) {
   s.optional("mamba_state", &LlmSpec::mamba_state, kCount, "Mamba-2: state of a channel.");
   s.optional("mamba_groups", &LlmSpec::mamba_groups, kCount,
              "Mamba-2: groups of heads that share inputs of the state.");
+  std::vector<std::pair<std::string, LlmClass>> classes;
+  for (const LlmClass c :
+       {LlmClass::none, LlmClass::bert, LlmClass::gpt2, LlmClass::opt, LlmClass::switch_transformers})
+    classes.emplace_back(name_of(c), c);
+  s.choice(
+      "model_type", &LlmSpec::model_type, classes,
+      "Class of Hugging Face's transformers (model_type of its config.json) whose kernels are predicted one by one, as they run in eager mode where nothing is split; none: the layers of a training framework.");
   s.choice(
       "training", &LlmSpec::training,
       {{"pretrain", LlmTraining::pretrain}, {"sft", LlmTraining::sft}, {"lora", LlmTraining::lora}},
@@ -169,6 +177,22 @@ Broken broken_layers(const LlmSpec& m) {
 
 }  // namespace
 
+std::string_view name_of(LlmClass model_type) {
+  switch (model_type) {
+    case LlmClass::none:
+      return "none";
+    case LlmClass::bert:
+      return "bert";
+    case LlmClass::gpt2:
+      return "gpt2";
+    case LlmClass::opt:
+      return "opt";
+    case LlmClass::switch_transformers:
+      return "switch_transformers";
+  }
+  return "";
+}
+
 Schema<LlmSpec> llm_schema() {
   Schema<LlmSpec> s("llm", "A language model. How it is split over GPUs: section parallel.");
   add_block_keys(s);
@@ -177,6 +201,7 @@ Schema<LlmSpec> llm_schema() {
   s.rule(broken_attention);
   s.rule(broken_layers);
   s.rule(broken_experts);
+  s.rule(unlike_its_class);
   return s;
 }
 

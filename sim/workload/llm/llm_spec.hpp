@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config/schema.hpp"
@@ -17,6 +18,9 @@ enum class LlmPositions : std::uint8_t { learned, rope, alibi, relative, none };
 enum class LlmAttention : std::uint8_t { full, window, mla };
 enum class LlmRouter : std::uint8_t { token, capacity };
 enum class LlmBias : std::uint8_t { none, attention, all };
+/// Class of Hugging Face's transformers, by the model_type of its config.json.
+enum class LlmClass : std::uint8_t { none, bert, gpt2, opt, switch_transformers };
+std::string_view name_of(LlmClass model_type);
 enum class LlmTraining : std::uint8_t { pretrain, sft, lora };
 
 struct LlmSpec {
@@ -44,6 +48,7 @@ struct LlmSpec {
   std::int64_t mtp_layers = 0;
   std::string pattern;
   std::int64_t mamba_heads = 0, mamba_head_dim = 64, mamba_state = 128, mamba_groups = 8;
+  LlmClass model_type = LlmClass::none;
   LlmTraining training = LlmTraining::pretrain;
   std::int64_t lora_rank = 16;
   std::optional<LoraTargets> lora_targets;  ///< nothing: as the framework does

@@ -71,6 +71,7 @@ struct LlmShape {
   std::int64_t samples = 1;         ///< of a micro-batch
   std::int64_t micro_steps = 1;     ///< that use weights which are cast to 8 bits once
   std::int64_t expert_domains = 1;  ///< NVLink domains that the experts of a layer are spread over
+  bool infers = false;              ///< a forward pass without loss
 
   std::int64_t tokens() const;  ///< of a rank's context
   std::int64_t shared() const;  ///< of norms and residuals: with sequence parallel 1/t of them

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sim/workload/graph/data_parallel.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -130,7 +131,7 @@ namespace {
 
 Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                            const SamplePlan& samples) {
-  const NcfSpec& spec = model.as<NcfSpec>();
+  const NcfSpec spec = as_run<NcfSpec>(model);
   if (spec.mlp.size() < 2 || spec.mlp.front() % 2 != 0) {
     return Error{"model.ncf.mlp: found " + std::to_string(spec.mlp.size()) +
                      " widths, expected at least two, the first of them even (concatenated users and items)",

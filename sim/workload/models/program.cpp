@@ -5,6 +5,7 @@
 #include "sim/workload/family.hpp"
 #include "sim/workload/graph/iteration.hpp"
 #include "sim/workload/graph/micro_steps.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -90,6 +91,7 @@ namespace {
 
 Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                                const SamplePlan& samples) {
+  TRY(only_training(model, "a program"));
   if (model.as<ProgramSpec>().steps.empty())
     return Error{"model.program.steps: found none, expected at least one", "", ""};
   const std::vector<ProgramStep> steps = steps_that_run(model.as<ProgramSpec>().steps, shape);

@@ -4,6 +4,7 @@
 
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/layers/token_layers.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -172,7 +173,7 @@ Result<void> check_rnn_size(const RnnSpec& s, std::int64_t samples) {
 
 Result<Workload> build_rnn(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                            const SamplePlan& samples) {
-  const RnnSpec& spec = model.as<RnnSpec>();
+  const RnnSpec spec = as_run<RnnSpec>(model);
   TRY(check_rnn_size(spec, samples.micro_step(0).largest()));
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;

@@ -3,6 +3,7 @@
 #include "base/text/quantity_text.hpp"
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/layers/token_layers.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -211,7 +212,7 @@ Result<void> check_tgn_size(const TgnSpec& s, std::int64_t samples) {
 
 Result<Workload> build_tgn(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                            const SamplePlan& samples) {
-  const TgnSpec& spec = model.as<TgnSpec>();
+  const TgnSpec spec = as_run<TgnSpec>(model);
   TRY(check_tgn_size(spec, samples.micro_step(0).largest()));
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;

@@ -5,6 +5,7 @@
 
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/layers/token_layers.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -249,7 +250,7 @@ namespace {
 
 Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                                       const SamplePlan& samples) {
-  const TransformerXlSpec& spec = model.as<TransformerXlSpec>();
+  const TransformerXlSpec spec = as_run<TransformerXlSpec>(model);
   TRY(check(spec));
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;

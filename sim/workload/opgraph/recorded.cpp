@@ -7,6 +7,7 @@
 #include "sim/workload/graph/iteration.hpp"
 #include "sim/workload/opgraph/graph_kernels.hpp"
 #include "sim/workload/opgraph/graph_workload.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -171,6 +172,7 @@ class RecordedIteration {
 
 Result<Workload> build_recorded(const opgraph::OpGraph& graph, const ModelSpec& model, const FrameworkSpec& framework,
                                 const ClusterShape& shape, const SamplePlan& samples) {
+  TRY(only_training(model, "a recorded iteration"));
   if (samples.micro_steps != 1)
     return Error{"model.accumulation: found " + std::to_string(samples.micro_steps) +
                      ", expected 1: a recorded iteration has the micro-steps that it ran",

@@ -1,9 +1,45 @@
+#include <array>
+
 #include "sim/workload/registry.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
 
+constexpr std::array kModes{StepMode::train, StepMode::forward_backward, StepMode::inference};
+
+Result<void> read_mode(ModelSpec& out, const ConfigNode& node, const std::string& path) {
+  const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
+  std::vector<std::string> words;
+  std::string all;
+  for (const StepMode mode : kModes) {
+    if (word == name_of(mode)) {
+      out.as<StepSpec>().mode = mode;
+      return {};
+    }
+    words.emplace_back(name_of(mode));
+    all += (all.empty() ? "one of " : ", ") + words.back();
+  }
+  const std::string near = word.empty() ? "" : nearest_spelling(word, words);
+  return schema_detail::expected(node, path, all, near.empty() ? "" : "did you mean '" + near + "'?");
+}
+
+Result<void> read_correction(ModelSpec& out, const ConfigNode& node, const std::string& path) {
+  const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
+  if (word != "none" && word != "graph") return schema_detail::expected(node, path, "one of none, graph");
+  out.as<StepSpec>().corrects_graphs = word == "graph";
+  return {};
+}
+
 void add_training(Schema<ModelSpec>& s) {
+  s.custom(
+      {"mode", "one of train, forward_backward, inference", "", "train",
+       "What a step consists of: everything; all but the optimizer; or the forward pass alone, without dropout, loss, gradients and what is kept for them."},
+      false, read_mode);
+  s.custom(
+      {"correction", "one of none, graph", "", "none",
+       "Of all kernel times together: none, or what a network has learned from the graphs of measured iterations (docs/graph_correction.md)."},
+      false, read_correction);
   s.optional("global_batch", &ModelSpec::global_batch, {0, 1e12},
              "Samples per optimizer step over all ranks and micro-steps.");
   s.optional("per_gpu_batch", &ModelSpec::per_gpu_batch, {0, 1e9},
@@ -101,6 +137,26 @@ std::string_view peak_of(Precision precision) {
     default:
       return name_of(precision);
   }
+}
+
+std::string_view name_of(StepMode mode) {
+  switch (mode) {
+    case StepMode::train:
+      return "train";
+    case StepMode::forward_backward:
+      return "forward_backward";
+    case StepMode::inference:
+      return "inference";
+  }
+  CHECK(false) << "mode " << static_cast<int>(mode);
+  return "";
+}
+
+Result<void> only_training(const ModelSpec& model, std::string_view what) {
+  if (mode_of(model) == StepMode::train) return {};
+  return Error{
+      "model.mode: found " + std::string(name_of(mode_of(model))) + ", expected train for " + std::string(what), "",
+      ""};
 }
 
 Schema<ModelSpec> model_schema() {

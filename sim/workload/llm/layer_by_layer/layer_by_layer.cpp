@@ -6,7 +6,9 @@
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
+#include "sim/workload/llm/layer_by_layer/transformers_layers.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -57,6 +59,13 @@ FrameworkSpec with_overlap(const ModelSpec& model, FrameworkSpec framework) {
   return framework;
 }
 
+/// Masked tokens have no meaning to a forward pass alone: an encoder then has a classifier.
+std::vector<Layer> layers_of(const ModelSpec& model, const LlmSpec& spec, std::int64_t samples,
+                             const LayerContext& context) {
+  if (spec.model_type == LlmClass::none) return llm_layers(spec, samples, context, recomputed_of(model));
+  return transformers_layers(spec, samples, context, recomputed_of(model), mode_of(model) != StepMode::inference);
+}
+
 /// Of all passes over some layers.
 double flops_of_passes(const std::vector<Layer>& layers) {
   double sum = 0;
@@ -78,13 +87,13 @@ bool is_layer_by_layer(const ModelSpec& model, const FrameworkSpec& framework, s
 
 Result<Workload> build_layer_by_layer(const ModelSpec& model, const FrameworkSpec& given, const ClusterShape& cluster,
                                       const SamplePlan& all_samples) {
-  TRY_ASSIGN(const LlmSpec spec, as_batched(model.as<LlmSpec>(), given));
+  TRY_ASSIGN(const LlmSpec spec, as_batched(as_run<LlmSpec>(model), given));
   TRY_ASSIGN(const SamplePlan samples, in_micro_batches(model, all_samples));
   TRY(check_weights_and_activations(spec, static_cast<double>(samples.micro_step(0).largest())));
   const FrameworkSpec framework = with_overlap(model, given);
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
-  parts.layers = [&](std::int64_t n) { return llm_layers(spec, n, context, recomputed_of(model)); };
+  parts.layers = [&](std::int64_t n) { return layers_of(model, spec, n, context); };
   // Token ids, and of an encoder types, mask and labels, as int64.
   parts.input_bytes_per_sample = static_cast<double>(spec.sequence) * 8 * (spec.encoder ? 4 : 2);
   TRY_ASSIGN(Workload out, build_data_parallel(model, framework, cluster, samples, parts));
@@ -95,11 +104,11 @@ Result<Workload> build_layer_by_layer(const ModelSpec& model, const FrameworkSpe
 
 Result<RankNeeds> needs_layer_by_layer(const ModelSpec& model, const FrameworkSpec& framework,
                                        const SamplePlan& all_samples) {
-  TRY_ASSIGN(const LlmSpec spec, as_batched(model.as<LlmSpec>(), framework));
+  TRY_ASSIGN(const LlmSpec spec, as_batched(as_run<LlmSpec>(model), framework));
   TRY_ASSIGN(const SamplePlan samples, in_micro_batches(model, all_samples));
   const std::int64_t largest = samples.micro_step(0).largest();
   TRY(check_weights_and_activations(spec, static_cast<double>(largest)));
-  const std::vector<Layer> layers = llm_layers(spec, largest, layer_context(model, framework), recomputed_of(model));
+  const std::vector<Layer> layers = layers_of(model, spec, largest, layer_context(model, framework));
   const double steps = static_cast<double>(samples.total / samples.ranks) / static_cast<double>(largest);
   return RankNeeds{{memory_of_layers(layers, model, framework, samples.ranks)}, 1, flops_of_passes(layers) * steps};
 }

@@ -189,6 +189,7 @@ class LlmLayerBuilder {
 }  // namespace
 
 bool has_plain_layers(const LlmSpec& m) {
+  if (m.model_type != LlmClass::none) return m.training != LlmTraining::lora && (m.encoder || m.mean_tokens == 0);
   const bool plain_heads = m.attention == LlmAttention::full && m.kv() == m.heads && m.dim() * m.heads == m.hidden &&
                            m.value_dim() == m.dim() && !m.qk_norm;
   const bool plain_blocks = !m.gated && m.norm == LlmNorm::layer && m.bias == LlmBias::all && m.experts == 0 &&
