@@ -1,11 +1,10 @@
 """From Python's values to the texts that the library reads."""
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _distsim
 from ._capture import Graph
@@ -22,8 +21,8 @@ def _kind(value: object) -> str:
     return type(value).__name__
 
 
-def _within(place: str, key: object) -> str:
-    return f"{place}.{key}" if place else str(key)
+_AS_IT_IS = frozenset((str, int, bool, type(None)))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": "), check_circular=False)
 
 
 class _Plain:
@@ -37,8 +36,13 @@ class _Plain:
         self.values += 1
         if self.values > MOST_VALUES:
             raise ConfigError(f"{place or CALLED}: found more than {MOST_VALUES} values, expected fewer")
-        if value is None or isinstance(value, (bool, str)):
+        kind = type(value)
+        if kind in _AS_IT_IS:  # the usual ones first: a dict is converted in some microseconds
             return value
+        if kind is dict or kind is list:
+            return self._container(value, place)
+        if isinstance(value, str):
+            return str(value)
         if isinstance(value, Graph):
             return {"kind": "graph", "graph": {"file": value.path}}
         if isinstance(value, os.PathLike):
@@ -56,13 +60,13 @@ class _Plain:
             raise ConfigError(f"{place or CALLED}: found values nested more than {MOST_DEPTH} deep, expected fewer levels")
         self.open.append(id(value))
         try:
-            if not isinstance(value, Mapping):
-                return [self.of(item, _within(place, i)) for i, item in enumerate(value)]
+            if isinstance(value, (list, tuple)):
+                return [self.of(item, f"{place}.{i}" if place else str(i)) for i, item in enumerate(value)]
             out = {}
             for key, item in value.items():
                 if not isinstance(key, str):
                     raise TypeError(f"{place or CALLED}: found the key {key!r} of type {_kind(key)}, expected text")
-                out[key] = self.of(item, _within(place, key))
+                out[key] = self.of(item, f"{place}.{key}" if place else key)
             return out
         finally:
             self.open.pop()
@@ -84,11 +88,20 @@ class _Plain:
 
 
 def _dumped(value: Any, place: str) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
     try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError(f"{place}: found half of a surrogate pair, expected text of whole characters") from error
+        text = _ENCODER.encode(value)
+    except ValueError as error:  # a number of more digits than Python writes
+        raise ConfigError(f"{place}: {error}") from error
+    return _whole(text, place)
+
+
+def _whole(text: str, place: str) -> str:
+    """Text that has an encoding."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ConfigError(f"{place}: found half of a surrogate pair, expected text of whole characters") from error
     return text
 
 
@@ -96,8 +109,7 @@ def value_text(value: Any, place: str) -> str:
     """A value as in --set: text as it is ("8", "25 GB/s", "[1, 2]"), everything else as JSON, which YAML includes."""
     plain = _Plain().of(value, place)
     if isinstance(plain, str):
-        _dumped(plain, place)
-        return plain
+        return _whole(plain, place)
     return _dumped(plain, place)
 
 
@@ -112,6 +124,7 @@ def set_texts(sets: Sets) -> List[str]:
             raise TypeError(f"set: found the key {key!r} of type {_kind(key)}, expected text")
         if "=" in key or not key:
             raise ConfigError(f"set: found the key {key!r}, expected one such as cluster.nodes")
+        _whole(key, "set")
         if isinstance(value, Graph):
             out += [f"{key}.kind=graph", f"{key}.graph.file={_dumped(value.path, key)}"]
         else:
@@ -130,7 +143,7 @@ def path_text(path: object, place: str) -> str:
         raise TypeError(f"{place}: found a path of bytes, expected text (os.fsdecode)")
     if not text:
         raise ConfigError(f"{place}: found no path, expected one")
-    return text
+    return _whole(text, place)
 
 
 def experiment_of(config: Config, sets: Sets = None, place: str = "config") -> _distsim.Experiment:
@@ -143,14 +156,20 @@ def experiment_of(config: Config, sets: Sets = None, place: str = "config") -> _
     return _distsim.Experiment(path_text(config, place), None, texts)
 
 
-@contextlib.contextmanager
-def about(config: Config) -> Iterator[None]:
+class about:
     """Errors in a dict name its keys; lines and columns of the text that was made of it say nothing."""
-    try:
-        yield
-    except ConfigError as error:
-        if not isinstance(config, Mapping) or error.file != CALLED:
-            raise
+
+    __slots__ = ("is_dict",)
+
+    def __init__(self, config: Config) -> None:
+        self.is_dict = isinstance(config, Mapping)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if not self.is_dict or not isinstance(error, ConfigError) or error.file != CALLED:
+            return
         text = error.problem + (f"; {error.hint}" if error.hint else "")
         raise ConfigError(text, error.problem, error.hint) from None
 
@@ -166,14 +185,14 @@ def vary_texts(vary: Optional[Mapping[str, Any]], place: str) -> List[Tuple[str,
             raise TypeError(f"{place}: found the key {key!r} of type {_kind(key)}, expected text")
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             values = [values]
-        out.append((key, [value_text(value, key) for value in values]))
+        out.append((_whole(key, place), [value_text(value, key) for value in values]))
     return out
 
 
 def texts_of(values: object, place: str) -> List[str]:
     """A text, or several."""
     if isinstance(values, str):
-        return [values]
+        return [_whole(values, place)]
     if values is None:
         return []
     if not isinstance(values, Sequence) or isinstance(values, (bytes, bytearray)):
@@ -181,13 +200,14 @@ def texts_of(values: object, place: str) -> List[str]:
     for value in values:
         if not isinstance(value, str):
             raise TypeError(f"{place}: found {_kind(value)}, expected text")
+        _whole(value, place)
     return list(values)
 
 
 def text_of(value: object, place: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{place}: found {_kind(value)}, expected text")
-    return value
+    return _whole(value, place)
 
 
 def count_of(value: object, place: str, least: int = 0, most: int = 2 ** 63 - 1) -> int:
