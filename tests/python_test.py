@@ -80,7 +80,7 @@ class SameAsTheCommand(unittest.TestCase):
 
     def test_a_dict_is_the_file_of_the_same_keys(self):
         with tempfile.TemporaryDirectory() as folder:
-            for job in (JOB, {**JOB, "model": {"name": "dlrm_mlperf", "global_batch": 16384, "dense_features": 13}, "engine": {"contention": True}}):
+            for job in (JOB, {**JOB, "model": {"name": "dlrm_mlperf", "global_batch": 16384, "precision": "fp16"}, "engine": {"contention": True}}):
                 path = pathlib.Path(folder, "job.yaml")
                 path.write_text(json.dumps(job))
                 self.assertEqual(distsim.predict(job).iteration_ms, distsim.predict(path).iteration_ms)
@@ -122,6 +122,7 @@ class SameAsTheCommand(unittest.TestCase):
         words = ["tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.*.et"]
         done = distsim.replay(words, FLAGSHIP)
         self.assertEqual(done.to_json(), command("replay", *words, "--config", FLAGSHIP, "--json", "-"))
+        self.assertIn('"source": "ABCI A node, a process per GPU"', done.to_json())
         self.assertEqual(str(done), command("replay", *words, "--config", FLAGSHIP))
         with self.assertRaisesRegex(distsim.ConfigError, "network: found a profiler trace"):
             distsim.replay(str(trace), network="x.yml")

@@ -12,8 +12,8 @@ namespace {
 void print_scaling(const api::Experiment& experiment) {
   const api::Prediction prediction = api::predict(experiment);
   const api::Figures& f = prediction.figures();
-  std::printf("%lld GPUs: %.3f ms (%.3f to %.3f), limited by %s\n", static_cast<long long>(f.ranks), f.iteration_ms, f.low_ms,
-              f.high_ms, f.limited_by.c_str());
+  std::printf("%lld GPUs: %.3f ms (%.3f to %.3f), limited by %s\n", static_cast<long long>(f.ranks), f.iteration_ms,
+              f.low_ms, f.high_ms, f.limited_by.c_str());
 
   const api::Sweep sweep = api::sweep({experiment, {{"cluster.nodes", {"1..8:x2"}}}, api::Scaling::weak});
   for (std::size_t i = 0; i < sweep.size(); ++i) {

@@ -101,6 +101,7 @@ bool leads_to_et(const std::string& word) {
 struct Played {
   ChakraPlay play;
   std::string where;
+  std::unique_ptr<CommunicationCost> costs;  ///< own the sources that the play names
 };
 
 Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set) {
@@ -108,7 +109,8 @@ Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set
   TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks.size()) : network_stage(f, set.ranks.size()));
   TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
   play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
-  return Played{std::move(play), stage.costs->where()};
+  std::string where = stage.costs->where();
+  return Played{std::move(play), std::move(where), std::move(stage.costs)};
 }
 
 /// Names what was given and changes no time: the job is played again without it.

@@ -89,19 +89,23 @@ Result<void> name_idle_sets(const TraceReplay& f, const traces::TraceJob& job, R
   return {};
 }
 
+/// Each member refers to those before it.
 struct Replayed {
+  traces::TraceJob job;
   ReplayGraph graph;
+  ReplayStage stage;
   ReplayTimes times;
   Changed changed;
-  ReplayReport report;  ///< points to `graph`
+  ReplayReport report;
 };
 
 Result<std::unique_ptr<Replayed>> replayed(const TraceReplay& f) {
   traces::TraceOptions options;
   options.step_pattern = f.step_pattern;
-  TRY_ASSIGN(const traces::TraceJob job, traces::read_traces(f.traces, options));
-  TRY(check_gpu_work(job));
   auto out = std::make_unique<Replayed>();
+  TRY_ASSIGN(out->job, traces::read_traces(f.traces, options));
+  const traces::TraceJob& job = out->job;
+  TRY(check_gpu_work(job));
   TRY_ASSIGN(out->graph, build_replay(job));
   ReplayGraph& graph = out->graph;
   ReplayReport& report = out->report;
@@ -109,7 +113,8 @@ Result<std::unique_ptr<Replayed>> replayed(const TraceReplay& f) {
   report.graph = &graph;
   report.replayed = step_results(graph, out->times);
   const std::uint64_t recorded = report.digest = out->times.digest;
-  TRY_ASSIGN(const ReplayStage stage, replay_stage(f, job));
+  TRY_ASSIGN(out->stage, replay_stage(f, job));
+  const ReplayStage& stage = out->stage;
   graph.assumptions.insert(graph.assumptions.end(), stage.notes.begin(), stage.notes.end());
   if (!changes_nothing(stage.what_if)) {
     TRY_ASSIGN(out->changed, apply(stage.what_if, graph));
