@@ -338,6 +338,13 @@ print(resident() - before)
         self.assertLess(grown, 10_000 * 200, "200 bytes a call: less than any of its texts")
 
 
+class Overhead(unittest.TestCase):
+    def test_a_call_takes_little_more_than_the_library_s(self):
+        """Against the same calls in C++, in the same process, in turns."""
+        done = subprocess.run([sys.executable, "scripts/python_overhead.py", "--rounds", "41", "--most", "1.5"], capture_output=True, text=True, env=ENVIRONMENT)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 class Files(unittest.TestCase):
     def test_what_changes_is_read_again(self):
         with tempfile.TemporaryDirectory() as folder:
