@@ -59,7 +59,7 @@ set(DISTSIM_PYTHON_DIR "lib/python${Python3_VERSION_MAJOR}.${Python3_VERSION_MIN
     "Where the Python module is installed, below the prefix; . : the prefix itself")
 if(TARGET distsim_python)
   install(TARGETS distsim_python LIBRARY DESTINATION ${DISTSIM_PYTHON_DIR}/distsim COMPONENT python OPTIONAL)
-  install(FILES $<TARGET_SONAME_FILE:distsim_library> DESTINATION ${DISTSIM_PYTHON_DIR}/distsim COMPONENT python OPTIONAL)
+  install(TARGETS distsim_library LIBRARY DESTINATION ${DISTSIM_PYTHON_DIR}/distsim COMPONENT python OPTIONAL NAMELINK_SKIP)
   foreach(package distsim distsim_capture)
     install(DIRECTORY python/${package} DESTINATION ${DISTSIM_PYTHON_DIR} COMPONENT python PATTERN __pycache__ EXCLUDE)
   endforeach()

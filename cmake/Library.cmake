@@ -14,8 +14,9 @@ if(DISTSIM_LIBRARY)
   target_include_directories(distsim_library INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include/library> $<INSTALL_INTERFACE:include>)
   target_compile_features(distsim_library INTERFACE cxx_std_17)
   target_link_options(distsim_library PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/library.map)
+  set(interface ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   set_target_properties(distsim_library PROPERTIES
-    OUTPUT_NAME distsim EXPORT_NAME distsim VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    OUTPUT_NAME distsim EXPORT_NAME distsim VERSION ${interface} SOVERSION ${interface}
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/library.map LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 else()
   message(STATUS "library and Python module: not built (DISTSIM_LIBRARY=OFF)")

@@ -50,7 +50,7 @@ class Installed(unittest.TestCase):
         self.assertIn(f"=> {self.site.resolve()}/distsim/libdistsim.so", libraries.replace("/./", "/"))
 
     def test_it_answers_as_the_command_does(self):
-        config = ROOT / "configs/dgx_a100_4node.yaml"
+        config = shutil.copy(ROOT / "configs/megatron_gpt_7_5b.yaml", self.folder)
         ours = self.python(f"import distsim, sys; sys.stdout.write(distsim.predict({str(config)!r}).to_json())")
         self.assertEqual(ours, call(BINARY, "--config", config, "--json", "-"))
 

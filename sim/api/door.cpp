@@ -45,9 +45,9 @@ void replace_all(std::string& text, const std::string& old, const std::string& b
 }  // namespace
 
 ConfigError::ConfigError(std::string where, std::string problem, std::string hint)
-    : std::runtime_error(Error{problem, where, hint}.text()),
-      where_(std::move(where)),
-      problem_(std::move(problem)),
+    : std::runtime_error(as_argument(Error{problem, where, hint}.text())),
+      where_(as_argument(std::move(where))),
+      problem_(as_argument(std::move(problem))),
       hint_(std::move(hint)),
       file_(where_) {
   if (where_.starts_with("set ")) file_.clear();
@@ -64,7 +64,7 @@ Interrupted::~Interrupted() = default;
 
 void throw_error(const Error& error) {
   if (stop_asked()) throw Interrupted();
-  throw ConfigError(as_argument(error.where), as_argument(error.what), error.hint);
+  throw ConfigError(error.where, error.what, error.hint);
 }
 
 void check_surroundings() { value_of(config::check_config_folders()); }
