@@ -35,4 +35,10 @@ void add_chakra_flags(CLI::App& command, ChakraReplay& replay);
 
 Result<void> replay_chakra(const ChakraReplay& replay);
 
+/// What replay_chakra() writes and prints, for programs: the names of outputs in `replay` are not looked at.
+struct ChakraTexts {
+  std::string json, csv, text;
+};
+Result<ChakraTexts> replayed_texts(const ChakraReplay& replay);
+
 }  // namespace distsim::chakra

@@ -1,6 +1,7 @@
 #include "sim/replay/replay_trace.hpp"
 
 #include <cstdio>
+#include <memory>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
@@ -88,30 +89,40 @@ Result<void> name_idle_sets(const TraceReplay& f, const traces::TraceJob& job, R
   return {};
 }
 
-}  // namespace
+/// Each member refers to those before it.
+struct Replayed {
+  traces::TraceJob job;
+  ReplayGraph graph;
+  ReplayStage stage;
+  ReplayTimes times;
+  Changed changed;
+  ReplayReport report;
+};
 
-Result<void> replay_trace(const TraceReplay& f) {
-  TRY(check_outputs(outputs_of(f)));
-  if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
+Result<std::unique_ptr<Replayed>> replayed(const TraceReplay& f) {
   traces::TraceOptions options;
   options.step_pattern = f.step_pattern;
-  TRY_ASSIGN(const traces::TraceJob job, traces::read_traces(f.traces, options));
+  auto out = std::make_unique<Replayed>();
+  TRY_ASSIGN(out->job, traces::read_traces(f.traces, options));
+  const traces::TraceJob& job = out->job;
   TRY(check_gpu_work(job));
-  TRY_ASSIGN(ReplayGraph graph, build_replay(job));
-  TRY_ASSIGN(ReplayTimes times, play(graph, measured_costs(graph)));
-  ReplayReport report;
+  TRY_ASSIGN(out->graph, build_replay(job));
+  ReplayGraph& graph = out->graph;
+  ReplayReport& report = out->report;
+  TRY_ASSIGN(out->times, play(graph, measured_costs(graph)));
   report.graph = &graph;
-  report.replayed = step_results(graph, times);
-  const std::uint64_t recorded = report.digest = times.digest;
-  TRY_ASSIGN(const ReplayStage stage, replay_stage(f, job));
+  report.replayed = step_results(graph, out->times);
+  const std::uint64_t recorded = report.digest = out->times.digest;
+  TRY_ASSIGN(out->stage, replay_stage(f, job));
+  const ReplayStage& stage = out->stage;
   graph.assumptions.insert(graph.assumptions.end(), stage.notes.begin(), stage.notes.end());
-  Changed changed;
   if (!changes_nothing(stage.what_if)) {
-    TRY_ASSIGN(changed, apply(stage.what_if, graph));
-    TRY_ASSIGN(times, play(changed.graph, changed.costs));
-    report.what_if = step_results(changed.graph, times);
+    TRY_ASSIGN(out->changed, apply(stage.what_if, graph));
+    const Changed& changed = out->changed;
+    TRY_ASSIGN(out->times, play(changed.graph, changed.costs));
+    report.what_if = step_results(changed.graph, out->times);
     report.changes = changed.changes;
-    report.digest = times.digest;
+    report.digest = out->times.digest;
   }
   TRY(name_idle_sets(f, job, graph, report.digest));
   if (!f.config.empty() && report.digest == recorded && takes_stdout(outputs_of(f)))
@@ -122,9 +133,24 @@ Result<void> replay_trace(const TraceReplay& f) {
   if (f.leave_one_step_out) {
     TRY_ASSIGN(report.held_out, predict_held_out_steps(graph));
   }
-  TRY(write_outputs(f, report, times));
+  return out;
+}
+
+}  // namespace
+
+Result<void> replay_trace(const TraceReplay& f) {
+  TRY(check_outputs(outputs_of(f)));
+  if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
+  TRY_ASSIGN(const auto done, replayed(f));
+  TRY(write_outputs(f, done->report, done->times));
   if (takes_stdout(outputs_of(f))) return {};
-  return print(replay_text(report));
+  return print(replay_text(done->report));
+}
+
+Result<ReplayTexts> replayed_texts(TraceReplay f) {
+  f.json = f.csv = f.timeline = "";
+  TRY_ASSIGN(const auto done, replayed(f));
+  return ReplayTexts{replay_json(done->report), replay_csv(done->report), replay_text(done->report)};
 }
 
 }  // namespace distsim::replay

@@ -23,4 +23,10 @@ struct TraceReplay {
 
 Result<void> replay_trace(const TraceReplay& replay);
 
+/// What replay_trace() writes and prints, for programs: the names of outputs in `replay` are not looked at.
+struct ReplayTexts {
+  std::string json, csv, text;
+};
+Result<ReplayTexts> replayed_texts(TraceReplay replay);
+
 }  // namespace distsim::replay

@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
@@ -13,6 +12,7 @@
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
+#include "sim/api/idle_keys.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
@@ -23,7 +23,6 @@
 #include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
 #include "sim/study/trials.hpp"
-#include "sim/study/without_effect.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -182,24 +181,12 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
 /// The report is printed.
 bool shows_report(const PredictFlags& f) { return f.dump_after.empty() && !takes_stdout(outputs_of(f)); }
 
-/// Threads for predictions that are not printed: of a large job one at a time, which needs no more memory than it.
-unsigned threads_for(const pipeline::Prediction& p) {
-  constexpr std::size_t kLarge = 2'000'000;
-  constexpr unsigned kMost = 4;
-  if (p.lowered->program.ranks * p.lowered->program.steps.size() > kLarge) return 1;
-  return std::clamp(std::thread::hardware_concurrency(), 1u, kMost);
-}
-
 /// Says which of the given keys change nothing: in the report, and where that is not shown, on standard error.
 void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const config::Experiment& experiment,
                     pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
-  report::Report& report = prediction.report;
-  std::string text = study::describe(
-      study::keys_without_effect(parsed, experiment, report, f.trials.trials > 0, threads_for(prediction), cache));
-  if (text.empty()) return;
-  if (!shows_report(f)) log_warn([&] { return text; });
-  auto& assumptions = report.context.assumptions;
-  assumptions.insert(assumptions.begin(), {graph::AssumptionKind::settings, std::move(text)});
+  const std::string text = api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache);
+  if (!text.empty() && !shows_report(f)) log_warn([&] { return text; });
+  api::add_idle_keys(text, prediction.report);
 }
 
 Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/events/activity.hpp"
 #include "sim/engine/events/fair_share.hpp"
 #include "sim/engine/program/check_text.hpp"
@@ -54,7 +55,11 @@ class EventLoop {
 
   void run() {
     dependencies_.begin_sources(begin_);
-    for (share(); next_is_known() && now_ < kTimeLimit; share()) play_moment();
+    std::uint32_t moments = 0;
+    for (share(); next_is_known() && now_ < kTimeLimit; share()) {
+      if (++moments % 64 == 0 && stop_asked()) return;
+      play_moment();
+    }
   }
 
   Dependencies& dependencies() { return dependencies_; }
@@ -191,6 +196,7 @@ Result<IrregularTimeline> evaluate_contended(const IrregularProgram& program, co
   const StepLinks links(program);
   EventLoop loop(program, contention, links);
   loop.run();
+  if (stop_asked()) return Error{"interrupted", "", ""};
   if (loop.now() >= kTimeLimit) {
     return Error{"program: found an end time beyond the limit, expected all before 2^62 ps (53 days)", "", ""};
   }

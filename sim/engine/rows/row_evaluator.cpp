@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/program/alike.hpp"
 #include "sim/engine/program/program_check.hpp"
 #include "sim/engine/rows/columns.hpp"
@@ -10,6 +11,8 @@
 
 namespace distsim::engine {
 namespace {
+
+constexpr std::uint32_t kStepsBetween = 64;  ///< of two looks whether to stop
 
 struct PlayedStep {
   Column ready, start, end;
@@ -90,6 +93,7 @@ Result<Timeline> play(const Program& program, bool hashed) {
   Fingerprint fingerprint(program.ranks);
   std::int64_t makespan = 0;
   for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) {
+    if (s.value() % kStepsBetween == 0 && stop_asked()) return Error{"interrupted", "", ""};
     TRY_ASSIGN(PlayedStep played, player.play(s));
     if (hashed) fingerprint.add(s, played.ready.hash, played.start.hash, played.end.hash);
     makespan = std::max(makespan, played.end.high);

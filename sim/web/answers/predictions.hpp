@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "base/result.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/kept_inputs.hpp"
 #include "sim/web/answers/timeline_window.hpp"
 
 namespace distsim::web {
@@ -58,20 +58,15 @@ class Predictions {
   bool is_renewed();
 
  private:
-  struct Kept {
-    std::shared_ptr<config::NamedFiles> files;
-    std::shared_ptr<pipeline::CostModelCache> models;
-    std::uint64_t used = 0;
-    std::chrono::steady_clock::time_point read_at;
-  };
-  Kept kept();
+  study::KeptInputs::Inputs kept();
   std::shared_ptr<const Shown> find(const std::string& text);
   void keep(std::shared_ptr<const Shown> shown);
 
   const std::string file_;
   const std::vector<std::string> folders_;
   std::mutex mutex_;
-  Kept kept_;
+  study::KeptInputs inputs_;
+  std::uint64_t generation_ = 0;  ///< of the results that are kept
   std::atomic<bool> renewed_{false};
   std::deque<std::shared_ptr<const Shown>> shown_;  ///< the last one first
 };
