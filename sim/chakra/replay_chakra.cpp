@@ -44,7 +44,8 @@ std::vector<std::string> sets_of(const ChakraReplay& f) {
 
 /// The experiment's cluster, with as many nodes as the ranks need.
 Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
-  TRY_ASSIGN(config::Experiment e, config::load_experiment(f.config, sets_of(f)));
+  TRY_ASSIGN(config::Experiment e,
+             f.experiment != nullptr ? f.experiment->with(sets_of(f)) : config::load_experiment(f.config, sets_of(f)));
   Stage stage;
   const auto gpus = static_cast<std::size_t>(std::max<std::int64_t>(1, e.cluster.gpus_per_node));
   const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);
@@ -175,6 +176,13 @@ void add_chakra_flags(CLI::App& command, ChakraReplay& f) {
   command
       .add_option("--compute-scale", f.compute_scale, "Chakra: multiply the times of recorded kernels by this factor")
       ->check(CLI::Range(1e-6, 1e6));
+}
+
+Result<std::string> replayed_chakra_json(const ChakraReplay& f) {
+  TRY_ASSIGN(const std::vector<std::string> files, traces::find_chakra_files(f.traces));
+  TRY_ASSIGN(const traces::ChakraSet set, traces::read_chakra_set(files, f.ranks));
+  TRY_ASSIGN(const Played played, play_on_stage(f, set));
+  return chakra_json(set, played.play, played.where);
 }
 
 Result<void> replay_chakra(const ChakraReplay& f) {

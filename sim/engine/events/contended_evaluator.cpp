@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/events/activity.hpp"
 #include "sim/engine/events/fair_share.hpp"
 #include "sim/engine/program/check_text.hpp"
@@ -54,7 +55,10 @@ class EventLoop {
 
   void run() {
     dependencies_.begin_sources(begin_);
-    for (share(); next_is_known() && now_ < kTimeLimit; share()) play_moment();
+    for (share(); next_is_known() && now_ < kTimeLimit; share()) {
+      end_if_stopped();
+      play_moment();
+    }
   }
 
   Dependencies& dependencies() { return dependencies_; }
