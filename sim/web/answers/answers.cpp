@@ -132,6 +132,7 @@ Answers::~Answers() = default;
 
 std::string Answers::to(const Message& message, const Meanwhile& meanwhile) {
   const LogSilence silence;
+  files_.tidy();
   try {
     const Stoppable stoppable(*meanwhile.is_cancelled);
     const Result<std::string> out = answer(message, meanwhile);

@@ -185,7 +185,7 @@ Json measured_along(const opmodels::OpModels& models, const AskedOp& asked, cons
 }
 
 Json field_json(const graph::Field& field, double value) {
-  return {{"name", field.column}, {"value", value}, {"part", field.role == graph::Role::part}};
+  return {{"name", std::string(field.column)}, {"value", value}, {"part", field.role == graph::Role::part}};
 }
 
 /// The sizes of a typical op of a kind.

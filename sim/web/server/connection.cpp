@@ -120,11 +120,11 @@ net::awaitable<beast::error_code> send(beast::tcp_stream& stream, Response& resp
 
 /// Nothing is read of a file from somebody who may not send one.
 net::awaitable<Response> answer_to_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
-                                        http::request_parser<http::empty_body> header, House& house) {
+                                        http::request_parser<http::empty_body>& header, House& house) {
   const std::string query(target_of(header.get()).query);
   if (!house.gate.knows_token(query))
     co_return refusal(http::status::forbidden, "Open the URL that distsim printed: it ends in ?token=...");
-  Received received = co_await receive_file(stream, buffer, std::move(header), query, house);
+  Received received = co_await receive_file(stream, buffer, header, query, house);
   co_return response_of(received.status,
                         received.status == http::status::created ? "application/json" : "text/plain; charset=utf-8",
                         std::move(received.text));
@@ -169,7 +169,7 @@ net::awaitable<void> serve_connection(tcp::socket socket, House& house) {
     std::optional<Response> answer = refused(parser.get(), house.gate);
     const bool sends_file = !answer && target_of(parser.get()).path == kUploadPath;
     if (sends_file) {
-      answer = co_await answer_to_file(stream, buffer, std::move(parser), house);
+      answer = co_await answer_to_file(stream, buffer, parser, house);
       answer->keep_alive(false);
       co_await send(stream, *answer);
       break;

@@ -1,5 +1,7 @@
 #include "sim/web/server/receive.hpp"
 
+#include <boost/asio/write.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -22,7 +24,8 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 /// Calls `work` on the thread for files, and goes on when it is done: a slow disk keeps nobody else waiting.
-net::awaitable<bool> on_files_thread(House& house, std::function<bool()> work) {
+/// `work` is moved from. (By reference: gcc 12 destroys temporaries of what is awaited twice.)
+net::awaitable<bool> on_files_thread(House& house, std::function<bool()>& work) {
   struct State {
     explicit State(const net::any_io_executor& executor) : news(executor, net::steady_timer::time_point::max()) {}
     net::steady_timer news;
@@ -96,8 +99,8 @@ net::awaitable<std::optional<Received>> write_body(beast::tcp_stream& stream, be
     const std::size_t size = part->size() - parser.get().body().size;
     bytes += size;
     if (size == 0) continue;
-    const bool written = co_await on_files_thread(
-        house, [part, size, file] { return std::fwrite(part->data(), 1, size, file) == size; });
+    std::function<bool()> write = [part, size, file] { return std::fwrite(part->data(), 1, size, file) == size; };
+    const bool written = co_await on_files_thread(house, write);
     if (!written)
       co_return refused(http::status::insufficient_storage, "There is no room for the file on this machine.");
   }
@@ -118,7 +121,8 @@ std::string value_in_query(std::string_view query, std::string_view name) {
 }
 
 net::awaitable<Received> receive_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
-                                      http::request_parser<http::empty_body> header, std::string query, House& house) {
+                                      http::request_parser<http::empty_body>& header, const std::string& query,
+                                      House& house) {
   if (house.receiving >= kMostReceiving)
     co_return refused(http::status::service_unavailable, "Too many files are being sent; send it again in a while.");
   const Counted counted(house.receiving);
@@ -134,8 +138,8 @@ net::awaitable<Received> receive_file(beast::tcp_stream& stream, beast::flat_buf
     wrong = refused(http::status::insufficient_storage, "There is no room for the file on this machine.");
   else
     wrong = co_await write_body(stream, buffer, parser, file.get(), house, upload->bytes);
-  const bool is_closed =
-      co_await on_files_thread(house, [raw = file.release()] { return raw != nullptr && std::fclose(raw) == 0; });
+  std::function<bool()> close = [raw = file.release()] { return raw != nullptr && std::fclose(raw) == 0; };
+  const bool is_closed = co_await on_files_thread(house, close);
   if (!wrong && !is_closed)
     wrong = refused(http::status::insufficient_storage, "There is no room for the file on this machine.");
   if (wrong) {
