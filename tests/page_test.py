@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import sys
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -19,6 +20,7 @@ from client import Server  # noqa: E402
 CONFIG = "configs/dgx_a100_4node.yaml"
 READY = "Number(document.documentElement?.dataset.answers) > 0 && document.querySelector('#iteration') !== null"
 LLM = "cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 16}\nframework: {name: megatron_core}\n"
+LONG = "cluster: {system: dgx_a100_80gb, nodes: 512}\nmodel: {name: dlrm_mlperf, global_batch: 1048576}\nframework: {name: pytorch_dlrm}\nengine: {contention: true}\n"
 SLIDER = "input[type=range][data-key='cluster.nodes']"
 
 
@@ -173,7 +175,9 @@ class Page(unittest.TestCase):
 
     def explore(self, view):
         self.b.click("#tab-explore")
+        self.b.wait_for(f"document.querySelector('#explore-{view}') !== null")
         self.b.click(f"#explore-{view}")
+        self.b.wait_for(f"document.querySelector('#explore-{view}').getAttribute('aria-selected') === 'true'")
 
     def test_a_plan_is_searched_and_a_layout_becomes_the_experiment(self):
         self.b.click("#ask-text")
@@ -208,6 +212,17 @@ class Page(unittest.TestCase):
         self.b.click("#cancel-plan")
         self.b.wait_for("document.querySelector('#run-plan') !== null", 60)
         self.assertIn("Cancelled", self.b.text("main [role=alert]"))
+
+    def test_a_long_prediction_gives_way_to_a_newer_one(self):
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        before = self.b.text("#iteration")
+        self.b.fill("#experiment-text", LONG)
+        time.sleep(1.5)
+        self.assertEqual(self.b.text("#iteration"), before, "the last good answer stays")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2")))
+        self.assertNotEqual(self.b.text("#iteration"), before)
+        self.assertEqual(self.b.text("#problem"), "")
 
     def test_a_collective_and_an_op_are_priced(self):
         self.explore("calculator")

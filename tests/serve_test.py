@@ -213,11 +213,7 @@ class Answers(Serving):
         self.assertEqual([f"{v:.6g}" for v in answer["at"][1:4]], line[4:7])
         self.assertEqual(answer["at"][4], line[9])
         self.assertIn("algorithm", answer["explanation"])
-        one_node = t.ask(type="collective", text=TEXT, kind="all_reduce", nodes=1)
-        self.assertTrue(any(c["points"] for c in one_node["measured"]), "a curve of this system comes with distsim")
-        measured = {p[0]: p[1] for c in one_node["measured"] if c["timed_by"] == "nccl_tests" for p in c["points"]}
-        on_curve = [p for p in one_node["points"] if p[4] == "measured" and p[0] in measured]
-        self.assertGreater(len(on_curve), 3)
+        self.assertTrue(any(c["origin"] == "of this system" and c["points"] for c in answer["measured"]), "a curve of this system comes with distsim")
         answer = t.ask(type="op", gpu="h100_sxm5_80gb", op="linear", dtype="bf16", sizes={"m": "4096", "n": "1024", "k": "1024"}, vary="m", **{"from": 64, "to": 8192})
         said = command("cost", "op", "--gpu", "h100_sxm5_80gb", "--op", "linear", "--dtype", "bf16", "m=4096", "n=1024", "k=1024").stdout
         self.assertIn(f"{answer['at'][1]:.6g} us", said)
@@ -399,11 +395,12 @@ class Hostile(Serving):
             self.assertRegex(json.loads(body)["name"], r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$")
         folder = self.folder_of_server()
         self.assertTrue(folder and oct(os.stat(folder).st_mode & 0o777) == "0o700", folder)
-        before = len(list(pathlib.Path(folder).rglob("*")))
+        count = lambda: sum(len(files) for _, _, files in os.walk(folder))  # noqa: E731
+        before = count()
         with self.server.connect() as s:  # one that ends in the middle leaves nothing
             s.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 1000)
-            until(lambda: len(list(pathlib.Path(folder).rglob("*"))) > before, what="the file is being received")
-        until(lambda: len(list(pathlib.Path(folder).rglob("*"))) == before, what="nothing is left of it")
+            until(lambda: count() > before, what="the file is being received")
+        until(lambda: count() == before, what="nothing is left of it")
         with self.server.connect() as s:  # what curl does with large files
             s.sendall(f"POST {target} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n".encode())
             self.assertTrue(s.recv(100).startswith(b"HTTP/1.1 100 "))

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 
 #include "base/file.hpp"
 #include "sim/web/answers/kept_files.hpp"
@@ -124,21 +125,33 @@ TEST_F(AnswersOf, EveryOpThatIsOfferedHasAPrice) {
   }
 }
 
+/// A curve of this very system comes with distsim: most of it lies in the range that is predicted of its sizes.
 TEST_F(AnswersOf, ACollectiveMeetsWhatWasMeasuredOfIt) {
-  std::size_t met = 0;
-  for (const char* kind : {"all_reduce", "all_gather", "all_to_all"}) {
-    const Json got = ask({{"type", "collective"}, {"kind", kind}, {"nodes", 1}, {"from", 1024}, {"to", 1 << 30}});
-    ASSERT_EQ(got["type"], "collective") << got["error"];
-    double before = 0;
-    for (const Json& p : got["points"]) {
-      EXPECT_GT(p[0].get<double>(), before);
-      before = p[0].get<double>();
-      EXPECT_LE(p[2].get<double>(), p[1].get<double>());
-      EXPECT_GE(p[3].get<double>(), p[1].get<double>());
-      met += p[4] == "measured" ? 1 : 0;
+  const Json got = ask({{"type", "collective"},
+                        {"system", "dgx_a100_80gb"},
+                        {"kind", "all_reduce"},
+                        {"nodes", 2},
+                        {"from", 1024},
+                        {"to", 1 << 30}});
+  ASSERT_EQ(got["type"], "collective") << got["error"];
+  std::map<double, std::pair<double, double>> range;
+  for (const Json& p : got["points"]) {
+    EXPECT_LE(p[2].get<double>(), p[1].get<double>());
+    EXPECT_GE(p[3].get<double>(), p[1].get<double>());
+    range[p[0].get<double>()] = {p[2].get<double>(), p[3].get<double>()};
+  }
+  std::size_t measured = 0, met = 0;
+  for (const Json& curve : got["measured"]) {
+    if (curve["origin"] != "of this system") continue;
+    for (const Json& p : curve["points"]) {
+      const auto there = range.find(p[0].get<double>());
+      if (there == range.end()) continue;  // outside of what was asked for
+      ++measured;
+      met += p[1].get<double>() >= there->second.first && p[1].get<double>() <= there->second.second ? 1 : 0;
     }
   }
-  EXPECT_GT(met, 10u);  // curves of this system come with distsim
+  EXPECT_GT(measured, 5u);
+  EXPECT_GT(2 * met, measured);
 }
 
 TEST_F(AnswersOf, AMeasuredIterationLeadsToItsExperiment) {

@@ -167,12 +167,12 @@ Result<void> check_demands(const Contention& c) {
     }
   }
   for (std::size_t i = 0; i < c.demands.size(); ++i) {
-    const std::string name = "demand " + std::to_string(i);
+    const auto name = [i] { return "demand " + std::to_string(i); };
     if (c.demands[i].resource >= c.capacities.size()) {
-      return found(name + ".resource", std::to_string(c.demands[i].resource),
+      return found(name() + ".resource", std::to_string(c.demands[i].resource),
                    "one of " + std::to_string(c.capacities.size()));
     }
-    if (!is_sane(c.demands[i].rate)) return found(name + ".rate", std::to_string(c.demands[i].rate), kSane);
+    if (!is_sane(c.demands[i].rate)) return found(name() + ".rate", std::to_string(c.demands[i].rate), kSane);
   }
   return {};
 }

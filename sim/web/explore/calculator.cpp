@@ -188,17 +188,22 @@ Json field_json(const graph::Field& field, double value) {
   return {{"name", std::string(field.column)}, {"value", value}, {"part", field.role == graph::Role::part}};
 }
 
-/// The sizes of a typical op of a kind.
+/// The sizes of a typical op of a kind, by their columns (opmodels/csv/op_row.hpp).
 Json sizes_json(const graph::Op& example) {
   Json out = Json::array();
   const auto add = [&](const graph::Field& field, const auto& value) {
     using Value = std::remove_cvref_t<decltype(value)>;
-    const bool is_size = field.role == graph::Role::size || field.role == graph::Role::part;
+    const bool is_size = field.role != graph::Role::note;  // or a number that says how it is done: a stride
     if constexpr (std::is_same_v<Value, std::int64_t> || std::is_same_v<Value, double>) {
       if (is_size && !field.added) out.push_back(field_json(field, static_cast<double>(value)));
     }
   };
   std::visit([&](const auto& shape) { graph::for_each_field(add, shape); }, example);
+  if (std::holds_alternative<graph::EmbeddingBag>(
+          example)) {  // its tables are a list; a row has one of them, or equal ones
+    for (const auto& [name, value] : {std::pair("tables", 1.0), {"rows", 1e6}, {"dim", 128.0}, {"pooling", 1.0}})
+      out.push_back({{"name", name}, {"value", value}, {"part", false}});
+  }
   return out;
 }
 
