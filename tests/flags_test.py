@@ -60,7 +60,7 @@ def commands(d):
             "--html": [f"--html {out}html", "--html -"], "--write": [f"--write {out}yaml"],
             "--constraints": [], "--least-columns": [], "--placement": [], "--sharding-plan": [],
             "--journal": [f"--journal {out}journal"], "--resume": [(f"--journal {out}journal", "--resume")]}),
-        "serve": ([], {"--config": [], "--port": [], "--listen": []}),  # does not end by itself: tests/serve_test.py
+        "serve": ([], {"--config": [], "--port": [], "--listen": [], "--open": []}),  # does not end by itself: tests/serve_test.py
         "sensitivity": ([f"--config {TINY}"], experiment | table | {
             "--resource": ["--resource hbm_bandwidth"], "--factors": ["--factors 3"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"]}),

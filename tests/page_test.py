@@ -3,10 +3,13 @@
 
 page_test.py DISTSIM     DISTSIM_PICTURES=FOLDER keeps pictures of the page.
 """
+import base64
+import json
 import os
 import pathlib
 import re
 import sys
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -16,6 +19,8 @@ from client import Server  # noqa: E402
 
 CONFIG = "configs/dgx_a100_4node.yaml"
 READY = "Number(document.documentElement?.dataset.answers) > 0 && document.querySelector('#iteration') !== null"
+LLM = "cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 16}\nframework: {name: megatron_core}\n"
+LONG = "cluster: {system: dgx_a100_80gb, nodes: 512}\nmodel: {name: dlrm_mlperf, global_batch: 1048576}\nframework: {name: pytorch_dlrm}\nengine: {contention: true}\n"
 SLIDER = "input[type=range][data-key='cluster.nodes']"
 
 
@@ -168,6 +173,118 @@ class Page(unittest.TestCase):
         self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
 
+    def explore(self, view):
+        self.b.click("#tab-explore")
+        self.b.wait_for(f"document.querySelector('#explore-{view}') !== null")
+        self.b.click(f"#explore-{view}")
+        self.b.wait_for(f"document.querySelector('#explore-{view}').getAttribute('aria-selected') === 'true'")
+
+    def test_a_plan_is_searched_and_a_layout_becomes_the_experiment(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM))
+        before = self.b.text("#iteration")
+        self.explore("plan")
+        self.b.fill("#plan-second", "memory", "change")
+        self.b.click("#run-plan")
+        self.b.wait_for("document.querySelectorAll('#plan-chart circle').length > 3", 120)
+        self.b.wait_for("document.querySelector('#plan-table') !== null", 240)
+        self.assertIn("as it is", self.b.text("#plan-table"))
+        self.assertIn("played", self.b.text("#plan-summary"))
+        self.picture("plan_light")
+        best = self.b.js("document.querySelector('#plan-table tbody tr').children[1].innerText")
+        self.answered(lambda: self.b.click("#plan-table tbody tr button"))
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(best)}")
+        self.assertNotEqual(best, before)
+        self.b.click("#tab-overview")
+        self.explore("plan")
+        self.assertIn("as it is", self.b.text("#plan-table"), "a plan is lost by looking elsewhere")
+        point = "[...document.querySelectorAll('#plan-chart .line-1 circle')].at(-1)"
+        said = self.b.js(f"{point}.querySelector('title').textContent").split(",")[0]
+        self.b.js(f"{point}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(said)}")
+
+    def test_a_plan_is_cancelled(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM.replace("nodes: 1", "nodes: 64").replace("batch: 16", "batch: 2048")))
+        self.explore("plan")
+        self.b.click("#run-plan")
+        self.b.wait_for("document.querySelector('#cancel-plan') !== null")
+        self.b.click("#cancel-plan")
+        self.b.wait_for("document.querySelector('#run-plan') !== null", 60)
+        self.assertIn("Cancelled", self.b.text("main [role=alert]"))
+
+    def test_a_long_prediction_gives_way_to_a_newer_one(self):
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        before = self.b.text("#iteration")
+        self.b.fill("#experiment-text", LONG)
+        time.sleep(1.5)
+        self.assertEqual(self.b.text("#iteration"), before, "the last good answer stays")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2")))
+        self.assertNotEqual(self.b.text("#iteration"), before)
+        self.assertEqual(self.b.text("#problem"), "")
+
+    def test_a_collective_and_an_op_are_priced(self):
+        self.explore("calculator")
+        self.b.wait_for("document.querySelector('#collective-chart polyline') !== null")
+        self.b.fill("#collective-nodes", "1")
+        self.b.wait_for("document.querySelectorAll('#collective-chart .measured circle').length > 3")
+        price = self.b.text("#collective-price")
+        self.assertRegex(price, r"us|ms")
+        self.assertIn("measured", self.b.js("document.querySelector('#collective-chart .measured title').textContent"))
+        self.b.fill("#collective-at", "256 MiB")
+        self.b.wait_for(f"document.querySelector('#collective-price').innerText !== {json.dumps(price)}")
+        self.b.wait_for("document.querySelector('#op-chart polyline') !== null")
+        price = self.b.text("#op-price")
+        self.b.fill("#op-size-k", "16384")
+        self.b.wait_for(f"document.querySelector('#op-price').innerText !== {json.dumps(price)}")
+        self.b.fill("#op-kind", "embedding_bag", "change")
+        self.b.wait_for("document.querySelector('#op-price')?.innerText.includes('embedding')")
+        self.picture("calculator_light")
+        self.b.fill("#collective-system", "no_such_system", "change")
+        self.b.wait_for("document.querySelector('main .problem')?.innerText.includes('no_such_system')")
+
+    def test_measured_iterations_lead_to_why_and_to_their_experiments(self):
+        self.explore("measured-iterations")
+        self.b.wait_for("document.querySelectorAll('#validation-chart circle').length > 4", 120)
+        self.b.js("document.querySelector('#validation-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        self.b.wait_for("document.querySelector('#case-explanation') !== null")
+        self.assertIn("critical cycle", self.b.text("#case-explanation"))
+        self.picture("validation_light")
+        row = self.b.js("[...document.querySelectorAll('#validation-table tr[aria-current]')[0].children].map((c) => c.innerText)")
+        self.answered(lambda: self.b.click("#open-case"))
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(row[7])}")
+
+    def drop(self, *paths):
+        """Files from outside, let go over the page."""
+        files = [{"name": pathlib.Path(p).name, "data": base64.b64encode((ROOT / p).read_bytes()).decode()} for p in paths]
+        self.b.js(f"""(() => {{ const t = new DataTransfer();
+            for (const f of {json.dumps(files)}) t.items.add(new File([Uint8Array.from(atob(f.data), (c) => c.charCodeAt(0))], f.name));
+            for (const kind of ['dragover', 'drop']) document.body.dispatchEvent(new DragEvent(kind, {{dataTransfer: t, bubbles: true, cancelable: true}})); }})()""")
+
+    def test_a_trace_is_dropped_profiled_and_asked_what_if(self):
+        self.drop("tests/data/traces/hta/resnet_a100_ncclmeta_rank0of2.json.gz")
+        self.b.wait_for("document.querySelector('#trace-steps rect') !== null", 120)
+        self.assertEqual(self.b.js("document.querySelector('#tab-traces').getAttribute('aria-selected')"), "true")
+        self.assertRegex(self.b.text("#replay-line"), r"replayed, [\d.]+ m?s measured")
+        self.b.click("#trace-kernels tbody button")
+        self.b.wait_for("document.querySelector('#whatif')?.innerText.includes('relative to the replay')")
+        self.assertIn("−", self.b.text("#whatif"), "without a kernel it is no longer")
+        self.picture("traces_light")
+        self.b.click("#whatif-moved")
+        self.b.fill("#whatif-remove", "", "change")
+        self.b.fill("#whatif-on", "dgx_h100")
+        self.b.click("#run-whatif")
+        self.b.wait_for("[...document.querySelectorAll('main .problem')].some((e) => e.innerText.includes('measured on'))")
+
+    def test_a_chakra_job_and_a_file_that_is_none(self):
+        self.drop(*[f"tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.{i}.et" for i in range(8)])
+        self.b.wait_for("document.querySelector('#chakra') !== null", 60)
+        self.assertIn("8 ranks", self.b.text("#chakra"))
+        self.drop("README.md")
+        self.b.wait_for("document.querySelector('main .problem') !== null")
+        self.assertIn("README.md", self.b.text("main .problem"))
+
     def test_download(self):
         self.b.js("window.saved = []; HTMLAnchorElement.prototype.click = function () { window.saved.push(this.href); }; 0")
         self.b.click("#download-json")
@@ -193,7 +310,7 @@ class Page(unittest.TestCase):
         for scheme in ("light", "dark"):
             self.b.scheme(scheme)
             pages[scheme] = self.b.js("getComputedStyle(document.body).backgroundColor")
-            for tab in ("overview", "timeline", "ops-and-collectives", "memory-and-ranks", "basis", "compare", "explore"):
+            for tab in ("overview", "timeline", "ops-and-collectives", "memory-and-ranks", "basis", "compare", "explore", "traces"):
                 self.b.click(f"#tab-{tab}")
                 self.b.wait_for(f"document.querySelector('#tab-{tab}').getAttribute('aria-selected') === 'true'")
                 self.assertEqual(self.b.js(contrast), [], f"{scheme}, {tab}: contrast below 4.5")

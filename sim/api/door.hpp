@@ -45,7 +45,7 @@ inline void value_of(const Result<void>& result) {
 /// What every call of the library does first: it checks the surroundings, and asks `stop` until it returns.
 class Call {
  public:
-  explicit Call(const Stop& stop) : scope_(stop) { check_surroundings(); }
+  explicit Call(const Stop& stop) : scope_(stop, [] { throw Interrupted(); }) { check_surroundings(); }
 
  private:
   StopScope scope_;

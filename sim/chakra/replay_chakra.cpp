@@ -44,7 +44,8 @@ std::vector<std::string> sets_of(const ChakraReplay& f) {
 
 /// The experiment's cluster, with as many nodes as the ranks need.
 Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
-  TRY_ASSIGN(config::Experiment e, config::load_experiment(f.config, sets_of(f)));
+  TRY_ASSIGN(config::Experiment e,
+             f.experiment != nullptr ? f.experiment->with(sets_of(f)) : config::load_experiment(f.config, sets_of(f)));
   Stage stage;
   const auto gpus = static_cast<std::size_t>(std::max<std::int64_t>(1, e.cluster.gpus_per_node));
   const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);

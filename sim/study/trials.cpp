@@ -106,7 +106,7 @@ Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, co
     times.push_back(stretch == 1 ? time
                                  : Duration::picoseconds(std::llround(static_cast<double>(time.ps()) * stretch)));
     on_trial();
-    if (stop_asked()) return Error{"interrupted", "", ""};
+    end_if_stopped();
   }
   std::sort(times.begin(), times.end());
   const auto percentile = [&](double q) {

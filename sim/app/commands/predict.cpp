@@ -197,7 +197,8 @@ Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Pr
 Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   pipeline::CostModelCache cache;
   TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
-  TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
+  const auto resolve = [](const ConfigNode& node) { return config::resolve(node); };  // one of several of that name
+  TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
   name_idle_keys(f, parsed, experiment, cache, prediction);
   Predicted out{std::move(prediction), {}, {}};

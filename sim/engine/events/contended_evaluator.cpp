@@ -55,9 +55,8 @@ class EventLoop {
 
   void run() {
     dependencies_.begin_sources(begin_);
-    std::uint32_t moments = 0;
     for (share(); next_is_known() && now_ < kTimeLimit; share()) {
-      if (++moments % 64 == 0 && stop_asked()) return;
+      end_if_stopped();
       play_moment();
     }
   }
@@ -168,12 +167,12 @@ Result<void> check_demands(const Contention& c) {
     }
   }
   for (std::size_t i = 0; i < c.demands.size(); ++i) {
-    const std::string name = "demand " + std::to_string(i);
+    const auto name = [i] { return "demand " + std::to_string(i); };
     if (c.demands[i].resource >= c.capacities.size()) {
-      return found(name + ".resource", std::to_string(c.demands[i].resource),
+      return found(name() + ".resource", std::to_string(c.demands[i].resource),
                    "one of " + std::to_string(c.capacities.size()));
     }
-    if (!is_sane(c.demands[i].rate)) return found(name + ".rate", std::to_string(c.demands[i].rate), kSane);
+    if (!is_sane(c.demands[i].rate)) return found(name() + ".rate", std::to_string(c.demands[i].rate), kSane);
   }
   return {};
 }
@@ -196,7 +195,6 @@ Result<IrregularTimeline> evaluate_contended(const IrregularProgram& program, co
   const StepLinks links(program);
   EventLoop loop(program, contention, links);
   loop.run();
-  if (stop_asked()) return Error{"interrupted", "", ""};
   if (loop.now() >= kTimeLimit) {
     return Error{"program: found an end time beyond the limit, expected all before 2^62 ps (53 days)", "", ""};
   }

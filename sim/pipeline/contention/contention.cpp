@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
 
 namespace distsim::pipeline {
@@ -132,6 +133,7 @@ class Contender {
     contention.capacities = links_.capacities();
     for (std::uint32_t job = 0; job < jobs_; ++job) {
       for (std::uint32_t rank = 0; rank < lowered_.program.ranks; ++rank) {
+        end_if_stopped();
         for (std::uint32_t s = 0; s < steps_; ++s) {
           const bool shares = collective_of(StepId(s)) != nullptr;
           contention.add(

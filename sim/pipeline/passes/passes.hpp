@@ -11,7 +11,6 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
-#include "base/system/stop.hpp"
 #include "sim/pipeline/passes/dump.hpp"
 #include "sim/pipeline/passes/pass_list.hpp"
 #include "sim/pipeline/passes/verify.hpp"
@@ -29,7 +28,6 @@ class Passes {
   auto run(PassName name, Pass&& pass, Args&&... args) {
     const Clock::time_point begin = Clock::now();
     auto result = std::invoke(std::forward<Pass>(pass), std::forward<Args>(args)...);
-    if (stop_asked()) return decltype(result)(Error{"interrupted", "", ""});
     if constexpr (!std::is_same_v<decltype(result), Result<void>>) {
       if (result.ok()) check_and_dump(name, *result, args...);
     }

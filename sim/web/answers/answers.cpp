@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/system/stop.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/report/text/json_form.hpp"
 #include "sim/study/without_effect.hpp"
 #include "sim/web/answers/vocabulary.hpp"
 #include "sim/web/answers/yaml_edit.hpp"
+#include "sim/web/messages/body.hpp"
 
 namespace distsim::web {
 namespace {
@@ -22,36 +24,30 @@ struct TypeWord {
   std::string_view word;
   MessageType type;
 };
-constexpr std::array kTypes{
-    TypeWord{"schema", MessageType::schema},     TypeWord{"lists", MessageType::lists},
-    TypeWord{"predict", MessageType::predict},   TypeWord{"effects", MessageType::effects},
-    TypeWord{"timeline", MessageType::timeline}, TypeWord{"sensitivity", MessageType::sensitivity},
-    TypeWord{"sweep", MessageType::sweep},       TypeWord{"file", MessageType::file},
-    TypeWord{"cancel", MessageType::cancel}};
+constexpr std::array kTypes{TypeWord{"schema", MessageType::schema},
+                            TypeWord{"lists", MessageType::lists},
+                            TypeWord{"predict", MessageType::predict},
+                            TypeWord{"effects", MessageType::effects},
+                            TypeWord{"timeline", MessageType::timeline},
+                            TypeWord{"sensitivity", MessageType::sensitivity},
+                            TypeWord{"sweep", MessageType::sweep},
+                            TypeWord{"file", MessageType::file},
+                            TypeWord{"cancel", MessageType::cancel},
+                            TypeWord{"plan", MessageType::plan},
+                            TypeWord{"collective", MessageType::collective},
+                            TypeWord{"op", MessageType::op},
+                            TypeWord{"ops", MessageType::ops},
+                            TypeWord{"cases", MessageType::cases},
+                            TypeWord{"case", MessageType::one_case},
+                            TypeWord{"traces", MessageType::traces},
+                            TypeWord{"trace", MessageType::trace},
+                            TypeWord{"replay", MessageType::replay}};
 
 /// With more ranks their times are not sent with every answer.
 constexpr std::size_t kMostRankTimes = 256;
 constexpr std::size_t kMostText = 256 << 10;  ///< bytes of an experiment
 constexpr std::size_t kMostEdits = 64;
 constexpr int kMostColumns = 8192;  ///< of a timeline
-
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-Error unexpected(const std::string& key, const std::string& expectation) {
-  return Error{key + ": expected " + expectation, "message", ""};
-}
-
-Result<std::string> string_in(const Json& body, const char* key) {
-  const auto it = body.find(key);
-  if (it == body.end() || !it->is_string()) return unexpected(key, "text");
-  return it->get<std::string>();
-}
-
-/// A whole number, 0 where there is none.
-std::int64_t integer_in(const Json& body, const char* key) {
-  const auto it = body.find(key);
-  return it != body.end() && it->is_number_integer() ? it->get<std::int64_t>() : 0;
-}
 
 Result<std::vector<Edit>> edits_in(const Json& body) {
   std::vector<Edit> out;
@@ -124,8 +120,8 @@ std::string error_answer(std::int64_t id, const Error& error, const std::string&
 
 std::string plain_answer(std::int64_t id, const char* type) { return dumped({{"id", id}, {"type", type}}); }
 
-Answers::Answers(std::string experiment_file, std::string text)
-    : predictions_(std::move(experiment_file)), first_text_(std::move(text)) {
+Answers::Answers(std::string experiment_file, std::string text, std::vector<std::string> traces)
+    : predictions_(std::move(experiment_file)), first_text_(std::move(text)), given_traces_(std::move(traces)) {
   lists_ = std::async(std::launch::async, [] {
              const LogSilence silence;
              return dumped(lists_json());
@@ -136,9 +132,13 @@ Answers::~Answers() = default;
 
 std::string Answers::to(const Message& message, const Meanwhile& meanwhile) {
   const LogSilence silence;
+  files_.tidy();
   try {
+    const StopScope scope(*meanwhile.is_cancelled);
     const Result<std::string> out = answer(message, meanwhile);
     return out.ok() ? *out : error_answer(message.id, out.error(), predictions_.file());
+  } catch (const Stopped&) {
+    return plain_answer(message.id, "cancelled");
   } catch (const std::bad_alloc&) {
     return error_answer(message.id, Error{"out of memory; use fewer nodes or micro-batches", "", ""});
   } catch (const std::exception& e) {
@@ -164,6 +164,24 @@ Result<std::string> Answers::answer(const Message& message, const Meanwhile& mea
       return sweep(message, meanwhile);
     case MessageType::file:
       return file(message);
+    case MessageType::plan:
+      return plan(message, meanwhile);
+    case MessageType::collective:
+      return collective(message);
+    case MessageType::op:
+      return op(message);
+    case MessageType::ops:
+      return ops(message);
+    case MessageType::cases:
+      return cases(message, meanwhile);
+    case MessageType::one_case:
+      return one_case(message);
+    case MessageType::traces:
+      return trace_list(message);
+    case MessageType::trace:
+      return trace_profile(message, meanwhile);
+    case MessageType::replay:
+      return trace_replay(message, meanwhile);
     case MessageType::cancel:
       break;  // the connection's own
   }
@@ -197,7 +215,7 @@ Result<std::string> Answers::lists(const Message& m) {
 Result<std::string> Answers::predict(const Message& m) {
   TRY_ASSIGN(const std::string text, asked_text(m.body));
   Json head{{"id", m.id}, {"type", "prediction"}, {"text", text}};
-  const bool wants_values = m.body.value("values", false);
+  const bool wants_values = flag_in(m.body, "values");
   if (predictions_.is_renewed()) reports_.clear();
   if (const auto kept = wants_values ? nullptr : reports_.find(text)) {
     head["iteration_ps"] = kept->iteration_ps;
@@ -254,7 +272,7 @@ Result<std::string> Answers::timeline(const Message& m) {
            {"tracks", std::move(tracks)},
            {"left_out", index->left_out()},
            {"cycle_start", shown->prediction.report.cycle_start.ps()}};
-  if (m.body.value("names", false)) {
+  if (flag_in(m.body, "names")) {
     for (const SliceName& name : index->names()) {
       Json args = Json::object();
       for (const auto& [key, value] : name.args) args[key] = value;

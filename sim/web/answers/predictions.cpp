@@ -62,14 +62,24 @@ bool Predictions::is_renewed() {
 
 std::shared_ptr<pipeline::CostModelCache> Predictions::models() { return kept().models; }
 
+void Predictions::open_folder(const std::string& folder) {
+  const std::unique_lock lock(folders_mutex_);
+  if (std::ranges::find(folders_, folder) == folders_.end()) folders_.push_back(folder);
+}
+
+Result<void> Predictions::check_paths(const ConfigNode& parsed) const {
+  const std::shared_lock lock(folders_mutex_);
+  return check_named_paths(parsed, folders_);
+}
+
 Result<ConfigNode> Predictions::parse(const std::string& text) const {
   TRY_ASSIGN(ConfigNode parsed, config::parse_experiment_text(text, file_, {}));
-  TRY(check_named_paths(parsed, folders_));
+  TRY(check_paths(parsed));
   return parsed;
 }
 
 Result<void> Predictions::check(const ConfigNode& parsed) {
-  TRY(check_named_paths(parsed, folders_));
+  TRY(check_paths(parsed));
   const Result<config::Experiment> e = inputs_.read(
       config::folder_of_path(file_), [&](const auto& inputs) { return config::resolve(parsed, *inputs.files); });
   return e.ok() ? check_size(*e) : Result<void>();  // the prediction says what is wrong

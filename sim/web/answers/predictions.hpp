@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -54,16 +55,21 @@ class Predictions {
 
   std::shared_ptr<pipeline::CostModelCache> models();
 
+  /// One more folder that paths may lead into; canonical.
+  void open_folder(const std::string& folder);
+
   /// Whether files and models were forgotten since the last call: what was made of them may be another now.
   bool is_renewed();
 
  private:
   study::KeptInputs::Inputs kept();
+  Result<void> check_paths(const ConfigNode& parsed) const;
   std::shared_ptr<const Shown> find(const std::string& text);
   void keep(std::shared_ptr<const Shown> shown);
 
   const std::string file_;
-  const std::vector<std::string> folders_;
+  mutable std::shared_mutex folders_mutex_;
+  std::vector<std::string> folders_;
   std::mutex mutex_;
   study::KeptInputs inputs_;
   std::uint64_t generation_ = 0;  ///< of the results that are kept

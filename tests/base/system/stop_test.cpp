@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "base/system/signals.hpp"
@@ -22,6 +24,7 @@ TEST(Stop, NobodyAsks) {
   EXPECT_FALSE(stop_asked());
   const StopScope nothing{std::function<bool()>()};
   EXPECT_FALSE(stop_asked());
+  end_if_stopped();
   EXPECT_EQ(stop_question(), nullptr);
 }
 
@@ -38,20 +41,32 @@ TEST(Stop, OnceItIsSaidItStays) {
   EXPECT_FALSE(end_asked());
 }
 
-TEST(Stop, IsOfOneThreadAndOfThoseThatShareIt) {
+TEST(Stop, EndsWorkOfItsThreadAlone) {
   const StopScope scope([] { return true; });
-  EXPECT_TRUE(soon());
-  std::thread([] { EXPECT_FALSE(stop_asked()); }).join();
+  EXPECT_THROW(end_if_stopped(), Stopped);
+  bool other = true;
+  std::thread([&] { other = stop_asked(); }).join();
+  EXPECT_FALSE(other);
+}
+
+TEST(Stop, ThrowsWhatItsScopeThrows) {
+  const StopScope scope([] { return true; }, [] { throw std::runtime_error("given up"); });
+  EXPECT_THROW(end_if_stopped(), std::runtime_error);
+}
+
+TEST(Stop, ThreadsThatShareItKnowAndDoNotThrow) {
+  const StopScope scope([] { return true; });
+  EXPECT_TRUE(stop_asked());
   std::thread([question = stop_question()] {
     const StopScope shared(question);
     EXPECT_TRUE(stop_asked());
+    EXPECT_NO_THROW(end_if_stopped());
   }).join();
 }
 
 TEST(Stop, AHelperDoesNotAsk) {
   int asked = 0;
   const StopScope scope([&] { return ++asked > 0; });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
   std::thread([question = stop_question()] {
     const StopScope shared(question);
     EXPECT_FALSE(stop_asked());
@@ -59,14 +74,30 @@ TEST(Stop, AHelperDoesNotAsk) {
   EXPECT_EQ(asked, 0);
 }
 
-TEST(Stop, AnInnerScopeHidesTheOuterOne) {
+TEST(Stop, TheInnermostCounts) {
   const StopScope outer([] { return true; });
-  EXPECT_TRUE(soon());
+  EXPECT_TRUE(stop_asked());
   {
     const StopScope inner([] { return false; });
     EXPECT_FALSE(stop_asked());
   }
   EXPECT_TRUE(stop_asked());
+}
+
+/// Started by another thread, work ends soon after it is asked to.
+TEST(Stop, ALoopEnds) {
+  std::atomic<bool> flag{false}, ended{false};
+  std::thread worker([&] {
+    const StopScope scope(flag);
+    try {
+      for (;;) end_if_stopped();
+    } catch (const Stopped&) {
+      ended = true;
+    }
+  });
+  flag = true;
+  worker.join();
+  EXPECT_TRUE(ended);
 }
 
 }  // namespace

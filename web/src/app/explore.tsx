@@ -1,5 +1,5 @@
 // What would help most, and sweeps: many predictions, started from here, each point a way to an experiment.
-import { useRef, useState } from "preact/hooks";
+import { useKept } from "./kept";
 import { mainKeys } from "./ask";
 import { Answer } from "./connection";
 import { bytes, count, ms, percent, quantity } from "./format";
@@ -16,14 +16,14 @@ function Progress({ running, cancel }: { running: Running; cancel: () => void })
   return <p class="progress"><progress value={running.done} max={running.total} aria-label="Progress" /> {running.done} of {running.total} <button onClick={cancel}>Cancel</button></p>;
 }
 
-function why(answer: Answer) { return (answer.error as { text: string } | undefined)?.text ?? ({ busy: "Other studies of this page are still running.", lost: "The connection to the server was lost.", cancelled: "Cancelled." } as Record<string, string>)[answer.type] ?? answer.type; }
+export function why(answer: Answer) { return (answer.error as { text: string } | undefined)?.text ?? ({ busy: "Other studies of this page are still running.", timeout: "This takes more than 30 s.", stale: "Something newer was asked.", lost: "The connection to the server was lost.", cancelled: "Cancelled." } as Record<string, string>)[answer.type] ?? answer.type; }
 
 const words = (name: string) => name.replaceAll("_", " ");
 
 export function SensitivityView({ store }: { store: Store }) {
-  const [running, setRunning] = useState<Running | null>(null);
-  const [found, setFound] = useState<{ text: string; result: Sensitivity } | null>(null);
-  const [failure, setFailure] = useState("");
+  const [running, setRunning] = useKept<Running | null>("sensitivity.running", null);
+  const [found, setFound] = useKept<{ text: string; result: Sensitivity } | null>("sensitivity.found", null);
+  const [failure, setFailure] = useKept<string>("sensitivity.failure", "");
   const run = async () => {
     setFailure("");
     const text = store.shown?.text ?? store.text;
@@ -88,31 +88,32 @@ function suggested(doc: KeyDoc | undefined, store: Store): string {
 
 export function SweepView({ store }: { store: Store }) {
   const keys = mainKeys(store);
-  const [chosen, setChosen] = useState<{ key: string; values: string }[]>([]);
-  const [running, setRunning] = useState<Running | null>(null);
-  const [points, setPoints] = useState<SweepPoint[]>([]);
-  const [axes, setAxes] = useState<string[]>([]);
-  const [figure, setFigure] = useState(0);
-  const [failure, setFailure] = useState("");
-  const base = useRef("");
+  const [chosen, setChosen] = useKept<{ key: string; values: string }[]>("sweep.chosen", []);
+  const [running, setRunning] = useKept<Running | null>("sweep.running", null);
+  const [points, setPoints] = useKept<SweepPoint[]>("sweep.points", []);
+  const [axes, setAxes] = useKept<string[]>("sweep.axes", []);
+  const [figure, setFigure] = useKept<number>("sweep.figure", 0);
+  const [failure, setFailure] = useKept<string>("sweep.failure", "");
+  const [base, setBase] = useKept<string>("sweep.base", "");
   const all = [...store.keys.values()].filter((d) => d.key.includes(".") && !d.type.startsWith("map") && !d.type.startsWith("list"));
   const list = chosen.length > 0 ? chosen : [{ key: keys[0]?.key ?? "cluster.nodes", values: suggested(keys[0], store) }];
   const change = (i: number, next: Partial<{ key: string; values: string }>) => setChosen(list.map((a, j) => (i === j ? { ...a, ...next } : a)));
   const run = async () => {
     setFailure("");
-    base.current = store.shown?.text ?? store.text;
+    const text = store.shown?.text ?? store.text;
+    setBase(text);
     let got: SweepPoint[] = [];
     setPoints(got);
     setAxes(list.map((a) => a.key));
     const add = (a: Answer) => { got = [...got, ...((a.points as SweepPoint[] | undefined) ?? [])]; setPoints(got); };
-    const asked = store.connection.ask("sweep", { text: base.current, axes: list.map((a) => `${a.key}=${a.values}`) }, (p) => { add(p); setRunning({ id: asked.id, done: p.done as number, total: p.total as number }); });
+    const asked = store.connection.ask("sweep", { text, axes: list.map((a) => `${a.key}=${a.values}`) }, (p) => { add(p); setRunning({ id: asked.id, done: p.done as number, total: p.total as number }); });
     setRunning({ id: asked.id, done: 0, total: 1 });
     const answer = await asked;
     setRunning(null);
     add(answer);
     if (answer.type !== "sweep") setFailure(why(answer));
   };
-  const openPoint = (p: SweepPoint) => { store.open(base.current); store.edit(p.values.map((value, i) => ({ key: axes[i], value }))); };
+  const openPoint = (p: SweepPoint) => { store.open(base); store.edit(p.values.map((value, i) => ({ key: axes[i], value }))); };
   return (
     <section>
       <h2>Sweep</h2>

@@ -2,13 +2,14 @@ import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Ask } from "./ask";
 import { Compare } from "./compare";
-import { SensitivityView, SweepView } from "./explore";
+import { ExploreView } from "./explore_views";
 import { digits } from "./format";
 import { Basis, Headline, Overview, Ranks, Tables } from "./see";
 import { Store } from "./store";
 import { TimelineView } from "./timeline";
+import { DropZone, TracesView } from "./traces";
 
-const TABS = ["Overview", "Timeline", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore"] as const;
+const TABS = ["Overview", "Timeline", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore", "Traces"] as const;
 type Tab = (typeof TABS)[number];
 const idOf = (tab: Tab) => `tab-${tab.toLowerCase().replaceAll(" ", "-")}`;
 
@@ -55,6 +56,7 @@ function App({ store }: { store: Store }) {
         </div>
       </header>
       {!store.connected && <p class="problem" role="alert">No connection to the server. It answers again once distsim serve runs; the page tries by itself.</p>}
+      <DropZone store={store} onFiles={() => setTab("Traces")} />
       <div class="notice" role="status">{store.notice}</div>
       <div class="body">
         <Ask store={store} />
@@ -70,7 +72,8 @@ function App({ store }: { store: Store }) {
             {r && tab === "Memory and ranks" && <Ranks report={r} />}
             {r && tab === "Basis" && <Basis store={store} report={r} />}
             {tab === "Compare" && <Compare store={store} />}
-            {tab === "Explore" && <><SensitivityView store={store} /><SweepView store={store} /></>}
+            {tab === "Explore" && <ExploreView store={store} />}
+            {tab === "Traces" && <TracesView store={store} />}
           </div>
         </main>
       </div>
