@@ -18,7 +18,18 @@
 
 namespace distsim::web {
 
-enum class MessageType : std::uint8_t { schema, lists, predict, effects, timeline, sensitivity, sweep, file, cancel };
+enum class MessageType : std::uint8_t {
+  schema,
+  lists,
+  predict,
+  effects,
+  timeline,
+  pictures,
+  sensitivity,
+  sweep,
+  file,
+  cancel
+};
 
 struct Message {
   std::int64_t id = 0;
@@ -64,6 +75,7 @@ class Answers {
   Result<std::string> predict(const Message& m);
   Result<std::string> effects(const Message& m);
   Result<std::string> timeline(const Message& m);
+  Result<std::string> pictures(const Message& m);
   Result<std::string> sensitivity(const Message& m, const Meanwhile& meanwhile);
   Result<std::string> sweep(const Message& m, const Meanwhile& meanwhile);
   Result<std::string> file(const Message& m);
