@@ -116,6 +116,23 @@ class Answers(Serving):
         self.assertEqual(len(kinds), 11)
         self.assertTrue(set(kinds) <= {"prediction", "stale"} and "stale" in kinds, kinds)
 
+    def test_pictures(self):
+        t = self.talk()
+        a = t.ask(type="pictures", text=TEXT)
+        self.assertEqual(a["type"], "pictures")
+        self.assertIsNone(a["schedule"])
+        links = a["links"]
+        self.assertEqual(sum(c["count"] for c in links["node_classes"]), links["nodes"])
+        for level, list_name in (("gpu", "gpus"), ("nic", "nics")):
+            total = sum(c["count"] * load[0] for c in links["node_classes"] for load in c[list_name])
+            whole = next(x["bytes"] for x in links["levels"] if x["level"] == level)
+            self.assertAlmostEqual(total / whole, 1, 5, level)
+        pipelined = t.ask(type="pictures", text=(ROOT / "configs/megatron_gpt_145b.yaml").read_text())
+        schedule = pipelined["schedule"]
+        self.assertEqual(len(schedule["rows"]), schedule["stages"])
+        self.assertLess(len(json.dumps(schedule)), 1_000_000)
+        self.assertEqual(t.ask(type="pictures", text="x")["type"], "error")
+
     def test_timeline_is_bounded_and_fills_the_window(self):
         t = self.talk()
         whole = t.ask(type="timeline", text=TEXT, columns=200, first=0, count=64, names=True)

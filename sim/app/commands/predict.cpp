@@ -16,6 +16,7 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
@@ -42,6 +43,7 @@ struct Predicted {
   pipeline::Prediction prediction;
   std::optional<graph::PipelineOrder> pipeline;
   std::optional<pipeline::Prediction> whole;  ///< for --write-et: nothing is folded
+  std::string links;                          ///< for --html: JSON of what the network carries
 };
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
@@ -137,7 +139,7 @@ Result<void> write_schedule(const std::string& path, const Predicted& p) {
     return Error{"--timeline: found " + in_quotes(path) +
                      ", a picture of the stages of a pipeline, expected a job with parallel.pipeline above 1",
                  "", "FILE.pftrace or FILE.json show any job"};
-  const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline, report::PictureUse::file);
+  const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline);
   CHECK(!picture.empty()) << "the passes of " << p.pipeline->of_stage.size() << " stages";
   return write_file_atomically(path, picture + "\n");
 }
@@ -172,8 +174,10 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   if (!f.csv.empty())
     TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
   if (!f.timeline.empty() && !is_picture(f.timeline)) TRY(write_timeline(f, p));
-  const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr};
-  if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played(), page)));
+  if (!f.html.empty()) {
+    const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr, .links = played.links};
+    TRY(write_file_atomically(f.html, report::to_html(p.report, p.played(), page)));
+  }
   if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title));
   return {};
 }
@@ -204,6 +208,10 @@ Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   Predicted out{std::move(prediction), {}, {}};
   if (!f.html.empty() || is_picture(f.timeline)) {
     TRY_ASSIGN(out.pipeline, pipeline::played_pipeline(experiment, pipeline::kPlayedMicroSteps));
+  }
+  if (!f.html.empty()) {
+    TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(experiment, out.prediction.report));
+    out.links = pipeline::link_loads_json(loads);
   }
   if (!f.write_et.empty()) {
     pipeline::Passes unseen;

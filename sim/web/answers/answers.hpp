@@ -28,6 +28,7 @@ enum class MessageType : std::uint8_t {
   predict,
   effects,
   timeline,
+  pictures,
   sensitivity,
   sweep,
   file,
@@ -92,6 +93,7 @@ class Answers {
   Result<std::string> predict(const Message& m);
   Result<std::string> effects(const Message& m);
   Result<std::string> timeline(const Message& m);
+  Result<std::string> pictures(const Message& m);
   Result<std::string> sensitivity(const Message& m, const Meanwhile& meanwhile);
   Result<std::string> sweep(const Message& m, const Meanwhile& meanwhile);
   Result<std::string> file(const Message& m);

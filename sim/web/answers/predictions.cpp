@@ -34,9 +34,9 @@ Result<config::Experiment> resolved(const ConfigNode& parsed, config::NamedFiles
 
 }  // namespace
 
-std::shared_ptr<const TimelineIndex> Shown::timeline() const {
+std::shared_ptr<const report::TimelineIndex> Shown::timeline() const {
   const std::lock_guard lock(mutex_);
-  if (!timeline_) timeline_ = std::make_shared<const TimelineIndex>(prediction);
+  if (!timeline_) timeline_ = std::make_shared<const report::TimelineIndex>(prediction.played(), prediction.report);
   return timeline_;
 }
 

@@ -14,8 +14,8 @@
 #include "base/result.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/report/timeline/timeline_window.hpp"
 #include "sim/study/kept_inputs.hpp"
-#include "sim/web/answers/timeline_window.hpp"
 
 namespace distsim::web {
 
@@ -28,11 +28,11 @@ struct Shown {
   ConfigNode parsed;
   config::Experiment experiment;
   pipeline::Prediction prediction;
-  std::shared_ptr<const TimelineIndex> timeline() const;
+  std::shared_ptr<const report::TimelineIndex> timeline() const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const TimelineIndex> timeline_;
+  mutable std::shared_ptr<const report::TimelineIndex> timeline_;
 };
 
 /// May be used by several threads.

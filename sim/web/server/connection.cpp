@@ -52,9 +52,10 @@ Response refusal(http::status status, std::string text) {
 /// Scripts, styles, pictures and connections of this server only; nothing inline.
 Response asset_response(const Asset& asset, std::string_view host) {
   Response out = response_of(http::status::ok, asset.type, std::string(asset.text));
-  out.set("Content-Security-Policy",
-          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ws://" +
-              std::string(host) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  out.set(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self' ws://" +
+          std::string(host) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   return out;
 }
 

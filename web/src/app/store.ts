@@ -1,6 +1,7 @@
 // The state of the page: an experiment's text, the last prediction that it gave, and what led here.
 import { Answer, Connection } from "./connection";
 import { fromLink, toLink } from "./link";
+import { save, saveText } from "./save";
 import { Edit, KeyDoc, Lists, Problem, Report, Section, Shown, Values } from "./types";
 
 export interface Pin { id: number; name: string; shown: Shown }
@@ -225,16 +226,4 @@ export class Store {
       () => this.say("Copied. Whoever appends this to the URL that their own distsim serve prints sees this experiment."),
       () => this.say("The browser does not allow copying here; the same link stands in the address bar behind #."));
   }
-}
-
-export function save(url: string, name: string) {
-  const a = document.createElement("a");
-  a.href = url;
-  a.download = name;
-  a.click();
-}
-export function saveText(text: string, name: string, type: string) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  save(url, name);
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -5,7 +5,8 @@ import { Answer } from "./connection";
 import { why } from "./explore";
 import { bytes, count, digits, ms, percent, signed, tick } from "./format";
 import { setKept, useKept } from "./kept";
-import { Store, save } from "./store";
+import { save } from "./save";
+import { Store } from "./store";
 
 interface Sent { name: string; bytes: number; done: number; id?: string; failure?: string }
 interface Step { step: string; measured_ms: number | null; wall_ms: number; busy_ms: number; compute_ms: number; exposed_comm_ms: number; idle_ms: number; comm_ms: number }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "sim/pipeline/pipeline.hpp"
+#include "sim/report/report.hpp"
 
-namespace distsim::web {
+namespace distsim::report {
 
 /// A name on the timeline and what its op costs.
 struct SliceName {
@@ -19,6 +19,7 @@ struct SliceName {
 struct TimelineTrack {
   std::string process, thread;
   std::uint32_t rank = 0;
+  std::uint32_t alike = 1;  ///< ranks with the same times, this one included
   struct Slice {
     std::int64_t start = 0, length = 0;
     std::uint32_t name = 0;
@@ -31,12 +32,15 @@ class TimelineIndex {
   static constexpr std::uint32_t kMostRanks = 64;
   static constexpr std::int64_t kMostSlices = 1'000'000;
 
-  explicit TimelineIndex(const pipeline::Prediction& prediction);
+  /// `first`, `classes_only`: TimelineOptions.
+  TimelineIndex(const Played& played, const Report& report, std::uint32_t max_ranks = kMostRanks,
+                std::vector<std::uint32_t> first = {}, bool classes_only = false);
 
   std::int64_t period() const { return period_; }
   const std::vector<SliceName>& names() const { return names_; }
   const std::vector<TimelineTrack>& tracks() const { return tracks_; }
   const std::string& left_out() const { return left_out_; }
+  Duration cycle_start() const { return cycle_start_; }
 
   /// start, length, name of each slice of a track that reaches into [from, to), one after the other. Neighbours that are
   /// shorter than a `columns`-th of the window are one, of which the name is -1; so there are at most about 2 x columns.
@@ -47,6 +51,21 @@ class TimelineIndex {
   std::vector<SliceName> names_;
   std::vector<TimelineTrack> tracks_;
   std::string left_out_;
+  Duration cycle_start_;
 };
 
-}  // namespace distsim::web
+/// What is wanted of a timeline. `from`, `to` in picoseconds; `first`, `count`: of the tracks, whose slices are given.
+struct TimelineWindow {
+  std::int64_t from = 0, to = 0;
+  int columns = 1024;
+  std::size_t first = 0, count = 64;
+  bool names = false;
+};
+
+/// The members of `timeline` in docs/serve.md as a JSON object.
+std::string timeline_json(const TimelineIndex& index, const TimelineWindow& window);
+
+/// The whole period for a page of its own, with at most about `most` slices: fewer columns where these would be more.
+std::string timeline_json(const TimelineIndex& index, std::size_t most);
+
+}  // namespace distsim::report
