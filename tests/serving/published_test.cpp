@@ -1,5 +1,6 @@
 // Published tables, from the experiments in configs/serving.
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -113,6 +114,31 @@ TEST(Published, ModelTimes) {
   EXPECT_EQ(compared, 18);
 }
 
+/// Kernels of three models in PyTorch on two GPUs, predicted from their calls alone. The measured times are of one
+/// inference from a cold start; docs/serving.md says what the errors come from.
+TEST(Published, ModelTimesFromGraphs) {
+  std::vector<double> errors;
+  for (const auto& [device, gpu] : {std::pair("rtx_2060", "RTX 2060"), {"gtx_1080_ti", "GTX 1080 Ti"}}) {
+    const Experiment e = loaded("model_times_predicted.yaml", {"gpus.0.device=" + std::string(device)});
+    ASSERT_EQ(e.scenario.models.size(), 3u);
+    std::map<std::string, double> measured_us;
+    for (const auto& row : rows_of(config("model_times.csv"))) {
+      if (row.at("gpu") == gpu && row.at("layer").starts_with("kernels"))
+        measured_us[row.at("model")] = std::stod(row.at("time_us"));
+    }
+    for (std::uint32_t m = 0; m < 3; ++m) {
+      const double us = static_cast<double>(e.scenario.time_ps(0, m, 0, e.scenario.models[m].layers, 1)) * 1e-6;
+      errors.push_back(us / measured_us.at(e.scenario.models[m].name + " PyTorch") - 1);
+    }
+  }
+  ASSERT_EQ(errors.size(), 6u);
+  EXPECT_LT(std::abs(errors[1]), 0.15);  // the residual networks on the RTX 2060
+  EXPECT_LT(std::abs(errors[2]), 0.15);
+  std::ranges::sort(errors, {}, [](double x) { return std::abs(x); });
+  EXPECT_LT(std::abs(errors[3]), 0.25);
+  EXPECT_LT(std::abs(errors[5]), 0.50);
+}
+
 /// Moving a request pays where the transfer takes less than the wait: from the size on that the link carries in that time.
 TEST(Published, BreakEvenOfAMove) {
   for (const double gigabytes_per_s : {1.0, 12.0, 50.0}) {
@@ -140,9 +166,8 @@ TEST(Published, OverlapWithoutAndWithLoss) {
   test::set_models(s, {{"compute", {10 * test::kMs}}, {"memory", {10 * test::kMs}}});
   s.gpus[0].slots = 2;
   s.gpus[0].execution = Execution::shared;
-  s.models[0].memory_demand = 0;
-  s.models[1].sm_demand = 0;
-  s.models[1].memory_demand = 1;
+  s.models[0].demand = {1, 0, 0};
+  s.models[1].demand = {0, 1, 0};
   Load load;
   load.kind = LoadKind::trace;
   load.trace = {{0, 0}, {0, 1}};

@@ -96,6 +96,7 @@ Figures figures_of(const Experiment& e, const Point& point, std::size_t model) {
   f.utilisation = makespan > 0 ? busy / makespan / static_cast<double>(r.busy_ps.size()) : 0;
   f.moves = all ? r.moves : r.shares[model].moves;
   f.batches = all ? r.batches : r.shares[model].batches;
+  if (all) f.joules = std::accumulate(r.joules.begin(), r.joules.end(), 0.0);
   return f;
 }
 

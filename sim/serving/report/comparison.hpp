@@ -37,6 +37,7 @@ struct Figures {
   const Tally* tally = nullptr;
   double makespan_ms = 0, throughput_per_s = 0, goodput_per_s = 0, utilisation = 0;
   std::uint64_t moves = 0, batches = 0;
+  double joules = 0;  ///< of all GPUs; 0: not known, or of a single model
 };
 Figures figures_of(const Experiment& experiment, const Point& point, std::size_t model);
 

@@ -36,11 +36,12 @@ std::vector<std::string> csv_cells(const Point& p, const Figures& f) {
           std::to_string(t.violations),
           number(f.utilisation),
           std::to_string(f.moves),
-          std::to_string(f.batches)};
+          std::to_string(f.batches),
+          f.joules > 0 ? number(f.joules) : ""};
 }
 
 std::vector<std::string> empty_cells(const Comparison& c, const Point& p, const std::string& model) {
-  std::vector<std::string> cells(16);
+  std::vector<std::string> cells(17);
   cells[0] = p.policy->name;
   cells[1] = model;
   const double offered = offered_rate(load_at(*c.experiment, p.rate_per_s));
@@ -112,6 +113,14 @@ std::string scenario_line(const Experiment& e, const Point& p) {
                                   : "not valid, more than 1 % of requests above their deadline: " + late);
 }
 
+/// Where the power of GPUs is known.
+std::string energy_line(const Experiment& e, const Point& p) {
+  const Figures f = figures_of(e, p, e.scenario.models.size());
+  if (f.joules <= 0 || p.result.sent == 0) return "";
+  return fmt::format("{}: {:.4g} J, {:.4g} J per request\n", p.policy->name, f.joules,
+                     f.joules / static_cast<double>(p.result.sent));
+}
+
 nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size_t model) {
   const Figures f = figures_of(*c.experiment, p, model);
   const Tally& t = *f.tally;
@@ -166,8 +175,10 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   out["evictions"] = r.evictions;
   for (std::size_t g = 0; g < r.busy_ps.size(); ++g) {
     const auto span = static_cast<double>(std::max<std::int64_t>(1, r.makespan_ps));
-    out["gpus"].push_back(
-        {{"name", c.experiment->scenario.gpus[g].name}, {"utilisation", static_cast<double>(r.busy_ps[g]) / span}});
+    nlohmann::ordered_json gpu{{"name", c.experiment->scenario.gpus[g].name},
+                               {"utilisation", static_cast<double>(r.busy_ps[g]) / span}};
+    if (r.joules[g] > 0) gpu["energy_j"] = r.joules[g];
+    out["gpus"].push_back(std::move(gpu));
   }
   if (r.query_ps.count() > 0) {
     out["queries"] = {{"count", r.query_ps.count()}};
@@ -184,7 +195,7 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
 std::string comparison_csv(const Comparison& c) {
   std::string out =
       "policy,model,rate_per_s,requests,mean_ms,p50_ms,p90_ms,p99_ms,p999_ms,makespan_ms,throughput_per_s,goodput_per_s,"
-      "violations,utilisation,moves,batches\n";
+      "violations,utilisation,moves,batches,energy_j\n";
   const std::size_t models = c.experiment->scenario.models.size();
   for (const Point& p : c.points) {
     for (std::size_t i = 0; i <= models; ++i) {
@@ -219,7 +230,7 @@ std::string comparison_text(const Comparison& c) {
       notes += fmt::format(
           "{} at {:.4g}/s: load above capacity, saturates at {:.4g} requests/s; latencies grow with the length of the run\n",
           p.policy->name, figures_of(e, p, models).rate_per_s, p.result.served_per_s);
-    notes += scenario_line(e, p);
+    notes += scenario_line(e, p) + energy_line(e, p);
   }
   return notes.empty() ? out : out + "\n" + notes;
 }

@@ -48,8 +48,9 @@ Result<Experiment> compile(const ConfigNode& root) {
   e.path = root.where.file ? *root.where.file : "";
   e.title = spec->title.empty() ? std::filesystem::path(e.path).stem().string() : spec->title;
   e.scenario.residency = spec->residency;
-  TRY(add_gpus(*spec, text, e.scenario));
-  TRY(add_models(*spec, text, e.scenario, e.policy_options));
+  TRY_ASSIGN(const DeviceTable devices, DeviceTable::create(*spec, text));
+  TRY(add_gpus(*spec, text, devices, e.scenario));
+  TRY(add_models(*spec, text, devices, e.scenario, e.policy_options));
   TRY_ASSIGN(e.load, make_load(*spec, text, e.scenario));
   e.policies = spec->policies;
   e.policy_options.batch = static_cast<std::uint32_t>(spec->batching.size);
