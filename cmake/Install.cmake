@@ -35,6 +35,7 @@ endforeach()
 # Found from the binary as ../share/distsim/configs (sim/config/config_folders.cpp), so that an installation can be moved.
 install(DIRECTORY configs DESTINATION share/distsim COMPONENT simulator)
 # There is no library to link against; the format of curve files is what other programs may want to read and write.
+install(FILES sim/serving/policies/library/distsim_policy.hpp DESTINATION include/distsim COMPONENT simulator)  # for policies of the user's
 install(FILES collectives/curve_file/curve.proto DESTINATION share/distsim/proto COMPONENT simulator)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
 install(FILES cmake/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)

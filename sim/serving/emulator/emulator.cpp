@@ -56,17 +56,20 @@ class Emulation {
         links_(s),
         weights_(s),
         view_(s, pool_, weights_),
-        policy_(entry.make(s, policy_options)),
+        policy_(entry.create(s, policy_options)),
         executor_(s, works_, heap_),
         used_slots_(s.gpus.size(), 0),
         free_(static_cast<std::uint32_t>(s.gpus.size())),
         to_ask_(static_cast<std::uint32_t>(s.gpus.size())),
-        mix_(weights_of(s)),
+        mix_(weights_of(s.models)),
+        class_mix_(weights_of(s.classes)),
         model_draws_(seed_for(load.seed, 1)),
+        class_draws_(seed_for(load.seed, 2)),
         think_draws_(seed_for(load.seed, 3)) {
     for (std::uint32_t m = 0; m < s.models.size(); ++m) factor_draws_.emplace_back(seed_for(load.seed, 1000 + m));
     for (std::uint32_t g = 0; g < s.gpus.size(); ++g) free_.insert(g);
     result_.models.resize(s.models.size());
+    result_.classes.resize(s.classes.size());
     result_.joules.assign(s.gpus.size(), 0);
     result_.shares.resize(s.models.size());
     result_.warm_up = options.warm_up;
@@ -85,18 +88,23 @@ class Emulation {
       now_ps_ = now;
       view_.set_now(now);
       while (!heap_.empty() && heap_.top().time_ps == now) handle(heap_.pop());
-      while (has_arrival_ && arrival_.time_ps == now) take_arrival();
+      while (has_arrival_ && !to_fetch_ && arrival_.time_ps == now) take_arrival();
       if (pool_.in_use() > options_.max_in_system) return overload();
       TRY(assign_all());
-      if ((++rounds_ & 0xFFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
+      if (to_fetch_) fetch_arrival();
+      ++rounds_;
+      if (options_.max_wait_ps != kNever && (rounds_ & 0xFFF) == 0) TRY(check_waits());
+      if ((rounds_ & 0xFFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
     }
     return finish();
   }
 
  private:
-  static std::vector<double> weights_of(const Scenario& s) {
+  template <class Weighted>
+  static std::vector<double> weights_of(const std::vector<Weighted>& items) {
     std::vector<double> weights;
-    for (const Model& m : s.models) weights.push_back(m.weight);
+    for (const Weighted& item : items) weights.push_back(item.weight);
+    if (weights.empty()) weights.push_back(1);
     return weights;
   }
 
@@ -107,18 +115,23 @@ class Emulation {
       clients_.resize(load_.clients);
       for (std::uint32_t c = 0; c < load_.clients; ++c) heap_.push(Event::of(think_ps(), EventKind::client, c));
     } else {
-      arrivals_ = open_arrivals(load_);
+      if (options_.arrivals == nullptr) own_arrivals_ = open_arrivals(load_);
+      arrivals_ = options_.arrivals != nullptr ? options_.arrivals : own_arrivals_.get();
       fetch_arrival();
     }
   }
   void fetch_arrival() {
+    to_fetch_ = false;
     has_arrival_ = arrivals_->next(arrival_);
     view_.set_draining(!has_arrival_);
     if (!has_arrival_) ask_all_ = true;
   }
   void take_arrival() {
-    add_request(arrival_.model, 0);
-    fetch_arrival();
+    if (!arrival_.tick) add_request(arrival_.model, 0);
+    if (options_.arrivals == nullptr)
+      fetch_arrival();
+    else
+      to_fetch_ = true;  // what comes next is known when this one has been decided
   }
   std::int64_t think_ps() {
     return load_.think_s > 0 ? std::llround(std::min(exponential(think_draws_, load_.think_s), 1e6) * 1e12) : 0;
@@ -149,6 +162,7 @@ class Emulation {
     r.model = model;
     r.client = client;
     r.priority = m.priority;
+    if (!s_.classes.empty()) join_class(r);
     r.factor = draw_factor(m, model);
     r.waiting = !m.refused;
     if (r.number == options_.warm_up) result_.first_counted_ps = now_ps_;
@@ -158,6 +172,12 @@ class Emulation {
     }
     backlog_.arrival(result_.sent, pool_.in_use());
     wake(policy_->arrived(view_, slot));
+  }
+  void join_class(Request& r) {
+    r.service_class = class_mix_.draw(class_draws_);
+    const ServiceClass& c = s_.classes[r.service_class];
+    r.priority += c.priority;
+    if (c.deadline_ps != kNever) r.deadline_ps = now_ps_ + c.deadline_ps;
   }
   double draw_factor(const Model& m, std::uint32_t model) {
     switch (m.variation) {
@@ -258,11 +278,13 @@ class Emulation {
 
   void answer(RequestSlot slot, std::int64_t at_ps, std::uint32_t gpu, bool dropped) {
     const Request r = pool_[slot];
+    pool_[slot].waiting = false;
     pool_.give_back(slot);
     last_answer_ps_ = std::max(last_answer_ps_, at_ps);
     if (r.number >= options_.warm_up) {
       count(result_.all, r, at_ps, dropped);
       count(result_.models[r.model], r, at_ps, dropped);
+      if (!result_.classes.empty()) count(result_.classes[r.service_class], r, at_ps, dropped);
     }
     if (observer_ != nullptr) observer_->answered({r.number, r.model, gpu, r.arrival_ps, at_ps, dropped});
     if (load_.is_closed()) answer_client(r.client, at_ps);
@@ -367,7 +389,7 @@ class Emulation {
   void drop_late(std::uint32_t g) {
     std::erase_if(assignment_.requests, [&](RequestSlot slot) {
       Request& r = pool_[slot];
-      if (now_ps_ + view_.predicted_ps(r, g) <= r.deadline_ps) return false;
+      if (executor_.end_if_begun(r, g, now_ps_) <= r.deadline_ps) return false;
       r.waiting = false;
       policy_->dropped(view_, g, slot);
       answer(slot, now_ps_, g, true);
@@ -401,6 +423,11 @@ class Emulation {
     work.order = result_.batches++;
     ++result_.shares[work.model].batches;
     if (++used_slots_[g] == s_.gpus[g].slots) free_.erase(g);
+    if (observer_ != nullptr) {
+      numbers_.clear();
+      for (const RequestSlot slot : work.requests) numbers_.push_back(pool_[slot].number);
+      observer_->assigned({now_ps_, g, work.model, work.begin_layer, work.end_layer(), &numbers_});
+    }
     const std::int64_t fetched = fetch(work, m);
     if (fetched > now_ps_)
       heap_.push(Event::of(fetched, EventKind::work_ready, work.event_order(), id));
@@ -432,6 +459,14 @@ class Emulation {
   }
 
   // ---- ends
+
+  Result<void> check_waits() const {
+    for (RequestSlot slot = 0; slot < pool_.size(); ++slot) {
+      const Request& r = pool_[slot];
+      if (r.waiting && now_ps_ - r.waiting_since_ps > options_.max_wait_ps) return starved(r);
+    }
+    return {};
+  }
 
   /// Nothing is under way and nothing will come: what still waits is asked for once more.
   Result<bool> flush() {
@@ -501,15 +536,17 @@ class Emulation {
   std::vector<std::uint32_t> used_slots_;
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
   IdSet free_, to_ask_;
-  WeightedChoice mix_;
-  Random model_draws_, think_draws_;
+  WeightedChoice mix_, class_mix_;
+  Random model_draws_, class_draws_, think_draws_;
   std::vector<Random> factor_draws_;
-  std::unique_ptr<Arrivals> arrivals_;
+  std::unique_ptr<Arrivals> own_arrivals_;
+  Arrivals* arrivals_ = nullptr;
   TraceRow arrival_;
-  bool has_arrival_ = false, ask_all_ = false;
+  bool has_arrival_ = false, to_fetch_ = false, ask_all_ = false;
   std::uint32_t bad_gpu_ = kNoGpu;
   std::vector<Client> clients_;
   Assignment assignment_;
+  std::vector<std::uint64_t> numbers_;  ///< for observers
   Backlog backlog_;
   std::int64_t now_ps_ = 0, timer_ps_ = kNever, last_answer_ps_ = 0, outputs_at_ps_ = 0;
   std::uint64_t rounds_ = 0;
@@ -529,7 +566,11 @@ std::int64_t View::fetch_ps(const Request& r, std::uint32_t gpu) const {
 
 Result<RunResult> emulate(const Scenario& scenario, const PolicyEntry& policy, const PolicyOptions& policy_options,
                           const Load& load, const RunOptions& options, Observer* observer) {
-  return Emulation(scenario, policy, policy_options, load, options, observer).run();
+  try {
+    return Emulation(scenario, policy, policy_options, load, options, observer).run();
+  } catch (const PolicyFailure& failure) {
+    return Error{"policy " + std::string(policy.name) + ": " + failure.what(), "", ""};
+  }
 }
 
 }  // namespace distsim::serving

@@ -60,6 +60,17 @@ PipelineStages::PipelineStages(const Scenario& s, std::uint32_t gpu)
 
 PipelineStages::Passage PipelineStages::pass(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin,
                                              std::uint32_t end, std::uint32_t batch, double factor) {
+  return through(free_at_, now_ps, model, begin, end, batch, factor);
+}
+
+std::int64_t PipelineStages::end_if_entered(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin) const {
+  std::vector<std::int64_t> free_at = free_at_;
+  return through(free_at, now_ps, model, begin, scenario_.models[model].layers, 1, 1).end_ps;
+}
+
+PipelineStages::Passage PipelineStages::through(std::vector<std::int64_t>& free_at, std::int64_t now_ps,
+                                                std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                                                std::uint32_t batch, double factor) const {
   const Gpu& gpu = scenario_.gpus[gpu_];
   const std::vector<std::uint32_t>& cuts = cuts_[model];
   Route between;
@@ -71,13 +82,13 @@ PipelineStages::Passage PipelineStages::pass(std::int64_t now_ps, std::uint32_t 
     const std::uint32_t from = std::max(begin, cuts[k]), to = std::min(end, cuts[k + 1]);
     if (from < to) {
       const std::int64_t time = scaled(scenario_.time_ps(gpu.kind, model, from, to, batch), factor);
-      at = std::max(at, free_at_[k]) + time;
-      free_at_[k] = at;
+      at = std::max(at, free_at[k]) + time;
+      free_at[k] = at;
       out.busy_ps += time;
       const std::int64_t bytes = to < end ? scenario_.models[model].state_at(to) * batch : 0;
       if (bytes > 0) at += transfer_ps(scenario_, between, bytes);
     }
-    if (k == 0) out.first_free_ps = std::max(now_ps, free_at_[0]);
+    if (k == 0) out.first_free_ps = std::max(now_ps, free_at[0]);
   }
   out.end_ps = at;
   return out;

@@ -30,7 +30,13 @@ class PipelineStages {
   Passage pass(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin, std::uint32_t end, std::uint32_t batch,
                double factor);
 
+  /// When one request that enters now, with all its layers from `begin` on, would be executed.
+  std::int64_t end_if_entered(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin) const;
+
  private:
+  Passage through(std::vector<std::int64_t>& free_at, std::int64_t now_ps, std::uint32_t model, std::uint32_t begin,
+                  std::uint32_t end, std::uint32_t batch, double factor) const;
+
   const Scenario& scenario_;
   std::uint32_t gpu_;
   std::vector<std::int64_t> free_at_;

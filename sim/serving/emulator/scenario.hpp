@@ -60,6 +60,14 @@ struct Model {
   std::int64_t state_at(std::uint32_t done) const { return state_after.empty() ? state_bytes : state_after[done - 1]; }
 };
 
+/// A class of requests, of any model: what it is promised and how urgent it is.
+struct ServiceClass {
+  std::string name;
+  double weight = 1;                  ///< share of the requests, relative
+  std::int32_t priority = 0;          ///< added to that of the model
+  std::int64_t deadline_ps = kNever;  ///< from the arrival; kNever: that of the model
+};
+
 struct Gpu {
   std::string name;
   std::uint32_t kind = 0;
@@ -85,7 +93,10 @@ class Scenario {
   std::vector<Model> models;
   std::vector<Gpu> gpus;
   std::vector<Link> links;
+  std::vector<ServiceClass> classes;  ///< empty: all requests are of one
   Residency residency = Residency::resident;
+
+  std::uint32_t class_count() const { return classes.empty() ? 1 : static_cast<std::uint32_t>(classes.size()); }
 
   /// Times of one model on one kind of GPU: for each batch 1..max_batch the running sums over its layers, 0 first.
   void set_times(std::uint32_t kind, std::uint32_t model, std::vector<std::int64_t> sums) {

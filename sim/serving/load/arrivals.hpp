@@ -46,6 +46,7 @@ struct BurstState {
 struct TraceRow {
   std::int64_t time_ps = 0;
   std::uint32_t model = 0xFFFFFFFFu;  ///< no model: drawn from the mix
+  bool tick = false;                  ///< no request: time passes
 };
 
 struct Load {

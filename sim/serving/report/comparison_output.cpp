@@ -49,6 +49,12 @@ std::vector<std::string> empty_cells(const Comparison& c, const Point& p, const 
   return cells;
 }
 
+std::string name_of_row(const Experiment& e, std::size_t row) {
+  const std::size_t models = e.scenario.models.size();
+  if (row == models) return "all";
+  return row < models ? e.scenario.models[row].name : "class " + e.scenario.classes[row - models - 1].name;
+}
+
 std::string load_words(const Experiment& e) {
   switch (e.load.kind) {
     case LoadKind::poisson:
@@ -187,6 +193,8 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   }
   for (std::size_t m = c.experiment->scenario.models.size() + 1; m-- > 0;)
     out["results"].push_back(tally_json(c, p, m));
+  for (std::size_t m = c.experiment->scenario.models.size() + 1; m < rows_of(*c.experiment); ++m)
+    out["classes"].push_back(tally_json(c, p, m));
   return out;
 }
 
@@ -198,10 +206,10 @@ std::string comparison_csv(const Comparison& c) {
       "violations,utilisation,moves,batches,energy_j\n";
   const std::size_t models = c.experiment->scenario.models.size();
   for (const Point& p : c.points) {
-    for (std::size_t i = 0; i <= models; ++i) {
-      const std::size_t m = i == 0 ? models : i - 1;  // all of them first
+    for (std::size_t i = 0; i < rows_of(*c.experiment); ++i) {
+      const std::size_t m = i == 0 ? models : i <= models ? i - 1 : i;  // all of them first
       out += csv_line(p.error.empty() ? csv_cells(p, figures_of(*c.experiment, p, m))
-                                      : empty_cells(c, p, m == models ? "all" : c.experiment->scenario.models[m].name));
+                                      : empty_cells(c, p, name_of_row(*c.experiment, m)));
     }
   }
   return out;
@@ -222,6 +230,7 @@ std::string comparison_text(const Comparison& c) {
     }
     out += text_row(c, p, models);
     for (std::size_t m = 0; m < models && models > 1 && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
+    for (std::size_t m = models + 1; m < rows_of(e) && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
   }
   std::string notes;
   for (const Point& p : c.points) {

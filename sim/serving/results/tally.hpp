@@ -29,6 +29,7 @@ struct Tally {
 struct RunResult {
   Tally all;
   std::vector<Tally> models;
+  std::vector<Tally> classes;         ///< of service; empty where all requests are of one
   Quantiles query_ps;                 ///< closed loads: first sample sent to last answer
   std::vector<std::int64_t> busy_ps;  ///< by GPU; of a pipeline the mean over its stages
   std::vector<double> joules;         ///< by GPU: idle power for the makespan, and what executing draws above it

@@ -88,10 +88,14 @@ Result<std::vector<PricedLayer>> ModelPricer::graph_layers(std::size_t model, co
 Result<std::vector<PricedLayer>> ModelPricer::layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
   const ModelTimesSpec& m = spec_->models[model];
   if (!m.layer_times.empty()) {
-    std::vector<double> times;
-    for (const Duration d : m.layer_times)
-      times.push_back(static_cast<double>(d.ps()) * (1 + (batch - 1) * m.batch_cost));
-    return given_layers(times);
+    std::vector<PricedLayer> layers(m.layer_times.size());
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      layers[i].time_ps = static_cast<double>(m.layer_times[i].ps()) * (1 + (batch - 1) * m.batch_cost);
+      layers[i].demand = {m.layer_sm_demands.empty() ? m.sm_demand : m.layer_sm_demands[i],
+                          m.layer_memory_demands.empty() ? m.memory_demand : m.layer_memory_demands[i],
+                          m.launch_demand};
+    }
+    return layers;
   }
   if (!in_table(m, g)) return graph_layers(model, g, batch);
   const auto times = table_.layers(table_name(m), table_name(g), batch);
@@ -105,6 +109,7 @@ Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& 
   const auto factor = g.time_factors.find(m.name);
   const double scale = (factor == g.time_factors.end() ? 1 : factor->second) / g.speed;
   const bool priced = m.layer_times.empty() && !in_table(m, g);
+  const bool own_demands = priced || !m.layer_sm_demands.empty() || !m.layer_memory_demands.empty();
   Times out;
   for (std::uint32_t batch = 1; batch <= max_batch; ++batch) {
     TRY_ASSIGN(const std::vector<PricedLayer> found, layers(model, g, batch));
@@ -122,9 +127,8 @@ Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& 
       if (batch == 1) out.plain_ps += layer.time_ps / g.speed;
       sum += std::llround(std::min(layer.time_ps * scale, kMostLayerPs));
       out.sums.push_back(sum);
-      if (!priced) continue;
-      out.joules.push_back(joules += layer.joules);
-      out.demands.push_back(layer.demand);
+      if (own_demands) out.demands.push_back(layer.demand);
+      if (priced) out.joules.push_back(joules += layer.joules);
     }
   }
   return out;

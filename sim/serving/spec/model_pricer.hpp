@@ -24,9 +24,9 @@ class ModelPricer {
   /// Of all batches from 1 on, batch by batch, as Scenario keeps them.
   struct Times {
     std::vector<std::int64_t> sums;
-    std::vector<Demand> demands;  ///< of graphs; else empty
-    std::vector<double> joules;
-    double plain_ps = 0;  ///< all layers at batch 1, without the GPU's factors on single models
+    std::vector<Demand> demands;  ///< of layers that have their own; else empty
+    std::vector<double> joules;   ///< of graphs; else empty
+    double plain_ps = 0;          ///< all layers at batch 1, without the GPU's factors on single models
   };
   /// `layer_count`: 0, or what other GPUs have. Errors: another number of layers; a batch without times; an op that the
   /// device does not have. Precondition: prices.

@@ -1,5 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "base/text/counted.hpp"
+#include "sim/config/config_folders.hpp"
+#include "sim/config/reference.hpp"
+#include "sim/serving/policies/library/policy_library.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
 
 namespace distsim::serving {
@@ -60,6 +66,9 @@ Schema<ModelTimesSpec> model_schema() {
   s.optional(
       "graph", &ModelTimesSpec::graph,
       "Graph of its calls (docs/graph_format.md): layers are priced by the op models for each device and batch, where no table has them.");
+  s.scalars("layer_sm_demands", &ModelTimesSpec::layer_sm_demands, {0, 1},
+            "With layer_times: sm_demand of each layer; default: that of the model.");
+  s.scalars("layer_memory_demands", &ModelTimesSpec::layer_memory_demands, {0, 1}, "Likewise memory_demand.");
   s.choice("precision", &ModelTimesSpec::precision,
            {{"fp32", workload::Precision::fp32},
             {"tf32", workload::Precision::tf32},
@@ -109,6 +118,12 @@ Schema<ModelTimesSpec> model_schema() {
     if (m.deadline.ps() > 0 && m.deadline_factor > 0)
       return "deadline_factor: found it with deadline, expected one of them";
     if (!m.graph.empty() && !m.layer_times.empty()) return "graph: found it with layer_times, expected one of them";
+    for (const auto& [key, list] : {std::pair("layer_sm_demands", &m.layer_sm_demands),
+                                    std::pair("layer_memory_demands", &m.layer_memory_demands)}) {
+      if (!list->empty() && list->size() != m.layer_times.size())
+        return std::string(key) + ": found " + counted(list->size(), "value") +
+               ", expected one for each of layer_times";
+    }
     if (m.graph.empty() && !m.framework.empty()) return "framework: found it without graph, expected both";
     if (m.graph.empty() && m.fused) return "fused: found it without graph, expected both";
     return std::nullopt;
@@ -152,6 +167,13 @@ Schema<LoadSpec> load_schema() {
   return s;
 }
 
+/// A relative path counts from the folder of the file that it is in.
+std::string path_from(const ConfigNode& node, const std::string& text) {
+  const std::filesystem::path path = text;
+  if (path.is_absolute()) return text;
+  return (std::filesystem::path(config::folder_of_value(node)) / path).lexically_normal().string();
+}
+
 Schema<RunSpec> run_schema() {
   Schema<RunSpec> s("run", "How results are taken.");
   s.custom({"warm_up", "auto, or integer", "0 .. 1e12", "auto", "Requests that are not counted, the first to come."},
@@ -188,9 +210,16 @@ Schema<ServingSpec> serving_schema() {
       "residency", &ServingSpec::residency,
       {{"resident", Residency::resident}, {"cached", Residency::cached}, {"streamed", Residency::streamed}},
       "Weights are on every GPU from the start, loaded when needed and evicted when others need the room, or loaded for every batch.");
+  Schema<ClassSpec> service("classes", "Classes of service, which requests of all models belong to by weight.");
+  service.required("name", &ClassSpec::name, "Name.");
+  service.optional("weight", &ClassSpec::weight, {0, 1e9}, "Share of the requests, relative to the other classes.");
+  service.optional("priority", &ClassSpec::priority, {-1000, 1000}, "Added to that of the model.");
+  service.optional("deadline", &ClassSpec::deadline, {0, 1e5}, "Instead of that of the model; 0 s: that of the model.");
+  s.list("classes", &ServingSpec::classes, service, false, 100);
   s.nested("load", &ServingSpec::load, load_schema(), true);
-  s.custom({"policies", "list of names", "", "required", "Policies to compare: `distsim list policies`."}, true,
-           [](ServingSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+  s.custom({"policies", "list of names", "", "required",
+            "Policies to compare: those of `distsim list policies`, or a library of your own (docs/serving.md), x.so."},
+           true, [](ServingSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
              const bool one = node.kind == ConfigNode::Kind::scalar;
              if (!one && node.kind != ConfigNode::Kind::sequence)
                return schema_detail::expected(node, path, "a list of policies");
@@ -199,7 +228,7 @@ Schema<ServingSpec> serving_schema() {
                const ConfigNode& item = one ? node : node.items[i];
                const std::string at = one ? path : path + "[" + std::to_string(i) + "]";
                TRY_ASSIGN(const std::string name, schema_detail::read_string(item, at));
-               const auto entry = find_policy(name);
+               const auto entry = name.ends_with(".so") ? load_policy(path_from(item, name)) : find_policy(name);
                if (!entry.ok()) return Error{at + ": " + entry.error().what, item.where.text(), entry.error().hint};
                out.policies.push_back(*entry);
              }
@@ -218,13 +247,7 @@ std::string serving_reference() {
   std::string out = "Keys of a serving experiment (distsim serving --config FILE):\n";
   const Schema<ServingSpec> schema = serving_schema();
   for (const FieldDoc& d : schema.docs()) {
-    std::string facts = d.type;
-    if (!d.range.empty()) facts += ", " + d.range;
-    if (d.fallback == "required")
-      facts += ", required";
-    else if (!d.fallback.empty())
-      facts += ", default: " + d.fallback;
-    out += fmt::format("  {}  ({})\n{}", d.key, facts, d.doc.empty() ? "" : "      " + d.doc + "\n");
+    out += fmt::format("  {}  ({})\n{}", d.key, config::facts_of(d), d.doc.empty() ? "" : "      " + d.doc + "\n");
   }
   return out;
 }

@@ -41,6 +41,7 @@ struct ModelTimesSpec {
   bool fused = false;
   std::string framework;  ///< whose host launches the kernels of the graph; empty: kernels alone
   std::vector<Duration> layer_times;
+  std::vector<double> layer_sm_demands, layer_memory_demands;  ///< empty: those of the model
   double batch_cost = 1;
   std::int64_t max_batch = 0;  ///< 0: the largest of the table, or 1
   Bytes weights = Bytes(0), input = Bytes(0), output = Bytes(0), state = Bytes(0);
@@ -59,6 +60,13 @@ struct ModelTimesSpec {
 struct BurstSpec {
   double rate_per_s = 0;
   Duration duration;
+};
+
+struct ClassSpec {
+  std::string name;
+  double weight = 1;
+  std::int64_t priority = 0;
+  Duration deadline;  ///< 0: that of the model
 };
 
 struct LoadSpec {
@@ -100,6 +108,7 @@ struct ServingSpec {
   std::vector<ModelTimesSpec> models;
   std::vector<std::string> times;  ///< files
   Residency residency = Residency::resident;
+  std::vector<ClassSpec> classes;
   LoadSpec load;
   std::vector<const PolicyEntry*> policies;
   BatchingSpec batching;
