@@ -34,6 +34,7 @@ endforeach()
 
 # Found from the binary as ../share/distsim/configs (sim/config/config_folders.cpp), so that an installation can be moved.
 install(DIRECTORY configs DESTINATION share/distsim COMPONENT simulator)
+install(FILES sim/serving/policies/library/distsim_policy.hpp DESTINATION include/distsim COMPONENT simulator)  # for policies of the user's
 # The format of curve files, which other programs may want to read and write.
 install(FILES collectives/curve_file/curve.proto DESTINATION share/distsim/proto COMPONENT simulator)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
