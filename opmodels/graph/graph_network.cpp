@@ -145,7 +145,7 @@ void backward_pass(const std::vector<double>& w, const Scaled& g, const Trail& t
 }
 
 /// Means of the facts over a graph's time, then the device's.
-std::vector<double> summary_of(const GraphFacts& facts) {
+std::vector<double> graph_summary_of(const GraphFacts& facts) {
   std::vector<double> out(kInput, 0);
   for (const GraphNode& node : facts.nodes) {
     for (std::size_t i = 0; i < kNodeFacts; ++i) out[i] += node.share * node.facts[i];
@@ -197,7 +197,7 @@ class GraphTrainer {
         for (std::size_t i = 0; i < kNodeFacts; ++i) nodes[i].add(node.facts[i], 1);
       for (std::size_t i = 0; i < kDeviceFacts; ++i) device[i].add(e->facts.device[i], 1);
       for (const GraphEdge& x : e->facts.edges) edge.add(x.log_bytes, 1);
-      const std::vector<double> summary = summary_of(e->facts);
+      const std::vector<double> summary = graph_summary_of(e->facts);
       for (std::size_t i = 0; i < kInput; ++i) {
         net.hull_[i].low = std::min(net.hull_[i].low, summary[i]);
         net.hull_[i].high = std::max(net.hull_[i].high, summary[i]);
@@ -257,7 +257,7 @@ Result<GraphNetwork> GraphNetwork::train(const std::vector<GraphExample>& all, c
                  "", ""};
   // In an order of their own, so that the file's does not matter.
   std::stable_sort(examples.begin(), examples.end(), [](const GraphExample* a, const GraphExample* b) {
-    return std::pair(a->log_ratio, summary_of(a->facts)) < std::pair(b->log_ratio, summary_of(b->facts));
+    return std::pair(a->log_ratio, graph_summary_of(a->facts)) < std::pair(b->log_ratio, graph_summary_of(b->facts));
   });
   GraphNetwork net;
   net.examples_ = examples.size();
@@ -269,7 +269,7 @@ Result<GraphNetwork> GraphNetwork::train(const std::vector<GraphExample>& all, c
 GraphNetwork::Answer GraphNetwork::ask(const GraphFacts& facts) const {
   if (facts.nodes.empty()) return {};
   constexpr double kMargin = 0.1;
-  const std::vector<double> summary = summary_of(facts);
+  const std::vector<double> summary = graph_summary_of(facts);
   for (std::size_t i = 0; i < kInput; ++i) {
     const double beyond = kMargin * (hull_[i].high - hull_[i].low) + 1e-9;
     if (summary[i] < hull_[i].low - beyond || summary[i] > hull_[i].high + beyond) return {};

@@ -11,7 +11,7 @@ namespace {
 /// Layers of the data-parallel iteration are run forward in their order and backward against it. Of a graph whose backward
 /// pass is known call by call, the first layer has the whole forward pass, and each layer from the last to the first the
 /// part of the backward pass that ends where a gradient is complete.
-std::vector<Layer> layers_of(const opgraph::OpGraph& graph, std::int64_t samples, const LayerContext& context) {
+std::vector<Layer> layers_of_graph(const opgraph::OpGraph& graph, std::int64_t samples, const LayerContext& context) {
   GraphKernels kernels(graph, samples, context.numerics);
   Layer whole;
   whole.name = graph.name.empty() ? "graph" : graph.name;
@@ -82,7 +82,7 @@ Result<Workload> build_captured(const opgraph::OpGraph& graph, const ModelSpec& 
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.input_bytes_per_sample = input_bytes(graph);
-  parts.layers = [&](std::int64_t n) { return layers_of(graph, n, context); };
+  parts.layers = [&](std::int64_t n) { return layers_of_graph(graph, n, context); };
   TRY_ASSIGN(Workload out, build_data_parallel(model, framework, shape, samples, parts));
   GraphKernels again(graph, samples.micro_step(0).largest(), context.numerics);
   for (const opgraph::Node& node : graph.nodes) again.of(node);
