@@ -37,7 +37,7 @@ struct GraphTraining {
   std::uint64_t seed = 1;
   int epochs = 120;
   double rate = 0.02;
-  double decay = 0.003;  ///< of the squared weights
+  double decay = 0.03;  ///< of the squared weights
 };
 
 class GraphNetwork {

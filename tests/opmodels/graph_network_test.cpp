@@ -46,7 +46,8 @@ double mean_error(const GraphNetwork& network, const std::vector<GraphExample>& 
 }
 
 TEST(GraphNetwork, LearnsWhatGraphsHaveInCommon) {
-  const GraphNetwork network = GraphNetwork::train(examples(1, 60), {}).value();
+  const GraphNetwork network =
+      GraphNetwork::train(examples(1, 60), {.epochs = 500, .rate = 0.01, .decay = 1e-4}).value();
   const std::vector<GraphExample> others = examples(2, 60);
   double before = 0;
   for (const GraphExample& e : others) before += std::abs(e.log_ratio) / static_cast<double>(others.size());

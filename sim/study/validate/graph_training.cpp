@@ -91,7 +91,7 @@ std::vector<double> errors_of(const std::vector<GraphCase>& cases, const std::ve
 }
 
 std::string row_of_figures(std::string_view name, const ErrorFigures& f) {
-  return fmt::format("{:<34}{:>9.1f}%{:>9.1f}%{:>9.1f}%\n", name, 100 * f.mean, 100 * f.median, 100 * f.worst);
+  return fmt::format("{:<38}{:>9.1f}%{:>9.1f}%{:>9.1f}%\n", name, 100 * f.mean, 100 * f.median, 100 * f.worst);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ std::string correction_table(const std::vector<GraphCase>& cases, const opmodels
   std::vector<double> composed;
   for (const GraphCase& c : cases) composed.push_back(c.composed_ms);
   const std::vector<double> errors = errors_of(cases, composed);
-  std::string out = fmt::format("{:<34}{:>10}{:>10}{:>10}\n", "absolute error, " + counted(errors.size(), "case"),
+  std::string out = fmt::format("{:<38}{:>10}{:>10}{:>10}\n", "absolute error, " + counted(errors.size(), "case"),
                                 "mean", "median", "worst");
   const ErrorFigures before = figures_of_errors(errors);
   out += row_of_figures("composed", before);

@@ -55,7 +55,8 @@ void append_forward(Layer& layer, const Linear& s, std::int64_t inner, bool fuse
   const Numerics& n = c.numerics;
   append_weight_cast(layer.forward, s.name, s.in * s.out + (s.bias ? s.out : 0), s.bias ? 2 : 1, c);
   layer.forward.push_back({s.name, product(s.rows, s.out, inner, graph::Pass::forward, fused, n.matrix), {1, 1}});
-  if (s.bias && !s.bias_in_product && !fused && !c.framework->kernels.fuse_elementwise) {  // in place; a compiler merges it with what follows
+  if (s.bias && !s.bias_in_product && !fused &&
+      !c.framework->kernels.fuse_elementwise) {  // in place; a compiler merges it with what follows
     layer.forward.push_back(elementwise(s.name + ".bias", s.rows * s.out, 1, 1, 1, n.activation, {0, 1}));
   }
   if (s.activation != Activation::none && !fused) {

@@ -359,7 +359,8 @@ Result<graph::TaskGraph> LlmEmission::run() {
     first_parameters(now());
     if (plan_.pipeline.splits_backward())
       split_waves();
-    else if (!infers() && plan_.framework.parallel.overlap_pipeline && plan_.parallel.schedule == PipelineSchedule::interleaved)
+    else if (!infers() && plan_.framework.parallel.overlap_pipeline &&
+             plan_.parallel.schedule == PipelineSchedule::interleaved)
       overlapping_waves();
     else
       waves();

@@ -318,6 +318,7 @@ Job measured(Job job) {
   m.per_gpu_batch = job.per_gpu_batch;
   m.accumulation = job.accumulation;
   m.precision = job.precision;
+  m.as<LlmSpec>().model_type = LlmClass::none;  // which there was not
   const Workload w = built(m, shipped_framework(job.framework));
   job.tasks = w.graph.tasks.size();
   job.calls = job.kernels = job.reduced = 0;

@@ -60,8 +60,8 @@ FrameworkSpec with_overlap(const ModelSpec& model, FrameworkSpec framework) {
 }
 
 /// Masked tokens have no meaning to a forward pass alone: an encoder then has a classifier.
-std::vector<Layer> layers_of(const ModelSpec& model, const LlmSpec& spec, std::int64_t samples,
-                             const LayerContext& context) {
+std::vector<Layer> played_layers_of(const ModelSpec& model, const LlmSpec& spec, std::int64_t samples,
+                                    const LayerContext& context) {
   if (spec.model_type == LlmClass::none) return llm_layers(spec, samples, context, recomputed_of(model));
   return transformers_layers(spec, samples, context, recomputed_of(model), mode_of(model) != StepMode::inference);
 }
@@ -93,7 +93,7 @@ Result<Workload> build_layer_by_layer(const ModelSpec& model, const FrameworkSpe
   const FrameworkSpec framework = with_overlap(model, given);
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
-  parts.layers = [&](std::int64_t n) { return layers_of(model, spec, n, context); };
+  parts.layers = [&](std::int64_t n) { return played_layers_of(model, spec, n, context); };
   // Token ids, and of an encoder types, mask and labels, as int64.
   parts.input_bytes_per_sample = static_cast<double>(spec.sequence) * 8 * (spec.encoder ? 4 : 2);
   TRY_ASSIGN(Workload out, build_data_parallel(model, framework, cluster, samples, parts));
@@ -108,7 +108,7 @@ Result<RankNeeds> needs_layer_by_layer(const ModelSpec& model, const FrameworkSp
   TRY_ASSIGN(const SamplePlan samples, in_micro_batches(model, all_samples));
   const std::int64_t largest = samples.micro_step(0).largest();
   TRY(check_weights_and_activations(spec, static_cast<double>(largest)));
-  const std::vector<Layer> layers = layers_of(model, spec, largest, layer_context(model, framework));
+  const std::vector<Layer> layers = played_layers_of(model, spec, largest, layer_context(model, framework));
   const double steps = static_cast<double>(samples.total / samples.ranks) / static_cast<double>(largest);
   return RankNeeds{{memory_of_layers(layers, model, framework, samples.ranks)}, 1, flops_of_passes(layers) * steps};
 }

@@ -27,7 +27,7 @@ constexpr PointwiseTraffic kT5NormGrad[] = {{2, 1}, {1, 0}, {1, 1}, {1, 1}, {2, 
 
 // Calls that launch nothing (views, transposes, hooks of modules), beside those that TokenStack counts for a block of BERT or
 // GPT-2: of an encoder or decoder layer of T5 with its two or three sublayers, counted in the source.
-constexpr std::uint16_t kCallsOfExpert = 8;  // forward, of one expert: index, view and module calls
+constexpr std::uint16_t kCallsOfExpert = 8;   // forward, of one expert: index, view and module calls
 constexpr std::uint16_t kCallsOfRouter = 14;  // softmax, argmax, one-hot, cumulative sum and the mask, of tiny tensors
 constexpr std::uint16_t kKernelsOfRouter = 12;
 
