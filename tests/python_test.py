@@ -128,6 +128,35 @@ class SameAsTheCommand(unittest.TestCase):
             distsim.replay(str(trace), network="x.yml")
 
 
+class Usual(unittest.TestCase):
+    def test_the_short_way_is_the_long_way(self):
+        """Usual arguments are converted in C++, others in Python: to the same texts."""
+        from distsim._experiment import CALLED, checked_experiment
+        random = __import__("random").Random(2026)
+
+        def value(depth):
+            kind = random.randrange(9 if depth < 5 else 7)
+            if kind < 7:
+                return random.choice([None, True, False, random.randrange(-10 ** 12, 10 ** 12), random.uniform(-1, 1) * 10 ** random.randrange(-300, 300), 0.0, -0.0, 1e22, 5e-324,
+                                      "".join(random.choice('aZ0 \\"\'{}[]:,#=\u00e9\U0001f600') for _ in range(random.randrange(8)))])
+            if kind == 7:
+                return [value(depth + 1) for _ in range(random.randrange(4))]
+            return {f"k{i}": value(depth + 1) for i in range(random.randrange(4))}
+
+        converted = 0
+        for _ in range(2000):
+            config = random.choice([{"a": value(0), "b": value(1)}, "a path.yaml"])
+            sets = random.choice([None, {"a.b": value(2), "c": value(2)}])
+            short = distsim._distsim.plain_experiment(config, sets, CALLED)
+            long = checked_experiment(config, sets, "config")
+            if short is not None:
+                converted += 1
+                self.assertEqual((short.text, short.sets), (long.text, long.sets))
+        self.assertGreater(converted, 1500)
+        for unusual in (pathlib.Path("x"), "", "\ud800", {"a": (1, 2)}, {"a": "\x01"}, {"a": 2 ** 63}, {"a": float("nan")}, {1: 2}, {"a": b"x"}, 3, None):
+            self.assertIsNone(distsim._distsim.plain_experiment(unusual, None, CALLED))
+
+
 class Hostile(unittest.TestCase):
     """One clear exception, never a crash, a hang or a number."""
 

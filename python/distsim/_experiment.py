@@ -148,6 +148,12 @@ def path_text(path: object, place: str) -> str:
 
 def experiment_of(config: Config, sets: Sets = None, place: str = "config") -> _distsim.Experiment:
     """A path of an experiment's file, or the experiment as a dict."""
+    usual = _distsim.plain_experiment(config, sets, CALLED)
+    return checked_experiment(config, sets, place) if usual is None else usual
+
+
+def checked_experiment(config: Config, sets: Sets, place: str) -> _distsim.Experiment:
+    """The same of arguments that may be anything."""
     texts = set_texts(sets)
     if isinstance(config, Mapping):
         return _distsim.Experiment(CALLED, _dumped(_Plain().of(config, ""), CALLED), texts)
@@ -156,22 +162,26 @@ def experiment_of(config: Config, sets: Sets = None, place: str = "config") -> _
     return _distsim.Experiment(path_text(config, place), None, texts)
 
 
-class about:
+def without_place(config: Config, error: ConfigError) -> ConfigError:
     """Errors in a dict name its keys; lines and columns of the text that was made of it say nothing."""
+    if not isinstance(config, Mapping) or error.file != CALLED:
+        return error
+    text = error.problem + (f"; {error.hint}" if error.hint else "")
+    return ConfigError(text, error.problem, error.hint)
 
-    __slots__ = ("is_dict",)
+
+class about:
+    """A block whose errors are about an experiment."""
 
     def __init__(self, config: Config) -> None:
-        self.is_dict = isinstance(config, Mapping)
+        self.config = config
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if not self.is_dict or not isinstance(error, ConfigError) or error.file != CALLED:
-            return
-        text = error.problem + (f"; {error.hint}" if error.hint else "")
-        raise ConfigError(text, error.problem, error.hint) from None
+        if isinstance(error, ConfigError):
+            raise without_place(self.config, error) from None
 
 
 def vary_texts(vary: Optional[Mapping[str, Any]], place: str) -> List[Tuple[str, List[str]]]:

@@ -32,15 +32,12 @@ PYBIND11_MODULE(_distsim, m) {
   using namespace distsim_python;
   m.doc() = "Compiled part of distsim; use `import distsim`.";
   py::register_exception_translator(translate);
-  py::class_<api::Experiment>(m, "Experiment")
-      .def(py::init([](std::string file, std::optional<std::string> text, std::vector<std::string> sets) {
-             return api::Experiment{std::move(file), std::move(text), std::move(sets)};
-           }),
-           py::arg("file"), py::arg("text"), py::arg("sets"));
+  add_experiments(m);
   m.def("version", &api::version);
   m.def("config_folders", &api::config_folders);
   m.def("names", &api::names);
   add_predictions(m);
+  add_usual_prediction(m);
   add_studies(m);
   add_costs(m);
 }

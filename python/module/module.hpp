@@ -70,7 +70,9 @@ auto without_gil(const Call& call) {
   }
 }
 
+void add_experiments(py::module_& m);
 void add_predictions(py::module_& m);
+void add_usual_prediction(py::module_& m);
 void add_studies(py::module_& m);
 void add_costs(py::module_& m);
 

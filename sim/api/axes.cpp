@@ -27,7 +27,7 @@ Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, 
   for (const Axis& axis : axes) {
     TRY_ASSIGN(study::SweepAxis parsed, study_axis(axis, flag));
     if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == parsed.key; }))
-      return Error{"found the key " + in_quotes(axis.key) + " twice, expected one list of values", flag, ""};
+      return Error{flag + " " + printable(axis.key, 80) + ": found twice, expected one list of values", "", ""};
     out.push_back(std::move(parsed));
   }
   return out;
