@@ -15,7 +15,8 @@ ROOT = HERE.parents[1]
 ROWS = 100_000  # of DLRM's largest tables, so that one GPU holds them
 IDS = "x128:int64"
 CASES = [  # name, captured inputs, samples of a GPU, own family
-    ("resnet50", ["64x3x224x224", "--loss", "cross_entropy"], 64, {"name": "resnet50_v1_5"}),
+    ("resnet50", ["64x3x224x224", "--loss", "cross_entropy"], 64, {"name": "resnet50_v1_5"}),  # its fp16 family has channels last
+    ("resnet50", ["64x3x224x224", "--loss", "cross_entropy", "--channels-last"], 64, {"name": "resnet50_v1_5"}),
     ("bert_large", ["8" + IDS, "--input", "8" + IDS, "--input", "8x128", "--input", "8x20:int64"], 8, {"name": "bert_large_seq128"}),
     ("bert_large", ["8" + IDS, "--input", "8" + IDS, "--input", "8x128", "--input", "8x20:int64"], 64, {"name": "bert_large_seq128"}),
     ("gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, {"name": "gpt2_small"}),
@@ -56,11 +57,12 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for model, inputs, samples, family in CASES:
-            graph = folder / f"{model}.graph"
+            graph = folder / f"{model}{'_last' if '--channels-last' in inputs else ''}.graph"
             if not graph.exists():
                 run([sys.executable, "-m", "distsim_capture", f"models:{model}", "--input", *inputs, "-o", str(graph)], cwd=HERE,
                     env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
-            for precision in ("fp32", "fp16"):
+            only = {"resnet50": ("fp16",) if "--channels-last" in inputs else ("fp32",)}
+            for precision in only.get(model, ("fp32", "fp16")):
                 gpus = 1 if family is None else 8
                 optimizer = {"resnet50": "momentum", "gpt2": "adam", "bert_large": "lamb"}.get(model, "sgd")
                 common = {"per_gpu_batch": samples, "precision": precision, "optimizer": optimizer}

@@ -197,8 +197,12 @@ std::optional<Dims> Eager::strides_for(Id x, const Dims& dims) const {
 Eager::Id Eager::reshape(Id x, const Dims& dims) {
   if (facts_[x].dims == dims) return x;
   const std::optional<Dims> strides = strides_for(x, dims);
-  const Id from = strides ? x : kernel("clone", {x}, Dims(facts_[x].dims));
-  const Id out = view(from, Dims(dims), strides ? *strides : packed_strides(dims));
+  if (!strides) {  // autograd has a node for the copy, and one for the view of it
+    const Id copy = kernel("clone", {x}, Dims(facts_[x].dims));
+    tape({x}, {copy}, [this, x](const auto& g) { give(x, *g[0]); });
+    return reshape(copy, dims);
+  }
+  const Id out = view(x, Dims(dims), Dims(*strides));
   tape({x}, {out}, [this, x](const auto& g) { give(x, reshape(*g[0], Dims(facts_[x].dims))); });
   return out;
 }
