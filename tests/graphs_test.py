@@ -246,13 +246,13 @@ class Capture(Folder):
         self.assertGreater(with_views, without + 0.5)  # 100 views of 19 us each way
 
     def test_fused_chains(self):
-        """Five pointwise calls forward become one kernel; what it reads and writes is never more than they did."""
+        """A chain of pointwise calls reads and writes once what it shares: 4 passes instead of 9 forward, and 4 instead of 11 backward."""
         done, out = self.capture("chain", "--input", "512x4096")
         self.assertEqual(done.returncode, 0, done.stderr)
-        apart, fused = (self.report("--config", self.experiment(out, {"fuse": fuse}, per_gpu_batch=512))
+        apart, fused = (self.report("--config", self.experiment(out, {"fuse": fuse}, per_gpu_batch=8192))
                         for fuse in (False, True))
         of = [{op["kind"]: op for op in r["ops"]} for r in (apart, fused)]
-        self.assertLess(of[1]["elementwise"]["time_ms"], 0.6 * of[0]["elementwise"]["time_ms"])
+        self.assertLess(of[1]["elementwise"]["time_ms"], 0.7 * of[0]["elementwise"]["time_ms"])
         self.assertEqual(of[1]["gemm"]["time_ms"], of[0]["gemm"]["time_ms"])
         self.assertLess(fused["iteration_ms"], apart["iteration_ms"])
 
