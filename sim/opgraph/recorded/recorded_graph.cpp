@@ -3,12 +3,12 @@
 // numbered in the order in which they began, over all threads.
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <unordered_map>
 
 #include "base/text/printable.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/readers.hpp"
+#include "sim/opgraph/recorded/recorded_fields.hpp"
 
 namespace distsim::opgraph {
 namespace {
@@ -34,86 +34,6 @@ struct Group {
   std::uint32_t size = 0;
 };
 
-bool integer_at(const dom::element& object, std::string_view key, std::uint64_t& out) {
-  dom::element value;
-  if (missing(object[key].get(value))) return false;
-  std::int64_t n = 0;
-  if (!missing(value.get_uint64().get(out))) return true;
-  if (missing(value.get_int64().get(n))) return false;
-  out = static_cast<std::uint64_t>(n);
-  return true;
-}
-
-/// An attribute of the nested schemas, as text or number.
-std::optional<dom::element> attribute(const dom::element& node, std::string_view name) {
-  dom::array attributes;
-  if (missing(node["attrs"].get_array().get(attributes))) return std::nullopt;
-  for (const dom::element a : attributes) {
-    std::string_view found;
-    dom::element value;
-    if (!missing(a["name"].get_string().get(found)) && found == name && !missing(a["value"].get(value))) return value;
-  }
-  return std::nullopt;
-}
-
-std::int64_t number_of(const std::optional<dom::element>& value, std::int64_t otherwise) {
-  std::int64_t n = 0;
-  std::string_view text;
-  if (!value) return otherwise;
-  if (!missing(value->get_int64().get(n))) return n;
-  if (missing(value->get_string().get(text))) return otherwise;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), n);
-  return end.ec == std::errc() ? n : otherwise;
-}
-
-std::string text_of(const std::optional<dom::element>& value) {
-  std::string_view text;
-  return value && !missing(value->get_string().get(text)) ? std::string(text) : std::string();
-}
-
-/// Arguments or results of a node, in either schema: parallel lists of values, shapes and types.
-struct Lists {
-  dom::array values, shapes, types;
-  bool complete = false;
-};
-
-Lists lists_of(const dom::element& node, std::string_view side) {
-  Lists out;
-  dom::element nested;
-  const std::string one = side == "inputs" ? "input" : "output";
-  const auto get = [](simdjson::simdjson_result<dom::element> at, dom::array& to) {
-    return !missing(at.get_array().get(to));
-  };
-  if (missing(node[side].get(nested))) return out;
-  if (nested.is_object())
-    out.complete =
-        get(nested["values"], out.values) && get(nested["shapes"], out.shapes) && get(nested["types"], out.types);
-  else
-    out.complete =
-        get(node[side], out.values) && get(node[one + "_shapes"], out.shapes) && get(node[one + "_types"], out.types);
-  return out;
-}
-
-/// "Tensor(float)" and "Tensor(c10::Half)" of "GenericList[Tensor(float),Tensor(c10::Half)]".
-std::vector<std::string> element_types(std::string_view text) {
-  std::vector<std::string> out;
-  const std::size_t open = text.find('[');
-  if (open == text.npos || !text.ends_with("]")) return out;
-  text = text.substr(open + 1, text.size() - open - 2);
-  std::size_t depth = 0, start = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i == text.size() || (text[i] == ',' && depth == 0)) {
-      out.emplace_back(text.substr(start, i - start));
-      start = i + 1;
-    } else if (text[i] == '(' || text[i] == '[' || text[i] == '<') {
-      ++depth;
-    } else if ((text[i] == ')' || text[i] == ']' || text[i] == '>') && depth > 0) {
-      --depth;
-    }
-  }
-  return out;
-}
-
 class RecordedReader {
  public:
   RecordedReader(const dom::object& document, const std::string& file) : document_(document), file_(file) {}
@@ -130,6 +50,7 @@ class RecordedReader {
     for (const std::uint32_t place : top_) {
       if (inside_iteration(place)) TRY(visit(place, graph::Phase::forward, 0));
     }
+    if (!graph_.nodes.empty()) graph_.nodes.back().calls += calls_;
     count_left();
     if (graph_.nodes.empty())
       return Error{"found no call that launches kernels, expected an execution trace of work on a GPU", file_, ""};
@@ -268,14 +189,40 @@ class RecordedReader {
     if (is_optimizer(n)) phase = graph::Phase::optimizer;
     if (n.name.starts_with("autograd::engine::")) phase = graph::Phase::backward;
     ++seen_;
+    const bool called = !inside_operator_ && is_operator(n);
+    if (called) calls_ = std::min(calls_ + 1, kMostQuietCalls);
+    const OperatorScope scope(inside_operator_, called);
     if (is_collective(n)) return add_collective(n, phase);
+    if (is_triton(n)) return add_triton(n, phase);
     const Listing listing = listing_of(n.name);
     const bool passes_on = (n.name.starts_with("aten::_foreach_") || is_composite(n.name)) && calls_kernels(n);
     if (listing == Listing::kernels && !passes_on) return add(n, phase);
-    if (is_triton(n)) return add_triton(n, phase);
     if (!n.has_kernels && listing == Listing::unlisted && may_have_kernels(n)) return add(n, phase);
     for (const std::uint32_t inside : n.inside) TRY(visit(inside, phase, depth + 1));
     return {};
+  }
+
+  /// What the host calls on its own account: an operator that no other one calls, a node of autograd with all that it calls.
+  static bool is_operator(const Recorded& n) {
+    return n.name.starts_with("aten::") || n.name.starts_with("autograd::engine::evaluate_function") || is_triton(n) ||
+           listing_of(n.name) == Listing::kernels;
+  }
+
+  class OperatorScope {
+   public:
+    OperatorScope(bool& inside, bool enters) : inside_(inside), before_(inside) { inside_ = inside_ || enters; }
+    ~OperatorScope() { inside_ = before_; }
+    OperatorScope(const OperatorScope&) = delete;
+    OperatorScope& operator=(const OperatorScope&) = delete;
+
+   private:
+    bool& inside_;
+    bool before_;
+  };
+
+  void push(Node node) {
+    node.calls = calls_, calls_ = 0;
+    graph_.nodes.push_back(std::move(node));
   }
 
   /// Calls that others do the work of, copies of their arguments among them.
@@ -421,7 +368,7 @@ class RecordedReader {
   Result<void> add(const Recorded& n, graph::Phase phase) {
     TRY_ASSIGN(Node node, node_of(n, phase));
     if (node.outputs.empty()) TRY(add_allocations(n, node));
-    graph_.nodes.push_back(std::move(node));
+    push(std::move(node));
     return {};
   }
 
@@ -435,8 +382,44 @@ class RecordedReader {
     return {};
   }
 
+  /// Tensors that a chain of functions reads, by those that the kernel's name lists ("triton_poi_fused_add_mul_0"): one, and
+  /// one more for each function of two.
+  static int inputs_of_triton(std::string_view name) {
+    constexpr std::string_view kOfTwo[] = {"add",     "sub",     "mul", "div",     "where",
+                                           "maximum", "minimum", "pow", "backward"};
+    int inputs = 1;
+    while (!name.empty()) {
+      const std::size_t end = std::min(name.find('_'), name.size());
+      inputs += std::ranges::find(kOfTwo, name.substr(0, end)) != std::end(kOfTwo) ? 1 : 0;
+      name.remove_prefix(std::min(end + 1, name.size()));
+    }
+    return inputs;
+  }
+
+  /// Tensors that the nearest caller with any was given: an autograd function whose body is compiled.
+  Result<std::vector<Argument>> given_to_callers(const Recorded& n) {
+    for (std::uint32_t at = n.caller; at != kNoCaller; at = nodes_[at].caller) {
+      if (!lists_of(nodes_[at].json, "inputs").complete) continue;
+      TRY_ASSIGN(std::vector<Argument> given, read_arguments(nodes_[at], "inputs"));
+      if (std::ranges::any_of(given, [](const Argument& a) { return !a.tensors.empty(); })) return given;
+    }
+    return std::vector<Argument>{};
+  }
+
+  /// One more argument for each result, as large, in memory of its own.
+  void read_like(const std::vector<std::uint32_t>& results, Node& node) {
+    Argument argument{Argument::Kind::tensors, {}, {}, ""};
+    for (const std::uint32_t t : results) {
+      Tensor like = graph_.tensors[t];
+      like.storage = 0;
+      argument.tensors.push_back(static_cast<std::uint32_t>(graph_.tensors.size()));
+      graph_.tensors.push_back(std::move(like));
+    }
+    node.inputs.push_back(std::move(argument));
+  }
+
   /// A compiled kernel. Where its arguments are not recorded, its results are what was allocated just before it in the same
-  /// region, and it is taken to read two tensors as large.
+  /// region; it reads what the function around it was given, else as many tensors of that size as its name needs.
   Result<void> add_triton(const Recorded& n, graph::Phase phase) {
     TRY_ASSIGN(Node node, node_of(n, phase));
     const bool has_tensors =
@@ -450,15 +433,18 @@ class RecordedReader {
         if (!call.name.starts_with("aten::empty")) continue;
         TRY(add_results(call, node));
       }
-      const std::vector<std::uint32_t> like = node.outputs;
-      for (int i = 0; i < 2 && !like.empty(); ++i) node.inputs.push_back({Argument::Kind::tensors, like, {}, ""});
-      ++guessed_;
+      const std::vector<std::uint32_t> written = node.outputs;
+      TRY_ASSIGN(node.inputs, given_to_callers(n));
+      if (node.inputs.empty()) {
+        for (int i = inputs_of_triton(n.name); i > 0 && !written.empty(); --i) read_like(written, node);
+        ++guessed_;
+      }
     }
     if (node.outputs.empty() && !has_tensors) {
       ++unsized_;
       return {};
     }
-    graph_.nodes.push_back(std::move(node));
+    push(std::move(node));
     return {};
   }
 
@@ -549,7 +535,8 @@ class RecordedReader {
     if (guessed_ > 0)
       graph_.remarks.push_back(
           std::to_string(guessed_) +
-          " compiled kernels have no recorded arguments: taken to read two tensors as large as what was allocated before them");
+          " compiled kernels have no recorded arguments: taken to write what was allocated before them, and to read "
+          "as many such tensors as the functions in their names need");
   }
 
   const dom::object& document_;
@@ -560,6 +547,8 @@ class RecordedReader {
   std::unordered_map<std::string, Group> groups_;
   std::uint32_t first_ = 0, last_ = 0;
   std::uint64_t outside_ = 0, seen_ = 0, unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0;
+  std::uint32_t calls_ = 0;  ///< of operators since the last node
+  bool inside_operator_ = false;
 };
 
 bool sniff_execution(const dom::object& document) {
