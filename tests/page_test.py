@@ -305,7 +305,7 @@ class Page(unittest.TestCase):
         self.b.click("#trace-kernels tbody button")
         self.b.wait_for("document.querySelector('#whatif')?.innerText.includes('relative to the replay')")
         self.assertIn("−", self.b.text("#whatif"), "without a kernel it is no longer")
-        self.picture("traces_light")
+        self.picture("trace_profile_light")
         self.b.click("#whatif-moved")
         self.b.fill("#whatif-remove", "", "change")
         self.b.fill("#whatif-on", "dgx_h100")

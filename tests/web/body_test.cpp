@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace distsim::web {
 namespace {
 
@@ -38,7 +40,7 @@ TEST(Body, ListsAreBounded) {
 
 TEST(Body, WhatIsNoTextOrNumberIsWrittenAllTheSame) {
   EXPECT_EQ(dumped({{"a", "\xff"}}), "{\"a\":\"\xef\xbf\xbd\"}");
-  EXPECT_TRUE(number(1.0 / 0).is_null());
+  EXPECT_TRUE(number(std::numeric_limits<double>::infinity()).is_null());
   EXPECT_EQ(number(2), 2);
 }
 

@@ -65,7 +65,7 @@ Result<study::PlanRequest> plan_request_in(const Json& body) {
   return out;
 }
 
-Json plan_point_json(const study::PlayedPoint& p) {
+Json played_json(const study::PlayedPoint& p) {
   return {{"set", p.sets},
           {"iteration_ms", p.iteration.ms()},
           {"memory_gb", p.memory * 1e-9},
@@ -79,7 +79,7 @@ class PlanTeller {
   PlanTeller(std::int64_t id, const Meanwhile& meanwhile) : id_(id), meanwhile_(meanwhile) {}
 
   void take(const study::PlanProgress& progress) {
-    for (const study::PlayedPoint& p : progress.points) points_.push_back(plan_point_json(p));
+    for (const study::PlayedPoint& p : progress.points) points_.push_back(played_json(p));
     considered_ = progress.considered;
     played_ = progress.played;
     if (std::chrono::steady_clock::now() - told_ < kTellPlanEvery) return;

@@ -3,7 +3,10 @@ import { ComponentChildren } from "preact";
 
 export interface Scale { at: (value: number) => number; ticks: number[]; log: boolean }
 
-const L = 84, R = 780, T = 14, B = 300;
+const L = 84, R = 780, T = 26, B = 300;
+
+// Without zeros that say nothing: "20.00 GB" as "20 GB", "1.000 k" as "1 k".
+const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
 // From pixel `from` to pixel `to`. `log`: as asked, where all values are positive.
 export function scaleOf(values: number[], from: number, to: number, log: boolean, withZero = false): Scale {
@@ -34,10 +37,10 @@ export function Chart({ id, label, x, y, logX = false, logY = false, zeroY = fal
   const sx = scaleOf(x, L, R, logX), sy = scaleOf(y, B, T, logY, zeroY);
   return (
     <svg class="chart" id={id} viewBox="0 0 800 342" role="group" aria-label={label}>
-      {sy.ticks.map((t) => <g key={t}><line class="grid" x1={L} x2={R} y1={sy.at(t)} y2={sy.at(t)} /><text class="t soft" x={L - 8} y={sy.at(t) + 4} text-anchor="end">{yText(t)}</text></g>)}
-      {sx.ticks.map((t) => <g key={t}><line class="grid" x1={sx.at(t)} x2={sx.at(t)} y1={T} y2={B} /><text class="t soft" x={sx.at(t)} y={B + 17} text-anchor="middle">{xText(t)}</text></g>)}
+      {sy.ticks.map((t) => <g key={t}><line class="grid" x1={L} x2={R} y1={sy.at(t)} y2={sy.at(t)} /><text class="t soft" x={L - 8} y={sy.at(t) + 4} text-anchor="end">{short(yText(t))}</text></g>)}
+      {sx.ticks.map((t) => <g key={t}><line class="grid" x1={sx.at(t)} x2={sx.at(t)} y1={T} y2={B} /><text class="t soft" x={sx.at(t)} y={B + 17} text-anchor="middle">{short(xText(t))}</text></g>)}
       <text class="t soft" x={(L + R) / 2} y="336" text-anchor="middle">{xName}</text>
-      <text class="t soft" x={L + 6} y={T + 12}>{yName}</text>
+      <text class="t soft" x={L - 8} y="12" text-anchor="start">{yName}</text>
       {children(sx.at, sy.at)}
     </svg>
   );
