@@ -39,7 +39,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
   const perBox = Math.min(MOST_DRAWN, Math.max(l.gpus_per_node, l.nics_per_node, 1));
   const boxWidth = Math.max(170, 26 * perBox + 24 + SIDE), gap = 18, fit = Math.max(1, Math.floor(1170 / (boxWidth + gap)));
   const rows = Math.ceil(l.node_classes.length / fit), across = Math.ceil(l.node_classes.length / rows), hasFabric = l.leaves > 0 && l.nodes > 1, boxHeight = 138, rowHeight = boxHeight + 52;
-  const width = Math.max(640, across * (boxWidth + gap) - gap + 20);
+  const width = Math.max(960, across * (boxWidth + gap) - gap + 20);
   const leafY = 78, podY = 14, top = hasFabric ? 134 : 12;
   const height = top + rows * rowHeight + 6;
   const boxes: Shown[] = l.node_classes.map((nodes, i) => {
