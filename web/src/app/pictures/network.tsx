@@ -103,7 +103,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
     <section class="network">
       <h2>Network: load of the links in one iteration</h2>
       {mark && (
-        <p id="limiting-link"><b>{isNetwork ? "Limited by " : "Most needed on the critical cycle: "}<Why id="link">{mark.name}</Why>.</b> {mark.collectives.slice(0, 3).join(", ")}{mark.collectives.length > 3 && ` and ${mark.collectives.length - 3} more`} {mark.collectives.length === 1 ? "takes" : "take"} {ms(mark.cycle_ms)} of the critical cycle; at full rate this link needs {ms(mark.needs_ms)} for {mark.collectives.length === 1 ? "its" : "their"} bytes{mark.cycle_ms > 0 && `, ${percent(Math.min(1, mark.needs_ms / mark.cycle_ms), 0)} of that`}.</p>
+        <p id="limiting-link"><b>{isNetwork ? "Limited by " : "Most needed on the critical cycle: "}<Why id="link">{mark.name}</Why>.</b> {mark.collectives.slice(0, 3).join(", ")}{mark.collectives.length > 3 && ` and ${mark.collectives.length - 3} more`} {mark.collectives.length === 1 ? "takes" : "take"} {ms(mark.cycle_ms)} of the critical cycle; at full rate this link needs {ms(mark.needs_ms)} for {mark.collectives.length === 1 ? "its" : "their"} bytes{mark.needs_ms > mark.cycle_ms ? ", counted as a ring; the algorithm that is priced sends less" : `, ${percent(mark.needs_ms / mark.cycle_ms, 0)} of that`}.</p>
       )}
       {!mark && <p class="soft">{l.levels.some((x) => x.bytes > 0) ? "No collective is on the critical cycle: a faster network would not make the iteration shorter." : "Nothing is sent between GPUs."}</p>}
       <Picture name="Network" why="link">
