@@ -110,7 +110,8 @@ TEST(LinkLoads, NameTheLinkThatTheCycleNeeds) {
   ASSERT_TRUE(l.loads.limiting.has_value());
   EXPECT_EQ(l.loads.limiting->level, LinkLevel::nic);
   EXPECT_FALSE(l.loads.limiting->collectives.empty());
-  EXPECT_LE(l.loads.limiting->needs_s, l.loads.limiting->cycle_s * (1 + 1e-9)) << "faster than the link";
+  // The price is that of the best algorithm: over 4 nodes a tree sends 2 x 3/4 of the size, the ring that is counted 2 x 31/32.
+  EXPECT_LE(l.loads.limiting->needs_s, l.loads.limiting->cycle_s * (31.0 / 32) / (3.0 / 4));
   EXPECT_GT(l.loads.limiting->needs_s, 0.3 * l.loads.limiting->cycle_s);
 }
 

@@ -39,7 +39,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
   const perBox = Math.min(MOST_DRAWN, Math.max(l.gpus_per_node, l.nics_per_node, 1));
   const boxWidth = Math.max(170, 26 * perBox + 24 + SIDE), gap = 18, fit = Math.max(1, Math.floor(1170 / (boxWidth + gap)));
   const rows = Math.ceil(l.node_classes.length / fit), across = Math.ceil(l.node_classes.length / rows), hasFabric = l.leaves > 0 && l.nodes > 1, boxHeight = 138, rowHeight = boxHeight + 52;
-  const width = Math.max(640, across * (boxWidth + gap) - gap + 20);
+  const width = Math.max(960, across * (boxWidth + gap) - gap + 20);
   const leafY = 78, podY = 14, top = hasFabric ? 134 : 12;
   const height = top + rows * rowHeight + 6;
   const boxes: Shown[] = l.node_classes.map((nodes, i) => {
@@ -103,7 +103,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
     <section class="network">
       <h2>Network: load of the links in one iteration</h2>
       {mark && (
-        <p id="limiting-link"><b>{isNetwork ? "Limited by " : "Most needed on the critical cycle: "}<Why id="link">{mark.name}</Why>.</b> {mark.collectives.slice(0, 3).join(", ")}{mark.collectives.length > 3 && ` and ${mark.collectives.length - 3} more`} {mark.collectives.length === 1 ? "takes" : "take"} {ms(mark.cycle_ms)} of the critical cycle; at full rate this link needs {ms(mark.needs_ms)} for {mark.collectives.length === 1 ? "its" : "their"} bytes{mark.cycle_ms > 0 && `, ${percent(Math.min(1, mark.needs_ms / mark.cycle_ms), 0)} of that`}.</p>
+        <p id="limiting-link"><b>{isNetwork ? "Limited by " : "Most needed on the critical cycle: "}<Why id="link">{mark.name}</Why>.</b> {mark.collectives.slice(0, 3).join(", ")}{mark.collectives.length > 3 && ` and ${mark.collectives.length - 3} more`} {mark.collectives.length === 1 ? "takes" : "take"} {ms(mark.cycle_ms)} of the critical cycle; at full rate this link needs {ms(mark.needs_ms)} for {mark.collectives.length === 1 ? "its" : "their"} bytes{mark.needs_ms > mark.cycle_ms ? ", counted as a ring; the algorithm that is priced sends less" : `, ${percent(mark.needs_ms / mark.cycle_ms, 0)} of that`}.</p>
       )}
       {!mark && <p class="soft">{l.levels.some((x) => x.bytes > 0) ? "No collective is on the critical cycle: a faster network would not make the iteration shorter." : "Nothing is sent between GPUs."}</p>}
       <Picture name="Network" why="link">

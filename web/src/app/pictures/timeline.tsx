@@ -8,6 +8,7 @@ import { PathStep, Report, SliceName, Timeline } from "../types";
 export interface TimelineRequest { names: boolean; from: number; to: number; columns: number; first: number; count: number }
 export type TimelineSource = (request: TimelineRequest) => Promise<Timeline | null>;
 
+const PAUSE_MS = 100;  // between two windows that are asked for while the timeline moves
 const ROW = 18, HEAD = 16, TICKS = 22, LANE = 20, AXIS = TICKS + LANE, GUTTER = 96, MOST_ROWS = 48;
 type Drawing = CanvasRenderingContext2D | SvgRecorder;
 const PHASES: Record<string, string> = { forward: "compute", backward: "memory", exchange: "comm", gradient_sync: "comm", optimizer: "waiting", input: "idle", waiting: "pause", host: "host", other: "idle" };
@@ -36,7 +37,7 @@ class Painter {
   }
   colour(name: string) { return this.colours.get(name) ?? "#888"; }
   get width() { return this.canvas.clientWidth; }
-  get columns() { return Math.max(64, Math.min(4096, this.width - GUTTER)); }
+  get columns() { return Math.max(64, Math.min(4096, (this.width - GUTTER) / 1.5)); }
   x(time: number) { return GUTTER + ((time - this.from) / (this.to - this.from)) * (this.width - GUTTER); }
   time(x: number) { return this.from + ((x - GUTTER) / (this.width - GUTTER)) * (this.to - this.from); }
 
@@ -284,7 +285,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
     if (f.busy) { f.again = true; return; }
     f.busy = true;
     const now = wanted.current, isNew = f.text !== now;
-    const t = await ask.current({ names: isNew, from: isNew ? 0 : Math.round(p.from), to: isNew ? 0 : Math.round(p.to), columns: Math.round(p.columns), first: firstTrack(p), count: 64 });
+    const t = await ask.current({ names: isNew, from: isNew ? 0 : Math.round(p.from), to: isNew ? 0 : Math.round(p.to), columns: Math.round(p.columns), first: firstTrack(p), count: isNew ? 64 : MOST_ROWS });
     f.busy = false;
     if (t) {
       p.data = t;
@@ -293,7 +294,11 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
       setSaid(t.left_out);
       redraw();
     }
-    if (f.again || (t && wanted.current !== f.text)) { f.again = false; void fetchWindow(); }
+    if (f.again || (t && wanted.current !== f.text)) {  // meanwhile the last answer is drawn, at the scale of the window
+      f.again = false;
+      f.busy = true;
+      setTimeout(() => { f.busy = false; void fetchWindow(); }, PAUSE_MS);
+    }
   };
   const onlyRef = useRef(only);
   onlyRef.current = only;
