@@ -3,7 +3,7 @@
 
 usage: scripts/serving_break_even.py [--html FILE] [--csv FILE] [DISTSIM]      default: build/bin/distsim
 
-A cell is the time that moving saves the second request (above 0: moving pays), from two runs of the emulator: one that moves, one
+A cell is the time that moving saves the last request (above 0: moving pays), from two runs of the emulator: one that moves, one
 that waits. Links: PCIe 3.0 x4 to x16, PCIe 4.0 and 5.0 x16, NVLink of a V100 and an H100 (usable rates per direction).
 """
 import argparse
@@ -22,8 +22,8 @@ SIZES_MB = (1, 3, 10, 30, 60, 100, 200, 300, 600, 1000, 3000)
 LINKS_GB = ((3, "PCIe 3.0 x4"), (6, "PCIe 3.0 x8"), (12, "PCIe 3.0 x16"), (24, "PCIe 4.0 x16"), (50, "PCIe 5.0 x16"), (150, "NVLink, V100"), (450, "NVLink, H100"))
 
 
-def second_ms(distsim, megabytes, gigabytes, waits):
-    """Latency of the second request: the later of two."""
+def end_ms(distsim, megabytes, gigabytes, waits):
+    """When the last request is answered."""
     command = [distsim, "serving", "--config", str(CONFIG), "--set", f"models.0.weights={megabytes} MB", "--set",
                f"gpus.0.host_bandwidth={gigabytes} GB/s", "--set", "policies=[fifo]", "--json", "-"]
     if waits:
@@ -36,8 +36,7 @@ def saved(distsim):
     """Rows of (link, GB/s, MB, milliseconds saved)."""
     for gigabytes, link in LINKS_GB:
         for megabytes in SIZES_MB:
-            # The first request loads the weights as well, on GPU 0, at the same time: what is left to wait for is its execution.
-            yield link, gigabytes, megabytes, second_ms(distsim, megabytes, gigabytes, True) - second_ms(distsim, megabytes, gigabytes, False)
+            yield link, gigabytes, megabytes, end_ms(distsim, megabytes, gigabytes, True) - end_ms(distsim, megabytes, gigabytes, False)
 
 
 def colour(ms):

@@ -3,15 +3,15 @@
 
 #include "distsim_policy.hpp"
 
-class LongestFirst : public distsim_policy::Policy {
+class LongestFirst : public serving_policy::Policy {
   std::vector<std::uint32_t> waiting_;
 
  public:
-  std::uint32_t arrived(const distsim_policy::State&, std::uint32_t id) override {
+  std::uint32_t arrived(const serving_policy::State&, std::uint32_t id) override {
     waiting_.push_back(id);
-    return distsim_policy::kAny;
+    return serving_policy::kAny;
   }
-  distsim_policy::Work next(const distsim_policy::State& state, std::uint32_t gpu) override {
+  serving_policy::Work next(const serving_policy::State& state, std::uint32_t gpu) override {
     const auto longest = std::ranges::max_element(
         waiting_, {}, [&](std::uint32_t id) { return state.runs_on(id, gpu) ? state.predicted_s(id, gpu) : -1; });
     if (longest == waiting_.end() || !state.runs_on(*longest, gpu)) return {};
@@ -21,6 +21,6 @@ class LongestFirst : public distsim_policy::Policy {
   }
 };
 
-extern "C" distsim_policy::Policy* distsim_create_policy(int version) {
-  return version == distsim_policy::kVersion ? new LongestFirst : nullptr;
+extern "C" serving_policy::Policy* distsim_create_policy(int version) {
+  return version == serving_policy::kVersion ? new LongestFirst : nullptr;
 }

@@ -15,9 +15,9 @@ namespace {
 
 /// Of one policy at one rate.
 constexpr const char* kColumns[] = {
-    "rate_per_s",  "requests",          "mean_ms",       "p50_ms",     "p90_ms",      "p99_ms", "p999_ms",
-    "makespan_ms", "throughput_per_s",  "goodput_per_s", "violations", "utilisation", "moves",  "batches",
-    "energy_j",    "saturates_at_per_s"};
+    "offered_per_s", "requests",          "mean_ms",       "p50_ms",     "p90_ms",      "p99_ms", "p999_ms",
+    "makespan_ms",   "throughput_per_s",  "goodput_per_s", "violations", "utilisation", "moves",  "batches",
+    "energy_j",      "saturates_at_per_s"};
 constexpr std::size_t kColumnCount = std::size(kColumns);
 
 std::vector<double> figures_of_point(const serving::Experiment& e, const serving::Point& p) {

@@ -5,6 +5,7 @@
 
 #include "scenarios.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 #include "sim/serving/spec/times_table.hpp"
 
 namespace distsim::serving {
@@ -42,6 +43,23 @@ TEST(Energy, IsInTheTables) {
   EXPECT_NE(comparison_text(c).find("fifo: 10 J, 0.1 J per request"), std::string::npos) << comparison_text(c);
   EXPECT_NE(comparison_csv(c).find(",energy_j\n"), std::string::npos);
   EXPECT_NE(comparison_json(c).find("\"energy_j\": "), std::string::npos);
+}
+
+/// A setting that changes nothing is named; one that changes anything is not.
+TEST(Settings, WithoutEffectAreNamed) {
+  const std::string path = (std::filesystem::path(testing::TempDir()) / "settings.yaml").string();
+  std::ofstream(path) << "gpus: [{name: a, count: 2}]\nmodels: [{name: m, layer_times: [1 ms, 1 ms], max_batch: 4}]\n"
+                         "load: {rate_per_s: 100, requests: 100}\npolicies: [fifo]\n";
+  const std::vector<std::string> idle{"batching.size=3", "load.cv=2", "models.0.table_name=x", "gpus.0.count=2",
+                                      "run.drop_late=false"};
+  const std::vector<std::string> telling{"models.0.batch_cost=0.5", "load.seed=2",
+                                         "gpus.0.speed=2",          "run.max_wait=1 s",
+                                         "models.0.sm_demand=0.5",  "gpus.0.host_bandwidth=1 GB/s",
+                                         "models.0.deadline=1 s"};
+  std::vector<std::string> all = idle;
+  all.insert(all.end(), telling.begin(), telling.end());
+  EXPECT_EQ(sets_without_effect(path, all), idle);
+  EXPECT_EQ(sets_without_effect(path, {"batching.size=3", "policies=[dynamic_batching]"}), std::vector<std::string>{});
 }
 
 TEST(Batches, OfNothingAreRefused) {

@@ -26,7 +26,7 @@ std::string compiled(const std::string& source, const std::string& name) {
 std::string written(const std::string& name, const std::string& arrived, const std::string& next) {
   const std::string source = (std::filesystem::path(testing::TempDir()) / (name + ".cpp")).string();
   std::ofstream(source)
-      << "#include <stdexcept>\n#include \"distsim_policy.hpp\"\nusing namespace distsim_policy;\n"
+      << "#include <stdexcept>\n#include \"distsim_policy.hpp\"\nusing namespace serving_policy;\n"
          "struct P : Policy {\n  std::vector<std::uint32_t> waiting;\n"
          "  std::uint32_t arrived(const State& state, std::uint32_t id) override { (void)state; (void)id; " +
              arrived + " }\n  Work next(const State& state, std::uint32_t gpu) override { (void)state; (void)gpu; " +
@@ -121,7 +121,7 @@ TEST(PolicyLibrary, WhatIsNoLibraryIsRefused) {
             std::string::npos);
   const std::string newer = (std::filesystem::path(testing::TempDir()) / "newer.cpp").string();
   std::ofstream(newer) << "#include \"distsim_policy.hpp\"\n"
-                          "extern \"C\" distsim_policy::Policy* distsim_create_policy(int) { return nullptr; }\n";
+                          "extern \"C\" serving_policy::Policy* distsim_create_policy(int) { return nullptr; }\n";
   EXPECT_NE(load_policy(compiled(newer, "newer")).error().text().find("not for version 1"), std::string::npos);
   const auto e = parse_experiment(
       "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms]}]\n"

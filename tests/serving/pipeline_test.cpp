@@ -67,6 +67,7 @@ TEST(Pipeline, FillsAndDrains) {
     const RunResult r = test::run(s, "fifo", all_at_once(10));
     EXPECT_EQ(r.makespan_ps, (stages + 9) * test::kMs);
     EXPECT_EQ(r.busy_ps[0], 10 * test::kMs);
+    EXPECT_EQ(r.shares[0].executing_ps, 10 * test::kMs);
     EXPECT_EQ(r.all.latency_ps.quantile(0), stages * test::kMs);
   }
 }

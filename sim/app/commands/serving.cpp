@@ -12,6 +12,7 @@
 #include "sim/app/unheeded.hpp"
 #include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -64,6 +65,8 @@ Result<void> run_serving(const ServingFlags& flags) {
   if (!flags.timeline.empty()) TRY(traces::check_timeline_path("--timeline", flags.timeline));
   TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
   TRY(check_outputs(outputs));
+  for (const std::string& set : serving::sets_without_effect(flags.config, flags.sets))
+    remark("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
   const EarlyEnd early;
   serving::Comparison found;
   {
@@ -96,7 +99,7 @@ Result<void> run_online(const ServingFlags& flags) {
   const EarlyEnd early;
   TRY_ASSIGN(const serving::RunResult result, serving::serve_online(experiment, std::cin, "standard input", std::cout));
   if (!std::cout) return Error{"standard output: cannot be written", "", ""};
-  remark(counted(result.sent, "request") + ", " + counted(result.batches, "batch") + ", " +
+  remark(counted(result.sent, "request") + ", " + counted(result.batches, "assignment") + ", " +
          counted(result.all.violations, "violation"));
   return {};
 }

@@ -237,7 +237,7 @@ class Emulation {
   void done(std::uint32_t id, bool frees_slot) {
     Work& work = works_[id];
     const std::int64_t executed = now_ps_ - work.start_ps;
-    result_.shares[work.model].executing_ps += work.alone_ps;
+    result_.shares[work.model].executing_ps += work.alone_ps / s_.gpus[work.gpu].stages;
     result_.joules[work.gpu] +=
         work.factor * s_.joules(s_.gpus[work.gpu], work.model, work.begin_layer, work.end_layer(), work.batch());
     if (observer_ != nullptr)

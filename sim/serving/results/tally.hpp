@@ -34,7 +34,8 @@ struct RunResult {
   std::vector<std::int64_t> busy_ps;  ///< by GPU; of a pipeline the mean over its stages
   std::vector<double> joules;         ///< by GPU: idle power for the makespan, and what executing draws above it
   struct Share {
-    std::int64_t executing_ps = 0;  ///< alone on the GPU, for work on shared GPUs
+    std::int64_t executing_ps =
+        0;  ///< alone on the GPU, for work on shared GPUs; of a pipeline the mean over its stages
     std::uint64_t moves = 0, batches = 0;
   };
   std::vector<Share> shares;  ///< by model

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace distsim_policy {
+namespace serving_policy {
 
 inline constexpr int kVersion = 1;
 inline constexpr std::uint32_t kAny = 0xFFFFFFFEu;   ///< arrived: every free GPU may start it
@@ -60,7 +60,7 @@ class Policy {
   virtual Work next(const State& state, std::uint32_t gpu) = 0;
 };
 
-}  // namespace distsim_policy
+}  // namespace serving_policy
 
 /// What the library must define: a new policy, of which each run has its own. Null: `version` is not one that it knows.
-extern "C" distsim_policy::Policy* distsim_create_policy(int version);
+extern "C" serving_policy::Policy* distsim_create_policy(int version);

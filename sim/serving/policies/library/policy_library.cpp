@@ -14,7 +14,7 @@
 namespace distsim::serving {
 namespace {
 
-namespace own = distsim_policy;
+namespace own = serving_policy;
 using Create = own::Policy* (*)(int);
 
 constexpr double kSecondsPerPs = 1e-12;
