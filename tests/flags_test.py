@@ -28,6 +28,8 @@ FILES = {"networks.yml": "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50
          "system.json": '{"all-reduce-implementation": ["ring"], "all-gather-implementation": ["ring"], "reduce-scatter-implementation": ["ring"], '
                         '"all-to-all-implementation": ["direct"], "collective-optimization": "localBWAware", "endpoint-delay": 9000, '
                         '"active-chunks-per-dimension": 1, "preferred-dataset-splits": 2, "local-mem-bw": 1600}',
+         "graph_cases.csv": "cluster.device,model.name,model.global_batch,framework.name,measured_ms\n"
+                            + "".join(f"a100_sxm4_80gb,mlp,{64 << i},pytorch,{3 + i}\n" for i in range(9)),
          "groups.json": '{"0": [0, 1]}',
          "stacks.txt": "main;train;forward 30\nmain;train;backward 60\n",
          "tables.csv": "rows,pooling_factor\n1000,3\n200000,1\n50,20\n",
@@ -94,7 +96,7 @@ def commands(d):
         "curves show": ([f"{ROOT}/configs/curves/dgx_a100_80gb.curve.txtpb"], {"--ranks": ["--ranks 8"], "--nodes": ["--nodes 1"]}),
         "calibrate ops": ([f"--input {d}/ops.csv --device a100_sxm4_80gb --report"], {
             "--input": [], "--device": [], "--out": [f"--out {d}"], "--report": [], "--csv": [f"--csv {out}csv", "--csv -"], "--worst": ["--worst 1"]}),
-        "calibrate graph": ([f"--cases {ROOT}/tests/data/graph_level/workloads.csv --report"], {
+        "calibrate graph": ([f"--cases {d}/graph_cases.csv --report"], {
             "--cases": [], "--out": [f"--out {d}"], "--report": [], "--csv": [f"--csv {out}csv", "--csv -"], "--seed": ["--seed 5"], "--jobs": ["--jobs 2"]}),
         "calibrate features": ([f"--input {d}/ops.csv --kernel product16"], {"--input": [], "--kernel": [], "--csv": [f"--csv {out}csv"]}),
         "serving": ([f"--config {d}/serving.yaml"], table | {

@@ -150,6 +150,8 @@ std::string correction_table(const std::vector<GraphCase>& cases, const opmodels
                                 "mean", "median", "worst");
   const ErrorFigures before = figures_of_errors(errors);
   out += row_of_figures("composed", before);
+  if (const auto network = train_on(cases, how); network.ok())
+    out += fmt::format("{:<38}{:>9.2f}%  root mean square\n", "corrected, trained on", 100 * network->residual());
   bool better = true;
   for (const LeftOut what : kWays) {
     const ErrorFigures after = figures_of_errors(errors_of(cases, left_out(cases, what, how)));
@@ -164,14 +166,16 @@ std::string correction_table(const std::vector<GraphCase>& cases, const opmodels
 
 std::string correction_csv(const std::vector<GraphCase>& cases, const opmodels::GraphTraining& how) {
   std::string out = csv_line({"case_id", "device", "model", "measured_ms", "composed_ms", "device_left_out_ms",
-                              "model_left_out_ms", "both_left_out_ms", "error"});
+                              "model_left_out_ms", "both_left_out_ms", "trained_on_ms", "error"});
+  const auto network = train_on(cases, how);
   std::array<std::vector<double>, kWays.size()> corrected;
   for (std::size_t w = 0; w < kWays.size(); ++w) corrected[w] = left_out(cases, kWays[w], how);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const GraphCase& c = cases[i];
     const auto number = [&](double v) { return c.failure.empty() ? fmt::format("{:.5f}", v) : std::string(); };
     out += csv_line({c.source->id, c.device, c.model, number(c.measured_ms), number(c.composed_ms),
-                     number(corrected[0][i]), number(corrected[1][i]), number(corrected[2][i]), c.failure});
+                     number(corrected[0][i]), number(corrected[1][i]), number(corrected[2][i]),
+                     number(c.composed_ms * (network.ok() ? network->ask(c.facts).ratio : 1)), c.failure});
   }
   return out;
 }
