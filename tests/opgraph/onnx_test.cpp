@@ -261,6 +261,12 @@ TEST(Onnx, RefusesInOneLineWithTheNode) {
   negative.input("x", {4, 6}).output("y").numbers("sizes", {-7, 12});
   negative.node("Reshape", {"x", "sizes"}, {"y"});
   add(negative, {"/y/Reshape", "-7"});
+  for (const std::string op : {"Shape", "Gather", "Expand", "ConstantOfShape", "MatMul", "Reshape", "Conv"}) {
+    Model bare;
+    bare.input("x", {4, 6}).output("y");
+    bare.node(op, {}, {"y"});
+    add(bare, {"/y/" + op, "no input"});
+  }
   Model empty;
   empty.input("x", {1}).output("y");
   add(empty, {"no nodes"});

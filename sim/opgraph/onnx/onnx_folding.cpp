@@ -88,7 +88,7 @@ Result<bool> OnnxLowering::fold() {
     TRY(give_numbers(std::move(dims), std::move(out)));
     return true;
   }
-  if (op == "Gather" && x.dims.size() == 1) {
+  if (op == "Gather" && x.dims.size() == 1 && node_->input_size() == 2) {
     Numbers out;
     for (const std::int64_t i : *in(1).numbers) {
       const auto size = static_cast<std::int64_t>(n.size());
@@ -143,7 +143,7 @@ Result<bool> OnnxLowering::fold() {
     TRY(give_numbers({}, {static_cast<std::int64_t>(n.size())}));
     return true;
   }
-  if (op == "Expand") {
+  if (op == "Expand" && node_->input_size() == 2) {
     double size = 1;
     Dims dims;
     for (const std::int64_t d : *in(1).numbers) size *= static_cast<double>(d), dims.push_back(d);
@@ -176,6 +176,7 @@ Result<void> OnnxLowering::constant() {
 }
 
 Result<void> OnnxLowering::shape() {
+  if (!has(0)) return wrong("found no input, expected one");
   const Dims& dims = in(0).dims;
   const auto rank = static_cast<std::int64_t>(dims.size());
   const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };

@@ -271,6 +271,7 @@ Result<OnnxLowering::Id> OnnxLowering::tensor(int input) {
 }
 
 Result<std::vector<std::int64_t>> OnnxLowering::numbers(int input, std::string_view what) {
+  if (!has(input)) return wrong(std::string(what) + ": found no input " + std::to_string(input) + ", expected one");
   const OnnxValue& value = in(input);
   if (!value.numbers)
     return wrong(std::string(what) + ", " + in_quotes(node_->input(input)) +

@@ -185,6 +185,7 @@ Result<void> OnnxLowering::gather() {
   TRY_ASSIGN(const Id x, tensor(0));
   const Dims from = eager_.dims(x);
   TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), from.size()));
+  if (!has(1)) return wrong("found no input 1, expected places");
   if (in(1).numbers && in(1).numbers->size() == 1 && !in(1).tensor) {  // one place: a view
     Dims dims = from;
     dims[axis] = 1;
