@@ -4,7 +4,7 @@ ask at once; and random use for long, with the server's memory on the way.
 
 measure_serve.py DISTSIM [--moves 200] [--pages 100] [--rate 10] [--seconds 20] [--requests 0]
 
-docs/serve.md has the figures of --seconds 300, and of --requests 200000 (about an hour on two cores).
+For long: --seconds 300, and --requests 200000 (an hour or more on two cores).
 """
 import argparse
 import collections
