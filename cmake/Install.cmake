@@ -34,11 +34,51 @@ endforeach()
 
 # Found from the binary as ../share/distsim/configs (sim/config/config_folders.cpp), so that an installation can be moved.
 install(DIRECTORY configs DESTINATION share/distsim COMPONENT simulator)
-# There is no library to link against; the format of curve files is what other programs may want to read and write.
+install(FILES sim/serving/policies/library/distsim_policy.hpp DESTINATION include/distsim COMPONENT simulator)  # for policies of the user's
+# The format of curve files, which other programs may want to read and write.
 install(FILES collectives/curve_file/curve.proto DESTINATION share/distsim/proto COMPONENT simulator)
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
 install(FILES cmake/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
+
+# For programs that link it: -DCMAKE_PREFIX_PATH=PREFIX, find_package(distsim).
+if(TARGET distsim_library)
+  include(CMakePackageConfigHelpers)
+  install(TARGETS distsim_library EXPORT distsimTargets LIBRARY DESTINATION lib COMPONENT library OPTIONAL)
+  install(DIRECTORY sim/api/public/ DESTINATION include/distsim COMPONENT library)
+  install(EXPORT distsimTargets NAMESPACE distsim:: DESTINATION lib/cmake/distsim COMPONENT library)
+  configure_package_config_file(cmake/distsimConfig.cmake.in ${PROJECT_BINARY_DIR}/generated/distsimConfig.cmake INSTALL_DESTINATION lib/cmake/distsim)
+  write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/distsimConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/distsimConfig.cmake ${PROJECT_BINARY_DIR}/generated/distsimConfigVersion.cmake
+          DESTINATION lib/cmake/distsim COMPONENT library)
+  install(DIRECTORY configs DESTINATION share/distsim COMPONENT library)
+  install(DIRECTORY examples DESTINATION share/distsim COMPONENT library)
+endif()
+
+# A folder that can be copied anywhere and put on PYTHONPATH: the module with its library and configuration, and distsim_capture.
+set(DISTSIM_PYTHON_DIR "lib/python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/site-packages" CACHE STRING
+    "Where the Python module is installed, below the prefix; . : the prefix itself")
+if(TARGET distsim_python)
+  install(TARGETS distsim_python LIBRARY DESTINATION ${DISTSIM_PYTHON_DIR}/distsim COMPONENT python OPTIONAL)
+  install(TARGETS distsim_library LIBRARY DESTINATION ${DISTSIM_PYTHON_DIR}/distsim COMPONENT python OPTIONAL NAMELINK_SKIP)
+  foreach(package distsim distsim_capture)
+    install(DIRECTORY python/${package} DESTINATION ${DISTSIM_PYTHON_DIR} COMPONENT python PATTERN __pycache__ EXCLUDE)
+  endforeach()
+  install(DIRECTORY configs DESTINATION ${DISTSIM_PYTHON_DIR}/distsim COMPONENT python)
+  install(FILES ${PROJECT_BINARY_DIR}/generated/METADATA DESTINATION ${DISTSIM_PYTHON_DIR}/distsim-${PROJECT_VERSION}.dist-info COMPONENT python)
+  file(WRITE ${PROJECT_BINARY_DIR}/generated/METADATA
+"Metadata-Version: 2.1
+Name: distsim
+Version: ${PROJECT_VERSION}
+Summary: Predicts the time of a training iteration on a GPU cluster
+License-File: LICENSE
+Requires-Python: >=3.8
+Provides-Extra: capture
+Requires-Dist: torch>=1.13; extra == 'capture'
+Provides-Extra: pandas
+Requires-Dist: pandas; extra == 'pandas'
+")
+endif()
 
 # Whoever publishes packages puts his own address and page here.
 set(DISTSIM_MAINTAINER "distsim maintainers <maintainers@distsim.invalid>" CACHE STRING "Maintainer of packages, NAME <ADDRESS>")

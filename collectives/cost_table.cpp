@@ -34,11 +34,24 @@ std::string figure(double v) {
   return text;
 }
 
-std::vector<std::string> priced_fields(const graph::Cost& cost, std::int64_t bytes, double factor) {
-  const double algbw = cost.mean.us() > 0 ? static_cast<double>(bytes) / cost.mean.us() / 1000 : 0;
-  return {figure(cost.mean.us()),  figure(cost.low.us()),  figure(cost.high.us()),
-          figure(algbw),           figure(algbw * factor), std::string(graph::name_of(cost.basis)),
-          std::string(cost.source)};
+CostTableRow row_of(const Result<graph::Cost>& cost, std::int64_t bytes, double factor) {
+  if (!cost.ok()) return {bytes, cost.error().text(), {}, ""};
+  const double algbw = cost->mean.us() > 0 ? static_cast<double>(bytes) / cost->mean.us() / 1000 : 0;
+  CostTableRow row{bytes, "", *cost, std::string(cost->source), algbw, algbw * factor};
+  row.cost.source = {};
+  return row;
+}
+
+std::vector<std::string> priced_fields(const CostTableRow& row) {
+  if (!row.error.empty()) return {"", "", "", "", "", "error: " + row.error, ""};
+  const graph::Cost& cost = row.cost;
+  return {figure(cost.mean.us()),
+          figure(cost.low.us()),
+          figure(cost.high.us()),
+          figure(row.algbw_GBps),
+          figure(row.busbw_GBps),
+          std::string(graph::name_of(cost.basis)),
+          row.source};
 }
 
 std::string commented(const std::string& text) {
@@ -68,10 +81,9 @@ Result<CostTable> collective_cost_table(const topology::Topology& topology, cons
     const graph::Collective op{request.kind, bytes, graph::DType::fp32, {}, {}};
     std::vector<std::string> fields{std::string(graph::name_of(request.kind)), std::to_string(request.nodes),
                                     std::to_string(facts.ranks), std::to_string(bytes)};
-    const auto cost = models.price(op, facts);
-    if (!cost.ok()) ++table.unpriced;
-    const auto rest = cost.ok() ? priced_fields(*cost, bytes, factor)
-                                : std::vector<std::string>{"", "", "", "", "", "error: " + cost.error().text(), ""};
+    table.rows.push_back(row_of(models.price(op, facts), bytes, factor));
+    if (!table.rows.back().error.empty()) ++table.unpriced;
+    const std::vector<std::string> rest = priced_fields(table.rows.back());
     fields.insert(fields.end(), rest.begin(), rest.end());
     out += csv_line(fields);
     if (request.explain) explained += commented(models.explain(op, facts));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "collectives/collective_models.hpp"
 
@@ -19,7 +20,16 @@ struct CostTableRequest {
   bool explain = false;       ///< append explain() of each size after the table, as "# " comment lines
 };
 
+struct CostTableRow {
+  std::int64_t bytes = 0;
+  std::string error;  ///< why there are no figures; empty where there are
+  graph::Cost cost;   ///< without its source, which belongs to the models
+  std::string source;
+  double algbw_GBps = 0, busbw_GBps = 0;
+};
+
 struct CostTable {
+  std::vector<CostTableRow> rows;
   std::string text;
   std::size_t unpriced = 0;    ///< rows without figures
   topology::GroupFacts facts;  ///< of the group

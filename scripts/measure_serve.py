@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""How fast `distsim serve` answers: random moves of sliders in Chromium, from the move to the painted answer, and many pages that ask at once.
+"""How fast `distsim serve` answers, and what it holds: random moves of sliders in Chromium, from the move to the painted answer; many pages that
+ask at once; and random use for long, with the server's memory on the way.
 
-measure_serve.py DISTSIM [--moves 200] [--pages 100] [--rate 10] [--seconds 20]
+measure_serve.py DISTSIM [--moves 200] [--pages 100] [--rate 10] [--seconds 20] [--requests 0]
+
+For long: --seconds 300, and --requests 200000 (an hour or more on two cores).
 """
 import argparse
 import collections
@@ -119,6 +122,65 @@ def load(binary, pages, rate, seconds):
     server.end()
 
 
+def experiment(draw, text):
+    """One of millions: the shipped example with other numbers, each a prediction of its own."""
+    edits = [{"key": "model.global_batch", "value": str(1024 * draw.randrange(32, 512))}, {"key": "cluster.nodes", "value": str(draw.choice([1, 2, 3, 4, 6, 8, 16]))},
+             {"key": "cluster.nic.bandwidth", "value": f"{draw.randrange(50, 1000) / 10} GB/s"}, {"key": "device.hbm.bandwidth", "value": f"{draw.randrange(1000, 4000)} GB/s"}]
+    return {"text": text, "edits": draw.sample(edits, draw.randrange(1, 5))}
+
+
+def one_request(draw, text):
+    """As pages ask: mostly predictions, of which some with all values; now and then a timeline, what has no effect, a file, a price."""
+    kind = draw.choices(["predict", "values", "timeline", "effects", "file", "collective", "op", "stale"], [70, 8, 6, 2, 2, 5, 5, 2])[0]
+    asked = experiment(draw, text)
+    if kind == "values":
+        return {"type": "predict", "values": True} | asked
+    if kind == "timeline":
+        return {"type": "timeline", "columns": 1200, "first": 0, "count": 32, "names": True} | asked
+    if kind == "file":
+        return {"type": "file", "kind": draw.choice(["json", "csv", "html"])} | asked
+    if kind == "collective":
+        return {"type": "collective", "kind": draw.choice(["all_reduce", "all_to_all", "all_gather"]), "nodes": draw.randrange(1, 9), "text": text, "from": 1024, "to": 1 << draw.randrange(20, 31)}
+    if kind == "op":
+        sizes = {name: str(64 * draw.randrange(1, 256)) for name in "mnk"}
+        return {"type": "op", "text": text, "op": "gemm", "dtype": "fp16", "sizes": sizes, "vary": "m", "from": 64, "to": 16384}
+    if kind == "stale":
+        return {"type": "predict", "text": "cluster: [", "edits": []}
+    return {"type": kind} | asked
+
+
+def use_at_random(place, seed, count):
+    """So many requests of one page after the other; a page is left and another opened every few hundred."""
+    text, draw, problems, t = (ROOT / CONFIG).read_text(), random.Random(seed), [], None
+    for i in range(count):
+        if i % 300 == 0:
+            if t is not None:
+                t.close()
+            t = talk(place)
+        number = t.send(**one_request(draw, text))
+        while f'"id":{number},' not in (answer := t.receive()):
+            pass
+        if '"type":"busy"' in answer or '"type":"timeout"' in answer or "internal error" in answer:
+            problems.append(answer[:200])
+    t.close()
+    return problems
+
+
+def long_use(binary, requests, pages):
+    server = Server(binary, "--config", CONFIG, cwd=ROOT)
+    place, rounds = Place(server.host, server.port, server.token), 20
+    each = max(1, requests // (rounds * pages))
+    begin, problems = time.monotonic(), []
+    print(f"{server.memory() / 1e6:.0f} MB before the first request")
+    with concurrent.futures.ProcessPoolExecutor(pages, mp_context=multiprocessing.get_context("fork")) as pool:
+        for r in range(rounds):
+            for p in pool.map(use_at_random, [place] * pages, range(r * pages, (r + 1) * pages), [each] * pages):
+                problems += p
+            print(f"{(r + 1) * each * pages} requests, {time.monotonic() - begin:.0f} s: {server.memory() / 1e6:.0f} MB", flush=True)
+    print(f"{len(problems)} problems {problems[:3]}")
+    server.end()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary")
@@ -126,6 +188,7 @@ def main():
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--rate", type=float, default=10)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--requests", type=int, default=0)
     o = parser.parse_args()
     binary = os.path.abspath(o.binary)
     if program() is not None and o.moves > 0:
@@ -133,6 +196,8 @@ def main():
         moves(binary, o.moves, 128)
     if o.pages > 0:
         load(binary, o.pages, o.rate, o.seconds)
+    if o.requests > 0:
+        long_use(binary, o.requests, 2)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 # Messages go to standard error, so that standard output stays the program's own.
 
 packages_to_run="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libsimdjson-dev libsqlite3-dev libminizip-dev libre2-dev libtbb-dev libboost-dev"
-packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev ccache mold clang-format-14 python3 groff-base zsh"
+packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev ccache mold clang-format-14 python3 python3-dev pybind11-dev mypy groff-base zsh"
 
 say() { printf '%s\n' "distsim: $*" >&2; }
 

@@ -62,7 +62,7 @@ def commands(d):
             "--html": [f"--html {out}html", "--html -"], "--write": [f"--write {out}yaml"],
             "--constraints": [], "--least-columns": [], "--placement": [], "--sharding-plan": [],
             "--journal": [f"--journal {out}journal"], "--resume": [(f"--journal {out}journal", "--resume")]}),
-        "serve": ([], {"--config": [], "--port": [], "--listen": []}),  # does not end by itself: tests/serve_test.py
+        "serve": ([], {"--config": [], "--port": [], "--listen": [], "--open": []}),  # does not end by itself: tests/serve_test.py
         "sensitivity": ([f"--config {TINY}"], experiment | table | {
             "--resource": ["--resource hbm_bandwidth"], "--factors": ["--factors 3"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"]}),
@@ -101,7 +101,8 @@ def commands(d):
         "calibrate features": ([f"--input {d}/ops.csv --kernel product16"], {"--input": [], "--kernel": [], "--csv": [f"--csv {out}csv"]}),
         "serving": ([f"--config {d}/serving.yaml"], table | {
             "--config": [], "--set": ["--set load.rate_per_s=200"], "--jobs": ["--jobs 2"], "--json": [f"--json {out}json", "--json -"],
-            "--html": [f"--html {out}html", "--html -"], "--timeline": [f"--timeline {out}t.json"]}),
+            "--html": [f"--html {out}html", "--html -"], "--timeline": [f"--timeline {out}t.json"],
+            "--online": ["--online --set policies=[sjf]"]}),
         "hugectr timeline": ([f"{FORMATS}/host.prof.json"], table | {
             "--json": [f"--json {out}json", "--json -"], "--svg": [f"--svg {out}svg"], "--events": [f"--events {d}/events.json"]}),
         "hugectr schedule": ([f"{d}/events.json", f"{d}/events.json --format events"], {
@@ -142,7 +143,7 @@ class Runner:
                     pathlib.Path(folder, name).write_text(text)
                 words = [w.replace("@", folder) for w in [*command.split(), *base.split(), *" ".join(parts).split()]]
                 environment = {k: v for k, v in os.environ.items() if not k.startswith("DISTSIM")}
-                r = subprocess.run([self.binary, *words], capture_output=True, timeout=300, env=environment, cwd=ROOT)
+                r = subprocess.run([self.binary, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=300, env=environment, cwd=ROOT)
                 files = {str(p.relative_to(folder)): p.read_bytes().replace(folder.encode(), b"@") for p in pathlib.Path(folder).rglob("*")
                          if p.is_file() and p.name not in FILES}
             self.known[key] = (r.returncode, (r.stdout.replace(folder.encode(), b"@"), files), r.stderr.decode())

@@ -33,6 +33,25 @@ def images():
     return nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(16 * 64, 10))
 
 
+class Chain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4096, 4096)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return self.fc(torch.sigmoid(y) * 2 + torch.tanh(y))
+
+
+def chain():
+    return Chain()
+
+
+def deep():
+    block = lambda: nn.Sequential(nn.Linear(512, 2048), nn.GELU(), nn.Linear(2048, 512), nn.Dropout(0.1))
+    return nn.Sequential(*[block() for _ in range(8)])
+
+
 class Broken(nn.Module):
     def forward(self, x):
         return x @ x.reshape(7, 3)
@@ -40,6 +59,25 @@ class Broken(nn.Module):
 
 def broken():
     return Broken()
+
+
+class Views(nn.Module):
+    def __init__(self, times):
+        super().__init__()
+        self.fc, self.times = nn.Linear(8, 8), times
+
+    def forward(self, x):
+        for _ in range(self.times):
+            x = x.view(x.shape[0], 6, 8).transpose(1, 2).transpose(1, 2) if self.times > 1 else x.view(x.shape[0], 8, 6).transpose(1, 2)
+        return self.fc(torch.relu(x))
+
+
+def views():
+    return Views(1)
+
+
+def many_views():
+    return Views(50)
 
 
 def large():
@@ -58,8 +96,8 @@ class Folder(unittest.TestCase):
         self.folder = pathlib.Path(self.temporary.name)
         (self.folder / "models.py").write_text(MODELS)
 
-    def experiment(self, graph, **model):
-        model = {"kind": "graph", "per_gpu_batch": 4, "precision": "fp32", "optimizer": "momentum", "graph": {"file": str(graph)}} | model
+    def experiment(self, graph, keys=None, **model):
+        model = {"kind": "graph", "per_gpu_batch": 4, "precision": "fp32", "optimizer": "momentum", "graph": {"file": str(graph)} | (keys or {})} | model
         path = self.folder / "experiment.yaml"
         path.write_text(json.dumps({"cluster": {"system": "dgx_a100_80gb", "nodes": 1}, "model": model, "framework": {"name": "pytorch"}}))
         return path
@@ -108,6 +146,65 @@ class Traces(Folder):
         self.assertIn("--config", done.stderr)
 
 
+def kernels_of(report):
+    text = next(a for a in report["assumptions"] if "kernels (" in a)
+    return text.split("graph: ")[1].split(" kernels")[0]
+
+
+@unittest.skipIf(torch is None, "no torch")
+class Onnx(Folder):
+    """The same model captured, and exported to ONNX by PyTorch itself: the same products, bytes and parameters, and so the same time."""
+
+    EXPORT = """
+import sys, torch, models
+torch.set_num_threads(1)
+model, inputs = getattr(models, sys.argv[1])(), eval(sys.argv[2])
+names = [f"in{i}" for i in range(len(inputs))]
+torch.onnx.export(model, inputs, sys.argv[3], training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                  opset_version=17, input_names=names, dynamic_axes={n: {0: "batch"} for n in names})
+"""
+    SMALL = """
+import sys; sys.path.insert(0, {path!r})
+import graph_models
+def bert(): return graph_models.Bert(layers=2, width=64, heads=4, words=500, positions=32)
+def gpt(): return graph_models.Gpt(layers=2, width=64, heads=4, words=500, positions=32)
+def residual():
+    import torch
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, 1, 1, bias=False), torch.nn.BatchNorm2d(16), torch.nn.ReLU(),
+                               graph_models.Bottleneck(16, 8, 2), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10))
+"""
+
+    def both(self, function, inputs, tensors):
+        (self.folder / "models.py").write_text(self.SMALL.format(path=str(self.folder)))
+        (self.folder / "graph_models.py").write_text((ROOT / "scripts/graphs/models.py").read_text())
+        flags = [word for text in inputs for word in ("--input", text)]
+        done, captured = self.capture(function, *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        exported = self.folder / f"{function}.onnx"
+        done = subprocess.run([sys.executable, "-c", self.EXPORT, function, tensors, str(exported)], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [self.report("--config", self.experiment(path, per_gpu_batch=16)) for path in (captured, exported)]
+
+    def check(self, captured, exported):
+        flops = [r["achieved_tflops_per_gpu"] * r["iteration_ms"] for r in (captured, exported)]
+        self.assertAlmostEqual(flops[1] / flops[0], 1, delta=0.005)
+        self.assertAlmostEqual(exported["iteration_ms"] / captured["iteration_ms"], 1, delta=0.03)
+        counts = [int(kernels_of(r).split(" of ")[1]) for r in (captured, exported)]
+        self.assertLess(abs(counts[0] - counts[1]), 5, counts)
+        memory = [r["memory"]["used_bytes_per_rank"][0] for r in (captured, exported)]
+        self.assertGreater(memory[1] / memory[0], 0.99)  # ONNX does not say what is done in place
+        self.assertLess(memory[1] / memory[0], 1.5)
+
+    def test_attention(self):
+        ids = "8x32:int64"
+        self.check(*self.both("bert", [ids, ids, "8x32", "8x4:int64"],
+                              "(torch.zeros(2, 32, dtype=torch.int64), torch.zeros(2, 32, dtype=torch.int64), torch.ones(2, 32), torch.zeros(2, 4, dtype=torch.int64))"))
+        self.check(*self.both("gpt", [ids], "(torch.zeros(2, 32, dtype=torch.int64),)"))
+
+    def test_images(self):
+        self.check(*self.both("residual", ["8x3x32x32"], "(torch.randn(2, 3, 32, 32),)"))
+
+
 @unittest.skipIf(torch is None, "no torch")
 class Capture(Folder):
     def test_mlp(self):
@@ -125,6 +222,55 @@ class Capture(Folder):
         report = self.report("--config", self.experiment(out, per_gpu_batch=48))
         flops = report["achieved_tflops_per_gpu"] * report["iteration_ms"] * 1e9
         self.assertAlmostEqual(flops / (3 * 2 * 48 * (64 * 128 + 128 * 10)), 1, places=6)
+
+    def test_operators_of_the_host(self):
+        """Views launch nothing, but the host calls them: each function that the model calls, and each node of autograd."""
+        done, out = self.capture("views", "--input", "4x6x8")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        nodes = json.loads(out.read_text())["nodes"]
+        forward = sum(n["calls"] for n in nodes if n["phase"] == "forward")
+        self.assertEqual(forward, 5)  # view, transpose, relu, linear, sum: what linear calls inside is not counted
+        backward = sum(n["calls"] for n in nodes if n["phase"] == "backward")
+        # Of the sum, the bias and the product; three views of the weight and one of the result; two that store a gradient.
+        self.assertEqual(backward, 9, [(n["op"], n["calls"]) for n in nodes])
+
+    def test_the_host_takes_time_for_views(self):
+        done, out = self.capture("many_views", "--input", "4x6x8")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with_views = self.report("--config", self.experiment(out))["iteration_ms"]
+        graph = json.loads(out.read_text())
+        for node in graph["nodes"]:
+            node["calls"] = min(1, node["calls"]) if "view" not in node["op"] and "transpose" not in node["op"] else 0
+        out.write_text(json.dumps(graph))
+        without = self.report("--config", self.experiment(out))["iteration_ms"]
+        self.assertGreater(with_views, without + 0.5)  # 100 views of 19 us each way
+
+    def test_fused_chains(self):
+        """A chain of pointwise calls reads and writes once what it shares: 4 passes instead of 9 forward, and 4 instead of 11 backward."""
+        done, out = self.capture("chain", "--input", "512x4096")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        apart, fused = (self.report("--config", self.experiment(out, {"fuse": fuse}, per_gpu_batch=8192))
+                        for fuse in (False, True))
+        of = [{op["kind"]: op for op in r["ops"]} for r in (apart, fused)]
+        self.assertLess(of[1]["elementwise"]["time_ms"], 0.7 * of[0]["elementwise"]["time_ms"])
+        self.assertEqual(of[1]["gemm"]["time_ms"], of[0]["gemm"]["time_ms"])
+        self.assertLess(fused["iteration_ms"], apart["iteration_ms"])
+
+    def test_checkpointed_modules(self):
+        """The products of the modules run once more; memory and nothing else shrinks."""
+        done, out = self.capture("deep", "--input", "64x512")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        kept, again = (self.report("--config", self.experiment(out, {"checkpoint": names}, per_gpu_batch=4096))
+                       for names in ([], ["*"]))
+        time = [next(op for op in r["ops"] if op["kind"] == "gemm")["time_ms"] for r in (kept, again)]
+        self.assertGreater(time[1], 1.2 * time[0])
+        self.assertLess(time[1], 1.5 * time[0])
+        memory = [r["memory"]["used_bytes_per_rank"][0] for r in (kept, again)]
+        # Seven of eight blocks no longer keep their four tensors: two of 2048, two of 512, and a mask.
+        self.assertLess(memory[1], memory[0] - 6 * 4096 * 2048 * 4)
+        refused = distsim("--config", self.experiment(out, {"checkpoint": ["blocks.7"]}, per_gpu_batch=64))
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("'blocks.7'", refused.stderr)
 
     def test_images_in_16_bits(self):
         done, out = self.capture("images", "--input", "8x3x16x16", "--loss", "cross_entropy", "--channels-last")

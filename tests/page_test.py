@@ -3,20 +3,60 @@
 
 page_test.py DISTSIM     DISTSIM_PICTURES=FOLDER keeps pictures of the page.
 """
+import base64
+import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/web"))
 from browser import Browser, program  # noqa: E402
-from client import Server  # noqa: E402
+from client import Server, until  # noqa: E402
 
 CONFIG = "configs/dgx_a100_4node.yaml"
+AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
 READY = "Number(document.documentElement?.dataset.answers) > 0 && document.querySelector('#iteration') !== null"
+LLM = "cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 16}\nframework: {name: megatron_core}\n"
+LONG = "cluster: {system: dgx_a100_80gb, nodes: 512}\nmodel: {name: dlrm_mlperf, global_batch: 1048576}\nframework: {name: pytorch_dlrm}\nengine: {contention: true}\n"
 SLIDER = "input[type=range][data-key='cluster.nodes']"
+
+
+def axe(browser):
+    """What axe-core finds wrong with the page as it is, in words; nothing where it is not installed."""
+    if not AXE.exists():
+        return []
+    browser.js(AXE.read_text(encoding="utf-8") + "\n;0")
+    return browser.js("""axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`))""")
+
+
+# Width and height of the PNG that a button makes, and the beginning of the SVG: what is saved goes to no file.
+SAVED = """(async () => {
+  const blobs = [], make = URL.createObjectURL.bind(URL);
+  URL.createObjectURL = (blob) => { blobs.push(blob); return make(blob); };
+  const click = HTMLAnchorElement.prototype.click;
+  let names = [];
+  HTMLAnchorElement.prototype.click = function () { names.push(this.download); };
+  const place = document.querySelector(SELECTOR).closest('.picture');
+  const press = (text) => [...place.querySelectorAll('.take button')].find((b) => b.innerText === text).click();
+  press('SVG');
+  press('PNG');
+  for (let i = 0; i < 100 && names.length < 2; ++i) await new Promise((r) => setTimeout(r, 50));
+  HTMLAnchorElement.prototype.click = click;
+  URL.createObjectURL = make;
+  const png = blobs.find((b) => b.type === 'image/png'), svg = blobs.find((b) => b.type === 'image/svg+xml');
+  const image = await createImageBitmap(png), text = await svg.text();
+  const o = new OffscreenCanvas(image.width, image.height), g = o.getContext('2d');
+  g.drawImage(image, 0, 0);
+  const d = g.getImageData(0, 0, image.width, image.height).data, colours = new Set();
+  for (let i = 0; i < d.length; i += 4) colours.add((d[i] << 16) | (d[i + 1] << 8) | d[i + 2]);
+  return {names, width: image.width, height: image.height, colours: colours.size, parse: new DOMParser().parseFromString(text, 'image/svg+xml').querySelector('parsererror') === null, text: text.slice(0, 400), length: text.length};
+})()"""
 
 
 class Page(unittest.TestCase):
@@ -168,6 +208,118 @@ class Page(unittest.TestCase):
         self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
 
+    def explore(self, view):
+        self.b.click("#tab-explore")
+        self.b.wait_for(f"document.querySelector('#explore-{view}') !== null")
+        self.b.click(f"#explore-{view}")
+        self.b.wait_for(f"document.querySelector('#explore-{view}').getAttribute('aria-selected') === 'true'")
+
+    def test_a_plan_is_searched_and_a_layout_becomes_the_experiment(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM))
+        before = self.b.text("#iteration")
+        self.explore("plan")
+        self.b.fill("#plan-second", "memory", "change")
+        self.b.click("#run-plan")
+        self.b.wait_for("document.querySelectorAll('#plan-chart circle').length > 3", 120)
+        self.b.wait_for("document.querySelector('#plan-table') !== null", 240)
+        self.assertIn("as it is", self.b.text("#plan-table"))
+        self.assertIn("played", self.b.text("#plan-summary"))
+        self.picture("plan_light")
+        best = self.b.js("document.querySelector('#plan-table tbody tr').children[1].innerText")
+        self.answered(lambda: self.b.click("#plan-table tbody tr button"))
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(best)}")
+        self.assertNotEqual(best, before)
+        self.b.click("#tab-overview")
+        self.explore("plan")
+        self.assertIn("as it is", self.b.text("#plan-table"), "a plan is lost by looking elsewhere")
+        point = "[...document.querySelectorAll('#plan-chart .line-1 circle')].at(-1)"
+        said = self.b.js(f"{point}.querySelector('title').textContent").split(",")[0]
+        self.b.js(f"{point}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(said)}")
+
+    def test_a_plan_is_cancelled(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM.replace("nodes: 1", "nodes: 64").replace("batch: 16", "batch: 2048")))
+        self.explore("plan")
+        self.b.click("#run-plan")
+        self.b.wait_for("document.querySelector('#cancel-plan') !== null")
+        self.b.click("#cancel-plan")
+        self.b.wait_for("document.querySelector('#run-plan') !== null", 60)
+        self.assertIn("Cancelled", self.b.text("main [role=alert]"))
+
+    def test_a_long_prediction_gives_way_to_a_newer_one(self):
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        before = self.b.text("#iteration")
+        self.b.fill("#experiment-text", LONG)
+        time.sleep(1.5)
+        self.assertEqual(self.b.text("#iteration"), before, "the last good answer stays")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2")))
+        self.assertNotEqual(self.b.text("#iteration"), before)
+        self.assertEqual(self.b.text("#problem"), "")
+
+    def test_a_collective_and_an_op_are_priced(self):
+        self.explore("calculator")
+        self.b.wait_for("document.querySelector('#collective-chart polyline') !== null")
+        self.b.fill("#collective-nodes", "1")
+        self.b.wait_for("document.querySelectorAll('#collective-chart .measured circle').length > 3")
+        price = self.b.text("#collective-price")
+        self.assertRegex(price, r"us|ms")
+        self.assertIn("measured", self.b.js("document.querySelector('#collective-chart .measured title').textContent"))
+        self.b.fill("#collective-at", "256 MiB")
+        self.b.wait_for(f"document.querySelector('#collective-price').innerText !== {json.dumps(price)}")
+        self.b.wait_for("document.querySelector('#op-chart polyline') !== null")
+        price = self.b.text("#op-price")
+        self.b.fill("#op-size-k", "16384")
+        self.b.wait_for(f"document.querySelector('#op-price').innerText !== {json.dumps(price)}")
+        self.b.fill("#op-kind", "embedding_bag", "change")
+        self.b.wait_for("document.querySelector('#op-price')?.innerText.includes('embedding')")
+        self.picture("calculator_light")
+        self.b.fill("#collective-system", "no_such_system", "change")
+        self.b.wait_for("document.querySelector('main .problem')?.innerText.includes('no_such_system')")
+
+    def test_measured_iterations_lead_to_why_and_to_their_experiments(self):
+        self.explore("measured-iterations")
+        self.b.wait_for("document.querySelectorAll('#validation-chart circle').length > 4", 120)
+        self.b.js("document.querySelector('#validation-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        self.b.wait_for("document.querySelector('#case-explanation') !== null")
+        self.assertIn("critical cycle", self.b.text("#case-explanation"))
+        self.picture("validation_light")
+        row = self.b.js("[...document.querySelectorAll('#validation-table tr[aria-current]')[0].children].map((c) => c.innerText)")
+        self.answered(lambda: self.b.click("#open-case"))
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(row[7])}")
+
+    def drop(self, *paths):
+        """Files from outside, let go over the page."""
+        files = [{"name": pathlib.Path(p).name, "data": base64.b64encode((ROOT / p).read_bytes()).decode()} for p in paths]
+        self.b.js(f"""(() => {{ const t = new DataTransfer();
+            for (const f of {json.dumps(files)}) t.items.add(new File([Uint8Array.from(atob(f.data), (c) => c.charCodeAt(0))], f.name));
+            for (const kind of ['dragover', 'drop']) document.body.dispatchEvent(new DragEvent(kind, {{dataTransfer: t, bubbles: true, cancelable: true}})); }})()""")
+
+    def test_a_trace_is_dropped_profiled_and_asked_what_if(self):
+        self.drop("tests/data/traces/hta/resnet_a100_ncclmeta_rank0of2.json.gz")
+        self.b.wait_for("document.querySelector('#trace-steps rect') !== null", 120)
+        self.assertEqual(self.b.js("document.querySelector('#tab-traces').getAttribute('aria-selected')"), "true")
+        self.assertRegex(self.b.text("#replay-line"), r"replayed, [\d.]+ m?s measured")
+        self.b.click("#trace-kernels tbody button")
+        self.b.wait_for("document.querySelector('#whatif')?.innerText.includes('relative to the replay')")
+        self.assertIn("−", self.b.text("#whatif"), "without a kernel it is no longer")
+        self.picture("trace_profile_light")
+        self.b.click("#whatif-moved")
+        self.b.fill("#whatif-remove", "", "change")
+        self.b.fill("#whatif-on", "dgx_h100")
+        self.b.click("#run-whatif")
+        self.b.wait_for("[...document.querySelectorAll('main .problem')].some((e) => e.innerText.includes('measured on'))")
+
+    def test_a_chakra_job_and_a_file_that_is_none(self):
+        self.drop(*[f"tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.{i}.et" for i in range(8)])
+        self.b.wait_for("document.querySelector('#chakra') !== null", 60)
+        self.assertIn("8 ranks", self.b.text("#chakra"))
+        self.drop("README.md")
+        self.b.wait_for("document.querySelector('main .problem') !== null")
+        self.assertIn("README.md", self.b.text("main .problem"))
+
     def test_download(self):
         self.b.js("window.saved = []; HTMLAnchorElement.prototype.click = function () { window.saved.push(this.href); }; 0")
         self.b.click("#download-json")
@@ -193,11 +345,14 @@ class Page(unittest.TestCase):
         for scheme in ("light", "dark"):
             self.b.scheme(scheme)
             pages[scheme] = self.b.js("getComputedStyle(document.body).backgroundColor")
-            for tab in ("overview", "timeline", "ops-and-collectives", "memory-and-ranks", "basis", "compare", "explore"):
+            for tab in ("overview", "timeline", "network", "ops-and-collectives", "memory-and-ranks", "basis", "compare", "explore", "traces"):
                 self.b.click(f"#tab-{tab}")
                 self.b.wait_for(f"document.querySelector('#tab-{tab}').getAttribute('aria-selected') === 'true'")
                 self.assertEqual(self.b.js(contrast), [], f"{scheme}, {tab}: contrast below 4.5")
                 self.assertEqual(self.b.js(unnamed), [], f"{tab}: controls without a name")
+                if tab == "network":
+                    self.b.wait_for("document.querySelector('#network') !== null")
+                self.assertEqual(axe(self.b), [], f"{scheme}, {tab}")
                 self.picture(f"{tab}_{scheme}")
         self.assertNotEqual(pages["light"], pages["dark"])
         self.b.size(390, 844, is_phone=True)
@@ -207,6 +362,68 @@ class Page(unittest.TestCase):
         self.b.scheme("light")
         self.b.js("document.querySelector('.headline').scrollIntoView()")
         self.picture("phone_light")
+
+    def test_a_number_says_what_it_rests_on(self):
+        self.b.js("document.querySelector('#iteration').closest('button').click()")
+        self.b.wait_for("document.querySelector('dialog.why-panel').open")
+        self.assertIn("critical cycle", self.b.text("dialog.why-panel"))
+        self.assertRegex(self.b.text("#why-basis"), r"analytic \d+ %")
+        self.assertIn("host time per call", self.b.text("dialog.why-panel"))
+        self.assertEqual(axe(self.b), [])
+        self.picture("why_light")
+        self.b.press("Escape", 27)
+        self.b.wait_for("!document.querySelector('dialog.why-panel').open")
+        self.assertTrue(self.b.js("document.activeElement.contains(document.querySelector('#iteration'))"), "the focus is back")
+        self.b.click("#tab-ops-and-collectives")
+        self.b.js("[...document.querySelectorAll('.why-row')].find((r) => r.innerText.includes('embedding.exchange')).children[5].click()")
+        self.b.wait_for("document.querySelector('dialog.why-panel').open")
+        self.assertIn("scaled", self.b.text("#why-basis"))
+        self.assertIn("Source:", self.b.text("dialog.why-panel"))
+        self.b.click("#why-all")
+        self.b.wait_for("document.querySelector('#tab-basis').getAttribute('aria-selected') === 'true'")
+        bare = """[...document.querySelectorAll('main td.n')].filter((c) => /\\d/.test(c.innerText) && !c.closest('.why-row, #basis')).map((c) => c.closest('table').id + ' ' + c.innerText)"""
+        for tab in ("overview", "timeline", "network", "ops-and-collectives", "memory-and-ranks"):
+            self.b.click(f"#tab-{tab}")
+            if tab == "network":
+                self.b.wait_for("document.querySelector('#link-levels') !== null")
+            self.b.wait_for("document.querySelector('main .why-row, main .picture') !== null")
+            self.assertEqual(self.b.js(bare), [], f"{tab}: numbers that do not say what they rest on")
+            self.assertEqual(self.b.js("[...document.querySelectorAll('main .picture')].filter((p) => !p.querySelector('.take .why')).length"), 0, f"{tab}: pictures without a basis")
+
+    def test_network(self):
+        self.b.click("#tab-network")
+        self.b.wait_for("document.querySelector('#network') !== null")
+        kinds = self.b.js("document.querySelectorAll('#network .net-box').length")
+        self.assertTrue(1 <= kinds <= 4, kinds)
+        self.assertEqual(self.b.js("document.querySelectorAll('#network .net-gpu').length"), 8 * kinds)
+        self.assertEqual(self.b.js("document.querySelectorAll('#network .net-nic').length"), 8 * kinds)
+        self.assertIn("of the critical cycle", self.b.text("#limiting-link"))
+        rows = self.b.js("[...document.querySelectorAll('#link-levels tbody tr')].map((r) => [...r.children].map((c) => c.innerText))")
+        self.assertEqual([r[0] for r in rows][:2], ["NVLink of a GPU", "NIC"])
+        self.assertTrue(all(re.match(r"[\d.]+ [GM]B", r[3]) for r in rows[:2]), rows)
+        box = self.b.js("(() => { const r = document.querySelectorAll('#network .link-hit')[0].getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()")
+        self.b.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0], y=box[1])
+        self.b.wait_for("/busy for .*of the iteration/.test(document.querySelector('.network .pointed-line').innerText)")
+        self.picture("network_light")
+        for _ in range(3):
+            self.move(SLIDER, 2)
+        self.b.wait_for("/ alike|other nodes|node/.test(document.querySelector('#network').textContent) && document.querySelectorAll('#network .net-box').length <= 8")
+        self.assertLessEqual(self.b.js("document.querySelectorAll('#network .net-gpu').length"), 64)
+        self.picture("network_large_light")
+
+    def test_pictures_can_be_saved(self):
+        for tab, selector in (("overview", ".stack"), ("timeline", "#timeline"), ("network", "#network"), ("memory-and-ranks", ".columns")):
+            self.b.click(f"#tab-{tab}")
+            self.b.wait_for(f"document.querySelector('{selector}') !== null")
+            if tab == "timeline":
+                self.b.wait_for("document.querySelector('#timeline').height > 300")
+            saved = self.b.js(SAVED.replace("SELECTOR", repr(selector)))
+            self.assertEqual([n.rsplit(".", 1)[1] for n in saved["names"]], ["svg", "png"], tab)
+            self.assertTrue(saved["parse"], saved["text"])
+            self.assertGreater(saved["width"], 500, tab)
+            self.assertGreater(saved["height"], 50, tab)
+            self.assertGreater(saved["colours"], 3, f"{tab}: an empty picture")
+            self.assertNotIn("var(", saved["text"])
 
     def test_by_keyboard_alone(self):
         self.b.js("document.querySelector('#tab-overview').focus()")
@@ -228,10 +445,100 @@ class Page(unittest.TestCase):
         self.b.said.clear()  # it tried again meanwhile
 
 
+class OwnPages(unittest.TestCase):
+    """What --html writes, opened as a file."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.browser = Browser()
+        cls.addClassCleanup(cls.browser.close)
+
+    def made(self, name, *words):
+        path = pathlib.Path(self.folder.name, name + ".html")
+        if not path.exists():
+            subprocess.run([BINARY, *words, "--html", str(path)], cwd=ROOT, check=True, capture_output=True, timeout=120)
+        return path
+
+    def check(self, name, selectors, *words):
+        path, b = self.made(name, *words), self.browser
+        b.said.clear()
+        b.loads.clear()
+        for scheme in ("light", "dark"):
+            b.scheme(scheme)
+            b.size(1400, 1000)
+            b.open("about:blank")
+            b.open(path.as_uri())
+            for selector in selectors:
+                b.wait_for(f"document.querySelector({selector!r}) !== null")
+            b.wait_for("[...document.querySelectorAll('.timeline canvas')].every((c) => c.height > 100 && c.toDataURL().length > 3000)")
+            self.assertEqual(axe(b), [], f"{name}, {scheme}")
+            if "DISTSIM_PICTURES" in os.environ:
+                b.size(1400, min(6000, b.js("document.documentElement.scrollHeight")))
+                b.picture(pathlib.Path(os.environ["DISTSIM_PICTURES"], f"own_{name}_{scheme}.png"))
+        b.size(390, 844, is_phone=True)
+        self.assertLessEqual(b.js("document.documentElement.scrollWidth"), 390, f"{name} is wider than a phone")
+        self.assertEqual(b.said, [], f"{name} said something on the console")
+        self.assertEqual([url for url in b.loads if not url.startswith(("file:", "about:", "blob:", "data:"))], [])
+
+    def test_report(self):
+        self.check("report", ["#iteration", "#timeline", "#causes", "#network", "#basis"], "predict", "--config", CONFIG)
+        self.assertEqual(self.browser.js("document.querySelector('#schedule')"), None)
+        self.browser.js("document.querySelector('#iteration').closest('button').click()")
+        self.browser.wait_for("document.querySelector('dialog.why-panel').open")
+
+    def test_report_of_a_pipeline(self):
+        self.check("pipeline", ["#iteration", "#schedule", "#network"], "predict", "--config", "configs/megatron_gpt_145b.yaml")
+        b = self.browser
+        b.size(1400, 1000)
+        b.js("document.querySelector('#schedule').scrollIntoView()")
+        before = b.js("document.querySelectorAll('#schedule path').length + document.querySelector('#schedule').innerHTML.length")
+        box = b.js("(() => { const r = document.querySelector('#schedule').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
+        b.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + box[2] * 0.5, y=box[1] + box[3] * 0.5)
+        b.wait_for("/Stage \\d+/.test(document.querySelector('.schedule .pointed-line').innerText)")
+        b.js("document.querySelector('.schedule .scroll').focus()")
+        b.press("w", 87)
+        b.wait_for(f"document.querySelectorAll('#schedule path').length + document.querySelector('#schedule').innerHTML.length !== {before}")
+
+    def test_sweeps(self):
+        sweep = ["sweep", "--config", CONFIG, "--set", "cluster.nodes=1,2,4"]
+        self.check("curve", ["#sweep-chart", "#sweep-table"], *sweep)
+        self.check("heat", ["#heat-map", "#sweep-chart", "#sweep-table"], *sweep, "--set", "model.global_batch=16384,32768")
+        self.check("parallel", ["#parallel", "#sweep-table"], *sweep, "--set", "model.global_batch=16384,32768", "--set", "engine.contention=true,false")
+        b = self.browser
+        rows = "[...document.querySelectorAll('#sweep-table tbody tr')].map((r) => r.children[3].innerText)"
+        before = b.js(rows)
+        b.js("[...document.querySelectorAll('#sweep-table th button')][3].click()")
+        b.wait_for(f"JSON.stringify({rows}) !== {json.dumps(json.dumps(before, ensure_ascii=False, separators=(',', ':')))}")
+        b.fill("#sweep-figure", "3", "change")
+        self.assertEqual(b.said, [])
+
+    def test_compare(self):
+        self.check("compare", ["#sides", ".waterfall", "#timeline-A", "#timeline-B"], "compare", CONFIG, "configs/dlrm_skewed_2node.yaml")
+        self.assertEqual(self.browser.js("document.querySelectorAll('.timeline canvas').length"), 2)
+
+    def test_sensitivity(self):
+        self.check("sensitivity", ["#tornado"], "sensitivity", "--config", CONFIG)
+
+    def test_plan(self):
+        self.check("plan", ["#pareto", "#plan-table"], "plan", "--config", "configs/megatron_gpt_145b.yaml")
+
+    def test_reads_without_scripts(self):
+        path, b = self.made("report", "predict", "--config", CONFIG), self.browser
+        b.call("Emulation.setScriptExecutionDisabled", value=True)
+        try:
+            b.open(path.as_uri())
+            until(lambda: "ms per iteration" in b.call("DOM.getOuterHTML", nodeId=b.call("DOM.getDocument")["root"]["nodeId"])["outerHTML"].split("</noscript>")[0], 30, "text")
+        finally:
+            b.call("Emulation.setScriptExecutionDisabled", value=False)
+
+
 if __name__ == "__main__":
     if program() is None:
         print("no Chromium (apt-get install chromium)")
         sys.exit(77)
     BINARY = os.path.abspath(sys.argv.pop(1))
-    assert re
+    if not AXE.exists():
+        print("axe-core: left out, no web/node_modules (npm ci in web)")
     unittest.main()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The scripts of pages are what their sources make, the lockfile names no host, and a page is small and loads nothing.
+"""The script of all pages is what its sources make, the lockfile names no host, and pages are small, load nothing and hold what --json writes.
 
 pages_test.py DISTSIM     The comparison needs npm and web/node_modules (npm ci in web); it is left out where they are absent.
 """
 import gzip
+import json
 import pathlib
 import re
 import shutil
@@ -14,35 +15,81 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
 CONFIG = ROOT / "configs/dgx_a100_4node.yaml"
+PIPELINE = ROOT / "configs/megatron_gpt_145b.yaml"
+MOST_BYTES = 1_000_000
 
 
 def page(binary, *words):
-    done = subprocess.run([binary, "sweep", "--config", str(CONFIG), *words, "--html", "-"], capture_output=True, check=True, timeout=120)
+    done = subprocess.run([binary, *map(str, words), "--html", "-"], capture_output=True, check=True, timeout=120)
     return done.stdout.decode()
 
 
+def split(text):
+    """The page without its script and style sheet, and what its components show."""
+    for name in ("app.js", "app.css"):
+        shared = (WEB / "dist" / name).read_text()
+        assert shared in text, f"a page without web/dist/{name}"
+        text = text.replace(shared, "")
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', text, re.S)
+    return text, json.loads(found.group(1))
+
+
+def checked(binary, *words):
+    text = page(binary, *words)
+    assert len(text.encode()) < MOST_BYTES, f"a page of {len(text.encode())} bytes"
+    own, data = split(text)
+    assert not re.search(r"(src|href)=|@import|url\(|https?:", own), "a page that loads something"
+    assert "default-src 'none'" in own and own.count("<script") == 2, "a page without its policy, or with a script of its own"
+    printed = re.search(r"<noscript><pre>(.*?)</pre></noscript>", own, re.S).group(1)
+    assert len(printed.strip()) > 20, "nothing to read without scripts"
+    return data
+
+
+def report_page(binary, folder):
+    for config in (CONFIG, PIPELINE):
+        files = [str(pathlib.Path(folder, name)) for name in ("r.html", "r.json")]
+        subprocess.run([binary, "--config", str(config), "--html", files[0], "--json", files[1]], capture_output=True, check=True, timeout=120)
+        text = pathlib.Path(files[0]).read_text()
+        assert len(text.encode()) < MOST_BYTES, f"{config.name}: a page of {len(text.encode())} bytes"
+        data, whole = split(text)[1], json.loads(pathlib.Path(files[1]).read_text())
+        assert data["kind"] == "report" and (data["schedule"] is None) == (config == CONFIG)
+        for key, value in whole.items():
+            if key not in ("critical_path", "ranks"):  # of which a page holds only as many as somebody reads
+                assert data["report"][key] == value, f"{config.name}: {key} differs from --json"
+        assert data["report"]["critical_path"] == whole["critical_path"][:2000] and data["steps"] == len(whole["critical_path"])
+        assert data["timeline"]["tracks"] and data["links"]["levels"]
+
+
 def main():
+    binary = sys.argv[1]
     assert "://" not in (WEB / "package-lock.json").read_text().replace("https://opencollective.com", "").replace("https://github.com", ""), \
         "web/package-lock.json names a host: npm config set omit-lockfile-registry-resolved true"
-    built = (WEB / "dist/study_page.js").read_text()
-    for words in (["--set", "model.global_batch=8192,16384"], ["--set", "cluster.nodes=1,2", "--set", "model.global_batch=8192,16384"],
-                  ["--set", "cluster.nodes=1,2", "--set", "model.global_batch=8192,16384", "--set", "engine.contention=true,false"],
-                  ["--set", "cluster.nodes=1..8", "--set", "model.global_batch=1024..65536:64"]):
-        text = page(sys.argv[1], *words)
-        assert built in text and len(text.encode()) < 1_000_000, f"a page of {len(text.encode())} bytes"
-        rest = text.replace(built, "")
-        assert not re.search(r"(src|href)=|@import|url\(|https?:", rest), "a page that loads something"
+    sweep = ["sweep", "--config", CONFIG]
+    for words, axes in ((["--set", "model.global_batch=8192,16384"], 1), (["--set", "cluster.nodes=1,2", "--set", "model.global_batch=8192,16384"], 2),
+                        (["--set", "cluster.nodes=1,2", "--set", "model.global_batch=8192,16384", "--set", "engine.contention=true,false"], 3),
+                        (["--set", "cluster.nodes=1..8", "--set", "model.global_batch=1024..65536:64"], 2)):
+        data = checked(binary, *sweep, *words)
+        assert data["kind"] == "sweep" and len(data["axes"]) == axes and data["points"]
+    with tempfile.TemporaryDirectory() as folder:
+        report_page(binary, folder)
+    data = checked(binary, "sensitivity", "--config", CONFIG)
+    whole = json.loads(subprocess.run([binary, "sensitivity", "--config", str(CONFIG), "--json", "-"], capture_output=True, check=True, timeout=120).stdout)
+    assert data["kind"] == "sensitivity" and data["result"] == whole
+    data = checked(binary, "compare", CONFIG, ROOT / "configs/dlrm_skewed_2node.yaml")
+    assert data["kind"] == "compare" and [s["letter"] for s in data["sides"]] == ["A", "B"]
+    data = checked(binary, "plan", "--config", PIPELINE)
+    assert data["kind"] == "plan" and data["plan"]["rows"]
     served = sum(len(gzip.compress((WEB / "dist" / name).read_bytes())) for name in ("index.html", "app.js", "app.css", "icon.svg"))
     assert served < 400_000, f"the page of distsim serve takes {served} bytes, compressed"
     for name in ("index.html", "icon.svg"):
         assert (WEB / "dist" / name).read_bytes() == (WEB / "src/app" / name).read_bytes(), f"web/dist/{name}: npm run build in web"
-    hostile = page(sys.argv[1], "--set", "title=</script><script>alert(1)</script>", "--set", "framework.name=pytorch_dlrm,</script><img>").replace(built, "")
+    hostile = split(page(binary, *sweep, "--set", "title=</script><script>alert(1)</script>", "--set", "framework.name=pytorch_dlrm,</script><img>"))[0]
     assert "<img>" not in hostile and "<script>alert" not in hostile, "text of the user's became markup"
     if not shutil.which("npx") or not (WEB / "node_modules").is_dir():
-        print("dist/study_page.js: not compared, no npm or no web/node_modules")
+        print("web/dist: not compared with its sources, no npm or no web/node_modules")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        for script, name in (("study", "study_page.js"), ("app", "app.js"), ("style", "app.css")):
+        for script, name in (("app", "app.js"), ("style", "app.css")):
             out = pathlib.Path(folder) / name
             subprocess.run(["npm", "run", "-s", script, "--", f"--outfile={out}"], cwd=WEB, check=True, capture_output=True, timeout=300)
             assert out.read_text() == (WEB / "dist" / name).read_text(), f"web/dist/{name} is not what web/src makes: npm run build in web"

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/system/input_record.hpp"
 
 namespace distsim {
 namespace {
@@ -93,6 +94,7 @@ Result<Descriptor> open_input(const std::string& path) {
   if (S_ISFIFO(info.st_mode) && has_name(file.get()) && !comes_alive(file.get())) return nobody(path, "writes to");
   if (!set_blocking(file.get())) return cannot_open(path, errno);
   note_input(file.get());
+  record_input(path, file.get());
   return file;
 }
 

@@ -14,6 +14,7 @@
 #include <exception>
 #include <new>
 
+#include "base/system/stop.hpp"
 #include "base/system/temporaries.hpp"
 
 namespace distsim {
@@ -96,6 +97,6 @@ void handle_signals() {
 EarlyEnd::EarlyEnd() { waits = true; }
 EarlyEnd::~EarlyEnd() { waits = false; }
 
-bool end_asked() { return asked; }
+bool end_asked() { return asked || stop_asked(); }
 
 }  // namespace distsim

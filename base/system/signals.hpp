@@ -20,7 +20,7 @@ class EarlyEnd {
   EarlyEnd& operator=(const EarlyEnd&) = delete;
 };
 
-/// Whether an early end was asked for.
+/// Whether an early end was asked for: by a signal, or of this call alone (base/system/stop.hpp).
 bool end_asked();
 
 }  // namespace distsim

@@ -224,7 +224,7 @@ Result<void> check_listed(const LogContext& context, const std::string& file, co
     return Error{"--ranks: found " + std::to_string(hints.ranks) + ", expected " + std::to_string(listed) +
                      ", the ranks that the log lists",
                  file, ""};
-  if (hosts > 1 && hints.nodes > hosts)
+  if (hosts > 0 && hints.nodes > hosts)
     return Error{"--nodes: found " + std::to_string(hints.nodes) + ", expected at most " + std::to_string(hosts) +
                      ", the hosts that the log names",
                  file, ""};

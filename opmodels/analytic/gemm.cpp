@@ -170,8 +170,8 @@ OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DTy
   if (!kernel) return there(device);
   const KernelFacts facts{p.batch,      p.m,          p.n, p.k, static_cast<double>(dtype), p.uneven ? 1.0 : 0.0,
                           analytic.low, analytic.high};  // neither scaled nor grouped: no forest has seen those
-  return by_references(device, *kernel, graph::real(graph::size_of(dtype)), analytic, facts, there,
-                       [&](const DeviceRates& d) { return analytic_product(d, p, dtype).time.seconds; });
+  return by_references(device, *kernel, {graph::real(graph::size_of(dtype)), dtype == graph::DType::bf16}, analytic,
+                       facts, there, [&](const DeviceRates& d) { return analytic_product(d, p, dtype).time.seconds; });
 }
 
 /// mx and nv are products of scaled blocks in hardware; anything but fp8 and fp4 has no scales.

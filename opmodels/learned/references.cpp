@@ -17,9 +17,10 @@ bool is_generation(int architecture) {
 }
 
 /// The unit that the kernel's forest was trained on.
-double flops_of(const DeviceRates& d, LearnedKernel kernel) {
+double flops_of(const DeviceRates& d, LearnedKernel kernel, bool bf16) {
   switch (kernel) {
     case LearnedKernel::product16:
+      if (const double own = d.matrix[static_cast<std::size_t>(graph::DType::bf16)]; bf16 && own > 0) return own;
       return d.matrix[static_cast<std::size_t>(graph::DType::fp16)];
     case LearnedKernel::product8:
       return d.matrix[static_cast<std::size_t>(graph::DType::fp8)];
@@ -29,8 +30,8 @@ double flops_of(const DeviceRates& d, LearnedKernel kernel) {
 }
 
 /// All that make a kernel faster, the larger the better.
-std::array<double, 6> figures_of(const DeviceRates& d, LearnedKernel kernel) {
-  return {flops_of(d, kernel), d.sms * d.clock, d.hbm, d.l2, d.l2_bytes, 1 / d.floor};
+std::array<double, 6> figures_of(const DeviceRates& d, LearnedKernel kernel, bool bf16) {
+  return {flops_of(d, kernel, bf16), d.sms * d.clock, d.hbm, d.l2, d.l2_bytes, 1 / d.floor};
 }
 
 /// The largest of a / b, at least 1.
@@ -93,7 +94,8 @@ std::vector<ReferenceGpu> gpus_of(const LearnedModel& model, const std::shared_p
   return out;
 }
 
-KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width) {
+KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width,
+                               bool bf16) {
   KernelReferences out;
   const int mine = architecture_of(device), near = nearest_architecture(mine, known);
   out.stranger = near != mine;
@@ -103,13 +105,13 @@ KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, 
     });
   };
   const bool by_width = has_width(near);
-  const auto here = figures_of(device, kernel);
+  const auto here = figures_of(device, kernel, bf16);
   for (std::size_t i = 0; i < known.size(); ++i) {
     const int theirs = architecture_of(known[i].cold);
     const bool measured = (known[i].widths & width) != 0;
     const bool older = is_generation(mine) && is_generation(theirs) && theirs < mine && theirs != near && measured;
     if (!older && (theirs != near || (by_width && !measured))) continue;
-    const auto there = figures_of(known[i].cold, kernel);
+    const auto there = figures_of(known[i].cold, kernel, bf16);
     (theirs == near ? out.near : out.older)
         .push_back({&known[i], i, largest_ratio(there, here), largest_ratio(here, there)});
   }
@@ -156,14 +158,16 @@ ReferenceGpus::ReferenceGpus(std::shared_ptr<const LearnedModels> learned) : lea
 References::References(const DeviceRates& device, std::shared_ptr<const ReferenceGpus> gpus) : gpus_(std::move(gpus)) {
   for (std::size_t i = 0; i < kLearnedKernels; ++i) {
     const auto kernel = static_cast<LearnedKernel>(i);
-    for (std::size_t w = 0; !gpus_->of(kernel).empty() && w < kWidths; ++w)
-      kernels_[i][w] = references_of(device, kernel, gpus_->of(kernel), 1u << w);
+    if (gpus_->of(kernel).empty()) continue;
+    for (std::size_t w = 0; w < kWidths; ++w)
+      kernels_[i][w] = references_of(device, kernel, gpus_->of(kernel), 1u << w, false);
+    kernels_[i][kBf16] = references_of(device, kernel, gpus_->of(kernel), 2, true);
   }
 }
 
-const KernelReferences* References::of(LearnedKernel kernel, double element_bytes) const {
-  const auto width = std::min<std::size_t>(kWidths - 1, static_cast<std::size_t>(std::ilogb(element_bytes)));
-  const KernelReferences& known = kernels_[static_cast<std::size_t>(kernel)][width];
+const KernelReferences* References::of(LearnedKernel kernel, ElementKind element) const {
+  const auto width = std::min<std::size_t>(kWidths - 1, static_cast<std::size_t>(std::ilogb(element.bytes)));
+  const KernelReferences& known = kernels_[static_cast<std::size_t>(kernel)][element.bf16 ? kBf16 : width];
   return known.near.empty() ? nullptr : &known;
 }
 

@@ -110,6 +110,14 @@ struct Reference {
   double faster = 1;      ///< at least its time over this
 };
 
+/// Elements of a kernel: their bytes, and whether they are bf16, whose peak a device may state apart from that of fp16.
+struct ElementKind {
+  ElementKind(double bytes_of_one, bool is_bf16 = false)
+      : bytes(bytes_of_one), bf16(is_bf16) {}  // NOLINT(google-explicit-constructor)
+  double bytes;
+  bool bf16;
+};
+
 /// Those of one kernel.
 struct KernelReferences {
   std::vector<Reference> near;   ///< of the architecture, the best last; of the one before where there are none
@@ -122,13 +130,14 @@ class References {
   /// For every kernel that has a learned model whose file states its GPUs in full; none for others.
   References(const DeviceRates& device, std::shared_ptr<const ReferenceGpus> gpus);
   /// Null where the kernel has none. Measured with elements of that many bytes where the architecture has such.
-  const KernelReferences* of(LearnedKernel kernel, double element_bytes) const;
+  const KernelReferences* of(LearnedKernel kernel, ElementKind element) const;
   const std::shared_ptr<const ReferenceGpus>& gpus() const { return gpus_; }
 
  private:
   std::shared_ptr<const ReferenceGpus> gpus_;
-  static constexpr std::size_t kWidths = 4;  // element bytes 1, 2, 4, 8
-  std::array<std::array<KernelReferences, kWidths>, kLearnedKernels> kernels_;
+  static constexpr std::size_t kWidths = 4;      // element bytes 1, 2, 4, 8
+  static constexpr std::size_t kBf16 = kWidths;  // after these
+  std::array<std::array<KernelReferences, kWidths + 1>, kLearnedKernels> kernels_;
 };
 
 /// Part of a learned correction that holds on an architecture that was not measured: least error on GPUs left out of
@@ -181,9 +190,9 @@ class OnReferences {
 /// `analytic_on(rates)`: its analytic seconds on any device; `facts`: all that both depend on beside the rates;
 /// `analytic`: the band of the analytic model.
 template <class Learned, class Analytic>
-OpTime by_references(const DeviceRates& device, LearnedKernel kernel, double element_bytes, Spread analytic,
+OpTime by_references(const DeviceRates& device, LearnedKernel kernel, ElementKind element, Spread analytic,
                      const KernelFacts& facts, const Learned& learned_on, const Analytic& analytic_on) {
-  const KernelReferences* known = device.references ? device.references->of(kernel, element_bytes) : nullptr;
+  const KernelReferences* known = device.references ? device.references->of(kernel, element) : nullptr;
   if (known == nullptr) return learned_on(device);
   const OnReferences there(device, kernel, facts, learned_on, analytic_on);
   const Reference& best = known->near.back();

@@ -43,6 +43,8 @@ class MeasuredTable {
   std::string text() const;
   const std::string& device() const { return device_; }
   std::size_t size() const { return points_.size(); }
+  /// In no order that means anything.
+  const std::vector<MeasuredPoint>& points() const { return points_; }
 
  private:
   struct Group {

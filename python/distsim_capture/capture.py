@@ -14,17 +14,51 @@ class CaptureError(Exception):
     """The module cannot be captured; the text says where and why."""
 
 
-class DropoutOfDevices(TorchFunctionMode):
-    """Dropout as a GPU runs it: one kernel that also writes the mask. On a CPU it would be four calls."""
+class Operators(TorchFunctionMode):
+    """Tells the recorder of each function that the model calls: an operator of the framework, whether it launches kernels or
+    only looks at a tensor otherwise. Dropout runs as on a GPU: one kernel that also writes the mask. On a CPU it would be
+    four calls."""
+
+    def __init__(self, recorder):
+        super().__init__()
+        self.recorder = recorder
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        if func is torch.nn.functional.dropout or func is torch.dropout:
+        self.recorder.begin_operator()
+        if func in (torch.nn.functional.dropout, torch.dropout):
             x = args[0] if args else kwargs["input"]
             p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
             training = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
             return torch.native_dropout(x, p, True)[0] if training and p > 0 else x
         return func(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def inside_functional():
+    """Lets Operators see what the functions of torch.nn.functional call, attention among them, instead of these as a whole."""
+    functional = torch.nn.functional
+    names = [n for n in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic") if hasattr(functional, n)]
+    kept = {n: getattr(functional, n) for n in names}
+    try:
+        for n in names:
+            setattr(functional, n, lambda *tensors: False)
+        yield
+    finally:
+        for n in names:
+            setattr(functional, n, kept[n])
+
+
+def count_backward_nodes(value, recorder):
+    """Each node of autograd, those that only pass a gradient on or store it among them, is an operator of the host."""
+    nodes, seen = [value.grad_fn], set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        node.register_hook(lambda *gradients: recorder.end_backward_node())
+        nodes.extend(following for following, _ in node.next_functions)
 
 
 def placeholder(spec, samples):
@@ -70,7 +104,7 @@ def module_paths(module, recorder):
 def run_once(build, inputs, samples, loss, channels_last, inference):
     """One pass over tensors without data. Returns the recorder."""
     recorder = Recorder()
-    with FakeTensorMode(allow_fallback_kernels=False), DropoutOfDevices(), recorder:
+    with FakeTensorMode(allow_fallback_kernels=False), Operators(recorder), inside_functional(), recorder:
         built = build() if not isinstance(build, torch.nn.Module) else build
         module, own_loss = built if isinstance(built, tuple) else (built, None)
         if not isinstance(module, torch.nn.Module):
@@ -94,6 +128,7 @@ def run_once(build, inputs, samples, loss, channels_last, inference):
             if not inference:
                 value = own_loss(outputs) if own_loss else loss_of(outputs, loss, recorder)
                 recorder.modules, recorder.phase = ["loss"], "backward"
+                count_backward_nodes(value, recorder)
                 value.backward()
         recorder.active = False
     return recorder
@@ -145,7 +180,8 @@ def capture(build, inputs, loss="sum", any_batch=True, channels_last=False, infe
         if info.channels_last:
             tensor["channels_last"] = True
         tensors.append(tensor)
-    nodes = [{"op": c.op, "label": c.label, "phase": c.phase, "in": c.inputs, "out": c.outputs} for c in recorder.calls]
+    nodes = [{"op": c.op, "label": c.label, "phase": c.phase, "calls": c.operators, "in": c.inputs, "out": c.outputs}
+             for c in recorder.calls]
     gradients = [{"parameter": parameter, "after": after} for parameter, after in recorder.gradients]
     return {"format": "distsim graph", "version": 1, "name": name, "producer": f"distsim_capture, torch {torch.__version__}",
             "samples": samples, "any_batch": follows, "tensors": tensors, "nodes": nodes, "gradients": gradients}

@@ -8,10 +8,11 @@ ACCUMULATION = {"aten::new_empty_strided", "aten::copy_", "aten::detach", "aten:
 
 
 class Call:
-    __slots__ = ("op", "inputs", "outputs", "label", "phase")
+    __slots__ = ("op", "inputs", "outputs", "label", "phase", "operators")
 
-    def __init__(self, op, inputs, outputs, label, phase):
+    def __init__(self, op, inputs, outputs, label, phase, operators=0):
         self.op, self.inputs, self.outputs, self.label, self.phase = op, inputs, outputs, label, phase
+        self.operators = operators
 
 
 class TensorInfo:
@@ -48,6 +49,7 @@ class Recorder(TorchDispatchMode):
         self.storage_numbers, self.of_storage = {}, {}
         self.numbers, self.kept = {}, []  # a tensor that is kept has an id of its own
         self.modules, self.phase, self.active = [""], "forward", False
+        self.operator_begun = False
         self.accumulating = False  # autograd copies a gradient that somebody else, here `kept`, also holds
 
     def enter(self, name):
@@ -55,6 +57,15 @@ class Recorder(TorchDispatchMode):
 
     def leave(self):
         self.modules.pop()
+
+    def begin_operator(self):
+        """The next recorded call is the first of a function that the model called."""
+        self.operator_begun = True
+
+    def end_backward_node(self):
+        """A node of autograd has run; its calls are the last recorded ones."""
+        if self.calls:
+            self.calls[-1].operators += 1
 
     def number_of(self, tensor, storage=None):
         """The number of a tensor, a new one if need be; its storage is `storage`, or what other tensors of it have."""
@@ -159,7 +170,9 @@ class Recorder(TorchDispatchMode):
                 self.tensors[n].maker = label
         name = func._schema.name if "::" in func._schema.name else "aten::" + func._schema.name
         overload = func._schema.overload_name
-        self.calls.append(Call(name + ("." + overload if overload else ""), inputs, outputs, label, self.phase))
+        begun = self.operator_begun and self.phase == "forward"
+        self.operator_begun = False
+        self.calls.append(Call(name + ("." + overload if overload else ""), inputs, outputs, label, self.phase, int(begun)))
 
     def gradient_of(self, parameter):
         self.gradients.append((self.numbers[id(parameter)], max(0, len(self.calls) - 1)))

@@ -44,7 +44,8 @@ std::vector<std::string> sets_of(const ChakraReplay& f) {
 
 /// The experiment's cluster, with as many nodes as the ranks need.
 Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
-  TRY_ASSIGN(config::Experiment e, config::load_experiment(f.config, sets_of(f)));
+  TRY_ASSIGN(config::Experiment e,
+             f.experiment != nullptr ? f.experiment->with(sets_of(f)) : config::load_experiment(f.config, sets_of(f)));
   Stage stage;
   const auto gpus = static_cast<std::size_t>(std::max<std::int64_t>(1, e.cluster.gpus_per_node));
   const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);
@@ -101,6 +102,7 @@ bool leads_to_et(const std::string& word) {
 struct Played {
   ChakraPlay play;
   std::string where;
+  std::unique_ptr<CommunicationCost> costs;  ///< own the sources that the play names
 };
 
 Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set) {
@@ -108,7 +110,8 @@ Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set
   TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks.size()) : network_stage(f, set.ranks.size()));
   TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
   play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
-  return Played{std::move(play), stage.costs->where()};
+  std::string where = stage.costs->where();
+  return Played{std::move(play), std::move(where), std::move(stage.costs)};
 }
 
 /// Names what was given and changes no time: the job is played again without it.
@@ -136,6 +139,36 @@ void name_idle_flags(const ChakraReplay& f, const traces::ChakraSet& set, const 
   rest = f;
   rest.compute_scale = 1;
   if (f.compute_scale != 1) name_if_idle("--compute-scale", rest);
+}
+
+struct SetPlayed {
+  traces::ChakraSet set;
+  Played played;
+};
+
+Result<void> check_asked(const ChakraReplay& f) {
+  if (f.config.empty() == f.network.empty()) {
+    return Error{
+        f.config.empty()
+            ? "--config: missing, expected an experiment whose cluster the traces are replayed on, or --network"
+            : "--network: found it together with --config, expected one of them",
+        "", ""};
+  }
+  if (!std::isfinite(f.compute_scale))
+    return Error{"--compute-scale: found no finite number, expected 1e-6 .. 1e6", "",
+                 ""};  // a range check lets NaN through
+  if (!f.network_system.empty() && f.network.empty())
+    return Error{"--network-system: found it without --network, expected both", "", ""};
+  return {};
+}
+
+Result<SetPlayed> played_set(const ChakraReplay& f) {
+  TRY(check_asked(f));
+  TRY_ASSIGN(const std::vector<std::string> files, traces::find_chakra_files(f.traces));
+  TRY_ASSIGN(traces::ChakraSet set, traces::read_chakra_set(files, f.ranks));
+  TRY_ASSIGN(Played played, play_on_stage(f, set));
+  name_idle_flags(f, set, played);
+  return SetPlayed{std::move(set), std::move(played)};
 }
 
 }  // namespace
@@ -178,29 +211,22 @@ void add_chakra_flags(CLI::App& command, ChakraReplay& f) {
 }
 
 Result<void> replay_chakra(const ChakraReplay& f) {
-  TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
-  if (f.config.empty() == f.network.empty()) {
-    return Error{
-        f.config.empty()
-            ? "--config: missing, expected an experiment whose cluster the traces are replayed on, or --network"
-            : "--network: found it together with --config, expected one of them",
-        "", ""};
-  }
-  if (!std::isfinite(f.compute_scale))
-    return Error{"--compute-scale: found no finite number, expected 1e-6 .. 1e6", "",
-                 ""};  // a range check lets NaN through
-  if (!f.network_system.empty() && f.network.empty())
-    return Error{"--network-system: found it without --network, expected both", "", ""};
-  TRY_ASSIGN(const std::vector<std::string> files, traces::find_chakra_files(f.traces));
-  TRY_ASSIGN(const traces::ChakraSet set, traces::read_chakra_set(files, f.ranks));
-  TRY_ASSIGN(Played played, play_on_stage(f, set));
-  auto& [play, where] = played;
-  name_idle_flags(f, set, played);
-  TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, chakra_csv(set, play)));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, chakra_json(set, play, where)));
-  if (takes_stdout({{"--csv", f.csv}, {"--json", f.json}})) return {};
-  return print(chakra_text(set, play, where));
+  const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const SetPlayed done, played_set(f));
+  const auto& [set, played] = done;
+  TRY(check_outputs(outputs));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, chakra_csv(set, played.play)));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, chakra_json(set, played.play, played.where)));
+  if (takes_stdout(outputs)) return {};
+  return print(chakra_text(set, played.play, played.where));
+}
+
+Result<ChakraTexts> replayed_texts(const ChakraReplay& f) {
+  TRY_ASSIGN(const SetPlayed done, played_set(f));
+  const auto& [set, played] = done;
+  return ChakraTexts{chakra_json(set, played.play, played.where), chakra_csv(set, played.play),
+                     chakra_text(set, played.play, played.where)};
 }
 
 }  // namespace distsim::chakra

@@ -2,10 +2,12 @@
 // out.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "sim/config/variants.hpp"
 
 namespace CLI {
 class App;
@@ -15,7 +17,8 @@ namespace distsim::chakra {
 
 struct ChakraReplay {
   std::vector<std::string> traces;
-  std::string config;  ///< experiment whose cluster and device the job runs on
+  std::string config;                            ///< experiment whose cluster and device the job runs on
+  std::shared_ptr<config::Variants> experiment;  ///< in place of it
   std::vector<std::string> sets, curves;
   std::string network,
       network_system;  ///< instead of `config`: network and system as ASTRA-sim describes them (docs/engine.md)
@@ -34,5 +37,11 @@ bool names_chakra(const std::vector<std::string>& words);
 void add_chakra_flags(CLI::App& command, ChakraReplay& replay);
 
 Result<void> replay_chakra(const ChakraReplay& replay);
+
+/// What replay_chakra() writes and prints, for programs: the names of outputs in `replay` are not looked at.
+struct ChakraTexts {
+  std::string json, csv, text;
+};
+Result<ChakraTexts> replayed_texts(const ChakraReplay& replay);
 
 }  // namespace distsim::chakra

@@ -1,8 +1,10 @@
 #include "sim/config/config_folders.hpp"
 
+#include <dlfcn.h>
 #include <sys/auxv.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -27,6 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxNameLength = 4096;
 constexpr const char* kInstalledConfigs = "../share/distsim/configs";  // from the folder of the program
+/// From the folder of the library: within a Python package; beside lib, also where that has a subfolder for the machine.
+constexpr const char* kConfigsOfLibrary[] = {"configs", "../share/distsim/configs", "../../share/distsim/configs"};
 
 /// A path as people know it: relative to the working directory where it lies below it.
 std::string short_path(const fs::path& path) {
@@ -43,6 +47,17 @@ std::optional<fs::path> program_folder() {
     program = fs::canonical(name ? name : "", error);
   }
   return error ? std::nullopt : std::optional(program.parent_path());
+}
+
+/// The folder of the shared library that this function is in; nothing where it is in the program itself.
+std::optional<fs::path> library_folder() {
+  constexpr std::uintptr_t kHeader = 4096;  // the program's headers are on the first page of its image
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 || info.dli_fname == nullptr) return {};
+  if (::getauxval(AT_PHDR) - reinterpret_cast<std::uintptr_t>(info.dli_fbase) < kHeader) return {};
+  std::error_code error;
+  const fs::path own = fs::canonical(info.dli_fname, error);
+  return error ? std::nullopt : std::optional(own.parent_path());
 }
 
 /// $DISTSIM_CONFIGS: folders separated by colons.
@@ -62,7 +77,12 @@ std::vector<fs::path> user_roots() {
 /// configs by chance is none of its.
 std::vector<fs::path> shipped_roots() {
   std::vector<fs::path> roots;
-  if (const auto program = program_folder()) {
+  if (const auto library = library_folder()) {
+    std::error_code error;
+    for (const char* configs : kConfigsOfLibrary) {
+      if (fs::is_directory(*library / configs, error)) return {*library / configs};
+    }
+  } else if (const auto program = program_folder()) {
     std::error_code error;
     if (fs::is_directory(*program / kInstalledConfigs, error)) return {*program / kInstalledConfigs};
     roots.push_back(*program / "../../configs");

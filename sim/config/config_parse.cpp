@@ -6,6 +6,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/text_experiments.hpp"
 #include "sim/config/variants.hpp"
 
 namespace distsim::config {
@@ -79,6 +80,7 @@ Result<void> check_parsed(const ConfigNode& root, const std::vector<std::string>
 }
 
 Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<std::string>& sets) {
+  if (const auto text = text_of_experiment(path)) return parse_experiment_text(*text, path, sets);
   TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
   log_info([&] { return "experiment read from " + path; });
   return with_sets(std::move(root), sets);

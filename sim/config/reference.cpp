@@ -85,16 +85,6 @@ std::string markdown_row(const FieldDoc& d) {
          cell(d.doc) + " |\n";
 }
 
-std::string facts_of(const FieldDoc& d) {
-  std::string facts = d.type;
-  if (!d.range.empty()) facts += ", " + d.range;
-  if (d.fallback == "required")
-    facts += ", required";
-  else if (!d.fallback.empty())
-    facts += ", default: " + d.fallback;
-  return facts;
-}
-
 /// `text` in lines of at most `width` bytes, each after `indent`; words stay whole.
 std::string wrapped(const std::string& text, const std::string& indent, std::size_t width) {
   std::string out, line;
@@ -112,6 +102,16 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
 }
 
 }  // namespace
+
+std::string facts_of(const FieldDoc& d) {
+  std::string facts = d.type;
+  if (!d.range.empty()) facts += ", " + d.range;
+  if (d.fallback == "required")
+    facts += ", required";
+  else if (!d.fallback.empty())
+    facts += ", default: " + d.fallback;
+  return facts;
+}
 
 std::string reference_markdown() {
   std::string out =

@@ -25,6 +25,9 @@ struct ReferenceSection {
 /// All of them, in the order of the reference.
 std::vector<ReferenceSection> reference_sections();
 
+/// "bytes, 1 B .. 1 TB, default: 1 MB", or "..., required".
+std::string facts_of(const FieldDoc& doc);
+
 /// Default of a key as the reference prints it; empty where there is none, "required" where it must be given.
 std::string default_of(const std::string& key);
 

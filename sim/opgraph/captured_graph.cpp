@@ -1,4 +1,5 @@
 // Graphs that distsim_capture writes: docs/graph_format.md.
+#include <algorithm>
 #include <cmath>
 
 #include "base/text/printable.hpp"
@@ -13,6 +14,7 @@ namespace dom = simdjson::dom;
 constexpr std::string_view kFormatName = "distsim graph";
 constexpr std::int64_t kVersion = 1;
 constexpr std::size_t kMostArguments = 1'000'000;
+constexpr std::int64_t kMostCalls = 10'000;
 
 std::string found_text(const dom::element& value) { return "found " + printable(simdjson::minify(value), 60); }
 
@@ -41,6 +43,7 @@ class CapturedReader {
     TRY(for_each("nodes", [&](const dom::element& e, std::size_t i) { return read_node(e, i); }));
     TRY(for_each(
         "gradients", [&](const dom::element& e, std::size_t i) { return read_gradient(e, i); }, false));
+    if (!graph_.nodes.empty()) graph_.nodes.back().calls += quiet_calls_;
     if (graph_.nodes.empty()) return Error{"nodes: found none, expected at least one", file_, ""};
     return std::move(graph_);
   }
@@ -228,6 +231,13 @@ class CapturedReader {
       if (!phase) return wrong("phase: found '" + printable(text) + "', expected forward, backward or optimizer");
       node.phase = kPhaseValues[*phase];
     }
+    const bool launches = listing_of(node.op) != Listing::nothing;
+    node.calls = launches ? 1 : 0;
+    dom::element calls;
+    if (!missing(e["calls"].get(calls))) {
+      TRY_ASSIGN(const std::int64_t n, integer(e["calls"], "calls", 0, kMostCalls));
+      node.calls = static_cast<std::uint32_t>(n);
+    }
     dom::array list;
     if (missing(e["in"].get_array().get(list))) return wrong("in: missing, expected the list of arguments");
     for (const dom::element a : list) {
@@ -241,10 +251,12 @@ class CapturedReader {
       made_[tensor] = true;
       node.outputs.push_back(tensor);
     }
-    if (listing_of(node.op) != Listing::nothing) {
+    if (launches) {
+      node.calls += quiet_calls_, quiet_calls_ = 0;
       placed_.push_back(static_cast<std::uint32_t>(graph_.nodes.size()));
       graph_.nodes.push_back(std::move(node));
     } else {
+      quiet_calls_ = std::min(quiet_calls_ + node.calls, kMostQuietCalls);
       placed_.push_back(graph_.nodes.empty() ? 0 : static_cast<std::uint32_t>(graph_.nodes.size() - 1));
     }
     return {};
@@ -272,6 +284,7 @@ class CapturedReader {
   std::string where_;
   OpGraph graph_;
   std::vector<bool> made_;
+  std::uint32_t quiet_calls_ = 0;      ///< since the last node, of operators that launch nothing
   std::vector<std::uint32_t> placed_;  ///< of each node of the file, its place or that of the one before
 };
 

@@ -23,6 +23,9 @@ enum class Autocast : std::uint8_t { widest, narrow, fp32 };
 Listing listing_of(std::string_view op);
 Autocast autocast_of(std::string_view op);
 
+/// Whether a kernel of it reads and writes element by element, so that a compiler can join it with others.
+bool is_pointwise(std::string_view op);
+
 struct Kernels {
   std::vector<graph::Op> ops;
   bool listed = true;  ///< false: estimated from bytes

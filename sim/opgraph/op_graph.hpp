@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,6 +66,9 @@ struct Node {
   std::vector<Argument> inputs;
   std::vector<std::uint32_t> outputs;
   graph::Phase phase = graph::Phase::forward;
+  /// Operators that the host calls for it: its own, and those since the node before that launch nothing (views, and nodes
+  /// of autograd that pass a gradient on). 0: one of several nodes of an operator.
+  std::uint32_t calls = 1;
   std::optional<Communication> communication;
 };
 
@@ -101,9 +105,16 @@ inline constexpr std::size_t kMostNodes = 2'000'000;
 inline constexpr std::size_t kMostDims = 32;
 inline constexpr std::int64_t kLargestExtent = std::int64_t{1} << 48;
 
+/// What a file may leave open.
+struct GraphOptions {
+  std::map<std::string, std::int64_t> dimensions;  ///< sizes of dynamic dimensions, by their names
+  bool cross_entropy = false;                      ///< the loss of a model without one; else the sum of its output
+  bool forward_only = false;                       ///< no backward pass is derived
+};
+
 /// Reads any format. Errors name the file and, where there is one, the node.
-Result<OpGraph> read_op_graph(const std::string& path);
+Result<OpGraph> read_op_graph(const std::string& path, const GraphOptions& options = {});
 /// The same of text in memory. `name` appears in messages.
-Result<OpGraph> parse_op_graph(std::string text, const std::string& name);
+Result<OpGraph> parse_op_graph(std::string text, const std::string& name, const GraphOptions& options = {});
 
 }  // namespace distsim::opgraph

@@ -58,8 +58,8 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
 
 std::string list_of_formats() {
   std::string out;
-  for (const GraphFormat* format : kFormats) out += (out.empty() ? "a " : " or a ") + std::string(format->name);
-  return out;
+  for (const GraphFormat* format : kFormats) out += (out.empty() ? "a " : ", a ") + std::string(format->name);
+  return out + " or an ONNX model";
 }
 
 }  // namespace
@@ -73,11 +73,12 @@ Error node_error(const std::string& file, const std::string& node, const std::st
   return {printable(node, 120) + ": " + what, file, ""};
 }
 
-Result<OpGraph> parse_op_graph(std::string text, const std::string& name) {
+Result<OpGraph> parse_op_graph(std::string text, const std::string& name, const GraphOptions& options) {
   if (text.size() >= 2 && text[0] == '\x1f' && text[1] == '\x8b') {
     TRY_ASSIGN(text, expanded(text, name));
   }
   if (text.size() > kMostText) return too_large(name);
+  if (sniff_onnx(text)) return read_onnx(text, name, options);
   simdjson::dom::parser parser;
   if (missing(parser.allocate(text.size() + 1, kDeepest))) throw std::bad_alloc();
   simdjson::dom::element document;
@@ -96,9 +97,9 @@ Result<OpGraph> parse_op_graph(std::string text, const std::string& name) {
   return Error{"found JSON of another kind, expected " + list_of_formats(), name, ""};
 }
 
-Result<OpGraph> read_op_graph(const std::string& path) {
+Result<OpGraph> read_op_graph(const std::string& path, const GraphOptions& options) {
   TRY_ASSIGN(std::string text, read_file(path, kMostText));
-  return parse_op_graph(std::move(text), path);
+  return parse_op_graph(std::move(text), path, options);
 }
 
 }  // namespace distsim::opgraph

@@ -16,6 +16,13 @@ struct GraphFormat {
 extern const GraphFormat captured_format;   ///< distsim_capture's JSON, docs/graph_format.md
 extern const GraphFormat execution_format;  ///< PyTorch execution traces, schemas 1.0.1 to 1.1.1
 
+/// ONNX models, which are protobuf.
+bool sniff_onnx(std::string_view bytes);
+Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const GraphOptions& options);
+
+/// Operators without kernels between two nodes that a reader counts; a kernel's calls have 16 bits.
+inline constexpr std::uint32_t kMostQuietCalls = 50'000;
+
 /// Whether it could not be had. Throws std::bad_alloc where memory was short, which is no damage of the text.
 bool missing(simdjson::error_code error);
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/program/alike.hpp"
 
 namespace distsim::pipeline {
@@ -41,7 +42,10 @@ class Lowering {
     prepare();
     TRY_ASSIGN(launches_, seconds_of_launches());
     TRY(overhead());
-    for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) TRY(lower_task(TaskId(t)));
+    for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) {
+      end_if_stopped();
+      TRY(lower_task(TaskId(t)));
+    }
     for (const StepId s : host_waits_) out_.loop.carried.emplace_back(StepId(0), s);
     return std::move(out_);
   }
@@ -281,6 +285,7 @@ class Unrolling {
     const auto steps = static_cast<std::uint32_t>(loop_.steps.size());
     auto carried = loop_.carried.begin();
     for (StepId s(0); s < loop_.steps.end_id(); s = StepId(s.value() + 1)) {
+      end_if_stopped();
       waits_.clear();
       for (const StepId wait : loop_.waits_of(s)) waits_.emplace_back(wait.value() + i * steps);
       for (; carried != loop_.carried.end() && carried->first == s; ++carried)

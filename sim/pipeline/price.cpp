@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/system/stop.hpp"
 #include "topology/shapes/fabric.hpp"
 
 namespace distsim::pipeline {
@@ -194,6 +195,7 @@ std::shared_ptr<GroupPrices::Groups> GroupPrices::of(const graph::Partition& par
 Result<bool> slowed_by_uplinks(const graph::TaskGraph& graph, const CostModels& models) {
   std::set<std::tuple<std::uint32_t, graph::CollectiveKind, std::int64_t>> seen;
   for (const graph::Task& task : graph.tasks) {
+    end_if_stopped();
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const auto* op = std::get_if<graph::Collective>(&graph.ops[OpId(task.first_op.value() + v)]);
       if (op == nullptr) continue;
@@ -220,6 +222,7 @@ Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const C
   }
   std::vector<bool> priced(graph.ops.size(), false);
   for (const graph::Task& task : graph.tasks) {
+    end_if_stopped();
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
       if (priced[id.value()] || std::holds_alternative<graph::Sequence>(graph.ops[id])) continue;

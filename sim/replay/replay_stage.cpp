@@ -58,7 +58,7 @@ class Stager {
     w.remove = f_.remove;
     w.fuse = f_.fuse;
     w.from_ranks = w.to_ranks = ranks_of(job_);
-    if (f_.config.empty()) {
+    if (!f_.has_experiment()) {
       if (!f_.measured_on.empty()) {
         TRY(source_by_name());
         return Error{"--measured-on: found it without --config, expected the experiment to move the job to", "", ""};
@@ -71,8 +71,8 @@ class Stager {
         return Error{"--ranks: found no --config, expected an experiment with the target system", "", ""};
       return std::move(out_);
     }
-    TRY_ASSIGN(const config::Experiment base, config::load_experiment(f_.config, {}));
-    TRY_ASSIGN(config::Experiment target, config::load_experiment(f_.config, f_.sets));
+    TRY_ASSIGN(const config::Experiment base, f_.with({}));
+    TRY_ASSIGN(config::Experiment target, f_.with(f_.sets));
     TRY(choose_source(base));
     TRY(move_to(target));
     w.batch_scale = batch_scale(base, target);

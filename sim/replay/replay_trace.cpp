@@ -1,6 +1,9 @@
 #include "sim/replay/replay_trace.hpp"
 
 #include <cstdio>
+#include <memory>
+#include <sstream>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
@@ -9,6 +12,7 @@
 #include "sim/replay/replay_stage.hpp"
 #include "sim/replay/results/held_out.hpp"
 #include "sim/replay/results/replay_slices.hpp"
+#include "traces/timeline/chrome_writer.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -31,14 +35,18 @@ void announce_timeline(const std::string& path, std::int64_t slices, const trace
   });
 }
 
+traces::SliceSource side_by_side(const ReplayReport& report, const ReplayTimes& times) {
+  const std::string played = report.what_if.empty() ? "replayed" : "what-if";
+  return traces::side_by_side(
+      {{"measured", measured_slices(*report.graph), 0}, {played, played_slices(*report.graph, times), 0}});
+}
+
 Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, const ReplayTimes& times) {
   TRY(check_outputs(outputs_of(f)));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, replay_csv(report)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, replay_json(report)));
   if (!f.timeline.empty()) {
-    const std::string played = report.what_if.empty() ? "replayed" : "what-if";
-    const traces::SliceSource both = traces::side_by_side(
-        {{"measured", measured_slices(*report.graph), 0}, {played, played_slices(*report.graph, times), 0}});
+    const traces::SliceSource both = side_by_side(report, times);
     announce_timeline(f.timeline, count_slices(*report.graph), both);
     TRY(traces::write_timeline(both, f.timeline));
   }
@@ -88,43 +96,92 @@ Result<void> name_idle_sets(const TraceReplay& f, const traces::TraceJob& job, R
   return {};
 }
 
+Result<traces::TraceJob> job_of(const TraceReplay& f) {
+  traces::TraceOptions options;
+  options.step_pattern = f.step_pattern;
+  return traces::read_traces(f.traces, options);
+}
+
+/// A replay with all that its report points to; it is not moved, and each member refers to those before it.
+struct Replayed {
+  ReplayGraph graph;
+  ReplayStage stage;
+  ReplayTimes times;  ///< of the what-if, where there is one
+  Changed changed;
+  ReplayReport report;
+  std::uint64_t recorded = 0;  ///< digest with the measured costs
+};
+
+Result<std::unique_ptr<Replayed>> replayed_of(const TraceReplay& f, const traces::TraceJob& job) {
+  TRY(check_gpu_work(job));
+  auto out = std::make_unique<Replayed>();
+  TRY_ASSIGN(out->graph, build_replay(job));
+  TRY_ASSIGN(out->times, play(out->graph, measured_costs(out->graph)));
+  ReplayReport& report = out->report;
+  report.graph = &out->graph;
+  report.replayed = step_results(out->graph, out->times);
+  out->recorded = report.digest = out->times.digest;
+  TRY_ASSIGN(out->stage, replay_stage(f, job));
+  const ReplayStage& stage = out->stage;
+  out->graph.assumptions.insert(out->graph.assumptions.end(), stage.notes.begin(), stage.notes.end());
+  if (!changes_nothing(stage.what_if)) {
+    TRY_ASSIGN(out->changed, apply(stage.what_if, out->graph));
+    TRY_ASSIGN(out->times, play(out->changed.graph, out->changed.costs));
+    report.what_if = step_results(out->changed.graph, out->times);
+    report.changes = out->changed.changes;
+    report.digest = out->times.digest;
+  }
+  report.wants_held_out = f.leave_one_step_out;
+  if (f.leave_one_step_out) {
+    TRY_ASSIGN(report.held_out, predict_held_out_steps(out->graph));
+  }
+  return out;
+}
+
 }  // namespace
+
+Result<config::Experiment> TraceReplay::with(const std::vector<std::string>& overrides) const {
+  return experiment != nullptr ? experiment->with(overrides) : config::load_experiment(config, overrides);
+}
 
 Result<void> replay_trace(const TraceReplay& f) {
   TRY(check_outputs(outputs_of(f)));
   if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
-  traces::TraceOptions options;
-  options.step_pattern = f.step_pattern;
-  TRY_ASSIGN(const traces::TraceJob job, traces::read_traces(f.traces, options));
-  TRY(check_gpu_work(job));
-  TRY_ASSIGN(ReplayGraph graph, build_replay(job));
-  TRY_ASSIGN(ReplayTimes times, play(graph, measured_costs(graph)));
-  ReplayReport report;
-  report.graph = &graph;
-  report.replayed = step_results(graph, times);
-  const std::uint64_t recorded = report.digest = times.digest;
-  TRY_ASSIGN(const ReplayStage stage, replay_stage(f, job));
-  graph.assumptions.insert(graph.assumptions.end(), stage.notes.begin(), stage.notes.end());
-  Changed changed;
-  if (!changes_nothing(stage.what_if)) {
-    TRY_ASSIGN(changed, apply(stage.what_if, graph));
-    TRY_ASSIGN(times, play(changed.graph, changed.costs));
-    report.what_if = step_results(changed.graph, times);
-    report.changes = changed.changes;
-    report.digest = times.digest;
-  }
-  TRY(name_idle_sets(f, job, graph, report.digest));
-  if (!f.config.empty() && report.digest == recorded && takes_stdout(outputs_of(f)))
+  TRY_ASSIGN(const traces::TraceJob job, job_of(f));
+  TRY_ASSIGN(const std::unique_ptr<Replayed> replayed, replayed_of(f, job));
+  ReplayReport& report = replayed->report;
+  TRY(name_idle_sets(f, job, replayed->graph, report.digest));
+  if (f.has_experiment() && report.digest == replayed->recorded && takes_stdout(outputs_of(f)))
     log_warn([] { return "--config: no effect, the times are those of the trace"; });
-  report.wants_held_out = f.leave_one_step_out;
   if (f.leave_one_step_out && f.json.empty() && takes_stdout(outputs_of(f)))
     log_warn([] { return "--leave-one-step-out: no effect, the text is not printed"; });
-  if (f.leave_one_step_out) {
-    TRY_ASSIGN(report.held_out, predict_held_out_steps(graph));
-  }
-  TRY(write_outputs(f, report, times));
+  TRY(write_outputs(f, report, replayed->times));
   if (takes_stdout(outputs_of(f))) return {};
   return print(replay_text(report));
+}
+
+Result<ReplayTexts> replayed_texts(TraceReplay f) {
+  f.json = f.csv = f.timeline = "";
+  TRY_ASSIGN(const traces::TraceJob job, job_of(f));
+  TRY_ASSIGN(const std::unique_ptr<Replayed> done, replayed_of(f, job));
+  TRY(name_idle_sets(f, job, done->graph, done->report.digest));
+  return ReplayTexts{replay_json(done->report), replay_csv(done->report), replay_text(done->report)};
+}
+
+Result<std::string> replayed_json(const TraceReplay& f, const traces::TraceJob& job) {
+  TRY_ASSIGN(const std::unique_ptr<Replayed> replayed, replayed_of(f, job));
+  return replay_json(replayed->report);
+}
+
+Result<std::string> replayed_timeline(const TraceReplay& f, const traces::TraceJob& job, std::int64_t most_bytes) {
+  TRY_ASSIGN(const std::unique_ptr<Replayed> replayed, replayed_of(f, job));
+  const traces::SliceSource both = side_by_side(replayed->report, replayed->times);
+  if (traces::chrome_trace_bound(both) > most_bytes)
+    return Error{"found a timeline of more than " + std::to_string(most_bytes / 1'000'000) + " MB", "",
+                 "`distsim replay --timeline FILE` writes it"};
+  std::ostringstream out;
+  TRY(traces::stream_chrome_trace(both, out));
+  return std::move(out).str();
 }
 
 }  // namespace distsim::replay

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
-#include "sim/report/html/parts.hpp"
+#include "sim/report/html/html.hpp"
+#include "sim/report/html/page.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/study/compare.hpp"
 
@@ -17,12 +19,12 @@ namespace distsim::study {
 namespace {
 
 using report::Report;
-using report::html::escaped;
 
 constexpr std::size_t kMostInputs = 24;  ///< differing keys in the text; all are in the HTML page
 constexpr std::size_t kValueWidth = 26;
-constexpr int kCellWidth = 19;  ///< "waiting for rank 17"
-constexpr std::uint32_t kRanksShown = 4;
+constexpr int kCellWidth = 19;                ///< "waiting for rank 17"
+constexpr std::uint32_t kRanksShown = 4;      ///< on the page, of each side
+constexpr std::size_t kSlicesShown = 16'000;  ///< of all sides
 
 const Report& report_of(const ComparedSide& side) { return side.prediction.report; }
 
@@ -91,47 +93,31 @@ std::string waterfall(const Comparison& c, std::size_t side) {
   return out + fmt::format("  {:<24}{:>12.4f} ms\n", letter(side), c.scaled_ms[side]);
 }
 
-std::string html_inputs(const Comparison& c) {
-  std::string out = "<div class=\"scroll\"><table><thead><tr><th>key</th>";
-  for (std::size_t i = 0; i < c.sides.size(); ++i) out += "<th>" + letter(i) + "</th>";
-  out += "</tr></thead><tbody>";
-  for (const InputDifference& d : c.inputs) {
-    out += "<tr><td>" + escaped(d.key) + "</td>";
-    for (const std::string& value : d.values) out += "<td>" + escaped(value) + "</td>";
-    out += "</tr>";
-  }
-  return c.inputs.empty() ? "<p>All the same.</p>" : out + "</tbody></table></div>";
+nlohmann::ordered_json parts_json(const std::vector<DifferencePart>& parts) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const DifferencePart& part : parts)
+    out.push_back({{"name", part.name}, {"first_ms", part.first_ms}, {"ms", part.ms}});
+  return out;
 }
 
-std::string html_sides(const Comparison& c) {
-  std::string out =
-      "<div class=\"scroll\"><table><thead><tr><th></th><th class=\"l\">experiment</th><th>iteration</th><th>range</th><th>samples/s</th>"
-      "<th>time over that of A</th></tr></thead><tbody>";
-  for (std::size_t i = 0; i < c.sides.size(); ++i) {
-    const Report& r = report_of(c.sides[i]);
-    out +=
-        fmt::format("<tr><td>{}</td><td class=\"l\">{}</td><td>{}</td><td>{} .. {}</td><td>{}</td><td>{}</td></tr>",
-                    letter(i), escaped(c.sides[i].name), escaped(report::time_text(r.iteration)),
-                    escaped(report::time_text(r.low)), escaped(report::time_text(r.high)),
-                    escaped(report::count_text(r.samples_per_second)), i == 0 ? "1" : escaped(ratio_text(c.ratios[i])));
-  }
-  return out + "</tbody></table></div>";
+/// All but the report and the timeline.
+nlohmann::ordered_json side_json(const Comparison& c, std::size_t side) {
+  const Ratio& r = c.ratios[side];
+  return {{"letter", letter(side)},
+          {"name", c.sides[side].name},
+          {"ratio", {{"value", r.value}, {"low", r.low}, {"high", r.high}, {"text", side == 0 ? "1" : ratio_text(r)}}},
+          {"scaled_ms", c.scaled_ms[side]},
+          {"parts", parts_json(c.parts[side])}};
 }
 
-std::string html_waterfall(const Comparison& c, std::size_t side) {
-  std::string out = "<div class=\"scroll\"><table><thead><tr><th>part</th><th>A, ms</th><th>" + letter(side) +
-                    ", ms</th><th>change, ms</th></tr></thead><tbody>";
-  const auto line = [&](std::string_view name, double first, double second) {
-    out += fmt::format("<tr><td>{}</td><td>{:.4f}</td><td>{:.4f}</td><td>{:+.4f}</td></tr>", name, first, second,
-                       second - first);
-  };
-  for (const DifferencePart& part : c.parts[side]) line(part.name, part.first_ms, part.ms);
-  line("iteration", report_of(c.sides.front()).iteration.ms(), c.scaled_ms[side]);
-  return out + "</tbody></table></div>";
+nlohmann::ordered_json inputs_json(const Comparison& c) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const InputDifference& d : c.inputs) out.push_back({{"key", d.key}, {"values", d.values}});
+  return out;
 }
 
-std::string html_section(const std::string& heading, const std::string& body) {
-  return "<section><h2>" + heading + "</h2>" + body + "</section>\n";
+std::string dumped_for_page(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -165,25 +151,17 @@ std::string comparison_text(const Comparison& c) {
 }
 
 std::string comparison_html(const Comparison& c) {
-  Duration longest;
-  for (const ComparedSide& side : c.sides) longest = std::max(longest, report_of(side).iteration);
-  std::string out =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>Comparison</title><style>" +
-      std::string(report::html::style()) + "</style></head><body><main>\n<header><h1>Comparison</h1></header>\n";
-  out += html_section(
-      "Experiments",
-      html_sides(c) +
-          (c.per_sample ? "<p class=\"note\">The batches differ: ratios and differences are per sample.</p>" : ""));
-  for (std::size_t i = 1; i < c.sides.size(); ++i) out += html_section("From A to " + letter(i), html_waterfall(c, i));
-  std::string pictures;
+  std::string sides;
+  const report::HtmlOptions options{.max_ranks = kRanksShown, .max_slices = kSlicesShown / c.sides.size(), .links = ""};
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
-    pictures +=
-        "<h2>" + letter(i) + " <small>" + escaped(c.sides[i].name) + "</small></h2>" +
-        report::html::timeline_picture(report_of(c.sides[i]), c.sides[i].prediction.played(), kRanksShown, longest);
+    std::string side = dumped_for_page(side_json(c, i));
+    side.back() = ',';
+    sides += (i > 0 ? "," : "") + side +
+             report::page_members(report_of(c.sides[i]), c.sides[i].prediction.played(), options) + "}";
   }
-  out += html_section("Timelines, on one axis", pictures);
-  out += html_section("Inputs that differ", html_inputs(c));
-  return out + "<footer>Predicted by distsim.</footer></main></body></html>\n";
+  const std::string data = "{\"kind\":\"compare\",\"per_sample\":" + std::string(c.per_sample ? "true" : "false") +
+                           ",\"inputs\":" + dumped_for_page(inputs_json(c)) + ",\"sides\":[" + sides + "]}";
+  return report::page_html({"Comparison", data, comparison_text(c)});
 }
 
 }  // namespace distsim::study

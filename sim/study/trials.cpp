@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/system/stop.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/report/steady_state.hpp"
 
@@ -105,6 +106,7 @@ Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, co
     times.push_back(stretch == 1 ? time
                                  : Duration::picoseconds(std::llround(static_cast<double>(time.ps()) * stretch)));
     on_trial();
+    end_if_stopped();
   }
   std::sort(times.begin(), times.end());
   const auto percentile = [&](double q) {

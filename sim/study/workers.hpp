@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/system/signals.hpp"
+#include "base/system/stop.hpp"
 
 namespace distsim::study {
 
@@ -51,8 +52,12 @@ template <class Work, class OnDone>
       if (!try_one(i)) return;
     }
   };
+  const auto help = [&take, question = stop_question()] {
+    const StopScope scope(question);
+    take();
+  };
   try {
-    for (std::size_t t = 1; t < std::min<std::size_t>(jobs, count); ++t) threads.emplace_back(take);
+    for (std::size_t t = 1; t < std::min<std::size_t>(jobs, count); ++t) threads.emplace_back(help);
   } catch (const std::system_error&) {  // fewer threads
   } catch (const std::bad_alloc&) {
   }

@@ -37,6 +37,19 @@ TEST(CapturedGraph, KeepsWhatLaunchesKernels) {
   EXPECT_EQ(Sizes(*graph, 100).dims(3), (Dims{100, 32}));
 }
 
+/// Operators that launch nothing go to the next kernel, those after the last one to that.
+TEST(CapturedGraph, CountsOperatorsOfTheHost) {
+  const auto graph = parse_op_graph(
+      document(
+          kTensors,
+          R"([{"op":"aten::t","calls":2,"in":[{"t":1}],"out":[2]},{"op":"aten::mm","in":[{"t":0},{"t":2}],"out":[3]},)"
+          R"({"op":"aten::view","calls":4,"in":[{"t":3}],"out":[3]}])"),
+      "m.graph");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_EQ(graph->nodes.size(), 1u);
+  EXPECT_EQ(graph->nodes[0].calls, 2u + 1 + 4);
+}
+
 struct Broken {
   std::string text;
   std::vector<std::string> words;
@@ -58,6 +71,8 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
        {"node 0 (aten::mm)", "cycles"}},
       {document(kTensors, R"([{"op":"aten::mm","phase":"sideways","in":[],"out":[]}])"), {"node 0", "sideways"}},
       {document(kTensors, kNodes, R"(,"gradients":[{"parameter":0,"after":0}])"), {"gradient 0", "another role"}},
+      {document(kTensors, R"([{"op":"aten::mm","calls":-1,"in":[{"t":0},{"t":1}],"out":[3]}])"),
+       {"node 0", "calls", "-1"}},
       {R"({"format":"distsim graph","version":2})", {"version", "expected 1"}},
   };
   for (const Broken& broken : cases) {

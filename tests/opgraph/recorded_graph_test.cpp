@@ -61,6 +61,43 @@ TEST(RecordedGraph, ReadsAnIterationOfLinearLayers) {
   EXPECT_EQ(optimizer, 1u);
 }
 
+/// A compiled kernel without arguments writes what was allocated before it. It reads what the function around it was given;
+/// without one, as many tensors as its name needs.
+TEST(RecordedGraph, SizesCompiledKernels) {
+  const std::string allocation =
+      R"#({"id":3,"parent":2,"name":"aten::empty","inputs":[],"input_shapes":[],"input_types":[],)#"
+      R"#("outputs":[[20,21,0,32,4,"cuda:0"]],"output_shapes":[[4,8]],"output_types":["Tensor(float)"]})#";
+  const std::string kernel = flat(4, 2, "triton_poi_fused_add_mul_0", "[]", "[]", "[]");
+  const auto bytes = [&](const std::string& caller) {
+    const auto graph = parse_op_graph(trace(caller + "," + allocation + "," + kernel), "et.json");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    EXPECT_EQ(graph->nodes.size(), 1u);
+    const Sizes sizes(*graph, 1);
+    const Kernels kernels = kernels_of(Call(sizes, graph->nodes.front()));
+    EXPECT_TRUE(kernels.listed);
+    const auto& op = std::get<graph::Elementwise>(kernels.ops.front());
+    return (op.reads + op.writes) * static_cast<double>(op.elements * 4);
+  };
+  const double alone = bytes(flat(2, 1, "Torch-Compiled Region", "[]", "[]", "[]"));
+  EXPECT_DOUBLE_EQ(alone, (3 + 1) * 32 * 4);  // an addition and a product: three read, one written
+  const double inside = bytes(flat(2, 1, "MyFunction", R"([[10,11,0,32,4,"cuda:0"],[12,13,0,8,4,"cuda:0"]])",
+                                   "[[4,8],[8]]", R"#(["Tensor(float)","Tensor(float)"])#"));
+  EXPECT_DOUBLE_EQ(inside, (32 + 8 + 32) * 4);
+}
+
+/// What the host calls: an operator once, with all that it calls, and views.
+TEST(RecordedGraph, CountsOperatorsOfTheHost) {
+  const auto view = [](int id, int parent) {
+    return flat(id, parent, "aten::view", R"([[10,11,0,32,4,"cuda:0"]])", "[[4,8]]", R"#(["Tensor(float)"])#");
+  };
+  const auto graph = parse_op_graph(trace(view(1, 0) + "," + flat(2, 0, "aten::my_linear", "[]", "[]", "[]") + "," +
+                                          kMm + "," + view(4, 2) + "," + view(5, 0)),
+                                    "et.json");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_EQ(graph->nodes.size(), 1u);
+  EXPECT_EQ(graph->nodes[0].calls, 3u);  // a view, the linear layer, a view
+}
+
 /// An all-reduce over 4 of 8 ranks, by the positions of schema 1.0.1, and the wait for it.
 TEST(RecordedGraph, ReadsCollectives) {
   const std::string reduce =

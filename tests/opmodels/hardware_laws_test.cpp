@@ -248,6 +248,21 @@ constexpr Step kGenerations[] = {{"v100_sxm2_32gb", "a100_sxm4_80gb", 1.09},
                                  {"b200", "b300", 1.001},
                                  {"b200", "gb200", 1.025}};
 
+TEST(HardwareLaws, NoProductIsFasterThanThePeakOfItsType) {
+  for (const char* device : {"a100_sxm4_80gb", "h100_sxm5_80gb", "b200", "mi300x"}) {
+    for (const auto& [name, type] : {std::pair("fp16", graph::DType::fp16), std::pair("bf16", graph::DType::bf16)}) {
+      for (const double share : {0.5, 0.1, 0.01}) {
+        topology::DeviceSpec spec = shipped_device(device);
+        FlopsPerSecond& peak = spec.peak.at(name);
+        peak = FlopsPerSecond(peak.value() * share);
+        const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, type};
+        EXPECT_LE(graph::flops_of(product) / (price_us(models_of_spec(spec), product) * 1e-6), 1.001 * peak.value())
+            << device << " " << name << " x" << share;
+      }
+    }
+  }
+}
+
 TEST(HardwareLaws, NewerGenerationsAreNotSlower) {
   constexpr double kLong = 20;  // us; below it launches and waves decide
   for (const Step& step : kGenerations) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "sim/pipeline/pipeline.hpp"
 #include "test_paths.hpp"
 
@@ -22,6 +25,8 @@ topology::ClusterSpec four_nodes() {
   spec.fabric.oversubscription = 2;
   return spec;
 }
+/// A collective that is bound by nothing but the links.
+Result<double> as_links(const LinksLeft& left) { return 1 / std::min(left.nic, left.uplink); }
 topology::Topology topology(const topology::ClusterSpec& spec) { return *topology::Topology::build(spec, 80); }
 
 /// Sum of what all ranks ask for, by name of the resource.
@@ -43,8 +48,8 @@ TEST(SharedLinks, ARingOverFourNodes) {
   // node, an eighth of it on each NIC. Of the two nodes under a leaf one sends up: 6.2 GB/s on the uplinks.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
   const auto t =
-      totals(links, links.demands({graph::CollectiveKind::all_reduce, 32'000'000, graph::DType::fp32, {}, {}},
-                                  {all_ranks()}, 0.01, 0));
+      totals(links, *links.demands({graph::CollectiveKind::all_reduce, 32'000'000, graph::DType::fp32, {}, {}},
+                                   {all_ranks()}, 0.01, 0, as_links));
   EXPECT_NEAR(t.at("the links of GPU 5 of node 2"), 6.2e9, 1);
   EXPECT_NEAR(t.at("NIC 3 of node 1"), 6.2e9 / 8, 1);
   EXPECT_NEAR(t.at("the uplinks of leaf 1"), 6.2e9, 1);
@@ -55,8 +60,8 @@ TEST(SharedLinks, AnAllToAllOverFourNodes) {
   // 16 ranks.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
   const auto t =
-      totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
-                                  {all_ranks()}, 0.01, 0));
+      totals(links, *links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                                   {all_ranks()}, 0.01, 0, as_links));
   EXPECT_NEAR(t.at("the links of GPU 0 of node 0"), 0.7e9, 1);
   EXPECT_NEAR(t.at("NIC 0 of node 0"), 2.4e9, 1);
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 16 * 1.6e9, 10);
@@ -65,8 +70,9 @@ TEST(SharedLinks, AnAllToAllOverFourNodes) {
 TEST(SharedLinks, AMessageTakesItsWholeRate) {
   // 20 MB each way in 1 ms, between GPU 1 of node 0 and of node 2 (another leaf), and between two GPUs of node 3.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
-  const auto t = totals(links, links.demands({graph::CollectiveKind::send_recv, 20'000'000, graph::DType::fp32, {}, {}},
-                                             {{1, 17}, {24, 25}, {2}}, 0.001, 0));
+  const auto t =
+      totals(links, *links.demands({graph::CollectiveKind::send_recv, 20'000'000, graph::DType::fp32, {}, {}},
+                                   {{1, 17}, {24, 25}, {2}}, 0.001, 0, as_links));
   const std::map<std::string, double> expected = {{"NIC 1 of node 0", 20e9},
                                                   {"NIC 1 of node 2", 20e9},
                                                   {"the uplinks of leaf 0", 20e9},
@@ -82,8 +88,8 @@ TEST(SharedLinks, ACollectiveAloneNeverAsksForMoreThanThereIs) {
   // / 2 = 200: all is scaled by 200/256.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
   const auto t =
-      totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
-                                  {all_ranks()}, 0.001, 0));
+      totals(links, *links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                                   {all_ranks()}, 0.001, 0, as_links));
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 200e9, 100);
   EXPECT_NEAR(t.at("NIC 0 of node 0"), 24e9 * 200 / 256, 100);
 }
@@ -93,11 +99,13 @@ TEST(SharedLinks, ABrokenAdapterLeavesItsTrafficToTheOthers) {
   engine.slow_nics = {{1, 2, 0}, {0, 1, 0.5}};
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), engine);
   const auto t =
-      totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
-                                  {all_ranks()}, 0.01, 0));
+      totals(links, *links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                                   {all_ranks()}, 0.01, 0, as_links));
   EXPECT_EQ(t.count("NIC 2 of node 1"), 0u);
-  EXPECT_NEAR(t.at("NIC 3 of node 1"), 2.4e9 * 8 / 7, 1);
-  EXPECT_NEAR(t.at("NIC 1 of node 0"), 2.4e9, 1);  // slow, not spared
+  // Alone, the collective is to be slowed by 8/7 on the seven that are left, and by 2 on the slow one.
+  EXPECT_NEAR(t.at("NIC 3 of node 1"), 25e9 * 8 / 7, 1);
+  EXPECT_NEAR(t.at("NIC 1 of node 0"), 25e9, 1);
+  EXPECT_NEAR(t.at("NIC 1 of node 2"), 2.4e9, 1);
 }
 
 TEST(SharedLinks, Refusals) {
@@ -143,6 +151,27 @@ TEST(Contention, ASlowAdapterIsFeltAndNamed) {
   const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
   EXPECT_GT(slow.iteration, healthy.iteration * 1.2);
   EXPECT_NE(slow.words.find("NIC 2 of node 1"), std::string::npos) << slow.words;
+}
+
+/// `speed` of every NIC of the four nodes.
+std::string all_nics_at(const std::string& speed) {
+  std::string list;
+  for (int node = 0; node < 4; ++node) {
+    for (int nic = 0; nic < 8; ++nic)
+      list += (list.empty() ? "" : ", ") + ("{node: " + std::to_string(node) + ", nic: " + std::to_string(nic)) +
+              ", speed: " + speed + "}";
+  }
+  return "engine.slow_nics=[" + list + "]";
+}
+
+TEST(Contention, SlowLinksCostWhatTheSameLinksCostStatedDirectly) {
+  for (const auto& [speed, bandwidth] : {std::pair("0.9", "22.5 GB/s"), std::pair("0.5", "12.5 GB/s")}) {
+    const double slow = play(kDlrm, {all_nics_at(speed)}).iteration;
+    const double stated = play(kDlrm, {"cluster.nic.bandwidth=" + std::string(bandwidth)}).iteration;
+    EXPECT_NEAR(slow, stated, 0.03 * stated) << speed;
+  }
+  const double failed = play(kDlrm, {"engine.slow_nics=[{node: 0, nic: 0, speed: 0}]"}).iteration;
+  EXPECT_GT(failed, play(kDlrm, {}).iteration);
 }
 
 TEST(Contention, ASlowGpuHoldsUpTheOthers) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/json/json.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/report/html/html.hpp"
@@ -114,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Pipeline, EverySchedule,
 
 TEST(PipelinePicture, NumbersMicroBatchesAndShowsTheBubble) {
   const Drawn d = drawn({});
-  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file);
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order);
   EXPECT_TRUE(picture.starts_with("<svg"));
   for (const char* part :
        {">stage 0<", ">stage 3<", ">16</text>", "idle: the pipeline's bubble", "prefers-color-scheme:dark",
@@ -126,16 +127,49 @@ TEST(PipelinePicture, NumbersMicroBatchesAndShowsTheBubble) {
 TEST(PipelinePicture, IsInThePageOfAPipelineOnly) {
   const Drawn d = drawn({});
   const report::HtmlOptions options{.pipeline = &d.order};
-  EXPECT_NE(to_html(d.prediction.report, d.prediction.played(), options).find("<h2>Schedule of the pipeline</h2>"),
-            std::string::npos);
-  EXPECT_EQ(to_html(d.prediction.report, d.prediction.played()).find("Schedule of the pipeline"), std::string::npos);
+  const std::string none = "\"schedule\":null", page = to_html(d.prediction.report, d.prediction.played(), options);
+  EXPECT_EQ(page.find(none), std::string::npos);
+  EXPECT_NE(page.find("\"schedule\":{\"begin\":0,"), std::string::npos);
+  EXPECT_NE(to_html(d.prediction.report, d.prediction.played()).find(none), std::string::npos);
+}
+
+/// Slices and stacks of the JSON are the rows: the time of each kind of work is the same at every resolution, and with the idle
+/// rest they fill the picture.
+TEST_P(EverySchedule, JsonHoldsTheTimesOfTheRows) {
+  const Drawn d = drawn(sets());
+  const report::StageRows rows = rows_of(d);
+  std::map<std::string, double> expected;
+  const std::vector<std::string> names{"forward", "backward", "weights", "communication", "optimizer", "idle"};
+  double all = 0;
+  for (const StageRow& row : rows.rows)
+    for (const StageSlice& s : row.slices) {
+      expected[names[static_cast<std::size_t>(s.work)]] += static_cast<double>(s.end - s.begin);
+      all += static_cast<double>(s.end - s.begin);
+    }
+  for (const std::size_t most : {std::size_t{100'000}, std::size_t{60}}) {
+    const auto json = nlohmann::json::parse(report::schedule_json(d.prediction.played(), d.order, most));
+    std::map<std::string, double> found;
+    double rounding = 1;
+    for (const auto& row : json["rows"]) {
+      const auto slices = row["slices"].get<std::vector<double>>(), stacks = row["stacks"].get<std::vector<double>>();
+      for (std::size_t i = 0; i < slices.size(); i += 5)
+        found[names[static_cast<std::size_t>(slices[i + 2])]] += slices[i + 1];
+      for (std::size_t i = 0; i < stacks.size(); i += 7) {
+        for (std::size_t w = 0; w < 5; ++w) found[names[w]] += stacks[i + 1] * stacks[i + 2 + w] / 1000;
+        rounding += stacks[i + 1] * 0.5e-3;
+      }
+    }
+    for (const std::string& name : names)
+      if (name != "idle") EXPECT_NEAR(found[name], expected[name], rounding) << name << ", at most " << most;
+    EXPECT_NEAR(json["idle"].get<double>(), expected["idle"] / all, 1e-9);
+  }
 }
 
 TEST(PipelinePicture, SaysWhatOfALongIterationIsDrawn) {
   const Drawn d = drawn({"model.global_batch=256"});
   EXPECT_EQ(d.order.micro_batches, 16);
   EXPECT_EQ(d.order.in_iteration, 128);
-  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::in_page);
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order);
   EXPECT_NE(picture.find("the first 16 of 128 micro-batches"), std::string::npos);
 }
 
@@ -145,16 +179,17 @@ TEST(PipelinePicture, StaysSmallHoweverManyBoxesThereAre) {
                          "model.global_batch=1000"});
   ASSERT_EQ(d.order.of_stage.size(), 64u);
   ASSERT_EQ(d.order.micro_batches, 1000);
-  for (const auto use : {report::PictureUse::file, report::PictureUse::in_page}) {
-    const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, use);
-    EXPECT_LT(picture.size(), 500'000u);
-    EXPECT_GT(picture.size(), 10'000u);
-  }
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order);
+  EXPECT_LT(picture.size(), 500'000u);
+  EXPECT_GT(picture.size(), 10'000u);
+  const std::string json = report::schedule_json(d.prediction.played(), d.order, 10'000);
+  EXPECT_LT(json.size(), 500'000u);
+  EXPECT_GT(json.size(), 10'000u);
 }
 
 TEST(PipelinePicture, OfMoreStagesSomeAreDrawn) {
   const Drawn d = drawn({"cluster.nodes=16", "model.llm.layers=128", "parallel.pipeline=128", "model.global_batch=8"});
-  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file);
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order);
   EXPECT_NE(picture.find("64 of 128 stages"), std::string::npos);
   EXPECT_NE(picture.find(">stage 127<"), std::string::npos);
 }
@@ -163,9 +198,9 @@ TEST(PipelinePicture, OfMoreStagesSomeAreDrawn) {
 TEST(PipelinePicture, OfOtherPassesThanThoseThatWerePlayedThereIsNone) {
   Drawn d = drawn({});
   d.order.of_stage[2].pop_back();
-  EXPECT_EQ(report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file), "");
+  EXPECT_EQ(report::pipeline_picture(d.prediction.played(), d.order), "");
   d.order.of_stage[2].resize(d.order.of_stage[1].size() + 1);
-  EXPECT_EQ(report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file), "");
+  EXPECT_EQ(report::pipeline_picture(d.prediction.played(), d.order), "");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ struct OracleRequest {
 };
 
 struct OracleWork {
-  std::uint32_t gpu = 0, model = 0, layers = 0;
+  std::uint32_t gpu = 0, model = 0, begin_layer = 0, layers = 0;
+  std::uint32_t at_layer = 0, end_layer = 0;  ///< shared, where layers have demands of their own
   std::vector<std::size_t> requests;
   std::int64_t ready = 0, alone = 0, end = -1;
   __extension__ __int128 left = 0;  ///< shared: 2^-32 ps
@@ -84,6 +85,7 @@ class Oracle {
       start_serial(w.gpu);
     }
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
+      next_layers(g);
       for (std::size_t i = 0; i < works_.size(); ++i) {
         if (works_[i].over || !works_[i].is_ready || works_[i].gpu != g || !shared(g) || works_[i].left > 0) continue;
         finish(i);
@@ -130,18 +132,37 @@ class Oracle {
     }
     return first;
   }
+  /// What the layer that a piece of work executes keeps busy.
+  Demand demand_of(const OracleWork& w) const {
+    const Demand* own = s_.demands(s_.gpus[w.gpu].kind, w.model, static_cast<std::uint32_t>(w.requests.size()));
+    return own != nullptr ? own[w.at_layer] : s_.models[w.model].demand;
+  }
+  /// A layer is followed by the next one, whose time begins at the fraction of a picosecond at which it ended.
+  void next_layers(std::uint32_t g) {
+    for (OracleWork& w : works_) {
+      const auto kind = s_.gpus[g].kind;
+      const auto batch = static_cast<std::uint32_t>(w.requests.size());
+      if (w.over || !w.is_ready || w.gpu != g || !shared(g)) continue;
+      while (w.left <= 0 && w.at_layer + 1 < w.end_layer) {
+        ++w.at_layer;
+        w.left += static_cast<decltype(w.left)>(s_.time_ps(kind, w.model, w.at_layer, w.at_layer + 1, batch)) << 32;
+      }
+    }
+  }
   void set_speeds(std::uint32_t g) {
-    double sm = 0, memory = 0;
+    double sm = 0, memory = 0, launch = 0;
     for (const OracleWork& w : works_) {
       if (w.over || !w.is_ready || w.gpu != g) continue;
-      sm += s_.models[w.model].sm_demand;
-      memory += s_.models[w.model].memory_demand;
+      sm += demand_of(w).sm;
+      memory += demand_of(w).memory;
+      launch += demand_of(w).launch;
     }
     for (OracleWork& w : works_) {
       if (w.over || !w.is_ready || w.gpu != g) continue;
       double slower = 1;
-      if (s_.models[w.model].sm_demand > 0) slower = std::max(slower, sm);
-      if (s_.models[w.model].memory_demand > 0) slower = std::max(slower, memory);
+      if (demand_of(w).sm > 0) slower = std::max(slower, sm);
+      if (demand_of(w).memory > 0) slower = std::max(slower, memory);
+      if (demand_of(w).launch > 0) slower = std::max(slower, launch);
       w.speed = static_cast<std::int64_t>(4294967296.0 / slower);
     }
   }
@@ -149,7 +170,13 @@ class Oracle {
     OracleWork& w = works_[i];
     w.is_ready = true;
     if (shared(w.gpu)) {
-      w.left = static_cast<decltype(w.left)>(w.alone) << 32;
+      const auto batch = static_cast<std::uint32_t>(w.requests.size());
+      const bool own = s_.demands(s_.gpus[w.gpu].kind, w.model, batch) != nullptr;
+      w.at_layer = w.begin_layer;
+      w.end_layer = own ? w.begin_layer + w.layers : w.begin_layer;
+      const std::int64_t first =
+          own ? s_.time_ps(s_.gpus[w.gpu].kind, w.model, w.begin_layer, w.begin_layer + 1, batch) : w.alone;
+      w.left = static_cast<decltype(w.left)>(first) << 32;
       set_speeds(w.gpu);
     } else {
       ready_order_.push_back(i);
@@ -327,6 +354,7 @@ class Oracle {
     w.gpu = g;
     w.model = first.model;
     w.requests = chosen;
+    w.begin_layer = first.layer;
     w.layers = policy_ == "layer_preemptive" ? 1 : m.layers;
     for (std::uint32_t l = first.layer; l < first.layer + w.layers; ++l)
       w.alone += s_.time_ps(s_.gpus[g].kind, first.model, l, l + 1, static_cast<std::uint32_t>(chosen.size()));
@@ -342,7 +370,8 @@ class Oracle {
       if (r.place == kHost) inputs += m.input_bytes;
       if (r.place == kHost || r.place == g) continue;
       ++result_.moves;
-      if (m.state_bytes > 0) w.ready = std::max(w.ready, copy(r.place, g, m.state_bytes));
+      const std::int64_t state = m.state_after.empty() ? m.state_bytes : m.state_after[r.layer - 1];
+      if (state > 0) w.ready = std::max(w.ready, copy(r.place, g, state));
     }
     if (inputs > 0) w.ready = std::max(w.ready, copy(kHost, g, inputs));
     ++result_.batches;

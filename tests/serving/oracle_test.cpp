@@ -58,8 +58,14 @@ void add_random_gpus(Random& random, Scenario& s) {
   }
 }
 
+Demand random_demand(Random& random) {
+  const auto quarter = [&] { return static_cast<double>(random.below(5)) / 4; };
+  return {quarter(), quarter(), quarter()};
+}
+
 void add_random_models(Random& random, Scenario& s) {
   const std::uint32_t count = pick(random, 1, 3);
+  const bool own_demands = random.below(3) == 0;
   for (std::uint32_t m = 0; m < count; ++m) {
     Model model;
     model.name = "model" + std::to_string(m);
@@ -72,8 +78,10 @@ void add_random_models(Random& random, Scenario& s) {
     model.deadline_ps = random.below(2) == 0 ? kNever : pick(random, 1, 60);
     model.priority = static_cast<std::int32_t>(random.below(3));
     model.size_ps = pick(random, 1, 10);
-    model.sm_demand = static_cast<double>(random.below(5)) / 4;
-    model.memory_demand = static_cast<double>(random.below(5)) / 4;
+    model.demand = random_demand(random);
+    if (random.below(2) == 0) {
+      for (std::uint32_t l = 0; l < model.layers; ++l) model.state_after.push_back(pick(random, 0, 3));
+    }
     s.models.push_back(model);
   }
   for (std::uint32_t k = 0; k < s.kinds.size(); ++k) {
@@ -81,6 +89,10 @@ void add_random_models(Random& random, Scenario& s) {
       std::vector<std::int64_t> layers;
       for (std::uint32_t l = 0; l < s.models[m].layers; ++l) layers.push_back(pick(random, 1, 9));
       s.set_times(k, m, test::sums_of(layers, s.models[m].max_batch, 0.5));
+      if (!own_demands) continue;
+      std::vector<Demand> demands;
+      for (std::size_t i = 0; i < layers.size() * s.models[m].max_batch; ++i) demands.push_back(random_demand(random));
+      s.set_uses(k, m, demands, {});
     }
   }
 }

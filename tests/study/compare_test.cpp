@@ -1,4 +1,5 @@
 #include "sim/study/compare.hpp"
+#include "base/json/json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -115,10 +116,24 @@ TEST(Compare, OfDifferentBatchesIsPerSample) {
 
 TEST(Compare, PageShowsBothTimelines) {
   const std::string page = comparison_html(of({{"<i>", kFlagship, {}}, {"b", kFlagship, {"cluster.nodes=2"}}}));
-  std::size_t pictures = 0;
-  for (std::size_t at = page.find("<svg"); at != page.npos; at = page.find("<svg", at + 1)) ++pictures;
-  EXPECT_EQ(pictures, 2u);
-  EXPECT_EQ(page.find("<small><i>"), std::string::npos);
+  const std::string begin = "id=\"page-data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  const std::string text = page.substr(from, page.find("</script>", from) - from);
+  EXPECT_EQ(text.find('<'), std::string::npos);
+  const auto data = nlohmann::json::parse(text);
+  EXPECT_EQ(data["kind"], "compare");
+  ASSERT_EQ(data["sides"].size(), 2u);
+  EXPECT_EQ(data["sides"][0]["name"], "<i>");
+  for (const auto& side : data["sides"]) {
+    EXPECT_GT(side["timeline"]["tracks"].size(), 4u);
+    EXPECT_GT(side["timeline"]["tracks"][0]["slices"].size(), 3u);
+  }
+  double change = 0;
+  for (const auto& part : data["sides"][1]["parts"])
+    change += part["ms"].get<double>() - part["first_ms"].get<double>();
+  EXPECT_NEAR(data["sides"][0]["report"]["iteration_ms"].get<double>() + change,
+              data["sides"][1]["scaled_ms"].get<double>(), 1e-6);
+  EXPECT_LT(page.size(), 1'000'000u);
 }
 
 TEST(Compare, NamesTheSideThatCannotBePredicted) {

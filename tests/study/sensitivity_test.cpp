@@ -1,4 +1,6 @@
 #include "sim/study/sensitivity/sensitivity.hpp"
+#include "base/json/json.hpp"
+#include "sim/report/html/page.hpp"
 
 #include <gtest/gtest.h>
 
@@ -163,11 +165,19 @@ TEST(Sensitivity, CsvHasARowForEachFactor) {
   EXPECT_EQ(rows, s.resources.size() * kFactors.size());
 }
 
-/// The page loads nothing and closes what it opens.
+/// The page loads nothing, and holds what --json writes.
 TEST(Sensitivity, PageIsSelfContained) {
-  const std::string page = sensitivity_html(of({"title=<b>&"}));
+  const Sensitivity s = of({"title=<b>&"});
+  std::string page = sensitivity_html(s);
+  const std::string begin = "id=\"page-data\">";
+  const std::size_t from = page.find(begin) + begin.size();
+  const auto data = nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+  EXPECT_EQ(data["kind"], "sensitivity");
+  EXPECT_EQ(data["result"], nlohmann::json::parse(sensitivity_json(s)));
+  page.erase(page.find(report::page_script()), report::page_script().size());
   EXPECT_EQ(page.find("<b>&"), std::string::npos);
-  EXPECT_EQ(page.find("http"), std::string::npos);
+  EXPECT_EQ(page.find("http:"), std::string::npos);
+  EXPECT_EQ(page.find("src="), std::string::npos);
   EXPECT_NE(page.find("</html>"), std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 
 #include "base/file.hpp"
 #include "sim/web/answers/kept_files.hpp"
@@ -22,12 +23,13 @@ class AnswersOf : public testing::Test {
     if (!body.contains("text")) body["text"] = text_;
     auto message = read_message(body.dump());
     EXPECT_TRUE(message.ok());
-    return Json::parse(answers_.to(*message, {[] { return false; }, [this](std::string) { ++told_; }}));
+    return Json::parse(answers_.to(*message, {running_, [this](std::string) { ++told_; }}));
   }
   const std::string file_ = "configs/dgx_a100_4node.yaml";
   const std::string text_ = *read_file(std::string(DISTSIM_ROOT) + "/" + file_, 1 << 16);
   Answers answers_{file_, text_};
   int told_ = 0;
+  const std::shared_ptr<std::atomic<bool>> running_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 TEST_F(AnswersOf, KeepsIdAndText) {
@@ -50,11 +52,121 @@ TEST_F(AnswersOf, PlacesErrorsInTheText) {
 TEST_F(AnswersOf, ACancelledSweepSaysWhatItHas) {
   auto message =
       read_message(Json{{"id", 1}, {"type", "sweep"}, {"text", text_}, {"axes", {"cluster.nodes=1,2,3"}}}.dump());
-  int asked = 0;
-  const Json answer = Json::parse(answers_.to(*message, {[&] { return ++asked > 2; }, [](std::string) {}}));
+  *running_ = true;
+  const Json answer = Json::parse(answers_.to(*message, {running_, [](std::string) {}}));
   EXPECT_EQ(answer["type"], "cancelled");
-  EXPECT_EQ(answer["done"], 2);
-  EXPECT_EQ(answer["points"].size(), 2u);
+  EXPECT_EQ(answer["done"], 0);
+  EXPECT_EQ(answer["points"].size(), 0u);
+}
+
+TEST_F(AnswersOf, NothingIsPredictedForNobody) {
+  *running_ = true;
+  for (const char* type : {"predict", "timeline", "effects", "sensitivity", "plan", "cases"})
+    EXPECT_EQ(ask({{"type", type}})["type"], "cancelled") << type;
+  *running_ = false;
+  EXPECT_EQ(ask({{"type", "predict"}})["type"], "prediction");
+}
+
+/// The way from a row of a plan to its experiment: the text with the row's keys in it is predicted as the row says.
+TEST_F(AnswersOf, ARowOfAPlanLeadsToItsExperiment) {
+  const std::string text =
+      "cluster: {system: dgx_h100, nodes: 1}\n"
+      "model: {name: llama3_8b, global_batch: 16}\n"
+      "framework: {name: megatron_core}\n";
+  const Json found =
+      ask({{"type", "plan"}, {"text", text}, {"top", 3}, {"vary", {"parallel.pipeline=1", "parallel.context=1"}}});
+  ASSERT_EQ(found["type"], "plan") << found;
+  EXPECT_GT(told_, 1);
+  for (const Json& row : found["result"]["rows"]) {
+    if (row["error"] != "" || !row.contains("set")) continue;
+    Json edits = Json::array();
+    for (const std::string set : row["set"])
+      edits.push_back({{"key", set.substr(0, set.find('='))}, {"value", set.substr(set.find('=') + 1)}});
+    const Json shown = ask({{"type", "predict"}, {"text", text}, {"edits", edits}});
+    ASSERT_EQ(shown["type"], "prediction") << shown["error"];
+    EXPECT_DOUBLE_EQ(shown["report"]["iteration_ms"].get<double>(), row["iteration_ms"].get<double>());
+  }
+}
+
+/// Of a recommender, whose tables lie in a file of the server's own.
+TEST_F(AnswersOf, APlacementLeadsToItsExperiment) {
+  const Json found = ask({{"type", "plan"}});
+  ASSERT_EQ(found["type"], "plan") << found;
+  std::size_t placed = 0;
+  for (const Json& row : found["result"]["rows"]) {
+    if (row["error"] != "" || !row.contains("set")) continue;
+    Json edits = Json::array();
+    for (const std::string set : row["set"]) {
+      placed += set.starts_with("parallel.placement_file=") ? 1 : 0;
+      edits.push_back({{"key", set.substr(0, set.find('='))}, {"value", set.substr(set.find('=') + 1)}});
+    }
+    const Json shown = ask({{"type", "predict"}, {"edits", edits}});
+    ASSERT_EQ(shown["type"], "prediction") << shown["error"];
+    EXPECT_NEAR(shown["report"]["iteration_ms"].get<double>(), row["iteration_ms"].get<double>(), 1e-9);
+  }
+  EXPECT_GT(placed, 0u);
+}
+
+/// What the calculator offers has a price, along each of its sizes, within its range, and larger is not cheaper.
+TEST_F(AnswersOf, EveryOpThatIsOfferedHasAPrice) {
+  const Json offer = ask({{"type", "ops"}});
+  ASSERT_GT(offer["ops"].size(), 10u);
+  for (const Json& op : offer["ops"]) {
+    Json sizes = Json::object();
+    for (const Json& size : op["sizes"])
+      sizes[size["name"].get<std::string>()] = std::to_string(size["value"].get<std::int64_t>());
+    for (const char* dtype : {"fp32", "fp16"}) {
+      const Json got = ask({{"type", "op"}, {"op", op["op"]}, {"dtype", dtype}, {"sizes", sizes}});
+      ASSERT_EQ(got["type"], "op") << op["op"] << got["error"];
+      EXPECT_GT(got["at"][1].get<double>(), 0);
+      EXPECT_LE(got["at"][2].get<double>(), got["at"][1].get<double>());
+      EXPECT_GE(got["at"][3].get<double>(), got["at"][1].get<double>());
+    }
+  }
+}
+
+/// A curve of this very system comes with distsim: most of it lies in the range that is predicted of its sizes.
+TEST_F(AnswersOf, ACollectiveMeetsWhatWasMeasuredOfIt) {
+  const Json got = ask({{"type", "collective"},
+                        {"system", "dgx_a100_80gb"},
+                        {"kind", "all_reduce"},
+                        {"nodes", 2},
+                        {"from", 1024},
+                        {"to", 1 << 30}});
+  ASSERT_EQ(got["type"], "collective") << got["error"];
+  std::map<double, std::pair<double, double>> range;
+  for (const Json& p : got["points"]) {
+    EXPECT_LE(p[2].get<double>(), p[1].get<double>());
+    EXPECT_GE(p[3].get<double>(), p[1].get<double>());
+    range[p[0].get<double>()] = {p[2].get<double>(), p[3].get<double>()};
+  }
+  std::size_t measured = 0, met = 0;
+  for (const Json& curve : got["measured"]) {
+    if (curve["origin"] != "of this system") continue;
+    for (const Json& p : curve["points"]) {
+      const auto there = range.find(p[0].get<double>());
+      if (there == range.end()) continue;  // outside of what was asked for
+      ++measured;
+      met += p[1].get<double>() >= there->second.first && p[1].get<double>() <= there->second.second ? 1 : 0;
+    }
+  }
+  EXPECT_GT(measured, 5u);
+  EXPECT_GT(2 * met, measured);
+}
+
+TEST_F(AnswersOf, AMeasuredIterationLeadsToItsExperiment) {
+  const Json all = ask({{"type", "cases"}});
+  ASSERT_EQ(all["type"], "cases");
+  ASSERT_GT(all["cases"].size(), 5u);
+  EXPECT_EQ(static_cast<std::size_t>(told_), all["cases"].size());
+  const Json& first = all["cases"][0];
+  const Json one = ask({{"type", "case"}, {"case", first["id"]}});
+  ASSERT_EQ(one["type"], "case") << one["error"];
+  EXPECT_NE(one["explanation"].get<std::string>().find("term of the critical cycle"), std::string::npos);
+  const Json shown = ask({{"type", "predict"}, {"text", one["text"]}});
+  ASSERT_EQ(shown["type"], "prediction") << shown["error"];
+  EXPECT_DOUBLE_EQ(shown["report"]["iteration_ms"].get<double>(), first["predicted_ms"].get<double>());
+  EXPECT_EQ(ask({{"type", "case"}, {"case", "no such case"}})["type"], "error");
 }
 
 TEST_F(AnswersOf, WindowsOfATimelineHoldAllOfItsTime) {

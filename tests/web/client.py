@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import time
+import urllib.parse
 
 
 class Server:
@@ -46,6 +47,18 @@ class Server:
         with self.connect(timeout) as s:
             s.sendall(request.encode() if isinstance(request, str) else request)
             return response_of(read_all(s))
+
+    def post(self, target, body, **headers):
+        """Status, headers, body."""
+        lines = {"Host": f"{self.host}:{self.port}", "Connection": "close", "Content-Length": str(len(body))} | {k.replace("_", "-"): v for k, v in headers.items()}
+        return self.raw(f"POST {target} HTTP/1.1\r\n".encode() + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v is not None).encode() + b"\r\n" + body)
+
+    def upload(self, path):
+        """The id of a file that was sent."""
+        with open(path, "rb") as f:
+            status, _, body = self.post(f"/upload?token={self.token}&name={urllib.parse.quote(os.path.basename(path))}", f.read())
+        assert status == 201, (status, body)
+        return json.loads(body)["file"]
 
     def memory(self):
         """Resident bytes."""

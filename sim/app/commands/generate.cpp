@@ -29,6 +29,11 @@ Result<study::RandomDlrmRequest> request_of(const GenerateFlags& f) {
   TRY_ASSIGN(request.device, config::load_device(request.cluster.device));
   request.cluster.nodes = f.nodes;
   if (f.gpus_per_node > 0) request.cluster.gpus_per_node = f.gpus_per_node;
+  const std::int64_t installed = request.cluster.gpus_installed;
+  if (installed > 0 && request.cluster.gpus_per_node > installed)
+    return Error{"--gpus-per-node: found " + std::to_string(request.cluster.gpus_per_node) + ", expected at most " +
+                     std::to_string(installed) + ", the GPUs of a node of " + f.system,
+                 "", ""};
   const std::int64_t ranks = request.cluster.nodes * request.cluster.gpus_per_node;
   if (f.global_batch < ranks)
     return Error{"--batch: found " + std::to_string(f.global_batch) + ", expected at least " + std::to_string(ranks) +
@@ -53,13 +58,27 @@ Result<void> make_folder(const std::string& folder) {
   return Error{"--out: found no folder and none can be made, expected a folder to write to", folder, ""};
 }
 
+/// A file of this name with another text may be somebody's work.
+Result<void> check_keeps_edits(const std::string& path, const std::string& text) {
+  std::error_code failed;
+  if (!std::filesystem::exists(path, failed)) return {};
+  const Result<std::string> found = read_file(path, text.size());
+  if (found.ok() && *found == text) return {};
+  return Error{"--out: found a file of this name with another text, expected a folder without it", path,
+               "remove it, or name another folder"};
+}
+
 Result<void> write_tasks(const GenerateFlags& f) {
   TRY_ASSIGN(const study::RandomDlrmRequest request, request_of(f));
   TRY_ASSIGN(const std::vector<study::RandomDlrm> tasks, study::random_dlrms(request));
   TRY(make_folder(f.out));
   std::string text;
+  const auto path_of = [&](const study::RandomDlrm& task) {
+    return (std::filesystem::path(f.out) / (task.name + ".yaml")).string();
+  };
+  for (const study::RandomDlrm& task : tasks) TRY(check_keeps_edits(path_of(task), task.experiment));
   for (const study::RandomDlrm& task : tasks) {
-    const std::string path = (std::filesystem::path(f.out) / (task.name + ".yaml")).string();
+    const std::string path = path_of(task);
     TRY(check_outputs({{"--out", path}}));
     TRY(write_file_atomically(path, task.experiment));
     text += path + ": " + counted(task.tables, "table") + ", " +

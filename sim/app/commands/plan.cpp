@@ -9,7 +9,7 @@
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
+#include "sim/api/plan_request.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/study/plan/experiment_file.hpp"
@@ -21,17 +21,11 @@ namespace distsim::app {
 namespace {
 
 struct PlanFlags {
-  std::string config, csv, json, html, write, gpus, objective, pareto;
+  api::PlanRequest asked;
+  std::string config, csv, json, html, write;
   std::vector<std::string> sets, varied;
-  std::size_t top = 10;
-  double price = 0, tokens = 0, samples = 0;
-  bool exhaustive = false;
-  std::uint64_t most_played = 0;
-  std::size_t draws = 0;
-  unsigned jobs = 1;
-  std::string constraints, placement, sharding_plan, journal;
+  std::string placement, sharding_plan, journal;
   bool resume = false;
-  std::int64_t least_columns = study::kLeastColumns;
 };
 
 /// Not of CLI11: its range takes nan, and writes all digits.
@@ -46,82 +40,15 @@ CLI::Validator number_in(double least, double most) {
   return {check, "", ""};
 }
 
-constexpr study::Objective kObjectives[] = {study::Objective::time, study::Objective::cost, study::Objective::energy,
-                                            study::Objective::memory};
-
-Result<study::Objective> objective_of(const std::string& word, const char* flag) {
-  std::vector<std::string> words;
-  for (const study::Objective o : kObjectives) {
-    if (study::name_of(o) == word) return o;
-    words.emplace_back(study::name_of(o));
-  }
-  return Error{std::string(flag) + ": found '" + word + "', expected time, cost, energy or memory", "",
-               spelling_hint(word, words)};
-}
-
-Result<study::Goal> goal_of(const PlanFlags& flags) {
-  study::Goal goal;
-  if (flags.pareto.empty()) {
-    if (!flags.objective.empty()) {
-      TRY_ASSIGN(goal.objective, objective_of(flags.objective, "--objective"));
-    }
-    return goal;
-  }
-  const std::size_t comma = flags.pareto.find(',');
-  if (comma == std::string::npos)
-    return Error{"--pareto: found '" + flags.pareto + "', expected two objectives such as time,memory", "", ""};
-  TRY_ASSIGN(goal.objective, objective_of(flags.pareto.substr(0, comma), "--pareto"));
-  TRY_ASSIGN(goal.second, objective_of(flags.pareto.substr(comma + 1), "--pareto"));
-  if (goal.objective == *goal.second)
-    return Error{"--pareto: found '" + flags.pareto + "', expected two different objectives", "", ""};
-  return goal;
-}
-
-/// A key that is held by --set and varied by --vary, or varied twice, contradicts itself.
-Result<void> check_keys(const study::PlanRequest& request) {
-  for (const std::string& set : request.sets) {
-    if (!request.gpus.empty() && set.starts_with("cluster.nodes="))
-      return Error{"--gpus: found together with --set " + printable(set, 80) + ", expected one of the two", "", ""};
-  }
-  for (std::size_t i = 0; i < request.varied.size(); ++i) {
-    const std::string& key = request.varied[i].key;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (request.varied[j].key == key)
-        return Error{"--vary " + key + ": found twice, expected one list of values", "", ""};
-    }
-    for (const std::string& set : request.sets) {
-      if (set.substr(0, set.find('=')) == key)
-        return Error{"--vary " + key + ": found a key that --set holds, expected one of the two", "", ""};
-    }
-  }
-  return {};
-}
-
 Result<study::PlanRequest> request_of(const PlanFlags& flags) {
-  study::PlanRequest request;
-  request.config = flags.config;
-  request.sets = flags.sets;
+  api::PlanRequest asked = flags.asked;
+  asked.experiment = {flags.config, {}, flags.sets};
   for (const std::string& text : flags.varied) {
-    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text, "--vary"));
-    request.varied.push_back(std::move(axis));
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) TRY(study::parse_axis(text, "--vary"));  // says what is wrong
+    asked.vary.push_back({text.substr(0, equals), {text.substr(equals + 1)}});
   }
-  if (!flags.gpus.empty()) {
-    TRY_ASSIGN(request.gpus, study::parse_gpus(flags.gpus));
-  }
-  TRY(check_keys(request));
-  if (!flags.pareto.empty() && !flags.objective.empty())
-    return Error{"--pareto: found together with --objective, expected one of them", "", ""};
-  TRY_ASSIGN(request.goal, goal_of(flags));
-  if (flags.tokens > 0 && flags.samples > 0)
-    return Error{"--tokens: found together with --samples, expected one of them", "", ""};
-  request.purchase = {flags.price, flags.tokens, flags.samples};
-  request.top = flags.top;
-  request.exhaustive = flags.exhaustive;
-  request.most_played = flags.most_played;
-  request.draws = flags.draws;
-  request.jobs = flags.jobs;
-  request.tables.constraints_file = flags.constraints;
-  request.tables.least_columns = flags.least_columns;
+  TRY_ASSIGN(study::PlanRequest request, api::plan_request(asked, flags.config));
   request.journal = flags.journal;
   request.resume = flags.resume;
   if (flags.resume && flags.journal.empty())
@@ -173,18 +100,19 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
   }
   if (plan.counts.left > 0) name_unheeded(command, {"--exhaustive"}, "--max-played ended the search");
   if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
-  if (!plan.tables && plan.counts.played <= static_cast<double>(flags.top))
+  if (!plan.tables && plan.counts.played <= static_cast<double>(flags.asked.top))
     name_unheeded(command, {"--top"}, "no more were played");
   if (plan.counts.left == 0) name_unheeded(command, {"--max-played"}, "there is no more to play");
   if (plan.counts.left > 0)
-    log_warn(
-        [&] { return fmt::format("--max-played {}: {:.0f} were not reached", flags.most_played, plan.counts.left); });
+    log_warn([&] {
+      return fmt::format("--max-played {}: {:.0f} were not reached", flags.asked.most_played, plan.counts.left);
+    });
   name_idle_sets({{flags.config, flags.sets}}, flags.sets);
 }
 
 Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Team* team) {
   note_input(flags.config);
-  if (!flags.constraints.empty()) note_input(flags.constraints);
+  if (!flags.asked.constraints.empty()) note_input(flags.asked.constraints);
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", flags.csv},        {"--json", flags.json},           {"--html", flags.html},
       {"--write", flags.write},    {"--placement", flags.placement}, {"--sharding-plan", flags.sharding_plan},
@@ -229,26 +157,30 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
           "KEY=V1,V2,... or KEY=LO..HI: values to choose from; may be repeated. Default: what the framework offers")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  self.add_option("--gpus", flags.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two");
-  self.add_option("--objective", flags.objective, "What is least, of a sample: time (default), cost, energy or memory")
+  self.add_option("--gpus", flags.asked.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two");
+  self.add_option("--objective", flags.asked.objective,
+                  "What is least, of a sample: time (default), cost, energy or memory")
       ->check(CLI::IsMember({"time", "cost", "energy", "memory"}));
-  self.add_option("--pareto", flags.pareto, "Two objectives: all rows that nothing beats in both")->check(refuse_empty);
-  self.add_option("--top", flags.top, "Rows to show")->check(CLI::Range(1u, 100000u));
-  self.add_flag("--exhaustive", flags.exhaustive, "Play everything that fits, whatever its bound says");
-  self.add_option("--max-played", flags.most_played,
-                  "Stop after so many are played; what is left is said, with a bound");
-  self.add_option("--draws", flags.draws, "Also play so many layouts drawn at random, to say where the baseline stands")
+  self.add_option("--pareto", flags.asked.pareto, "Two objectives: all rows that nothing beats in both")
+      ->check(refuse_empty);
+  self.add_option("--top", flags.asked.top, "Rows to show")->check(CLI::Range(1u, 100000u));
+  self.add_flag("--exhaustive", flags.asked.exhaustive, "Play everything that fits, whatever its bound says");
+  self.add_option("--max-played", flags.asked.most_played,
+                  "Stop after so many are played; what is left is said, with a bound. Default: no limit")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  self.add_option("--draws", flags.asked.draws,
+                  "Also play so many layouts drawn at random, to say where the baseline stands")
       ->check(CLI::Range(1u, 100000u));
-  self.add_option("--jobs", flags.jobs, "Threads")->check(CLI::Range(1u, 256u));
+  self.add_option("--jobs", flags.asked.jobs, "Threads")->check(CLI::Range(1u, 256u));
   self.add_option("--journal", flags.journal, "Keep what is played in this file, for --resume")->check(refuse_empty);
   self.add_flag("--resume", flags.resume, "Go on with what the journal of an earlier run has");
 }
 
 void declare_tables(CLI::App& self, PlanFlags& flags) {
-  self.add_option("--constraints", flags.constraints,
+  self.add_option("--constraints", flags.asked.constraints,
                   "Recommenders: CSV of what each table may be, in the words of TorchRec's ParameterConstraints")
       ->check(refuse_empty);
-  self.add_option("--least-columns", flags.least_columns, "Recommenders: least width of a column-wise shard")
+  self.add_option("--least-columns", flags.asked.least_columns, "Recommenders: least width of a column-wise shard")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
   self.add_option("--placement", flags.placement,
                   "Recommenders: write where each table lies, for parallel.placement_file")
@@ -266,11 +198,11 @@ void declare_plan(CLI::App& self, Action& action) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   declare_search(self, *flags);
   declare_tables(self, *flags);
-  self.add_option("--price-per-gpu-hour", flags->price, "Price of a GPU for an hour, for cost")
+  self.add_option("--price-per-gpu-hour", flags->asked.price_per_gpu_hour, "Price of a GPU for an hour, for cost")
       ->check(number_in(1e-9, 1e9));
-  self.add_option("--tokens", flags->tokens, "Tokens that are trained on, for cost and energy")
+  self.add_option("--tokens", flags->asked.tokens, "Tokens that are trained on, for cost and energy")
       ->check(number_in(1, 1e20));
-  self.add_option("--samples", flags->samples, "Samples that are trained on, for cost and energy")
+  self.add_option("--samples", flags->asked.samples, "Samples that are trained on, for cost and energy")
       ->check(number_in(1, 1e20));
   self.add_option("--csv", flags->csv, "Write the table as CSV; - is standard output")->check(refuse_empty);
   self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);

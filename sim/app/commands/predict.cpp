@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "base/check.hpp"
 #include "base/log.hpp"
@@ -13,9 +12,11 @@
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
+#include "sim/api/idle_keys.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
@@ -23,7 +24,6 @@
 #include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
 #include "sim/study/trials.hpp"
-#include "sim/study/without_effect.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -43,6 +43,7 @@ struct Predicted {
   pipeline::Prediction prediction;
   std::optional<graph::PipelineOrder> pipeline;
   std::optional<pipeline::Prediction> whole;  ///< for --write-et: nothing is folded
+  std::string links;                          ///< for --html: JSON of what the network carries
 };
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
@@ -138,7 +139,7 @@ Result<void> write_schedule(const std::string& path, const Predicted& p) {
     return Error{"--timeline: found " + in_quotes(path) +
                      ", a picture of the stages of a pipeline, expected a job with parallel.pipeline above 1",
                  "", "FILE.pftrace or FILE.json show any job"};
-  const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline, report::PictureUse::file);
+  const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline);
   CHECK(!picture.empty()) << "the passes of " << p.pipeline->of_stage.size() << " stages";
   return write_file_atomically(path, picture + "\n");
 }
@@ -173,8 +174,10 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   if (!f.csv.empty())
     TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
   if (!f.timeline.empty() && !is_picture(f.timeline)) TRY(write_timeline(f, p));
-  const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr};
-  if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played(), page)));
+  if (!f.html.empty()) {
+    const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr, .links = played.links};
+    TRY(write_file_atomically(f.html, report::to_html(p.report, p.played(), page)));
+  }
   if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title));
   return {};
 }
@@ -182,24 +185,12 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
 /// The report is printed.
 bool shows_report(const PredictFlags& f) { return f.dump_after.empty() && !takes_stdout(outputs_of(f)); }
 
-/// Threads for predictions that are not printed: of a large job one at a time, which needs no more memory than it.
-unsigned threads_for(const pipeline::Prediction& p) {
-  constexpr std::size_t kLarge = 2'000'000;
-  constexpr unsigned kMost = 4;
-  if (p.lowered->program.ranks * p.lowered->program.steps.size() > kLarge) return 1;
-  return std::clamp(std::thread::hardware_concurrency(), 1u, kMost);
-}
-
 /// Says which of the given keys change nothing: in the report, and where that is not shown, on standard error.
 void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const config::Experiment& experiment,
                     pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
-  report::Report& report = prediction.report;
-  std::string text = study::describe(
-      study::keys_without_effect(parsed, experiment, report, f.trials.trials > 0, threads_for(prediction), cache));
-  if (text.empty()) return;
-  if (!shows_report(f)) log_warn([&] { return text; });
-  auto& assumptions = report.context.assumptions;
-  assumptions.insert(assumptions.begin(), {graph::AssumptionKind::settings, std::move(text)});
+  const std::string text = api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache);
+  if (!text.empty() && !shows_report(f)) log_warn([&] { return text; });
+  api::add_idle_keys(text, prediction.report);
 }
 
 Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {
@@ -210,12 +201,17 @@ Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Pr
 Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   pipeline::CostModelCache cache;
   TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
-  TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
+  const auto resolve = [](const ConfigNode& node) { return config::resolve(node); };  // one of several of that name
+  TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
   name_idle_keys(f, parsed, experiment, cache, prediction);
   Predicted out{std::move(prediction), {}, {}};
   if (!f.html.empty() || is_picture(f.timeline)) {
     TRY_ASSIGN(out.pipeline, pipeline::played_pipeline(experiment, pipeline::kPlayedMicroSteps));
+  }
+  if (!f.html.empty()) {
+    TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(experiment, out.prediction.report));
+    out.links = pipeline::link_loads_json(loads);
   }
   if (!f.write_et.empty()) {
     pipeline::Passes unseen;

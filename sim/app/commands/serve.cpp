@@ -16,6 +16,9 @@ void declare_serve(CLI::App& self, Action& action) {
       ->check(CLI::Range(0u, 65535u));
   self.add_option("--listen", options->listen,
                   "Address to listen on (default 127.0.0.1: only this machine reaches it)");
+  self.add_flag("--open", options->open, "Open the page in a browser: $BROWSER, otherwise xdg-open");
+  self.add_option("traces", options->traces,
+                  "Trace files, folders or patterns that the page shows: the ranks of one job, as for distsim profile");
   self.callback([options, &action] { action = [options] { return web::serve(*options); }; });
 }
 
@@ -23,6 +26,7 @@ constexpr Refusal kServeRefuses[] = {
     {"--port 65536", "--port"},
     {"--port http", "--port"},
     {"--config configs/dgx_a100_4node.yaml --port -1", "--port"},
+    {"--port 0 no_such_trace.json", "no_such_trace.json"},
 };
 
 }  // namespace

@@ -1,14 +1,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iostream>
 #include <memory>
 #include <thread>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -18,6 +22,7 @@ struct ServingFlags {
   std::string config, csv, json, html, timeline;
   std::vector<std::string> sets;
   unsigned jobs = 0;
+  bool online = false;
 };
 
 /// Load above capacity is an answer, and one that is easily overlooked in a file.
@@ -60,6 +65,8 @@ Result<void> run_serving(const ServingFlags& flags) {
   if (!flags.timeline.empty()) TRY(traces::check_timeline_path("--timeline", flags.timeline));
   TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
   TRY(check_outputs(outputs));
+  for (const std::string& set : serving::sets_without_effect(flags.config, flags.sets))
+    remark("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
   const EarlyEnd early;
   serving::Comparison found;
   {
@@ -74,6 +81,27 @@ Result<void> run_serving(const ServingFlags& flags) {
   else
     TRY(print(serving::comparison_text(found)));
   return failed_points(found);
+}
+
+/// Of an experiment's load only the seed counts where requests come as lines, and nothing that is found from a whole run.
+void name_unheeded_sets(const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) {
+    const bool of_load = set.starts_with("load.") && !set.starts_with("load.seed");
+    if (of_load || set.starts_with("run.rates_per_s") || set.starts_with("run.warm_up"))
+      remark("--set " + printable(set, 200) + ": no effect, requests come as lines with --online");
+  }
+}
+
+/// Requests as lines of the standard input, decisions as lines of the standard output.
+Result<void> run_online(const ServingFlags& flags) {
+  TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
+  name_unheeded_sets(flags.sets);
+  const EarlyEnd early;
+  TRY_ASSIGN(const serving::RunResult result, serving::serve_online(experiment, std::cin, "standard input", std::cout));
+  if (!std::cout) return Error{"standard output: cannot be written", "", ""};
+  remark(counted(result.sent, "request") + ", " + counted(result.batches, "assignment") + ", " +
+         counted(result.all.violations, "violation"));
+  return {};
 }
 
 void declare_serving(CLI::App& self, Action& action) {
@@ -91,7 +119,12 @@ void declare_serving(CLI::App& self, Action& action) {
   self.add_option("--timeline", flags->timeline,
                   "Write what each GPU executes at the first rate, for Perfetto: .pftrace or .json, also .gz")
       ->check(refuse_empty);
-  self.callback([flags, &action] { action = [flags] { return run_serving(*flags); }; });
+  CLI::Option* online = self.add_flag(
+      "--online", flags->online,
+      "Decide as requests come: lines TIME or TIME,MODEL on standard input, decisions as JSON lines on standard output");
+  for (const char* other : {"--csv", "--json", "--html", "--timeline", "--jobs"}) online->excludes(other);
+  self.callback(
+      [flags, &action] { action = [flags] { return flags->online ? run_online(*flags) : run_serving(*flags); }; });
 }
 
 constexpr Refusal kServingRefuses[] = {
@@ -103,6 +136,9 @@ constexpr Refusal kServingRefuses[] = {
     {"--config configs/serving/two_gpus.yaml --set batching.size=0", "batching.size"},
     {"--config configs/serving/two_gpus.yaml --csv - --json -", "-"},
     {"--config configs/serving/two_gpus.yaml --timeline x.txt", "--timeline"},
+    {"--config configs/serving/two_gpus.yaml --online --csv x.csv", "--online"},
+    {"--config configs/serving/two_gpus.yaml --online", "policies"},
+    {"--config configs/serving/two_gpus.yaml --set policies=[no_such.so]", "no_such.so"},
 };
 
 }  // namespace

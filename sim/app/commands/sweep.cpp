@@ -7,6 +7,7 @@
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/serving_sweep.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
 #include "sim/study/recipes/recipe.hpp"
@@ -115,6 +116,12 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   const study::SweepRequest& request = recipe.request;
   note_input(request.config);
   TRY(check_flags(flags));
+  if (is_serving_experiment(request.config)) {
+    if (!flags.html.empty()) return Error{"--html: found it with a serving experiment, expected --csv", "", ""};
+    name_unheeded(command, {"--scaling", "--columns", "--sort"}, "the experiment is one of serving");
+    return sweep_serving(
+        {request.config, flags.csv, request.sets, request.axes, {flags.jobs, flags.journal, flags.resume, team}});
+  }
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (std::ranges::none_of(request.axes, study::counts_gpus))
     name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");

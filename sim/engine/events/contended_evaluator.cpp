@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/events/activity.hpp"
 #include "sim/engine/events/fair_share.hpp"
 #include "sim/engine/program/check_text.hpp"
@@ -54,7 +55,10 @@ class EventLoop {
 
   void run() {
     dependencies_.begin_sources(begin_);
-    for (share(); next_is_known() && now_ < kTimeLimit; share()) play_moment();
+    for (share(); next_is_known() && now_ < kTimeLimit; share()) {
+      end_if_stopped();
+      play_moment();
+    }
   }
 
   Dependencies& dependencies() { return dependencies_; }
@@ -163,12 +167,12 @@ Result<void> check_demands(const Contention& c) {
     }
   }
   for (std::size_t i = 0; i < c.demands.size(); ++i) {
-    const std::string name = "demand " + std::to_string(i);
+    const auto name = [i] { return "demand " + std::to_string(i); };
     if (c.demands[i].resource >= c.capacities.size()) {
-      return found(name + ".resource", std::to_string(c.demands[i].resource),
+      return found(name() + ".resource", std::to_string(c.demands[i].resource),
                    "one of " + std::to_string(c.capacities.size()));
     }
-    if (!is_sane(c.demands[i].rate)) return found(name + ".rate", std::to_string(c.demands[i].rate), kSane);
+    if (!is_sane(c.demands[i].rate)) return found(name() + ".rate", std::to_string(c.demands[i].rate), kSane);
   }
   return {};
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <tuple>
 
+#include "base/system/stop.hpp"
+
 namespace distsim::engine {
 namespace {
 
@@ -34,6 +36,7 @@ class ProgressiveFilling {
     for (std::uint32_t l = 0; l < supplies_.size(); ++l) push_resource(l);
     for (std::uint32_t f = 0; f < rates_.size(); ++f) stops_.push({p_.bounds[f], kBound, f});
     while (!stops_.empty()) {
+      end_if_stopped();
       const auto [level, kind, index] = stops_.top();
       stops_.pop();
       if (kind == kBound) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/program/dependencies.hpp"
 #include "sim/engine/program/program_check.hpp"
 #include "sim/engine/timeline/mix.hpp"
@@ -20,6 +21,7 @@ class Propagation {
     };
     dependencies_.begin_sources(begin);
     while (!known_.empty()) {
+      end_if_stopped();
       const StepId step(known_.back());
       known_.pop_back();
       const std::int64_t end = end_of(step);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/system/stop.hpp"
 #include "sim/engine/program/alike.hpp"
 #include "sim/engine/program/program_check.hpp"
 #include "sim/engine/rows/columns.hpp"
@@ -10,6 +11,7 @@
 
 namespace distsim::engine {
 namespace {
+
 
 struct PlayedStep {
   Column ready, start, end;
@@ -31,6 +33,7 @@ class Player {
   }
 
   Result<PlayedStep> play(StepId id) {
+    end_if_stopped();
     const Step& step = program_.steps[id];
     PlayedStep played;
     played.ready = columns_.max(inputs_of(id));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
 
 namespace distsim::pipeline {
@@ -74,10 +75,12 @@ engine::IrregularProgram copies_of(const engine::IrregularProgram& one, std::uin
 
 class Contender {
  public:
-  Contender(Lowered lowered, const graph::CostedGraph& costed, const SharedLinks& links, std::uint32_t jobs)
+  Contender(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models, const SharedLinks& links,
+            std::uint32_t jobs)
       : lowered_(std::move(lowered)),
         graph_(costed.graph),
         costs_(costed.costs),
+        models_(models),
         links_(links),
         jobs_(jobs),
         steps_(static_cast<std::uint32_t>(lowered_.program.steps.size())) {}
@@ -86,7 +89,7 @@ class Contender {
     for (const engine::Groups& g : lowered_.program.groups) groups_.push_back(members_of(g, lowered_.program.ranks));
     TRY_ASSIGN(const engine::IrregularProgram one, engine::expand(lowered_.program));
     const engine::IrregularProgram all = copies_of(one, jobs_);
-    const engine::Contention contention = demands();
+    TRY_ASSIGN(const engine::Contention contention, demands());
     TRY_ASSIGN(const engine::IrregularTimeline timeline, engine::evaluate_contended(all, contention));
     take_durations(timeline);
     std::vector<graph::Assumption> slowed = words(timeline, contention);
@@ -110,7 +113,7 @@ class Contender {
   }
 
   /// Demands of every rank of every job and step, in the order of expand: rank by rank.
-  engine::Contention demands() const {
+  Result<engine::Contention> demands() const {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::vector<Demand>>> of_task;  // by task and job
     for (std::uint32_t s = 0; s < steps_; ++s) {
       const graph::Collective* op = collective_of(StepId(s));
@@ -119,13 +122,18 @@ class Contender {
       const double seconds = costs_[graph_.tasks[task].first_op].mean.seconds() / static_cast<double>(op->times);
       for (std::uint32_t job = 0; job < jobs_; ++job) {
         auto& known = of_task[{task.value(), job}];
-        if (known.empty()) known = links_.demands(*op, taking_part(StepId(s)), seconds, job);
+        if (!known.empty()) continue;
+        const auto slower = [&](const LinksLeft& left) {
+          return slowdown(*op, graph_.partitions[graph_.tasks[task].partition], graph_.ranks, models_, left);
+        };
+        TRY_ASSIGN(known, links_.demands(*op, taking_part(StepId(s)), seconds, job, slower));
       }
     }
     engine::Contention contention;
     contention.capacities = links_.capacities();
     for (std::uint32_t job = 0; job < jobs_; ++job) {
       for (std::uint32_t rank = 0; rank < lowered_.program.ranks; ++rank) {
+        end_if_stopped();
         for (std::uint32_t s = 0; s < steps_; ++s) {
           const bool shares = collective_of(StepId(s)) != nullptr;
           contention.add(
@@ -215,6 +223,7 @@ class Contender {
   Lowered lowered_;
   const graph::TaskGraph& graph_;
   const IdVector<OpId, graph::Cost>& costs_;
+  const CostModels& models_;
   const SharedLinks& links_;
   std::uint32_t jobs_, steps_;
   std::vector<Groups2> groups_;
@@ -251,13 +260,13 @@ Result<Lowered> with_slow_gpus(Lowered lowered, const config::EngineSpec& engine
 
 }  // namespace
 
-Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const topology::Topology& topology,
+Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models,
                                 const config::EngineSpec& engine) {
   TRY_ASSIGN(Lowered uneven, with_slow_gpus(std::move(lowered), engine));
   if (!engine.contended()) return Passed<Lowered>{std::move(uneven), {}};
   TRY(check_program_size(uneven.program, engine));
-  TRY_ASSIGN(const SharedLinks links, SharedLinks::create(topology, engine));
-  return Contender(std::move(uneven), costed, links, static_cast<std::uint32_t>(engine.jobs)).run();
+  TRY_ASSIGN(const SharedLinks links, SharedLinks::create(models.topology, engine));
+  return Contender(std::move(uneven), costed, models, links, static_cast<std::uint32_t>(engine.jobs)).run();
 }
 
 }  // namespace distsim::pipeline

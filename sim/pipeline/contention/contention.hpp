@@ -11,7 +11,6 @@
 #include "sim/pipeline/contention/shared_links.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passed.hpp"
-#include "topology/topology.hpp"
 
 namespace distsim::pipeline {
 
@@ -19,7 +18,7 @@ namespace distsim::pipeline {
 /// what they lose on shared links. Assumptions say what was slowed, the worst first. Where the engine asks for neither,
 /// the program is returned as it is. Errors: a rank that is not there; those of SharedLinks; more steps on all ranks
 /// than about 8 GB hold (every rank's are played one by one).
-Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const topology::Topology& topology,
+Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models,
                                 const config::EngineSpec& engine);
 
 }  // namespace distsim::pipeline

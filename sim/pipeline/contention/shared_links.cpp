@@ -49,6 +49,7 @@ SharedLinks::SharedLinks(const topology::Topology& topology, const config::Engin
       nics_(static_cast<std::uint32_t>(topology.spec().nic.count)),
       nodes_(topology.nodes() * static_cast<std::uint32_t>(engine.jobs)),
       jobs_(static_cast<std::uint32_t>(engine.jobs)),
+      domain_nodes_(static_cast<std::uint32_t>(topology.spec().gpu_links.domain_nodes)),
       fabric_(fabric_spec(topology.spec(), engine), nodes_) {
   const topology::ClusterSpec& spec = topology.spec();
   const auto add = [this](std::size_t count, double capacity) {
@@ -101,6 +102,13 @@ std::string SharedLinks::name_of(std::uint32_t r) const {
   return fmt::format("the uplinks of pod {}", r - first_pod_);
 }
 
+LinkPlace SharedLinks::place_of(std::uint32_t r) const {
+  if (r < first_nic_) return {LinkLevel::gpu, r / gpus_, r % gpus_};
+  if (r < first_leaf_) return {LinkLevel::nic, (r - first_nic_) / nics_, (r - first_nic_) % nics_};
+  if (r < first_pod_) return {LinkLevel::leaf, 0, r - first_leaf_};
+  return {LinkLevel::pod, 0, r - first_pod_};
+}
+
 std::uint32_t SharedLinks::nic_of(std::uint32_t rank) const { return rank % gpus_ * nics_ / gpus_; }
 
 /// The traffic of a failed NIC is carried by the others of its node in equal parts.
@@ -113,38 +121,39 @@ void SharedLinks::add_nic(std::vector<Demand>& out, std::uint32_t node, std::uin
   }
 }
 
-/// Where a member is.
+/// Where a member is. `domain`: its node, or the NVLink domain that several nodes form.
 struct SharedLinks::Place {
-  std::uint32_t node = 0, leaf = 0, pod = 0;
+  std::uint32_t node = 0, domain = 0, leaf = 0, pod = 0;
 };
+
+SharedLinks::Place SharedLinks::group_place(std::uint32_t rank, std::uint32_t job) const {
+  Place p{node(rank, job), rank / gpus_ / domain_nodes_ * jobs_ + job, 0, 0};
+  if (nics_ > 0)
+    p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
+  return p;
+}
 
 void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds,
                            std::uint32_t job, std::vector<std::vector<Demand>>& out) const {
   const auto n = static_cast<double>(members.size());
   if (members.size() < 2 || op.kind == graph::CollectiveKind::barrier) return;
   Counts in_node, in_leaf, in_pod, nodes_in_leaf, nodes_in_pod;
-  const auto place_of = [&](std::uint32_t rank) {
-    Place p{node(rank, job), 0, 0};
-    if (nics_ > 0)
-      p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
-    return p;
-  };
   for (const std::uint32_t rank : members) {
-    const Place p = place_of(rank);
-    if (++in_node[p.node] == 1) ++nodes_in_leaf[p.leaf], ++nodes_in_pod[p.pod];
+    const Place p = group_place(rank, job);
+    if (++in_node[p.domain] == 1) ++nodes_in_leaf[p.leaf], ++nodes_in_pod[p.pod];
     ++in_leaf[p.leaf];
     ++in_pod[p.pod];
   }
   const double ring = ring_factor(op.kind, n) * static_cast<double>(op.bytes) / seconds;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const Place p = place_of(members[i]);
+    const Place p = group_place(members[i], job);
     auto& demands = out[members[i]];
     const std::uint32_t nic = nics_ > 0 ? nic_of(members[i]) : 0;
     const std::uint32_t leaf = nics_ > 0 ? fabric_.leaf_of(p.node, nic) : 0;
     const auto add = [&](std::uint32_t resource, double rate) {
       if (rate > 0) demands.push_back({resource, rate});
     };
-    const double local = in_node[p.node];
+    const double local = in_node[p.domain];
     if (ring > 0) {
       const double out_of_node = in_node.size() > 1 ? ring / local : 0;
       if (local > 1) add(gpu_resource(members[i], job), ring);
@@ -155,8 +164,8 @@ void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::u
     }
     if (op.kind == graph::CollectiveKind::send_recv) {
       const double rate = static_cast<double>(op.bytes) / seconds;
-      const Place to = place_of(members[(i + 1) % members.size()]);
-      if (to.node == p.node)
+      const Place to = group_place(members[(i + 1) % members.size()], job);
+      if (to.domain == p.domain)
         add(gpu_resource(members[i], job), rate);
       else
         add_nic(demands, p.node, nic, rate);
@@ -175,13 +184,47 @@ void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::u
   }
 }
 
-/// Scales all down so that no resource in working order is asked for more than it has.
-void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
+std::vector<double> SharedLinks::totals(const std::vector<std::vector<Demand>>& of_rank) const {
   std::vector<double> total(sound_.size(), 0);
-  double most = 1;
   for (const auto& demands : of_rank) {
     for (const Demand& d : demands) total[d.resource] += d.rate;
   }
+  return total;
+}
+
+/// The NICs of a node with broken ones have the traffic of all.
+LinksLeft SharedLinks::left_of(std::uint32_t resource) const {
+  const double left = capacities_[resource] / sound_[resource];
+  if (resource < first_nic_) return {};
+  if (resource >= first_leaf_) return {1, left};
+  const auto first = broken_.begin() + (resource - first_nic_) / nics_ * nics_;
+  return {left * static_cast<double>(std::count(first, first + nics_, false)) / nics_, 1};
+}
+
+/// Raises demands on slower links, so that a collective which is alone there is slowed by as much as slower links cost it.
+Result<void> SharedLinks::raise(std::vector<std::vector<Demand>>& of_rank, const Slowdown& slowdown) const {
+  std::map<LinksLeft, double> known;
+  const std::vector<double> total = totals(of_rank);
+  std::vector<double> factors(total.size(), 1);
+  for (std::uint32_t l = first_nic_; l < total.size(); ++l) {
+    const LinksLeft left = left_of(l);
+    if (total[l] <= 0 || left == LinksLeft()) continue;
+    const auto [it, is_new] = known.try_emplace(left, 1);
+    if (is_new) {
+      TRY_ASSIGN(it->second, slowdown(left));
+    }
+    if (it->second > 1) factors[l] = std::max(1.0, it->second * capacities_[l] / total[l]);
+  }
+  for (auto& demands : of_rank) {
+    for (Demand& d : demands) d.rate *= factors[d.resource];
+  }
+  return {};
+}
+
+/// Scales all down so that no resource in working order is asked for more than it has.
+void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
+  const std::vector<double> total = totals(of_rank);
+  double most = 1;
   for (std::size_t l = 0; l < total.size(); ++l) {
     const bool takes_over =
         l >= first_nic_ && l < first_leaf_ &&
@@ -196,14 +239,25 @@ void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
   }
 }
 
-std::vector<std::vector<Demand>> SharedLinks::demands(const graph::Collective& op,
-                                                      const std::vector<std::vector<std::uint32_t>>& groups,
-                                                      double seconds, std::uint32_t job) const {
+Result<std::vector<std::vector<Demand>>> SharedLinks::demands(const graph::Collective& op,
+                                                              const std::vector<std::vector<std::uint32_t>>& groups,
+                                                              double seconds, std::uint32_t job,
+                                                              const Slowdown& slowdown) const {
   std::vector<std::vector<Demand>> of_rank(ranks_);
   if (seconds <= 0) return of_rank;
   for (const auto& members : groups) of_group(op, members, seconds, job, of_rank);
   cap(of_rank);
+  TRY(raise(of_rank, slowdown));
   return of_rank;
+}
+
+void SharedLinks::add_bytes(const graph::Collective& op, const std::vector<std::vector<std::uint32_t>>& groups,
+                            std::uint32_t job, std::vector<double>& out) const {
+  constexpr double kOneSecond = 1;  // rates are then bytes
+  std::vector<std::vector<Demand>> of_rank(ranks_);
+  for (const auto& members : groups) of_group(op, members, kOneSecond, job, of_rank);
+  for (const auto& demands : of_rank)
+    for (const Demand& d : demands) out[d.resource] += d.rate;
 }
 
 }  // namespace distsim::pipeline

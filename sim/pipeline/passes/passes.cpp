@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "base/system/stop.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -47,6 +48,7 @@ void Passes::record(PassName name, Clock::time_point begin, Clock::time_point en
   if (at == times_.end() || at->name != name.text()) at = times_.insert(at, {std::string(name.text()), 0, 0});
   at->ms += Milliseconds(end - begin).count();
   ++at->runs;
+  end_if_stopped();
 }
 
 std::string Passes::timings_text() const {

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestLine = 80;  // bytes of a label's line
 constexpr std::array<std::string_view, 5> kFill{"#f2f2f2", "#d9ead3", "#fce5cd", "#d0e0f0", "#ead1dc"};
 
 /// A quoted string of dot. printable() has made what is not text harmless.
-std::string quoted(std::string_view text) {
+std::string dot_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -28,7 +28,7 @@ std::string quoted(std::string_view text) {
 std::string label_of(std::initializer_list<std::string> lines) {
   std::string out;
   for (const std::string& line : lines) {
-    const std::string text = quoted(printable(line, kLongestLine));
+    const std::string text = dot_quoted(printable(line, kLongestLine));
     out += (out.empty() ? "\"" : "\\n") + text.substr(1, text.size() - 2);
   }
   return out + '"';
@@ -72,7 +72,7 @@ class Picture {
     nodes_ += "  t" + std::to_string(t.value()) + " [label=" +
               label_of({graph_.names[task.name], graph::describe(graph_.ops[op]),
                         time_text(cost.mean) + ", " + std::string(graph::name_of(cost.basis))}) +
-              ", fillcolor=" + quoted(kFill[static_cast<std::size_t>(task.stream.kind())]) + ", tooltip=" +
+              ", fillcolor=" + dot_quoted(kFill[static_cast<std::size_t>(task.stream.kind())]) + ", tooltip=" +
               label_of({std::string(graph::name_of(task.stream)) + ", " + std::string(graph::name_of(task.phase))}) +
               "];\n";
   }

@@ -73,15 +73,13 @@ class PipelineDrawing {
   }
 
   /// `finest`: narrower boxes are merged.
-  std::string draw(double finest, PictureUse use) const {
-    const bool alone = use == PictureUse::file;
+  std::string draw(double finest) const {
     std::string body;
     for (std::size_t i = 0; i < rows_.rows.size(); ++i) body += row(i, finest);
     const std::string size = "0 0 " + short_number(kSvgWidth) + " " + short_number(bottom() + 18);
-    return "<svg class=\"pp\" viewBox=\"" + size + "\"" +
-           (alone ? " xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\"" : "") +
-           " role=\"img\" aria-label=\"Schedule of the pipeline\"><style>" + style(alone) + "</style>" +
-           (alone ? "<rect class=\"card\" width=\"100%\" height=\"100%\"/>" : "") + legend() + axis() + body +
+    return "<svg class=\"pp\" viewBox=\"" + size +
+           "\" xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" role=\"img\" aria-label=\"Schedule of the pipeline\"><style>" +
+           style() + "</style>" + "<rect class=\"card\" width=\"100%\" height=\"100%\"/>" + legend() + axis() + body +
            text_at(0, bottom() + 13, "", caption()) + "</svg>";
   }
 
@@ -99,7 +97,7 @@ class PipelineDrawing {
     return std::string(kWorkClass[index_of(work)]) + (shade > 0 ? std::to_string(shade) : "");
   }
 
-  std::string style(bool alone) const {
+  std::string style() const {
     std::string out;
     for (std::size_t w = 0; w < kStageWorks; ++w) {
       const std::uint32_t shades = w <= index_of(StageWork::weights) ? shades_ : 1;
@@ -111,9 +109,9 @@ class PipelineDrawing {
     out +=
         ".pp .e{stroke:#fff;stroke-width:.7}.pp text{font-size:11px;fill:#5d6b7c}.pp .t{stroke:#8795a5;stroke-width:.4}";
     out += ".pp text.n{font-size:10px;fill:#10202c;text-anchor:middle;pointer-events:none}";
-    if (alone) out += ".pp .card{fill:#fff}";
+    out += ".pp .card{fill:#fff}";
     out += "@media(prefers-color-scheme:dark){.pp .i{fill:#343e4b}.pp .e{stroke:#1a2029}.pp text{fill:#95a2b3}";
-    return out + (alone ? ".pp .card{fill:#1a2029}}" : "}");
+    return out + ".pp .card{fill:#1a2029}}";
   }
 
   bool has(StageWork work) const {
@@ -283,13 +281,13 @@ class PipelineDrawing {
 
 }  // namespace
 
-std::string pipeline_picture(const Played& played, const graph::PipelineOrder& order, PictureUse use) {
+std::string pipeline_picture(const Played& played, const graph::PipelineOrder& order) {
   const std::optional<StageRows> rows = stage_rows(played, order, kMostStages);
   if (!rows) return "";
   const PipelineDrawing drawing(*rows, order);
   double finest = 1;
-  std::string out = drawing.draw(finest, use);
-  while (out.size() > kMostBytes && finest < kRight) out = drawing.draw(finest *= 2, use);
+  std::string out = drawing.draw(finest);
+  while (out.size() > kMostBytes && finest < kRight) out = drawing.draw(finest *= 2);
   return out;
 }
 

@@ -14,10 +14,8 @@
 
 namespace distsim::report {
 
-enum class PictureUse : std::uint8_t { in_page, file };
-
 /// At most about 450 kB, whatever the numbers of stages and micro-batches: of more than 64 stages only some are drawn.
 /// Empty where the played passes are not those of `order`.
-std::string pipeline_picture(const Played& played, const graph::PipelineOrder& order, PictureUse use);
+std::string pipeline_picture(const Played& played, const graph::PipelineOrder& order);
 
 }  // namespace distsim::report

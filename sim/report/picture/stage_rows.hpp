@@ -1,8 +1,9 @@
-// What the stages of a pipeline do, as rows of slices: for pipeline_picture.
+// What the stages of a pipeline do, as rows of slices: for pipeline_picture, and for pages.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sim/graph/pipeline_order.hpp"
@@ -33,5 +34,13 @@ struct StageRows {
 
 /// Of at most `most` stages, evenly chosen. Nothing where the played passes are not those of `order`.
 std::optional<StageRows> stage_rows(const Played& played, const graph::PipelineOrder& order, std::uint32_t most);
+
+/// For pages: {"begin", "end", "idle", "stages", "chunks", "micro_batches", "in_iteration", "works": names, "rows"}. Times in
+/// picoseconds from `begin` on. A row has `stage` and
+///   "slices": [begin, length, work, micro-batch from 1 on (0: none), chunk, ...] of those that take a `columns`-th of the time or
+///             longer, without idle ones,
+///   "stacks": [begin, length, share of each work but idle in thousandths, ...] of neighbours that are shorter, together.
+/// At most `most` slices and stacks: fewer columns where these would be more. Empty where the played passes are not those of `order`.
+std::string schedule_json(const Played& played, const graph::PipelineOrder& order, std::size_t most = 20'000);
 
 }  // namespace distsim::report

@@ -83,9 +83,10 @@ Json cycle_json(const Limits& limits) {
 
 std::string_view phase_name(std::optional<graph::Phase> phase) { return phase ? graph::name_of(*phase) : "host"; }
 
-Json path_json(const Report& r) {
+Json path_json(const Report& r, std::size_t most) {
   Json out = Json::array();
   for (const CriticalStep& s : r.critical_path) {
+    if (out.size() == most) break;
     out.push_back({{"name", s.name},
                    {"kind", s.kind},
                    {"phase", phase_name(s.phase)},
@@ -167,7 +168,7 @@ std::string to_json(const Report& r, const JsonForm& form) {
   out["cycle"] = cycle_json(r.limits);
   out["ops"] = ops_json(r);
   out["collectives"] = collectives_json(r);
-  out["critical_path"] = path_json(r);
+  out["critical_path"] = path_json(r, form.most_steps);
   out["cycle_closed"] = r.cycle_closed;
   out["basis_share"] = bases_json(r);
   out["ranks"] = ranks_json(r, form.most_ranks);

@@ -11,6 +11,7 @@ namespace distsim::report {
 struct JsonForm {
   int indent = 2;                                         ///< -1: one line
   std::size_t most_ranks = static_cast<std::size_t>(-1);  ///< with more, ranks.times is empty
+  std::size_t most_steps = static_cast<std::size_t>(-1);  ///< of critical_path, which ends there
 };
 
 std::string to_json(const Report& report, const JsonForm& form);

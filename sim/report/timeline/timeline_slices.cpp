@@ -99,14 +99,22 @@ class Slicer {
       is_shown_[r] = true;
       shown_.push_back(r);
     };
-    if (count < ranks) {
+    if (count < ranks || options_.classes_only) {
+      is_shown_.assign(ranks, false);
       const RankClasses classes = rank_classes(steady_state(p_), ranks);
       std::vector<std::uint32_t> order(classes.size());
       std::iota(order.begin(), order.end(), 0u);
       std::ranges::stable_sort(order,
                                [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
-      for (const std::uint32_t c : order) show(classes.first[c]);
-      for (std::uint32_t r = 0; r < count; ++r) show(r);
+      std::vector<bool> has_one(classes.size(), false);
+      for (const std::uint32_t r : options_.ranks_first) {
+        if (r >= ranks || (options_.classes_only && has_one[classes.of(r)])) continue;
+        has_one[classes.of(r)] = true;
+        show(r);
+      }
+      for (const std::uint32_t c : order)
+        if (!has_one[c]) show(classes.first[c]);
+      for (std::uint32_t r = 0; r < count && !options_.classes_only; ++r) show(r);
       std::ranges::sort(shown_);
     } else {
       shown_.resize(ranks);

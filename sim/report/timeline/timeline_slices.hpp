@@ -14,10 +14,12 @@ namespace distsim::report {
 struct TimelineOptions {
   std::uint32_t max_ranks =
       64;  ///< of more, one of each class of equal ranks is written, the largest classes first, then those from 0 up
-  std::int64_t max_slices = 4'000'000;  ///< fewer ranks are written where these would have more, and then only the
-                                        ///< last iteration; never less than that of one rank
-  bool last_iteration_only = false;     ///< else all played iterations, which show how far the host runs ahead
-  std::uint32_t gpus_per_node = 1;      ///< for the names of the processes
+  std::vector<std::uint32_t> ranks_first;  ///< these before those of the classes
+  bool classes_only = false;               ///< of each class of equal ranks one, even where there is room for more
+  std::int64_t max_slices = 4'000'000;     ///< fewer ranks are written where these would have more, and then only the
+                                           ///< last iteration; never less than that of one rank
+  bool last_iteration_only = false;        ///< else all played iterations, which show how far the host runs ahead
+  std::uint32_t gpus_per_node = 1;         ///< for the names of the processes
   std::vector<std::int64_t> memory_per_rank,
       activations_per_rank;  ///< bytes; one entry where all are equal, none for no memory counter
 };

@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "sim/serving/emulator/backlog.hpp"
 #include "sim/serving/emulator/event_heap.hpp"
+#include "sim/serving/emulator/executor.hpp"
 #include "sim/serving/emulator/id_set.hpp"
 #include "sim/serving/emulator/links.hpp"
-#include "sim/serving/emulator/shared_gpu.hpp"
 #include "sim/serving/emulator/weights.hpp"
+#include "sim/serving/emulator/work.hpp"
 #include "sim/serving/load/draws.hpp"
-#include "sim/serving/policies/queues.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -36,50 +38,10 @@ class LiveView : public View {
   const Weights& weights_;
 };
 
-struct Work {
-  std::uint32_t gpu = 0, model = 0, begin_layer = 0, layers = 0;
-  std::uint64_t order = 0;  ///< of assignment
-  std::int64_t assigned_ps = 0, ready_ps = 0, start_ps = 0, alone_ps = 0;
-  std::vector<RequestSlot> requests;
-};
-
-struct GpuState {
-  std::uint32_t used_slots = 0;
-  bool executing = false;
-  Fifo ready;  ///< serial: pieces of work whose data is there
-  SharedGpu shared;
-};
-
 struct Client {
   std::uint32_t open = 0;  ///< samples without an answer
   std::int64_t sent_ps = 0, answered_ps = 0;
   bool counted = true;
-};
-
-/// Whether the number of requests in the system grows with the number sent, up to the end.
-class Backlog {
- public:
-  void arrival(std::uint64_t sent, std::uint64_t in_system) {
-    last_ = {sent, in_system};
-    if (sent < next_) return;
-    earlier_ = latest_;
-    latest_ = {sent, in_system};
-    next_ *= 2;
-  }
-  bool grows() const {
-    const Point& then = latest_.sent * 4 > last_.sent * 3 ? earlier_ : latest_;
-    const double sent = static_cast<double>(last_.sent), here = static_cast<double>(last_.in_system);
-    if (then.sent == 0 || here < kFew || here < 0.01 * sent) return false;
-    return here >= 0.75 * static_cast<double>(then.in_system) * sent / static_cast<double>(then.sent);
-  }
-
- private:
-  static constexpr double kFew = 64;
-  struct Point {
-    std::uint64_t sent = 0, in_system = 0;
-  };
-  Point earlier_, latest_, last_;
-  std::uint64_t next_ = 1;
 };
 
 class Emulation {
@@ -94,17 +56,21 @@ class Emulation {
         links_(s),
         weights_(s),
         view_(s, pool_, weights_),
-        policy_(entry.make(s, policy_options)),
-        gpus_(s.gpus.size()),
+        policy_(entry.create(s, policy_options)),
+        executor_(s, works_, heap_),
+        used_slots_(s.gpus.size(), 0),
         free_(static_cast<std::uint32_t>(s.gpus.size())),
         to_ask_(static_cast<std::uint32_t>(s.gpus.size())),
-        mix_(weights_of(s)),
+        mix_(weights_of(s.models)),
+        class_mix_(weights_of(s.classes)),
         model_draws_(seed_for(load.seed, 1)),
+        class_draws_(seed_for(load.seed, 2)),
         think_draws_(seed_for(load.seed, 3)) {
     for (std::uint32_t m = 0; m < s.models.size(); ++m) factor_draws_.emplace_back(seed_for(load.seed, 1000 + m));
     for (std::uint32_t g = 0; g < s.gpus.size(); ++g) free_.insert(g);
     result_.models.resize(s.models.size());
-    result_.busy_ps.assign(s.gpus.size(), 0);
+    result_.classes.resize(s.classes.size());
+    result_.joules.assign(s.gpus.size(), 0);
     result_.shares.resize(s.models.size());
     result_.warm_up = options.warm_up;
   }
@@ -122,18 +88,23 @@ class Emulation {
       now_ps_ = now;
       view_.set_now(now);
       while (!heap_.empty() && heap_.top().time_ps == now) handle(heap_.pop());
-      while (has_arrival_ && arrival_.time_ps == now) take_arrival();
+      while (has_arrival_ && !to_fetch_ && arrival_.time_ps == now) take_arrival();
       if (pool_.in_use() > options_.max_in_system) return overload();
       TRY(assign_all());
-      if ((++rounds_ & 0xFFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
+      if (to_fetch_) fetch_arrival();
+      ++rounds_;
+      if (options_.max_wait_ps != kNever && (rounds_ & 0xFFF) == 0) TRY(check_waits());
+      if ((rounds_ & 0xFFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
     }
     return finish();
   }
 
  private:
-  static std::vector<double> weights_of(const Scenario& s) {
+  template <class Weighted>
+  static std::vector<double> weights_of(const std::vector<Weighted>& items) {
     std::vector<double> weights;
-    for (const Model& m : s.models) weights.push_back(m.weight);
+    for (const Weighted& item : items) weights.push_back(item.weight);
+    if (weights.empty()) weights.push_back(1);
     return weights;
   }
 
@@ -144,18 +115,23 @@ class Emulation {
       clients_.resize(load_.clients);
       for (std::uint32_t c = 0; c < load_.clients; ++c) heap_.push(Event::of(think_ps(), EventKind::client, c));
     } else {
-      arrivals_ = open_arrivals(load_);
+      if (options_.arrivals == nullptr) own_arrivals_ = open_arrivals(load_);
+      arrivals_ = options_.arrivals != nullptr ? options_.arrivals : own_arrivals_.get();
       fetch_arrival();
     }
   }
   void fetch_arrival() {
+    to_fetch_ = false;
     has_arrival_ = arrivals_->next(arrival_);
     view_.set_draining(!has_arrival_);
     if (!has_arrival_) ask_all_ = true;
   }
   void take_arrival() {
-    add_request(arrival_.model, 0);
-    fetch_arrival();
+    if (!arrival_.tick) add_request(arrival_.model, 0);
+    if (options_.arrivals == nullptr)
+      fetch_arrival();
+    else
+      to_fetch_ = true;  // what comes next is known when this one has been decided
   }
   std::int64_t think_ps() {
     return load_.think_s > 0 ? std::llround(std::min(exponential(think_draws_, load_.think_s), 1e6) * 1e12) : 0;
@@ -186,11 +162,22 @@ class Emulation {
     r.model = model;
     r.client = client;
     r.priority = m.priority;
+    if (!s_.classes.empty()) join_class(r);
     r.factor = draw_factor(m, model);
-    r.waiting = true;
+    r.waiting = !m.refused;
     if (r.number == options_.warm_up) result_.first_counted_ps = now_ps_;
+    if (m.refused) {
+      answer(slot, now_ps_, kHost, true);
+      return;
+    }
     backlog_.arrival(result_.sent, pool_.in_use());
     wake(policy_->arrived(view_, slot));
+  }
+  void join_class(Request& r) {
+    r.service_class = class_mix_.draw(class_draws_);
+    const ServiceClass& c = s_.classes[r.service_class];
+    r.priority += c.priority;
+    if (c.deadline_ps != kNever) r.deadline_ps = now_ps_ + c.deadline_ps;
   }
   double draw_factor(const Model& m, std::uint32_t model) {
     switch (m.variation) {
@@ -210,17 +197,25 @@ class Emulation {
     ++result_.events;
     switch (event.kind()) {
       case EventKind::work_ready:
-        ready(event.low());
+        executor_.ready(event.low(), now_ps_);
+        break;
+      case EventKind::stage_free:
+        free_slot(works_[event.low()].gpu);
+        executor_.free(works_[event.low()].gpu, now_ps_);
         break;
       case EventKind::work_done: {
-        Work& work = works_[event.low()];
-        gpus_[work.gpu].executing = false;
-        done(event.low());
-        start_next(work.gpu);
+        const std::uint32_t gpu = works_[event.low()].gpu;
+        const bool piped = s_.gpus[gpu].execution == Execution::pipeline;
+        done(event.low(), !piped);
+        if (!piped) executor_.free(gpu, now_ps_);
         break;
       }
       case EventKind::shared_done:
-        shared_done(event.order(), event.low());
+        for (const std::uint32_t id : executor_.shared_done(event.order(), event.low(), now_ps_)) {
+          done(id, true);
+          planned_ = event.order();
+        }
+        if (planned_ != kNoGpu) executor_.plan_shared(std::exchange(planned_, kNoGpu));
         break;
       case EventKind::client:
         send_query(event.order());
@@ -232,59 +227,22 @@ class Emulation {
     }
   }
 
-  void ready(std::uint32_t id) {
-    Work& work = works_[id];
-    GpuState& gpu = gpus_[work.gpu];
-    work.ready_ps = now_ps_;
-    if (s_.gpus[work.gpu].execution == Execution::shared) {
-      const Model& m = s_.models[work.model];
-      work.start_ps = now_ps_;
-      if (gpu.shared.empty()) busy_since(work.gpu);
-      gpu.shared.add(now_ps_, id, work.alone_ps, m.sm_demand, m.memory_demand);
-      schedule_shared(work.gpu);
-    } else {
-      gpu.ready.push(id);
-      if (!gpu.executing) start_next(work.gpu);
-    }
-  }
-  void start_next(std::uint32_t g) {
-    GpuState& gpu = gpus_[g];
-    if (gpu.ready.empty()) return;
-    const std::uint32_t id = gpu.ready.pop();
-    gpu.executing = true;
-    works_[id].start_ps = now_ps_;
-    heap_.push(Event::of(now_ps_ + works_[id].alone_ps, EventKind::work_done, event_order(works_[id]), id));
-  }
-  /// Modulo 2^32: so many pieces of work are never under way together.
-  static std::uint32_t event_order(const Work& work) { return static_cast<std::uint32_t>(work.order); }
-  void schedule_shared(std::uint32_t g) {
-    const SharedGpu& shared = gpus_[g].shared;
-    heap_.push(Event::of(shared.next_end_ps(), EventKind::shared_done, g, shared.version()));
-  }
-  void shared_done(std::uint32_t g, std::uint32_t version) {
-    GpuState& gpu = gpus_[g];
-    if (version != (gpu.shared.version() & Event::kLowMask) || gpu.shared.empty()) return;
-    done_now_.clear();
-    gpu.shared.take_done(now_ps_, done_now_);
-    std::ranges::sort(done_now_, {}, [&](std::uint32_t id) { return works_[id].order; });
-    if (gpu.shared.empty()) result_.busy_ps[g] += now_ps_ - shared_since_[g];
-    for (const std::uint32_t id : done_now_) done(id);
-    if (!gpu.shared.empty()) schedule_shared(g);
-  }
-  void busy_since(std::uint32_t g) {
-    if (shared_since_.empty()) shared_since_.resize(gpus_.size());
-    shared_since_[g] = now_ps_;
+  void free_slot(std::uint32_t gpu) {
+    --used_slots_[gpu];
+    free_.insert(gpu);
+    to_ask_.insert(gpu);
   }
 
-  /// The end of a piece of work: its slot is free again.
-  void done(std::uint32_t id) {
+  /// The end of a piece of work.
+  void done(std::uint32_t id, bool frees_slot) {
     Work& work = works_[id];
     const std::int64_t executed = now_ps_ - work.start_ps;
-    if (s_.gpus[work.gpu].execution == Execution::serial) result_.busy_ps[work.gpu] += executed;
-    result_.shares[work.model].executing_ps += work.alone_ps;
+    result_.shares[work.model].executing_ps += work.alone_ps / s_.gpus[work.gpu].stages;
+    result_.joules[work.gpu] +=
+        work.factor * s_.joules(s_.gpus[work.gpu], work.model, work.begin_layer, work.end_layer(), work.batch());
     if (observer_ != nullptr)
-      observer_->executed({work.gpu, work.model, work.begin_layer, work.begin_layer + work.layers, work.assigned_ps,
-                           work.start_ps, now_ps_, &work.requests});
+      observer_->executed({work.gpu, work.model, work.begin_layer, work.end_layer(), work.assigned_ps, work.start_ps,
+                           now_ps_, &work.requests});
     for (const RequestSlot slot : work.requests) {
       Request& r = pool_[slot];
       r.next_layer += work.layers;
@@ -305,10 +263,8 @@ class Emulation {
         answer(slot, outputs_at_ps_, work.gpu, false);
       }
     }
-    --gpus_[work.gpu].used_slots;
-    free_.insert(work.gpu);
-    to_ask_.insert(work.gpu);
-    free_works_.push_back(id);
+    if (frees_slot) free_slot(work.gpu);
+    works_.give_back(id);
   }
 
   /// One transfer to the host for all requests of the batch that are finished.
@@ -322,11 +278,13 @@ class Emulation {
 
   void answer(RequestSlot slot, std::int64_t at_ps, std::uint32_t gpu, bool dropped) {
     const Request r = pool_[slot];
+    pool_[slot].waiting = false;
     pool_.give_back(slot);
     last_answer_ps_ = std::max(last_answer_ps_, at_ps);
     if (r.number >= options_.warm_up) {
       count(result_.all, r, at_ps, dropped);
       count(result_.models[r.model], r, at_ps, dropped);
+      if (!result_.classes.empty()) count(result_.classes[r.service_class], r, at_ps, dropped);
     }
     if (observer_ != nullptr) observer_->answered({r.number, r.model, gpu, r.arrival_ps, at_ps, dropped});
     if (load_.is_closed()) answer_client(r.client, at_ps);
@@ -358,7 +316,7 @@ class Emulation {
   void wake(std::uint32_t gpu) {
     if (gpu == kAnyGpu)
       ask_all_ = true;
-    else if (gpu < gpus_.size())
+    else if (gpu < s_.gpus.size())
       to_ask_.insert(gpu);
     else if (gpu != kNoGpu)
       bad_gpu_ = gpu;
@@ -366,13 +324,13 @@ class Emulation {
 
   Result<void> assign_all() {
     if (bad_gpu_ != kNoGpu)
-      return nonsense("named GPU " + std::to_string(bad_gpu_) + " of " + counted(gpus_.size(), "GPU"));
+      return nonsense("named GPU " + std::to_string(bad_gpu_) + " of " + counted(s_.gpus.size(), "GPU"));
     const bool everyone = ask_all_;
     const IdSet& asked = everyone ? free_ : to_ask_;
     bool nobody = false;
     for (std::uint32_t g = asked.first(); g != IdSet::kNone; g = asked.next(g + 1)) {
       to_ask_.erase(g);
-      while (!nobody && gpus_[g].used_slots < s_.gpus[g].slots) {
+      while (!nobody && used_slots_[g] < s_.gpus[g].slots) {
         TRY_ASSIGN(const Answer answer, ask(g));
         nobody = answer == Answer::nobody || answer == Answer::later;
         if (answer != Answer::work) break;
@@ -431,7 +389,7 @@ class Emulation {
   void drop_late(std::uint32_t g) {
     std::erase_if(assignment_.requests, [&](RequestSlot slot) {
       Request& r = pool_[slot];
-      if (now_ps_ + view_.predicted_ps(r, g) <= r.deadline_ps) return false;
+      if (executor_.end_if_begun(r, g, now_ps_) <= r.deadline_ps) return false;
       r.waiting = false;
       policy_->dropped(view_, g, slot);
       answer(slot, now_ps_, g, true);
@@ -440,7 +398,7 @@ class Emulation {
   }
 
   void begin_work(std::uint32_t g) {
-    const std::uint32_t id = take_work();
+    const std::uint32_t id = works_.take();
     Work& work = works_[id];
     work.requests.assign(assignment_.requests.begin(), assignment_.requests.end());
     const Request& first = pool_[work.requests.front()];
@@ -450,27 +408,31 @@ class Emulation {
     work.begin_layer = first.next_layer;
     work.layers = m.layers;
     work.assigned_ps = now_ps_;
-    double factor = 0;
+    work.factor = 0;
     for (const RequestSlot slot : work.requests) {
       Request& r = pool_[slot];
       work.layers = std::min(work.layers, m.layers - r.next_layer);
-      factor = std::max(factor, r.factor);
+      work.factor = std::max(work.factor, r.factor);
       r.waited_ps += now_ps_ - r.waiting_since_ps;
       r.waiting = false;
     }
     if (assignment_.layers > 0) work.layers = std::min(work.layers, assignment_.layers);
-    const auto batch = static_cast<std::uint32_t>(work.requests.size());
     const std::int64_t alone =
-        s_.time_ps(s_.gpus[g].kind, work.model, work.begin_layer, work.begin_layer + work.layers, batch);
-    work.alone_ps = factor == 1 ? alone : std::llround(static_cast<double>(alone) * factor);
+        s_.time_ps(s_.gpus[g].kind, work.model, work.begin_layer, work.end_layer(), work.batch());
+    work.alone_ps = work.factor == 1 ? alone : std::llround(static_cast<double>(alone) * work.factor);
     work.order = result_.batches++;
     ++result_.shares[work.model].batches;
-    if (++gpus_[g].used_slots == s_.gpus[g].slots) free_.erase(g);
+    if (++used_slots_[g] == s_.gpus[g].slots) free_.erase(g);
+    if (observer_ != nullptr) {
+      numbers_.clear();
+      for (const RequestSlot slot : work.requests) numbers_.push_back(pool_[slot].number);
+      observer_->assigned({now_ps_, g, work.model, work.begin_layer, work.end_layer(), &numbers_});
+    }
     const std::int64_t fetched = fetch(work, m);
     if (fetched > now_ps_)
-      heap_.push(Event::of(fetched, EventKind::work_ready, event_order(work), id));
+      heap_.push(Event::of(fetched, EventKind::work_ready, work.event_order(), id));
     else
-      ready(id);
+      executor_.ready(id, now_ps_);
   }
 
   /// When weights, inputs and the data of moved requests are on the GPU.
@@ -489,23 +451,22 @@ class Emulation {
       }
       ++result_.moves;
       ++result_.shares[work.model].moves;
-      if (m.state_bytes > 0) end = std::max(end, links_.transfer(now_ps_, r.place, work.gpu, m.state_bytes));
+      const std::int64_t state = m.state_at(r.next_layer);
+      if (state > 0) end = std::max(end, links_.transfer(now_ps_, r.place, work.gpu, state));
     }
     if (inputs > 0) end = std::max(end, links_.transfer(now_ps_, kHost, work.gpu, inputs));
     return end;
   }
 
-  std::uint32_t take_work() {
-    if (free_works_.empty()) {
-      works_.emplace_back();
-      return static_cast<std::uint32_t>(works_.size() - 1);
-    }
-    const std::uint32_t id = free_works_.back();
-    free_works_.pop_back();
-    return id;
-  }
-
   // ---- ends
+
+  Result<void> check_waits() const {
+    for (RequestSlot slot = 0; slot < pool_.size(); ++slot) {
+      const Request& r = pool_[slot];
+      if (r.waiting && now_ps_ - r.waiting_since_ps > options_.max_wait_ps) return starved(r);
+    }
+    return {};
+  }
 
   /// Nothing is under way and nothing will come: what still waits is asked for once more.
   Result<bool> flush() {
@@ -549,6 +510,9 @@ class Emulation {
   RunResult finish() {
     result_.evictions = weights_.evictions();
     result_.makespan_ps = last_answer_ps_;
+    result_.busy_ps = executor_.busy_ps();
+    for (std::uint32_t g = 0; g < s_.gpus.size(); ++g)
+      result_.joules[g] += s_.gpus[g].idle_watts * static_cast<double>(last_answer_ps_) * 1e-12;
     result_.unstable = !load_.is_closed() && load_.kind != LoadKind::offline && backlog_.grows();
     result_.suggested_warm_up = result_.all.latency_ms.warm_up();
     if (result_.makespan_ps > 0)
@@ -566,21 +530,23 @@ class Emulation {
   RequestPool pool_;
   LiveView view_;
   std::unique_ptr<Policy> policy_;
-  std::vector<GpuState> gpus_;
-  IdSet free_, to_ask_;
-  WeightedChoice mix_;
-  Random model_draws_, think_draws_;
-  std::vector<Random> factor_draws_;
-  std::unique_ptr<Arrivals> arrivals_;
-  TraceRow arrival_;
-  bool has_arrival_ = false, ask_all_ = false;
-  std::uint32_t bad_gpu_ = kNoGpu;
   EventHeap heap_;
-  std::vector<Work> works_;
-  std::vector<std::uint32_t> free_works_, done_now_;
-  std::vector<std::int64_t> shared_since_;
+  WorkPool works_;
+  Executor executor_;
+  std::vector<std::uint32_t> used_slots_;
+  std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
+  IdSet free_, to_ask_;
+  WeightedChoice mix_, class_mix_;
+  Random model_draws_, class_draws_, think_draws_;
+  std::vector<Random> factor_draws_;
+  std::unique_ptr<Arrivals> own_arrivals_;
+  Arrivals* arrivals_ = nullptr;
+  TraceRow arrival_;
+  bool has_arrival_ = false, to_fetch_ = false, ask_all_ = false;
+  std::uint32_t bad_gpu_ = kNoGpu;
   std::vector<Client> clients_;
   Assignment assignment_;
+  std::vector<std::uint64_t> numbers_;  ///< for observers
   Backlog backlog_;
   std::int64_t now_ps_ = 0, timer_ps_ = kNever, last_answer_ps_ = 0, outputs_at_ps_ = 0;
   std::uint64_t rounds_ = 0;
@@ -593,14 +559,18 @@ std::int64_t View::fetch_ps(const Request& r, std::uint32_t gpu) const {
   const Model& m = scenario_->models[r.model];
   std::int64_t total = 0;
   if (!resident(gpu, r.model)) total += transfer_ps(*scenario_, route_of(*scenario_, kHost, gpu), m.weight_bytes);
-  const std::int64_t bytes = r.place == kHost ? m.input_bytes : m.state_bytes;
+  const std::int64_t bytes = r.place == kHost ? m.input_bytes : m.state_at(r.next_layer);
   if (r.place != gpu && bytes > 0) total += transfer_ps(*scenario_, route_of(*scenario_, r.place, gpu), bytes);
   return total;
 }
 
 Result<RunResult> emulate(const Scenario& scenario, const PolicyEntry& policy, const PolicyOptions& policy_options,
                           const Load& load, const RunOptions& options, Observer* observer) {
-  return Emulation(scenario, policy, policy_options, load, options, observer).run();
+  try {
+    return Emulation(scenario, policy, policy_options, load, options, observer).run();
+  } catch (const PolicyFailure& failure) {
+    return Error{"policy " + std::string(policy.name) + ": " + failure.what(), "", ""};
+  }
 }
 
 }  // namespace distsim::serving

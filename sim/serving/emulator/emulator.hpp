@@ -26,6 +26,9 @@ struct RunOptions {
   bool drop_late = false;     ///< requests that are predicted to miss their deadline are dropped instead of started
   std::int64_t max_wait_ps = kNever;  ///< a policy that lets a request wait longer is refused
   std::uint64_t max_in_system = 4'000'000;
+  /// Not null: requests come from here instead of from the load, each asked for when the one before it has been decided,
+  /// so that requests of one moment are decided one by one.
+  Arrivals* arrivals = nullptr;
 };
 
 /// A piece of work that was executed, for pictures.
@@ -33,6 +36,12 @@ struct Executed {
   std::uint32_t gpu = 0, model = 0, begin_layer = 0, end_layer = 0;
   std::int64_t assigned_ps = 0, start_ps = 0, end_ps = 0;
   const std::vector<RequestSlot>* requests = nullptr;
+};
+/// A decision: layers of a model for requests, by number, on a GPU.
+struct Assigned {
+  std::int64_t time_ps = 0;
+  std::uint32_t gpu = 0, model = 0, begin_layer = 0, end_layer = 0;
+  const std::vector<std::uint64_t>* requests = nullptr;
 };
 struct Answered {
   std::uint64_t number = 0;
@@ -45,6 +54,7 @@ struct Answered {
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void assigned(const Assigned&) {}
   virtual void executed(const Executed&) {}
   virtual void answered(const Answered&) {}
 };

@@ -10,8 +10,9 @@ namespace distsim::serving {
 /// In the order in which events of one moment are handled.
 enum class EventKind : std::uint8_t {
   work_ready,   ///< what a piece of work needs has arrived on its GPU; order: of assignment, low: the work
+  stage_free,   ///< the first stage of a pipeline is through with a piece of work; the same
   work_done,    ///< a piece of work is executed; the same
-  shared_done,  ///< the first piece of work of a shared GPU is executed; order: the GPU, low: version of its plan
+  shared_done,  ///< the first part of what a shared GPU executes is done; order: the GPU, low: version of its plan
   client,       ///< a client sends its next query; order: the client
   timer,        ///< the policy is asked again
 };

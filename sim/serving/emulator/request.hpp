@@ -21,6 +21,7 @@ struct Request {
   std::uint32_t next_layer = 0;
   std::uint32_t place = kHost;  ///< where its data is: the GPU that executed its last layer, or the host
   std::uint32_t client = 0;
+  std::uint32_t service_class = 0;
   std::int32_t priority = 0;
   bool waiting = false;  ///< a policy has it
 };

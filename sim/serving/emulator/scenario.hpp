@@ -3,11 +3,13 @@
 // A model is a chain of layers. Executing layers [a, b) of it as a batch of n requests on a GPU of one kind takes
 //     time = factor x sum over layers a <= l < b of time(l, kind, n),
 // where the factor is that of the slowest request of the batch (1 unless the model's service time varies).
+// On a shared GPU a layer keeps parts of it busy: those of its model, or its own where layers were priced (LayerUse).
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace distsim::serving {
@@ -18,12 +20,21 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 /// How the service time of a model's requests varies; the mean of the factor is 1.
 enum class Variation : std::uint8_t { none, exponential, lognormal };
 
-/// How several pieces of work on one GPU are executed: one after the other, or at the same time.
-enum class Execution : std::uint8_t { serial, shared };
+/// How several pieces of work on one GPU are executed: one after the other, at the same time, or, by a group of GPUs that
+/// stands as one, in the stages of a pipeline, each of which works at one piece at a time.
+enum class Execution : std::uint8_t { serial, shared, pipeline };
 
 /// Where weights are: on every GPU from the start, loaded where they are first needed and evicted least recently used
 /// first, or loaded anew for each piece of work.
 enum class Residency : std::uint8_t { resident, cached, streamed };
+
+/// Parts of a resource that a layer keeps busy where it runs alone, 0 to 1: what work on a shared GPU competes for.
+struct Demand {
+  double sm = 1;      ///< SMs
+  double memory = 0;  ///< memory bandwidth
+  double launch = 0;  ///< the host thread that launches kernels, one for the GPU
+  bool operator==(const Demand&) const = default;
+};
 
 struct Model {
   std::string name;
@@ -37,10 +48,24 @@ struct Model {
   double weight = 1;                               ///< share of the requests, relative
   std::int64_t size_ps = 0;  ///< predicted time of a request, mean over the kinds of GPU: what sorts by size goes by
   Variation variation = Variation::none;
-  double cv = 1;             ///< standard deviation over mean of the factor, where it is lognormal
-  double sm_demand = 1;      ///< of a GPU's SMs that a layer keeps busy where it runs alone
-  double memory_demand = 0;  ///< of its memory bandwidth
-  bool cells = false;        ///< all layers are the same cell, so that requests at different layers may share a batch
+  double cv = 1;        ///< standard deviation over mean of the factor, where it is lognormal
+  Demand demand;        ///< of each of its layers, where these have none of their own
+  double sm_limit = 1;  ///< part of the SMs that its work may use on a shared GPU (MPS: active thread percentage)
+  std::vector<std::int64_t> state_after;  ///< as state_bytes, after each layer; empty: state_bytes after all
+  bool cells = false;  ///< all layers are the same cell, so that requests at different layers may share a batch
+
+  bool refused = false;  ///< no GPU has it: its requests are refused as they come
+
+  /// What a move carries of one request of which `done` layers are executed. Precondition: done > 0.
+  std::int64_t state_at(std::uint32_t done) const { return state_after.empty() ? state_bytes : state_after[done - 1]; }
+};
+
+/// A class of requests, of any model: what it is promised and how urgent it is.
+struct ServiceClass {
+  std::string name;
+  double weight = 1;                  ///< share of the requests, relative
+  std::int32_t priority = 0;          ///< added to that of the model
+  std::int64_t deadline_ps = kNever;  ///< from the arrival; kNever: that of the model
 };
 
 struct Gpu {
@@ -49,9 +74,11 @@ struct Gpu {
   std::int64_t memory_bytes = kNever;
   std::uint32_t slots = 1;  ///< pieces of work that it holds at a time
   Execution execution = Execution::serial;
+  std::uint32_t stages = 1;                                                                     ///< of a pipeline
   std::uint32_t host_in = 0, host_out = 0, peer_in = 0, peer_out = 0, box_in = 0, box_out = 0;  ///< links
   std::uint32_t box = 0;
-  bool peers = false;  ///< sends to other GPUs of its box without the host
+  bool peers = false;                     ///< sends to other GPUs of its box without the host
+  double idle_watts = 0, busy_watts = 0;  ///< drawn while nothing is executed, and while something is; 0: not known
 };
 
 struct Link {
@@ -66,7 +93,10 @@ class Scenario {
   std::vector<Model> models;
   std::vector<Gpu> gpus;
   std::vector<Link> links;
+  std::vector<ServiceClass> classes;  ///< empty: all requests are of one
   Residency residency = Residency::resident;
+
+  std::uint32_t class_count() const { return classes.empty() ? 1 : static_cast<std::uint32_t>(classes.size()); }
 
   /// Times of one model on one kind of GPU: for each batch 1..max_batch the running sums over its layers, 0 first.
   void set_times(std::uint32_t kind, std::uint32_t model, std::vector<std::int64_t> sums) {
@@ -82,8 +112,36 @@ class Scenario {
     return row[end] - row[begin];
   }
 
+  /// What layers keep busy, by batch and layer as set_times without the sums, and the running sums of joules.
+  void set_uses(std::uint32_t kind, std::uint32_t model, std::vector<Demand> demands, std::vector<double> joules) {
+    if (uses_.size() < kinds.size() * models.size()) uses_.resize(kinds.size() * models.size());
+    uses_[kind * models.size() + model] = {std::move(demands), std::move(joules)};
+  }
+  /// Of each layer of the model at this batch; null where they have none of their own.
+  const Demand* demands(std::uint32_t kind, std::uint32_t model, std::uint32_t batch) const {
+    if (uses_.empty()) return nullptr;
+    const std::vector<Demand>& all = uses_[kind * models.size() + model].demands;
+    return all.empty() ? nullptr : all.data() + static_cast<std::size_t>(batch - 1) * models[model].layers;
+  }
+  /// Above idle, of layers [begin, end) as a batch: joules of what was priced, or the GPU's busy power for the time.
+  double joules(const Gpu& gpu, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                std::uint32_t batch) const {
+    const std::size_t at = gpu.kind * models.size() + model;
+    if (!uses_.empty() && !uses_[at].joules.empty()) {
+      const double* row = uses_[at].joules.data() + static_cast<std::size_t>(batch - 1) * (models[model].layers + 1);
+      return row[end] - row[begin];
+    }
+    if (gpu.busy_watts <= gpu.idle_watts) return 0;
+    return (gpu.busy_watts - gpu.idle_watts) * 1e-12 * static_cast<double>(time_ps(gpu.kind, model, begin, end, batch));
+  }
+
  private:
+  struct Uses {
+    std::vector<Demand> demands;
+    std::vector<double> joules;
+  };
   std::vector<std::vector<std::int64_t>> sums_;
+  std::vector<Uses> uses_;
 };
 
 }  // namespace distsim::serving

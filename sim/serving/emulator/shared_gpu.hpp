@@ -1,7 +1,8 @@
 // Pieces of work that a GPU executes at the same time.
 //
-// Work w keeps a share sm(w) of the SMs and a share mem(w) of the memory bandwidth busy where it runs alone. Beside others
-//     speed(w) = 1 / max(1, sum of sm over all work, if sm(w) > 0, sum of mem over all work, if mem(w) > 0),
+// Work is a sequence of parts, its layers. A part p keeps a share sm(p) of the SMs, mem(p) of the memory bandwidth and
+// launch(p) of the host's launching thread busy where it runs alone. Beside others
+//     speed(p) = 1 / max(1, sum of sm over all that runs, if sm(p) > 0, and likewise of mem and of launch),
 // so work that does not compete for the same resource overlaps without loss, and n pieces that each keep all SMs busy
 // share them as in processor sharing, at 1/n. Speeds are integers in units of 2^-32 and progress is exact in them, so an
 // end does not depend on when progress was looked at.
@@ -22,16 +23,35 @@ class SharedGpu {
   bool empty() const { return jobs_.empty(); }
   std::uint32_t version() const { return version_; }
 
-  void add(std::int64_t now_ps, std::uint32_t work, std::int64_t alone_ps, double sm, double memory) {
+  /// A part of a piece of work: its time alone.
+  struct Part {
+    std::int64_t alone_ps = 0;
+    Demand demand;
+  };
+
+  void add(std::int64_t now_ps, std::uint32_t work, std::int64_t alone_ps, const Demand& demand) {
     advance(now_ps);
-    jobs_.push_back({work, Wide{alone_ps} << kBits, 0, sm, memory});
+    jobs_.push_back({work, Wide{alone_ps} << kBits, 0, demand, {}});
+    set_speeds();
+  }
+  /// Precondition: not empty.
+  void add(std::int64_t now_ps, std::uint32_t work, std::vector<Part> parts) {
+    advance(now_ps);
+    Job job{work, Wide{parts.front().alone_ps} << kBits, 0, parts.front().demand, {}};
+    job.rest.assign(parts.rbegin(), parts.rend() - 1);
+    jobs_.push_back(std::move(job));
     set_speeds();
   }
 
   /// Takes out what is done at this time and appends it to `done`.
   void take_done(std::int64_t now_ps, std::vector<std::uint32_t>& done) {
     advance(now_ps);
-    std::erase_if(jobs_, [&](const Job& job) {
+    std::erase_if(jobs_, [&](Job& job) {
+      while (job.left <= 0 && !job.rest.empty()) {
+        job.left += Wide{job.rest.back().alone_ps} << kBits;
+        job.demand = job.rest.back().demand;
+        job.rest.pop_back();
+      }
       if (job.left > 0) return false;
       done.push_back(job.work);
       return true;
@@ -39,7 +59,7 @@ class SharedGpu {
     set_speeds();
   }
 
-  /// When the first piece is done. Precondition: not empty.
+  /// When the first part is done. Precondition: not empty.
   std::int64_t next_end_ps() const {
     Wide least = Wide{1} << 120;
     for (const Job& job : jobs_) least = std::min(least, (std::max(job.left, Wide{0}) + job.speed - 1) / job.speed);
@@ -52,7 +72,8 @@ class SharedGpu {
     std::uint32_t work = 0;
     Wide left = 0;  ///< ps x 2^32 at full speed
     std::int64_t speed = 0;
-    double sm = 1, memory = 0;
+    Demand demand;
+    std::vector<Part> rest;  ///< after this one, the next one last
   };
 
   void advance(std::int64_t now_ps) {
@@ -61,13 +82,16 @@ class SharedGpu {
   }
   void set_speeds() {
     ++version_;
-    double sm = 0, memory = 0;
+    Demand sum{0, 0, 0};
     for (const Job& job : jobs_) {
-      sm += job.sm;
-      memory += job.memory;
+      sum.sm += job.demand.sm;
+      sum.memory += job.demand.memory;
+      sum.launch += job.demand.launch;
     }
     for (Job& job : jobs_) {
-      const double slower = std::max({1.0, job.sm > 0 ? sm : 0.0, job.memory > 0 ? memory : 0.0});
+      const Demand& d = job.demand;
+      const double slower =
+          std::max({1.0, d.sm > 0 ? sum.sm : 0.0, d.memory > 0 ? sum.memory : 0.0, d.launch > 0 ? sum.launch : 0.0});
       job.speed = std::max<std::int64_t>(1, static_cast<std::int64_t>(0x1p32 / slower));
     }
   }

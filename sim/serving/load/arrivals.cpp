@@ -56,17 +56,19 @@ class Gaps {
 
 class Stream : public Arrivals {
  public:
-  Stream(const Load& load, std::uint64_t seed) : load_(load), gaps_(load, seed) {}
+  /// `share` of the rate; its requests are of `model`, or drawn from the mix.
+  Stream(const Load& load, std::uint64_t seed, double share = 1, std::uint32_t model = 0xFFFFFFFFu)
+      : load_(load), gaps_(load, seed), share_(share), model_(model) {}
 
   /// Times are sums of rounded gaps, which loses nothing however long the run is.
   bool next(TraceRow& out) override {
     if (load_.requests > 0 && sent_ == load_.requests) return false;
-    const double gap_ps = std::min(gaps_.next() * kPsPerSecond, kLongest);
+    const double gap_ps = std::min(gaps_.next() / share_ * kPsPerSecond, kLongest);
     time_ps_ += std::llround(gap_ps);
     if (load_.duration_ps > 0 && time_ps_ > load_.duration_ps) return false;
     if (time_ps_ > static_cast<std::int64_t>(kLongest)) return false;
     ++sent_;
-    out = {time_ps_};
+    out = {time_ps_, model_};
     return true;
   }
 
@@ -74,6 +76,8 @@ class Stream : public Arrivals {
   static constexpr double kLongest = 4e18;  ///< 46 days
   const Load& load_;
   Gaps gaps_;
+  double share_;
+  std::uint32_t model_;
   std::uint64_t sent_ = 0;
   std::int64_t time_ps_ = 0;
 };
@@ -82,11 +86,16 @@ class Stream : public Arrivals {
 class Overlay : public Arrivals {
  public:
   explicit Overlay(const Load& load) {
-    for (std::uint32_t i = 0; i < load.streams; ++i) {
-      streams_.emplace_back(load, seed_for(load.seed, 16 + i));
-      heads_.emplace_back();
-      refill(i);
+    const auto models = static_cast<std::uint32_t>(load.model_shares.size());
+    for (std::uint32_t i = 0; i < load.streams * std::max(1u, models); ++i) {
+      const std::uint64_t seed = seed_for(load.seed, 16 + i);
+      if (models == 0)
+        streams_.emplace_back(load, seed);
+      else if (load.model_shares[i % models] > 0)
+        streams_.emplace_back(load, seed, load.model_shares[i % models], i % models);
     }
+    heads_.resize(streams_.size());
+    for (std::size_t i = 0; i < streams_.size(); ++i) refill(i);
   }
   bool next(TraceRow& out) override {
     std::size_t first = streams_.size();
@@ -156,7 +165,7 @@ std::uint64_t seed_for(std::uint64_t seed, std::uint64_t use) {
 std::unique_ptr<Arrivals> open_arrivals(const Load& load) {
   CHECK(!load.is_closed());
   if (load.kind == LoadKind::trace || load.kind == LoadKind::offline) return std::make_unique<Listed>(load);
-  if (load.streams > 1) return std::make_unique<Overlay>(load);
+  if (load.streams > 1 || !load.model_shares.empty()) return std::make_unique<Overlay>(load);
   return std::make_unique<Stream>(load, seed_for(load.seed, 16));
 }
 

@@ -46,6 +46,7 @@ struct BurstState {
 struct TraceRow {
   std::int64_t time_ps = 0;
   std::uint32_t model = 0xFFFFFFFFu;  ///< no model: drawn from the mix
+  bool tick = false;                  ///< no request: time passes
 };
 
 struct Load {
@@ -57,9 +58,11 @@ struct Load {
   std::uint64_t requests = 0;    ///< how many to send, of each stream; 0: no limit
   std::int64_t duration_ps = 0;  ///< none comes later; 0: no limit
   std::uint32_t streams = 1;     ///< open loads: independent streams laid over each other
-  std::uint32_t clients = 1;     ///< closed loads
-  double think_s = 0;            ///< mean
-  std::uint32_t samples = 1;     ///< requests of a query
+  /// Open loads: where not empty, each model has a stream of its own with this share of the rate; they sum to 1.
+  std::vector<double> model_shares;
+  std::uint32_t clients = 1;  ///< closed loads
+  double think_s = 0;         ///< mean
+  std::uint32_t samples = 1;  ///< requests of a query
   std::uint64_t seed = 1;
 
   bool is_closed() const {

@@ -1,6 +1,6 @@
 // Policies with one queue for all GPUs: a free GPU takes the whole request with the least key among those it may execute;
-// of equal keys the earlier one. A queue for each model suffices where the key of a model's earlier request is never
-// greater than that of a later one, so no request is looked at twice.
+// of equal keys the earlier one. A queue for each model and class of service suffices where the key of an earlier request
+// of both is never greater than that of a later one, so no request is looked at twice.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,12 @@ namespace distsim::serving {
 template <class Key>
 class CentralPolicy : public Policy {
  public:
-  CentralPolicy(const Scenario& s, const PolicyOptions& options) : eligible_(s, options), queues_(s.models.size()) {}
+  CentralPolicy(const Scenario& s, const PolicyOptions& options)
+      : eligible_(s, options), classes_(s.class_count()), queues_(s.models.size() * s.class_count()) {}
 
   std::uint32_t arrived(const View& view, RequestSlot slot) override {
-    queues_[view.request(slot).model].push(slot);
+    const Request& r = view.request(slot);
+    queues_[r.model * classes_ + r.service_class].push(slot);
     ++waiting_;
     return kAnyGpu;
   }
@@ -29,7 +31,7 @@ class CentralPolicy : public Policy {
     std::int64_t best_key = 0;
     std::uint64_t best_number = 0;
     for (std::uint32_t m = 0; m < queues_.size(); ++m) {
-      if (queues_[m].empty() || !eligible_(m, gpu)) continue;
+      if (queues_[m].empty() || !eligible_(m / classes_, gpu)) continue;
       const Request& r = view.request(queues_[m].front());
       const std::int64_t key = Key{}(view, r, gpu);
       if (best != nullptr && (key > best_key || (key == best_key && r.number > best_number))) continue;
@@ -45,6 +47,7 @@ class CentralPolicy : public Policy {
 
  private:
   Eligibility eligible_;
+  std::uint32_t classes_;
   std::vector<Fifo> queues_;
   std::size_t waiting_ = 0;
 };

@@ -32,4 +32,16 @@ class Eligibility {
   bool everything_ = true;
 };
 
+/// Of queues by model, the one that a GPU may execute whose first request is the oldest; kNoGpu: none.
+template <class Queue>
+std::uint32_t oldest_queue(const View& view, const std::vector<Queue>& queues, const Eligibility& eligible,
+                           std::uint32_t gpu) {
+  std::uint32_t best = kNoGpu;
+  for (std::uint32_t m = 0; m < queues.size(); ++m) {
+    if (queues[m].empty() || !eligible(m, gpu)) continue;
+    if (best == kNoGpu || view.request(queues[m].front()).number < view.request(queues[best].front()).number) best = m;
+  }
+  return best;
+}
+
 }  // namespace distsim::serving

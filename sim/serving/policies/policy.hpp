@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "sim/serving/emulator/request.hpp"
@@ -25,6 +26,8 @@ class View {
   std::int64_t now_ps() const { return now_ps_; }
   const Scenario& scenario() const { return *scenario_; }
   const Request& request(RequestSlot slot) const { return (*pool_)[slot]; }
+  /// Whether there is, or has been, a request of this slot.
+  bool knows(RequestSlot slot) const { return slot < pool_->size(); }
   /// Whether no further request will come, or none will before one that waits is answered: batches that are not full
   /// have nothing to wait for.
   bool draining() const { return draining_; }
@@ -81,11 +84,28 @@ struct PolicyOptions {
   std::vector<std::vector<std::uint32_t>> placement;  ///< by model: GPUs that it is placed on; empty: all
 };
 
+/// Thrown by a policy of the user's that cannot go on; the emulator makes an error of it.
+struct PolicyFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Makes policies that need more than a function: those of a user's library.
+class PolicyFactory {
+ public:
+  virtual ~PolicyFactory() = default;
+  virtual std::unique_ptr<Policy> make(const Scenario& scenario, const PolicyOptions& options) const = 0;
+};
+
 /// One line of the registry.
 struct PolicyEntry {
   const char* name;
   const char* sentence;
   std::unique_ptr<Policy> (*make)(const Scenario& scenario, const PolicyOptions& options);
+  const PolicyFactory* factory = nullptr;  ///< instead of make
+
+  std::unique_ptr<Policy> create(const Scenario& scenario, const PolicyOptions& options) const {
+    return factory != nullptr ? factory->make(scenario, options) : make(scenario, options);
+  }
 };
 
 }  // namespace distsim::serving

@@ -75,11 +75,26 @@ Comparison compare_policies(const Experiment& e, unsigned jobs, const std::funct
   return out;
 }
 
+std::size_t rows_of(const Experiment& e) { return e.scenario.models.size() + 1 + e.scenario.classes.size(); }
+
+static Figures class_figures(const Experiment& e, const Point& point, std::size_t index) {
+  Figures f;
+  f.model = "class " + e.scenario.classes[index].name;
+  f.tally = &point.result.classes[index];
+  const double span = point.result.span_s();
+  f.throughput_per_s = span > 0 ? static_cast<double>(f.tally->answered()) / span : 0;
+  f.goodput_per_s = span > 0 ? static_cast<double>(f.tally->requests - f.tally->violations) / span : 0;
+  f.rate_per_s = f.throughput_per_s;
+  f.makespan_ms = static_cast<double>(point.result.makespan_ps) * kMsPerPicosecond;
+  return f;
+}
+
 Figures figures_of(const Experiment& e, const Point& point, std::size_t model) {
   const RunResult& r = point.result;
   const std::size_t models = e.scenario.models.size();
   const bool all = model == models;
   Figures f;
+  if (model > models) return class_figures(e, point, model - models - 1);
   f.model = all ? "all" : e.scenario.models[model].name;
   f.tally = all ? &r.all : &r.models[model];
   double weights = 0;
@@ -96,6 +111,7 @@ Figures figures_of(const Experiment& e, const Point& point, std::size_t model) {
   f.utilisation = makespan > 0 ? busy / makespan / static_cast<double>(r.busy_ps.size()) : 0;
   f.moves = all ? r.moves : r.shares[model].moves;
   f.batches = all ? r.batches : r.shares[model].batches;
+  if (all) f.joules = std::accumulate(r.joules.begin(), r.joules.end(), 0.0);
   return f;
 }
 

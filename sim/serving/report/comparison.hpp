@@ -37,8 +37,12 @@ struct Figures {
   const Tally* tally = nullptr;
   double makespan_ms = 0, throughput_per_s = 0, goodput_per_s = 0, utilisation = 0;
   std::uint64_t moves = 0, batches = 0;
+  double joules = 0;  ///< of all GPUs; 0: not known, or of a single model
 };
+/// model above models.size(): of the classes of service, in their order, without moves and batches.
 Figures figures_of(const Experiment& experiment, const Point& point, std::size_t model);
+/// Rows of a table: all, the models, the classes of service.
+std::size_t rows_of(const Experiment& experiment);
 
 /// A latency at a quantile with its interval. Neighbours are alike, so ranks are as uncertain as those of
 /// BatchMeans::independent() values: q n +- z sqrt(q (1 - q) / independent) n.

@@ -36,16 +36,23 @@ std::vector<std::string> csv_cells(const Point& p, const Figures& f) {
           std::to_string(t.violations),
           number(f.utilisation),
           std::to_string(f.moves),
-          std::to_string(f.batches)};
+          std::to_string(f.batches),
+          f.joules > 0 ? number(f.joules) : ""};
 }
 
 std::vector<std::string> empty_cells(const Comparison& c, const Point& p, const std::string& model) {
-  std::vector<std::string> cells(16);
+  std::vector<std::string> cells(17);
   cells[0] = p.policy->name;
   cells[1] = model;
   const double offered = offered_rate(load_at(*c.experiment, p.rate_per_s));
   if (offered > 0 && model == "all") cells[2] = number(offered);
   return cells;
+}
+
+std::string name_of_row(const Experiment& e, std::size_t row) {
+  const std::size_t models = e.scenario.models.size();
+  if (row == models) return "all";
+  return row < models ? e.scenario.models[row].name : "class " + e.scenario.classes[row - models - 1].name;
 }
 
 std::string load_words(const Experiment& e) {
@@ -112,6 +119,14 @@ std::string scenario_line(const Experiment& e, const Point& p) {
                                   : "not valid, more than 1 % of requests above their deadline: " + late);
 }
 
+/// Where the power of GPUs is known.
+std::string energy_line(const Experiment& e, const Point& p) {
+  const Figures f = figures_of(e, p, e.scenario.models.size());
+  if (f.joules <= 0 || p.result.sent == 0) return "";
+  return fmt::format("{}: {:.4g} J, {:.4g} J per request\n", p.policy->name, f.joules,
+                     f.joules / static_cast<double>(p.result.sent));
+}
+
 nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size_t model) {
   const Figures f = figures_of(*c.experiment, p, model);
   const Tally& t = *f.tally;
@@ -166,8 +181,10 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   out["evictions"] = r.evictions;
   for (std::size_t g = 0; g < r.busy_ps.size(); ++g) {
     const auto span = static_cast<double>(std::max<std::int64_t>(1, r.makespan_ps));
-    out["gpus"].push_back(
-        {{"name", c.experiment->scenario.gpus[g].name}, {"utilisation", static_cast<double>(r.busy_ps[g]) / span}});
+    nlohmann::ordered_json gpu{{"name", c.experiment->scenario.gpus[g].name},
+                               {"utilisation", static_cast<double>(r.busy_ps[g]) / span}};
+    if (r.joules[g] > 0) gpu["energy_j"] = r.joules[g];
+    out["gpus"].push_back(std::move(gpu));
   }
   if (r.query_ps.count() > 0) {
     out["queries"] = {{"count", r.query_ps.count()}};
@@ -176,6 +193,8 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   }
   for (std::size_t m = c.experiment->scenario.models.size() + 1; m-- > 0;)
     out["results"].push_back(tally_json(c, p, m));
+  for (std::size_t m = c.experiment->scenario.models.size() + 1; m < rows_of(*c.experiment); ++m)
+    out["classes"].push_back(tally_json(c, p, m));
   return out;
 }
 
@@ -184,13 +203,13 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
 std::string comparison_csv(const Comparison& c) {
   std::string out =
       "policy,model,rate_per_s,requests,mean_ms,p50_ms,p90_ms,p99_ms,p999_ms,makespan_ms,throughput_per_s,goodput_per_s,"
-      "violations,utilisation,moves,batches\n";
+      "violations,utilisation,moves,batches,energy_j\n";
   const std::size_t models = c.experiment->scenario.models.size();
   for (const Point& p : c.points) {
-    for (std::size_t i = 0; i <= models; ++i) {
-      const std::size_t m = i == 0 ? models : i - 1;  // all of them first
+    for (std::size_t i = 0; i < rows_of(*c.experiment); ++i) {
+      const std::size_t m = i == 0 ? models : i <= models ? i - 1 : i;  // all of them first
       out += csv_line(p.error.empty() ? csv_cells(p, figures_of(*c.experiment, p, m))
-                                      : empty_cells(c, p, m == models ? "all" : c.experiment->scenario.models[m].name));
+                                      : empty_cells(c, p, name_of_row(*c.experiment, m)));
     }
   }
   return out;
@@ -211,6 +230,7 @@ std::string comparison_text(const Comparison& c) {
     }
     out += text_row(c, p, models);
     for (std::size_t m = 0; m < models && models > 1 && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
+    for (std::size_t m = models + 1; m < rows_of(e) && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
   }
   std::string notes;
   for (const Point& p : c.points) {
@@ -219,7 +239,7 @@ std::string comparison_text(const Comparison& c) {
       notes += fmt::format(
           "{} at {:.4g}/s: load above capacity, saturates at {:.4g} requests/s; latencies grow with the length of the run\n",
           p.policy->name, figures_of(e, p, models).rate_per_s, p.result.served_per_s);
-    notes += scenario_line(e, p);
+    notes += scenario_line(e, p) + energy_line(e, p);
   }
   return notes.empty() ? out : out + "\n" + notes;
 }

@@ -5,6 +5,7 @@
 //   makespan  : from the start of the run to the last answer
 //   span      : from the first counted arrival to the last answer
 //   throughput = counted requests / span, goodput = those without violation / span
+//   energy    = idle power x makespan + sum over pieces of work of what they draw above idle
 //   utilisation = time in which a GPU executes / makespan, mean over the GPUs
 #pragma once
 
@@ -28,10 +29,13 @@ struct Tally {
 struct RunResult {
   Tally all;
   std::vector<Tally> models;
+  std::vector<Tally> classes;         ///< of service; empty where all requests are of one
   Quantiles query_ps;                 ///< closed loads: first sample sent to last answer
-  std::vector<std::int64_t> busy_ps;  ///< by GPU
+  std::vector<std::int64_t> busy_ps;  ///< by GPU; of a pipeline the mean over its stages
+  std::vector<double> joules;         ///< by GPU: idle power for the makespan, and what executing draws above it
   struct Share {
-    std::int64_t executing_ps = 0;  ///< alone on the GPU, for work on shared GPUs
+    std::int64_t executing_ps =
+        0;  ///< alone on the GPU, for work on shared GPUs; of a pipeline the mean over its stages
     std::uint64_t moves = 0, batches = 0;
   };
   std::vector<Share> shares;  ///< by model

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/serving/spec/device_table.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
 #include "sim/serving/spec/times_table.hpp"
 
@@ -19,9 +20,10 @@ struct Text {
 };
 
 /// GPUs and links.
-Result<void> add_gpus(const ServingSpec& spec, const Text& text, Scenario& out);
+Result<void> add_gpus(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out);
 /// Models and their times on each kind of GPU; where they are placed.
-Result<void> add_models(const ServingSpec& spec, const Text& text, Scenario& out, PolicyOptions& policy_options);
+Result<void> add_models(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out,
+                        PolicyOptions& policy_options);
 Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario& scenario);
 
 }  // namespace distsim::serving

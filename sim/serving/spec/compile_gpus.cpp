@@ -50,18 +50,22 @@ Result<LinkDefaults> link_defaults(const ServingSpec& spec, const Text& text) {
 /// Builds the GPUs one after the other.
 class GpuBuilder {
  public:
-  GpuBuilder(const LinkDefaults& defaults, Scenario& out) : defaults_(defaults), out_(out) {}
+  GpuBuilder(const LinkDefaults& defaults, const DeviceTable& devices, Scenario& out)
+      : defaults_(defaults), devices_(devices), out_(out) {}
 
   void add(const GpuSpec& spec, const std::string& name, std::int64_t index) {
     Gpu gpu;
     gpu.name = name;
     gpu.kind = kind_of(spec);
-    gpu.memory_bytes = spec.memory.value() > 0 ? spec.memory.value() : kNever;
+    gpu.memory_bytes = memory_of(spec);
     gpu.slots = static_cast<std::uint32_t>(spec.slots);
     gpu.execution = spec.execution;
+    gpu.stages = static_cast<std::uint32_t>(spec.stages);
+    gpu.idle_watts = devices_.idle_watts(spec);
+    gpu.busy_watts = devices_.busy_watts(spec);
     gpu.box = static_cast<std::uint32_t>(spec.box);
     if (index % spec.host_link_shared_by == 0) {
-      const double host = or_default(spec.host_bandwidth, defaults_.host);
+      const double host = or_default(spec.host_bandwidth, host_default(spec));
       host_in_ = add_link(name + " from host", host, spec.host_latency.ps());
       host_out_ = add_link(name + " to host", host, spec.host_latency.ps());
     }
@@ -77,6 +81,16 @@ class GpuBuilder {
   }
 
  private:
+  /// Of a group of GPUs, all of them together.
+  std::int64_t memory_of(const GpuSpec& spec) const {
+    if (spec.memory.value() > 0) return spec.memory.value();
+    const topology::DeviceSpec* device = devices_.device(spec);
+    return device == nullptr ? kNever : spec.stages * (device->hbm.capacity.value() - device->reserved_memory.value());
+  }
+  double host_default(const GpuSpec& spec) const {
+    const topology::DeviceSpec* device = devices_.device(spec);
+    return device != nullptr ? device->pcie_bandwidth.value() : defaults_.host;
+  }
   static double or_default(BytesPerSecond given, double fallback) {
     return given.value() > 0 ? given.value() : fallback;
   }
@@ -106,6 +120,7 @@ class GpuBuilder {
   }
 
   const LinkDefaults& defaults_;
+  const DeviceTable& devices_;
   Scenario& out_;
   std::map<std::string, std::uint32_t> kinds_;
   std::map<std::int64_t, std::pair<std::uint32_t, std::uint32_t>> boxes_;
@@ -114,10 +129,10 @@ class GpuBuilder {
 
 }  // namespace
 
-Result<void> add_gpus(const ServingSpec& spec, const Text& text, Scenario& out) {
+Result<void> add_gpus(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out) {
   if (spec.gpus.empty()) return text.refuse("gpus", "found an empty list, expected at least one GPU");
   TRY_ASSIGN(const LinkDefaults defaults, link_defaults(spec, text));
-  GpuBuilder builder(defaults, out);
+  GpuBuilder builder(defaults, devices, out);
   std::set<std::string> names;
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     const GpuSpec& gpu = spec.gpus[i];

@@ -38,6 +38,14 @@ Result<void> check_load(const ServingSpec& spec, const Text& text) {
                                                    : "found a file, expected it with kind trace only");
   if (l.requests == 0 && l.duration.ps() == 0 && !is_scenario(l.kind) && l.kind != LoadKind::trace)
     return text.refuse("load.requests", "missing, expected requests or duration");
+  const bool has_gaps = has_rate(l.kind) || l.kind == LoadKind::bursts;
+  if (l.per_model && !has_gaps)
+    return text.refuse("load.per_model", "found true, expected it with gaps between requests only");
+  for (std::size_t i = 0; i < spec.models.size() && !has_gaps && l.kind != LoadKind::trace; ++i) {
+    if (spec.models[i].refused)
+      return text.refuse("models[" + std::to_string(i) + "].refused",
+                         "found true, expected it with requests that do not wait for answers");
+  }
   return {};
 }
 
@@ -54,6 +62,10 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
   load.requests = static_cast<std::uint64_t>(l.requests);
   load.duration_ps = l.duration.ps();
   load.streams = static_cast<std::uint32_t>(l.streams);
+  double weights = 0;
+  for (const Model& m : scenario.models) weights += m.weight;
+  for (std::size_t i = 0; l.per_model && i < scenario.models.size(); ++i)
+    load.model_shares.push_back(scenario.models[i].weight / weights);
   load.clients = l.kind == LoadKind::closed ? static_cast<std::uint32_t>(l.clients) : 1;
   load.think_s = l.kind == LoadKind::closed ? l.think.seconds() : 0;
   load.samples = l.samples > 0 ? static_cast<std::uint32_t>(l.samples)

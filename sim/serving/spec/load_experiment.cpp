@@ -1,5 +1,6 @@
 #include <filesystem>
 
+#include "base/text/printable.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/serving/spec/compile.hpp"
@@ -38,6 +39,24 @@ Error without_prefix(Error error) {
   return error;
 }
 
+Result<void> add_classes(const ServingSpec& spec, const Text& text, Scenario& out) {
+  double weight = 0;
+  for (std::size_t i = 0; i < spec.classes.size(); ++i) {
+    const ClassSpec& c = spec.classes[i];
+    for (const ServiceClass& other : out.classes) {
+      if (other.name == c.name)
+        return text.refuse("classes[" + std::to_string(i) + "].name",
+                           "found " + in_quotes(c.name) + " twice, expected each class's name once");
+    }
+    out.classes.push_back(
+        {c.name, c.weight, static_cast<std::int32_t>(c.priority), c.deadline.ps() > 0 ? c.deadline.ps() : kNever});
+    weight += c.weight;
+  }
+  if (!spec.classes.empty() && weight <= 0)
+    return text.refuse("classes", "found only weights of 0, expected one above 0");
+  return {};
+}
+
 Result<Experiment> compile(const ConfigNode& root) {
   if (root.kind != ConfigNode::Kind::map)
     return schema_detail::expected(root, "experiment", "a map with gpus, models, load and policies");
@@ -48,8 +67,10 @@ Result<Experiment> compile(const ConfigNode& root) {
   e.path = root.where.file ? *root.where.file : "";
   e.title = spec->title.empty() ? std::filesystem::path(e.path).stem().string() : spec->title;
   e.scenario.residency = spec->residency;
-  TRY(add_gpus(*spec, text, e.scenario));
-  TRY(add_models(*spec, text, e.scenario, e.policy_options));
+  TRY_ASSIGN(const DeviceTable devices, DeviceTable::create(*spec, text));
+  TRY(add_gpus(*spec, text, devices, e.scenario));
+  TRY(add_models(*spec, text, devices, e.scenario, e.policy_options));
+  TRY(add_classes(*spec, text, e.scenario));
   TRY_ASSIGN(e.load, make_load(*spec, text, e.scenario));
   e.policies = spec->policies;
   e.policy_options.batch = static_cast<std::uint32_t>(spec->batching.size);

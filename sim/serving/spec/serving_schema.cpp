@@ -1,5 +1,11 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "base/text/counted.hpp"
+#include "sim/config/config_folders.hpp"
+#include "sim/config/reference.hpp"
+#include "sim/serving/policies/library/policy_library.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
 
 namespace distsim::serving {
@@ -11,17 +17,28 @@ Schema<GpuSpec> gpu_schema() {
   Schema<GpuSpec> s("gpus", "GPUs of one kind.");
   s.required("name", &GpuSpec::name, "Name; with count above 1 those of the GPUs are name0, name1, ...");
   s.optional("kind", &GpuSpec::kind, "What tables of times call it; default: the name.");
+  s.optional(
+      "device", &GpuSpec::device,
+      "A device of `distsim list devices`, or a file: prices models that are graphs, and is the default of memory, host_bandwidth and power.");
   s.optional("count", &GpuSpec::count, {1, 1e6}, "How many there are.");
   s.optional("box", &GpuSpec::box, {0, 1e6}, "Number of the box that they are in.");
-  s.optional("memory", &GpuSpec::memory, kBytes, "Memory for weights; 0 B: no limit.");
+  s.optional("memory", &GpuSpec::memory, kBytes,
+             "Memory for weights; default: what the device has free, without one no limit.");
   s.optional("slots", &GpuSpec::slots, {1, 1e6},
              "Pieces of work that a GPU holds at a time: with 2, the next one is fetched while one is executed.");
-  s.choice("execution", &GpuSpec::execution, {{"serial", Execution::serial}, {"shared", Execution::shared}},
-           "Work in several slots is executed one after the other, or at the same time.");
+  s.choice(
+      "execution", &GpuSpec::execution,
+      {{"serial", Execution::serial}, {"shared", Execution::shared}, {"pipeline", Execution::pipeline}},
+      "Work in several slots is executed one after the other, at the same time, or in stages: then each is a group of GPUs that executes models as a pipeline.");
+  s.optional("stages", &GpuSpec::stages, {1, 1024}, "With execution: pipeline: how many GPUs a group has.");
+  s.optional("idle_power", &GpuSpec::idle_power, {0, 1e5},
+             "Drawn while nothing is executed; default: 0.12 of the device's limit.");
+  s.optional("busy_power", &GpuSpec::busy_power, {0, 1e5},
+             "Drawn while something is executed, of models that are no graphs; default: the device's limit.");
   s.optional("speed", &GpuSpec::speed, {1e-3, 1e3}, "All layers take their time divided by this.");
   s.table("time_factors", &GpuSpec::time_factors, {}, {1e-3, 1e3}, "Factors on the times of single models.");
   s.optional("host_bandwidth", &GpuSpec::host_bandwidth, kBandwidth,
-             "Link to and from the host, per direction; default: that of cluster.system, or 12 GB/s.");
+             "Link to and from the host, per direction; default: that of the device, of cluster.system, or 12 GB/s.");
   s.optional("host_latency", &GpuSpec::host_latency, kLatency, "Time of an empty copy between host and GPU.");
   s.optional("host_link_shared_by", &GpuSpec::host_link_shared_by, {1, 1024},
              "How many neighbours share a link to the host, as behind a PCIe switch.");
@@ -32,6 +49,11 @@ Schema<GpuSpec> gpu_schema() {
       "box_bandwidth", &GpuSpec::box_bandwidth, kBandwidth,
       "Network adapter of the box, per direction, shared by its GPUs; default: that of cluster.system, or 12.5 GB/s.");
   s.optional("box_latency", &GpuSpec::box_latency, kLatency, "Time of an empty message between boxes.");
+  s.rule([](const GpuSpec& g) -> std::optional<std::string> {
+    if (g.stages > 1 && g.execution != Execution::pipeline)
+      return "stages: found " + std::to_string(g.stages) + ", expected them with execution: pipeline only";
+    return std::nullopt;
+  });
   return s;
 }
 
@@ -41,11 +63,31 @@ Schema<ModelTimesSpec> model_schema() {
   s.optional("table_name", &ModelTimesSpec::table_name, "What tables of times call it; default: the name.");
   s.scalars("layer_times", &ModelTimesSpec::layer_times, {0, 1e4},
             "Time of each layer for one request on a GPU of speed 1, where no table has them.");
+  s.optional(
+      "graph", &ModelTimesSpec::graph,
+      "Graph of its calls (docs/graph_format.md): layers are priced by the op models for each device and batch, where no table has them.");
+  s.scalars("layer_sm_demands", &ModelTimesSpec::layer_sm_demands, {0, 1},
+            "With layer_times: sm_demand of each layer; default: that of the model.");
+  s.scalars("layer_memory_demands", &ModelTimesSpec::layer_memory_demands, {0, 1}, "Likewise memory_demand.");
+  s.choice("precision", &ModelTimesSpec::precision,
+           {{"fp32", workload::Precision::fp32},
+            {"tf32", workload::Precision::tf32},
+            {"fp16", workload::Precision::fp16},
+            {"bf16", workload::Precision::bf16}},
+           "With graph: arithmetic; with fp16 and bf16 weights and activations are stored so.");
+  s.optional(
+      "fused", &ModelTimesSpec::fused,
+      "With graph: as by an inference runtime, batch normalisation is folded and element-wise calls after products cost nothing.");
+  s.optional(
+      "framework", &ModelTimesSpec::framework,
+      "With graph: a framework of `distsim list frameworks` whose host launches the kernels one by one; default: kernels alone.");
   s.optional("batch_cost", &ModelTimesSpec::batch_cost, {0, 1},
              "With layer_times: what each further request of a batch adds to a layer, as a share of its time.");
-  s.optional("max_batch", &ModelTimesSpec::max_batch, {1, 4096},
-             "Requests of a batch at most; default: the largest batch of the tables, or 1 with layer_times.");
-  s.optional("weights", &ModelTimesSpec::weights, kBytes, "Size of the weights.");
+  s.optional(
+      "max_batch", &ModelTimesSpec::max_batch, {1, 4096},
+      "Requests of a batch at most; default: the largest batch of the tables, 1 with layer_times, batching.size with graph.");
+  s.optional("weights", &ModelTimesSpec::weights, kBytes,
+             "Size of the weights; default: that of the graph, and likewise below.");
   s.optional("input", &ModelTimesSpec::input, kBytes, "What a request copies from the host.");
   s.optional("output", &ModelTimesSpec::output, kBytes, "What a request copies to the host.");
   s.optional("state", &ModelTimesSpec::state, kBytes, "What a request carries from one GPU to another between layers.");
@@ -61,13 +103,29 @@ Schema<ModelTimesSpec> model_schema() {
   s.optional("sm_demand", &ModelTimesSpec::sm_demand, {0, 1},
              "Share of the SMs that it keeps busy alone: what work on a shared GPU competes for.");
   s.optional("memory_demand", &ModelTimesSpec::memory_demand, {0, 1}, "Share of the memory bandwidth, likewise.");
+  s.optional(
+      "launch_demand", &ModelTimesSpec::launch_demand, {0, 1},
+      "Share of the host's launching thread, of which a shared GPU has one; layers of a graph have demands of their own.");
+  s.optional("sm_limit", &ModelTimesSpec::sm_limit, {0.01, 1},
+             "Part of the SMs that its work may use on a shared GPU, as MPS sets it.");
   s.optional("cells", &ModelTimesSpec::cells,
              "All layers are one cell, as of an RNN: requests at different layers may share a batch.");
+  s.optional("refused", &ModelTimesSpec::refused,
+             "No GPU has it: its requests are refused as they come, and count as violations.");
   s.scalars("placed_on", &ModelTimesSpec::placed_on, {},
             "Names of the GPUs that execute it; default: all that have times.");
   s.rule([](const ModelTimesSpec& m) -> std::optional<std::string> {
     if (m.deadline.ps() > 0 && m.deadline_factor > 0)
       return "deadline_factor: found it with deadline, expected one of them";
+    if (!m.graph.empty() && !m.layer_times.empty()) return "graph: found it with layer_times, expected one of them";
+    for (const auto& [key, list] : {std::pair("layer_sm_demands", &m.layer_sm_demands),
+                                    std::pair("layer_memory_demands", &m.layer_memory_demands)}) {
+      if (!list->empty() && list->size() != m.layer_times.size())
+        return std::string(key) + ": found " + counted(list->size(), "value") +
+               ", expected one for each of layer_times";
+    }
+    if (m.graph.empty() && !m.framework.empty()) return "framework: found it without graph, expected both";
+    if (m.graph.empty() && m.fused) return "fused: found it without graph, expected both";
     return std::nullopt;
   });
   return s;
@@ -96,6 +154,9 @@ Schema<LoadSpec> load_schema() {
   s.optional("file", &LoadSpec::file, "Kind trace: CSV file of arrivals.");
   s.optional("requests", &LoadSpec::requests, {1, 1e12}, "Requests to send, of each stream.");
   s.optional("duration", &LoadSpec::duration, {1e-9, 1e6}, "No request comes later.");
+  s.optional(
+      "per_model", &LoadSpec::per_model,
+      "Each model has gaps of its own, at its share of the rate by weight; requests and bursts are those of each model.");
   s.optional("streams", &LoadSpec::streams, {1, 10'000}, "Independent streams of such requests, laid over each other.");
   s.optional("clients", &LoadSpec::clients, {1, 1e7}, "Kind closed: clients that wait for their answers.");
   s.optional("think", &LoadSpec::think, {0, 1e6},
@@ -104,6 +165,13 @@ Schema<LoadSpec> load_schema() {
              "Requests of a query; default: 8 of kind multi_stream, otherwise 1.");
   s.optional("seed", &LoadSpec::seed, {0, 9e18}, "Seed of all random numbers.");
   return s;
+}
+
+/// A relative path counts from the folder of the file that it is in.
+std::string path_from(const ConfigNode& node, const std::string& text) {
+  const std::filesystem::path path = text;
+  if (path.is_absolute()) return text;
+  return (std::filesystem::path(config::folder_of_value(node)) / path).lexically_normal().string();
 }
 
 Schema<RunSpec> run_schema() {
@@ -142,9 +210,16 @@ Schema<ServingSpec> serving_schema() {
       "residency", &ServingSpec::residency,
       {{"resident", Residency::resident}, {"cached", Residency::cached}, {"streamed", Residency::streamed}},
       "Weights are on every GPU from the start, loaded when needed and evicted when others need the room, or loaded for every batch.");
+  Schema<ClassSpec> service("classes", "Classes of service, which requests of all models belong to by weight.");
+  service.required("name", &ClassSpec::name, "Name.");
+  service.optional("weight", &ClassSpec::weight, {0, 1e9}, "Share of the requests, relative to the other classes.");
+  service.optional("priority", &ClassSpec::priority, {-1000, 1000}, "Added to that of the model.");
+  service.optional("deadline", &ClassSpec::deadline, {0, 1e5}, "Instead of that of the model; 0 s: that of the model.");
+  s.list("classes", &ServingSpec::classes, service, false, 100);
   s.nested("load", &ServingSpec::load, load_schema(), true);
-  s.custom({"policies", "list of names", "", "required", "Policies to compare: `distsim list policies`."}, true,
-           [](ServingSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+  s.custom({"policies", "list of names", "", "required",
+            "Policies to compare: those of `distsim list policies`, or a library of your own (docs/serving.md), x.so."},
+           true, [](ServingSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
              const bool one = node.kind == ConfigNode::Kind::scalar;
              if (!one && node.kind != ConfigNode::Kind::sequence)
                return schema_detail::expected(node, path, "a list of policies");
@@ -153,7 +228,7 @@ Schema<ServingSpec> serving_schema() {
                const ConfigNode& item = one ? node : node.items[i];
                const std::string at = one ? path : path + "[" + std::to_string(i) + "]";
                TRY_ASSIGN(const std::string name, schema_detail::read_string(item, at));
-               const auto entry = find_policy(name);
+               const auto entry = name.ends_with(".so") ? load_policy(path_from(item, name)) : find_policy(name);
                if (!entry.ok()) return Error{at + ": " + entry.error().what, item.where.text(), entry.error().hint};
                out.policies.push_back(*entry);
              }
@@ -172,13 +247,7 @@ std::string serving_reference() {
   std::string out = "Keys of a serving experiment (distsim serving --config FILE):\n";
   const Schema<ServingSpec> schema = serving_schema();
   for (const FieldDoc& d : schema.docs()) {
-    std::string facts = d.type;
-    if (!d.range.empty()) facts += ", " + d.range;
-    if (d.fallback == "required")
-      facts += ", required";
-    else if (!d.fallback.empty())
-      facts += ", default: " + d.fallback;
-    out += fmt::format("  {}  ({})\n{}", d.key, facts, d.doc.empty() ? "" : "      " + d.doc + "\n");
+    out += fmt::format("  {}  ({})\n{}", d.key, config::facts_of(d), d.doc.empty() ? "" : "      " + d.doc + "\n");
   }
   return out;
 }

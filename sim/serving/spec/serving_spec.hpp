@@ -11,17 +11,21 @@
 #include "sim/serving/emulator/emulator.hpp"
 #include "sim/serving/load/arrivals.hpp"
 #include "sim/serving/policies/registry.hpp"
+#include "sim/workload/specs/model_spec.hpp"
 
 namespace distsim::serving {
 
 struct GpuSpec {
   std::string name;
-  std::string kind;  ///< as the tables of times call it; empty: the name
+  std::string kind;    ///< as the tables of times call it; empty: the name
+  std::string device;  ///< of configs/devices, for models that are graphs; empty: none
   std::int64_t count = 1;
   std::int64_t box = 0;
   Bytes memory = Bytes(0);  ///< for weights; 0: no limit
   std::int64_t slots = 1;
   Execution execution = Execution::serial;
+  std::int64_t stages = 1;
+  Watts idle_power{0}, busy_power{0};  ///< 0: those of the device, or not known
   double speed = 1;
   std::map<std::string, double> time_factors;
   BytesPerSecond host_bandwidth{0}, peer_bandwidth{0}, box_bandwidth{0};  ///< 0: that of `cluster.system`
@@ -32,7 +36,12 @@ struct GpuSpec {
 struct ModelTimesSpec {
   std::string name;
   std::string table_name;  ///< in the tables of times; empty: the name
+  std::string graph;       ///< file of a graph of calls; empty: none
+  workload::Precision precision = workload::Precision::fp32;
+  bool fused = false;
+  std::string framework;  ///< whose host launches the kernels of the graph; empty: kernels alone
   std::vector<Duration> layer_times;
+  std::vector<double> layer_sm_demands, layer_memory_demands;  ///< empty: those of the model
   double batch_cost = 1;
   std::int64_t max_batch = 0;  ///< 0: the largest of the table, or 1
   Bytes weights = Bytes(0), input = Bytes(0), output = Bytes(0), state = Bytes(0);
@@ -42,14 +51,22 @@ struct ModelTimesSpec {
   double weight = 1;
   Variation variation = Variation::none;
   double cv = 1;
-  double sm_demand = 1, memory_demand = 0;
+  double sm_demand = 1, memory_demand = 0, launch_demand = 0, sm_limit = 1;
   bool cells = false;
+  bool refused = false;
   std::vector<std::string> placed_on;  ///< names of GPUs; empty: all
 };
 
 struct BurstSpec {
   double rate_per_s = 0;
   Duration duration;
+};
+
+struct ClassSpec {
+  std::string name;
+  double weight = 1;
+  std::int64_t priority = 0;
+  Duration deadline;  ///< 0: that of the model
 };
 
 struct LoadSpec {
@@ -60,6 +77,7 @@ struct LoadSpec {
   std::string file;
   std::int64_t requests = 0;
   Duration duration;
+  bool per_model = false;
   std::int64_t streams = 1, clients = 1, samples = 0;
   Duration think;
   std::int64_t seed = 1;
@@ -90,6 +108,7 @@ struct ServingSpec {
   std::vector<ModelTimesSpec> models;
   std::vector<std::string> times;  ///< files
   Residency residency = Residency::resident;
+  std::vector<ClassSpec> classes;
   LoadSpec load;
   std::vector<const PolicyEntry*> policies;
   BatchingSpec batching;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "base/text/counted.hpp"
@@ -91,6 +92,8 @@ class LayoutPlanner {
                           Plays::of_threads(request_.jobs)};
     TRY_ASSIGN(options.plays, plays_of(request_, experiment_));
     if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline, options.plays));
+    if (request_.on_progress)
+      options.on_round = [&](std::span<const PlayedLayout> round, const SearchCounts& c) { tell(round, c); };
     TRY_ASSIGN(SearchResult found, search_layouts(sites_.sites, options, std::move(known), cache_, on_played_));
     out_.counts = found.counts;
     if (found.best.empty() && found.counts.left == 0) return nothing();
@@ -137,6 +140,28 @@ class LayoutPlanner {
     return {};
   }
 
+  /// What makes a layout of a site from the experiment; `e` has it.
+  std::vector<std::string> sets_of(const LayoutSite& site, const config::Experiment& e) const {
+    std::vector<std::string> out;
+    for (std::size_t a = 0; a < sites_.axes.size(); ++a) out.push_back(sites_.axes[a].key + "=" + site.values[a]);
+    if (!sites_.axes.empty()) out.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
+    for (std::string& set : layout_sets(e.model.parallel)) out.push_back(std::move(set));
+    if (would_play_layers(site, e)) out.emplace_back("framework.parallel.layer_by_layer=false");
+    return out;
+  }
+
+  void tell(std::span<const PlayedLayout> round, const SearchCounts& counts) const {
+    PlanProgress progress{counts.space.considered, counts.played, {}};
+    for (const PlayedLayout& played : round) {
+      const LayoutSite& site = sites_.sites[played.site];
+      config::Experiment e = site.experiment;
+      e.model.parallel = played.layout;
+      progress.points.push_back(
+          {sets_of(site, e), played.iteration, static_cast<double>(played.memory), played.value, played.second});
+    }
+    request_.on_progress(progress);
+  }
+
   Result<void> add_rows(const std::vector<PlayedLayout>& best, PlanRow baseline, const ParallelSpec& base) {
     bool has_baseline = false;
     for (const PlayedLayout& played : best) {
@@ -156,11 +181,7 @@ class LayoutPlanner {
       TRY_ASSIGN(row.report, predicted_report(e, cache_));
       row.values = site.values;
       for (std::string& text : layout_texts(played.layout)) row.values.push_back(std::move(text));
-      for (std::size_t a = 0; a < sites_.axes.size(); ++a)
-        row.sets.push_back(sites_.axes[a].key + "=" + site.values[a]);
-      if (!sites_.axes.empty()) row.sets.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
-      for (std::string& set : layout_sets(played.layout)) row.sets.push_back(std::move(set));
-      if (would_play_layers(site, e)) row.sets.emplace_back("framework.parallel.layer_by_layer=false");
+      row.sets = sets_of(site, e);
       fill_costs(row, request_, e);
       out_.rows.push_back(std::move(row));
     }
@@ -229,12 +250,13 @@ class CombinationPlanner {
       out_.heads.push_back(axis.key.substr(axis.key.rfind('.') + 1));
     }
     const double count = combinations_of(axes);
-    TRY(config::load_experiment(request_.config, all_sets(axes, 0, nullptr)));
+    TRY(request_.with(all_sets(axes, 0, nullptr)));
     const auto limit = static_cast<double>(request_.most_played > 0 ? request_.most_played : kPlayedByDefault);
     const auto played = static_cast<std::size_t>(std::min({count, limit, kMostCombinations}));
     TRY_ASSIGN(Plays plays, plays_of(request_, experiment_));
     const auto play = [&](std::size_t i) {
       const PlanRow row = row_at(axes, i);
+      if (request_.on_progress) tell(row, count);
       return Row{{row.value, row.second, row.fits ? 1.0 : 0.0}, {}, row.error};
     };
     TRY_ASSIGN(const auto kept, plays.next(played, play, on_played_));
@@ -265,7 +287,7 @@ class CombinationPlanner {
     PlanRow row;
     const std::vector<std::string> sets = all_sets(axes, static_cast<double>(index), &row.values);
     row.sets.assign(sets.begin() + static_cast<std::ptrdiff_t>(request_.sets.size()), sets.end());
-    const Result<config::Experiment> e = config::load_experiment(request_.config, sets);
+    const Result<config::Experiment> e = request_.with(sets);
     if (!e) {
       row.error = e.error().text();
       return row;
@@ -279,6 +301,16 @@ class CombinationPlanner {
     row.report = std::move(*r);
     fill_costs(row, request_, *e);
     return row;
+  }
+
+  /// Of threads, one at a time.
+  void tell(const PlanRow& row, double count) {
+    const std::lock_guard lock(telling_);
+    PlanProgress progress{count, ++told_, {}};
+    if (row.error.empty())
+      progress.points.push_back(
+          {row.sets, row.report.iteration, static_cast<double>(fullest_gpu(row.report)), row.value, row.second});
+    request_.on_progress(progress);
   }
 
   Result<Plan> keep_best(std::vector<PlanRow> rows, const std::vector<SweepAxis>& axes) {
@@ -311,6 +343,8 @@ class CombinationPlanner {
   const std::function<void()>& on_played_;
   pipeline::CostModelCache cache_;
   Plan out_;
+  std::mutex telling_;
+  double told_ = 0;
 };
 
 /// Where a recommender's tables lie.
@@ -348,6 +382,7 @@ class TablesPlanner {
     const bool own = played.placement.tables.empty() && played.sets.empty();
     if ((played.changes_numbers || played.breaks_constraints) && !own) return {};
     PlanRow row;
+    row.number = i;
     row.kind = !own                       ? PlanRowKind::candidate
                : i == out_.tables->winner ? PlanRowKind::baseline
                                           : PlanRowKind::baseline_apart;
@@ -355,7 +390,7 @@ class TablesPlanner {
     row.values = {played.name, fmt::format("{}", fmt::join(played.sets, " "))};
     std::vector<std::string> sets = request_.sets;
     sets.insert(sets.end(), played.sets.begin(), played.sets.end());
-    TRY_ASSIGN(const config::Experiment e, config::load_experiment(request_.config, sets));  // as it was loaded before
+    TRY_ASSIGN(const config::Experiment e, request_.with(sets));  // as it was loaded before
     const config::Experiment placed = played.placement.tables.empty() ? e : with_placement(e, played.placement);
     TRY(cache_.models({placed.cluster, placed.device, pipeline::collective_options_of(placed)}));
     Result<report::Report> r = pipeline::predict_figures(placed, cache_, report::Transfers::left_out);
@@ -381,7 +416,7 @@ class TablesPlanner {
 namespace {
 
 Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void()>& on_played) {
-  TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(request.config, request.sets));
+  TRY_ASSIGN(const config::Experiment experiment, request.with(request.sets));
   if (request.purchase.tokens > 0 && experiment.model.family->tokens_per_sample == nullptr)
     return Error{"--tokens: found with a model whose samples have no tokens, expected --samples", "", ""};
   const std::string_view family = experiment.model.family->name;
@@ -400,7 +435,11 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
 }  // namespace
 
 Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played) {
-  Result<Plan> plan = plan_by_family(request, on_played);
+  PlanRequest with_experiment = request;
+  if (!request.experiment) {
+    TRY_ASSIGN(with_experiment.experiment, config::Variants::of(request.config));
+  }
+  Result<Plan> plan = plan_by_family(with_experiment, on_played);
   if (plan) return plan;
   Error error = plan.error();
   for (const SweepAxis& axis : request.varied) {  // a combination is tried with --set

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/config/config.hpp"
+#include "sim/config/variants.hpp"
 #include "sim/report/report.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
@@ -25,8 +27,23 @@ struct Purchase {
   double tokens = 0, samples = 0;  ///< one of them, or neither: an iteration
 };
 
+/// One that was played, as a search comes by it.
+struct PlayedPoint {
+  std::vector<std::string> sets;  ///< that make it from the experiment
+  Duration iteration;
+  double memory = 0;             ///< bytes of the fullest GPU
+  double value = 0, second = 0;  ///< of the goal
+};
+
+/// How far a search is. What it will come to is not known before: bounds leave out most of what it considers.
+struct PlanProgress {
+  double considered = 0, played = 0;
+  std::vector<PlayedPoint> points;  ///< since the last time
+};
+
 struct PlanRequest {
-  std::string config;
+  std::string config;                            ///< its file; with `experiment`, what messages call it
+  std::shared_ptr<config::Variants> experiment;  ///< null: that of the file
   std::vector<std::string> sets;
   std::vector<SweepAxis> varied;
   std::vector<std::int64_t> gpus;  ///< numbers of GPUs to choose from; empty: those of the experiment
@@ -41,6 +58,14 @@ struct PlanRequest {
   std::string journal;       ///< a file that keeps what is played; empty: none
   bool resume = false;       ///< the file may hold some already
   Team* team = nullptr;      ///< processes that run the same search and share its plays
+  /// After every few plays, on the thread that plans; none: nobody wants to know. Recommenders have their tables planned
+  /// at once, and say nothing before the end.
+  std::function<void(const PlanProgress&)> on_progress;
+
+  /// The experiment with these overrides. REQUIRES: `experiment`, which plan_experiment sets.
+  Result<config::Experiment> with(const std::vector<std::string>& overrides) const {
+    return experiment->with(overrides);
+  }
 };
 
 /// Where the baseline stands among layouts drawn at random from those that fit.
@@ -64,7 +89,7 @@ struct PlanRow {
   std::string why_slower;         ///< than the first row: the part that differs most
   std::vector<std::string> sets;  ///< that make it from the experiment
   std::string machine;            ///< "16 x h100_sxm5_80gb"; empty where it was not predicted
-  std::size_t number = 0;         ///< of a combination
+  std::size_t number = 0;         ///< of a combination; of a recommender, in TablesPlan::played
 };
 
 struct Plan {

@@ -125,7 +125,7 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
   for (double i = 0; i < count; ++i) {
     std::vector<std::string> values, sets = request.sets;
     for (std::string& set : sets_of_combination(out.axes, i, &values)) sets.push_back(std::move(set));
-    TRY_ASSIGN(config::Experiment e, config::load_experiment(request.config, sets));
+    TRY_ASSIGN(config::Experiment e, request.with(sets));
     keep_batch(e, experiment, out.axes);
     TRY_ASSIGN(LayoutSite site, site_of(e, out.held, std::move(values)));
     out.sites.push_back(std::move(site));
@@ -147,7 +147,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
   for (int times = 2; times <= kMostTimes && request.gpus.empty(); times *= 2) {
     const std::int64_t nodes = experiment.cluster.nodes * times;
     const std::vector<std::string> sets = with_set(request.sets, "cluster.nodes=" + std::to_string(nodes));
-    Result<config::Experiment> e = config::load_experiment(request.config, sets);
+    Result<config::Experiment> e = request.with(sets);
     if (!e) break;
     keep_batch(*e, experiment, {});
     const auto site = site_of(*e, sites.held, {});
@@ -157,7 +157,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
   }
   for (const char* precision : {"bf16", "fp8"}) {
     const std::vector<std::string> sets = with_set(request.sets, std::string("model.precision=") + precision);
-    const Result<config::Experiment> e = config::load_experiment(request.config, sets);
+    const Result<config::Experiment> e = request.with(sets);
     if (!e) continue;
     const auto site = site_of(*e, sites.held, {});
     if (site && fits_somewhere(site->space))

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 
 namespace distsim::study {
@@ -60,6 +61,7 @@ std::string StudyProgress::text(const std::string& command, std::size_t done, st
 }
 
 void StudyProgress::show(std::size_t done, const std::string& best) {
+  if (!is_logged(LogLevel::error)) return;  // within a program that uses distsim as a library
   const Clock::time_point now = Clock::now();
   if (now - last_ < (terminal_ ? Clock::duration(kRedraw) : Clock::duration(kLine))) return;
   last_ = now;

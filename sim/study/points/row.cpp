@@ -14,9 +14,9 @@ void put_count(std::string& out, std::uint64_t value) {
 }
 
 /// Takes bytes from the front; an end that comes too early is remembered.
-class Bytes {
+class RowBytes {
  public:
-  explicit Bytes(std::string_view bytes) : left_(bytes) {}
+  explicit RowBytes(std::string_view bytes) : left_(bytes) {}
   bool whole() const { return !short_ && left_.empty(); }
   std::size_t left() const { return left_.size(); }
 
@@ -77,7 +77,7 @@ std::string encode(const Row& row) {
 }
 
 std::optional<Row> decode_row(std::string_view bytes) {
-  Bytes in(bytes);
+  RowBytes in(bytes);
   Row row;
   const std::uint64_t figures = in.count();
   if (figures > in.left() / 8) return std::nullopt;

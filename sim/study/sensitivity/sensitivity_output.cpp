@@ -10,7 +10,7 @@
 #include "base/json/json.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
-#include "sim/report/html/parts.hpp"
+#include "sim/report/html/page.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 
@@ -115,42 +115,6 @@ nlohmann::json json_of(const Sensitivity& s, const ResourceSensitivity& r) {
           {"elasticity", r.elasticity},   {"points", std::move(points)},         {"note", r.note}};
 }
 
-/// A bar from x0.5 to without limit around the iteration as it is.
-std::string bar_of(const Sensitivity& s, const ResourceSensitivity& r, double widest) {
-  const auto width = [&](double factor) {
-    const ResourcePoint& p = r.at(factor);
-    return p.error.empty() ? std::clamp(std::abs(s.change(p.iteration)) / widest, 0.0, 1.0) * 50 : 0;
-  };
-  const double worse = width(0.5), twice = width(2), best = width(kFactors.back());
-  return fmt::format(
-      "<div class=\"tornado\"><i class=\"idle\" style=\"left:{:.2f}%;width:{:.2f}%\"></i>"
-      "<i class=\"forward\" style=\"left:{:.2f}%;width:{:.2f}%\"></i><i class=\"waiting\" style=\"left:50%;width:{:.2f}%\"></i></div>",
-      50 - best, std::max(0.0, best - twice), 50 - twice, twice, worse);
-}
-
-double widest_change(const Sensitivity& s) {
-  double widest = 1e-9;
-  for (const ResourceSensitivity& r : s.resources) {
-    for (const double factor : {0.5, 2.0, kFactors.back()}) {
-      if (r.at(factor).error.empty()) widest = std::max(widest, std::abs(s.change(r.at(factor).iteration)));
-    }
-  }
-  return widest;
-}
-
-std::string html_row(const Sensitivity& s, const ResourceSensitivity& r, double widest) {
-  std::string row = "<tr><td>" + report::html::escaped(r.resource->words) + "</td>";
-  for (const ResourcePoint& p : points_shown(s, r))
-    row += "<td class=\"n\">" + (p.error.empty() ? signed_percent(s.change(p.iteration)) : std::string("&ndash;")) +
-           "</td>";
-  return row + fmt::format("<td class=\"n\">{:.2f}</td><td class=\"wide\">{}</td><td>{}</td></tr>\n", r.elasticity,
-                           bar_of(s, r, widest), report::html::escaped(r.at(2).limited_by));
-}
-
-constexpr const char* kTornadoStyle =
-    ".tornado{position:relative;height:1em;min-width:16em}.tornado i{position:absolute;top:.1em;bottom:.1em}"
-    "td.n,td:first-child{white-space:nowrap}td.wide{width:40%}";
-
 }  // namespace
 
 std::string sensitivity_csv(const Sensitivity& s) {
@@ -207,19 +171,11 @@ std::string sensitivity_json(const Sensitivity& s) {
 }
 
 std::string sensitivity_html(const Sensitivity& s) {
-  const std::string title = report::html::escaped(subject_of(s.base.context));
-  std::string rows, list, headings;
-  for (const double factor : s.factors) headings += "<th>" + heading_of(factor) + "</th>";
-  const double widest = widest_change(s);
-  for (const ResourceSensitivity& r : s.resources) rows += html_row(s, r, widest);
-  for (const std::string& line : sentences(s)) list += "<li>" + report::html::escaped(line) + "</li>";
-  return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
-         title + ": what would help most</title><style>" + std::string(report::html::style()) + kTornadoStyle +
-         "</style></head><body><main>\n<h1>" + title + ": what would help most</h1>\n<p>" +
-         report::html::escaped(report::time_text(s.base.iteration)) + " per iteration.</p>\n<section><ul>" + list +
-         "</ul></section>\n<section><h2>Change of the iteration</h2><table><tr><th>resource</th>" + headings +
-         "<th>elasticity</th><th>no limit and x2 (left), x0.5 (right)</th><th>at x2 limited by</th></tr>\n" + rows +
-         "</table></section><footer>Predicted by distsim.</footer></main></body></html>\n";
+  const std::string title = subject_of(s.base.context) + ": what would help most";
+  const nlohmann::json head{{"kind", "sensitivity"}, {"title", title}, {"sentences", sentences(s)}};
+  std::string data = head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  data.back() = ',';
+  return report::page_html({title, data + "\"result\":" + sensitivity_json(s) + "}", sensitivity_text(s)});
 }
 
 }  // namespace distsim::study

@@ -150,17 +150,21 @@ std::string csv_cell(const Column& column, const SweepPoint& point) {
   return std::isnan(value) ? "" : fmt::format("{:.{}f}", value, column.decimals);
 }
 
-Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result) {
+void write_sweep_csv(std::ostream& out, const SweepView& view, const SweepResult& result) {
   const std::vector<std::size_t> order = order_of(view, result);
-  return write_stream_atomically(path, [&](std::ostream& out) -> Result<void> {
-    std::vector<std::string> cells;
-    for (const Column& column : view.columns) cells.push_back(column.name);
+  std::vector<std::string> cells;
+  for (const Column& column : view.columns) cells.push_back(column.name);
+  out << csv_line(cells);
+  for (const std::size_t index : order) {
+    const SweepPoint point = result.point(index);
+    for (std::size_t c = 0; c < cells.size(); ++c) cells[c] = csv_cell(view.columns[c], point);
     out << csv_line(cells);
-    for (const std::size_t index : order) {
-      const SweepPoint point = result.point(index);
-      for (std::size_t c = 0; c < cells.size(); ++c) cells[c] = csv_cell(view.columns[c], point);
-      out << csv_line(cells);
-    }
+  }
+}
+
+Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result) {
+  return write_stream_atomically(path, [&](std::ostream& out) -> Result<void> {
+    write_sweep_csv(out, view, result);
     return {};
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ std::vector<std::size_t> order_of(const SweepView& view, const SweepResult& resu
 std::string csv_cell(const Column& column, const SweepPoint& point);
 
 /// Writes the table as CSV.
+void write_sweep_csv(std::ostream& out, const SweepView& view, const SweepResult& result);
 Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result);
 
 /// The table for the terminal, at most kMostLines points of it, and why some have no prediction, summed up.

@@ -1,4 +1,4 @@
-// The page of a sweep: charts drawn by a script that the page holds, so that it works offline.
+// The page of a sweep.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,10 +8,9 @@
 #include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
-#include "sim/report/html/parts.hpp"
+#include "sim/report/html/page.hpp"
 #include "sim/study/points/progress.hpp"
 #include "sim/study/sweep/columns.hpp"
-#include "study/page_script.hpp"
 
 namespace distsim::study {
 namespace {
@@ -87,7 +86,7 @@ json point_for_page(const SweepRequest& request, std::size_t index, const SweepP
   return out;
 }
 
-std::string data_of_page(const SweepResult& result, const std::vector<std::size_t>& shown) {
+json data_of_page(const SweepResult& result, const std::vector<std::size_t>& shown) {
   std::vector<SweepPoint> points;
   for (const std::size_t i : shown) points.push_back(result.point(i));
   const std::vector<Column> figures = page_figures(result, points);
@@ -95,9 +94,7 @@ std::string data_of_page(const SweepResult& result, const std::vector<std::size_
   for (const Column& column : figures) data["figures"].push_back({{"name", column.name}, {"head", column.head}});
   for (std::size_t i = 0; i < shown.size(); ++i)
     data["points"].push_back(point_for_page(result.request(), shown[i], points[i], figures));
-  std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace), out;
-  for (const char c : text) out += c == '<' ? "\\u003c" : std::string(1, c);  // nothing in it ends the element
-  return out;
+  return data;
 }
 
 /// "23.5 M samples/s in 2.785 ms: nodes=1".
@@ -119,27 +116,21 @@ std::string best_of(const SweepResult& result) {
 }  // namespace
 
 std::string sweep_html(const SweepResult& result, const std::string& title) {
-  using report::html::escaped;
   const std::vector<std::size_t> shown = points_of_page(result);
-  std::string facts = fmt::format("{} of {} points predicted; {}", grouped(result.predicted()), grouped(result.size()),
-                                  best_of(result));
-  std::string out =
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\">\n<title>" +
-      escaped(title) + "</title>\n<style>" + std::string(report::html::style()) +
-      "select{font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);border-radius:6px;padding:4px 8px}\n</style></head><body><main>\n";
-  out += "<header><h1>" + escaped(title) + "</h1><p>" + escaped(facts) + "</p></header>\n";
-  out += "<section><label>Show <select id=\"figure\"></select></label></section>\n<div id=\"charts\"></div>\n";
-  out += "<section><h2>Points <small>click a head to sort</small></h2><div class=\"scroll\" id=\"table\"></div>";
+  const std::string facts = fmt::format("{} of {} points predicted; {}", grouped(result.predicted()),
+                                        grouped(result.size()), best_of(result));
+  std::string note;
   if (shown.size() < result.size())
-    out += "<p class=\"note\">The page holds the " + grouped(shown.size()) +
-           " points with the most samples per second; --csv has all.</p>";
-  if (const std::string reasons = reasons_text(result); !reasons.empty())
-    out += "<pre>" + escaped(reasons.substr(1)) + "</pre>";
-  out +=
-      "</section>\n<footer>distsim sweep. Charts: Apache ECharts 5.6 (Apache-2.0), zrender (BSD-3-Clause), tslib (0BSD).</footer>\n</main>\n";
-  out += "<script type=\"application/json\" id=\"study\">" + data_of_page(result, shown) + "</script>\n<script>";
-  return out.append(kPageScript).append("</script></body></html>\n");
+    note = "The page holds the " + grouped(shown.size()) + " points with the most samples per second; --csv has all.";
+  const std::string reasons = reasons_text(result);
+  json data = data_of_page(result, shown);
+  data["kind"] = "sweep";
+  data["title"] = title;
+  data["facts"] = facts;
+  data["note"] = note;
+  data["reasons"] = reasons;
+  return report::page_html(
+      {title, data.dump(-1, ' ', false, json::error_handler_t::replace), title + "\n" + facts + "\n" + reasons});
 }
 
 }  // namespace distsim::study

@@ -7,11 +7,16 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/system/stop.hpp"
 #include "base/text/spelling.hpp"
+#include "sim/pipeline/contention/link_loads.hpp"
+#include "sim/pipeline/folds.hpp"
+#include "sim/report/picture/stage_rows.hpp"
 #include "sim/report/text/json_form.hpp"
 #include "sim/study/without_effect.hpp"
 #include "sim/web/answers/vocabulary.hpp"
 #include "sim/web/answers/yaml_edit.hpp"
+#include "sim/web/messages/body.hpp"
 
 namespace distsim::web {
 namespace {
@@ -22,36 +27,31 @@ struct TypeWord {
   std::string_view word;
   MessageType type;
 };
-constexpr std::array kTypes{
-    TypeWord{"schema", MessageType::schema},     TypeWord{"lists", MessageType::lists},
-    TypeWord{"predict", MessageType::predict},   TypeWord{"effects", MessageType::effects},
-    TypeWord{"timeline", MessageType::timeline}, TypeWord{"sensitivity", MessageType::sensitivity},
-    TypeWord{"sweep", MessageType::sweep},       TypeWord{"file", MessageType::file},
-    TypeWord{"cancel", MessageType::cancel}};
+constexpr std::array kTypes{TypeWord{"schema", MessageType::schema},
+                            TypeWord{"lists", MessageType::lists},
+                            TypeWord{"predict", MessageType::predict},
+                            TypeWord{"effects", MessageType::effects},
+                            TypeWord{"timeline", MessageType::timeline},
+                            TypeWord{"pictures", MessageType::pictures},
+                            TypeWord{"sensitivity", MessageType::sensitivity},
+                            TypeWord{"sweep", MessageType::sweep},
+                            TypeWord{"file", MessageType::file},
+                            TypeWord{"cancel", MessageType::cancel},
+                            TypeWord{"plan", MessageType::plan},
+                            TypeWord{"collective", MessageType::collective},
+                            TypeWord{"op", MessageType::op},
+                            TypeWord{"ops", MessageType::ops},
+                            TypeWord{"cases", MessageType::cases},
+                            TypeWord{"case", MessageType::one_case},
+                            TypeWord{"traces", MessageType::traces},
+                            TypeWord{"trace", MessageType::trace},
+                            TypeWord{"replay", MessageType::replay}};
 
 /// With more ranks their times are not sent with every answer.
 constexpr std::size_t kMostRankTimes = 256;
 constexpr std::size_t kMostText = 256 << 10;  ///< bytes of an experiment
 constexpr std::size_t kMostEdits = 64;
 constexpr int kMostColumns = 8192;  ///< of a timeline
-
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-Error unexpected(const std::string& key, const std::string& expectation) {
-  return Error{key + ": expected " + expectation, "message", ""};
-}
-
-Result<std::string> string_in(const Json& body, const char* key) {
-  const auto it = body.find(key);
-  if (it == body.end() || !it->is_string()) return unexpected(key, "text");
-  return it->get<std::string>();
-}
-
-/// A whole number, 0 where there is none.
-std::int64_t integer_in(const Json& body, const char* key) {
-  const auto it = body.find(key);
-  return it != body.end() && it->is_number_integer() ? it->get<std::int64_t>() : 0;
-}
 
 Result<std::vector<Edit>> edits_in(const Json& body) {
   std::vector<Edit> out;
@@ -83,11 +83,21 @@ void add_place(Json& error, const std::string& where, const std::string& file) {
     error["column"] = std::stoi(rest.substr(colon + 1));
 }
 
-/// {"id":1,"type":"prediction",...,"report":{...}}: the report is JSON already.
-std::string with_report(const Json& head, const std::string& report) {
+/// A member that is JSON already; without a name it is an object, whose members are added.
+struct Part {
+  std::string_view name;
+  const std::string& text;
+};
+
+/// {"id":1,"type":"prediction",...,"report":{...}}.
+std::string with_parts(const Json& head, std::initializer_list<Part> parts) {
   std::string out = dumped(head);
   out.pop_back();
-  return out + ",\"report\":" + report + "}";
+  for (const Part& part : parts) {
+    out += part.name.empty() ? "," + part.text.substr(1, part.text.size() - 2)
+                             : ",\"" + std::string(part.name) + "\":" + part.text;
+  }
+  return out + "}";
 }
 
 KeptReport report_of(const Shown& shown) {
@@ -124,8 +134,8 @@ std::string error_answer(std::int64_t id, const Error& error, const std::string&
 
 std::string plain_answer(std::int64_t id, const char* type) { return dumped({{"id", id}, {"type", type}}); }
 
-Answers::Answers(std::string experiment_file, std::string text)
-    : predictions_(std::move(experiment_file)), first_text_(std::move(text)) {
+Answers::Answers(std::string experiment_file, std::string text, std::vector<std::string> traces)
+    : predictions_(std::move(experiment_file)), first_text_(std::move(text)), given_traces_(std::move(traces)) {
   lists_ = std::async(std::launch::async, [] {
              const LogSilence silence;
              return dumped(lists_json());
@@ -136,9 +146,13 @@ Answers::~Answers() = default;
 
 std::string Answers::to(const Message& message, const Meanwhile& meanwhile) {
   const LogSilence silence;
+  files_.tidy();
   try {
+    const StopScope scope(*meanwhile.is_cancelled);
     const Result<std::string> out = answer(message, meanwhile);
     return out.ok() ? *out : error_answer(message.id, out.error(), predictions_.file());
+  } catch (const Stopped&) {
+    return plain_answer(message.id, "cancelled");
   } catch (const std::bad_alloc&) {
     return error_answer(message.id, Error{"out of memory; use fewer nodes or micro-batches", "", ""});
   } catch (const std::exception& e) {
@@ -158,12 +172,32 @@ Result<std::string> Answers::answer(const Message& message, const Meanwhile& mea
       return effects(message);
     case MessageType::timeline:
       return timeline(message);
+    case MessageType::pictures:
+      return pictures(message);
     case MessageType::sensitivity:
       return sensitivity(message, meanwhile);
     case MessageType::sweep:
       return sweep(message, meanwhile);
     case MessageType::file:
       return file(message);
+    case MessageType::plan:
+      return plan(message, meanwhile);
+    case MessageType::collective:
+      return collective(message);
+    case MessageType::op:
+      return op(message);
+    case MessageType::ops:
+      return ops(message);
+    case MessageType::cases:
+      return cases(message, meanwhile);
+    case MessageType::one_case:
+      return one_case(message);
+    case MessageType::traces:
+      return trace_list(message);
+    case MessageType::trace:
+      return trace_profile(message, meanwhile);
+    case MessageType::replay:
+      return trace_replay(message, meanwhile);
     case MessageType::cancel:
       break;  // the connection's own
   }
@@ -197,11 +231,11 @@ Result<std::string> Answers::lists(const Message& m) {
 Result<std::string> Answers::predict(const Message& m) {
   TRY_ASSIGN(const std::string text, asked_text(m.body));
   Json head{{"id", m.id}, {"type", "prediction"}, {"text", text}};
-  const bool wants_values = m.body.value("values", false);
+  const bool wants_values = flag_in(m.body, "values");
   if (predictions_.is_renewed()) reports_.clear();
   if (const auto kept = wants_values ? nullptr : reports_.find(text)) {
     head["iteration_ps"] = kept->iteration_ps;
-    return with_report(head, kept->report);
+    return with_parts(head, {{"report", kept->report}});
   }
   const auto shown = predictions_.of(text);
   if (!shown.ok()) {  // the edited text belongs to the error: its lines are those of the text
@@ -212,7 +246,7 @@ Result<std::string> Answers::predict(const Message& m) {
   if (wants_values) head["values"] = values_json((*shown)->experiment.merged);
   KeptReport report = report_of(**shown);
   head["iteration_ps"] = report.iteration_ps;
-  std::string out = with_report(head, report.report);
+  std::string out = with_parts(head, {{"report", report.report}});
   reports_.keep(std::move(report));
   return out;
 }
@@ -232,37 +266,23 @@ Result<std::string> Answers::effects(const Message& m) {
 Result<std::string> Answers::timeline(const Message& m) {
   TRY_ASSIGN(const std::string text, asked_text(m.body));
   TRY_ASSIGN(const auto shown, predictions_.of(text));
-  const auto index = shown->timeline();
-  const std::int64_t from = integer_in(m.body, "from"), asked_to = integer_in(m.body, "to");
-  const std::int64_t to = asked_to > from ? asked_to : index->period();
-  const auto columns = static_cast<int>(std::clamp<std::int64_t>(integer_in(m.body, "columns"), 64, kMostColumns));
-  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, integer_in(m.body, "first")));
-  const auto count = static_cast<std::size_t>(std::clamp<std::int64_t>(integer_in(m.body, "count"), 1, 64));
-  Json tracks = Json::array(), names = Json::array();
-  for (std::size_t i = 0; i < index->tracks().size(); ++i) {
-    const TimelineTrack& track = index->tracks()[i];
-    Json t{{"process", track.process}, {"thread", track.thread}, {"rank", track.rank}};
-    if (i >= first && i < first + count) t["slices"] = index->window(track, from, to, columns);
-    tracks.push_back(std::move(t));
-  }
-  Json out{{"id", m.id},
-           {"type", "timeline"},
-           {"period", index->period()},
-           {"from", from},
-           {"to", to},
-           {"first", first},
-           {"tracks", std::move(tracks)},
-           {"left_out", index->left_out()},
-           {"cycle_start", shown->prediction.report.cycle_start.ps()}};
-  if (m.body.value("names", false)) {
-    for (const SliceName& name : index->names()) {
-      Json args = Json::object();
-      for (const auto& [key, value] : name.args) args[key] = value;
-      names.push_back({{"name", name.name}, {"category", name.category}, {"args", std::move(args)}});
-    }
-    out["names"] = std::move(names);
-  }
-  return dumped(out);
+  report::TimelineWindow window{integer_in(m.body, "from"), integer_in(m.body, "to")};
+  window.columns = static_cast<int>(std::clamp<std::int64_t>(integer_in(m.body, "columns"), 64, kMostColumns));
+  window.first = static_cast<std::size_t>(std::max<std::int64_t>(0, integer_in(m.body, "first")));
+  window.count = static_cast<std::size_t>(std::clamp<std::int64_t>(integer_in(m.body, "count"), 1, 64));
+  window.names = m.body.value("names", false);
+  return with_parts({{"id", m.id}, {"type", "timeline"}}, {{"", report::timeline_json(*shown->timeline(), window)}});
+}
+
+/// What the network carries, and what the stages of a pipeline do.
+Result<std::string> Answers::pictures(const Message& m) {
+  TRY_ASSIGN(const std::string text, asked_text(m.body));
+  TRY_ASSIGN(const auto shown, predictions_.of(text));
+  TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(shown->experiment, shown->prediction.report));
+  TRY_ASSIGN(const auto order, pipeline::played_pipeline(shown->experiment, pipeline::kPlayedMicroSteps));
+  const std::string schedule = order ? report::schedule_json(shown->prediction.played(), *order) : "";
+  return with_parts({{"id", m.id}, {"type", "pictures"}},
+                    {{"links", pipeline::link_loads_json(loads)}, {"schedule", schedule.empty() ? "null" : schedule}});
 }
 
 }  // namespace distsim::web

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/text/csv.hpp"
+#include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/report/html/html.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
@@ -23,7 +24,8 @@ Result<std::string> csv_file(const Shown& s) {
 
 Result<std::string> html_file(const Shown& s) {
   TRY_ASSIGN(const auto order, pipeline::played_pipeline(s.experiment, pipeline::kPlayedMicroSteps));
-  const report::HtmlOptions page{.pipeline = order ? &*order : nullptr};
+  TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(s.experiment, s.prediction.report));
+  const report::HtmlOptions page{.pipeline = order ? &*order : nullptr, .links = pipeline::link_loads_json(loads)};
   return report::to_html(s.prediction.report, s.prediction.played(), page);
 }
 

@@ -25,6 +25,11 @@ std::string KeptFiles::keep(std::string name, std::string type, std::string text
   return file->id;
 }
 
+void KeptFiles::tidy() {
+  const std::lock_guard lock(mutex_);
+  forget(std::chrono::steady_clock::now());
+}
+
 std::shared_ptr<const KeptFile> KeptFiles::find(std::string_view id) {
   const std::lock_guard lock(mutex_);
   forget(std::chrono::steady_clock::now());

@@ -27,6 +27,8 @@ class KeptFiles {
   /// Its random name.
   std::string keep(std::string name, std::string type, std::string text);
   std::shared_ptr<const KeptFile> find(std::string_view id);
+  /// Lets go of those that are too old; find and keep do so too.
+  void tidy();
 
  private:
   void forget(std::chrono::steady_clock::time_point now);

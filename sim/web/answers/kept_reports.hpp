@@ -22,7 +22,7 @@ struct KeptReport {
 /// By the text of the experiment; the least lately used go first. May be used by several threads.
 class KeptReports {
  public:
-  static constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
   std::shared_ptr<const KeptReport> find(const std::string& text);
   void keep(KeptReport report);

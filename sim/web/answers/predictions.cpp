@@ -9,11 +9,6 @@
 namespace distsim::web {
 namespace {
 
-/// Uses of the models that were made, after which they are made anew: prices of shapes that nobody asks for any more are then
-/// forgotten.
-constexpr std::uint64_t kUses = 5'000;
-/// Configuration files are read again after this time, so that a page sees that one was edited.
-constexpr std::chrono::seconds kFilesAge{30};
 /// Results that are kept, and what they may hold together, in steps times ranks; the last one is kept in any case.
 constexpr std::size_t kMostShown = 8;
 constexpr std::size_t kMostHeld = 4'000'000;
@@ -31,28 +26,33 @@ Result<void> check_size(const config::Experiment& e) {
                "", "the command line predicts more"};
 }
 
+Result<config::Experiment> resolved(const ConfigNode& parsed, config::NamedFiles& files) {
+  TRY_ASSIGN(config::Experiment e, config::resolve(parsed, files));
+  TRY(check_size(e));
+  return e;
+}
+
 }  // namespace
 
-std::shared_ptr<const TimelineIndex> Shown::timeline() const {
+std::shared_ptr<const report::TimelineIndex> Shown::timeline() const {
   const std::lock_guard lock(mutex_);
-  if (!timeline_) timeline_ = std::make_shared<const TimelineIndex>(prediction);
+  if (!timeline_) timeline_ = std::make_shared<const report::TimelineIndex>(prediction.played(), prediction.report);
   return timeline_;
 }
 
 Predictions::Predictions(std::string experiment_file)
     : file_(experiment_file.empty() ? "experiment.yaml" : experiment_file), folders_(open_folders(experiment_file)) {}
 
-Predictions::Kept Predictions::kept() {
-  const auto now = std::chrono::steady_clock::now();
+/// Results that were made of files that have changed are forgotten.
+study::KeptInputs::Inputs Predictions::kept() {
+  auto inputs = inputs_.use();
   const std::lock_guard lock(mutex_);
-  if (kept_.used++ % kUses == 0) kept_.models = std::make_shared<pipeline::CostModelCache>();
-  if (!kept_.files || now - kept_.read_at > kFilesAge) {
-    kept_.files = std::make_shared<config::NamedFiles>();
-    kept_.read_at = now;
+  if (inputs.generation > generation_) {
+    generation_ = inputs.generation;
     shown_.clear();
     renewed_ = true;
   }
-  return kept_;
+  return inputs;
 }
 
 bool Predictions::is_renewed() {
@@ -62,22 +62,32 @@ bool Predictions::is_renewed() {
 
 std::shared_ptr<pipeline::CostModelCache> Predictions::models() { return kept().models; }
 
+void Predictions::open_folder(const std::string& folder) {
+  const std::unique_lock lock(folders_mutex_);
+  if (std::ranges::find(folders_, folder) == folders_.end()) folders_.push_back(folder);
+}
+
+Result<void> Predictions::check_paths(const ConfigNode& parsed) const {
+  const std::shared_lock lock(folders_mutex_);
+  return check_named_paths(parsed, folders_);
+}
+
 Result<ConfigNode> Predictions::parse(const std::string& text) const {
   TRY_ASSIGN(ConfigNode parsed, config::parse_experiment_text(text, file_, {}));
-  TRY(check_named_paths(parsed, folders_));
+  TRY(check_paths(parsed));
   return parsed;
 }
 
 Result<void> Predictions::check(const ConfigNode& parsed) {
-  TRY(check_named_paths(parsed, folders_));
-  const Result<config::Experiment> e = config::resolve(parsed, *kept().files);
+  TRY(check_paths(parsed));
+  const Result<config::Experiment> e = inputs_.read(
+      config::folder_of_path(file_), [&](const auto& inputs) { return config::resolve(parsed, *inputs.files); });
   return e.ok() ? check_size(*e) : Result<void>();  // the prediction says what is wrong
 }
 
 Result<config::Experiment> Predictions::resolve(const ConfigNode& parsed) {
-  TRY_ASSIGN(config::Experiment e, config::resolve(parsed, *kept().files));
-  TRY(check_size(e));
-  return e;
+  return inputs_.read(config::folder_of_path(file_),
+                      [&](const auto& inputs) { return resolved(parsed, *inputs.files); });
 }
 
 std::shared_ptr<const Shown> Predictions::find(const std::string& text) {
@@ -101,14 +111,18 @@ void Predictions::keep(std::shared_ptr<const Shown> shown) {
 }
 
 Result<std::shared_ptr<const Shown>> Predictions::of(const std::string& text) {
+  kept();  // forgets what is out of date
   if (auto known = find(text)) return known;
   auto out = std::make_shared<Shown>();
   out->text = text;
   TRY_ASSIGN(out->parsed, parse(text));
-  TRY_ASSIGN(out->experiment, resolve(out->parsed));
-  pipeline::Passes passes;
-  const auto cache = models();
-  TRY_ASSIGN(out->prediction, pipeline::predict(out->experiment, passes, *cache));
+  const auto predicted = inputs_.read(config::folder_of_path(file_), [&](const auto& inputs) -> Result<void> {
+    TRY_ASSIGN(out->experiment, resolved(out->parsed, *inputs.files));
+    pipeline::Passes passes;
+    TRY_ASSIGN(out->prediction, pipeline::predict(out->experiment, passes, *inputs.models));
+    return {};
+  });
+  TRY(predicted);
   keep(out);
   return std::shared_ptr<const Shown>(std::move(out));
 }

@@ -2,19 +2,20 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/web/answers/timeline_window.hpp"
+#include "sim/report/timeline/timeline_window.hpp"
+#include "sim/study/kept_inputs.hpp"
 
 namespace distsim::web {
 
@@ -27,11 +28,11 @@ struct Shown {
   ConfigNode parsed;
   config::Experiment experiment;
   pipeline::Prediction prediction;
-  std::shared_ptr<const TimelineIndex> timeline() const;
+  std::shared_ptr<const report::TimelineIndex> timeline() const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const TimelineIndex> timeline_;
+  mutable std::shared_ptr<const report::TimelineIndex> timeline_;
 };
 
 /// May be used by several threads.
@@ -54,24 +55,24 @@ class Predictions {
 
   std::shared_ptr<pipeline::CostModelCache> models();
 
+  /// One more folder that paths may lead into; canonical.
+  void open_folder(const std::string& folder);
+
   /// Whether files and models were forgotten since the last call: what was made of them may be another now.
   bool is_renewed();
 
  private:
-  struct Kept {
-    std::shared_ptr<config::NamedFiles> files;
-    std::shared_ptr<pipeline::CostModelCache> models;
-    std::uint64_t used = 0;
-    std::chrono::steady_clock::time_point read_at;
-  };
-  Kept kept();
+  study::KeptInputs::Inputs kept();
+  Result<void> check_paths(const ConfigNode& parsed) const;
   std::shared_ptr<const Shown> find(const std::string& text);
   void keep(std::shared_ptr<const Shown> shown);
 
   const std::string file_;
-  const std::vector<std::string> folders_;
+  mutable std::shared_mutex folders_mutex_;
+  std::vector<std::string> folders_;
   std::mutex mutex_;
-  Kept kept_;
+  study::KeptInputs inputs_;
+  std::uint64_t generation_ = 0;  ///< of the results that are kept
   std::atomic<bool> renewed_{false};
   std::deque<std::shared_ptr<const Shown>> shown_;  ///< the last one first
 };

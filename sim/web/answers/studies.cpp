@@ -1,10 +1,11 @@
 // Answers that take many predictions: what would help most, sweeps.
 #include <chrono>
-#include <cmath>
 
+#include "base/system/stop.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 #include "sim/study/sweep/sweep.hpp"
 #include "sim/web/answers/answers.hpp"
+#include "sim/web/messages/body.hpp"
 
 namespace distsim::web {
 namespace {
@@ -15,8 +16,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kMostSwept = 5'000;  ///< points
 constexpr std::size_t kMostAxes = 4;
 constexpr auto kTellEvery = std::chrono::milliseconds(100);
-
-std::string line_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
   std::vector<study::SweepAxis> out;
@@ -35,8 +34,6 @@ Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
   }
   return out;
 }
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 Json point_json(const study::SweepRequest& request, std::size_t index, const study::Row& row) {
   Json out{{"index", index}, {"values", study::values_at(request.axes, index)}};
@@ -66,10 +63,10 @@ Result<std::string> Answers::sensitivity(const Message& m, const Meanwhile& mean
   std::size_t done = 0;
   const auto tell = [&] {
     meanwhile.tell(
-        line_of({{"id", m.id}, {"type", "progress"}, {"done", ++done}, {"total", study::resources().size()}}));
+        dumped({{"id", m.id}, {"type", "progress"}, {"done", ++done}, {"total", study::resources().size()}}));
   };
   TRY_ASSIGN(const study::Sensitivity found, study::sensitivity(experiment, {}, tell));
-  if (meanwhile.is_cancelled()) return plain_answer(m.id, "cancelled");
+  if (*meanwhile.is_cancelled) return plain_answer(m.id, "cancelled");
   return "{\"id\":" + std::to_string(m.id) + ",\"type\":\"sensitivity\",\"result\":" + study::sensitivity_json(found) +
          "}";
 }
@@ -87,7 +84,7 @@ Result<std::string> Answers::sweep(const Message& m, const Meanwhile& meanwhile)
   study::SweepRequest request;
   TRY_ASSIGN(request.experiment, config::Variants::of_text(text, predictions_.file()));
   TRY_ASSIGN(request.axes, axes_in(m.body));
-  if (m.body.value("weak", false)) request.scaling = study::Scaling::weak;
+  if (flag_in(m.body, "weak")) request.scaling = study::Scaling::weak;
   TRY_ASSIGN(const study::PointList points, study::sweep_points(request, false));
   Json fresh = Json::array();
   Clock::time_point told = Clock::now();
@@ -95,11 +92,15 @@ Result<std::string> Answers::sweep(const Message& m, const Meanwhile& meanwhile)
   const auto line = [&](const char* type) {
     Json out{{"id", m.id}, {"type", type}, {"done", done}, {"total", points.count}, {"points", std::move(fresh)}};
     fresh = Json::array();
-    return line_of(out);
+    return dumped(out);
   };
   for (const std::size_t index : study::sweep_order(request)) {
-    if (meanwhile.is_cancelled()) return line("cancelled");
-    fresh.push_back(point_json(request, index, evaluated(request, points, index)));
+    if (*meanwhile.is_cancelled) return line("cancelled");
+    try {
+      fresh.push_back(point_json(request, index, evaluated(request, points, index)));
+    } catch (const Stopped&) {
+      return line("cancelled");
+    }
     ++done;
     if (Clock::now() - told < kTellEvery) continue;
     told = Clock::now();

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/report/html/page.hpp"
 #include "web/assets_text.hpp"
 
 namespace distsim::web {
 namespace {
 
-constexpr std::array kAssets{
-    Asset{"/", "text/html; charset=utf-8", kIndexHtml}, Asset{"/app.js", "text/javascript; charset=utf-8", kAppJs},
-    Asset{"/app.css", "text/css; charset=utf-8", kAppCss}, Asset{"/icon.svg", "image/svg+xml", kIconSvg}};
+const std::array kAssets{Asset{"/", "text/html; charset=utf-8", kIndexHtml},
+                         Asset{"/app.js", "text/javascript; charset=utf-8", report::page_script()},
+                         Asset{"/app.css", "text/css; charset=utf-8", report::page_style()},
+                         Asset{"/icon.svg", "image/svg+xml", kIconSvg}};
 
 }  // namespace
 

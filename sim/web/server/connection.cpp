@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/web/server/assets.hpp"
+#include "sim/web/server/receive.hpp"
 #include "sim/web/server/talk.hpp"
 
 namespace distsim::web {
@@ -18,6 +19,8 @@ using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+
+constexpr std::string_view kUploadPath = "/upload";
 
 struct Target {
   std::string_view path, query;
@@ -49,9 +52,10 @@ Response refusal(http::status status, std::string text) {
 /// Scripts, styles, pictures and connections of this server only; nothing inline.
 Response asset_response(const Asset& asset, std::string_view host) {
   Response out = response_of(http::status::ok, asset.type, std::string(asset.text));
-  out.set("Content-Security-Policy",
-          "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self' ws://" +
-              std::string(host) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  out.set(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self' ws://" +
+          std::string(host) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   return out;
 }
 
@@ -75,9 +79,11 @@ std::optional<Response> refused(const Request& request, const Gate& gate) {
     return refusal(http::status::misdirected_request, "Host: expected the address in the URL that distsim printed.");
   if (request.count(http::field::origin) > 1 || !Gate::knows_origin(view(request[http::field::origin]), host))
     return refusal(http::status::forbidden, "Origin: expected this page.");
-  if (request.method() == http::verb::get) return std::nullopt;
-  Response out = refusal(http::status::method_not_allowed, "Expected GET.");
-  out.set(http::field::allow, "GET");
+  const bool sends_file = target_of(request).path == kUploadPath;
+  if (request.method() == (sends_file ? http::verb::post : http::verb::get)) return std::nullopt;
+  const std::string expected = sends_file ? "POST" : "GET";
+  Response out = refusal(http::status::method_not_allowed, "Expected " + expected + ".");
+  out.set(http::field::allow, expected);
   return out;
 }
 
@@ -96,6 +102,8 @@ Response respond(const Request& request, House& house) {
 
 /// What the client sent that is no request that can be answered.
 std::optional<Response> answer_to_broken(beast::error_code error) {
+  if (error == http::error::body_limit)
+    return refusal(http::status::payload_too_large, "The request is larger than 2 GiB.");
   if (error == http::error::header_limit)
     return refusal(http::status::request_header_fields_too_large, "The request's header is longer than 16 KiB.");
   const bool is_broken = error.category() == make_error_code(http::error::bad_method).category() &&
@@ -109,6 +117,18 @@ net::awaitable<beast::error_code> send(beast::tcp_stream& stream, Response& resp
   stream.expires_after(kSendTime);
   co_await http::async_write(stream, response, net::redirect_error(net::use_awaitable, error));
   co_return error;
+}
+
+/// Nothing is read of a file from somebody who may not send one.
+net::awaitable<Response> answer_to_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
+                                        http::request_parser<http::empty_body>& header, House& house) {
+  const std::string query(target_of(header.get()).query);
+  if (!house.gate.knows_token(query))
+    co_return refusal(http::status::forbidden, "Open the URL that distsim printed: it ends in ?token=...");
+  Received received = co_await receive_file(stream, buffer, header, query, house);
+  co_return response_of(received.status,
+                        received.status == http::status::created ? "application/json" : "text/plain; charset=utf-8",
+                        std::move(received.text));
 }
 
 bool asks_for_talk(const Request& request) {
@@ -136,7 +156,7 @@ net::awaitable<void> serve_connection(tcp::socket socket, House& house) {
   for (bool keep = true; keep;) {
     http::request_parser<http::empty_body> parser;
     parser.header_limit(kMostHeader);
-    parser.body_limit(std::uint64_t{0});
+    parser.body_limit(Uploads::kMostFileBytes);
     stream.expires_after(kHeaderTime);
     co_await http::async_read_header(stream, buffer, parser, net::redirect_error(net::use_awaitable, error));
     if (error) {
@@ -147,8 +167,15 @@ net::awaitable<void> serve_connection(tcp::socket socket, House& house) {
       }
       co_return;
     }
+    std::optional<Response> answer = refused(parser.get(), house.gate);
+    const bool sends_file = !answer && target_of(parser.get()).path == kUploadPath;
+    if (sends_file) {
+      answer = co_await answer_to_file(stream, buffer, parser, house);
+      answer->keep_alive(false);
+      co_await send(stream, *answer);
+      break;
+    }
     Request request = parser.release();
-    std::optional<Response> answer = refused(request, house.gate);
     const bool talks = !answer && asks_for_talk(request) && house.gate.knows_token(target_of(request).query);
     if (talks && house.pages < kMostPages) {
       const auto talk = std::make_shared<Talk>(std::move(stream), house);

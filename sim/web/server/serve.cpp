@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -11,10 +12,12 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/folder.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/config.hpp"
 #include "sim/web/answers/secret.hpp"
 #include "sim/web/server/asio.hpp"
+#include "sim/web/server/browser_start.hpp"
 #include "sim/web/server/connection.hpp"
 #include "sim/web/server/house.hpp"
 
@@ -108,6 +111,16 @@ std::string url_of(const tcp::endpoint& at, const std::string& token) {
   return "http://" + host + ":" + std::to_string(at.port()) + "/?token=" + token;
 }
 
+/// What is named must be there; what it is, is seen when a page asks for it.
+Result<void> check_traces(const std::vector<std::string>& traces) {
+  for (const std::string& path : traces) {
+    std::error_code error;
+    if (std::filesystem::exists(path, error) || !paths_matching(path).empty()) continue;
+    return Error{"found no such trace, expected a file, a folder or a pattern that some match", path, ""};
+  }
+  return {};
+}
+
 void warn_of_others(const tcp::endpoint& at) {
   if (at.address().is_loopback()) return;
   log_warn([&] {
@@ -124,28 +137,34 @@ Result<void> serve(const ServeOptions& options) {
     TRY_ASSIGN(text, read_file(options.config, kMostFirstText));
     TRY(config::parse_experiment(options.config, {}));
   }
-  Answers answers(options.config, text);
-  Workers quick(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)), studies(2);
+  TRY(check_traces(options.traces));
+  Answers answers(options.config, text, options.traces);
+  Workers quick(std::clamp(std::thread::hardware_concurrency(), 1u, 8u)), studies(2), files(1);
   std::optional<Gate> gate;
   std::optional<House> house;
   net::io_context io(1);
   TRY_ASSIGN(tcp::acceptor acceptor, listener(io, options));
   const tcp::endpoint at = acceptor.local_endpoint();
   gate.emplace(at.address().to_string(), at.address().is_loopback(), at.port(), random_secret());
-  house.emplace(answers, *gate, quick, studies, connections_allowed());
+  house.emplace(answers, *gate, quick, studies, files, connections_allowed());
   net::signal_set signals(io);
-  for (const int signal : {SIGINT, SIGTERM}) add_unless_ignored(signals, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) add_unless_ignored(signals, signal);
   signals.async_wait([&](boost::system::error_code error, int) {
     if (!error) io.stop();
   });
   net::co_spawn(io, accept_all(acceptor, *house), net::detached);
   warn_of_others(at);
-  TRY(print(url_of(at, gate->token()) + "\n"));
+  const std::string url = url_of(at, gate->token());
+  TRY(print(url + "\n"));
+  BrowserStart browser(io, answers.private_folder());
+  if (options.open) browser.open(url);
   io.run();
+  house->begun.stop_all();
+  answers.private_folder().remove();
   signals.clear();  // a second signal ends the process at once
-  house->ending = true;
   quick.stop();
   studies.stop();
+  files.stop();
   return {};
 }
 

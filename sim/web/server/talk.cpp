@@ -60,7 +60,7 @@ void Talk::take(const std::string& text) {
   add(lane, std::move(*message));
 }
 
-/// A newer prediction takes the place of one that nobody has begun.
+/// A newer prediction takes the place of one that is waiting, and of one that is being worked on.
 void Talk::add(Lane& lane, Message message) {
   if (message.type == MessageType::predict) {
     std::erase_if(lane.waiting, [&](const Message& older) {
@@ -68,32 +68,49 @@ void Talk::add(Lane& lane, Message message) {
       say(plain_answer(older.id, "stale"));
       return true;
     });
+    if (lane.is_busy && lane.type == MessageType::predict) stop(lane, "stale");
   }
   if (lane.waiting.size() >= kMostWaiting) return say(plain_answer(message.id, "busy"));
   lane.waiting.push_back(std::move(message));
   begin_next(lane);
 }
 
-/// {"id": its own, "type": "cancel", "of": id of a study}.
+/// {"id": its own, "type": "cancel", "of": id of a message}.
 void Talk::cancel(const Message& message) {
   const auto of = message.body.find("of");
   const std::int64_t id = of != message.body.end() && of->is_number_integer() ? of->get<std::int64_t>() : 0;
-  std::erase_if(study_.waiting, [&](const Message& m) {
+  if (!drop(quick_, id)) drop(study_, id);
+  say(plain_answer(message.id, "cancel"));
+}
+
+/// Whether there was such a message.
+bool Talk::drop(Lane& lane, std::int64_t id) {
+  const std::size_t dropped = std::erase_if(lane.waiting, [&](const Message& m) {
     if (m.id != id) return false;
     say(plain_answer(m.id, "cancelled"));
     return true;
   });
-  if (study_.is_busy && study_.id == id) *study_.cancelled = true;
-  say(plain_answer(message.id, "cancel"));
+  if (dropped > 0) return true;
+  if (!lane.is_busy || lane.id != id) return false;
+  stop(lane, "cancelled");
+  return true;
+}
+
+/// Its answer comes as soon as the work sees the flag (base/system/stop.hpp).
+void Talk::stop(Lane& lane, const char* why) {
+  if (!*lane.cancelled) lane.why = why;
+  *lane.cancelled = true;
 }
 
 void Talk::begin_next(Lane& lane) {
   if (lane.is_busy || lane.waiting.empty() || is_over_) return;
   lane.is_busy = true;
   lane.is_told = false;
+  lane.why = "cancelled";
   auto message = std::make_shared<const Message>(std::move(lane.waiting.front()));
   lane.waiting.pop_front();
   lane.id = message->id;
+  lane.type = message->type;
   lane.cancelled = std::make_shared<std::atomic<bool>>(false);
   if (&lane == &quick_) watch(lane);
   const auto post = [weak = weak_from_this(), executor = socket_.get_executor()](auto what) {
@@ -101,20 +118,21 @@ void Talk::begin_next(Lane& lane) {
       if (const auto talk = weak.lock()) what(*talk);
     });
   };
-  const Meanwhile meanwhile{
-      [cancelled = lane.cancelled, &house = house_] { return *cancelled || house.ending.load(); },
-      [post](std::string line) { post([line = std::move(line)](Talk& talk) mutable { talk.say(std::move(line)); }); }};
+  const Meanwhile meanwhile{lane.cancelled, [post](std::string line) {
+                              post([line = std::move(line)](Talk& talk) mutable { talk.say(std::move(line)); });
+                            }};
   const auto which = &lane == &quick_ ? &Talk::quick_ : &Talk::study_;
   Workers& workers = &lane == &quick_ ? house_.quick : house_.studies;
   workers.give(
-      [message, meanwhile, post, which, &answers = house_.answers, &house = house_, cancelled = lane.cancelled] {
-        if (*cancelled || house.ending) return post([which](Talk& talk) { talk.finish(talk.*which, ""); });
-        std::string answer = answers.to(*message, meanwhile);
+      [message, meanwhile, post, which, &answers = house_.answers, &begun = house_.begun, cancelled = lane.cancelled] {
+        begun.add(cancelled);
+        std::string answer = *cancelled ? "" : answers.to(*message, meanwhile);
+        begun.remove(cancelled);
         post([which, answer = std::move(answer)](Talk& talk) mutable { talk.finish(talk.*which, std::move(answer)); });
       });
 }
 
-/// A prediction cannot be stopped: the page is told, and its next message waits until the thread is free.
+/// The page is told, and the work is stopped, so that its thread is free.
 void Talk::watch(Lane& lane) {
   lane.patience.expires_after(kAnswerTime);
   lane.patience.async_wait([weak = weak_from_this(), &lane, id = lane.id](beast::error_code error) {
@@ -122,13 +140,14 @@ void Talk::watch(Lane& lane) {
     if (error || !talk || !lane.is_busy || lane.id != id) return;
     lane.is_told = true;
     talk->say(plain_answer(id, "timeout"));
+    stop(lane, "timeout");
   });
 }
 
 void Talk::finish(Lane& lane, std::string answer) {
   lane.patience.cancel();
   lane.is_busy = false;
-  if (answer.empty()) answer = plain_answer(lane.id, "cancelled");
+  if (answer.empty() || answer == plain_answer(lane.id, "cancelled")) answer = plain_answer(lane.id, lane.why);
   if (!lane.is_told) say(std::move(answer));
   begin_next(lane);
 }

@@ -27,15 +27,19 @@ class Talk : public std::enable_shared_from_this<Talk> {
     explicit Lane(net::any_io_executor executor) : patience(executor) {}
     std::deque<Message> waiting;
     bool is_busy = false;
-    std::int64_t id = 0;   ///< of the message that is answered
-    bool is_told = false;  ///< that its answer is not coming
-    std::shared_ptr<std::atomic<bool>> cancelled;
+    std::int64_t id = 0;                           ///< of the message that is answered
+    MessageType type = MessageType::predict;       ///< its own
+    bool is_told = false;                          ///< that its answer is not coming
+    const char* why = "cancelled";                 ///< what is said of it when it is stopped
+    std::shared_ptr<std::atomic<bool>> cancelled;  ///< stops the work on it
     net::steady_timer patience;
   };
 
   void take(const std::string& text);
   void add(Lane& lane, Message message);
   void cancel(const Message& message);
+  bool drop(Lane& lane, std::int64_t id);
+  static void stop(Lane& lane, const char* why);
   void begin_next(Lane& lane);
   void finish(Lane& lane, std::string answer);
   void watch(Lane& lane);

@@ -128,9 +128,11 @@ void BlockBuilder::scores(Sublayer kind, bool decoder) {
   else
     keep(Module::core_attention, rows * static_cast<double>(op.kv_len) * (m.dropout ? 2 * bytes(1) + 1 : bytes(1)));
   if (kernels == AttentionKernels::fused_softmax) return fused_softmax_scores(op);
-  forward_op(Module::core_attention, op, 1, op.flash ? 3 : 5, op.flash ? 1 : 5);
+  // Not fused: the calls of fused_softmax_scores, and one each way for the scale and for the mask.
+  const double unfused_calls = op.dropout ? 11 : 10;
+  forward_op(Module::core_attention, op, 1, op.flash ? 3 : unfused_calls, op.flash ? 1 : 5);
   op.pass = graph::Pass::backward;
-  backward_op(op, 1, op.flash ? 2 : 5, op.flash ? 2 : 7);
+  backward_op(op, 1, op.flash ? 2 : unfused_calls, op.flash ? 2 : 7);
 }
 
 /// Batched products around one kernel for scale, mask and softmax: no pass over the scores of their own.
@@ -166,10 +168,12 @@ void BlockBuilder::fused_softmax_scores(const graph::Attention& op) {
 void BlockBuilder::context_exchange(bool cross) {
   if (s_.context == 1 || cross) return;
   const LlmSpec& m = s_.spec;
-  const double keys =
-      static_cast<double>(std::max<std::int64_t>(1, m.kv() / s_.tensor)) * static_cast<double>(m.dim() + m.value_dim());
+  const std::int64_t own = std::max<std::int64_t>(1, m.kv() / s_.tensor);
+  const auto width_of = [&](std::int64_t heads) {
+    return static_cast<double>(heads) * static_cast<double>(m.dim() + m.value_dim());
+  };
   const double all = static_cast<double>(s_.tokens()) * static_cast<double>(s_.context);
-  const auto gathered = static_cast<std::int64_t>(bytes(all * keys));
+  const auto gathered = static_cast<std::int64_t>(bytes(all * width_of(own)));
   switch (s_.parallel.context_exchange) {
     case ContextExchange::ring:
       out_.forward.wires.emplace_back(Wire{Axis::context, CollectiveKind::all_gather, gathered, true}, 1);
@@ -179,35 +183,47 @@ void BlockBuilder::context_exchange(bool cross) {
     case ContextExchange::ulysses:
       break;
   }
-  const double width = static_cast<double>(2 * m.heads * m.dim()) / static_cast<double>(s_.tensor) + keys;
+  // Each rank needs whole heads: with fewer of keys than ranks, a head is sent to several.
+  const double width =
+      static_cast<double>(2 * m.heads * m.dim()) / static_cast<double>(s_.tensor) + width_of(std::max(own, s_.context));
   wire(Axis::context, CollectiveKind::all_to_all, CollectiveKind::all_to_all,
        static_cast<std::int64_t>(bytes(static_cast<double>(s_.tokens()) * width)));
 }
 
-/// Mamba-2 (arXiv 2405.21060): projections, a convolution over 4 tokens, the scan, a gate and a norm.
+/// Mamba-2 (arXiv 2405.21060): projections, a convolution over 4 tokens, the scan, a gate and a norm. The scan goes through
+/// whole sequences: ranks that split them exchange tokens for heads before it and heads for tokens after it, as
+/// Megatron Core's MambaContextParallel does.
 void BlockBuilder::mamba() {
   const LlmSpec& m = s_.spec;
   const std::int64_t rows = s_.tokens(), heads = std::max<std::int64_t>(1, m.mamba_heads / s_.tensor);
   const std::int64_t groups = std::max<std::int64_t>(1, m.mamba_groups / s_.tensor), inner = heads * m.mamba_head_dim;
-  const std::int64_t states = groups * m.mamba_state;
+  // Inputs of the state are sent to several ranks where there are fewer groups than ranks.
+  const std::int64_t states = groups * m.mamba_state, scanned_states = std::max(groups, s_.context) * m.mamba_state;
+  const auto exchange = [&](std::int64_t width) {
+    if (s_.context > 1)
+      wire(Axis::context, CollectiveKind::all_to_all, CollectiveKind::all_to_all,
+           static_cast<std::int64_t>(bytes(static_cast<double>(rows * width))));
+  };
   graph::StateSpaceScan scan;
   scan.batch = s_.samples;
-  scan.length = std::max<std::int64_t>(1, m.sequence / s_.context);
-  scan.heads = heads;
+  scan.length = m.sequence;
+  scan.heads = std::max<std::int64_t>(1, heads / s_.context);
   scan.head_dim = m.mamba_head_dim;
   scan.state = m.mamba_state;
-  scan.groups = groups;
+  scan.groups = std::max<std::int64_t>(1, groups / s_.context);
   scan.dtype = dtype();
   sublayer(false, [&] {
     enter(rows);
     product({.rows = rows, .in = m.hidden, .out = 2 * inner + 2 * states + heads, .input = Input::norm});
-    elementwise(Module::core_attention, rows * (inner + 2 * states), 1, 1, 2, 1, 20);
+    exchange(2 * inner + 2 * scanned_states + heads);
+    elementwise(Module::core_attention, rows * (inner + 2 * scanned_states), 1, 1, 2, 1, 20);
     forward_op(Module::core_attention, scan, 1, 5, 5);
     out_.forward_flops += graph::flops_of(scan);
     scan.pass = graph::Pass::backward;
     backward_op(scan, 1, 5, 8);
     elementwise(Module::core_attention, rows * inner, 2, 1, 4, 2, 10);
-    keep(Module::product, bytes(static_cast<double>(rows * (3 * inner + 2 * states))));
+    keep(Module::product, bytes(static_cast<double>(rows * (3 * inner + 2 * scanned_states))));
+    exchange(inner);
     norm(rows, inner);
     product({.rows = rows, .in = inner, .out = m.hidden});
     weights(5.0 * static_cast<double>(inner + 2 * states) + 3.0 * static_cast<double>(heads), 5);

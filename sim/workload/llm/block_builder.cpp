@@ -56,7 +56,7 @@ std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
 }  // namespace
 
 std::string_view name_of(Axis axis) {
-  static constexpr std::array<std::string_view, 3> kAxisNames{"tensor", "context", "expert"};
+  static constexpr std::array<std::string_view, 4> kAxisNames{"tensor", "context", "expert", "expert_tensor"};
   return kAxisNames[static_cast<std::size_t>(axis)];
 }
 
@@ -113,6 +113,28 @@ std::int64_t BlockBuilder::rows_of(std::int64_t tokens) const {
   return s_.parallel.sequence_parallel ? std::max<std::int64_t>(1, tokens / s_.tensor) : tokens;
 }
 
+bool BlockBuilder::repeats(std::string_view module) const {
+  return recompute_.kind == RecomputeKind::modules && recompute_.has(module);
+}
+
+/// A checkpoint around a part runs its exchanges again too.
+bool BlockBuilder::repeats_wires() const {
+  if (recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second) return true;
+  switch (part_) {
+    case Part::elsewhere:
+      return false;
+    case Part::mlp:
+      return repeats("mlp");
+    case Part::experts:
+      return repeats("moe");
+    case Part::shared_experts:
+      break;
+  }
+  return repeats("moe") || repeats("shared_experts");
+}
+
+/// Modules as Megatron Core's --recompute-modules has them: mlp, moe and shared_experts are checkpoints around the whole
+/// part; moe_act, layernorm and mla_up_proj throw away what the module made.
 double BlockBuilder::share_again(Module module) const {
   switch (recompute_.kind) {
     case RecomputeKind::automatic:
@@ -128,18 +150,16 @@ double BlockBuilder::share_again(Module module) const {
     case RecomputeKind::modules:
       break;
   }
-  const auto listed = [&](std::string_view name) { return recompute_.has(name) ? 1.0 : 0.0; };
+  if (part_ != Part::elsewhere && repeats_wires()) return 1;
   switch (module) {
     case Module::norm:
-      return listed("layernorm");
+      return repeats("layernorm") ? 1 : 0;
     case Module::core_attention:
-      return listed("core_attn");
+      return repeats("core_attn") ? 1 : 0;
     case Module::mla_up:
-      return listed("mla_up_proj");
+      return repeats("mla_up_proj") ? 1 : 0;
     case Module::activation:
-      return std::max(listed("moe_act"), std::max(listed("moe"), listed("mlp")));
-    case Module::routing:
-      return listed("moe");
+      return part_ == Part::experts && repeats("moe_act") ? 1 : 0;
     default:
       return 0;
   }
@@ -177,8 +197,7 @@ void BlockBuilder::keep(Module module, double bytes) {
 void BlockBuilder::wire(Axis axis, CollectiveKind forward, CollectiveKind backward, std::int64_t bytes,
                         bool hidden_forward, bool hidden_backward) {
   out_.forward.wires.emplace_back(Wire{axis, forward, bytes, hidden_forward}, 1);
-  const bool again = recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second;
-  if (again) out_.backward.wires.emplace_back(Wire{axis, forward, bytes, hidden_forward}, 1);
+  if (repeats_wires()) out_.backward.wires.emplace_back(Wire{axis, forward, bytes, hidden_forward}, 1);
   out_.backward.wires.emplace_back(Wire{axis, backward, bytes, hidden_backward}, 1);
 }
 
@@ -203,8 +222,7 @@ void BlockBuilder::leave(std::int64_t rows) {
   if (s_.parallel.sequence_parallel)
     return wire(Axis::tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, size, ring, ring);
   out_.forward.wires.emplace_back(Wire{Axis::tensor, CollectiveKind::all_reduce, size, false}, 1);
-  const bool again = recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second;
-  if (again) wire_backward(Axis::tensor, CollectiveKind::all_reduce, size, false);
+  if (repeats_wires()) wire_backward(Axis::tensor, CollectiveKind::all_reduce, size, false);
 }
 
 void BlockBuilder::norm(std::int64_t rows, std::int64_t width) {
@@ -282,8 +300,13 @@ void BlockBuilder::product(const Product& p) {
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
   // With sequence parallel a rank keeps its tokens of what was gathered, and gathers it again.
   const bool gathered = s_.parallel.sequence_parallel && p.input == Input::norm && p.in == s_.spec.hidden;
-  keep(p.module, static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
-                     (narrow && s_.framework.memory.keeps_narrow ? 1.0 : static_cast<double>(graph::size_of(dtype()))));
+  const double input =
+      static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
+      (narrow && s_.framework.memory.keeps_narrow ? 1.0 : static_cast<double>(graph::size_of(dtype())));
+  if (p.first && recompute_.kind == RecomputeKind::modules)
+    whole_ += input, out_.kept += input;
+  else
+    keep(p.module, input);
   gradient_products(p, g.dtype, g.scaling);
   if (p.owns_weight && has_adapter(p)) adapter(p);
   if (!p.owns_weight) return;

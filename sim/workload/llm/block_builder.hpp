@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "sim/workload/llm/llm_work.hpp"
 
@@ -9,6 +10,8 @@ namespace distsim::workload {
 
 /// What recomputation chooses by.
 enum class Module : std::uint8_t { norm, product, core_attention, rotary, activation, mla_up, residual, routing };
+/// The part of a block that recomputation can name as a whole.
+enum class Part : std::uint8_t { elsewhere, mlp, experts, shared_experts };
 
 class BlockBuilder {
  public:
@@ -24,6 +27,13 @@ class BlockBuilder {
     norm(decoder ? rows_of(s_.decoder_tokens()) : s_.shared(), s_.spec.hidden);
     inside();
     residual((decoder ? rows_of(s_.decoder_tokens()) : s_.shared()) * s_.spec.hidden);
+  }
+  /// `inside` adds what belongs to `part`.
+  template <class Inside>
+  void within(Part part, Inside inside) {
+    const Part before = std::exchange(part_, part);
+    inside();
+    part_ = before;
   }
   PartWork take();
 
@@ -42,6 +52,7 @@ class BlockBuilder {
     Input input = Input::plain;
     bool narrow = true;  ///< in 8 bits where the model's products are
     bool owns_weight = true;
+    bool first = false;       ///< of a part: what the part is computed from again
     bool expert = false;      ///< its weights are experts', of which a rank may have but one
     std::int64_t groups = 1;  ///< experts, of each of which these are the sizes
     Module module = Module::product;
@@ -67,6 +78,8 @@ class BlockBuilder {
   std::int64_t rows_of(std::int64_t tokens) const;  ///< with sequence parallel 1/t of them
 
  private:
+  bool repeats(std::string_view module) const;  ///< whether the section names it
+  bool repeats_wires() const;
   double share_again(Module module) const;  ///< of a module's work that is computed again in the backward pass
   void cast(std::int64_t elements, double times, Input input, bool backward, Module module);
   void gradient_products(const Product& p, graph::DType dtype, graph::Scaling scaling);
@@ -77,10 +90,11 @@ class BlockBuilder {
   void scores(Sublayer kind, bool decoder);
   void fused_softmax_scores(const graph::Attention& op);
   void context_exchange(bool cross);
-  void expert_products(std::int64_t rows, std::int64_t width);
+  void expert_products(std::int64_t average_rows, std::int64_t width);
 
   const LlmShape& s_;
   const Recompute& recompute_;
+  Part part_ = Part::elsewhere;
   PartWork out_;
   double whole_ = 0;  ///< bytes of everything that could be kept
 };

@@ -37,8 +37,12 @@ void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
   const std::int64_t rows = decoder ? s_.decoder_tokens() : s_.tokens(), own = split(inner, s_.tensor);
   const bool bias = s_.spec.bias == LlmBias::all;
   const ActivationTraffic t = activation_traffic(s_);
-  product(
-      {.rows = rows, .in = s_.spec.hidden, .out = (s_.spec.gated ? 2 : 1) * own, .bias = bias, .input = Input::norm});
+  product({.rows = rows,
+           .in = s_.spec.hidden,
+           .out = (s_.spec.gated ? 2 : 1) * own,
+           .bias = bias,
+           .input = Input::norm,
+           .first = true});
   keep(Module::activation, bytes(static_cast<double>(rows * own * (s_.spec.gated ? 2 : 1))));
   const bool fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
   if (s_.spec.model_type == LlmClass::gpt2 && !fused) {
@@ -60,9 +64,13 @@ void BlockBuilder::host_wait() {
   backward_op(graph::HostWork{wait}, 1, 0, 0);
 }
 
-/// Products of a rank's experts, `rows` tokens in all.
-void BlockBuilder::expert_products(std::int64_t rows, std::int64_t width) {
-  const std::int64_t own = split(s_.spec.experts, s_.expert), each = split(rows, own);
+/// Products of a rank's experts, `average_rows` tokens in all where every expert has as many.
+void BlockBuilder::expert_products(std::int64_t average_rows, std::int64_t width) {
+  const std::int64_t own = split(s_.spec.experts, s_.expert);
+  // All wait for the GPU that has the most loaded expert, beside others of the average load.
+  const auto rows =
+      static_cast<std::int64_t>(static_cast<double>(average_rows) * (1 + s_.spec.imbalance / static_cast<double>(own)));
+  const std::int64_t each = split(rows, own);
   const std::int64_t inner = split(s_.spec.expert_inner(), s_.expert_tensor);
   const bool bias = s_.spec.bias == LlmBias::all;
   const ActivationTraffic t = activation_traffic(s_);
@@ -83,30 +91,41 @@ void BlockBuilder::experts() {
   const LlmSpec& m = s_.spec;
   const bool whole = s_.expert_tensor == s_.tensor;  // experts are split as the other layers are
   const std::int64_t tokens = whole ? s_.tokens() : split(s_.tokens(), s_.tensor);
+  const std::int64_t sharers = whole ? 1 : s_.expert_tensor;  // of an expert, each with tokens of its own
   const double filled = m.router == LlmRouter::capacity ? m.capacity : 1;
   const auto routed =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(tokens * m.top_k) * filled));
   const std::int64_t width = m.expert_latent > 0 ? m.expert_latent : m.hidden;
   const auto sent = static_cast<std::int64_t>(bytes(static_cast<double>(routed * width)) * copies_between_domains(s_));
+  const auto gathered = static_cast<std::int64_t>(bytes(static_cast<double>(routed * sharers * width)));
   const bool hidden = s_.framework.parallel.overlap_expert == ExpertOverlap::always;
-  sublayer(false, [&] {
+  const auto layer = [&] {
     if (whole) enter(s_.tokens());
-    product({.rows = tokens, .in = m.hidden, .out = m.experts, .bias = m.bias == LlmBias::all, .narrow = false});
+    product({.rows = tokens,
+             .in = m.hidden,
+             .out = m.experts,
+             .bias = m.bias == LlmBias::all,
+             .narrow = false,
+             .first = true});
     elementwise(Module::routing, tokens * m.experts, 4, 3, 3, 2, 10);  // softmax, choice, map of tokens, in fp32
     host_wait();
     if (m.expert_latent > 0) product({.rows = tokens, .in = m.hidden, .out = width});
     elementwise(Module::routing, routed * width, 1, 1, 1, 1);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
-    if (s_.expert > 1) elementwise(Module::routing, routed * width, 1, 1, 1, 1);  // in the order of own experts
-    expert_products(routed, width);
-    if (s_.expert > 1) elementwise(Module::routing, routed * width, 1, 1, 1, 1);
+    if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
+    const bool sorts = s_.expert > 1 || sharers > 1;
+    if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);  // in the order of own experts
+    expert_products(routed * sharers, width);
+    if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);
+    if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, gathered);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
     const double top = static_cast<double>(m.top_k) * filled;
     elementwise(Module::routing, tokens * width, top, 1, 1 + top, top);  // weighted sum
     if (m.expert_latent > 0) product({.rows = tokens, .in = width, .out = m.hidden});
-    if (m.shared_expert_ffn_hidden > 0) mlp(m.shared_expert_ffn_hidden, false);
+    if (m.shared_expert_ffn_hidden > 0) within(Part::shared_experts, [&] { mlp(m.shared_expert_ffn_hidden, false); });
     if (whole) leave(s_.tokens());
-  });
+  };
+  sublayer(false, [&] { within(Part::experts, layer); });
 }
 
 PartWork embedding_work(const LlmShape& s) {
@@ -211,9 +230,11 @@ PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recomput
       case Sublayer::mlp: {
         const std::int64_t rows = decoder ? shape.decoder_tokens() : shape.tokens();
         b.sublayer(decoder, [&] {
-          b.enter(rows);
-          b.mlp(shape.spec.inner(), decoder);
-          b.leave(rows);
+          b.within(Part::mlp, [&] {
+            b.enter(rows);
+            b.mlp(shape.spec.inner(), decoder);
+            b.leave(rows);
+          });
         });
         break;
       }

@@ -57,10 +57,10 @@ std::string placement_text(const LlmPlan& plan) {
   return text + ", recompute " + text_of(plan.parallel.recompute) + "\n";
 }
 
-/// Of a field of all chunks, once for each micro-batch and rank.
-double in_iteration(const LlmPlan& plan, double PartWork::*flops) {
+/// Of all chunks, once for each micro-batch and rank.
+double repeated_flops(const LlmPlan& plan) {
   double sum = 0;
-  for (const std::uint32_t kind : plan.kind_of) sum += plan.kinds[kind].work.*flops;
+  for (const std::uint32_t kind : plan.kind_of) sum += plan.kinds[kind].work.repeated_flops;
   return sum * static_cast<double>(plan.micro_steps) * plan.ranks_per_stage();
 }
 
@@ -68,8 +68,8 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   out.samples = static_cast<double>(batch);
   const bool infers = mode_of(plan.model) == StepMode::inference;
   const double passes = infers ? 1 : plan.spec.training == LlmTraining::lora ? 2 : 3;
-  out.model_flops = passes * in_iteration(plan, &PartWork::forward_flops);
-  out.repeated_flops = infers ? 0 : in_iteration(plan, &PartWork::repeated_flops);
+  out.model_flops = passes * forward_flops(plan) * static_cast<double>(plan.micro_steps) * plan.data;
+  out.repeated_flops = infers ? 0 : repeated_flops(plan);
   out.precision = plan.model.precision;
   out.dense_parameters = static_cast<std::int64_t>(parameters_of(plan.spec).all);
   const auto assume = [&](graph::AssumptionKind kind, std::string text) {
@@ -83,9 +83,9 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
     assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
   if (plan.spec.experts > 0 && plan.spec.imbalance > 0)
-    assume(graph::AssumptionKind::workload,
-           "model.llm.imbalance, of any size: an expert's last tile is half empty" +
-               std::string(plan.expert > 1 ? "; tokens are spread evenly over the GPUs that split the experts" : ""));
+    assume(
+        graph::AssumptionKind::workload,
+        "model.llm.imbalance: all wait for the GPU with the most loaded expert, whose other experts have the average load");
   if (plan.framework.parallel.layer_by_layer && has_plain_layers(plan.model.as<LlmSpec>()))
     assume(graph::AssumptionKind::workload,
            "played by blocks, without the small kernels that " + plan.framework.name +

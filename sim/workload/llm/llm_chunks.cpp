@@ -135,6 +135,28 @@ LlmShape shape_of(const LlmPlan& plan) {
 
 }  // namespace
 
+double forward_flops(const LlmPlan& plan) {
+  static const Recompute kNothing{RecomputeKind::none, 0, {}};
+  LlmSpec spec = plan.spec;
+  spec.capacity = 1;
+  spec.imbalance = 0;
+  const LlmShape whole{.spec = spec,
+                       .parallel = plan.parallel,
+                       .framework = plan.framework,
+                       .numerics = plan.numerics,
+                       .samples = plan.parallel.micro_batch};
+  std::map<std::pair<BlockKind, bool>, double> kinds;
+  double sum = embedding_work(whole).forward_flops + head_work(whole).forward_flops;
+  for (std::int64_t i = 0; i < spec.layers; ++i) {
+    const bool decoder = spec.decoder_layers > 0 && i >= spec.layers - spec.decoder_layers;
+    const auto [it, is_new] = kinds.try_emplace({block_kind(spec, i), decoder});
+    if (is_new) it->second = block_work(whole, it->first.first, kNothing, decoder).forward_flops;
+    sum += it->second;
+  }
+  if (spec.mtp_layers > 0) sum += static_cast<double>(spec.mtp_layers) * mtp_work(whole, kNothing).forward_flops;
+  return sum;
+}
+
 std::int64_t recomputed_blocks(const ParallelSpec& p, std::size_t chunk) {
   const std::int64_t turn = static_cast<std::int64_t>(chunk) / std::max<std::int64_t>(1, p.pipeline);
   const std::int64_t chunks = std::max<std::int64_t>(1, p.virtual_stages), n = p.recompute.layers;

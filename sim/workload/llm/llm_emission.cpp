@@ -75,9 +75,11 @@ graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
     case Axis::context:
       return plan.grid.groups(plan.context, plan.tensor);
     case Axis::expert:
+      return plan.grid.groups(plan.expert, plan.expert_tensor);
+    case Axis::expert_tensor:
       break;
   }
-  return plan.grid.groups(plan.expert, plan.expert_tensor);
+  return plan.grid.groups(plan.expert_tensor, 1);
 }
 
 }  // namespace

@@ -38,6 +38,45 @@ Result<void> check_gpus(const ParallelSpec& p, std::uint32_t ranks) {
   return {};
 }
 
+bool has_mamba(const LlmSpec& m) { return m.pattern.find('M') != std::string::npos; }
+
+/// GPUs have whole heads, and whole groups of them or one group that others have too.
+Result<void> check_mamba(const LlmSpec& m, const ParallelSpec& p) {
+  const auto divides = [](std::int64_t a, std::int64_t b) { return a % b == 0 || b % a == 0; };
+  const std::int64_t heads = m.mamba_heads / p.tensor, groups = std::max<std::int64_t>(1, m.mamba_groups / p.tensor);
+  if (m.mamba_heads % p.tensor != 0)
+    return not_a_divisor("parallel.tensor", p.tensor, "mamba_heads (" + std::to_string(m.mamba_heads) + ")");
+  if (!divides(m.mamba_groups, p.tensor))
+    return not_a_divisor("parallel.tensor", p.tensor, "mamba_groups (" + std::to_string(m.mamba_groups) + ")");
+  if (heads % p.context != 0 || !divides(groups, p.context))
+    return not_a_divisor("parallel.context", p.context,
+                         "the Mamba-2 heads (" + std::to_string(heads) + ") and groups (" + std::to_string(groups) +
+                             ") of a tensor-parallel GPU");
+  return {};
+}
+
+/// Modules to compute again that no layer has.
+Result<void> check_modules(const LlmSpec& m, const Recompute& recompute) {
+  if (recompute.kind != RecomputeKind::modules) return {};
+  const bool experts = m.experts > 0;
+  struct Needs {
+    std::string_view module;
+    bool has;
+    std::string_view what;
+  };
+  const Needs needs[] = {{"moe", experts, "experts"},
+                         {"moe_act", experts, "experts"},
+                         {"shared_experts", experts && m.shared_expert_ffn_hidden > 0, "shared experts"},
+                         {"mla_up_proj", m.attention == LlmAttention::mla, "multi-head latent attention"}};
+  for (const Needs& n : needs) {
+    if (recompute.has(n.module) && !n.has)
+      return Error{"parallel.recompute: found " + std::string(n.module) +
+                       ", expected modules that the model has; it has no " + std::string(n.what),
+                   "", ""};
+  }
+  return {};
+}
+
 Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
   if (m.heads % p.tensor != 0)
     return not_a_divisor("parallel.tensor", p.tensor, "heads (" + std::to_string(m.heads) + ")");
@@ -47,6 +86,7 @@ Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
     return not_a_divisor("parallel.tensor", p.tensor, "ffn_hidden (" + std::to_string(m.inner()) + ")");
   if (m.sequence % p.context != 0)
     return not_a_divisor("parallel.context", p.context, "model.llm.sequence (" + std::to_string(m.sequence) + ")");
+  if (has_mamba(m)) TRY(check_mamba(m, p));
   const bool ulysses = p.context > 1 && p.context_exchange == ContextExchange::ulysses;
   if (ulysses && (m.heads / p.tensor) % p.context != 0)
     return not_a_divisor("parallel.context", p.context,
@@ -63,6 +103,9 @@ Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, const RankGr
   if (p.tensor % p.expert_tensor != 0)  // GPUs with tokens of their own would have to share those first
     return not_a_divisor("parallel.expert_tensor", p.expert_tensor,
                          "parallel.tensor (" + std::to_string(p.tensor) + ")");
+  if (m.expert_inner() % p.expert_tensor != 0)
+    return not_a_divisor("parallel.expert_tensor", p.expert_tensor,
+                         "expert_ffn_hidden (" + std::to_string(m.expert_inner()) + ")");
   if (m.experts % p.expert != 0)
     return not_a_divisor("parallel.expert", p.expert, "model.llm.experts (" + std::to_string(m.experts) + ")");
   if (per_stage % (p.expert * p.expert_tensor) != 0)
@@ -381,6 +424,7 @@ Result<std::vector<std::int64_t>> divide(LlmPlan& plan, std::int64_t batch) {
   const ParallelSpec& p = plan.parallel;
   TRY(check_gpus(p, plan.cluster.ranks()));
   TRY(check_heads(plan.spec, p));
+  TRY(check_modules(plan.spec, p.recompute));
   plan.tensor = static_cast<std::uint32_t>(p.tensor);
   plan.context = static_cast<std::uint32_t>(p.context);
   plan.stages = static_cast<std::uint32_t>(p.pipeline);

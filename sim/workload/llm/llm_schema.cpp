@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text/quantity_text.hpp"
 #include "sim/workload/llm/layer_by_layer/transformers_layers.hpp"
 #include "sim/workload/llm/llm_spec.hpp"
 
@@ -52,7 +53,7 @@ void add_attention_keys(Schema<LlmSpec>& s) {
   s.optional("window", &LlmSpec::window, kWide, "Keys that a query looks at.");
   s.optional("window_every", &LlmSpec::window_every, {1, 4096},
              "window: one in so many layers, the first one included, has it (2: every other one).");
-  s.optional("q_lora", &LlmSpec::q_lora, kOptionalCount, "mla: rank of queries; 0: full.");
+  s.optional("q_lora", &LlmSpec::q_lora, kOptionalCount, "Rank of queries; 0: full.");
   s.optional("kv_lora", &LlmSpec::kv_lora, kOptionalCount, "mla: rank of keys and values.");
   s.optional("rope_head_dim", &LlmSpec::rope_head_dim, kOptionalCount, "mla: rotary part of head_dim.");
   s.optional("value_head_dim", &LlmSpec::value_head_dim, kOptionalCount, "Width of a value's head; 0: head_dim.");
@@ -73,8 +74,9 @@ void add_expert_keys(Schema<LlmSpec>& s) {
   s.choice("router", &LlmSpec::router, {{"token", LlmRouter::token}, {"capacity", LlmRouter::capacity}},
            "Which tokens an expert takes: all that choose it, or at most its capacity, padded to it.");
   s.optional("capacity", &LlmSpec::capacity, {0.01, 100}, "router capacity: tokens of an expert over their mean.");
-  s.optional("imbalance", &LlmSpec::imbalance, {0, 1000},
-             "Tokens of the most loaded expert over the mean, less 1; 0: spread evenly.");
+  s.optional(
+      "imbalance", &LlmSpec::imbalance, {0, 1000},
+      "Tokens of the most loaded expert over the mean, less 1; 0: spread evenly. All GPUs wait for the one that has it.");
   s.optional("mtp_layers", &LlmSpec::mtp_layers, {0, 64}, "Blocks that predict further tokens in training.");
   s.optional(
       "pattern", &LlmSpec::pattern,
@@ -125,6 +127,11 @@ Broken broken_attention(const LlmSpec& m) {
 
 /// Experts that no layer has.
 Broken broken_experts(const LlmSpec& m) {
+  if (m.experts > 0 && m.imbalance > static_cast<double>(m.experts) / static_cast<double>(m.top_k) - 1)
+    return "imbalance: found " + format_quantity(m.imbalance, Dimension::none) +
+           ", expected at most experts / top_k - 1 (" +
+           format_quantity(static_cast<double>(m.experts) / static_cast<double>(m.top_k) - 1, Dimension::none) +
+           "), where all tokens go to the same expert";
   if (m.experts == 0 || !m.pattern.empty()) return {};
   if (m.dense_layers >= m.layers)
     return "dense_layers: found " + std::to_string(m.dense_layers) + ", expected less than layers (" +
@@ -140,6 +147,8 @@ Broken broken_layers(const LlmSpec& m) {
   if (m.positions == LlmPositions::learned && m.position_rows > 0 && m.position_rows < longest)
     return "position_rows: found " + std::to_string(m.position_rows) + ", expected a row for each of " +
            std::to_string(longest) + " tokens";
+  if (m.mtp_layers > 0 && m.encoder)
+    return "mtp_layers: found " + std::to_string(m.mtp_layers) + ", expected 0 with encoder: true";
   if (m.predictions > 0 && !m.encoder)
     return "predictions: found " + std::to_string(m.predictions) + ", expected 0 without encoder: true";
   if (m.predictions > m.sequence)
@@ -158,6 +167,9 @@ Broken broken_layers(const LlmSpec& m) {
            std::to_string(m.layers) + ")";
   const bool mamba = m.pattern.find('M') != std::string::npos;
   if (mamba && m.mamba_heads == 0) return "mamba_heads: found 0, expected the heads of the pattern's Mamba-2 layers";
+  if (mamba && m.mamba_heads % m.mamba_groups != 0)
+    return "mamba_groups: found " + std::to_string(m.mamba_groups) + ", expected a divisor of mamba_heads (" +
+           std::to_string(m.mamba_heads) + ")";
   if (m.pattern.find('E') != std::string::npos && m.experts == 0)
     return "experts: found 0, expected the experts of the pattern's E layers";
   return {};

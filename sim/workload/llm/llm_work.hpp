@@ -9,6 +9,8 @@
 // each product is two (data and weight gradient), and the collectives are the transposes; with sequence parallel the
 // inputs of the first products are gathered again. Experts (arXiv 2101.03961): router T x h x E; all-to-all of top_k T h
 // to the experts' owners and back, each way in both passes; the products of a rank's experts as grouped ones.
+// Where fewer ranks share an expert than share the other layers (expert_tensor e, 1 < e < t), each has T/t tokens of its own: the e
+// ranks gather what was sent to them before the products, and reduce and scatter the results after them.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,7 @@
 namespace distsim::workload {
 
 /// The ranks that a collective of a block runs over.
-enum class Axis : std::uint8_t { tensor, context, expert };
-inline constexpr Axis kAxes[] = {Axis::tensor, Axis::context, Axis::expert};
+enum class Axis : std::uint8_t { tensor, context, expert, expert_tensor };
 std::string_view name_of(Axis axis);
 
 /// A collective of a block. `hidden`: kernels of the same pass run meanwhile.

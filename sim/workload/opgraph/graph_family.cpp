@@ -1,4 +1,5 @@
 // Models given as a graph of a framework's calls.
+#include <charconv>
 #include <filesystem>
 
 #include "sim/workload/family.hpp"
@@ -8,6 +9,18 @@
 namespace distsim::workload {
 namespace {
 
+void read_again(GraphSpec& spec) {
+  auto graph = opgraph::read_op_graph(spec.path, spec.options);
+  spec.unread.clear();
+  spec.graph = nullptr;
+  if (graph.ok()) {
+    spec.graph = std::make_shared<const opgraph::OpGraph>(std::move(*graph));
+    return;
+  }
+  const Error& e = graph.error();
+  spec.unread = (e.where.empty() ? "" : e.where + ": ") + e.what + (e.hint.empty() ? "" : "; " + e.hint);
+}
+
 Result<void> read_graph_file(GraphSpec& spec, const ConfigNode& node, const std::string& path) {
   TRY_ASSIGN(spec.file, schema_detail::read_string(node, path));
   std::filesystem::path file = spec.file;
@@ -15,12 +28,31 @@ Result<void> read_graph_file(GraphSpec& spec, const ConfigNode& node, const std:
     file = std::filesystem::path(*node.where.file).parent_path() / file;
   std::error_code unknown;
   if (!std::filesystem::exists(file, unknown)) return schema_detail::expected(node, path, "a graph's file that exists");
-  auto graph = opgraph::read_op_graph(file.lexically_normal().string());
-  if (!graph.ok()) {
-    const Error& e = graph.error();
-    return Error{path + ": " + (e.where.empty() ? "" : e.where + ": ") + e.what, node.where.text(), e.hint};
+  spec.path = file.lexically_normal().string();
+  read_again(spec);
+  return {};
+}
+
+/// Sizes that a file leaves open may stand before its name or after it.
+Result<void> read_dimensions(GraphSpec& spec, const ConfigNode& node, const std::string& path) {
+  if (node.kind != ConfigNode::Kind::map) return schema_detail::expected(node, path, "a map from names to sizes");
+  for (const auto& entry : node.entries) {
+    TRY_ASSIGN(const std::string text, schema_detail::read_string(entry.value, path + "." + entry.key));
+    std::int64_t size = 0;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (end.ec != std::errc() || end.ptr != text.data() + text.size() || size < 1 || size > opgraph::kLargestExtent)
+      return schema_detail::expected(entry.value, path + "." + entry.key, "a size of 1 .. 2^48");
+    spec.options.dimensions[entry.key] = size;
   }
-  spec.graph = std::make_shared<const opgraph::OpGraph>(std::move(*graph));
+  if (!spec.path.empty()) read_again(spec);
+  return {};
+}
+
+Result<void> read_loss(GraphSpec& spec, const ConfigNode& node, const std::string& path) {
+  TRY_ASSIGN(const std::string text, schema_detail::read_string(node, path));
+  if (text != "sum" && text != "cross_entropy") return schema_detail::expected(node, path, "sum or cross_entropy");
+  spec.options.cross_entropy = text == "cross_entropy";
+  if (!spec.path.empty()) read_again(spec);
   return {};
 }
 
@@ -33,7 +65,7 @@ Result<Workload> build_graph(const ModelSpec& model, const FrameworkSpec& framew
                      ", expected fp32, tf32, fp16 or bf16 for a graph",
                  "", ""};
   return spec.graph->recorded ? build_recorded(*spec.graph, model, framework, shape, samples)
-                              : build_captured(*spec.graph, model, framework, shape, samples);
+                              : build_captured(spec, model, framework, shape, samples);
 }
 
 constexpr Refusal kGraphRefuses[] = {
@@ -47,8 +79,24 @@ Schema<GraphSpec> graph_schema() {
   Schema<GraphSpec> s("graph", "A model as a graph of a framework's calls.");
   s.custom(
       {"file", "text", "", "none",
-       "The graph: what distsim_capture writes, or a PyTorch execution trace; also gzipped. Counted from the folder of the file that names it."},
+       "The graph: what distsim_capture writes, an ONNX model, or a PyTorch execution trace; also gzipped. Counted from the folder of the file that names it."},
       false, read_graph_file);
+  s.custom(
+      {"dimensions", "map to integer", "1 .. 2^48", "empty",
+       "Sizes of an ONNX model's dynamic dimensions by name, without the batch: {sequence: 128}. One without a name is called INPUT.PLACE."},
+      false, read_dimensions);
+  s.custom(
+      {"loss", "sum, or cross_entropy", "", "sum",
+       "ONNX models: the loss that the backward pass starts from, of the first output: its sum, or the cross entropy over its last dimension."},
+      false, read_loss);
+  s.optional("fuse", &GraphSpec::fuse,
+             "Captured graphs and ONNX models: chains of pointwise calls are one kernel, as torch.compile makes it.");
+  s.scalars(
+      "checkpoint", &GraphSpec::checkpoint, {},
+      "Captured graphs and ONNX models: modules whose activations are computed again in the backward pass; * is one part of a name: blocks.*");
+  s.rule([](const GraphSpec& spec) -> std::optional<std::string> {
+    return spec.unread.empty() ? std::nullopt : std::optional("file: " + spec.unread);
+  });
   return s;
 }
 

@@ -51,8 +51,8 @@ std::string GraphCoverage::text() const {
   return out;
 }
 
-GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics)
-    : sizes_(graph, samples), numerics_(numerics), autocasts_(numerics.mixed && !graph.recorded) {
+GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager)
+    : sizes_(graph, samples), numerics_(numerics), autocasts_(numerics.mixed && !graph.recorded), eager_(eager) {
   for (std::uint32_t t = 0; autocasts_ && t < graph.tensors.size(); ++t) views_[graph.tensors[t].storage].push_back(t);
 }
 
@@ -123,12 +123,13 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
   out.listed = kernels.listed;
   count(call, kernels);
   const std::string name = node.label + "." + std::string(opgraph::base_name(node.op));
+  const std::uint16_t calls = eager_ ? capped(node.calls) : capped(1);
   bool first = true;
   for (graph::Op& op : kernels.ops) {
     if (autocasts_ && opgraph::autocast_of(node.op) == opgraph::Autocast::narrow)
       set_dtype(op, graph::DType::fp32, numerics_.activation);
     if (numerics_.matrix == graph::DType::tf32) set_dtype(op, graph::DType::fp32, graph::DType::tf32);
-    out.ops.push_back({name, std::move(op), {first ? 1u : 0u, 1}});
+    out.ops.push_back({name, std::move(op), {first ? calls : capped(0), 1}});
     first = false;
   }
   return out;

@@ -31,7 +31,7 @@ class GraphKernels {
  public:
   /// A captured graph in fp32 is autocast where `numerics` is mixed; a recorded one keeps its types. Products and
   /// convolutions of fp32 run as tf32 where that is the precision.
-  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics);
+  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager);
 
   NodeKernels of(const opgraph::Node& node);
   /// The gradient of a parameter is complete: that of a 16-bit copy is cast back.
@@ -47,7 +47,7 @@ class GraphKernels {
 
   opgraph::Sizes sizes_;
   Numerics numerics_;
-  bool autocasts_;
+  bool autocasts_, eager_;
   /// Views share the storage, and with it the type, of what they look at; those that only look are no nodes.
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> views_;
   std::unordered_set<std::uint64_t> cast_already_;  ///< storages that have a 16-bit copy

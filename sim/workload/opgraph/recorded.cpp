@@ -30,7 +30,7 @@ class RecordedIteration {
         model_(model),
         ranks_(ranks),
         it_(ranks, framework, numerics_of(model.precision, framework)),
-        kernels_(graph, 1, it_.numerics()) {}
+        kernels_(graph, 1, it_.numerics(), framework.host.eager) {}
 
   Result<Workload> build(const SamplePlan& samples) {
     for (const opgraph::Node& node : graph_.nodes) {

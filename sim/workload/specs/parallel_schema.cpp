@@ -44,6 +44,8 @@ Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path
       if (std::find(kModules.begin(), kModules.end(), module) == kModules.end())
         return schema_detail::expected(
             node, path, "modules of core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts");
+      if (std::count(out.modules.begin(), out.modules.end(), module) > 1)
+        return schema_detail::expected(node, path, "each module once");
     }
     return out;
   }

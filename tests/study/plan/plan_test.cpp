@@ -1,12 +1,13 @@
 #include "sim/study/plan/plan.hpp"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
+#include "base/system/stop.hpp"
 #include "sanitizers.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/experiment_file.hpp"
@@ -57,6 +58,46 @@ TEST_F(PlanTest, IsSortedWithTheBaselineAmongThem) {
                                 "memory_gb,fits,limited_by,error"),
             std::string::npos);
   EXPECT_NE(plan_text(plan).find("baseline"), std::string::npos);
+}
+
+/// An experiment that is in no file is planned as one that is, and every play is told, the winner among them.
+TEST_F(PlanTest, OfATextIsThatOfItsFile) {
+  PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});
+  const Plan of_file = planned(request).value();
+  request.experiment =
+      config::Variants::of_text(test::llm_text("llama3_8b", "megatron_core", "dgx_h100", 1, 16), request.config)
+          .value();
+  request.config = "no such file.yaml";
+  double told = 0;
+  bool has_winner = false;
+  PlanProgress last;
+  request.on_progress = [&](const PlanProgress& p) {
+    told += static_cast<double>(p.points.size());
+    EXPECT_GE(p.played, last.played);
+    for (const PlayedPoint& point : p.points)
+      has_winner = has_winner || (point.iteration == of_file.rows.front().report.iteration &&
+                                  point.sets == of_file.rows.front().sets);
+    last = p;
+  };
+  const Plan of_text = planned(request).value();
+  EXPECT_EQ(plan_json(of_text), plan_json(of_file));
+  EXPECT_EQ(told, of_text.counts.played);
+  EXPECT_EQ(last.played, of_text.counts.played);
+  EXPECT_TRUE(has_winner || of_text.rows.front().kind == PlanRowKind::baseline);
+}
+
+/// Somebody who asked for a plan and does not want it any more.
+TEST_F(PlanTest, EndsWhenItIsStopped) {
+  PlanRequest request = small();
+  std::atomic<bool> flag{false};
+  request.on_progress = [&](const PlanProgress&) { flag = true; };
+  const StopScope scope(flag);
+  EXPECT_THROW((void)planned(request), Stopped);
+  request.on_progress = nullptr;
+  request.config = file(
+      "dlrm.yaml",
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: dlrm_mlperf, global_batch: 65536}\nframework: {name: pytorch_dlrm}\n");
+  EXPECT_THROW((void)planned(request), Stopped);
 }
 
 /// Written, read back and priced again: the same to the picosecond.

@@ -1,6 +1,7 @@
 // A language model split over GPUs: bytes of each dimension by hand, conservation over the ways to split, memory,
 // refusals.
 #include "llm_fixtures.hpp"
+#include "sim/workload/llm/llm_plan.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -118,6 +119,132 @@ TEST(LlmLayout, UsefulWorkDoesNotDependOnTheSplit) {
     m.parallel.context = t;
     EXPECT_NEAR(built_llm(m).model_flops, alone, alone * 1e-9) << t;
   }
+}
+
+/// Forward FLOPs that all ranks run for a micro-batch of each replica, over those of the model.
+double work_over_model(const ModelSpec& m) {
+  const auto plan = plan_llm(m, {}, {2, 8, Bytes(80'000'000'000)}, m.global_batch);
+  EXPECT_TRUE(plan.ok()) << plan.error().text();
+  if (!plan) return 0;
+  double sum = 0;
+  for (const std::uint32_t kind : plan->kind_of) sum += plan->kinds[kind].work.forward_flops;
+  return sum * plan->ranks_per_stage() / (forward_flops(*plan) * plan->data);
+}
+
+TEST(LlmLayout, TheWorkOfAllRanksAddsUpToTheModels) {
+  ModelSpec dense = small(), experts = small(), mamba = small();
+  experts.as<LlmSpec>().experts = 4;
+  experts.as<LlmSpec>().top_k = 2;
+  mamba.as<LlmSpec>().pattern = "MM";
+  mamba.as<LlmSpec>().mamba_heads = 8;
+  mamba.as<LlmSpec>().mamba_groups = 4;
+  mamba.as<LlmSpec>().mamba_head_dim = 16;
+  mamba.as<LlmSpec>().mamba_state = 16;
+  for (const ModelSpec& model : {dense, experts, mamba}) {
+    for (const std::int64_t tensor : {1, 2, 4}) {
+      for (const std::int64_t context : {1, 2}) {
+        for (const std::int64_t expert_tensor : {1, 2, 4}) {
+          const bool has_experts = model.as<LlmSpec>().experts > 0;
+          if (expert_tensor > tensor || (!has_experts && expert_tensor > 1)) continue;
+          for (const std::int64_t expert : {1, 2, 4}) {
+            if (!has_experts && expert > 1) continue;
+            ModelSpec m = model;
+            m.parallel.tensor = tensor;
+            m.parallel.sequence_parallel = tensor > 1;
+            m.parallel.context = context;
+            m.parallel.expert = expert;
+            m.parallel.expert_tensor = has_experts ? expert_tensor : 0;
+            EXPECT_NEAR(work_over_model(m), 1, 1e-9) << "tensor " << tensor << " context " << context << " expert "
+                                                     << expert << " expert_tensor " << expert_tensor;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LlmLayout, SharersOfAnExpertGatherTheirTokens) {
+  // 4 GPUs with 4 x 32 / 4 tokens each, 2 experts a token; pairs of them share an expert: 2 x 64 routed rows of width 64,
+  // gathered before the products and scattered after them, forward and backward, in 2 blocks.
+  ModelSpec m = small();
+  m.as<LlmSpec>().experts = 4;
+  m.as<LlmSpec>().top_k = 2;
+  m.parallel.tensor = 4;
+  m.parallel.sequence_parallel = true;
+  m.parallel.expert = 2;
+  m.parallel.expert_tensor = 2;
+  const Workload w = built_llm(m);
+  const auto bytes = bytes_of_first_rank(w);
+  const std::int64_t rows = 4 * 32 / 4 * 2, micro_steps = 64 / (4 * 4);
+  EXPECT_EQ(bytes.at("expert_tensor.all_gather"), 2 * 2 * (2 * rows * 64 * 2) * micro_steps);
+  EXPECT_EQ(bytes.at("expert_tensor.reduce_scatter"), 2 * 2 * (2 * rows * 64 * 2) * micro_steps);
+  for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
+    if (w.graph.names[task.name].find("expert_tensor") == std::string::npos) return;
+    ASSERT_EQ(members.size(), 2u);
+    EXPECT_EQ(members[1], members[0] + 1);
+  });
+}
+
+TEST(LlmLayout, PaddingAndImbalanceAreNoWorkOfTheModel) {
+  ModelSpec m = small();
+  m.as<LlmSpec>().experts = 8;
+  const double plain = built_llm(m).model_flops;
+  m.as<LlmSpec>().imbalance = 1;
+  EXPECT_DOUBLE_EQ(built_llm(m).model_flops, plain);
+  m.as<LlmSpec>().router = LlmRouter::capacity;
+  m.as<LlmSpec>().capacity = 2;
+  EXPECT_DOUBLE_EQ(built_llm(m).model_flops, plain);
+}
+
+TEST(LlmLayout, AHeadOfKeysIsSentToAllThatNeedIt) {
+  // 4 query heads and 1 of keys: with 4 contexts each rank has a query head, and all have the head of keys.
+  ModelSpec m = small();
+  m.as<LlmSpec>().kv_heads = 1;
+  m.parallel.context = 4;
+  m.parallel.context_exchange = ContextExchange::ulysses;
+  const std::int64_t micro_steps = 64 / (4 * 4), queries = 2 * 64, keys = 4 * 2 * 16;
+  EXPECT_EQ(bytes_of_first_rank(built_llm(m)).at("context.all_to_all"),
+            2 * 2 * (4 * 8 * (queries + keys) * 2) * micro_steps);
+}
+
+TEST(LlmLayout, MambaExchangesTokensForHeads) {
+  ModelSpec m = small();
+  LlmSpec& s = m.as<LlmSpec>();
+  s.pattern = "MM";
+  s.mamba_heads = 8;
+  s.mamba_groups = 2;
+  s.mamba_head_dim = 16;
+  s.mamba_state = 16;
+  m.parallel.context = 4;
+  // Before the scan 2 x 128 of channels, 2 x 16 of state inputs for each of 4 ranks (2 groups, sent twice), a step size a
+  // head; after it 128.
+  const std::int64_t micro_steps = 64 / (4 * 4), tokens = 4 * 8;
+  EXPECT_EQ(bytes_of_first_rank(built_llm(m)).at("context.all_to_all"),
+            2 * 2 * tokens * (2 * 128 + 2 * 4 * 16 + 8 + 128) * 2 * micro_steps);
+}
+
+TEST(LlmLayout, RefusesWhatHasNoWholeHeadsOrNoSuchModules) {
+  const auto refused = [](auto change, const std::string& message) { expect_refused(small(), change, message); };
+  const auto mamba = [](ModelSpec& m, std::int64_t heads, std::int64_t groups) {
+    LlmSpec& s = m.as<LlmSpec>();
+    s.pattern = "MM";
+    s.mamba_heads = heads;
+    s.mamba_groups = groups;
+    s.mamba_head_dim = 16;
+    s.mamba_state = 16;
+  };
+  refused([&](ModelSpec& m) { mamba(m, 6, 2), m.parallel.tensor = 4; },
+          "parallel.tensor: found 4, expected a divisor of mamba_heads (6)");
+  refused([&](ModelSpec& m) { mamba(m, 12, 3), m.parallel.tensor = 4; },
+          "parallel.tensor: found 4, expected a divisor of mamba_groups (3)");
+  refused([&](ModelSpec& m) { mamba(m, 4, 1), m.parallel.tensor = 2, m.parallel.context = 4; },
+          "parallel.context: found 4, expected a divisor of the Mamba-2 heads (2)");
+  for (const char* module : {"moe", "moe_act", "shared_experts", "mla_up_proj"})
+    refused(
+        [&](ModelSpec& m) {
+          m.parallel.recompute = {RecomputeKind::modules, 0, {module}};
+        },
+        "parallel.recompute: found " + std::string(module));
 }
 
 TEST(LlmLayout, Refusals) {

@@ -1,10 +1,11 @@
 // Pinned states beside the present one, and how the time of one becomes that of another.
 import { bytes, count, digits, ms, percent, signed } from "./format";
-import { fullest, PARTS } from "./see";
+import { Picture } from "./pictures/picture";
+import { fullest, PARTS } from "./report/see";
 import { Store } from "./store";
 import { Report, Values } from "./types";
 
-interface Column { id: number; name: string; text: string; report: Report; values: Values }
+export interface Column { id: number; name: string; text: string; report: Report; values: Values }
 
 const ROWS: { name: string; value: (r: Report) => number; text: (v: number) => string; less: boolean }[] = [
   { name: "iteration", value: (r) => r.iteration_ms, text: ms, less: true },
@@ -34,7 +35,7 @@ export function Compare({ store }: { store: Store }) {
     <section>
       <h2>Compare</h2>
       <div class="scroll" tabIndex={0} role="region" aria-label="Pinned states"><table id="compare">
-        <thead><tr><th />{columns.map((c) => (
+        <thead><tr><td />{columns.map((c) => (
           <th key={c.id} class="n">{c.id === 0 ? "now" : <><input class="pin-name" aria-label="Name of the pinned state" value={c.name} onChange={(e) => store.rename(c.id, e.currentTarget.value)} /><br /><button class="quiet" onClick={() => store.open(c.text)}>open</button> <button class="quiet" onClick={() => store.unpin(c.id)} aria-label={`Unpin ${c.name}`}>unpin</button></>}</th>
         ))}</tr></thead>
         <tbody>
@@ -57,30 +58,37 @@ export function Compare({ store }: { store: Store }) {
   );
 }
 
+interface Step { name: string; colour: string; change: number }
+
 function Waterfall({ from, to }: { from: Column; to: Column }) {
-  const steps = PARTS.map((p) => ({ name: p.name, colour: p.colour, change: to.report.breakdown[p.key] - from.report.breakdown[p.key] }));
+  return <WaterfallChart from={from.name} to={to.name} first={from.report.iteration_ms} last={to.report.iteration_ms} steps={PARTS.map((p) => ({ name: p.name, colour: p.colour, change: to.report.breakdown[p.key] - from.report.breakdown[p.key] }))} />;
+}
+
+export function WaterfallChart({ from, to, first, last, steps }: { from: string; to: string; first: number; last: number; steps: Step[] }) {
   const bars: { name: string; low: number; high: number; colour: string; text: string }[] = [];
-  let at = from.report.iteration_ms;
-  bars.push({ name: from.name, low: 0, high: at, colour: "c-fill", text: ms(at) });
+  let at = first;
+  bars.push({ name: from, low: 0, high: at, colour: "c-fill", text: ms(at) });
   for (const s of steps) {
     if (Math.abs(s.change) < 1e-9) continue;
     bars.push({ name: s.name, low: Math.min(at, at + s.change), high: Math.max(at, at + s.change), colour: s.colour, text: `${s.change > 0 ? "+" : "−"}${ms(Math.abs(s.change))}` });
     at += s.change;
   }
-  bars.push({ name: to.name, low: 0, high: to.report.iteration_ms, colour: "c-fill", text: ms(to.report.iteration_ms) });
+  bars.push({ name: to, low: 0, high: last, colour: "c-fill", text: ms(last) });
   const most = Math.max(...bars.map((b) => b.high)) || 1, row = 26, left = 220, width = 460;
   return (
     <figure>
-      <figcaption><h3>From {from.name} to {to.name}</h3></figcaption>
-      <svg class="chart" viewBox={`0 0 800 ${bars.length * row}`} role="img" aria-label={`Waterfall: ${bars.map((b) => `${b.name} ${b.text}`).join(", ")}`}>
-        {bars.map((b, i) => (
-          <g key={i}>
-            <text class="t" x={left - 8} y={i * row + 17} text-anchor="end">{b.name.slice(0, 34)}</text>
-            <rect class={b.colour} x={left + (width * b.low) / most} y={i * row + 4} width={Math.max(1, (width * (b.high - b.low)) / most)} height={row - 8} />
-            <text class="t" x={left + (width * b.high) / most + 6} y={i * row + 17}>{b.text}</text>
-          </g>
-        ))}
-      </svg>
+      <figcaption><h3>From {from} to {to}</h3></figcaption>
+      <Picture name={`From ${from} to ${to}`} why="iteration">
+        <svg class="chart waterfall" viewBox={`0 0 800 ${bars.length * row}`} role="img" aria-label={`Waterfall: ${bars.map((b) => `${b.name} ${b.text}`).join(", ")}`}>
+          {bars.map((b, i) => (
+            <g key={i}>
+              <text class="t" x={left - 8} y={i * row + 17} text-anchor="end">{b.name.slice(0, 34)}</text>
+              <rect class={b.colour} x={left + (width * b.low) / most} y={i * row + 4} width={Math.max(1, (width * (b.high - b.low)) / most)} height={row - 8} />
+              <text class="t" x={left + (width * b.high) / most + 6} y={i * row + 17}>{b.text}</text>
+            </g>
+          ))}
+        </svg>
+      </Picture>
     </figure>
   );
 }

@@ -1,20 +1,62 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Ask } from "./ask";
 import { Compare } from "./compare";
-import { SensitivityView, SweepView } from "./explore";
+import { ExploreView } from "./explore_views";
 import { digits } from "./format";
-import { Basis, Headline, Overview, Ranks, Tables } from "./see";
+import { LinkLoads, NetworkView } from "./pictures/network";
+import { renderPage } from "./page";
+import { Schedule, ScheduleView } from "./pictures/schedule";
+import { Basis, Cycle, Headline, Overview, Ranks, Tables } from "./report/see";
 import { Store } from "./store";
-import { TimelineView } from "./timeline";
+import { TimelineSource, TimelineView } from "./pictures/timeline";
+import { DropZone, TracesView } from "./traces";
+import { Problem, Report, Timeline } from "./types";
+import { WhyId, WhyOpen, WhyPanel } from "./report/why";
 
-const TABS = ["Overview", "Timeline", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore"] as const;
+const TABS = ["Overview", "Timeline", "Network", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore", "Traces"] as const;
 type Tab = (typeof TABS)[number];
 const idOf = (tab: Tab) => `tab-${tab.toLowerCase().replaceAll(" ", "-")}`;
+
+interface Pictures { text: string; links: LinkLoads | null; schedule: Schedule | null; problem: string }
+
+// Network and schedule of what is shown; asked for while their view is open, the last ones stay meanwhile.
+function PicturesView({ store, report }: { store: Store; report: Report }) {
+  const [got, setGot] = useState<Pictures | null>(null);
+  const busy = useRef(false), text = store.shown?.text ?? "";
+  const fetch = async () => {
+    const now = store.shown?.text;
+    if (busy.current || now === undefined) return;
+    busy.current = true;
+    const a = await store.connection.ask("pictures", { text: now });
+    busy.current = false;
+    if (a.type === "pictures") setGot({ text: now, links: a.links as LinkLoads, schedule: a.schedule as Schedule | null, problem: "" });
+    else setGot({ text: now, links: null, schedule: null, problem: (a.error as Problem | undefined)?.text ?? `No answer: ${a.type}.` });
+    if (store.shown && store.shown.text !== now) void fetch();
+  };
+  useEffect(() => { void fetch(); }, [text]);
+  if (!got) return <p class="soft">Counting bytes ...</p>;
+  return (
+    <div class={got.text === text ? "" : "old"}>
+      {got.problem && <p class="problem" role="alert">{got.problem}</p>}
+      {got.links && <NetworkView loads={got.links} iteration={report.iteration_ms} limitedBy={report.limited_by} />}
+      {got.schedule && <ScheduleView schedule={got.schedule} recomputes={report.hfu > report.mfu} />}
+    </div>
+  );
+}
+
+function timelineOf(store: Store): TimelineSource {
+  return async (request) => {
+    if (!store.shown) return null;
+    const answer = await store.connection.ask("timeline", { text: store.shown.text, ...request });
+    return answer.type === "timeline" ? (answer as unknown as Timeline) : null;
+  };
+}
 
 function App({ store }: { store: Store }) {
   const [, tick] = useState(0);
   const [tab, setTab] = useState<Tab>("Overview");
+  const [why, setWhy] = useState<WhyId | null>(null);
   useEffect(() => { const off = store.subscribe(() => tick((n) => n + 1)); return () => void off(); }, []);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
@@ -40,7 +82,7 @@ function App({ store }: { store: Store }) {
   };
   const r = store.report;
   return (
-    <>
+    <WhyOpen.Provider value={setWhy}>
       <header>
         <div><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && <div class="small soft">{r.context.title}</div>}</div>
         <div class="actions">
@@ -55,29 +97,34 @@ function App({ store }: { store: Store }) {
         </div>
       </header>
       {!store.connected && <p class="problem" role="alert">No connection to the server. It answers again once distsim serve runs; the page tries by itself.</p>}
+      <DropZone store={store} onFiles={() => setTab("Traces")} />
       <div class="notice" role="status">{store.notice}</div>
       <div class="body">
         <Ask store={store} />
         <main>
-          <Headline store={store} onBasis={() => setTab("Basis")} />
+          <Headline report={r} old={store.problem !== null} waiting={store.problem ? "No prediction yet." : "Predicting ..."} onBasis={() => setTab("Basis")} />
           <div class="tabs" role="tablist" aria-label="Views of the prediction" onKeyDown={tabKeys}>
             {TABS.map((t) => <button key={t} id={idOf(t)} role="tab" aria-selected={t === tab} tabIndex={t === tab ? 0 : -1} aria-controls="view" onClick={() => setTab(t)}>{t}{t === "Compare" && store.pins.length > 0 ? ` (${store.pins.length})` : ""}</button>)}
           </div>
           <div id="view" role="tabpanel" aria-labelledby={idOf(tab)} class={store.problem ? "old" : ""}>
             {r && tab === "Overview" && <Overview report={r} />}
-            {r && tab === "Timeline" && <TimelineView store={store} />}
+            {r && tab === "Timeline" && <><TimelineView report={r} id={store.shown?.text ?? ""} source={timelineOf(store)} /><Cycle report={r} steps={r.critical_path.length} /></>}
+            {r && tab === "Network" && <PicturesView store={store} report={r} />}
             {r && tab === "Ops and collectives" && <Tables report={r} />}
             {r && tab === "Memory and ranks" && <Ranks report={r} />}
-            {r && tab === "Basis" && <Basis store={store} report={r} />}
+            {r && tab === "Basis" && <Basis report={r} values={store.values} file={store.file} idle={store.idle} />}
             {tab === "Compare" && <Compare store={store} />}
-            {tab === "Explore" && <><SensitivityView store={store} /><SweepView store={store} /></>}
+            {tab === "Explore" && <ExploreView store={store} />}
+            {tab === "Traces" && <TracesView store={store} />}
           </div>
         </main>
       </div>
       <footer class="small soft">{r && `${r.context.device}, ${r.context.framework}. `}{store.latency > 0 && `The last answer took ${digits(store.latency, 2)} ms. `}Everything stays on the machine that runs distsim.</footer>
-    </>
+      {r && <WhyPanel report={r} id={why} close={() => setWhy(null)} onAll={() => { setTab("Basis"); document.getElementById(idOf("Basis"))?.focus(); }} />}
+    </WhyOpen.Provider>
   );
 }
 
-const token = new URLSearchParams(location.search).get("token") ?? "";
-render(<App store={new Store(token)} />, document.getElementById("app")!);
+const page = document.getElementById("page-data"), place = document.getElementById("app")!;
+if (page) renderPage(place, page.textContent ?? "");
+else render(<App store={new Store(new URLSearchParams(location.search).get("token") ?? "")} />, place);

@@ -1,11 +1,15 @@
 // The state of the page: an experiment's text, the last prediction that it gave, and what led here.
 import { Answer, Connection } from "./connection";
 import { fromLink, toLink } from "./link";
+import { save, saveText } from "./save";
 import { Edit, KeyDoc, Lists, Problem, Report, Section, Shown, Values } from "./types";
 
 export interface Pin { id: number; name: string; shown: Shown }
 
 const MOST_UNDO = 200, MOST_PINS = 6, SAME_MOVE_MS = 800;
+const PATIENCE_MS = 300;  // after which an answer that is still awaited gives way to a newer question
+
+interface Question { edits: Map<string, string | null>; text: string | null; values: boolean }
 
 export class Store {
   text = "";                      // as the server last had it
@@ -27,7 +31,11 @@ export class Store {
   private undoTexts: string[] = [];
   private redoTexts: string[] = [];
   private lastMove = { key: "", time: 0 };
-  private pending: { edits: Map<string, string | null>; text: string | null; values: boolean } | null = null;
+  private pending: Question | null = null;
+  private asked: Question | null = null;  // what an answer is awaited to
+  private askedAt = 0;
+  private turn = 0;
+  private impatience = 0;
   private listeners = new Set<() => void>();
   private nextPin = 1;
   private linkTimer = 0;
@@ -112,7 +120,17 @@ export class Store {
       for (const [key, value] of edits) this.pending.edits.set(key, value);
       this.pending.values ||= values;
     }
-    if (!this.busy) void this.send();
+    if (!this.busy) return void this.send();
+    if (this.impatience) return;
+    this.impatience = window.setTimeout(() => { this.impatience = 0; if (this.busy && this.pending) this.overtake(); }, Math.max(0, PATIENCE_MS - (performance.now() - this.askedAt)));
+  }
+
+  // The server stops the prediction that is under way: what it was asked goes into the newer question.
+  private overtake() {
+    const old = this.asked!, next = this.pending!;
+    if (next.text === null) this.pending = { edits: new Map([...old.edits, ...next.edits]), text: old.text, values: old.values || next.values };
+    else next.values ||= old.values;
+    void this.send();
   }
 
   private async send() {
@@ -120,10 +138,14 @@ export class Store {
     if (!next) return;
     this.pending = null;
     this.busy = true;
+    this.asked = next;
+    const turn = ++this.turn;
     const began = performance.now();
+    this.askedAt = began;
     const edits = [...next.edits].map(([key, value]) => ({ key, value }));
     const base = next.text ?? this.text;
     const answer = await this.connection.ask("predict", { text: base, edits, values: next.values || !this.shown });
+    if (turn !== this.turn) return;
     this.busy = false;
     this.latency = performance.now() - began;
     this.take(answer, next.edits, base);
@@ -204,16 +226,4 @@ export class Store {
       () => this.say("Copied. Whoever appends this to the URL that their own distsim serve prints sees this experiment."),
       () => this.say("The browser does not allow copying here; the same link stands in the address bar behind #."));
   }
-}
-
-export function save(url: string, name: string) {
-  const a = document.createElement("a");
-  a.href = url;
-  a.download = name;
-  a.click();
-}
-export function saveText(text: string, name: string, type: string) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  save(url, name);
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -12,7 +12,7 @@ export interface Collective { name: string; kind: string; group_size: number; ca
 export interface PathStep { name: string; kind: string; phase: string; stream: string; rank: number; start_ms: number; time_ms: number; steps: number; basis: string }
 export interface Report {
   context: { title: string; system: string; device: string; model: string; framework: string; nodes: number; gpus_per_node: number; ranks: number; samples_per_iteration: number; placement: string };
-  iteration_ms: number; low_ms: number; high_ms: number; samples_per_second: number; achieved_tflops_per_gpu: number; mfu: number;
+  iteration_ms: number; low_ms: number; high_ms: number; samples_per_second: number; achieved_tflops_per_gpu: number; mfu: number; hfu: number;
   tokens?: { tokens_per_second: number; tokens_per_second_per_gpu: number; memory: { rank: number; bytes: Record<string, number> }[] };
   breakdown: Split; limited_by: string | null; runner_up: string | null; slack_ms: number;
   cycle: { resource: string; time_ms: number }[];
@@ -23,7 +23,7 @@ export interface Report {
   assumptions: string[]; assumption_kinds: string[];
 }
 export interface Shown { text: string; report: Report; values: Values }
-export interface Track { process: string; thread: string; rank: number; slices?: number[] }
+export interface Track { process: string; thread: string; rank: number; alike?: number; slices?: number[] }
 export interface SliceName { name: string; category: string; args: Record<string, string> }
 export interface Timeline { period: number; from: number; to: number; first: number; tracks: Track[]; names?: SliceName[]; left_out: string; cycle_start: number }
 export interface SweepPoint { index: number; values: string[]; iteration_ms?: number; low_ms?: number; high_ms?: number; samples_per_s?: number; memory_gb?: number; exposed_comm_ms?: number; mfu?: number; gpus?: number; fits?: boolean; limited_by?: string; error?: string }

@@ -21,12 +21,7 @@ class CellularBatching : public Policy {
 
   Answer next(const View& view, std::uint32_t gpu, Assignment& out, std::int64_t&) override {
     if (waiting_ == 0) return Answer::nobody;
-    std::uint32_t best = kNoGpu;
-    for (std::uint32_t m = 0; m < queues_.size(); ++m) {
-      if (queues_[m].empty() || !eligible_(m, gpu)) continue;
-      if (best == kNoGpu || view.request(queues_[m].front()).number < view.request(queues_[best].front()).number)
-        best = m;
-    }
+    const std::uint32_t best = oldest_queue(view, queues_, eligible_, gpu);
     if (best == kNoGpu) return Answer::nothing;
     take(view, queues_[best], view.scenario().models[best], out);
     return Answer::work;

@@ -27,7 +27,7 @@ class LazyBatching : public Policy {
     if (stack.running) return Answer::nothing;
     if (stack.batches.empty()) {
       if (waiting_ == 0) return Answer::nothing;
-      const std::uint32_t model = oldest(view, gpu);
+      const std::uint32_t model = oldest_queue(view, queues_, eligible_, gpu);
       if (model == kNoGpu) return Answer::nothing;
       stack.model = model;
     }
@@ -63,16 +63,6 @@ class LazyBatching : public Policy {
       return n;
     }
   };
-
-  std::uint32_t oldest(const View& view, std::uint32_t gpu) const {
-    std::uint32_t best = kNoGpu;
-    for (std::uint32_t m = 0; m < queues_.size(); ++m) {
-      if (queues_[m].empty() || !eligible_(m, gpu)) continue;
-      if (best == kNoGpu || view.request(queues_[m].front()).number < view.request(queues_[best].front()).number)
-        best = m;
-    }
-    return best;
-  }
 
   std::size_t limit(const View& view, const Stack& stack) const {
     return std::min<std::size_t>(most_, view.scenario().models[stack.model].max_batch);

@@ -8,11 +8,12 @@ namespace {
 /// model. A request goes on where it was, unless another GPU is free before.
 class LayerPreemptive : public Policy {
  public:
-  LayerPreemptive(const Scenario& s, const PolicyOptions& options) : eligible_(s, options), queues_(s.models.size()) {}
+  LayerPreemptive(const Scenario& s, const PolicyOptions& options)
+      : eligible_(s, options), classes_(s.class_count()), queues_(s.models.size() * s.class_count()) {}
 
   std::uint32_t arrived(const View& view, RequestSlot slot) override {
     const Request& r = view.request(slot);
-    queues_[r.model].push(r.deadline_ps, r.number, slot);
+    queues_[r.model * classes_ + r.service_class].push(r.deadline_ps, r.number, slot);
     ++waiting_;
     return r.place == kHost ? kAnyGpu : r.place;
   }
@@ -21,7 +22,7 @@ class LayerPreemptive : public Policy {
     if (waiting_ == 0) return Answer::nobody;
     KeyedQueue* best = nullptr;
     for (std::uint32_t m = 0; m < queues_.size(); ++m) {
-      if (queues_[m].empty() || !eligible_(m, gpu)) continue;
+      if (queues_[m].empty() || !eligible_(m / classes_, gpu)) continue;
       if (best == nullptr || before(view.request(queues_[m].front()), view.request(best->front()))) best = &queues_[m];
     }
     if (best == nullptr) return Answer::nothing;
@@ -39,6 +40,7 @@ class LayerPreemptive : public Policy {
   }
 
   Eligibility eligible_;
+  std::uint32_t classes_;
   std::vector<KeyedQueue> queues_;
   std::size_t waiting_ = 0;
 };

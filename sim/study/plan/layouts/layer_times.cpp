@@ -28,6 +28,23 @@ std::size_t class_of_share(double share) {
   return static_cast<std::size_t>(std::ranges::lower_bound(kShares, std::min(share, 1.0)) - kShares.begin());
 }
 
+workload::RankGroup group_of_axis(const LlmShape& s, Axis axis) {
+  const auto group = [](std::int64_t size, std::int64_t stride) {
+    return workload::RankGroup{static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(stride)};
+  };
+  switch (axis) {
+    case Axis::tensor:
+      return group(s.tensor, 1);
+    case Axis::context:
+      return group(s.context, s.tensor);
+    case Axis::expert:
+      return group(s.expert, s.expert_tensor);
+    case Axis::expert_tensor:
+      break;
+  }
+  return group(s.expert_tensor, 1);
+}
+
 /// Kernel time by what it keeps busy.
 struct BusyTime {
   double seconds = 0;
@@ -194,11 +211,9 @@ Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, c
   for (const auto& [wire, n] : pass.wires) {
     const auto bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) *
                                                  workload::exposed_share(wire, s.tensor, s.context, micro_steps));
-    const std::int64_t size = wire.axis == Axis::tensor ? s.tensor : wire.axis == Axis::context ? s.context : s.expert;
-    const std::int64_t stride = wire.axis == Axis::tensor ? 1 : wire.axis == Axis::context ? s.tensor : s.expert_tensor;
-    if (bytes == 0 || size < 2) continue;
     // In every order of ranks: experts that reach beyond tensor x context ranks are refused where these are no neighbours.
-    const workload::RankGroup group{static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(stride)};
+    const workload::RankGroup group = group_of_axis(s, wire.axis);
+    if (bytes == 0 || group.size < 2) continue;
     TRY_ASSIGN(const double each, collective(wire.kind, bytes, s.numerics.activation, group));
     sum += each * n;
   }

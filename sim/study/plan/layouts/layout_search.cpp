@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/system/signals.hpp"
+#include "base/system/stop.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/layouts/layout_bound.hpp"
@@ -201,6 +202,7 @@ class LayoutSearch {
 
   /// The layouts of a shape that fit.
   Result<void> expand(const Node& node) {
+    end_if_stopped();
     const auto& [s, g, i, l] = node.order;
     const LayoutSpace& space = sites_[s].space;
     const std::vector<ParallelSpec> layouts = space.layouts(layout_at(node.order));
@@ -240,6 +242,7 @@ class LayoutSearch {
       return row_of_layout(play_layout(site, layout_at(batch_[i].order), options_.goal, cache_));
     };
     TRY_ASSIGN(const auto rows, plays_.next(batch_.size(), play, on_played_));
+    std::vector<PlayedLayout> round;
     for (std::size_t i = 0; i < batch_.size(); ++i) {
       if (!rows[i]) continue;
       waiting_ -= 1;
@@ -252,8 +255,10 @@ class LayoutSearch {
       played.site = s;
       counts_.played += 1;
       if (played.iteration.seconds() < batch_[i].seconds) counts_.above_bound += 1;
+      if (options_.on_round) round.push_back(played);
       keep(std::move(played), batch_[i].order);
     }
+    if (options_.on_round) options_.on_round(round, counts_);
     return {};
   }
 

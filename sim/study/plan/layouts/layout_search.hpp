@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct SearchOptions {
   bool exhaustive = false;
   std::uint64_t most_played = 0;  ///< 0: no limit
   Plays plays = Plays::of_threads(1);
+  /// After each round of plays, with what was played in it; may be empty.
+  std::function<void(std::span<const PlayedLayout>, const SearchCounts&)> on_round;
 };
 
 struct SearchResult {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/system/stop.hpp"
 #include "sim/study/plan_tables/search/packer.hpp"
 
 namespace distsim::study {
@@ -126,8 +127,7 @@ bool Packer::improve_rank(std::uint32_t rank) {
 }
 
 void Packer::improve(std::uint64_t end) {
-  while (looked_at_ < end && improve_rank(fullest())) {
-  }
+  while (looked_at_ < end && improve_rank(fullest())) end_if_stopped();
 }
 
 }  // namespace distsim::study

@@ -1,0 +1,140 @@
+"""capture(): a PyTorch module as a graph that an experiment can have as its model."""
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from typing import Any, Dict, List, Optional
+
+from ._errors import ConfigError
+
+
+class Graph:
+    """The calls of a module's training step with their shapes and types: docs/graph_format.md.
+
+    It can be the model of an experiment: ``{"model": graph, "cluster": ...}``, or ``set={"model": graph}``. Attributes:
+    ``name``, ``samples`` (the batch it was captured with), ``any_batch`` (whether other batches are served), ``calls`` and
+    ``parameters`` (their numbers), ``data`` (the whole graph as a dict)."""
+
+    def __init__(self, data: Dict[str, Any]) -> None:
+        self.data: Dict[str, Any] = data
+        self.name: str = data["name"]
+        self.samples: int = data["samples"]
+        self.any_batch: bool = data["any_batch"]
+        self.calls: int = len(data["nodes"])
+        trained = {g["parameter"] for g in data["gradients"]}
+        self.parameters: int = sum(_product(t["shape"]) for i, t in enumerate(data["tensors"]) if i in trained)
+        self._lock = threading.Lock()
+        self._path: Optional[str] = None
+
+    @property
+    def path(self) -> str:
+        """A file that holds the graph, as long as this object lives."""
+        with self._lock:
+            if self._path is None:
+                folder = tempfile.mkdtemp(prefix="distsim_graph_")
+                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                path = os.path.join(folder, "captured.graph")
+                self.save(path)
+                self._path = path
+            return self._path
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Writes the graph to a file, gzipped unless it ends in .json: the whole file or none."""
+        name = os.fspath(path)
+        text = json.dumps(self.data, separators=(",", ":")).encode()
+        packed = text if name.endswith(".json") else gzip.compress(text, 6, mtime=0)
+        folder = os.path.dirname(os.path.abspath(name))
+        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".distsim_capture")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(packed)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, name)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def __repr__(self) -> str:
+        batch = "any batch" if self.any_batch else f"a batch of {self.samples} only"
+        return f"<distsim.Graph {self.name}: {self.calls} calls, {self.parameters:,} trained parameters, {batch}>"
+
+
+def _product(shape: List[Any]) -> int:
+    n = 1
+    for size in shape:
+        n *= size if isinstance(size, int) else size[0]
+    return n
+
+
+def _without_data(module: Any) -> Any:
+    """A copy of a module whose parameters and buffers have no data. To be called where tensors that are made have none."""
+    import torch
+
+    memo: Dict[int, Any] = {}
+    for parameter in module.parameters():
+        empty = torch.empty(parameter.shape, dtype=parameter.dtype)
+        memo[id(parameter)] = torch.nn.Parameter(empty, requires_grad=parameter.requires_grad)
+    for buffer in module.buffers():
+        memo[id(buffer)] = torch.empty(buffer.shape, dtype=buffer.dtype)
+    return copy.deepcopy(module, memo)
+
+
+def capture(module: Any, inputs: Any, *, loss: str = "sum", any_batch: bool = True, channels_last: bool = False,
+            inference: bool = False, name: str = "") -> Graph:
+    """The graph of a PyTorch module, without a GPU and without computing anything.
+
+    module   a torch.nn.Module, or a function without arguments that returns one, or one and a function from its output to
+             the loss. A function lets modules be captured that are larger than the memory.
+    inputs   what the module is given, the batch first: texts such as "64x3x224x224" or "8x512:int64", tuples of sizes, or
+             tensors, of which only size and type are used. One, or a list of them.
+    loss     "sum" of the output, "cross_entropy" over its last dimension, or "output": the module returns its loss
+
+    Needs torch 1.13 or later. Raises ConfigError where the module cannot be captured, with the place in its code; ImportError
+    without torch."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError("distsim.capture() needs torch, which is not installed: pip install torch") from error
+    import distsim_capture
+    from distsim_capture.__main__ import place_of
+
+    given = inputs if isinstance(inputs, list) else [inputs]
+    title = name or getattr(module, "__name__", "") or type(module).__name__
+    build = (lambda: _without_data(module)) if isinstance(module, torch.nn.Module) else module
+    if not callable(build):
+        raise TypeError(f"module: found {type(module).__name__}, expected a torch.nn.Module or a function that returns one")
+    specs = [_spec(one) for one in given]
+    try:
+        return Graph(distsim_capture.capture(build, specs, loss, any_batch, channels_last, inference, title))
+    except distsim_capture.CaptureError as error:
+        raise ConfigError(str(error).replace("--", "")) from error
+    except Exception as error:  # of the user's module
+        text = str(error).strip().split("\n", 1)[0]
+        raise ConfigError(f"{place_of(error)}{type(error).__name__}: {text}") from error
+
+
+def _spec(one: Any) -> Any:
+    from distsim_capture import InputSpec, parse_input
+
+    if isinstance(one, InputSpec):
+        return one
+    if isinstance(one, str):
+        try:
+            return parse_input(one)
+        except ValueError as error:
+            raise ConfigError(str(error).replace("--input", "inputs")) from None
+    if hasattr(one, "shape") and hasattr(one, "dtype"):
+        shape, dtype = tuple(one.shape), str(one.dtype).rsplit(".", 1)[-1]
+    elif isinstance(one, tuple):
+        shape, dtype = one, "float32"
+    else:
+        raise TypeError(f"inputs: found {type(one).__name__}, expected text such as '64x3x224x224', a tuple of sizes or a tensor")
+    if not shape or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in shape):
+        raise ConfigError(f"inputs: found {shape}, expected sizes of 1 or more, the batch first")
+    return InputSpec(shape, dtype)

@@ -1,0 +1,36 @@
+#include "sim/api/axes.hpp"
+
+#include <algorithm>
+
+#include "base/text/printable.hpp"
+
+namespace distsim::api {
+namespace {
+
+Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag) {
+  if (axis.key.empty() || axis.key.find('=') != std::string::npos)
+    return Error{"found the key " + in_quotes(axis.key) + ", expected one such as cluster.nodes", flag, ""};
+  study::SweepAxis out{axis.key, {}};
+  for (const std::string& value : axis.values) {
+    TRY_ASSIGN(study::SweepAxis one, study::parse_axis(axis.key + "=" + value, flag));
+    out.values.insert(out.values.end(), one.values.begin(), one.values.end());
+  }
+  if (out.values.empty())
+    return Error{"found no values of " + in_quotes(axis.key) + ", expected at least one", flag, ""};
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag) {
+  std::vector<study::SweepAxis> out;
+  for (const Axis& axis : axes) {
+    TRY_ASSIGN(study::SweepAxis parsed, study_axis(axis, flag));
+    if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == parsed.key; }))
+      return Error{flag + " " + printable(axis.key, 80) + ": found twice, expected one list of values", "", ""};
+    out.push_back(std::move(parsed));
+  }
+  return out;
+}
+
+}  // namespace distsim::api

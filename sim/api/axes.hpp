@@ -1,0 +1,15 @@
+// Axes of the public headers as studies take them.
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "sim/api/public/studies.hpp"
+#include "sim/study/sweep/axis.hpp"
+
+namespace distsim::api {
+
+/// Ranges are spelled out. Errors: no values, a value that is none, a key twice; `flag` begins them.
+Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag);
+
+}  // namespace distsim::api

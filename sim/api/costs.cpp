@@ -1,0 +1,50 @@
+#include "sim/api/public/costs.hpp"
+
+#include "base/text/counted.hpp"
+#include "sim/api/door.hpp"
+#include "sim/api/priced.hpp"
+
+namespace distsim::api {
+
+OpCost cost_op(const OpRequest& request) {
+  const Call call({});
+  for (const auto& [name, value] : {std::pair("gpu", &request.gpu), {"op", &request.op}, {"dtype", &request.dtype}}) {
+    if (value->empty()) throw ConfigError("", std::string(name) + ": missing, expected it with the op's sizes", "");
+  }
+  pipeline::DeviceModels devices;
+  const PricedOp priced = value_of(priced_op(request, devices));
+  const graph::Cost& cost = priced.cost;
+  return {cost.mean.us(), cost.low.us(), cost.high.us(), std::string(graph::name_of(cost.basis)),
+          priced.source,  priced.op,     priced.device,  priced.text};
+}
+
+CollectiveCosts cost_collective(const CollectiveRequest& request) {
+  const Call call({});
+  if (request.bytes.empty()) throw ConfigError("", "bytes: found no sizes, expected at least one", "");
+  const PricedCollective priced = value_of(priced_collective(request));
+  CollectiveCosts out;
+  for (const collectives::CostTableRow& row : priced.table.rows) {
+    CollectiveCost cost{row.bytes};
+    cost.error = row.error;
+    if (row.error.empty()) {
+      cost.us = row.cost.mean.us();
+      cost.low_us = row.cost.low.us();
+      cost.high_us = row.cost.high.us();
+      cost.algbw_GBps = row.algbw_GBps;
+      cost.busbw_GBps = row.busbw_GBps;
+      cost.basis = graph::name_of(row.cost.basis);
+      cost.source = row.source;
+    }
+    out.sizes.push_back(std::move(cost));
+  }
+  if (priced.table.unpriced == priced.sizes.size())
+    throw ConfigError("",
+                      "none of " + counted(priced.sizes.size(), "size") +
+                          " could be priced; the first: " + priced.table.rows.front().error,
+                      "");
+  out.csv = priced.table.text;
+  out.remarks = priced.remarks;
+  return out;
+}
+
+}  // namespace distsim::api

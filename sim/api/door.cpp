@@ -1,0 +1,98 @@
+#include "sim/api/door.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <string_view>
+
+#include "base/text/printable.hpp"
+#include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
+
+namespace distsim::api {
+namespace {
+
+constexpr const char* kKinds[] = {"systems", "devices", "models", "frameworks"};
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// "12" of "x.yaml:12", which is cut off.
+int cut_number(std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || !is_number(std::string_view(text).substr(colon + 1))) return 0;
+  const int number = std::atoi(text.c_str() + colon + 1);
+  text.resize(colon);
+  return number;
+}
+
+/// The command's "--gpus-per-node: found 0" is about an argument here: "gpus_per_node: found 0".
+std::string as_argument(std::string text) {
+  if (!text.starts_with("--")) return text;
+  text.erase(0, 2);
+  for (std::size_t i = 0; i < text.size() && text[i] != ':' && text[i] != ' '; ++i) {
+    if (text[i] == '-') text[i] = '_';
+  }
+  return text;
+}
+
+void replace_all(std::string& text, const std::string& old, const std::string& by) {
+  for (std::size_t at = text.find(old); at != std::string::npos; at = text.find(old, at + by.size()))
+    text.replace(at, old.size(), by);
+}
+
+}  // namespace
+
+ConfigError::ConfigError(std::string where, std::string problem, std::string hint)
+    : std::runtime_error(as_argument(Error{problem, where, hint}.text())),
+      where_(as_argument(std::move(where))),
+      problem_(as_argument(std::move(problem))),
+      hint_(std::move(hint)),
+      file_(where_) {
+  if (where_.starts_with("set ")) file_.clear();
+  column_ = cut_number(file_);
+  line_ = cut_number(file_);
+  if (line_ == 0) std::swap(line_, column_);
+}
+ConfigError::ConfigError(const ConfigError&) = default;
+ConfigError::~ConfigError() = default;
+
+Interrupted::Interrupted() : std::runtime_error("interrupted") {}
+Interrupted::Interrupted(const Interrupted&) = default;
+Interrupted::~Interrupted() = default;
+
+void throw_error(const Error& error) {
+  if (stop_asked()) throw Interrupted();
+  throw ConfigError(error.where, error.what, error.hint);
+}
+
+void check_surroundings() { value_of(config::check_config_folders()); }
+
+ExperimentPath::ExperimentPath(const Experiment& e) : own_(e.file), path_(e.file) {
+  if (!e.text) return;
+  text_.emplace(*e.text, e.file);
+  path_ = text_->path();
+}
+
+Error ExperimentPath::named(Error error) const {
+  if (!text_) return error;
+  for (std::string* part : {&error.what, &error.where, &error.hint}) replace_all(*part, path_, own_);
+  return error;
+}
+
+std::string version() { return DISTSIM_VERSION; }
+
+std::vector<std::string> config_folders() {
+  check_surroundings();
+  return config::config_folders("", "");
+}
+
+std::vector<std::string> names(const std::string& kind) {
+  check_surroundings();
+  if (std::ranges::find(kKinds, kind) == std::end(kKinds))
+    throw ConfigError("", "kind: found " + in_quotes(kind) + ", expected systems, devices, models or frameworks", "");
+  return config::names_in(kind);
+}
+
+}  // namespace distsim::api

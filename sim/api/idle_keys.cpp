@@ -1,0 +1,34 @@
+#include "sim/api/idle_keys.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "sim/study/without_effect.hpp"
+
+namespace distsim::api {
+namespace {
+
+/// Threads for predictions that are not printed: of a large job one at a time, which needs no more memory than it.
+unsigned threads_for(const pipeline::Prediction& p) {
+  constexpr std::size_t kLarge = 2'000'000;
+  constexpr unsigned kMost = 4;
+  if (p.lowered->program.ranks * p.lowered->program.steps.size() > kLarge) return 1;
+  return std::clamp(std::thread::hardware_concurrency(), 1u, kMost);
+}
+
+}  // namespace
+
+std::string idle_keys(const ConfigNode& parsed, const config::Experiment& experiment,
+                      const pipeline::Prediction& prediction, bool trials, pipeline::CostModelCache& cache,
+                      unsigned threads) {
+  return study::describe(study::keys_without_effect(parsed, experiment, prediction.report, trials,
+                                                    threads > 0 ? threads : threads_for(prediction), cache));
+}
+
+void add_idle_keys(const std::string& text, report::Report& report) {
+  if (text.empty()) return;
+  auto& assumptions = report.context.assumptions;
+  assumptions.insert(assumptions.begin(), {graph::AssumptionKind::settings, text});
+}
+
+}  // namespace distsim::api

@@ -1,0 +1,19 @@
+// The keys of an experiment that change nothing, in its report: for `distsim predict` and the library's predict().
+#pragma once
+
+#include <string>
+
+#include "sim/config/config.hpp"
+#include "sim/pipeline/pipeline.hpp"
+
+namespace distsim::api {
+
+/// "no effect on this prediction: ..."; empty where all keys have one. `threads`: 0: as many as help.
+std::string idle_keys(const ConfigNode& parsed, const config::Experiment& experiment,
+                      const pipeline::Prediction& prediction, bool trials, pipeline::CostModelCache& cache,
+                      unsigned threads = 0);
+
+/// Lays it before the other assumptions of a report.
+void add_idle_keys(const std::string& text, report::Report& report);
+
+}  // namespace distsim::api

@@ -1,0 +1,128 @@
+#include "sim/api/priced.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "base/text/csv.hpp"
+#include "base/text/number_text.hpp"
+#include "base/text/quantity_text.hpp"
+#include "base/text/spelling.hpp"
+#include "base/text/words.hpp"
+#include "opmodels/csv/cost_csv.hpp"
+#include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
+
+namespace distsim::api {
+namespace {
+
+/// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
+Result<std::int64_t> parse_size(std::string text) {
+  const auto wrong = [&] {
+    return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "", ""};
+  };
+  if (text.empty()) return wrong();
+  if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();
+  std::string with_unit = text;
+  if (const auto bare = parse_quantity(text + " B", Dimension::bytes)) {
+    if (*bare != std::floor(*bare)) return wrong();
+    with_unit += " B";  // a number that int64 does not hold
+  }
+  if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
+  const auto size = parse_quantity(with_unit, Dimension::bytes);
+  if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
+  if (!size || *size < 0) return wrong();
+  // 1.1 MB is a whole number of bytes, 0.1 KiB is not; binary fractions of a unit are off by a rounding.
+  if (std::abs(*size - std::round(*size)) > 1e-9 * *size)
+    return Error{"--bytes: found '" + text + "', expected a whole number of bytes", "", ""};
+  return std::llround(*size);
+}
+
+Result<void> in_range(const char* flag, std::uint32_t value, std::uint32_t least, std::uint32_t most) {
+  if (value >= least && value <= most) return {};
+  return Error{fmt::format("{}: found {}, expected {} .. {}", flag, value, least, most), "", ""};
+}
+
+Result<collectives::CollectiveOptions> options_of(const CollectiveRequest& f) {
+  collectives::CollectiveOptions options;
+  options.use_curves = f.use_curves;
+  options.curve_files = f.curves;
+  options.curve_dirs = config::curve_folders();
+  options.constants = config::changed_constants();
+  options.allow_partial = f.allow_partial;
+  TRY_ASSIGN(options.launch, read_word("--launch", f.launch, collectives::launch_words()));
+  TRY_ASSIGN(options.exchange, read_word("--exchange", f.exchange, collectives::exchange_words()));
+  TRY_ASSIGN(options.all_reduce, read_word("--all-reduce", f.all_reduce, collectives::reduction_words()));
+  for (const std::string& word : f.algorithms) {
+    TRY_ASSIGN(const auto* algorithm, read_word("--algorithms", word, collectives::nccl_algorithm_words()));
+    options.algorithms.push_back(algorithm);
+  }
+  for (const std::string& word : f.protocols) {
+    TRY_ASSIGN(const auto protocol, read_word("--protocols", word, collectives::protocol_words()));
+    options.protocols.push_back(protocol);
+  }
+  return options;
+}
+
+/// The op of the command line as a shapes file of one row.
+Result<std::string> one_row(const OpRequest& f) {
+  std::vector<std::string> header{"gpu", "op", "pass", "dtype"}, row{f.gpu, f.op, f.pass, f.dtype};
+  const std::vector<std::string> known = opmodels::OpColumns::size_names();
+  for (const auto& size : f.sizes) {
+    if (std::find(known.begin(), known.end(), size.first) == known.end()) {
+      return Error{"found the size '" + size.first + "', expected one of those in docs/op_models.md", "",
+                   spelling_hint(size.first, known)};
+    }
+    if (std::find(header.begin(), header.end(), size.first) != header.end())
+      return Error{"found the size '" + size.first + "' twice, expected it once", "", ""};
+    header.push_back(size.first);
+    row.push_back(size.second);
+  }
+  return csv_line(header) + csv_line(row);
+}
+
+}  // namespace
+
+Result<PricedCollective> priced_collective(const CollectiveRequest& f) {
+  PricedCollective out;
+  TRY_ASSIGN(out.kind, graph::parse_collective(f.kind));
+  for (const std::string& text : f.bytes) {
+    TRY_ASSIGN(const std::int64_t size, parse_size(text));
+    out.sizes.push_back(size);
+  }
+  TRY(in_range("--nodes", f.nodes, 1, 1u << 20));
+  TRY(in_range("--gpus-per-node", f.gpus_per_node, 0, 1024));
+  TRY_ASSIGN(topology::ClusterSpec spec, config::load_system(f.system));
+  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
+  spec.nodes = f.nodes;
+  const std::uint32_t gpus = f.gpus_per_node > 0 ? f.gpus_per_node : static_cast<std::uint32_t>(spec.gpus_per_node);
+  TRY_ASSIGN(const topology::Topology topology, topology::Topology::build(spec, device.compute_capability));
+  out.ranks = f.nodes * gpus;
+  TRY_ASSIGN(out.options, options_of(f));
+  TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, out.options));
+  out.remarks.assign(models.remarks().begin(), models.remarks().end());
+  TRY_ASSIGN(out.table, collectives::collective_cost_table(
+                            topology, models, {out.kind, f.nodes, gpus, out.sizes, true, f.side_by_side, f.explain}));
+  return out;
+}
+
+Result<PricedOp> priced_op(const OpRequest& f, pipeline::DeviceModels& devices) {
+  TRY_ASSIGN(const std::string text, one_row(f));
+  std::istringstream in(text);
+  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, "the command line"));
+  TRY_ASSIGN(const opmodels::OpColumns columns, opmodels::OpColumns::of_one_op(reader));
+  TRY_ASSIGN(const auto fields, reader.next());
+  TRY_ASSIGN(const opmodels::OpModels* models, devices(f.gpu));
+  TRY_ASSIGN(const opmodels::OpRow row, opmodels::op_from_row(columns, *fields));
+  TRY_ASSIGN(const graph::Cost cost, opmodels::price_row(*models, row, f.gpu));
+  PricedOp out{cost, std::string(cost.source), "", models->device().name, ""};
+  out.cost.source = {};
+  for (const graph::Op& op : row.ops) out.op += (out.op.empty() ? "" : " + ") + graph::describe(op);
+  out.text = fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", out.op, out.device, cost.mean.us(),
+                         cost.low.us(), cost.high.us(), out.source.empty() ? graph::name_of(cost.basis) : out.source);
+  return out;
+}
+
+}  // namespace distsim::api

@@ -1,0 +1,30 @@
+// The tables behind sim/opgraph/kernels.hpp: which name of ATen becomes which op.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sim/opgraph/kernels.hpp"
+#include "sim/opgraph/makers.hpp"
+
+namespace distsim::opgraph {
+
+struct KernelEntry {
+  std::string_view name;
+  Maker make;
+  double flops = 1;  ///< for each element, of kernels that stream
+  Autocast autocast = Autocast::widest;
+};
+
+std::span<const KernelEntry> kernels_of_layers();     ///< products, convolutions, normalisation, lookups, optimizers
+std::span<const KernelEntry> kernels_of_pointwise();  ///< arguments once, results once; losses and reductions
+std::span<const KernelEntry> kernels_of_movement();   ///< copies, indexing, sorting, filling
+/// Views, allocations, queries, and calls that only pass their work on.
+std::span<const std::string_view> names_of_nothing();
+
+inline constexpr double kSpecialFlops =
+    20;  // of exp, tanh, ... on the plain lanes, as opmodels/analytic/elementwise.cpp counts
+inline constexpr double kErfFlops = 30;
+inline constexpr double kRandomFlops = 10;  // of a Philox number
+
+}  // namespace distsim::opgraph

@@ -1,0 +1,214 @@
+// Sizes and axes that a model computes from its shapes: whole numbers that are known before anything runs. No kernels.
+#include <algorithm>
+#include <functional>
+
+#include "base/text/printable.hpp"
+#include "sim/opgraph/onnx/onnx_reader.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+std::int64_t bounded(double n) {
+  constexpr double kMost = 9e18;
+  return static_cast<std::int64_t>(std::clamp(n, -kMost, kMost));
+}
+
+std::int64_t arithmetic(std::string_view op, std::int64_t a, std::int64_t b) {
+  const auto x = static_cast<double>(a), y = static_cast<double>(b);
+  if (op == "Add") return bounded(x + y);
+  if (op == "Sub") return bounded(x - y);
+  if (op == "Mul") return bounded(x * y);
+  if (op == "Div") return b == 0 || (a == INT64_MIN && b == -1) ? 0 : a / b;
+  if (op == "Mod") return b == 0 || b == -1 ? 0 : a % b;
+  if (op == "Max") return std::max(a, b);
+  if (op == "Min") return std::min(a, b);
+  if (op == "Equal") return a == b;
+  if (op == "Less") return a < b;
+  if (op == "Greater") return a > b;
+  if (op == "And") return a != 0 && b != 0;
+  return a != 0 || b != 0;
+}
+
+constexpr std::string_view kArithmetic[] = {"Add", "Sub",   "Mul",  "Div",     "Mod", "Max",
+                                            "Min", "Equal", "Less", "Greater", "And", "Or"};
+
+}  // namespace
+
+/// Element by element, where one side may be a single number.
+Result<bool> OnnxLowering::fold_arithmetic() {
+  if (node_->input_size() != 2) return false;
+  const Numbers &a = *in(0).numbers, &b = *in(1).numbers;
+  if (a.size() != b.size() && a.size() != 1 && b.size() != 1) return false;
+  Numbers out(std::max(a.size(), b.size()) * (a.empty() || b.empty() ? 0 : 1));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = arithmetic(node_->op_type(), a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i]);
+  Dims dims = a.size() < b.size() || (a.size() == 1 && in(0).dims.size() < in(1).dims.size()) ? in(1).dims : in(0).dims;
+  TRY(give_numbers(std::move(dims), std::move(out)));
+  return true;
+}
+
+/// Whether the node only computes such numbers; then its result is known.
+Result<bool> OnnxLowering::fold() {
+  const std::string_view op = node_->op_type();
+  if (node_->input_size() == 0 || op == "Shape" || node_->output_size() != 1) return false;
+  for (int i = 0; i < node_->input_size(); ++i) {
+    if (!has(i) || !in(i).numbers || in(i).tensor) return false;
+  }
+  const OnnxValue& x = in(0);
+  const Numbers& n = *x.numbers;
+  if (std::ranges::find(kArithmetic, op) != std::end(kArithmetic)) return fold_arithmetic();
+  if (op == "Identity" || op == "Neg" || op == "Not" || op == "Abs" || op == "Ceil" || op == "Floor") {
+    Numbers out = n;
+    for (std::int64_t& v : out)
+      v = op == "Neg"   ? bounded(-static_cast<double>(v))
+          : op == "Not" ? v == 0
+          : op == "Abs" ? bounded(std::abs(static_cast<double>(v)))
+                        : v;
+    TRY(give_numbers(Dims(x.dims), std::move(out)));
+    return true;
+  }
+  if (op == "Cast") {
+    TRY_ASSIGN(const Element to, element_of(static_cast<std::int32_t>(integer("to", 0))));
+    if (to.floating) return false;
+    TRY(give_numbers(Dims(x.dims), Numbers(n)));
+    return true;
+  }
+  if (op == "Unsqueeze" || op == "Squeeze" || op == "Reshape" || op == "Flatten") {
+    Dims dims;
+    if (op != "Squeeze" || n.size() > 1) dims.push_back(static_cast<std::int64_t>(n.size()));
+    TRY(give_numbers(std::move(dims), Numbers(n)));
+    return true;
+  }
+  if (op == "Concat") {
+    Numbers out;
+    for (int i = 0; i < node_->input_size(); ++i) out.insert(out.end(), in(i).numbers->begin(), in(i).numbers->end());
+    Dims dims{static_cast<std::int64_t>(out.size())};
+    TRY(give_numbers(std::move(dims), std::move(out)));
+    return true;
+  }
+  if (op == "Gather" && x.dims.size() == 1 && node_->input_size() == 2) {
+    Numbers out;
+    for (const std::int64_t i : *in(1).numbers) {
+      const auto size = static_cast<std::int64_t>(n.size());
+      if (i < -size || i >= size)
+        return wrong("found the place " + std::to_string(i) + " of " + std::to_string(size) + " numbers");
+      out.push_back(n[static_cast<std::size_t>(i < 0 ? i + size : i)]);
+    }
+    TRY(give_numbers(Dims(in(1).dims), std::move(out)));
+    return true;
+  }
+  if (op == "Slice" && x.dims.size() == 1 && node_->input_size() >= 3) {
+    const auto size = static_cast<std::int64_t>(n.size());
+    const Numbers &begins = *in(1).numbers, &ends = *in(2).numbers;
+    const std::int64_t step = node_->input_size() > 4 && !in(4).numbers->empty() ? in(4).numbers->front() : 1;
+    if (begins.empty() || ends.empty() || step == 0) return wrong("found a slice without begin, end or step");
+    const auto place = [&](std::int64_t at, std::int64_t least, std::int64_t most) {
+      return std::clamp(at < 0 ? at + size : at, least, most);
+    };
+    const std::int64_t begin = place(begins.front(), step > 0 ? 0 : 0, step > 0 ? size : size - 1);
+    const std::int64_t end = ends.front() < -size ? (step > 0 ? 0 : -1) : place(ends.front(), step > 0 ? 0 : -1, size);
+    Numbers out;
+    const std::int64_t stride = std::clamp<std::int64_t>(step, -size - 1, size + 1);
+    for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += stride)
+      out.push_back(n[static_cast<std::size_t>(i)]);
+    Dims dims{static_cast<std::int64_t>(out.size())};
+    TRY(give_numbers(std::move(dims), std::move(out)));
+    return true;
+  }
+  if (op == "Where" && node_->input_size() == 3) {
+    const Numbers &a = *in(1).numbers, &b = *in(2).numbers;
+    Numbers out;
+    const auto at = [](const Numbers& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; };
+    const std::size_t size = std::max({n.size(), a.size(), b.size()});
+    for (const Numbers* list : {&n, &a, &b}) {
+      if (list->size() != size && list->size() != 1) return false;
+    }
+    for (std::size_t i = 0; i < size; ++i) out.push_back(at(n, i) != 0 ? at(a, i) : at(b, i));
+    Dims dims{static_cast<std::int64_t>(size)};
+    TRY(give_numbers(std::move(dims), std::move(out)));
+    return true;
+  }
+  if (op == "ReduceProd" || op == "ReduceSum" || op == "ReduceMax") {
+    double all = op == "ReduceProd" ? 1 : 0;
+    for (const std::int64_t v : n) {
+      const auto d = static_cast<double>(v);
+      all = op == "ReduceProd" ? all * d : op == "ReduceSum" ? all + d : std::max(all, d);
+    }
+    TRY(give_numbers({}, {bounded(all)}));
+    return true;
+  }
+  if (op == "Size") {
+    TRY(give_numbers({}, {static_cast<std::int64_t>(n.size())}));
+    return true;
+  }
+  if (op == "Expand" && node_->input_size() == 2) {
+    double size = 1;
+    Dims dims;
+    for (const std::int64_t d : *in(1).numbers) size *= static_cast<double>(d), dims.push_back(d);
+    if (n.size() != 1 || !(size >= 0 && size <= 65'536)) return false;
+    TRY(give_numbers(std::move(dims), Numbers(static_cast<std::size_t>(size), n.front())));
+    return true;
+  }
+  return false;
+}
+
+Result<void> OnnxLowering::constant() {
+  if (node_->output_size() == 0) return wrong("found no output, expected one");
+  OnnxValue value;
+  if (const onnx::Attribute* a = attribute("value"); a != nullptr) {
+    TRY(read_constant(a->t(), value));
+  } else if (const onnx::Attribute* i = attribute("value_int"); i != nullptr) {
+    return give_numbers({}, {i->i()});
+  } else if (const onnx::Attribute* list = attribute("value_ints"); list != nullptr) {
+    return give_numbers({list->ints_size()}, Numbers(list->ints().begin(), list->ints().end()));
+  } else if (attribute("value_float") != nullptr) {
+    value.scalar = true;
+  } else if (const onnx::Attribute* floats = attribute("value_floats"); floats != nullptr) {
+    value.dims = {floats->floats_size()};
+  } else {
+    return wrong("found no value that is a number, expected value, value_int, value_float or lists of them");
+  }
+  value.frozen = true;
+  values_[node_->output(0)] = std::move(value);
+  return {};
+}
+
+Result<void> OnnxLowering::shape() {
+  if (!has(0)) return wrong("found no input, expected one");
+  const Dims& dims = in(0).dims;
+  const auto rank = static_cast<std::int64_t>(dims.size());
+  const auto place = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  const std::int64_t begin = place(integer("start", 0)), end = std::max(begin, place(integer("end", rank)));
+  if (node_->op_type() == "Size") return give_numbers({}, {bounded(product(dims))});
+  return give_numbers({end - begin}, Numbers(dims.begin() + begin, dims.begin() + end));
+}
+
+Result<void> OnnxLowering::constant_of_shape() {
+  TRY_ASSIGN(const Numbers sizes, numbers(0, "shape"));
+  TRY_ASSIGN(const Dims dims, checked(Dims(sizes)));
+  OnnxValue value;
+  if (const onnx::Attribute* a = attribute("value"); a != nullptr) TRY(read_constant(a->t(), value));
+  const bool small = product(dims) <= 64;
+  if (!value.element.floating && value.numbers && !value.numbers->empty() && small)
+    return give_numbers(Dims(dims), Numbers(static_cast<std::size_t>(product(dims)), value.numbers->front()));
+  return give(eager_.fill(dims, value.element));
+}
+
+/// Numbers that follow each other, as a kernel makes them.
+Result<void> OnnxLowering::range() {
+  for (int i = 0; i < 3; ++i) {
+    if (!has(i)) return wrong("found no input " + std::to_string(i) + ", expected start, limit and delta");
+  }
+  TRY_ASSIGN(const Numbers start, numbers(0, "start"));
+  TRY_ASSIGN(const Numbers limit, numbers(1, "limit"));
+  TRY_ASSIGN(const Numbers delta, numbers(2, "delta"));
+  if (start.size() != 1 || limit.size() != 1 || delta.size() != 1 || delta[0] == 0)
+    return wrong("found no single start, limit and delta, expected one of each");
+  const double steps = (static_cast<double>(limit[0]) - static_cast<double>(start[0])) / static_cast<double>(delta[0]);
+  TRY_ASSIGN(const Dims dims, checked({steps > 0 ? count(steps + 0.999999) : 0}));
+  return give(eager_.fill(dims, Element{graph::DType::int64, 8, false}));
+}
+
+}  // namespace distsim::opgraph

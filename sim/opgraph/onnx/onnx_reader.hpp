@@ -1,0 +1,152 @@
+// ONNX models as graphs of PyTorch's calls: forward as an eager framework would run them, the backward pass by Eager's rules.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/opgraph/eager/eager.hpp"
+#include "sim/opgraph/onnx/onnx.pb.h"
+#include "sim/opgraph/op_graph.hpp"
+
+namespace distsim::opgraph {
+
+/// What a name of the model stands for: a tensor, or whole numbers that are known (sizes, axes), or both.
+struct OnnxValue {
+  Dims dims;
+  Element element;
+  std::optional<std::vector<std::int64_t>> numbers;  ///< of up to 65,536
+  bool scalar = false;                               ///< a constant of one element: the host passes it with the call
+  bool frozen = false;                               ///< of an initializer that is not trained
+  bool weight = false;                               ///< of an initializer
+  std::optional<std::uint32_t> tensor;
+};
+
+/// One pass over the model with a size for its batch.
+class OnnxLowering {
+ public:
+  OnnxLowering(const onnx::Model& model, const GraphOptions& options, std::int64_t samples, OpGraph& graph);
+  Result<void> run();
+  /// Whether the batch is a dimension by name, so that `samples` was used; the batch of the first input.
+  bool any_batch() const { return any_batch_; }
+  std::int64_t batch() const { return batch_; }
+
+ private:
+  using Ids = Eager::Ids;
+  using Id = Eager::Id;
+  using Handler = Result<void> (OnnxLowering::*)();
+  struct Rule {
+    std::string_view op;
+    Handler run;
+    std::string_view call = "";
+  };
+  static const Rule* rule_of(std::string_view op);
+
+  // onnx_lowering.cpp
+  Result<void> read_initializers();
+  Result<void> read_inputs();
+  Result<void> read_types();
+  Result<std::int64_t> size_of(const onnx::Dimension& dim, const std::string& input, int place);
+  Result<Element> element_of(std::int32_t type) const;
+  Result<void> read_constant(const onnx::Tensor& t, OnnxValue& value);
+  Result<void> run_nodes();
+  Result<void> run_node();
+  Result<void> check_order();
+  Error wrong(const std::string& what) const;
+  void name_of_call();
+
+  // What a rule asks its node.
+  bool has(int input) const { return input < node_->input_size() && !node_->input(input).empty(); }
+  OnnxValue& in(int input) { return values_.at(node_->input(input)); }
+  Result<Id> tensor(int input);
+  Result<std::vector<std::int64_t>> numbers(int input, std::string_view what);
+  const onnx::Attribute* attribute(std::string_view name) const;
+  std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
+  std::vector<std::int64_t> integers(std::string_view name) const;
+  std::string text(std::string_view name) const;
+  Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank) const;
+  /// Sizes, axes: an attribute in older versions of an op, an input in later ones.
+  Result<std::vector<std::int64_t>> listed(std::string_view attribute_name, int input);
+  Result<void> give(Id t, int output = 0);
+  Result<void> give_numbers(Dims dims, std::vector<std::int64_t> numbers);
+  Result<Dims> checked(Dims dims) const;
+  Result<bool> broadcasts(const Dims& a, const Dims& b) const;
+  std::vector<Dims> stated_results(std::vector<Element>& types) const;
+
+  // onnx_folding.cpp: of whole numbers that are known.
+  Result<bool> fold();
+  Result<bool> fold_arithmetic();
+  bool fold_scalars();
+  Result<void> constant();
+  Result<void> constant_of_shape();
+  Result<void> shape();
+  Result<void> range();
+
+  // onnx_views.cpp
+  Result<void> reshape();
+  Result<void> flatten();
+  Result<void> transpose();
+  Result<void> squeeze();
+  Result<void> unsqueeze();
+  Result<void> expand();
+  Result<void> slice();
+  Result<void> split();
+  Result<void> concat();
+  Result<void> identity();
+  Result<void> gather();
+  Result<void> gather_elements();
+  Result<void> scatter();
+  Result<void> pad();
+  Result<void> tile();
+  Result<void> resize();
+  Result<void> space();
+
+  // onnx_kernels.cpp
+  Result<void> unary();
+  Result<void> binary();
+  Result<void> several();
+  Result<void> where();
+  Result<void> cast();
+  Result<void> matmul();
+  Result<void> gemm();
+  Result<void> convolution();
+  Result<void> pool();
+  Result<void> global_pool();
+  Result<void> batch_norm();
+  Result<void> layer_norm();
+  Result<void> instance_norm();
+  Result<void> softmax();
+  Result<void> dropout();
+  Result<void> reduce();
+  Result<void> top_k();
+  Result<void> cumulative();
+  Result<void> recurrent();
+  Result<void> loss();
+  Result<void> aten();
+  Result<void> unknown();
+  Result<void> window_of(const Dims& image, Eager::Window& window, Dims& result, bool rounds_up);
+  std::optional<int> bias_after() const;
+  bool erf_of_gelu();
+
+  const onnx::Model& model_;
+  const onnx::Graph& onnx_;
+  const GraphOptions& options_;
+  std::int64_t samples_;
+  OpGraph& graph_;
+  Eager eager_;
+  std::unordered_map<std::string, OnnxValue> values_;
+  std::unordered_map<std::string, const onnx::Type*> stated_;
+  std::unordered_map<std::string, std::vector<int>> readers_;  ///< nodes that read a name
+  std::vector<bool> done_;                                     ///< nodes that are part of one before
+  std::string batch_name_;
+  bool any_batch_ = false;
+  std::int64_t batch_ = 0, opset_ = 0;
+  int place_ = 0;
+  const onnx::Node* node_ = nullptr;
+  const Rule* rule_ = nullptr;
+};
+
+}  // namespace distsim::opgraph

@@ -1,0 +1,315 @@
+// What looks at tensors otherwise, and what moves their elements.
+#include <algorithm>
+
+#include "base/text/printable.hpp"
+#include "sim/opgraph/onnx/onnx_reader.hpp"
+
+namespace distsim::opgraph {
+
+Result<void> OnnxLowering::identity() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  return give(x);
+}
+
+Result<void> OnnxLowering::reshape() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(std::vector<std::int64_t> sizes, listed("shape", 1));
+  const Dims from = eager_.dims(x);
+  double known = 1;
+  std::optional<std::size_t> open;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0 && integer("allowzero", 0) == 0 && i < from.size()) sizes[i] = from[i];
+    if (sizes[i] == -1 && !open)
+      open = i;
+    else
+      known *= static_cast<double>(sizes[i]);
+  }
+  if (open) sizes[*open] = known > 0 ? static_cast<std::int64_t>(product(from) / known) : 0;
+  TRY_ASSIGN(const Dims dims, checked(Dims(sizes)));
+  if (product(dims) != product(from))
+    return wrong("found " + std::to_string(count(product(from))) + " elements, expected those of the new shape, " +
+                 std::to_string(count(product(dims))));
+  return give(eager_.reshape(x, dims));
+}
+
+Result<void> OnnxLowering::flatten() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  const Dims from = eager_.dims(x);
+  const auto rank = static_cast<std::int64_t>(from.size());
+  std::int64_t axis = integer("axis", 1);
+  axis = std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  const double rows = product(Dims(from.begin(), from.begin() + axis));
+  const double columns = product(Dims(from.begin() + axis, from.end()));
+  return give(eager_.reshape(x, {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}));
+}
+
+Result<void> OnnxLowering::transpose() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  const std::size_t rank = eager_.dims(x).size();
+  std::vector<std::size_t> order;
+  for (const std::int64_t p : integers("perm")) {
+    TRY_ASSIGN(const std::size_t axis, axis_of(p, rank));
+    order.push_back(axis);
+  }
+  for (std::size_t i = rank; order.size() < rank && attribute("perm") == nullptr; --i) order.push_back(i - 1);
+  std::vector<std::size_t> sorted = order;
+  std::ranges::sort(sorted);
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (sorted.size() != rank || sorted[i] != i)
+      return wrong("perm: found no order of all " + std::to_string(rank) + " dimensions");
+  }
+  if (in(0).weight) eager_.within_call();  // nn.Linear does it
+  return give(eager_.permute(x, order));
+}
+
+Result<void> OnnxLowering::squeeze() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<std::int64_t> axes, listed("axes", 1));
+  const Dims from = eager_.dims(x);
+  std::vector<bool> gone(from.size(), false);
+  for (std::size_t i = 0; i < from.size(); ++i) gone[i] = axes.empty() && from[i] == 1;
+  for (const std::int64_t a : axes) {
+    TRY_ASSIGN(const std::size_t axis, axis_of(a, from.size()));
+    if (from[axis] != 1) return wrong("axes: found a dimension of size " + std::to_string(from[axis]) + ", expected 1");
+    gone[axis] = true;
+  }
+  Dims dims;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (!gone[i]) dims.push_back(from[i]);
+  }
+  return give(eager_.reshape(x, dims));
+}
+
+Result<void> OnnxLowering::unsqueeze() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<std::int64_t> axes, listed("axes", 1));
+  const Dims from = eager_.dims(x);
+  const std::size_t rank = from.size() + axes.size();
+  if (rank > kMostDims) return wrong("found more than 32 dimensions, expected fewer");
+  std::vector<bool> added(rank, false);
+  for (const std::int64_t a : axes) {
+    TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
+    if (added[axis]) return wrong("axes: found one twice");
+    added[axis] = true;
+  }
+  Dims dims;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < rank; ++i) dims.push_back(added[i] ? 1 : from[next++]);
+  return give(eager_.reshape(x, dims));
+}
+
+Result<void> OnnxLowering::expand() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<std::int64_t> to, numbers(1, "shape"));
+  const Dims from = eager_.dims(x);
+  TRY_ASSIGN(Dims dims, checked(Dims(to)));
+  TRY(broadcasts(from, dims));
+  if (dims.size() < from.size()) dims.insert(dims.begin(), from.size() - dims.size(), 1);
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    std::int64_t& d = dims[dims.size() - i];
+    d = d == 1 ? from[from.size() - i] : d;
+  }
+  TRY(checked(Dims(dims)));
+  return give(eager_.expand(x, dims));
+}
+
+Result<void> OnnxLowering::slice() {
+  TRY_ASSIGN(Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<std::int64_t> begins, listed("starts", 1));
+  TRY_ASSIGN(const std::vector<std::int64_t> ends, listed("ends", 2));
+  TRY_ASSIGN(std::vector<std::int64_t> axes, listed("axes", 3));
+  std::vector<std::int64_t> steps(begins.size(), 1);
+  if (has(4)) {
+    TRY_ASSIGN(steps, numbers(4, "steps"));
+  }
+  for (std::size_t i = axes.size(); i < begins.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (ends.size() != begins.size() || axes.size() != begins.size() || steps.size() != begins.size())
+    return wrong("found lists of different lengths, expected a start, an end, an axis and a step each");
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    TRY_ASSIGN(const std::size_t axis, axis_of(axes[i], eager_.dims(x).size()));
+    const std::int64_t size = eager_.dims(x)[axis];
+    const auto place = [&](std::int64_t at) {
+      return std::clamp<std::int64_t>(at < -size ? -1 : at < 0 ? at + size : at, -1, size);
+    };
+    if (steps[i] == 0) return wrong("found a step of 0, expected another");
+    std::int64_t begin = place(begins[i]), end = place(ends[i]);
+    if (steps[i] > 0) begin = std::max<std::int64_t>(0, begin), end = std::max<std::int64_t>(0, end);
+    if (steps[i] < 0) begin = std::min(begin, size - 1);
+    const double span = static_cast<double>(end - begin) / static_cast<double>(steps[i]);
+    x = eager_.slice(x, axis, span > 0 ? static_cast<std::int64_t>(span + 0.999999) : 0);
+  }
+  return give(x);
+}
+
+Result<void> OnnxLowering::split() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(std::vector<std::int64_t> sizes, listed("split", 1));
+  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), eager_.dims(x).size()));
+  const auto parts = static_cast<std::int64_t>(node_->output_size());
+  const std::int64_t whole = eager_.dims(x)[axis];
+  if (sizes.empty()) {
+    const std::int64_t each = parts > 0 ? (whole + parts - 1) / parts : 0;
+    for (std::int64_t i = 0; i < parts; ++i)
+      sizes.push_back(std::min(each, std::max<std::int64_t>(0, whole - i * each)));
+  }
+  if (sizes.size() != static_cast<std::size_t>(parts))
+    return wrong("split: found another number of parts than results");
+  for (int i = 0; i < node_->output_size(); ++i) {
+    const std::int64_t size = sizes[static_cast<std::size_t>(i)];
+    if (size < 0 || size > whole) return wrong("split: found " + std::to_string(size) + " of " + std::to_string(whole));
+    TRY(give(eager_.slice(x, axis, size), i));
+  }
+  return {};
+}
+
+Result<void> OnnxLowering::concat() {
+  Ids parts;
+  for (int i = 0; i < node_->input_size(); ++i) {
+    TRY_ASSIGN(const Id t, tensor(i));
+    parts.push_back(t);
+  }
+  if (parts.empty()) return wrong("found no inputs, expected at least one");
+  const Dims first = eager_.dims(parts.front());
+  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), first.size()));
+  double whole = 0;
+  for (const Id p : parts) {
+    if (eager_.dims(p).size() != first.size()) return wrong("found tensors with different numbers of dimensions");
+    whole += static_cast<double>(eager_.dims(p)[axis]);
+  }
+  if (whole > static_cast<double>(kLargestExtent)) return wrong("found a size of more than 2^48, expected less");
+  return give(eager_.cat(parts, axis));
+}
+
+/// Rows of a table are an embedding; other axes are indexed.
+Result<void> OnnxLowering::gather() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  const Dims from = eager_.dims(x);
+  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), from.size()));
+  if (!has(1)) return wrong("found no input 1, expected places");
+  if (in(1).numbers && in(1).numbers->size() == 1 && !in(1).tensor) {  // one place: a view
+    Dims dims = from;
+    dims[axis] = 1;
+    const Id part = eager_.slice(x, axis, 1);
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+    dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), in(1).dims.begin(), in(1).dims.end());
+    return give(eager_.reshape(part, dims));
+  }
+  TRY_ASSIGN(const Id ids, tensor(1));
+  if (axis == 0 && from.size() == 2 && eager_.element(x).floating && in(0).weight)
+    return give(eager_.embedding(x, ids));
+  Dims dims = from;
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), in(1).dims.begin(), in(1).dims.end());
+  TRY(checked(Dims(dims)));
+  return give(eager_.gather("index_select", x, ids, dims));
+}
+
+Result<void> OnnxLowering::gather_elements() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const Id ids, tensor(1));
+  if (node_->op_type() == "GatherElements") return give(eager_.gather("gather", x, ids, Dims(eager_.dims(ids))));
+  const Dims from = eager_.dims(x), places = eager_.dims(ids);  // GatherND
+  const auto shared = static_cast<std::size_t>(std::clamp<std::int64_t>(integer("batch_dims", 0), 0, 32));
+  if (places.empty() || shared + static_cast<std::size_t>(std::max<std::int64_t>(0, places.back())) > from.size())
+    return wrong("found more coordinates than dimensions");
+  Dims dims(places.begin(), places.end() - 1);
+  dims.insert(dims.end(), from.begin() + static_cast<std::ptrdiff_t>(shared) + places.back(), from.end());
+  TRY(checked(Dims(dims)));
+  return give(eager_.gather("index", x, ids, dims));
+}
+
+Result<void> OnnxLowering::scatter() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const Id ids, tensor(1));
+  TRY_ASSIGN(const Id updates, tensor(2));
+  return give(eager_.scatter(rule_->call, x, ids, updates));
+}
+
+Result<void> OnnxLowering::pad() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<std::int64_t> pads, listed("pads", 1));
+  Dims dims = eager_.dims(x);
+  const std::size_t rank = dims.size();
+  std::vector<std::size_t> axes;
+  if (has(3)) {
+    TRY_ASSIGN(const std::vector<std::int64_t> given, numbers(3, "axes"));
+    for (const std::int64_t a : given) {
+      TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
+      axes.push_back(axis);
+    }
+  } else {
+    for (std::size_t i = 0; i < rank; ++i) axes.push_back(i);
+  }
+  if (pads.size() != 2 * axes.size())
+    return wrong("pads: found " + std::to_string(pads.size()) + ", expected two for each dimension");
+  bool none = true;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    for (const std::int64_t p : {pads[i], pads[i + axes.size()]}) {
+      if (p < -kLargestExtent || p > kLargestExtent)
+        return wrong("pads: found " + std::to_string(p) + ", expected less");
+      dims[axes[i]] += p, none = none && p == 0;
+    }
+  }
+  TRY(checked(Dims(dims)));
+  return give(none ? x : eager_.pad(x, dims));
+}
+
+Result<void> OnnxLowering::tile() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<std::int64_t> repeats, numbers(1, "repeats"));
+  Dims dims = eager_.dims(x);
+  if (repeats.size() != dims.size()) return wrong("repeats: found another number than dimensions");
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (repeats[i] < 0 || repeats[i] > (std::int64_t{1} << 24))
+      return wrong("repeats: found " + std::to_string(repeats[i]));
+    dims[i] = static_cast<std::int64_t>(std::min(9e18, static_cast<double>(dims[i]) * static_cast<double>(repeats[i])));
+  }
+  TRY(checked(Dims(dims)));
+  return give(eager_.gather("repeat", x, x, dims));
+}
+
+Result<void> OnnxLowering::resize() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  Dims dims = eager_.dims(x);
+  std::vector<Element> types;
+  if (has(3) && in(3).numbers && in(3).numbers->size() == dims.size()) {
+    dims = *in(3).numbers;
+  } else {
+    const std::vector<Dims> stated = stated_results(types);
+    if (stated.empty())
+      return wrong(
+          "found scales without sizes, expected constant sizes or the shape of its result: run ONNX's shape inference");
+    dims = stated.front();
+  }
+  TRY(checked(Dims(dims)));
+  const std::string mode = text("mode");
+  const bool flat = dims.size() != 4 || mode.empty() || mode == "nearest";
+  return give(eager_.resize(flat              ? "upsample_nearest2d"
+                            : mode == "cubic" ? "upsample_bicubic2d"
+                                              : "upsample_bilinear2d",
+                            x, dims));
+}
+
+/// Blocks between channels and space: a view, a permutation and a copy.
+Result<void> OnnxLowering::space() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  const Dims d = eager_.dims(x);
+  const std::int64_t block = integer("blocksize", 1);
+  if (d.size() != 4 || block < 1 || block > 4096)
+    return wrong("found no image or block size, expected 4 dimensions and a block of at least 1");
+  if (*std::ranges::max_element(d) > (std::int64_t{1} << 36))
+    return wrong("found a size of more than 2^36, expected less");
+  const std::int64_t b2 = block * block;
+  const bool to_depth = node_->op_type() == "SpaceToDepth";
+  if (to_depth ? d[2] % block != 0 || d[3] % block != 0 : d[1] % b2 != 0)
+    return wrong("found sizes that the block does not divide");
+  const Dims cut = to_depth ? Dims{d[0], d[1], d[2] / block, block, d[3] / block, block}
+                            : Dims{d[0], d[1] / b2, block, block, d[2], d[3]};
+  const std::vector<std::size_t> order =
+      to_depth ? std::vector<std::size_t>{0, 1, 3, 5, 2, 4} : std::vector<std::size_t>{0, 1, 4, 2, 5, 3};
+  const Dims result =
+      to_depth ? Dims{d[0], d[1] * b2, d[2] / block, d[3] / block} : Dims{d[0], d[1] / b2, d[2] * block, d[3] * block};
+  return give(eager_.reshape(eager_.permute(eager_.reshape(x, cut), order), result));
+}
+
+}  // namespace distsim::opgraph

@@ -1,0 +1,187 @@
+// Files of the format, and which op goes by which rule.
+#include <algorithm>
+
+#include "base/text/printable.hpp"
+#include "sim/opgraph/onnx/onnx_reader.hpp"
+#include "sim/opgraph/readers.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+constexpr std::int64_t kSamples = 2, kMoreSamples = 4;  // of the two passes that tell which sizes follow the batch
+
+/// Two passes make the same calls; sizes that differ do so in a line.
+bool follows_batch(OpGraph& one, const OpGraph& other) {
+  if (one.nodes.size() != other.nodes.size() || one.tensors.size() != other.tensors.size()) return false;
+  for (std::size_t i = 0; i < one.nodes.size(); ++i) {
+    if (one.nodes[i].op != other.nodes[i].op) return false;
+  }
+  std::vector<std::vector<Extent>> all;
+  for (std::size_t t = 0; t < one.tensors.size(); ++t) {
+    const std::vector<Extent>&a = one.tensors[t].dims, &b = other.tensors[t].dims;
+    if (a.size() != b.size()) return false;
+    std::vector<Extent>& dims = all.emplace_back();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const std::int64_t more = b[i].constant - a[i].constant;
+      if (more < 0 || more % (kMoreSamples - kSamples) != 0) return false;
+      const std::int64_t slope = more / (kMoreSamples - kSamples);
+      dims.push_back({a[i].constant - slope * kSamples, slope});
+    }
+  }
+  for (std::size_t t = 0; t < all.size(); ++t) one.tensors[t].dims = std::move(all[t]);
+  return true;
+}
+
+}  // namespace
+
+const OnnxLowering::Rule* OnnxLowering::rule_of(std::string_view op) {
+  using L = OnnxLowering;
+  static const Rule kRules[] = {{"Constant", &L::constant},
+                                {"ConstantOfShape", &L::constant_of_shape},
+                                {"Shape", &L::shape},
+                                {"Size", &L::shape},
+                                {"Range", &L::range},
+                                {"Identity", &L::identity},
+                                {"Reshape", &L::reshape},
+                                {"Flatten", &L::flatten},
+                                {"Transpose", &L::transpose},
+                                {"Squeeze", &L::squeeze},
+                                {"Unsqueeze", &L::unsqueeze},
+                                {"Expand", &L::expand},
+                                {"Slice", &L::slice},
+                                {"Split", &L::split},
+                                {"Concat", &L::concat},
+                                {"Gather", &L::gather},
+                                {"GatherElements", &L::gather_elements},
+                                {"GatherND", &L::gather_elements},
+                                {"Pad", &L::pad},
+                                {"Tile", &L::tile},
+                                {"ScatterElements", &L::scatter, "scatter"},
+                                {"Scatter", &L::scatter, "scatter"},
+                                {"ScatterND", &L::scatter, "index_put"},
+                                {"Resize", &L::resize},
+                                {"Upsample", &L::resize},
+                                {"DepthToSpace", &L::space},
+                                {"SpaceToDepth", &L::space},
+                                {"Add", &L::binary, "add"},
+                                {"Sub", &L::binary, "sub"},
+                                {"Mul", &L::binary, "mul"},
+                                {"Div", &L::binary, "div"},
+                                {"Pow", &L::binary, "pow"},
+                                {"Mod", &L::binary, "remainder"},
+                                {"PRelu", &L::binary, "prelu"},
+                                {"Equal", &L::binary, "eq"},
+                                {"Less", &L::binary, "lt"},
+                                {"Greater", &L::binary, "gt"},
+                                {"LessOrEqual", &L::binary, "le"},
+                                {"GreaterOrEqual", &L::binary, "ge"},
+                                {"And", &L::binary, "logical_and"},
+                                {"Or", &L::binary, "logical_or"},
+                                {"Xor", &L::binary, "logical_xor"},
+                                {"Max", &L::several, "maximum"},
+                                {"Min", &L::several, "minimum"},
+                                {"Sum", &L::several, "add"},
+                                {"Mean", &L::several, "add"},
+                                {"Relu", &L::unary, "relu"},
+                                {"LeakyRelu", &L::unary, "leaky_relu"},
+                                {"Elu", &L::unary, "elu"},
+                                {"Selu", &L::unary, "selu"},
+                                {"Celu", &L::unary, "celu"},
+                                {"Gelu", &L::unary, "gelu"},
+                                {"Mish", &L::unary, "mish"},
+                                {"Sigmoid", &L::unary, "sigmoid"},
+                                {"HardSigmoid", &L::unary, "hardsigmoid"},
+                                {"HardSwish", &L::unary, "hardswish"},
+                                {"Tanh", &L::unary, "tanh"},
+                                {"Softplus", &L::unary, "softplus"},
+                                {"Softsign", &L::unary, "tanh"},
+                                {"ThresholdedRelu", &L::unary, "relu"},
+                                {"Clip", &L::unary, "hardtanh"},
+                                {"Exp", &L::unary, "exp"},
+                                {"Log", &L::unary, "log"},
+                                {"Sqrt", &L::unary, "sqrt"},
+                                {"Reciprocal", &L::unary, "reciprocal"},
+                                {"Erf", &L::unary, "erf"},
+                                {"Neg", &L::unary, "neg"},
+                                {"Abs", &L::unary, "abs"},
+                                {"Sin", &L::unary, "sin"},
+                                {"Cos", &L::unary, "cos"},
+                                {"Floor", &L::unary, "floor"},
+                                {"Ceil", &L::unary, "ceil"},
+                                {"Round", &L::unary, "round"},
+                                {"Sign", &L::unary, "sign"},
+                                {"Not", &L::unary, "logical_not"},
+                                {"IsNaN", &L::unary, "isnan"},
+                                {"IsInf", &L::unary, "isinf"},
+                                {"Trilu", &L::unary, "tril"},
+                                {"CumSum", &L::cumulative},
+                                {"Where", &L::where},
+                                {"Cast", &L::cast},
+                                {"MatMul", &L::matmul},
+                                {"Gemm", &L::gemm},
+                                {"Conv", &L::convolution},
+                                {"ConvTranspose", &L::convolution},
+                                {"MaxPool", &L::pool},
+                                {"AveragePool", &L::pool},
+                                {"GlobalAveragePool", &L::global_pool, "mean"},
+                                {"GlobalMaxPool", &L::global_pool, "amax"},
+                                {"BatchNormalization", &L::batch_norm},
+                                {"LayerNormalization", &L::layer_norm, "native_layer_norm"},
+                                {"RMSNormalization", &L::layer_norm, "_fused_rms_norm"},
+                                {"InstanceNormalization", &L::instance_norm},
+                                {"GroupNormalization", &L::instance_norm},
+                                {"Softmax", &L::softmax, "_softmax"},
+                                {"LogSoftmax", &L::softmax, "_log_softmax"},
+                                {"Dropout", &L::dropout},
+                                {"ReduceSum", &L::reduce, "sum"},
+                                {"ReduceMean", &L::reduce, "mean"},
+                                {"ReduceMax", &L::reduce, "amax"},
+                                {"ReduceMin", &L::reduce, "amin"},
+                                {"ReduceProd", &L::reduce, "prod"},
+                                {"ReduceL1", &L::reduce, "norm"},
+                                {"ReduceL2", &L::reduce, "norm"},
+                                {"ReduceLogSumExp", &L::reduce, "logsumexp"},
+                                {"ReduceSumSquare", &L::reduce, "norm"},
+                                {"ArgMax", &L::reduce, "argmax"},
+                                {"ArgMin", &L::reduce, "argmin"},
+                                {"TopK", &L::top_k},
+                                {"LSTM", &L::recurrent},
+                                {"GRU", &L::recurrent},
+                                {"SoftmaxCrossEntropyLoss", &L::loss},
+                                {"NegativeLogLikelihoodLoss", &L::loss},
+                                {"ATen", &L::aten}};
+  const auto at = std::ranges::find(kRules, op, &Rule::op);
+  return at == std::end(kRules) ? nullptr : at;
+}
+
+/// Field 1, the version of the format, which every model begins with.
+bool sniff_onnx(std::string_view bytes) {
+  return bytes.size() > 4 && bytes[0] == '\x08' && bytes[1] > 0 && bytes[1] < 64 &&
+         (bytes[2] == '\x12' || bytes[2] == '\x3a' || bytes[2] == '\x42' || bytes[2] == '\x1a');
+}
+
+Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const GraphOptions& options) {
+  onnx::Model model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) || !model.has_graph())
+    return Error{"found no complete ONNX model, expected one that has a graph", file, ""};
+  const auto read = [&](std::int64_t samples, OpGraph& graph) -> Result<std::pair<bool, std::int64_t>> {
+    graph.file = file;
+    graph.format = "ONNX";
+    OnnxLowering lowering(model, options, samples, graph);
+    TRY(lowering.run());
+    return std::pair{lowering.any_batch(), lowering.batch()};
+  };
+  OpGraph graph;
+  TRY_ASSIGN(const auto batch, read(kSamples, graph));
+  graph.samples = batch.second;
+  if (!batch.first) return graph;
+  OpGraph other;
+  TRY(read(kMoreSamples, other));
+  graph.any_batch = follows_batch(graph, other);
+  if (!graph.any_batch)
+    return Error{"found sizes that do not follow the batch in a line, expected a model with a fixed batch", file,
+                 "give the batch in model.graph.dimensions"};
+  return graph;
+}
+
+}  // namespace distsim::opgraph

@@ -1,0 +1,46 @@
+#include "sim/report/html/page.hpp"
+
+#include "base/text/markup.hpp"
+#include "report/assets_text.hpp"
+#include "sim/report/text/columns.hpp"
+
+namespace distsim::report {
+namespace {
+
+/// Nothing may be loaded or sent, whatever the data say.
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'";
+
+/// JSON within an element: no '<' that could end it.
+std::string embedded(const std::string& json) {
+  const std::string safe = with_hidden_escaped(json);
+  std::string out;
+  out.reserve(safe.size());
+  for (const char c : safe) {
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view page_script() { return kAppJs; }
+std::string_view page_style() { return kAppCss; }
+
+std::string page_html(const Page& page) {
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
+      std::string(kPolicy) + "\">\n<title>" + in_markup(one_line(page.title)) + "</title>\n<style>";
+  out.append(page_style());
+  out += "</style></head>\n<body><div id=\"app\"></div>\n<noscript><pre>" + in_markup(page.text) +
+         "</pre></noscript>\n<script type=\"application/json\" id=\"page-data\">" + embedded(page.data) +
+         "</script>\n<script>";
+  return out.append(page_script()).append("</script></body></html>\n");
+}
+
+}  // namespace distsim::report

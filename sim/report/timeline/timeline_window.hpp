@@ -1,0 +1,71 @@
+// The timeline of a prediction's last iteration, cut to a window: as many slices as a picture of some width can show.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/report/report.hpp"
+
+namespace distsim::report {
+
+/// A name on the timeline and what its op costs.
+struct SliceName {
+  std::string name, category;
+  std::vector<std::pair<std::string, std::string>> args;  ///< op, cost, basis, source
+};
+
+/// One stream of one rank. Slices in order of start; times in picoseconds from the beginning of the iteration.
+struct TimelineTrack {
+  std::string process, thread;
+  std::uint32_t rank = 0;
+  std::uint32_t alike = 1;  ///< ranks with the same times, this one included
+  struct Slice {
+    std::int64_t start = 0, length = 0;
+    std::uint32_t name = 0;
+  };
+  std::vector<Slice> slices;
+};
+
+class TimelineIndex {
+ public:
+  static constexpr std::uint32_t kMostRanks = 64;
+  static constexpr std::int64_t kMostSlices = 1'000'000;
+
+  /// `first`, `classes_only`: TimelineOptions.
+  TimelineIndex(const Played& played, const Report& report, std::uint32_t max_ranks = kMostRanks,
+                std::vector<std::uint32_t> first = {}, bool classes_only = false);
+
+  std::int64_t period() const { return period_; }
+  const std::vector<SliceName>& names() const { return names_; }
+  const std::vector<TimelineTrack>& tracks() const { return tracks_; }
+  const std::string& left_out() const { return left_out_; }
+  Duration cycle_start() const { return cycle_start_; }
+
+  /// start, length, name of each slice of a track that reaches into [from, to), one after the other. Neighbours that are
+  /// shorter than a `columns`-th of the window are one, of which the name is -1; so there are at most about 2 x columns.
+  std::vector<std::int64_t> window(const TimelineTrack& track, std::int64_t from, std::int64_t to, int columns) const;
+
+ private:
+  std::int64_t period_ = 0;
+  std::vector<SliceName> names_;
+  std::vector<TimelineTrack> tracks_;
+  std::string left_out_;
+  Duration cycle_start_;
+};
+
+/// What is wanted of a timeline. `from`, `to` in picoseconds; `first`, `count`: of the tracks, whose slices are given.
+struct TimelineWindow {
+  std::int64_t from = 0, to = 0;
+  int columns = 1024;
+  std::size_t first = 0, count = 64;
+  bool names = false;
+};
+
+/// The members of `timeline` in docs/serve.md as a JSON object.
+std::string timeline_json(const TimelineIndex& index, const TimelineWindow& window);
+
+/// The whole period for a page of its own, with at most about `most` slices: fewer columns where these would be more.
+std::string timeline_json(const TimelineIndex& index, std::size_t most);
+
+}  // namespace distsim::report

@@ -1,0 +1,111 @@
+#include "sim/serving/emulator/executor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace distsim::serving {
+namespace {
+
+/// What a part takes and keeps busy where its model may use only a part of the SMs: the same work in a longer time.
+SharedGpu::Part limited(std::int64_t alone_ps, Demand demand, double sm_limit) {
+  if (demand.sm <= sm_limit) return {alone_ps, demand};
+  const double longer = demand.sm / sm_limit;
+  return {std::llround(static_cast<double>(alone_ps) * longer),
+          {sm_limit, demand.memory / longer, demand.launch / longer}};
+}
+
+/// The layers of a piece of work; neighbours that keep the same busy are one part. Their times add up to that of the work.
+std::vector<SharedGpu::Part> parts_of(const Scenario& s, const Work& work, const Demand* demands) {
+  const std::uint32_t kind = s.gpus[work.gpu].kind;
+  std::vector<SharedGpu::Part> parts;
+  std::int64_t done = 0;
+  for (std::uint32_t l = work.begin_layer; l < work.end_layer(); ++l) {
+    const std::int64_t sum = s.time_ps(kind, work.model, work.begin_layer, l + 1, work.batch());
+    const std::int64_t end = work.factor == 1 ? sum : std::llround(static_cast<double>(sum) * work.factor);
+    if (!parts.empty() && parts.back().demand == demands[l])
+      parts.back().alone_ps += end - done;
+    else
+      parts.push_back({end - done, demands[l]});
+    done = end;
+  }
+  for (SharedGpu::Part& part : parts) part = limited(part.alone_ps, part.demand, s.models[work.model].sm_limit);
+  return parts;
+}
+
+}  // namespace
+
+Executor::Executor(const Scenario& s, WorkPool& works, EventHeap& heap)
+    : s_(s), works_(works), heap_(heap), gpus_(s.gpus.size()), busy_ps_(s.gpus.size(), 0) {
+  for (std::uint32_t g = 0; g < s.gpus.size(); ++g) {
+    if (s.gpus[g].execution == Execution::pipeline) gpus_[g].pipeline = std::make_unique<PipelineStages>(s, g);
+  }
+}
+
+void Executor::ready(std::uint32_t id, std::int64_t now_ps) {
+  Work& work = works_[id];
+  work.ready_ps = now_ps;
+  if (s_.gpus[work.gpu].execution == Execution::shared) {
+    start_shared(id, now_ps);
+    return;
+  }
+  gpus_[work.gpu].ready.push(id);
+  if (!gpus_[work.gpu].executing) start_next(work.gpu, now_ps);
+}
+
+void Executor::free(std::uint32_t gpu, std::int64_t now_ps) {
+  gpus_[gpu].executing = false;
+  start_next(gpu, now_ps);
+}
+
+void Executor::start_next(std::uint32_t g, std::int64_t now_ps) {
+  GpuState& gpu = gpus_[g];
+  if (gpu.ready.empty()) return;
+  const std::uint32_t id = gpu.ready.pop();
+  Work& work = works_[id];
+  gpu.executing = true;
+  work.start_ps = now_ps;
+  if (gpu.pipeline == nullptr) {
+    busy_ps_[g] += work.alone_ps;
+    heap_.push(Event::of(now_ps + work.alone_ps, EventKind::work_done, work.event_order(), id));
+    return;
+  }
+  const PipelineStages::Passage passage =
+      gpu.pipeline->pass(now_ps, work.model, work.begin_layer, work.end_layer(), work.batch(), work.factor);
+  busy_ps_[g] += passage.busy_ps / s_.gpus[g].stages;
+  heap_.push(Event::of(passage.first_free_ps, EventKind::stage_free, work.event_order(), id));
+  heap_.push(Event::of(passage.end_ps, EventKind::work_done, work.event_order(), id));
+}
+
+void Executor::start_shared(std::uint32_t id, std::int64_t now_ps) {
+  Work& work = works_[id];
+  GpuState& gpu = gpus_[work.gpu];
+  work.start_ps = now_ps;
+  if (gpu.shared.empty()) gpu.shared_since_ps = now_ps;
+  const Demand* demands = s_.demands(s_.gpus[work.gpu].kind, work.model, work.batch());
+  if (demands == nullptr) {
+    const Model& m = s_.models[work.model];
+    const SharedGpu::Part part = limited(work.alone_ps, m.demand, m.sm_limit);
+    gpu.shared.add(now_ps, id, part.alone_ps, part.demand);
+  } else {
+    gpu.shared.add(now_ps, id, parts_of(s_, work, demands));
+  }
+  plan_shared(work.gpu);
+}
+
+void Executor::plan_shared(std::uint32_t g) {
+  const SharedGpu& shared = gpus_[g].shared;
+  if (!shared.empty()) heap_.push(Event::of(shared.next_end_ps(), EventKind::shared_done, g, shared.version()));
+}
+
+const std::vector<std::uint32_t>& Executor::shared_done(std::uint32_t g, std::uint32_t version, std::int64_t now_ps) {
+  GpuState& gpu = gpus_[g];
+  done_.clear();
+  if (version != (gpu.shared.version() & Event::kLowMask) || gpu.shared.empty()) return done_;
+  gpu.shared.take_done(now_ps, done_);
+  std::ranges::sort(done_, {}, [&](std::uint32_t id) { return works_[id].order; });
+  if (gpu.shared.empty()) busy_ps_[g] += now_ps - gpu.shared_since_ps;
+  if (done_.empty()) plan_shared(g);
+  return done_;
+}
+
+}  // namespace distsim::serving

@@ -1,0 +1,61 @@
+// How GPUs execute pieces of work whose data is there: one after the other, several at the same time, or as a pipeline.
+// It plans ends as events of the heap; the emulator hands them back when their time has come.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/serving/emulator/event_heap.hpp"
+#include "sim/serving/emulator/pipeline_stages.hpp"
+#include "sim/serving/emulator/scenario.hpp"
+#include "sim/serving/emulator/shared_gpu.hpp"
+#include "sim/serving/emulator/work.hpp"
+#include "sim/serving/policies/queues.hpp"
+
+namespace distsim::serving {
+
+class Executor {
+ public:
+  Executor(const Scenario& s, WorkPool& works, EventHeap& heap);
+
+  /// What a piece of work needs has arrived.
+  void ready(std::uint32_t id, std::int64_t now_ps);
+  /// A serial GPU, or the first stage of a pipeline, is free for what it has begun before.
+  void free(std::uint32_t gpu, std::int64_t now_ps);
+  /// What a shared GPU has executed by now, in the order of assignment; empty where the plan has changed since.
+  const std::vector<std::uint32_t>& shared_done(std::uint32_t gpu, std::uint32_t version, std::int64_t now_ps);
+  /// To be called when the work that shared_done() named is dealt with.
+  void plan_shared(std::uint32_t gpu);
+
+  /// When a request, alone and without a factor of its own, would be executed if it were begun now; that of a pipeline
+  /// waits for what is in its stages.
+  std::int64_t end_if_begun(const Request& r, std::uint32_t gpu, std::int64_t now_ps) const {
+    const std::uint32_t layers = s_.models[r.model].layers;
+    if (gpus_[gpu].pipeline != nullptr) return gpus_[gpu].pipeline->end_if_entered(now_ps, r.model, r.next_layer);
+    return now_ps + s_.time_ps(s_.gpus[gpu].kind, r.model, r.next_layer, layers, 1);
+  }
+
+  /// Time in which a GPU executed, up to what is done; of a pipeline the mean over its stages.
+  const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }
+
+ private:
+  struct GpuState {
+    bool executing = false;
+    Fifo ready;  ///< pieces of work whose data is there
+    SharedGpu shared;
+    std::int64_t shared_since_ps = 0;
+    std::unique_ptr<PipelineStages> pipeline;
+  };
+  void start_next(std::uint32_t gpu, std::int64_t now_ps);
+  void start_shared(std::uint32_t id, std::int64_t now_ps);
+
+  const Scenario& s_;
+  WorkPool& works_;
+  EventHeap& heap_;
+  std::vector<GpuState> gpus_;
+  std::vector<std::int64_t> busy_ps_;
+  std::vector<std::uint32_t> done_;
+};
+
+}  // namespace distsim::serving

@@ -1,0 +1,87 @@
+#include "sim/serving/spec/fingerprint.hpp"
+
+#include <fmt/format.h>
+
+namespace distsim::serving {
+namespace {
+
+template <class... Values>
+void put(std::string& out, const Values&... values) {
+  ((out += fmt::format("{} ", values)), ...);
+  out += '\n';
+}
+
+void put_model(std::string& out, const Scenario& s, std::uint32_t m) {
+  const Model& model = s.models[m];
+  put(out, model.name, model.layers, model.max_batch, model.weight_bytes, model.input_bytes, model.output_bytes,
+      model.state_bytes, model.deadline_ps, model.priority, model.weight, model.size_ps,
+      static_cast<int>(model.variation), model.variation == Variation::lognormal ? model.cv : 1, model.demand.sm,
+      model.demand.memory, model.demand.launch, model.sm_limit, model.cells, model.refused);
+  for (const std::int64_t bytes : model.state_after) put(out, bytes);
+  for (std::uint32_t k = 0; k < s.kinds.size(); ++k) {
+    for (std::uint32_t b = 1; s.runs_on(k, m) && b <= model.max_batch; ++b) {
+      const Demand* demands = s.demands(k, m, b);
+      for (std::uint32_t l = 0; l < model.layers; ++l) {
+        put(out, s.time_ps(k, m, l, l + 1, b));
+        if (demands != nullptr) put(out, demands[l].sm, demands[l].memory, demands[l].launch);
+      }
+    }
+  }
+}
+
+void put_gpu(std::string& out, const Gpu& g) {
+  put(out, g.name, g.kind, g.memory_bytes, g.slots, static_cast<int>(g.execution), g.stages, g.host_in, g.host_out,
+      g.peer_in, g.peer_out, g.box_in, g.box_out, g.box, g.peers, g.idle_watts, g.busy_watts);
+}
+
+void put_load(std::string& out, const Experiment& e) {
+  const Load& l = e.load;
+  put(out, static_cast<int>(l.kind), l.kind == LoadKind::gamma ? l.cv : 1, l.requests, l.duration_ps, l.streams,
+      l.clients, l.think_s, l.samples, l.seed);
+  for (const double rate : e.rates_per_s) put(out, rate);
+  for (const BurstState& b : l.bursts) put(out, b.rate_per_s, b.seconds);
+  for (const TraceRow& row : l.trace) put(out, row.time_ps, row.model);
+  for (const double share : l.model_shares) put(out, share);
+}
+
+}  // namespace
+
+std::string fingerprint(const Experiment& e) {
+  const Scenario& s = e.scenario;
+  std::string out;
+  for (std::uint32_t m = 0; m < s.models.size(); ++m) put_model(out, s, m);
+  for (const Gpu& gpu : s.gpus) put_gpu(out, gpu);
+  for (const Link& link : s.links) put(out, link.bytes_per_s, link.latency_ps);
+  for (const ServiceClass& c : s.classes) put(out, c.name, c.weight, c.priority, c.deadline_ps);
+  put(out, static_cast<int>(s.residency));
+  put_load(out, e);
+  bool batches = false;
+  for (const PolicyEntry* policy : e.policies) {
+    put(out, policy->name);
+    batches = batches || policy->factory != nullptr || std::string_view(policy->name).ends_with("batching");
+  }
+  if (batches) put(out, e.policy_options.batch, e.policy_options.delay_ps);
+  for (const auto& places : e.policy_options.placement) {
+    for (const std::uint32_t gpu : places) put(out, gpu);
+    put(out, "placed");
+  }
+  put(out, e.run.warm_up, e.find_warm_up, e.run.drop_late, e.run.max_wait_ps, e.run.max_in_system, e.confidence);
+  return out;
+}
+
+std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets) {
+  std::vector<std::string> idle;
+  const auto all = load_experiment(path, sets);
+  if (!all.ok()) return idle;
+  const std::string with = fingerprint(*all);
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (sets[i].starts_with("title=") || sets[i].starts_with("description=")) continue;
+    std::vector<std::string> rest = sets;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto without = load_experiment(path, rest);
+    if (without.ok() && fingerprint(*without) == with) idle.push_back(sets[i]);
+  }
+  return idle;
+}
+
+}  // namespace distsim::serving

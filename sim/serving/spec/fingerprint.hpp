@@ -1,0 +1,18 @@
+// Whether two experiments are the same to the emulator.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/serving/spec/serving_spec.hpp"
+
+namespace distsim::serving {
+
+/// Text of all that results depend on: equal texts, equal results. Titles and paths are not part of it, nor are settings of
+/// batches where no policy makes any.
+std::string fingerprint(const Experiment& experiment);
+
+/// Of --set that were laid on a file, those without which the experiment is the same.
+std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets);
+
+}  // namespace distsim::serving

@@ -1,0 +1,137 @@
+#include "sim/serving/spec/model_pricer.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text/counted.hpp"
+#include "sim/config/config.hpp"
+
+namespace distsim::serving {
+namespace {
+
+constexpr double kMostLayerPs = 1e16;  ///< 10^4 s
+
+std::string key_of_model(std::size_t model, const char* key) { return "models[" + std::to_string(model) + "]." + key; }
+const std::string& table_name(const ModelTimesSpec& m) { return m.table_name.empty() ? m.name : m.table_name; }
+const std::string& table_name(const GpuSpec& g) { return g.kind.empty() ? g.name : g.kind; }
+
+std::vector<PricedLayer> given_layers(const std::vector<double>& ps) {
+  std::vector<PricedLayer> layers(ps.size());
+  for (std::size_t i = 0; i < ps.size(); ++i) layers[i].time_ps = ps[i];
+  return layers;
+}
+
+}  // namespace
+
+Result<ModelPricer> ModelPricer::create(const ServingSpec& spec, const Text& text, const DeviceTable& devices) {
+  ModelPricer out(spec, text, devices);
+  for (std::size_t i = 0; i < spec.times.size(); ++i)
+    TRY(out.table_.read(text.path_of("times[" + std::to_string(i) + "]", spec.times[i])));
+  for (std::size_t i = 0; i < spec.models.size(); ++i) {
+    const ModelTimesSpec& m = spec.models[i];
+    if (m.graph.empty()) continue;
+    TRY_ASSIGN(GraphModel graph, GraphModel::read(text.path_of(key_of_model(i, "graph"), m.graph), m.precision));
+    out.graphs_.emplace(i, std::move(graph));
+    if (m.framework.empty() || out.frameworks_.contains(m.framework)) continue;
+    auto framework = config::load_framework(m.framework);
+    if (!framework.ok())
+      return text.refuse(key_of_model(i, "framework"), framework.error().what, framework.error().hint);
+    out.frameworks_.emplace(m.framework, std::move(*framework));
+  }
+  return out;
+}
+
+bool ModelPricer::in_table(const ModelTimesSpec& m, const GpuSpec& g) const {
+  return table_.has(table_name(m), table_name(g));
+}
+
+bool ModelPricer::prices(std::size_t model, const GpuSpec& g) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  return !m.layer_times.empty() || in_table(m, g) || (!m.graph.empty() && !g.device.empty());
+}
+
+const GraphModel* ModelPricer::graph_of(std::size_t model) const {
+  const auto at = graphs_.find(model);
+  return at == graphs_.end() ? nullptr : &at->second;
+}
+
+std::uint32_t ModelPricer::largest_batch(std::size_t model) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  if (m.max_batch > 0) return static_cast<std::uint32_t>(m.max_batch);
+  if (!m.layer_times.empty()) return 1;
+  std::uint32_t least = 4096;
+  for (const GpuSpec& g : spec_->gpus) {
+    if (in_table(m, g))
+      least = std::min(least, table_.largest_batch(table_name(m), table_name(g)));
+    else if (prices(model, g))
+      least = std::min(least, static_cast<std::uint32_t>(spec_->batching.size));
+  }
+  return least;
+}
+
+Result<std::vector<PricedLayer>> ModelPricer::graph_layers(std::size_t model, const GpuSpec& g,
+                                                           std::uint32_t batch) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  const GraphModel& graph = graphs_.at(model);
+  if (graph.only_batch() > 0 && graph.only_batch() != batch)
+    return text_->refuse(key_of_model(model, "max_batch"),
+                         "found batch " + std::to_string(batch) + ", expected " + std::to_string(graph.only_batch()) +
+                             ": the graph has the sizes of that batch only",
+                         "capture it without --one-batch");
+  GraphOptions options{m.precision, m.fused, nullptr, devices_->idle_watts(g)};
+  if (!m.framework.empty()) options.framework = &frameworks_.at(m.framework);
+  auto layers = graph.price(devices_->prices(g.device), batch, options);
+  if (!layers.ok()) return text_->refuse(key_of_model(model, "graph"), layers.error().what, layers.error().hint);
+  return layers;
+}
+
+Result<std::vector<PricedLayer>> ModelPricer::layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  if (!m.layer_times.empty()) {
+    std::vector<PricedLayer> layers(m.layer_times.size());
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      layers[i].time_ps = static_cast<double>(m.layer_times[i].ps()) * (1 + (batch - 1) * m.batch_cost);
+      layers[i].demand = {m.layer_sm_demands.empty() ? m.sm_demand : m.layer_sm_demands[i],
+                          m.layer_memory_demands.empty() ? m.memory_demand : m.layer_memory_demands[i],
+                          m.launch_demand};
+    }
+    return layers;
+  }
+  if (!in_table(m, g)) return graph_layers(model, g, batch);
+  const auto times = table_.layers(table_name(m), table_name(g), batch);
+  if (!times.ok()) return text_->refuse(key_of_model(model, "max_batch"), times.error().what);
+  return given_layers(*times);
+}
+
+Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& g, std::uint32_t max_batch,
+                                              std::uint32_t& layer_count) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  const auto factor = g.time_factors.find(m.name);
+  const double scale = (factor == g.time_factors.end() ? 1 : factor->second) / g.speed;
+  const bool priced = m.layer_times.empty() && !in_table(m, g);
+  const bool own_demands = priced || !m.layer_sm_demands.empty() || !m.layer_memory_demands.empty();
+  Times out;
+  for (std::uint32_t batch = 1; batch <= max_batch; ++batch) {
+    TRY_ASSIGN(const std::vector<PricedLayer> found, layers(model, g, batch));
+    if (layer_count == 0) layer_count = static_cast<std::uint32_t>(found.size());
+    if (found.size() != layer_count)
+      return text_->refuse(key_of_model(model, "name"),
+                           "found " + counted(found.size(), "layer") + " of " + m.name + " on " + table_name(g) +
+                               " at batch " + std::to_string(batch) + " and " + std::to_string(layer_count) +
+                               " elsewhere, expected the same layers on every GPU");
+    std::int64_t sum = 0;
+    double joules = 0;
+    out.sums.push_back(0);
+    if (priced) out.joules.push_back(0);
+    for (const PricedLayer& layer : found) {
+      if (batch == 1) out.plain_ps += layer.time_ps / g.speed;
+      sum += std::llround(std::min(layer.time_ps * scale, kMostLayerPs));
+      out.sums.push_back(sum);
+      if (own_demands) out.demands.push_back(layer.demand);
+      if (priced) out.joules.push_back(joules += layer.joules);
+    }
+  }
+  return out;
+}
+
+}  // namespace distsim::serving

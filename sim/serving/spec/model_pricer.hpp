@@ -1,0 +1,50 @@
+// What the layers of an experiment's models take: stated, from a table, or priced from a graph, in this order.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/serving/pricing/graph_model.hpp"
+#include "sim/serving/spec/compile.hpp"
+
+namespace distsim::serving {
+
+class ModelPricer {
+ public:
+  /// Reads tables, graphs, devices and frameworks that the experiment names.
+  static Result<ModelPricer> create(const ServingSpec& spec, const Text& text, const DeviceTable& devices);
+
+  /// Whether there are times of a model on the GPUs of a spec.
+  bool prices(std::size_t model, const GpuSpec& g) const;
+  std::uint32_t largest_batch(std::size_t model) const;
+  /// Null where the model is no graph.
+  const GraphModel* graph_of(std::size_t model) const;
+
+  /// Of all batches from 1 on, batch by batch, as Scenario keeps them.
+  struct Times {
+    std::vector<std::int64_t> sums;
+    std::vector<Demand> demands;  ///< of layers that have their own; else empty
+    std::vector<double> joules;   ///< of graphs; else empty
+    double plain_ps = 0;          ///< all layers at batch 1, without the GPU's factors on single models
+  };
+  /// `layer_count`: 0, or what other GPUs have. Errors: another number of layers; a batch without times; an op that the
+  /// device does not have. Precondition: prices.
+  Result<Times> times(std::size_t model, const GpuSpec& g, std::uint32_t max_batch, std::uint32_t& layer_count) const;
+
+ private:
+  ModelPricer(const ServingSpec& spec, const Text& text, const DeviceTable& devices)
+      : spec_(&spec), text_(&text), devices_(&devices) {}
+  bool in_table(const ModelTimesSpec& m, const GpuSpec& g) const;
+  Result<std::vector<PricedLayer>> layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  Result<std::vector<PricedLayer>> graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+
+  const ServingSpec* spec_;
+  const Text* text_;
+  const DeviceTable* devices_;
+  TimesTable table_;
+  std::map<std::size_t, GraphModel> graphs_;
+  std::map<std::string, workload::FrameworkSpec> frameworks_;
+};
+
+}  // namespace distsim::serving

@@ -1,0 +1,136 @@
+// The public headers alone: what another program sees.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "sim/api/public/distsim.hpp"
+
+namespace distsim::api {
+namespace {
+
+const Experiment kJob = Experiment::of_text(
+    "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: dlrm_mlperf, global_batch: 8192}\nframework: {name: "
+    "hugectr}\n",
+    "job");
+
+template <class Call>
+ConfigError error_of(const Call& call) {
+  try {
+    call();
+  } catch (const ConfigError& error) {
+    return error;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {"", "", ""};
+}
+
+TEST(Library, FiguresAreThoseOfTheReport) {
+  const Prediction p = predict(kJob);
+  const Figures& f = p.figures();
+  EXPECT_NEAR(f.compute_ms + f.exposed_comm_ms + f.waiting_ms + f.host_bound_ms + f.idle_ms, f.iteration_ms,
+              1e-6 * f.iteration_ms);
+  EXPECT_EQ(f.ranks, 16);
+  EXPECT_LE(f.low_ms, f.iteration_ms);
+  EXPECT_GE(f.high_ms, f.iteration_ms);
+  EXPECT_NE(p.json().find("\"limited_by\": \"" + f.limited_by + "\""), std::string::npos);
+  EXPECT_EQ(p.json(), predict(kJob).json());
+  EXPECT_EQ(p.csv().find("title,system,"), 0u);
+  EXPECT_EQ(p.html().find("<!"), 0u);
+}
+
+TEST(Library, ErrorsHaveTheirParts) {
+  Experiment wrong = kJob;
+  wrong.text = "cluster:\n  nodes: -3\n  system: dgx_a100_80gb\nmodel: {name: dlrm_mlperf}\n";
+  const ConfigError e = error_of([&] { predict(wrong); });
+  EXPECT_EQ(e.file(), "job");
+  EXPECT_EQ(e.line(), 2);
+  EXPECT_EQ(e.column(), 10);
+  EXPECT_EQ(e.problem(), "cluster.nodes: found '-3', expected 1 .. 1000000");
+  EXPECT_EQ(e.what(), "job:2:10: " + e.problem());
+
+  wrong = kJob;
+  wrong.sets = {"cluster.nods=3"};
+  const ConfigError set = error_of([&] { predict(wrong); });
+  EXPECT_EQ(set.where(), "set cluster.nods");
+  EXPECT_EQ(set.file(), "");
+  EXPECT_EQ(set.line(), 0);
+  EXPECT_NE(set.hint().find("nodes"), std::string::npos);
+}
+
+TEST(Library, AnErrorOfAStudyNamesTheTextAsItIsCalled) {
+  Experiment wrong = kJob;
+  wrong.text = "cluster: {system: dgx_a100_80gb, nodes: 0}\nmodel: {name: dlrm_mlperf}\n";
+  for (const auto& call : {+[](const Experiment& e) { plan({e}); }, +[](const Experiment& e) { sweep({e}); },
+                           +[](const Experiment& e) {
+                             compare({{"a", e}, {"b", e}});
+                           }}) {
+    const ConfigError e = error_of([&] { call(wrong); });
+    EXPECT_EQ(std::string(e.what()).find('#'), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("cluster.nodes: found '0'"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Library, AStopEndsEveryLongCall) {
+  const auto ends = [](const auto& call) {
+    int asked = 0;
+    const Stop stop = [&] { return ++asked > 1; };
+    EXPECT_THROW(call(stop), Interrupted);
+    EXPECT_GE(asked, 2);
+  };
+  ends([](const Stop& stop) { predict(kJob, {.trials = 1'000'000, .stop = stop}); });
+  ends([](const Stop& stop) {
+    sweep({kJob, {{"cluster.nodes", {"1..64"}}, {"model.global_batch", {"64..640000:64"}}}, Scaling::strong, 2, stop});
+  });
+  PlanRequest request{Experiment::of_file(std::string(DISTSIM_ROOT) + "/configs/megatron_gpt_145b.yaml")};
+  request.exhaustive = true;
+  ends([&](const Stop& stop) {
+    request.stop = stop;
+    plan(request);
+  });
+  EXPECT_GT(predict(kJob).figures().iteration_ps, 0) << "and the next call answers";
+}
+
+TEST(Library, AStopOfOneThreadEndsNoOther) {
+  std::atomic<bool> others_done{false};
+  std::thread other([&] {
+    for (int i = 0; i < 20; ++i) EXPECT_GT(predict(kJob).figures().iteration_ps, 0);
+    others_done = true;
+  });
+  const Stop stop = [&] { return others_done.load(); };
+  EXPECT_THROW(predict(kJob, {.trials = 1'000'000, .stop = stop}), Interrupted);
+  other.join();
+}
+
+TEST(Library, WhatIsOutOfRangeIsRefused) {
+  error_of([] { predict(kJob, {.trials = 1'000'001}); });
+  error_of([] { sweep({kJob, {{"cluster.nodes", {}}}}); });
+  error_of([] { sweep({kJob, {{"cluster.nodes", {"1"}}, {"cluster.nodes", {"2"}}}}); });
+  error_of([] { sweep({kJob, {}, Scaling::strong, 257}); });
+  error_of([] { compare({{"a", kJob}}); });
+  error_of([] { cost_op({"h100_sxm5_80gb", "linear", "bf16", "", {{"m", "1"}, {"m", "1"}}}); });
+  error_of([] { cost_op({}); });
+  error_of([] { cost_collective({"dgx_a100_80gb", "all_reduce", {}}); });
+  error_of([] { cost_collective({"dgx_a100_80gb", "all_reduce", {"8"}, 1u << 21}); });
+  error_of([] { replay({}); });
+  error_of([] { names("nothing"); });
+  PlanRequest request{kJob};
+  request.tokens = std::nan("");
+  error_of([&] { plan(request); });
+  EXPECT_THROW(sweep({kJob}).point(1), std::out_of_range);
+}
+
+TEST(Library, ASweepHasWhatPredictSays) {
+  const Sweep points = sweep({kJob, {{"cluster.nodes", {"1", "2..4"}}}});
+  ASSERT_EQ(points.size(), 4u);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    Experiment one = kJob;
+    one.sets = {"cluster.nodes=" + points.point(i).values.at(0)};
+    EXPECT_DOUBLE_EQ(points.point(i).iteration_ms, predict(one).figures().iteration_ms);
+  }
+  EXPECT_EQ(points.point(0).efficiency, 1);
+}
+
+}  // namespace
+}  // namespace distsim::api

@@ -1,0 +1,294 @@
+// ONNX models: what becomes of them, forward and backward, and the one line for what cannot be read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sim/opgraph/call.hpp"
+#include "sim/opgraph/kernels.hpp"
+#include "sim/opgraph/onnx/onnx.pb.h"
+
+namespace distsim::opgraph {
+namespace {
+
+constexpr int kFloat = 1, kInt64 = 7;
+
+/// A model in the making.
+class Model {
+ public:
+  Model() {
+    model_.set_ir_version(8);
+    model_.set_producer_name("test");
+    model_.add_opset_import()->set_version(17);
+  }
+  onnx::Graph& graph() { return *model_.mutable_graph(); }
+  std::string text() const { return model_.SerializeAsString(); }
+
+  /// Sizes below 0 are dynamic: -1 is "batch", -2 "sequence".
+  Model& input(const std::string& name, const std::vector<std::int64_t>& dims, int type = kFloat) {
+    describe(*graph().add_input(), name, dims, type);
+    return *this;
+  }
+  Model& output(const std::string& name, const std::vector<std::int64_t>& dims = {}) {
+    describe(*graph().add_output(), name, dims, kFloat);
+    return *this;
+  }
+  Model& states(const std::string& name, const std::vector<std::int64_t>& dims) {
+    describe(*graph().add_value_info(), name, dims, kFloat);
+    return *this;
+  }
+  Model& weight(const std::string& name, const std::vector<std::int64_t>& dims, int type = kFloat) {
+    onnx::Tensor& t = *graph().add_initializer();
+    t.set_name(name), t.set_data_type(type);
+    for (const std::int64_t d : dims) t.add_dims(d);
+    return *this;
+  }
+  Model& numbers(const std::string& name, const std::vector<std::int64_t>& values) {
+    weight(name, {static_cast<std::int64_t>(values.size())}, kInt64);
+    for (const std::int64_t v : values) last_initializer().add_int64_data(v);
+    return *this;
+  }
+  onnx::Tensor& last_initializer() { return *graph().mutable_initializer(graph().initializer_size() - 1); }
+  onnx::Node& node(const std::string& op, const std::vector<std::string>& in, const std::vector<std::string>& out) {
+    onnx::Node& n = *graph().add_node();
+    n.set_op_type(op), n.set_name("/" + out.front() + "/" + op);
+    for (const std::string& i : in) n.add_input(i);
+    for (const std::string& o : out) n.add_output(o);
+    return n;
+  }
+
+  static void list(onnx::Node& n, const std::string& name, const std::vector<std::int64_t>& values) {
+    onnx::Attribute& a = *n.add_attribute();
+    a.set_name(name);
+    for (const std::int64_t v : values) a.add_ints(v);
+  }
+  static void integer(onnx::Node& n, const std::string& name, std::int64_t value) {
+    onnx::Attribute& a = *n.add_attribute();
+    a.set_name(name), a.set_i(value);
+  }
+
+ private:
+  static void describe(onnx::ValueInfo& v, const std::string& name, const std::vector<std::int64_t>& dims, int type) {
+    v.set_name(name);
+    onnx::TensorType& t = *v.mutable_type()->mutable_tensor_type();
+    t.set_elem_type(type);
+    t.mutable_shape();
+    for (const std::int64_t d : dims) {
+      onnx::Dimension& dim = *t.mutable_shape()->add_dim();
+      if (d >= 0)
+        dim.set_dim_value(d);
+      else
+        dim.set_dim_param(d == -1 ? "batch" : "sequence");
+    }
+  }
+  onnx::Model model_;
+};
+
+/// Two linear layers as PyTorch exports them: a product and the addition of a row.
+Model two_layers() {
+  Model m;
+  m.input("x", {-1, 16}).output("z").weight("a", {16, 32}).weight("row", {32}).weight("b", {10, 32}).weight("c", {10});
+  m.node("MatMul", {"x", "a"}, {"p"});
+  m.node("Add", {"row", "p"}, {"s"});
+  m.node("Relu", {"s"}, {"y"});
+  Model::integer(m.node("Gemm", {"y", "b", "c"}, {"z"}), "transB", 1);
+  return m;
+}
+
+std::size_t count_of(const OpGraph& graph, std::string_view op, graph::Phase phase) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(graph.nodes, [&](const Node& n) { return base_name(n.op) == op && n.phase == phase; }));
+}
+
+double product_flops(const OpGraph& graph, std::int64_t samples, graph::Phase phase) {
+  const Sizes sizes(graph, samples);
+  double sum = 0;
+  for (const Node& node : graph.nodes) {
+    for (const graph::Op& op : kernels_of(Call(sizes, node)).ops) {
+      const bool product = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Conv2d>(op);
+      sum += product && node.phase == phase ? graph::flops_of(op) : 0;
+    }
+  }
+  return sum;
+}
+
+template <class Set>
+GraphOptions with(Set set) {
+  GraphOptions options;
+  set(options);
+  return options;
+}
+
+constexpr auto kForward = graph::Phase::forward, kBackward = graph::Phase::backward;
+
+TEST(Onnx, LinearLayersWithTheirGradients) {
+  const auto graph = parse_op_graph(two_layers().text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(graph->format, "ONNX");
+  EXPECT_TRUE(graph->any_batch);
+  EXPECT_EQ(count_of(*graph, "addmm", kForward), 2u);  // the row is added in the product
+  EXPECT_EQ(count_of(*graph, "mm", kBackward), 3u);    // the input has no gradient
+  EXPECT_EQ(count_of(*graph, "threshold_backward", kBackward), 1u);
+  EXPECT_EQ(count_of(*graph, "sum", kBackward), 2u);
+  std::vector<std::string> names;
+  for (const Gradient& g : graph->gradients) names.push_back(graph->tensors[g.parameter].name);
+  ASSERT_EQ(names.size(), 4u);
+  EXPECT_TRUE(names[0] == "b" || names[0] == "c") << names[0];  // of the last layer first
+  for (const std::int64_t n : {1, 64, 1000}) {
+    EXPECT_DOUBLE_EQ(product_flops(*graph, n, kForward), 2.0 * static_cast<double>(n) * (16 * 32 + 32 * 10));
+    EXPECT_DOUBLE_EQ(product_flops(*graph, n, kBackward), 2.0 * static_cast<double>(n) * (16 * 32 + 2 * 32 * 10));
+  }
+}
+
+TEST(Onnx, ForwardAloneHasNoBackward) {
+  const auto graph =
+      parse_op_graph(two_layers().text(), "m.onnx", with([](GraphOptions& o) { o.forward_only = true; }));
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_TRUE(graph->gradients.empty());
+  EXPECT_EQ(product_flops(*graph, 8, kBackward), 0);
+}
+
+TEST(Onnx, CrossEntropyStartsTheBackwardPass) {
+  const auto graph =
+      parse_op_graph(two_layers().text(), "m.onnx", with([](GraphOptions& o) { o.cross_entropy = true; }));
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(count_of(*graph, "_log_softmax", kForward), 1u);
+  EXPECT_EQ(count_of(*graph, "nll_loss_backward", kBackward), 1u);
+}
+
+TEST(Onnx, Convolution) {
+  Model m;
+  m.input("x", {-1, 3, 32, 32}).output("y").weight("f", {8, 3, 3, 3}).weight("s", {8}).weight("o", {8});
+  m.weight("mean", {8}).weight("var", {8});
+  onnx::Node& conv = m.node("Conv", {"x", "f"}, {"c"});
+  Model::list(conv, "strides", {2, 2}), Model::list(conv, "pads", {1, 1, 1, 1});
+  m.node("BatchNormalization", {"c", "s", "o", "mean", "var"}, {"n"});
+  m.node("GlobalAveragePool", {"n"}, {"y"});
+  const auto graph = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(graph->gradients.size(), 3u);  // running means and variances are not trained
+  EXPECT_DOUBLE_EQ(product_flops(*graph, 5, kForward), 2.0 * 5 * 16 * 16 * 8 * 27);
+  EXPECT_DOUBLE_EQ(product_flops(*graph, 5, kBackward), 2.0 * 5 * 16 * 16 * 8 * 27);
+}
+
+/// Sizes that the model computes from its input: Reshape to (batch, heads, ...).
+TEST(Onnx, ShapesAreComputed) {
+  Model m;
+  m.input("x", {-1, -2, 64}).output("y").numbers("zero", {0}).numbers("rest", {-1, 4, 16}).weight("w", {64, 64});
+  m.node("MatMul", {"x", "w"}, {"q"});
+  m.node("Shape", {"q"}, {"shape"});
+  Model::integer(m.node("Gather", {"shape", "zero"}, {"batch"}), "axis", 0);
+  Model::integer(m.node("Concat", {"batch", "rest"}, {"sizes"}), "axis", 0);
+  m.node("Reshape", {"q", "sizes"}, {"r"});
+  Model::list(m.node("Transpose", {"r"}, {"heads"}), "perm", {0, 2, 1, 3});
+  Model::list(m.node("Transpose", {"r"}, {"keys"}), "perm", {0, 2, 3, 1});
+  m.node("MatMul", {"heads", "keys"}, {"scores"});
+  m.node("Softmax", {"scores"}, {"y"});
+  const auto graph = parse_op_graph(m.text(), "m.onnx", with([](GraphOptions& o) { o.dimensions["sequence"] = 20; }));
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_DOUBLE_EQ(product_flops(*graph, 3, kForward), 2.0 * 3 * (20 * 64 * 64 + 4 * 20 * 20 * 16));
+  EXPECT_EQ(count_of(*graph, "clone", kForward), 2u);  // batch and heads of a transposed tensor cannot be one dimension
+  EXPECT_EQ(count_of(*graph, "bmm", kBackward), 2u);
+}
+
+/// A tensor that is read twice: its gradients are added.
+TEST(Onnx, GradientsOfSharedWeightsAreAdded) {
+  Model m;
+  m.input("x", {-1, 8}).output("y").weight("w", {8, 8});
+  m.node("MatMul", {"x", "w"}, {"h"});
+  m.node("MatMul", {"h", "w"}, {"y"});
+  const auto graph = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_EQ(graph->gradients.size(), 1u);
+  EXPECT_EQ(count_of(*graph, "add", kBackward), 1u);
+  EXPECT_EQ(base_name(graph->nodes[graph->gradients[0].after].op), "add");
+}
+
+TEST(Onnx, UnknownOpsAreCountedWithStatedSizes) {
+  Model m = two_layers();
+  m.node("Magic", {"z"}, {"w"}).set_domain("com.example");
+  m.states("w", {-1, 10});
+  m.graph().clear_output();
+  m.output("w");
+  const auto graph = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(listing_of("com.example::Magic"), Listing::unlisted);
+  EXPECT_EQ(count_of(*graph, "com.example::Magic", kForward), 1u);
+  EXPECT_EQ(count_of(*graph, "com.example::Magic backward", kBackward), 1u);
+}
+
+struct Refused {
+  Model model;
+  std::vector<std::string> words;
+};
+
+TEST(Onnx, RefusesInOneLineWithTheNode) {
+  std::vector<Refused> cases;
+  const auto add = [&](Model m, std::vector<std::string> words) { cases.push_back({std::move(m), std::move(words)}); };
+  Model cycle = two_layers();
+  cycle.graph().mutable_node(0)->set_input(0, "y");
+  add(cycle, {"/p/MatMul", "'y'", "cycles"});
+  Model absent = two_layers();
+  absent.graph().mutable_node(2)->set_input(0, "nowhere");
+  add(absent, {"/y/Relu", "'nowhere'", "nothing makes"});
+  Model dynamic;
+  dynamic.input("x", {-1, -2}).output("y");
+  dynamic.node("Relu", {"x"}, {"y"});
+  add(dynamic, {"input 'x'", "'sequence'", "dynamic", "model.graph.dimensions"});
+  Model type;
+  type.input("x", {2}, 8).output("y");
+  type.node("Relu", {"x"}, {"y"});
+  add(type, {"type 8"});
+  Model unknown = two_layers();
+  unknown.node("Magic", {"z"}, {"w"}).set_domain("com.example");
+  add(unknown, {"/w/Magic", "value_info"});
+  Model loop = two_layers();
+  onnx::Attribute& body = *loop.node("Loop", {"z"}, {"w"}).add_attribute();
+  body.set_name("body"), body.mutable_g();
+  add(loop, {"/w/Loop", "graph inside"});
+  Model external;
+  external.input("x", {4, 6}).output("y").numbers("sizes", {2, 12});
+  external.last_initializer().clear_int64_data();
+  external.last_initializer().set_data_location(1);
+  external.node("Reshape", {"x", "sizes"}, {"y"});
+  add(external, {"/y/Reshape", "'sizes'", "another file"});
+  Model inner = two_layers();
+  inner.graph().mutable_initializer(0)->set_dims(0, 15);
+  add(inner, {"/p/MatMul", "16", "15"});
+  Model huge = two_layers();
+  huge.graph().mutable_initializer(0)->set_dims(1, std::int64_t{1} << 60);
+  add(huge, {"2^48"});
+  Model negative;
+  negative.input("x", {4, 6}).output("y").numbers("sizes", {-7, 12});
+  negative.node("Reshape", {"x", "sizes"}, {"y"});
+  add(negative, {"/y/Reshape", "-7"});
+  for (const std::string op : {"Shape", "Gather", "Expand", "ConstantOfShape", "MatMul", "Reshape", "Conv"}) {
+    Model bare;
+    bare.input("x", {4, 6}).output("y");
+    bare.node(op, {}, {"y"});
+    add(bare, {"/y/" + op, "no input"});
+  }
+  Model empty;
+  empty.input("x", {1}).output("y");
+  add(empty, {"no nodes"});
+  for (const Refused& refused : cases) {
+    const auto graph = parse_op_graph(refused.model.text(), "m.onnx");
+    ASSERT_FALSE(graph.ok()) << refused.words.front();
+    const std::string text = graph.error().text();
+    EXPECT_EQ(text.find('\n'), text.npos) << text;
+    for (const std::string& word : refused.words) EXPECT_NE(text.find(word), text.npos) << word << ": " << text;
+  }
+}
+
+TEST(Onnx, EveryBeginningIsRefusedOrSmaller) {
+  const std::string whole = two_layers().text();
+  const auto all = parse_op_graph(whole, "m.onnx");
+  ASSERT_TRUE(all.ok());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto part = parse_op_graph(whole.substr(0, size), "m.onnx");
+    if (!part.ok()) continue;
+    EXPECT_LE(part->nodes.size(), all->nodes.size()) << size;
+  }
+}
+
+}  // namespace
+}  // namespace distsim::opgraph

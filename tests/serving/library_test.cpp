@@ -1,0 +1,137 @@
+// Policies of the user's own: the shipped example and broken ones, compiled here against the installed header.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios.hpp"
+#include "sim/serving/policies/library/policy_library.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
+
+namespace distsim::serving {
+namespace {
+
+const std::string kHeader = std::string(DISTSIM_ROOT) + "/sim/serving/policies/library";
+
+/// Path of the shared object of a source file.
+std::string compiled(const std::string& source, const std::string& name) {
+  const std::string library = (std::filesystem::path(testing::TempDir()) / (name + ".so")).string();
+  const std::string command = "c++ -std=c++20 -O1 -shared -fPIC -Wall -Wextra -Werror -I '" + kHeader + "' -o '" +
+                              library + "' '" + source + "'";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  return library;
+}
+
+/// A policy whose bodies of arrived() and next() are given.
+std::string written(const std::string& name, const std::string& arrived, const std::string& next) {
+  const std::string source = (std::filesystem::path(testing::TempDir()) / (name + ".cpp")).string();
+  std::ofstream(source)
+      << "#include <stdexcept>\n#include \"distsim_policy.hpp\"\nusing namespace serving_policy;\n"
+         "struct P : Policy {\n  std::vector<std::uint32_t> waiting;\n"
+         "  std::uint32_t arrived(const State& state, std::uint32_t id) override { (void)state; (void)id; " +
+             arrived + " }\n  Work next(const State& state, std::uint32_t gpu) override { (void)state; (void)gpu; " +
+             next + " }\n};\nextern \"C\" Policy* distsim_create_policy(int) { return new P; }\n";
+  return compiled(source, name);
+}
+
+std::string error_of(const std::string& name, const std::string& arrived, const std::string& next,
+                     const RunOptions& options = {}) {
+  const auto policy = load_policy(written(name, arrived, next));
+  EXPECT_TRUE(policy.ok()) << (policy.ok() ? "" : policy.error().text());
+  Scenario s = test::gpus_of_one_kind(2);
+  test::set_models(s, {{"m", {test::kMs}}});
+  Load load;
+  load.rate_per_s = 1000;
+  load.requests = 20'000;
+  const auto result = emulate(s, **policy, {}, load, options);
+  return result.ok() ? "" : result.error().text();
+}
+
+TEST(PolicyLibrary, TheExampleDoesWhatItSays) {
+  const std::string library = compiled(std::string(DISTSIM_ROOT) + "/docs/examples/longest_first.cpp", "longest_first");
+  const auto policy = load_policy(library);
+  ASSERT_TRUE(policy.ok()) << policy.error().text();
+  EXPECT_STREQ((*policy)->name, "longest_first");
+  EXPECT_EQ(*load_policy(library), *policy);
+  Scenario s = test::gpus_of_one_kind(1);
+  test::set_models(s, {{"short", {test::kMs}}, {"long", {3 * test::kMs}}});
+  Load load;
+  load.kind = LoadKind::trace;
+  load.trace = {{0, 0}, {1, 0}, {2, 1}};
+  const auto r = emulate(s, **policy, {}, load, {});
+  ASSERT_TRUE(r.ok()) << r.error().text();
+  EXPECT_EQ(r->models[1].latency_ps.quantile(1), 4 * test::kMs - 2);  // before the second short one
+  EXPECT_EQ(r->makespan_ps, 5 * test::kMs);
+}
+
+/// A library that takes the oldest request is fifo.
+TEST(PolicyLibrary, OfFirstComeFirstServedIsFifo) {
+  const auto policy = load_policy(written("oldest", "waiting.push_back(id); return kAny;",
+                                          "if (waiting.empty()) return {}; const auto id = waiting.front(); "
+                                          "waiting.erase(waiting.begin()); return {{id}};"));
+  ASSERT_TRUE(policy.ok());
+  Scenario s = test::gpus_of_one_kind(2);
+  test::set_models(s, {{"m", {test::kMs, test::kMs}}});
+  Load load;
+  load.rate_per_s = 800;
+  load.requests = 5000;
+  const auto own = emulate(s, **policy, {}, load, {});
+  const RunResult fifo = test::run(s, "fifo", load);
+  ASSERT_TRUE(own.ok()) << own.error().text();
+  EXPECT_EQ(own->all.latency_ms.mean(), fifo.all.latency_ms.mean());
+  EXPECT_EQ(own->makespan_ps, fifo.makespan_ps);
+}
+
+TEST(PolicyLibrary, NonsenseIsNamed) {
+  const std::string take =
+      "if (waiting.empty()) return {}; const auto id = waiting.back(); waiting.pop_back(); return {{id}};";
+  EXPECT_EQ(error_of("no_such_gpu", "return 7;", "return {};"),
+            "policy no_such_gpu: named GPU 7 for request 0, expected one of 0 to 1");
+  EXPECT_NE(
+      error_of("no_such_request", "return kAny;", "return {{12345}};").find("handed out a request that does not wait"),
+      std::string::npos);
+  EXPECT_NE(error_of("twice", "waiting.push_back(id); return kAny;",
+                     "if (waiting.empty()) return {}; return {{waiting[0], waiting[0]}};")
+                .find("handed out a request twice"),
+            std::string::npos);
+  EXPECT_EQ(error_of("throws", "throw std::runtime_error(\"no idea\");", "return {};"),
+            "policy throws: threw an exception: no idea");
+  EXPECT_EQ(error_of("asks_wrongly", "state.request(99999); return kAny;", "return {};"),
+            "policy asks_wrongly: asked for request 99999, which does not exist");
+  // It never hands anything out.
+  EXPECT_NE(error_of("idle", "return kAny;", "return {};").find("policy idle: request 0 of m waits since"),
+            std::string::npos);
+  // It takes the newest and so starves the first while others come: named after the bounded wait.
+  RunOptions bounded;
+  bounded.max_wait_ps = 100 * test::kMs;
+  const std::string starved =
+      error_of("forgets", "if (state.request(id).number > 0) waiting.push_back(id); return kAny;", take, bounded);
+  EXPECT_NE(starved.find("policy forgets: request 0 of m waits since"), std::string::npos) << starved;
+  EXPECT_NE(starved.find("expected a wait of at most 100 ms"), std::string::npos) << starved;
+}
+
+TEST(PolicyLibrary, WhatIsNoLibraryIsRefused) {
+  EXPECT_NE(load_policy("/no/such.so").error().text().find("no such file"), std::string::npos);
+  const std::string text = (std::filesystem::path(testing::TempDir()) / "text.so").string();
+  std::ofstream(text) << "no library\n";
+  EXPECT_FALSE(load_policy(text).ok());
+  const std::string source = (std::filesystem::path(testing::TempDir()) / "empty.cpp").string();
+  std::ofstream(source) << "int nothing;\n";
+  EXPECT_NE(load_policy(compiled(source, "empty")).error().text().find("does not define distsim_create_policy"),
+            std::string::npos);
+  const std::string newer = (std::filesystem::path(testing::TempDir()) / "newer.cpp").string();
+  std::ofstream(newer) << "#include \"distsim_policy.hpp\"\n"
+                          "extern \"C\" serving_policy::Policy* distsim_create_policy(int) { return nullptr; }\n";
+  EXPECT_NE(load_policy(compiled(newer, "newer")).error().text().find("not for version 1"), std::string::npos);
+  const auto e = parse_experiment(
+      "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms]}]\n"
+      "load: {rate_per_s: 1, requests: 1}\npolicies: [fifo, ./none.so]\n",
+      "x.yaml", {});
+  ASSERT_FALSE(e.ok());
+  EXPECT_NE(e.error().text().find("x.yaml:4:18: policies[1]: found 'none.so', expected a library with a policy"),
+            std::string::npos)
+      << e.error().text();
+}
+
+}  // namespace
+}  // namespace distsim::serving

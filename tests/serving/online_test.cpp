@@ -1,0 +1,160 @@
+// Decisions as requests come, and classes of service.
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "scenarios.hpp"
+#include "sim/serving/online/online.hpp"
+#include "sim/serving/report/comparison.hpp"
+
+namespace distsim::serving {
+namespace {
+
+Experiment experiment(const std::vector<std::string>& sets = {}) {
+  auto e = parse_experiment(
+      "gpus: [{name: a, count: 2}]\n"
+      "models: [{name: m, layer_times: [10 ms, 20 ms], max_batch: 4, deadline: 50 ms}, {name: n, layer_times: [5 ms]}]\n"
+      "load: {rate_per_s: 100, requests: 2000}\npolicies: [fifo]\n",
+      "x.yaml", sets);
+  EXPECT_TRUE(e.ok()) << (e.ok() ? "" : e.error().text());
+  return std::move(*e);
+}
+
+struct Online {
+  Result<RunResult> result;
+  std::string out;
+};
+Online online(const Experiment& e, const std::string& lines) {
+  std::istringstream in(lines);
+  std::ostringstream out;
+  auto result = serve_online(e, in, "input", out);
+  return {std::move(result), out.str()};
+}
+
+TEST(Online, DecidesLineByLine) {
+  const Online o = online(experiment(), "# two requests\n0,m\n\n0.001,n\nadvance 1\n");
+  ASSERT_TRUE(o.result.ok()) << o.result.error().text();
+  EXPECT_EQ(o.out, R"({"time_s":0.0,"do":"assign","gpu":"a0","model":"m","layers":[0,2],"requests":[0]})"
+                   "\n"
+                   R"({"time_s":0.001,"do":"assign","gpu":"a1","model":"n","layers":[0,1],"requests":[1]})"
+                   "\n"
+                   R"({"time_s":0.006,"do":"answer","request":1,"model":"n","latency_s":0.005})"
+                   "\n"
+                   R"({"time_s":0.03,"do":"answer","request":0,"model":"m","latency_s":0.03})"
+                   "\n");
+}
+
+/// A stream that hands out a line when the test says so, to see what has been written by then.
+class Watched : public std::stringbuf {
+ public:
+  Watched(std::vector<std::string> lines, std::ostringstream& out) : lines_(std::move(lines)), out_(out) {}
+  std::vector<std::string> seen;  ///< output at the moment when each line was asked for
+
+ protected:
+  int underflow() override {
+    if (at_ == lines_.size()) return traits_type::eof();
+    seen.push_back(out_.str());
+    line_ = lines_[at_++] + "\n";
+    setg(line_.data(), line_.data(), line_.data() + line_.size());
+    return traits_type::to_int_type(line_[0]);
+  }
+  int uflow() override {
+    if (gptr() == egptr() && underflow() == traits_type::eof()) return traits_type::eof();
+    const int c = traits_type::to_int_type(*gptr());
+    gbump(1);
+    return c;
+  }
+
+ private:
+  std::vector<std::string> lines_;
+  std::ostringstream& out_;
+  std::string line_;
+  std::size_t at_ = 0;
+};
+
+/// What is decided at a line's time is written before the next line is read.
+TEST(Online, DoesNotWaitForTheNextLine) {
+  std::ostringstream out;
+  Watched lines({"0,n", "0.001,n", "advance 0.01"}, out);
+  std::istream in(&lines);
+  ASSERT_TRUE(serve_online(experiment(), in, "input", out).ok());
+  ASSERT_EQ(lines.seen.size(), 3u);
+  EXPECT_EQ(lines.seen[0], "");
+  EXPECT_NE(lines.seen[1].find("\"requests\":[0]"), std::string::npos);
+  EXPECT_NE(lines.seen[2].find("\"requests\":[1]"), std::string::npos);
+  EXPECT_EQ(lines.seen[2].find("answer"), std::string::npos);
+}
+
+/// Online and offline make the same decisions for the same arrivals.
+TEST(Online, AgreesWithTheReplay) {
+  for (const char* policy :
+       {"fifo", "sjf", "edf", "least_loaded", "layer_preemptive", "dynamic_batching", "lazy_batching"}) {
+    const Experiment e = experiment({"policies=[" + std::string(policy) + "]"});
+    Load load;
+    load.kind = LoadKind::trace;
+    std::string lines;
+    for (int i = 0; i < 500; ++i) {
+      load.trace.push_back(
+          {std::int64_t{i} * 9 * test::kMs + i % 7 * test::kMs, static_cast<std::uint32_t>(i % 3 == 0)});
+      lines += std::to_string(i * 9 + i % 7) + "e-3," + (i % 3 == 0 ? "n" : "m") + "\n";
+    }
+    RunOptions options = e.run;
+    options.warm_up = 0;
+    const auto offline = emulate(e.scenario, *e.policies[0], e.policy_options, load, options);
+    const Online o = online(e, lines);
+    ASSERT_TRUE(offline.ok() && o.result.ok()) << policy;
+    EXPECT_EQ(offline->makespan_ps, o.result->makespan_ps) << policy;
+    EXPECT_EQ(offline->all.latency_ms.mean(), o.result->all.latency_ms.mean()) << policy;
+    EXPECT_EQ(offline->batches, o.result->batches) << policy;
+  }
+}
+
+TEST(Online, NamesABadLine) {
+  const auto refusal = [](const std::string& lines) {
+    const Online o = online(experiment(), lines);
+    return o.result.ok() ? "" : o.result.error().text();
+  };
+  EXPECT_EQ(refusal("0,m\n0.5,k\n"), "input:2: found 'k', expected a model of the experiment; one of m, n");
+  EXPECT_EQ(refusal("1\n0.5\n"), "input:2: found '0.5' after 1, expected times in ascending order");
+  EXPECT_NE(refusal("-1\n").find("input:1: found '-1', expected TIME"), std::string::npos);
+  EXPECT_NE(refusal("nan\n").find("input:1: "), std::string::npos);
+  EXPECT_NE(refusal("now\n").find("input:1: found 'now'"), std::string::npos);
+  EXPECT_NE(refusal("advance\n").find("input:1: found 'advance'"), std::string::npos);
+  EXPECT_NE(refusal(std::string(100'000, '1')).find("more than 4096 characters"), std::string::npos);
+  EXPECT_NE(
+      online(experiment({"policies=[fifo, sjf]"}), "").result.error().text().find("policies: found 2, expected one"),
+      std::string::npos);
+}
+
+/// Urgent requests wait less under a policy that heeds priorities, and as long as the others under one that does not.
+TEST(ServiceClasses, ArePromisedDifferentThings) {
+  const std::string classes =
+      "classes=[{name: gold, weight: 1, priority: 5, deadline: 40 ms}, {name: other, weight: 3}]";
+  const Experiment e = experiment({classes, "policies=[priority, fifo]", "load.rate_per_s=85", "load.requests=20000"});
+  ASSERT_EQ(e.scenario.classes.size(), 2u);
+  const Comparison c = compare_policies(e, 1, [] {});
+  for (const Point& p : c.points) {
+    ASSERT_EQ(p.error, "");
+    const RunResult& r = p.result;
+    ASSERT_EQ(r.classes.size(), 2u);
+    EXPECT_EQ(r.classes[0].requests + r.classes[1].requests, r.all.requests);
+    EXPECT_EQ(r.classes[0].violations + r.classes[1].violations, r.all.violations);
+    EXPECT_NEAR(static_cast<double>(r.classes[0].requests) / static_cast<double>(r.all.requests), 0.25, 0.02);
+    const double gold = r.classes[0].latency_ms.mean(), other = r.classes[1].latency_ms.mean();
+    if (std::string(p.policy->name) == "priority") {
+      EXPECT_LT(gold, 0.8 * other);
+    } else {
+      EXPECT_NEAR(gold / other, 1, 0.1);
+    }
+  }
+  EXPECT_NE(comparison_csv(c).find("priority,class gold,"), std::string::npos);
+  EXPECT_NE(comparison_json(c).find("\"class gold\""), std::string::npos);
+  const auto twice = parse_experiment(
+      "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms]}]\nclasses: [{name: x}, {name: x}]\n"
+      "load: {rate_per_s: 1, requests: 1}\npolicies: fifo\n",
+      "x.yaml", {});
+  EXPECT_EQ(twice.error().text(), "x.yaml:3:29: classes[1].name: found 'x' twice, expected each class's name once");
+}
+
+}  // namespace
+}  // namespace distsim::serving

@@ -1,0 +1,36 @@
+// What can be explored from here: studies, plans, single costs, and how well measured iterations are met.
+import { CollectiveView, OpView } from "./calculator";
+import { SensitivityView, SweepView } from "./explore";
+import { useKept } from "./kept";
+import { PlanView } from "./plan";
+import { Store } from "./store";
+import { ValidationView } from "./validation";
+
+const VIEWS = ["Sensitivity and sweeps", "Plan", "Calculator", "Measured iterations"] as const;
+type View = (typeof VIEWS)[number];
+const idOf = (view: View) => `explore-${view.toLowerCase().replaceAll(" ", "-")}`;
+
+export function ExploreView({ store }: { store: Store }) {
+  const [view, setView] = useKept<View>("explore.view", VIEWS[0]);
+  const keys = (e: KeyboardEvent) => {
+    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return;
+    e.stopPropagation();
+    const next = VIEWS[(VIEWS.indexOf(view) + step + VIEWS.length) % VIEWS.length];
+    setView(next);
+    document.getElementById(idOf(next))?.focus();
+  };
+  return (
+    <>
+      <div class="tabs inner" role="tablist" aria-label="What to explore" onKeyDown={keys}>
+        {VIEWS.map((v) => <button key={v} id={idOf(v)} role="tab" aria-selected={v === view} tabIndex={v === view ? 0 : -1} aria-controls="explore-view" onClick={() => setView(v)}>{v}</button>)}
+      </div>
+      <div id="explore-view" role="tabpanel" aria-labelledby={idOf(view)}>
+        {view === "Sensitivity and sweeps" && <><SensitivityView store={store} /><SweepView store={store} /></>}
+        {view === "Plan" && <PlanView store={store} />}
+        {view === "Calculator" && <><CollectiveView store={store} /><OpView store={store} /></>}
+        {view === "Measured iterations" && <ValidationView store={store} />}
+      </div>
+    </>
+  );
+}
