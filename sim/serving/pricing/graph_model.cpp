@@ -174,7 +174,8 @@ Result<std::vector<PricedLayer>> GraphModel::price(const DevicePrices& device, s
                                                    const GraphOptions& options) const {
   workload::Numerics numerics;
   if (options.precision == Precision::tf32) numerics.matrix = graph::DType::tf32;
-  workload::GraphKernels kernels(*graph_, batch, numerics);
+  const bool eager = options.framework != nullptr && options.framework->host.eager;
+  workload::GraphKernels kernels(*graph_, batch, numerics, eager);
   const std::vector<char> fused = options.fused ? fused_calls() : std::vector<char>(graph_->nodes.size(), 0);
   std::vector<PricedLayer> layers;
   for (std::uint32_t l = 0, i = 0; l < layer_ends_.size(); ++l) {
@@ -202,7 +203,7 @@ Result<std::vector<PricedLayer>> GraphModel::price(const DevicePrices& device, s
 std::string GraphModel::coverage(const GraphOptions& options) const {
   workload::Numerics numerics;
   if (options.precision == Precision::tf32) numerics.matrix = graph::DType::tf32;
-  workload::GraphKernels kernels(*graph_, graph_->any_batch ? 1 : graph_->samples, numerics);
+  workload::GraphKernels kernels(*graph_, graph_->any_batch ? 1 : graph_->samples, numerics, false);
   for (const opgraph::Node& node : graph_->nodes) kernels.of(node);
   return kernels.coverage().text();
 }
