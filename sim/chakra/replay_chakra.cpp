@@ -147,9 +147,10 @@ struct SetPlayed {
 };
 
 Result<void> check_asked(const ChakraReplay& f) {
-  if (f.config.empty() == f.network.empty()) {
+  const bool has_experiment = f.experiment != nullptr || !f.config.empty();
+  if (has_experiment != f.network.empty()) {
     return Error{
-        f.config.empty()
+        !has_experiment
             ? "--config: missing, expected an experiment whose cluster the traces are replayed on, or --network"
             : "--network: found it together with --config, expected one of them",
         "", ""};
