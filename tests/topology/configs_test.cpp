@@ -25,16 +25,18 @@ TEST_P(Device, LoadsAndIsConsistent) {
   // Half precision on tensor cores is at least as fast as fp32, fp8 twice as fast as fp16, bf16 equal to fp16.
   const auto rate = [&d](const std::string& type) { return d.peak.contains(type) ? d.peak.at(type).value() : 0; };
   EXPECT_TRUE(rate("fp16") == 0 || rate("fp16") >= rate("fp32"));
-  EXPECT_TRUE(rate("bf16") == 0 || rate("bf16") == rate("fp16"));
+  const bool first_matrix_cores = d.compute_capability == 91 || d.compute_capability == 92;  // CDNA and CDNA2
+  EXPECT_TRUE(rate("bf16") == 0 || rate("bf16") == rate("fp16") || d.compute_capability == 91) << "half of it on CDNA";
   EXPECT_TRUE(rate("fp8") == 0 || std::abs(rate("fp8") / rate("fp16") - 2) < 0.05);
   EXPECT_TRUE(rate("fp4") == 0 || rate("fp4") >= 1.99 * rate("fp8"));
-  EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80 && d.compute_capability != 95) << "CDNA4 has none";
+  EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80 && d.compute_capability != 95 && !first_matrix_cores)
+      << "of AMD's, only CDNA3 has it";
   EXPECT_EQ(d.is_amd(), d.architecture.starts_with("cdna"));
-  EXPECT_EQ(d.peak.contains("fp8"), d.compute_capability >= 89);
-  // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100 and A30. H20's vector rate is
+  EXPECT_EQ(d.peak.contains("fp8"), d.compute_capability >= 89 && !first_matrix_cores);
+  // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100, A30, CDNA and CDNA2. H20's vector rate is
   // not cut.
   const bool narrow = d.compute_capability == 60 || d.compute_capability == 70 || d.compute_capability == 75 ||
-                      d.compute_capability == 80;
+                      d.compute_capability == 80 || first_matrix_cores;
   const double lanes = narrow ? 64 : 128;
   const double fp32 = static_cast<double>(d.sm_count) * lanes * 2 * d.clock.boost.value();
   EXPECT_NEAR(d.peak.at("vector_fp32").value() / fp32, 1.0, 0.13) << "expected about " << fp32 / 1e12 << " TFLOP/s";
@@ -83,7 +85,8 @@ TEST(Names, AliasesAreUniqueAndNotNames) {
   }
 }
 
-/// Every GPU of language-model clusters has a server, which holds that GPU or one like it, and the server exists.
+/// Every GPU of language-model clusters has a server, which holds that GPU or one like it, and the server exists. Slots of
+/// plain PCIe servers take any card.
 TEST(Names, ServersExistAndHoldTheirGpus) {
   const auto systems = shipped("systems");
   std::size_t with_server = 0;
@@ -93,7 +96,9 @@ TEST(Names, ServersExistAndHoldTheirGpus) {
     ++with_server;
     ASSERT_TRUE(std::binary_search(systems.begin(), systems.end(), d.server)) << n << ": " << d.server;
     const DeviceSpec inside = read_device(read_system(d.server).value().device).value();
-    EXPECT_EQ(inside.compute_capability, d.compute_capability) << n << " in " << d.server;
+    if (!d.server.starts_with("pcie_")) {
+      EXPECT_EQ(inside.compute_capability, d.compute_capability) << n << " in " << d.server;
+    }
   }
   EXPECT_GE(with_server, 25u);
 }
