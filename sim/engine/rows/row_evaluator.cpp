@@ -12,7 +12,6 @@
 namespace distsim::engine {
 namespace {
 
-
 struct PlayedStep {
   Column ready, start, end;
 };

@@ -150,6 +150,7 @@ std::string Answers::to(const Message& message, const Meanwhile& meanwhile) {
   try {
     const StopScope scope(*meanwhile.is_cancelled);
     const Result<std::string> out = answer(message, meanwhile);
+    if (message.type != MessageType::sweep) end_if_stopped();  // which says itself how far it came
     return out.ok() ? *out : error_answer(message.id, out.error(), predictions_.file());
   } catch (const Stopped&) {
     return plain_answer(message.id, "cancelled");

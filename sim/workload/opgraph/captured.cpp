@@ -17,8 +17,8 @@ namespace {
 /// pass is known call by call, the first layer has the whole forward pass, and each layer from the last to the first the
 /// part of the backward pass that ends where a gradient is complete.
 std::vector<Layer> layers_of_graph(const GraphSpec& spec, const Checkpoints& checkpoints,
-                             const std::optional<PointwiseFusion>& fusion, std::int64_t samples,
-                             const LayerContext& context, GraphCoverage& coverage) {
+                                   const std::optional<PointwiseFusion>& fusion, std::int64_t samples,
+                                   const LayerContext& context, GraphCoverage& coverage) {
   const opgraph::OpGraph& graph = *spec.graph;
   GraphKernels kernels(graph, samples, context.numerics, context.framework->host.eager);
   Layer whole;

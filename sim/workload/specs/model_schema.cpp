@@ -8,26 +8,29 @@ namespace {
 
 constexpr std::array kModes{StepMode::train, StepMode::forward_backward, StepMode::inference};
 
-Result<void> read_mode(ModelSpec& out, const ConfigNode& node, const std::string& path) {
+/// The place of the word among `words`.
+Result<std::size_t> read_word(const ConfigNode& node, const std::string& path, const std::vector<std::string>& words) {
   const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
-  std::vector<std::string> words;
   std::string all;
-  for (const StepMode mode : kModes) {
-    if (word == name_of(mode)) {
-      out.as<StepSpec>().mode = mode;
-      return {};
-    }
-    words.emplace_back(name_of(mode));
-    all += (all.empty() ? "one of " : ", ") + words.back();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (word == words[i]) return i;
+    all += (all.empty() ? "one of " : ", ") + words[i];
   }
   const std::string near = word.empty() ? "" : nearest_spelling(word, words);
   return schema_detail::expected(node, path, all, near.empty() ? "" : "did you mean '" + near + "'?");
 }
 
+Result<void> read_mode(ModelSpec& out, const ConfigNode& node, const std::string& path) {
+  std::vector<std::string> words;
+  for (const StepMode mode : kModes) words.emplace_back(name_of(mode));
+  TRY_ASSIGN(const std::size_t place, read_word(node, path, words));
+  out.as<StepSpec>().mode = kModes[place];
+  return {};
+}
+
 Result<void> read_correction(ModelSpec& out, const ConfigNode& node, const std::string& path) {
-  const std::string word = node.kind == ConfigNode::Kind::scalar ? node.scalar : "";
-  if (word != "none" && word != "graph") return schema_detail::expected(node, path, "one of none, graph");
-  out.as<StepSpec>().corrects_graphs = word == "graph";
+  TRY_ASSIGN(const std::size_t place, read_word(node, path, {"none", "graph"}));
+  out.as<StepSpec>().corrects_graphs = place == 1;
   return {};
 }
 
