@@ -154,8 +154,11 @@ TEST(LlmLayout, TheWorkOfAllRanksAddsUpToTheModels) {
             m.parallel.context = context;
             m.parallel.expert = expert;
             m.parallel.expert_tensor = has_experts ? expert_tensor : 0;
-            EXPECT_NEAR(work_over_model(m), 1, 1e-9) << "tensor " << tensor << " context " << context << " expert "
-                                                     << expert << " expert_tensor " << expert_tensor;
+            const bool routes_twice = has_experts && tensor > 1 && expert_tensor == tensor;  // each GPU all tokens
+            const double most = routes_twice ? 0.01 * static_cast<double>(tensor) : 0;
+            EXPECT_NEAR(work_over_model(m), 1 + most / 2, most / 2 + 1e-9)
+                << "tensor " << tensor << " context " << context << " expert " << expert << " expert_tensor "
+                << expert_tensor;
           }
         }
       }
