@@ -8,6 +8,7 @@
 #include "sim/api/public/prediction.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/report/html/html.hpp"
@@ -84,7 +85,9 @@ class Prediction::Parts {
 
   std::string html() const {
     const auto order = value_of(pipeline::played_pipeline(*experiment_, pipeline::kPlayedMicroSteps));
-    return report::to_html(report(), prediction_.played(), {.pipeline = order ? &*order : nullptr});
+    const std::string links =
+        pipeline::link_loads_json(value_of(pipeline::link_loads(*experiment_, prediction_.report)));
+    return report::to_html(report(), prediction_.played(), {.pipeline = order ? &*order : nullptr, .links = links});
   }
 
  private:

@@ -17,6 +17,7 @@
 #include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
+#include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
@@ -220,6 +221,14 @@ Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   return out;
 }
 
+/// Where the report says so, nothing else needs to.
+void name_idle_correction(const PredictFlags& f, const CLI::App& command, const report::Report& report) {
+  const bool says = shows_report(f) || !f.json.empty() || !f.html.empty();
+  const auto none = [](const graph::Assumption& a) { return a.text.starts_with(pipeline::kNoCorrection); };
+  if (f.correction == "graph" && !says && std::ranges::any_of(report.context.assumptions, none))
+    name_unheeded(command, {"--correction"}, "the graph is unlike those that the correction was learned from");
+}
+
 Result<void> run(const PredictFlags& f, const CLI::App& command) {
   if (!shows_report(f)) name_unheeded(command, {"--timings"}, "the report is not printed");
   if (!shows_report(f) && f.json.empty()) name_unheeded(command, {"--trials", "--seed"}, "no output shows them");
@@ -234,6 +243,7 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   pipeline::Passes passes(f.dump_after);
   TRY_ASSIGN(Predicted played, predict(f, passes));
   pipeline::Prediction& prediction = played.prediction;
+  name_idle_correction(f, command, prediction.report);
   if (f.trials.trials > 0) {
     TRY_ASSIGN(prediction.report.trials, play_trials(f, prediction));
   }

@@ -50,8 +50,7 @@ Result<opmodels::GraphFacts> graph_facts_of(const config::Experiment& e) {
 
 std::string describe(const opmodels::GraphNetwork& network, const opmodels::GraphNetwork::Answer& answer) {
   const std::string from = counted(network.examples(), "measured iteration");
-  if (!answer.inside)
-    return "no correction by the learned graph: this one is unlike the " + from + " it was trained on";
+  if (!answer.inside) return std::string(kNoCorrection) + ": this one is unlike the " + from + " it was trained on";
   return fmt::format("kernel times x{:.3f} (learned graph, {})", answer.ratio, from);
 }
 

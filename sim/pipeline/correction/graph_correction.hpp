@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "opmodels/graph/graph_network.hpp"
 #include "sim/config/config.hpp"
@@ -11,6 +12,9 @@ namespace distsim::pipeline {
 
 /// Its name in a folder configs/op_models.
 inline constexpr const char* kGraphCorrectionFile = "graph.correction";
+
+/// How describe() begins where there is none.
+inline constexpr std::string_view kNoCorrection = "no correction by the learned graph";
 
 /// That of the first such folder that has one, read once a process. Errors: there is none; it is damaged.
 Result<std::shared_ptr<const opmodels::GraphNetwork>> shipped_graph_network();
