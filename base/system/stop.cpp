@@ -18,38 +18,37 @@ struct StopQuestion {
 
 namespace {
 
-std::shared_ptr<StopQuestion>& own_question() {
-  alignas(8) thread_local std::shared_ptr<StopQuestion> question;
-  return question;
-}
+/// That of the innermost scope of the thread. A pointer: a thread's object with a destructor would need memory where there is
+/// none left, and end the program.
+thread_local const std::shared_ptr<StopQuestion>* question_of_thread = nullptr;
 
 }  // namespace
 
-StopScope::StopScope(std::function<bool()> asks, std::function<void()> raise) : before_(own_question()) {
+StopScope::StopScope(std::function<bool()> asks, std::function<void()> raise) : before_(question_of_thread) {
   if (!asks) return;
-  auto question = std::make_shared<StopQuestion>();
-  question->asks = std::move(asks);
-  question->raise = std::move(raise);
-  question->owner = std::this_thread::get_id();
-  own_question() = std::move(question);
+  own_ = std::make_shared<StopQuestion>();
+  own_->asks = std::move(asks);
+  own_->raise = std::move(raise);
+  own_->owner = std::this_thread::get_id();
+  question_of_thread = &own_;
 }
 
 StopScope::StopScope(const std::atomic<bool>& flag)
     : StopScope([&flag] { return flag.load(std::memory_order_relaxed); }) {
-  own_question()->between = {};
+  own_->between = {};
 }
 
-StopScope::StopScope(std::shared_ptr<StopQuestion> shared) : before_(own_question()) {
-  own_question() = std::move(shared);
+StopScope::StopScope(std::shared_ptr<StopQuestion> shared) : own_(std::move(shared)), before_(question_of_thread) {
+  question_of_thread = &own_;
 }
 
-StopScope::~StopScope() { own_question() = std::move(before_); }
+StopScope::~StopScope() { question_of_thread = before_; }
 
-std::shared_ptr<StopQuestion> stop_question() { return own_question(); }
+std::shared_ptr<StopQuestion> stop_question() { return question_of_thread == nullptr ? nullptr : *question_of_thread; }
 
 bool stop_asked() {
-  const std::shared_ptr<StopQuestion>& question = own_question();
-  if (!question) return false;
+  StopQuestion* const question = question_of_thread == nullptr ? nullptr : question_of_thread->get();
+  if (question == nullptr) return false;
   if (question->stopped.load(std::memory_order_relaxed)) return true;
   if (question->owner != std::this_thread::get_id()) return false;
   const auto now = std::chrono::steady_clock::now();
@@ -62,7 +61,7 @@ bool stop_asked() {
 
 void end_if_stopped() {
   if (!stop_asked()) return;
-  const StopQuestion& question = *own_question();
+  const StopQuestion& question = **question_of_thread;
   if (question.owner != std::this_thread::get_id()) return;
   if (question.raise) question.raise();
   throw Stopped{};

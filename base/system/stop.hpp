@@ -37,7 +37,8 @@ class StopScope {
   StopScope& operator=(const StopScope&) = delete;
 
  private:
-  std::shared_ptr<StopQuestion> before_;
+  std::shared_ptr<StopQuestion> own_;
+  const std::shared_ptr<StopQuestion>* before_;
 };
 
 /// The question of this thread, for threads that work for it; may be null.
