@@ -169,6 +169,16 @@ function(distsim_headers_of_boost NAME)
   endforeach()
 endfunction()
 
+# distsim_test_root()
+#   The library distsim_test_root, which alone knows where this checkout lies: what a test compiles to is the same in every checkout.
+function(distsim_test_root)
+  if(NOT TARGET distsim_test_root)
+    add_library(distsim_test_root STATIC ${PROJECT_SOURCE_DIR}/tests/support/test_root.cpp)
+    target_compile_definitions(distsim_test_root PRIVATE DISTSIM_ROOT="${PROJECT_SOURCE_DIR}")
+    target_include_directories(distsim_test_root PUBLIC ${PROJECT_SOURCE_DIR}/tests/support)
+  endif()
+endfunction()
+
 # distsim_test(NAME SEES <names>... [LINK <libraries>...])
 #   Test binary test_NAME of all .cpp files in tests/NAME, and test_NAME_sanitized of the same objects; both are registered with ctest,
 #   the second for `ctest -C sanitized`.
@@ -176,11 +186,10 @@ function(distsim_test NAME)
   cmake_parse_arguments(ARG "" "" "SEES;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${NAME}/*.cpp)
   add_library(test_${NAME}_objects OBJECT ${sources})
-  set(libraries ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  distsim_test_root()
+  set(libraries ${ARG_LINK} distsim_test_root GTest::gtest GTest::gtest_main)
   list(TRANSFORM ARG_SEES PREPEND distsim_ OUTPUT_VARIABLE folders)
   target_link_libraries(test_${NAME}_objects PRIVATE ${folders} ${libraries})
-  target_include_directories(test_${NAME}_objects PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
-  target_compile_definitions(test_${NAME}_objects PRIVATE DISTSIM_ROOT="${PROJECT_SOURCE_DIR}")
   distsim_precompiled(test_${NAME}_objects -O0)  # nearly all of their time is in the folders
   add_executable(test_${NAME} $<TARGET_OBJECTS:test_${NAME}_objects>)
   target_link_libraries(test_${NAME} PRIVATE ${folders} ${libraries})

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "sim/api/public/distsim.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::api {
 namespace {
@@ -83,7 +84,7 @@ TEST(Library, AStopEndsEveryLongCall) {
   ends([](const Stop& stop) {
     sweep({kJob, {{"cluster.nodes", {"1..64"}}, {"model.global_batch", {"64..640000:64"}}}, Scaling::strong, 2, stop});
   });
-  PlanRequest request{Experiment::of_file(std::string(DISTSIM_ROOT) + "/configs/megatron_gpt_145b.yaml")};
+  PlanRequest request{Experiment::of_file(test::root() + "/configs/megatron_gpt_145b.yaml")};
   request.exhaustive = true;
   ends([&](const Stop& stop) {
     request.stop = stop;

@@ -1,4 +1,5 @@
 #include "sim/app/commands.hpp"
+#include "test_paths.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +29,7 @@ Outcome run(const std::string& line) {
 
 class EveryCommand : public testing::TestWithParam<const Command*> {
  protected:
-  void SetUp() override { std::filesystem::current_path(DISTSIM_ROOT); }
+  void SetUp() override { std::filesystem::current_path(test::root()); }
 };
 
 TEST_P(EveryCommand, DescribesItselfInOneSentence) {

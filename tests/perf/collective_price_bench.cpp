@@ -6,12 +6,13 @@
 #include "base/config/config_node.hpp"
 #include "bench.hpp"
 #include "collectives/collective_models.hpp"
+#include "test_paths.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::perf {
 namespace {
 
-std::string config(const std::string& name) { return std::string(DISTSIM_ROOT "/configs/") + name; }
+std::string config(const std::string& name) { return test::root() + "/configs/" + name; }
 
 std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
   std::vector<std::uint32_t> out(n);

@@ -5,11 +5,12 @@
 
 #include "bench.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::perf {
 namespace {
 
-std::string config_file = DISTSIM_ROOT "/configs/dgx_a100_4node.yaml";
+std::string config_file = test::root() + "/configs/dgx_a100_4node.yaml";
 
 void predict(benchmark::State& state, const std::vector<std::string>& sets) {
   const auto experiment = config::load_experiment(config_file, sets);

@@ -6,11 +6,12 @@
 
 #include "bench.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::perf {
 namespace {
 
-const std::string kConfig = DISTSIM_ROOT "/configs/dgx_a100_4node.yaml";
+const std::string kConfig = test::root() + "/configs/dgx_a100_4node.yaml";
 constexpr double kMost = 12;
 
 template <class Work>

@@ -8,11 +8,12 @@
 #include "bench.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/sweep/sweep.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::perf {
 namespace {
 
-const std::string kConfig = DISTSIM_ROOT "/configs/dgx_a100_4node.yaml";
+const std::string kConfig = test::root() + "/configs/dgx_a100_4node.yaml";
 constexpr double kMost = 3;
 constexpr std::size_t kPoints = 64;
 

@@ -16,6 +16,7 @@
 #include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/report/text/path_table.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::report {
 namespace {
@@ -91,7 +92,7 @@ TEST(JsonReport, NumbersAreFiniteWhateverTheReportHolds) {
 
 /// Every key of the documented tables is there, and every top-level key is documented.
 TEST(JsonReport, SchemaPageNamesEveryKey) {
-  std::ifstream in(std::string(DISTSIM_ROOT) + "/docs/report_schema.md");
+  std::ifstream in(test::root() + "/docs/report_schema.md");
   std::stringstream page;
   page << in.rdbuf();
   const std::string text = page.str();

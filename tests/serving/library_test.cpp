@@ -7,11 +7,12 @@
 #include "scenarios.hpp"
 #include "sim/serving/policies/library/policy_library.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::serving {
 namespace {
 
-const std::string kHeader = std::string(DISTSIM_ROOT) + "/sim/serving/policies/library";
+const std::string kHeader = test::root() + "/sim/serving/policies/library";
 
 /// Path of the shared object of a source file.
 std::string compiled(const std::string& source, const std::string& name) {
@@ -48,7 +49,7 @@ std::string error_of(const std::string& name, const std::string& arrived, const 
 }
 
 TEST(PolicyLibrary, TheExampleDoesWhatItSays) {
-  const std::string library = compiled(std::string(DISTSIM_ROOT) + "/docs/examples/longest_first.cpp", "longest_first");
+  const std::string library = compiled(test::root() + "/docs/examples/longest_first.cpp", "longest_first");
   const auto policy = load_policy(library);
   ASSERT_TRUE(policy.ok()) << policy.error().text();
   EXPECT_STREQ((*policy)->name, "longest_first");

@@ -9,13 +9,12 @@
 #include "sim/pipeline/device_models.hpp"
 #include "sim/serving/pricing/graph_model.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::serving {
 namespace {
 
-std::string graph_file(const std::string& name) {
-  return std::string(DISTSIM_ROOT) + "/configs/serving/models/" + name + ".graph";
-}
+std::string graph_file(const std::string& name) { return test::root() + "/configs/serving/models/" + name + ".graph"; }
 
 GraphModel read_graph(const std::string& name, workload::Precision precision = workload::Precision::fp32) {
   auto model = GraphModel::read(graph_file(name), precision);

@@ -12,7 +12,7 @@
 namespace distsim::study {
 namespace {
 
-const std::string kFlagship = DISTSIM_ROOT "/configs/dgx_a100_4node.yaml";
+const std::string kFlagship = test::root() + "/configs/dgx_a100_4node.yaml";
 
 Comparison of(const std::vector<Side>& sides) {
   auto c = compare(sides);

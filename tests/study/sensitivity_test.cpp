@@ -14,7 +14,7 @@ namespace distsim::study {
 namespace {
 
 Sensitivity of(const std::vector<std::string>& sets, const std::string& file = "/configs/dgx_a100_4node.yaml") {
-  const auto e = config::load_experiment(std::string(DISTSIM_ROOT) + file, sets);
+  const auto e = config::load_experiment(test::root() + file, sets);
   EXPECT_TRUE(e.ok()) << e.error().text();
   auto s = sensitivity(*e, {}, [] {});
   EXPECT_TRUE(s.ok()) << s.error().text();
@@ -33,13 +33,13 @@ TEST(Sensitivity, IsTheWhatIfAskedOneByOne) {
   const Sensitivity s = of({});
   const auto replayed = [](const std::vector<std::string>& sets) {
     pipeline::Passes passes;
-    const auto p = pipeline::predict(DISTSIM_ROOT "/configs/dgx_a100_4node.yaml", sets, passes);
+    const auto p = pipeline::predict(test::root() + "/configs/dgx_a100_4node.yaml", sets, passes);
     EXPECT_TRUE(p.ok()) << p.error().text();
     return p->report.iteration;
   };
   EXPECT_EQ(s.base.iteration, replayed({}));
   ASSERT_NE(find(s, "nic_bandwidth"), nullptr);
-  const auto e = config::load_experiment(DISTSIM_ROOT "/configs/dgx_a100_4node.yaml", {});
+  const auto e = config::load_experiment(test::root() + "/configs/dgx_a100_4node.yaml", {});
   const double gbps = e->cluster.nic.bandwidth.value() * 8e-9;
   for (const double factor : {0.5, 0.9, 1.1, 2.0}) {
     const Duration expected = replayed({"cluster.nic.bandwidth=" + std::to_string(gbps * factor) + " Gb/s"});
@@ -49,8 +49,8 @@ TEST(Sensitivity, IsTheWhatIfAskedOneByOne) {
 
 /// Points share what they have in common, which changes none of them.
 TEST(Sensitivity, EveryPointIsThePredictionOfItsExperiment) {
-  const auto e = config::load_experiment(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml",
-                                         {"framework.input.per_sample=1 ns"});
+  const auto e =
+      config::load_experiment(test::root() + "/configs/dgx_a100_4node.yaml", {"framework.input.per_sample=1 ns"});
   ASSERT_TRUE(e.ok()) << e.error().text();
   const auto s = sensitivity(*e, {}, [] {});
   ASSERT_TRUE(s.ok()) << s.error().text();

@@ -14,6 +14,7 @@
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/sensitivity/resources.hpp"
 #include "sim/study/workers.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::study {
 namespace {
@@ -185,7 +186,7 @@ class WhatIfLaws : public testing::Test {
     for (const char* system : kGenerations) {
       Drawn drawn{{std::string("cluster.system=") + system, "model.memory_check=false"}};
       drawn.sets.insert(drawn.sets.end(), sets.begin(), sets.end());
-      const auto e = config::load_experiment(DISTSIM_ROOT "/configs/" + config, drawn.sets);
+      const auto e = config::load_experiment(test::root() + "/configs/" + config, drawn.sets);
       const auto now = e.ok() ? seconds(*e) : std::nullopt;
       if (!now) continue;
       if (last > 0 && *now > last * kNoise) violated(drawn, config + ": a newer system is slower", last, *now);

@@ -8,7 +8,8 @@
 
 namespace distsim::test {
 
-inline std::string root() { return DISTSIM_ROOT; }
+/// The folder of this checkout.
+std::string root();
 inline std::string config(const std::string& relative) { return root() + "/configs/" + relative; }
 
 /// A fresh empty folder for a test's files, removed by the caller or with the machine.

@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "sim/web/answers/kept_files.hpp"
 #include "sim/web/answers/kept_reports.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::web {
 namespace {
@@ -17,7 +18,7 @@ using Json = nlohmann::json;
 
 class AnswersOf : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::current_path(DISTSIM_ROOT); }
+  void SetUp() override { std::filesystem::current_path(test::root()); }
   Json ask(Json body) {
     body["id"] = 5;
     if (!body.contains("text")) body["text"] = text_;
@@ -26,7 +27,7 @@ class AnswersOf : public testing::Test {
     return Json::parse(answers_.to(*message, {running_, [this](std::string) { ++told_; }}));
   }
   const std::string file_ = "configs/dgx_a100_4node.yaml";
-  const std::string text_ = *read_file(std::string(DISTSIM_ROOT) + "/" + file_, 1 << 16);
+  const std::string text_ = *read_file(test::root() + "/" + file_, 1 << 16);
   Answers answers_{file_, text_};
   int told_ = 0;
   const std::shared_ptr<std::atomic<bool>> running_ = std::make_shared<std::atomic<bool>>(false);
