@@ -36,7 +36,8 @@ std::string figure(double v) {
 
 CostTableRow row_of(const Result<graph::Cost>& cost, std::int64_t bytes, double factor) {
   if (!cost.ok()) return {bytes, cost.error().text(), {}, ""};
-  const double algbw = cost->mean.us() > 0 ? static_cast<double>(bytes) / cost->mean.us() / 1000 : 0;
+  const bool moves = factor > 0 && cost->mean.us() > 0;  // not so a barrier, whose bytes are nobody's
+  const double algbw = moves ? static_cast<double>(bytes) / cost->mean.us() / 1000 : 0;
   CostTableRow row{bytes, "", *cost, std::string(cost->source), algbw, algbw * factor};
   row.cost.source = {};
   return row;
@@ -48,8 +49,8 @@ std::vector<std::string> priced_fields(const CostTableRow& row) {
   return {figure(cost.mean.us()),
           figure(cost.low.us()),
           figure(cost.high.us()),
-          figure(row.algbw_GBps),
-          figure(row.busbw_GBps),
+          row.algbw_GBps > 0 ? figure(row.algbw_GBps) : "",
+          row.algbw_GBps > 0 ? figure(row.busbw_GBps) : "",
           std::string(graph::name_of(cost.basis)),
           row.source};
 }

@@ -25,7 +25,7 @@ struct CostTableRow {
   std::string error;  ///< why there are no figures; empty where there are
   graph::Cost cost;   ///< without its source, which belongs to the models
   std::string source;
-  double algbw_GBps = 0, busbw_GBps = 0;
+  double algbw_GBps = 0, busbw_GBps = 0;  ///< 0 where nothing is moved: a barrier
 };
 
 struct CostTable {
@@ -36,8 +36,8 @@ struct CostTable {
 };
 
 /// Header "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source" and a line a size. A
-/// size that cannot be priced keeps its place: empty figures, the reason as "error: ..." in `basis`. Error: a group
-/// that the topology does not hold.
+/// size that cannot be priced keeps its place: empty figures, the reason as "error: ..." in `basis`. A barrier
+/// has no bandwidth: empty. Error: a group that the topology does not hold.
 Result<CostTable> collective_cost_table(const topology::Topology& topology, const CollectiveModels& models,
                                         const CostTableRequest& request);
 

@@ -110,6 +110,7 @@ Result<study::PlanRequest> plan_request(const PlanRequest& asked, const std::str
   request.draws = asked.draws;
   request.jobs = asked.jobs;
   request.tables.constraints_file = asked.constraints;
+  if (!asked.constraints.empty()) request.tables.wanted_by = "--constraints";
   if (asked.least_columns > 0) request.tables.least_columns = asked.least_columns;
   return request;
 }

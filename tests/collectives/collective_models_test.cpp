@@ -187,5 +187,14 @@ TEST_F(Models, TableKeepsThePlaceOfASizeThatCannotBePriced) {
       << "only 4 nodes";
 }
 
+TEST_F(Models, TableGivesABarrierNoBandwidth) {
+  const std::vector<std::int64_t> bytes{8};
+  auto table = collective_cost_table(topology, models, {graph::CollectiveKind::barrier, 2, 8, bytes});
+  ASSERT_TRUE(table.ok());
+  EXPECT_GT(table->rows[0].cost.mean.us(), 0);
+  EXPECT_EQ(table->rows[0].algbw_GBps, 0);
+  EXPECT_NE(table->text.find(",,,analytic"), std::string::npos) << table->text;
+}
+
 }  // namespace
 }  // namespace distsim::collectives

@@ -1,6 +1,7 @@
 """Chromium without a window, by its DevTools protocol."""
 import base64
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ class Browser:
         self.process = subprocess.Popen(
             [program(), "--headless=new", "--remote-debugging-port=0", f"--user-data-dir={self.folder}", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
              "--disable-extensions", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-default-browser-check", "--hide-scrollbars", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            env={**os.environ, "TMPDIR": self.folder}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # it leaves files behind
         place = pathlib.Path(self.folder, "DevToolsActivePort")
         until(lambda: place.exists() and place.read_text().count("\n") >= 1, 90, "chromium starts")
         port = int(place.read_text().splitlines()[0])

@@ -51,6 +51,8 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   TRY_ASSIGN(study::PlanRequest request, api::plan_request(asked, flags.config));
   request.journal = flags.journal;
   request.resume = flags.resume;
+  if (!flags.placement.empty()) request.tables.wanted_by = "--placement";
+  if (!flags.sharding_plan.empty()) request.tables.wanted_by = "--sharding-plan";
   if (flags.resume && flags.journal.empty())
     return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
   return request;
@@ -73,9 +75,6 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
 Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan) {
   if (flags.placement.empty() && flags.sharding_plan.empty()) return {};
   const char* flag = flags.placement.empty() ? "--sharding-plan" : "--placement";
-  if (!plan.tables)
-    return Error{std::string(flag) + ": found no tables that were planned, expected a recommender without --vary", "",
-                 ""};
   if (plan.tables->placement.tables.empty())
     return Error{std::string(flag) + ": found no placement to write, for the experiment's own is the fastest", "", ""};
   if (!flags.placement.empty()) TRY(write_file_atomically(flags.placement, study::placement_csv(*plan.tables)));

@@ -420,8 +420,8 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   if (request.purchase.tokens > 0 && experiment.model.family->tokens_per_sample == nullptr)
     return Error{"--tokens: found with a model whose samples have no tokens, expected --samples", "", ""};
   const std::string_view family = experiment.model.family->name;
-  if (!request.tables.constraints_file.empty() && (family != "dlrm" || !request.varied.empty()))
-    return Error{"--constraints: found no tables to plan, expected a recommender without --vary", "", ""};
+  if (!request.tables.wanted_by.empty() && (family != "dlrm" || !request.varied.empty()))
+    return Error{request.tables.wanted_by + ": found no tables to plan, expected a recommender without --vary", "", ""};
   const std::uint32_t ranks = pipeline::shape_of(experiment).ranks();
   const bool splits = family == "llm" && !is_layer_by_layer(experiment.model, experiment.framework, ranks);
   if (splits) return LayoutPlanner(request, experiment, on_played).run();

@@ -23,6 +23,7 @@ struct PlanTablesOptions {
   std::string constraints_file;  ///< table_constraints.hpp; empty: none
   std::int64_t least_columns = kLeastColumns;
   bool try_settings = true;  ///< step 5
+  std::string wanted_by;     ///< the flag that is of no use unless tables are planned; empty: none
 };
 
 /// A plan or setting that was played.

@@ -86,6 +86,10 @@ Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
     return not_a_divisor("parallel.tensor", p.tensor, "ffn_hidden (" + std::to_string(m.inner()) + ")");
   if (m.sequence % p.context != 0)
     return not_a_divisor("parallel.context", p.context, "model.llm.sequence (" + std::to_string(m.sequence) + ")");
+  if (p.sequence_parallel && p.tensor > 1 && m.sequence / p.context % p.tensor != 0)
+    return not_a_divisor("parallel.tensor", p.tensor,
+                         "the " + std::to_string(m.sequence / p.context) +
+                             " tokens of a sequence that its GPUs share with sequence_parallel");
   if (has_mamba(m)) TRY(check_mamba(m, p));
   const bool ulysses = p.context > 1 && p.context_exchange == ContextExchange::ulysses;
   if (ulysses && (m.heads / p.tensor) % p.context != 0)

@@ -170,10 +170,10 @@ class LayoutSearch {
   }
 
   std::size_t most_in_batch() const {
-    if (!options_.exhaustive) return kBatch;
-    if (options_.most_played == 0) return kLargeBatch;
+    const std::size_t most = options_.exhaustive ? kLargeBatch : kBatch;
+    if (options_.most_played == 0) return most;
     const auto played = static_cast<std::uint64_t>(counts_.played);
-    return std::min<std::size_t>(kLargeBatch, options_.most_played > played ? options_.most_played - played : 1);
+    return std::min<std::size_t>(most, options_.most_played > played ? options_.most_played - played : 1);
   }
 
   /// Takes nodes until a batch is full or nothing is left that could be better.

@@ -85,6 +85,7 @@ TEST(LayoutSearch, ALimitLeavesABound) {
   EXPECT_EQ(cut.counts.played, 8);
   EXPECT_GT(cut.counts.left, 0);
   EXPECT_LE(std::min(cut.counts.least_left, cut.best.front().value), whole.best.front().value);
+  EXPECT_EQ(search_with(sites, {.top = 1, .most_played = 1}).counts.played, 1);
 }
 
 /// Of time and memory: no other layout is as good in both.
