@@ -77,7 +77,7 @@ TEST(AlpaServe, Goodput) {
   const std::vector<Row> rows = measured_rows();
   ASSERT_GE(rows.size(), 6u);
   for (const Row& row : rows) {
-    auto e = load_experiment(test::root() + "/configs/serving/alpaserve.yaml", sets_of(row, kAloneSeconds));
+    auto e = load_experiment(distsim::test::root() + "/configs/serving/alpaserve.yaml", sets_of(row, kAloneSeconds));
     ASSERT_TRUE(e.ok()) << e.error().text();
     double goodput = 0;
     for (int seed = 1; seed <= kSeeds; ++seed) {

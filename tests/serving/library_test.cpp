@@ -12,7 +12,7 @@
 namespace distsim::serving {
 namespace {
 
-const std::string kHeader = test::root() + "/sim/serving/policies/library";
+const std::string kHeader = distsim::test::root() + "/sim/serving/policies/library";
 
 /// Path of the shared object of a source file.
 std::string compiled(const std::string& source, const std::string& name) {
@@ -49,7 +49,7 @@ std::string error_of(const std::string& name, const std::string& arrived, const 
 }
 
 TEST(PolicyLibrary, TheExampleDoesWhatItSays) {
-  const std::string library = compiled(test::root() + "/docs/examples/longest_first.cpp", "longest_first");
+  const std::string library = compiled(distsim::test::root() + "/docs/examples/longest_first.cpp", "longest_first");
   const auto policy = load_policy(library);
   ASSERT_TRUE(policy.ok()) << policy.error().text();
   EXPECT_STREQ((*policy)->name, "longest_first");

@@ -14,7 +14,7 @@
 namespace distsim::serving {
 namespace {
 
-std::string graph_file(const std::string& name) { return test::root() + "/configs/serving/models/" + name + ".graph"; }
+std::string graph_file(const std::string& name) { return distsim::test::root() + "/configs/serving/models/" + name + ".graph"; }
 
 GraphModel read_graph(const std::string& name, workload::Precision precision = workload::Precision::fp32) {
   auto model = GraphModel::read(graph_file(name), precision);

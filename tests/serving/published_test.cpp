@@ -13,7 +13,7 @@
 namespace distsim::serving {
 namespace {
 
-std::string config(const std::string& name) { return test::root() + "/configs/serving/" + name; }
+std::string config(const std::string& name) { return distsim::test::root() + "/configs/serving/" + name; }
 
 Experiment loaded(const std::string& name, const std::vector<std::string>& sets = {}) {
   auto e = load_experiment(config(name), sets);
@@ -56,7 +56,7 @@ std::map<std::string, double> ratios(const Experiment& e, std::uint64_t seed) {
 /// policy ends with the last task and the ratio is 1; the printed 1.00 to 1.09 come from arrivals that were not sorted.
 TEST(Published, MakespansOfFourPolicies) {
   constexpr int kSeeds = 8;
-  const auto rows = rows_of(test::root() + "/tests/data/serving/policy_ratios.csv");
+  const auto rows = rows_of(distsim::test::root() + "/tests/data/serving/policy_ratios.csv");
   ASSERT_EQ(rows.size(), 42u);
   double off_sum = 0;
   int compared = 0;
