@@ -181,7 +181,7 @@ endfunction()
 
 # distsim_test(NAME SEES <names>... [LINK <libraries>...])
 #   Test binary test_NAME of all .cpp files in tests/NAME, and test_NAME_sanitized of the same objects; both are registered with ctest,
-#   the second for `ctest -C sanitized`.
+#   the second for `ctest -C sanitized`. With DISTSIM_UNITY five files are compiled as one, so names in their anonymous namespaces differ.
 function(distsim_test NAME)
   cmake_parse_arguments(ARG "" "" "SEES;LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${NAME}/*.cpp)
@@ -190,6 +190,7 @@ function(distsim_test NAME)
   set(libraries ${ARG_LINK} distsim_test_root GTest::gtest GTest::gtest_main)
   list(TRANSFORM ARG_SEES PREPEND distsim_ OUTPUT_VARIABLE folders)
   target_link_libraries(test_${NAME}_objects PRIVATE ${folders} ${libraries})
+  set_target_properties(test_${NAME}_objects PROPERTIES UNITY_BUILD ${DISTSIM_UNITY} UNITY_BUILD_MODE BATCH UNITY_BUILD_BATCH_SIZE 5)
   distsim_precompiled(test_${NAME}_objects -O0)  # nearly all of their time is in the folders
   add_executable(test_${NAME} $<TARGET_OBJECTS:test_${NAME}_objects>)
   target_link_libraries(test_${NAME} PRIVATE ${folders} ${libraries})

@@ -13,20 +13,24 @@ endif()
 
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>)
+# Files name themselves by their place in the project, wherever that lies: what is compiled is the same in every checkout.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 # One set of rounding rules everywhere: no contraction of a*b+c, so that a prediction is the same to the bit on every machine.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
 # What the sanitized copies of the folders are compiled with (distsim_folder). The registries need addresses of functions to be
 # constants, which GCC does not grant with the checks on attributes. Without `null`: the address sanitizer reports such an access
-# anyway, and the check takes a quarter of the time to compile; without `vptr` and `object-size` for the same reason.
-set(DISTSIM_SANITIZERS -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute -fno-sanitize-recover=all)
+# anyway, and the check takes a quarter of the time to compile; without `vptr`, `object-size`, `alignment`, `pointer-overflow` and what
+# the compiler itself warns of, for the same reason.
+set(DISTSIM_SANITIZERS -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size,nonnull-attribute,returns-nonnull-attribute
+                       -fno-sanitize=alignment,pointer-overflow,return,unreachable,builtin,vla-bound -fno-sanitize-recover=all)
 
 # Fuzzers are instrumented in all their parts; the linker knows nothing of the fuzzer's main.
 if(DISTSIM_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "DISTSIM_FUZZ: found ${CMAKE_CXX_COMPILER_ID}, expected clang, which has libFuzzer; scripts/fuzz.sh chooses it")
   endif()
-  add_compile_options(-g1 ${DISTSIM_SANITIZERS} -fsanitize=fuzzer-no-link)
+  add_compile_options(-g1 ${DISTSIM_SANITIZERS} -fsanitize=alignment,pointer-overflow,fuzzer-no-link)
   add_link_options(-fsanitize=address,undefined)
 endif()
 

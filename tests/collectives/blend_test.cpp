@@ -16,7 +16,7 @@ using graph::CollectiveKind;
 constexpr double kMiB = 1048576;
 constexpr double kRunToRun = 0.04;  // kMeasuredSpread of blend.cpp
 
-struct Machine {
+struct BlendMachine {
   topology::Topology cluster = a100_cluster(64);
   AnalyticModel two{CollectiveKind::all_reduce, cluster.facts(first_ranks(16)), {}};
   AnalyticModel eight{CollectiveKind::all_reduce, cluster.facts(first_ranks(64)), {}};
@@ -45,7 +45,7 @@ struct Machine {
 
 /// ln(time) = ln(model of the other group) + share * ln(measured / model): a residual of ln(1.5) at every size.
 TEST(CarriedCurve, AddsItsShareOfTheResidualToTheModelOfAnotherGroup) {
-  const Machine m;
+  const BlendMachine m;
   const Curve c = m.curve(1.5);
   for (const double share : {0.0, 0.25, 1.0}) {
     const Evidence e{
@@ -59,7 +59,7 @@ TEST(CarriedCurve, AddsItsShareOfTheResidualToTheModelOfAnotherGroup) {
 
 /// The curve of another regime is looked up where bytes made up the same part of the time, not at the same size.
 TEST(CarriedCurve, IsReadWhereBytesMadeUpTheSamePartOfTheTime) {
-  const Machine m;
+  const BlendMachine m;
   Curve c = m.curve(1);
   for (CurvePoint& p : c.points) p.time_us *= p.bytes > kMiB ? 2 : 1;  // residual 0 up to 1 MiB, ln 2 at 1 GiB
   const Evidence e{.curve = &c, .source = m.two, .target = m.eight, .factors = {}, .carry = Carry::regime};
@@ -73,7 +73,7 @@ TEST(CarriedCurve, IsReadWhereBytesMadeUpTheSamePartOfTheTime) {
 }
 
 TEST(Blend, ARangeIsTheNoiseOfTheUsersOwnCurve) {
-  const Machine m;
+  const BlendMachine m;
   const Curve c = m.curve(1.5, 0.3);
   for (const double trust : {1.0, 0.25}) {
     const Blend::Value v = Blend({m.measured(c, true, trust)}, m.two, false).at(kMiB);
@@ -84,7 +84,7 @@ TEST(Blend, ARangeIsTheNoiseOfTheUsersOwnCurve) {
 }
 
 TEST(Blend, AnotherSitesCurveAddsWhatSitesDifferBy) {
-  const Machine m;
+  const BlendMachine m;
   const Curve c = m.curve(1.5, 0.3);
   const RelativeSpread site = site_spread(false, kMiB);
   ASSERT_GT(site.high, 0.05);
@@ -98,7 +98,7 @@ TEST(Blend, AnotherSitesCurveAddsWhatSitesDifferBy) {
 
 /// Two curves of one weight that differ by a factor of f^2: mean f times the lower, standard deviation ln f.
 TEST(Blend, CurvesThatDisagreeWidenTheRange) {
-  const Machine m;
+  const BlendMachine m;
   for (const double f : {1.5, 3.0}) {
     const Curve slow = m.curve(f), fast = m.curve(1 / f);
     const Blend::Value v = Blend({m.measured(slow, true), m.measured(fast, true)}, m.two, false).at(kMiB);

@@ -21,7 +21,7 @@ const char* const kTwoNodes =
     "  points { bytes: 1073741824 time_us: 20000 }\n"
     "}\n";
 
-void expect_error(const std::string& text, const std::string& part) {
+void expect_curve_error(const std::string& text, const std::string& part) {
   auto r = parse_curve_text(text, "x.curve.txtpb");
   ASSERT_FALSE(r.ok()) << text;
   EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
@@ -51,22 +51,22 @@ TEST(CurveText, CutAnywhereIsRefused) {
 TEST(CurveText, ErrorsCarryTheirPosition) {
   std::string nan = kTwoNodes;
   nan.replace(nan.find("150"), 3, "nan");
-  expect_error(nan, "x.curve.txtpb:4:");
+  expect_curve_error(nan, "x.curve.txtpb:4:");
   std::string zero = kTwoNodes;
   zero.replace(zero.find("150"), 3, "0");
-  expect_error(zero, "expected a positive number");
+  expect_curve_error(zero, "expected a positive number");
   std::string tiny = kTwoNodes;
   tiny.replace(tiny.find("150"), 3, "1e-310");  // its bandwidth would be infinite
-  expect_error(tiny, "expected a positive number, 0.001 .. 1e12");
+  expect_curve_error(tiny, "expected a positive number, 0.001 .. 1e12");
   std::string order = kTwoNodes;
   order.replace(order.find("1048576"), 7, "1024");
-  expect_error(order, "expected ascending sizes");
+  expect_curve_error(order, "expected ascending sizes");
   std::string kind = kTwoNodes;
   kind.replace(kind.find("all_reduce"), 10, "all_redcue");
-  expect_error(kind, "all_reduce");
-  expect_error("version: 2 curves { kind: \"all_reduce\" }", "version: found 2, expected 1");
-  expect_error("version: 1 colour: 3", "colour");
-  expect_error("version: 1", "curves: found none");
+  expect_curve_error(kind, "all_reduce");
+  expect_curve_error("version: 2 curves { kind: \"all_reduce\" }", "version: found 2, expected 1");
+  expect_curve_error("version: 1 colour: 3", "colour");
+  expect_curve_error("version: 1", "curves: found none");
 }
 
 CollectiveModels with_curve(const topology::Topology& t, const std::string& name, const std::string& text) {

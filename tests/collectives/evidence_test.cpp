@@ -28,14 +28,14 @@ Curve sweep(const AnalyticModel& model, const Calibration& factors, double from_
   return c;
 }
 
-struct Machine {
+struct EvidenceMachine {
   topology::Topology cluster = a100_cluster(64);
   topology::GroupFacts two = cluster.facts(first_ranks(16));
   AnalyticModel model{CollectiveKind::all_reduce, two, {}};
 };
 
 TEST(LaunchFloor, IsFoundInTheFlatPartAndIsNoLatency) {
-  const Machine m;
+  const EvidenceMachine m;
   const Curve timed = sweep(m.model, {1, 1.3, 0, 0}, 32768, 300);
   const LaunchFloor floor = launch_floor_of(timed, m.model);
   EXPECT_NEAR(floor.us, 300, 30);
@@ -54,7 +54,7 @@ TEST(LaunchFloor, IsFoundInTheFlatPartAndIsNoLatency) {
 }
 
 TEST(LaunchFloor, OfTheSourceIsTakenAsItIsAndOfNcclTestsThereIsNone) {
-  const Machine m;
+  const EvidenceMachine m;
   Curve c = sweep(m.model, {1, 1, 0, 0}, 32768, 300);
   c.launch_floor_us = 250;
   EXPECT_EQ(launch_floor_of(c, m.model).us, 250);
@@ -80,7 +80,7 @@ TEST(LaunchFloor, IsKeptInACurveFileAndChecked) {
 
 /// Two curves of dgx_b200 that were timed through PyTorch made "latency x3.45" of their dispatch, for every collective.
 TEST(LaunchFloor, OfAKnownCurveDoesNotReachOtherCollectivesAndGroups) {
-  const Machine m;
+  const EvidenceMachine m;
   const Curve timed = sweep(m.model, {1, 1, 0, 0}, 32768, 360);
   const Curve c = curve_without_launch(timed, m.two);
   const LibraryCurve known{c, m.two, Origin::own_system, "through PyTorch", {}};
@@ -100,7 +100,7 @@ TEST(LaunchFloor, OfAKnownCurveDoesNotReachOtherCollectivesAndGroups) {
 /// One site's curve through PyTorch, slower than the model at every size by more than its dispatch, is no word on larger
 /// groups but that they are not faster than the one that was timed; a sweep of nccl-tests with the same times is.
 TEST(LaunchFloor, ASlowCurveThroughPyTorchYieldsToTheModelElsewhere) {
-  const Machine m;
+  const EvidenceMachine m;
   const Curve timed = curve_without_launch(sweep(m.model, {1, 1.6, 0, 0}, 32768, 320), m.two);
   Curve swept = timed;
   swept.timed_by = TimedBy::nccl_tests;
@@ -122,7 +122,7 @@ TEST(LaunchFloor, ASlowCurveThroughPyTorchYieldsToTheModelElsewhere) {
 /// Below the sizes that are left of such a curve nothing was seen of the collective: the model has the word there, and
 /// next to them the two meet without a jump.
 TEST(LaunchFloor, HidesTheCollectiveBelowWhatIsLeftOfTheCurve) {
-  const Machine m;
+  const EvidenceMachine m;
   const Curve timed = curve_without_launch(sweep(m.model, {1, 1.6, 0, 0}, 32768, 320), m.two);
   const Pricer pricer(CollectiveKind::all_reduce, m.two, {}, {{timed, m.two, Origin::own_system, "x", {}}});
   const double first = timed.points.front().bytes;
@@ -132,7 +132,7 @@ TEST(LaunchFloor, HidesTheCollectiveBelowWhatIsLeftOfTheCurve) {
 }
 
 TEST(Factors, TravelAsFarAsTheyWereDetermined) {
-  const Machine m;
+  const EvidenceMachine m;
   const Calibration all_sizes = calibration_of(sweep(m.model, {2, 1.5, 0, 0}, 8, 0), m.two);
   EXPECT_GT(all_sizes.latency_known, 0.9);
   EXPECT_GT(all_sizes.bandwidth_known, 0.9);
@@ -145,7 +145,7 @@ TEST(Factors, TravelAsFarAsTheyWereDetermined) {
 }
 
 TEST(AnalyticVoice, KeepsItsNameAndItsRangeAgainstEvidenceOfNoWeight) {
-  const Machine m;
+  const EvidenceMachine m;
   const LibraryCurve far{sweep(m.model, {2, 2, 0, 0}, 8, 0), m.two, Origin::own_system, "far", {}};
   const topology::GroupFacts many = m.cluster.facts(first_ranks(512));
   const AnalyticModel plain(CollectiveKind::broadcast, many, {});
@@ -160,7 +160,7 @@ TEST(AnalyticVoice, KeepsItsNameAndItsRangeAgainstEvidenceOfNoWeight) {
 }
 
 TEST(AnalyticVoice, IsSilentAtMeasuredSizes) {
-  const Machine m;
+  const EvidenceMachine m;
   const Curve c = sweep(m.model, {3, 3, 0, 0}, 1024, 0);
   const Pricer pricer(CollectiveKind::all_reduce, m.two, {}, {{c, m.two, Origin::own_system, "own", {}}});
   for (const CurvePoint& p : c.points) {
@@ -170,7 +170,7 @@ TEST(AnalyticVoice, IsSilentAtMeasuredSizes) {
 }
 
 TEST(AnalyticVoice, FarOutsideOfACurveTheRangeIsThatOfTheModel) {
-  const Machine m;
+  const EvidenceMachine m;
   const Curve c = sweep(m.model, {1, 1, 0, 0}, 268435456, 0);
   const Pricer pricer(CollectiveKind::all_reduce, m.two, {}, {{c, m.two, Origin::own_system, "large", {}}});
   const RelativeSpread own = analytic_spread(false, 8);

@@ -6,7 +6,7 @@ namespace distsim::collectives {
 namespace {
 
 /// 300 GB/s a GPU within a node, 200 GB/s a node to the network.
-topology::GroupFacts facts_of(std::uint32_t nodes) {
+topology::GroupFacts facts_of_nodes(std::uint32_t nodes) {
   topology::GroupFacts f;
   f.nodes = nodes;
   f.ranks = 8 * nodes;
@@ -27,21 +27,21 @@ Curve curve_of(graph::CollectiveKind kind, std::uint32_t ranks, double busbw) {
 }
 
 TEST(LinkLimits, WhatLinksAllowIsLetPass) {
-  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 290e9), facts_of(1), "x").ok());
-  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 370e9), facts_of(1), "x").ok());
-  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 8, 480e9), facts_of(1), "x").ok());  // NVLS
-  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 16, 380e9), facts_of(2), "x").ok());
+  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 290e9), facts_of_nodes(1), "x").ok());
+  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 370e9), facts_of_nodes(1), "x").ok());
+  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 8, 480e9), facts_of_nodes(1), "x").ok());  // NVLS
+  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 16, 380e9), facts_of_nodes(2), "x").ok());
 }
 
 TEST(LinkLimits, WhatTheyDoNotIsRefusedWithBothRates) {
-  const auto refused = check_links(curve_of(graph::CollectiveKind::all_gather, 8, 400e9), facts_of(1), "a.log");
+  const auto refused = check_links(curve_of(graph::CollectiveKind::all_gather, 8, 400e9), facts_of_nodes(1), "a.log");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().text().find("a.log: all_gather of 1073741824 B: found a bus bandwidth of 400 GB/s, "
                                         "expected at most 300 GB/s"),
             0u)
       << refused.error().text();
-  EXPECT_FALSE(check_links(curve_of(graph::CollectiveKind::all_reduce, 8, 136e12), facts_of(1), "x").ok());
-  EXPECT_FALSE(check_links(curve_of(graph::CollectiveKind::send_recv, 2, 600e9), facts_of(2), "x").ok());
+  EXPECT_FALSE(check_links(curve_of(graph::CollectiveKind::all_reduce, 8, 136e12), facts_of_nodes(1), "x").ok());
+  EXPECT_FALSE(check_links(curve_of(graph::CollectiveKind::send_recv, 2, 600e9), facts_of_nodes(2), "x").ok());
 }
 
 TEST(LinkLimits, UnknownLinksLimitNothing) {

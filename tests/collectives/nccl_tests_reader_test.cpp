@@ -144,7 +144,7 @@ TEST(NcclTests, OddBlanksAndEndlessNumbersAreNoTrap) {
   EXPECT_NE(endless.error().text().find("too many digits"), std::string::npos) << endless.error().text();
 }
 
-void expect_error(const std::string& text, const std::string& part) {
+void expect_log_error(const std::string& text, const std::string& part) {
   auto r = parse_nccl_tests(text, "x.log");
   ASSERT_FALSE(r.ok()) << text;
   EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
@@ -152,30 +152,30 @@ void expect_error(const std::string& text, const std::string& part) {
 }
 
 TEST(NcclTests, BrokenLogsGiveOneClearLine) {
-  expect_error("", "no rows");
-  expect_error("# nThread 1 nGpus 1\nnodeA: Test NCCL failure common.cu:1005 'unhandled system error'\n",
-               "no table rows, the run failed: nodeA");
-  expect_error(std::string("\xFF\xFE#\0 \0", 6), "UTF-16");
+  expect_log_error("", "no rows");
+  expect_log_error("# nThread 1 nGpus 1\nnodeA: Test NCCL failure common.cu:1005 'unhandled system error'\n",
+                   "no table rows, the run failed: nodeA");
+  expect_log_error(std::string("\xFF\xFE#\0 \0", 6), "UTF-16");
   std::string zero = log(kNew);
   zero.replace(zero.find("104.86"), 6, "  0.00");
-  expect_error(zero, "x.log:7: time: found 0.0");
+  expect_log_error(zero, "x.log:7: time: found 0.0");
   std::string nan = log(kNew);
   nan.replace(nan.find("104.86"), 6, "   nan");
-  expect_error(nan, "time: found");
+  expect_log_error(nan, "time: found");
   const std::string whole = log(kNew);
-  expect_error(whole.substr(0, whole.find("# Avg") - 30), "row may be truncated");
-  expect_error(whole.substr(0, whole.rfind("float") - 1), "log may be truncated");
+  expect_log_error(whole.substr(0, whole.find("# Avg") - 30), "row may be truncated");
+  expect_log_error(whole.substr(0, whole.rfind("float") - 1), "log may be truncated");
   std::string order = log(kNew);
   order.replace(order.find("2097152"), 7, " 524288");
-  expect_error(order, "ascending");
+  expect_log_error(order, "ascending");
   std::string gpus = log(kNew);
   gpus.replace(gpus.rfind("A100-SXM4-40GB"), 14, "H100-SXM5-80GB");
-  expect_error(gpus, "two kinds of GPU");
+  expect_log_error(gpus, "two kinds of GPU");
   std::string factor = log(kNew);
   for (std::size_t at = factor.find("10.00   10.00"); at != std::string::npos; at = factor.find("10.00   10.00"))
     factor.replace(at, 13, "10.00   18.75");
-  expect_error(factor, "inconsistent");
-  expect_error(std::string(kRanks) + kNew, "no collective name");
+  expect_log_error(factor, "inconsistent");
+  expect_log_error(std::string(kRanks) + kNew, "no collective name");
 }
 
 TEST(NcclTests, ALogIsUsedAsACurve) {

@@ -9,7 +9,7 @@
 namespace distsim::collectives {
 namespace {
 
-topology::GroupFacts facts_of(std::uint32_t nodes, std::uint32_t per_node = 8) {
+topology::GroupFacts facts_of_group(std::uint32_t nodes, std::uint32_t per_node = 8) {
   const topology::Topology t = a100_cluster(nodes);
   std::vector<std::uint32_t> members;
   for (std::uint32_t node = 0; node < nodes; ++node) {
@@ -24,32 +24,35 @@ const AlgorithmInfo* named(std::string_view word) {
   return *a;
 }
 
-Selection of(const CollectiveOptions& options) { return selection_of(options); }
+Selection chosen_by(const CollectiveOptions& options) { return selection_of(options); }
 
 TEST(Selection, LeavesWhatIsNamed) {
   CollectiveOptions options;
   options.algorithms = {named("Tree")};
   options.protocols = {Protocol::ll, Protocol::simple};
-  const AnalyticModel model(graph::CollectiveKind::all_reduce, facts_of(4), {false, false, of(options)});
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, facts_of_group(4), {false, false, chosen_by(options)});
   ASSERT_EQ(model.candidates().size(), 2u);
   for (const Candidate& c : model.candidates()) {
     EXPECT_EQ(c.algorithm->name, "tree");
     EXPECT_NE(c.protocol, Protocol::ll128);
   }
   // all_gather knows no tree and keeps its rings; send/recv has no algorithm at all.
-  EXPECT_GE(
-      AnalyticModel(graph::CollectiveKind::all_gather, facts_of(4), {false, false, of(options)}).candidates().size(),
-      2u);
-  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(options)}).time_us(1e6),
-            AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(4), {}).time_us(1e6));
+  EXPECT_GE(AnalyticModel(graph::CollectiveKind::all_gather, facts_of_group(4), {false, false, chosen_by(options)})
+                .candidates()
+                .size(),
+            2u);
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of_group(4), {false, false, chosen_by(options)})
+                .time_us(1e6),
+            AnalyticModel(graph::CollectiveKind::all_to_all, facts_of_group(4), {}).time_us(1e6));
 }
 
 TEST(Selection, CannotBeFasterThanTheFreeChoice) {
   for (const char* word : {"Ring", "Tree"}) {
     CollectiveOptions options;
     options.algorithms = {named(word)};
-    const AnalyticModel forced(graph::CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}),
-        free(graph::CollectiveKind::all_reduce, facts_of(8), {});
+    const AnalyticModel forced(graph::CollectiveKind::all_reduce, facts_of_group(8),
+                               {false, false, chosen_by(options)}),
+        free(graph::CollectiveKind::all_reduce, facts_of_group(8), {});
     for (double bytes = 8; bytes < 1e10; bytes *= 4)
       EXPECT_GE(forced.time_us(bytes), free.time_us(bytes)) << word << " " << bytes;
   }
@@ -80,10 +83,10 @@ TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
   // 14 nodes of 8: 2 * 8 us of kernels, the network's 5.0 us (and the wire's difference to 2.0), 13 messages of 0.6 us.
   // Bytes: 104/112 of the buffer over the share of a NIC's 24 GB/s that exchanges reach, 7/8 over NVLink's 300 * 0.75
   // GB/s, one after the other.
-  const topology::GroupFacts facts = facts_of(14);
+  const topology::GroupFacts facts = facts_of_group(14);
   CollectiveOptions options;
   options.exchange = Exchange::hierarchical;
-  const AnalyticModel model(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)});
+  const AnalyticModel model(graph::CollectiveKind::all_to_all, facts, {false, false, chosen_by(options)});
   ASSERT_EQ(model.candidates().size(), 1u);
   const Candidate& c = model.candidates().front();
   EXPECT_NEAR(c.latency_us, 16 + 5 + facts.inter_latency.us() - 2 + 13 * 0.6, 1e-9);
@@ -96,8 +99,8 @@ TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
 TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
   CollectiveOptions options;
   options.exchange = Exchange::hierarchical;
-  for (const topology::GroupFacts& facts : {facts_of(1), facts_of(4, 1)}) {
-    EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)}).time_us(1e6),
+  for (const topology::GroupFacts& facts : {facts_of_group(1), facts_of_group(4, 1)}) {
+    EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts, {false, false, chosen_by(options)}).time_us(1e6),
               AnalyticModel(graph::CollectiveKind::all_to_all, facts, {}).time_us(1e6));
   }
 }
@@ -109,22 +112,22 @@ CollectiveOptions one_shot() {
 }
 
 AnalyticModel summing(const topology::GroupFacts& facts, const CollectiveOptions& options) {
-  return AnalyticModel(graph::CollectiveKind::all_reduce, facts, {false, false, of(options)});
+  return AnalyticModel(graph::CollectiveKind::all_reduce, facts, {false, false, chosen_by(options)});
 }
 
 TEST(OneShot, IsOneKernelOverNvlinkWithinANode) {
   // 8 us of a kernel and two flags of 0.6 us; 2 x 7/8 of the bytes at 75 % of NVLink's 300 GB/s.
-  const AnalyticModel model = summing(facts_of(1), one_shot());
+  const AnalyticModel model = summing(facts_of_group(1), one_shot());
   ASSERT_EQ(model.candidates().size(), 1u);
   const Candidate& c = model.candidates().front();
   EXPECT_EQ(c.algorithm->name, "one_shot");
   EXPECT_NEAR(c.latency_us, 8 + 2 * 0.6, 1e-9);
   EXPECT_NEAR(1 / c.gbps, 2 * 7.0 / 8 / 225, 1e-12);
-  EXPECT_LT(model.time_us(1 << 20), summing(facts_of(1), {}).time_us(1 << 20));
+  EXPECT_LT(model.time_us(1 << 20), summing(facts_of_group(1), {}).time_us(1 << 20));
 }
 
 TEST(OneShot, CrossesNodesWhereSwitchesReduce) {
-  topology::GroupFacts facts = facts_of(8);
+  topology::GroupFacts facts = facts_of_group(8);
   EXPECT_EQ(summing(facts, one_shot()).time_us(1e6), summing(facts, {}).time_us(1e6)) << "no SHARP: NCCL";
   facts.sharp = true;
   const AnalyticModel model = summing(facts, one_shot());
@@ -134,7 +137,7 @@ TEST(OneShot, CrossesNodesWhereSwitchesReduce) {
   EXPECT_NEAR(model.candidates().front().latency_us, 8 + 2 * 0.6 + 2 * net + 0.6, 1e-9);
   EXPECT_EQ(model.candidates().front().limit, "network");
   // One way of each byte through the NICs, whatever the nodes: the rate of 8 nodes is that of 2.
-  topology::GroupFacts two = facts_of(2);
+  topology::GroupFacts two = facts_of_group(2);
   two.sharp = true;
   EXPECT_NEAR(summing(two, one_shot()).candidates().front().gbps, model.candidates().front().gbps, 1e-9);
   facts.gpu_direct = false;
@@ -142,18 +145,18 @@ TEST(OneShot, CrossesNodesWhereSwitchesReduce) {
 }
 
 TEST(OneShot, IsNotNcclsChoice) {
-  for (const Candidate& c : summing(facts_of(1), {}).candidates()) EXPECT_NE(c.algorithm->name, "one_shot");
+  for (const Candidate& c : summing(facts_of_group(1), {}).candidates()) EXPECT_NE(c.algorithm->name, "one_shot");
   const auto gather = graph::CollectiveKind::all_gather;
-  EXPECT_EQ(AnalyticModel(gather, facts_of(1), {false, false, of(one_shot())}).time_us(1e6),
-            AnalyticModel(gather, facts_of(1), {}).time_us(1e6));
+  EXPECT_EQ(AnalyticModel(gather, facts_of_group(1), {false, false, chosen_by(one_shot())}).time_us(1e6),
+            AnalyticModel(gather, facts_of_group(1), {}).time_us(1e6));
 }
 
 TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {
   CollectiveOptions rdma, hierarchical;
   rdma.exchange = Exchange::rdma;
   hierarchical.exchange = Exchange::hierarchical;
-  const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}),
-      b(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
+  const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of_group(4), {false, false, chosen_by(rdma)}),
+      b(graph::CollectiveKind::all_to_all, facts_of_group(4), {false, false, chosen_by(hierarchical)});
   ASSERT_EQ(a.candidates().size(), 1u);
   EXPECT_EQ(a.candidates()[0].algorithm->name, "rdma");
   EXPECT_EQ(a.candidates()[0].latency_us, b.candidates()[0].latency_us);
@@ -165,29 +168,31 @@ TEST(Selection, WordsWithoutEffectAreNcclsOwnChoice) {
   none.algorithms = {named("NVLS")};
   all.algorithms = {named("Ring"), named("Tree")};
   some.algorithms = {named("Ring")};
-  const std::vector<Candidate> candidates = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts_of(4)));
-  EXPECT_EQ(heeded(of(none), candidates), Selection{});
-  EXPECT_EQ(heeded(of(all), candidates), Selection{});
-  EXPECT_EQ(heeded(of(some), candidates), of(some));
+  const std::vector<Candidate> candidates =
+      candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts_of_group(4)));
+  EXPECT_EQ(heeded(chosen_by(none), candidates), Selection{});
+  EXPECT_EQ(heeded(chosen_by(all), candidates), Selection{});
+  EXPECT_EQ(heeded(chosen_by(some), candidates), chosen_by(some));
 }
 
 TEST(RdmaWrites, ReplaceNcclAlongRailsWithoutNvlink) {
   CollectiveOptions options;
   options.exchange = Exchange::rdma;
-  const Selection rdma = of(options);
-  const AnalyticModel rail(graph::CollectiveKind::all_to_all, facts_of(8, 1), {false, false, rdma});
+  const Selection rdma = chosen_by(options);
+  const AnalyticModel rail(graph::CollectiveKind::all_to_all, facts_of_group(8, 1), {false, false, rdma});
   ASSERT_EQ(rail.candidates().size(), 1u);
   EXPECT_EQ(rail.candidates()[0].algorithm->name, "rdma");
   // 7/8 of the buffer crosses a NIC of 25 GB/s at 95 %.
-  EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of(8, 1)).inter_gbps * 8 / 7, 1e-9);
+  EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of_group(8, 1)).inter_gbps * 8 / 7, 1e-9);
   for (double bytes = 1e4; bytes < 1e9; bytes *= 10) {
-    EXPECT_LT(rail.time_us(bytes), AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(8, 1), {}).time_us(bytes))
+    EXPECT_LT(rail.time_us(bytes),
+              AnalyticModel(graph::CollectiveKind::all_to_all, facts_of_group(8, 1), {}).time_us(bytes))
         << bytes;
   }
-  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(1), {false, false, rdma}).time_us(1e6),
-            AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(1), {}).time_us(1e6));
-  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_reduce, facts_of(8, 1), {false, false, rdma}).time_us(1e6),
-            AnalyticModel(graph::CollectiveKind::all_reduce, facts_of(8, 1), {}).time_us(1e6));
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of_group(1), {false, false, rdma}).time_us(1e6),
+            AnalyticModel(graph::CollectiveKind::all_to_all, facts_of_group(1), {}).time_us(1e6));
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_reduce, facts_of_group(8, 1), {false, false, rdma}).time_us(1e6),
+            AnalyticModel(graph::CollectiveKind::all_reduce, facts_of_group(8, 1), {}).time_us(1e6));
 }
 
 TEST(Pat, LogarithmicStepsOnRails) {
@@ -197,12 +202,12 @@ TEST(Pat, LogarithmicStepsOnRails) {
     std::erase_if(all, [](const Candidate& c) { return c.algorithm->name != "pat"; });
     return all;
   };
-  const topology::GroupFacts facts = facts_of(16, 1);
+  const topology::GroupFacts facts = facts_of_group(16, 1);
   const auto all = pat(graph::CollectiveKind::all_gather, facts);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_NEAR(all[0].latency_us, 8 + 4 * (14 + facts.inter_latency.us() - 2) / 3.5 + 16 * 2.8, 1e-9);
   EXPECT_EQ(all[0].steps, 4u);
-  EXPECT_TRUE(pat(graph::CollectiveKind::all_gather, facts_of(16, 2)).empty());
+  EXPECT_TRUE(pat(graph::CollectiveKind::all_gather, facts_of_group(16, 2)).empty());
   EXPECT_TRUE(pat(graph::CollectiveKind::all_reduce, facts).empty());
 }
 

@@ -39,7 +39,7 @@ TEST(Roles, EqualRanksHaveOne) {
   EXPECT_TRUE(program_of_roles(p, roles).steps[StepId(0)].duration.uniform());
 }
 
-void expect_times(const Program& p, const Timeline& timeline) {
+void expect_role_times(const Program& p, const Timeline& timeline) {
   const Roles roles = roles_of(p);
   const Program of_roles = program_of_roles(p, roles);
   Recurrence recurrence(of_roles);
@@ -61,7 +61,7 @@ void expect_times(const Program& p, const Timeline& timeline) {
 
 TEST(Roles, AProgramOfRolesHasTheTimesOfTheProgram) {
   const Program p = pairs();
-  expect_times(p, evaluate_rows(p).value());
+  expect_role_times(p, evaluate_rows(p).value());
 }
 
 TEST(Roles, RandomProgramsHaveTheirTimes) {
@@ -71,7 +71,7 @@ TEST(Roles, RandomProgramsHaveTheirTimes) {
     const Program p = random_program(random);
     const auto timeline = evaluate_rows(p);
     if (!timeline.ok()) continue;
-    expect_times(p, *timeline);
+    expect_role_times(p, *timeline);
     if (testing::Test::HasFatalFailure()) return;
   }
 }

@@ -11,7 +11,7 @@
 namespace distsim::engine {
 namespace {
 
-const int kPrograms = test::samples(20'000);
+const int kRowPrograms = test::samples(20'000);
 
 ::testing::AssertionResult same(const Row& row, const std::vector<std::int64_t>& expected, const char* what,
                                 std::uint32_t step) {
@@ -36,7 +36,7 @@ void expect_same(const Timeline& t, const Schedule& oracle) {
 
 TEST(RowOracle, AgreesOnRandomPrograms) {
   Random random(8);
-  for (int i = 0; i < kPrograms && !HasFatalFailure(); ++i) {
+  for (int i = 0; i < kRowPrograms && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
     const Program p = random_program(random);
     const auto timeline = evaluate_rows(p);

@@ -19,13 +19,13 @@ struct Priced {
   OpModels learned, analytic;
 };
 
-Priced models(const std::string& gpu) {
+Priced priced_by(const std::string& gpu) {
   static const auto shipped = std::make_shared<const LearnedModels>(*LearnedModels::load(test::config("op_models")));
   const topology::DeviceSpec spec = measured_devices().at(gpu);
   return {*OpModels::create(spec, shipped), *OpModels::create(spec)};
 }
 
-double us(const OpModels& m, const graph::Op& op) {
+double priced_us(const OpModels& m, const graph::Op& op) {
   const auto cost = m.price(op);
   EXPECT_TRUE(cost.ok()) << graph::describe(op);
   return cost.ok() ? cost->mean.us() : 0;
@@ -39,7 +39,7 @@ std::int64_t size(std::mt19937& random, double low, double high) {
 /// One shape and the sizes that may double.
 using Doubling = std::pair<graph::Op, std::vector<graph::Op>>;
 
-Doubling product(std::mt19937& random, graph::DType dtype) {
+Doubling drawn_product(std::mt19937& random, graph::DType dtype) {
   const graph::Gemm g{random() % 3 == 0 ? size(random, 0, 8) : 1, size(random, 0, 15), 16 * size(random, 0, 10),
                       16 * size(random, 0, 10), dtype};
   std::vector<graph::Op> larger;
@@ -124,15 +124,15 @@ constexpr int kShapes = 400;
 
 template <class Draw>
 Falls falls_of(const std::string& gpu, Draw draw) {
-  const Priced priced = models(gpu);
+  const Priced priced = priced_by(gpu);
   std::mt19937 random(7);
   Falls falls;
   for (int i = 0; i < kShapes; ++i) {
     const auto [op, larger] = draw(random);
-    const double before = us(priced.learned, op), analytic = us(priced.analytic, op);
+    const double before = priced_us(priced.learned, op), analytic = priced_us(priced.analytic, op);
     EXPECT_TRUE(std::isfinite(before) && before > 0) << graph::describe(op);
     EXPECT_LE(std::abs(std::log(before / analytic)), LearnedModels::kMaxLog + 1e-6) << graph::describe(op);
-    for (const graph::Op& twice : larger) falls.add(before, us(priced.learned, twice));
+    for (const graph::Op& twice : larger) falls.add(before, priced_us(priced.learned, twice));
   }
   std::printf(
       "  %-16s %5zu doublings, %.2f %% fall by more than a tenth, the worst by %.0f %%, of those from 100 us on by %.0f %%\n",
@@ -154,10 +154,12 @@ TEST(LearnedSanity, ProductsHardlyEverFallWhenASizeDoubles) {
                                    {"A100-PCIE-40GB", graph::DType::fp32},
                                    {"V100-PCIE-32GB", graph::DType::fp32},
                                    {"T4", graph::DType::fp32}}) {
-    expect_monotone(falls_of(gpu, [dtype = dtype](std::mt19937& random) { return product(random, dtype); }), 0.04, 0.2);
+    expect_monotone(falls_of(gpu, [dtype = dtype](std::mt19937& random) { return drawn_product(random, dtype); }), 0.04,
+                    0.2);
   }
-  expect_monotone(falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return product(random, graph::DType::fp8); }),
-                  0.08, 0.3);
+  expect_monotone(
+      falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return drawn_product(random, graph::DType::fp8); }), 0.08,
+      0.3);
 }
 
 TEST(LearnedSanity, ConvolutionsHardlyEverFallWhenASizeDoubles) {
@@ -175,29 +177,29 @@ TEST(LearnedSanity, NormsAndPointwiseHardlyEverFallWhenASizeDoubles) {
 
 /// Small norms were measured behind the host's launch, and what trees make of that jumps: these fell by a third.
 TEST(LearnedSanity, SmallNormsAndSoftmaxDoNotGetCheaperAsTheyGrow) {
-  const OpModels h100 = models("H100-SXM5-80GB").learned, v100 = models("V100-PCIE-32GB").learned;
+  const OpModels h100 = priced_by("H100-SXM5-80GB").learned, v100 = priced_by("V100-PCIE-32GB").learned;
   const auto batch_norm = [](std::int64_t rows, std::int64_t cols) {
     return graph::Normalization{graph::NormKind::batch, rows, cols, graph::DType::fp16};
   };
   for (std::int64_t size = 32; size <= 8192; size *= 2) {
-    EXPECT_GE(us(h100, batch_norm(1024, 2 * size)), 0.9 * us(h100, batch_norm(1024, size))) << size;
-    EXPECT_GE(us(h100, graph::Softmax{1024, 2 * size, graph::DType::fp16}),
-              0.9 * us(h100, graph::Softmax{1024, size, graph::DType::fp16}))
+    EXPECT_GE(priced_us(h100, batch_norm(1024, 2 * size)), 0.9 * priced_us(h100, batch_norm(1024, size))) << size;
+    EXPECT_GE(priced_us(h100, graph::Softmax{1024, 2 * size, graph::DType::fp16}),
+              0.9 * priced_us(h100, graph::Softmax{1024, size, graph::DType::fp16}))
         << size;
-    EXPECT_GE(us(v100, batch_norm(2 * size, 1024)), 0.9 * us(v100, batch_norm(size, 1024))) << size;
+    EXPECT_GE(priced_us(v100, batch_norm(2 * size, 1024)), 0.9 * priced_us(v100, batch_norm(size, 1024))) << size;
   }
-  EXPECT_LE(us(h100, batch_norm(1024, 32)), 1.1 * us(h100, batch_norm(1024, 8192)))
+  EXPECT_LE(priced_us(h100, batch_norm(1024, 32)), 1.1 * priced_us(h100, batch_norm(1024, 8192)))
       << "steps do not add up to a larger fall";
 }
 
 TEST(LearnedSanity, FarOutsideOfItsTrainingAPriceIsTheAnalyticOne) {
-  const Priced priced = models("A100-SXM4-80GB");
+  const Priced priced = priced_by("A100-SXM4-80GB");
   const std::int64_t big = std::int64_t{1} << 21;
   for (const graph::Op& op : std::vector<graph::Op>{
            graph::Gemm{1, big, 4096, 4096, graph::DType::bf16}, graph::Gemm{1, 64, big, 64, graph::DType::fp32},
            graph::Gemm{big, 64, 64, 64, graph::DType::fp32}, graph::Conv2d{big, 64, 56, 56, 64, 3, 3, 1, 1},
            graph::Elementwise{std::int64_t{1} << 40}, graph::Normalization{graph::NormKind::layer, 8, big}}) {
-    EXPECT_NEAR(us(priced.learned, op) / us(priced.analytic, op), 1, 1e-9) << graph::describe(op);
+    EXPECT_NEAR(priced_us(priced.learned, op) / priced_us(priced.analytic, op), 1, 1e-9) << graph::describe(op);
   }
 }
 

@@ -13,7 +13,7 @@ namespace distsim::opmodels {
 namespace {
 
 OpModels models(const std::string& gpu) { return *OpModels::create(measured_devices().at(gpu)); }
-double us(const OpModels& m, const graph::Op& op) {
+double mean_us(const OpModels& m, const graph::Op& op) {
   const auto cost = m.price(op);
   EXPECT_TRUE(cost.ok()) << graph::describe(op) << ": " << (cost.ok() ? "" : cost.error().text());
   return cost.ok() ? cost->mean.us() : -1;
@@ -88,7 +88,7 @@ TEST(OpModels, NeverCheaperWhenTheWorkGrows) {
       double before = 0;
       for (std::int64_t s = 1; s <= 4096; s = s * 5 / 4 + 1) {
         const graph::Op op = growing(s)[i];
-        const double now = us(m, op);
+        const double now = mean_us(m, op);
         EXPECT_GE(now, before * (1 - 1e-9)) << gpu << " " << graph::describe(op);
         before = now;
       }
@@ -105,10 +105,10 @@ TEST(OpModels, NeverFasterThanThePeakOrTheMemory) {
   const OpModels m = models("A100-SXM4-80GB");
   for (const std::int64_t size : {64, 512, 4096, 32768}) {
     const graph::Op op = graph::Gemm{1, size, size, size, graph::DType::bf16};
-    EXPECT_LT(graph::flops_of(op) / (us(m, op) * 1e-6), 312e12) << size;
+    EXPECT_LT(graph::flops_of(op) / (mean_us(m, op) * 1e-6), 312e12) << size;
   }
   // 8 GB read and written at 2039 GB/s: at least 4 ms.
-  EXPECT_GT(us(m, graph::Elementwise{1'000'000'000, 1, 1}), 8e9 / 2039e9 * 1e6);
+  EXPECT_GT(mean_us(m, graph::Elementwise{1'000'000'000, 1, 1}), 8e9 / 2039e9 * 1e6);
 }
 
 TEST(OpModels, RefusesZeroAndNegativeSizes) {
@@ -205,8 +205,8 @@ TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
   const OpModels full = models("A100-SXM4-80GB"), half = *OpModels::create(capped);
   const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16},
                   stream = graph::Elementwise{1'000'000'000};
-  EXPECT_GT(us(half, product) / us(full, product), 1.6) << "the loads from L2 stay as they are";
-  EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 0.01);
+  EXPECT_GT(mean_us(half, product) / mean_us(full, product), 1.6) << "the loads from L2 stay as they are";
+  EXPECT_NEAR(mean_us(half, stream) / mean_us(full, stream), 1, 0.01);
 }
 
 TEST(OpModels, ALockedClockSlowsWhatFollowsTheSmsAndNotMemory) {
@@ -217,26 +217,27 @@ TEST(OpModels, ALockedClockSlowsWhatFollowsTheSmsAndNotMemory) {
   const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16},
                   stream = graph::Elementwise{1'000'000'000}, cached = graph::Elementwise{1'000'000, 1, 1},
                   copy = graph::Copy{graph::CopyKind::h2d, 1 << 30};
-  EXPECT_NEAR(us(locked, product) / us(free, product), 2, 0.1);
-  EXPECT_NEAR(us(locked, stream) / us(free, stream), 1, 0.01);
-  EXPECT_EQ(us(locked, copy), us(free, copy));
-  EXPECT_GT(us(locked, cached), us(free, cached)) << "L2 runs with the SMs";
+  EXPECT_NEAR(mean_us(locked, product) / mean_us(free, product), 2, 0.1);
+  EXPECT_NEAR(mean_us(locked, stream) / mean_us(free, stream), 1, 0.01);
+  EXPECT_EQ(mean_us(locked, copy), mean_us(free, copy));
+  EXPECT_GT(mean_us(locked, cached), mean_us(free, cached)) << "L2 runs with the SMs";
   spec.clock.locked = spec.clock.boost;
-  EXPECT_EQ(us(*OpModels::create(spec), product), us(free, product)) << "a lock above the sustained clock is not held";
+  EXPECT_EQ(mean_us(*OpModels::create(spec), product), mean_us(free, product))
+      << "a lock above the sustained clock is not held";
 }
 
 /// A table was measured with free clocks: its corrections hold at a lock, its times do not.
 TEST(OpModels, AMeasuredTableIsCarriedToALockedClock) {
   topology::DeviceSpec spec = measured_devices().at("A100-SXM4-80GB");
   const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16};
-  const double models_us = us(*OpModels::create(spec), product);
+  const double models_us = mean_us(*OpModels::create(spec), product);
   const auto table = std::make_shared<const MeasuredTable>(
       "a", "b", std::vector<MeasuredPoint>{{*point_of(product), 1.5 * models_us, models_us}});
-  EXPECT_NEAR(us(*OpModels::create(spec, nullptr, table), product), 1.5 * models_us, 0.01);
+  EXPECT_NEAR(mean_us(*OpModels::create(spec, nullptr, table), product), 1.5 * models_us, 0.01);
   spec.clock.locked = Hertz(spec.clock.sustained.value() / 2);
-  const double locked_us = us(*OpModels::create(spec), product);
+  const double locked_us = mean_us(*OpModels::create(spec), product);
   const OpModels both = *OpModels::create(spec, nullptr, table);
-  EXPECT_NEAR(us(both, product), 1.5 * locked_us, 0.01);
+  EXPECT_NEAR(mean_us(both, product), 1.5 * locked_us, 0.01);
   EXPECT_EQ(both.price(product)->basis, graph::Basis::interpolated);
 }
 
@@ -258,7 +259,7 @@ TEST(OpModels, ALowerPowerLimitSlowsWhatComputes) {
   double before = 1e99;
   for (const double limit : {0.05, 0.2, 0.3, 0.5, 0.7, 1.0, 1.1, 2.0}) {
     clock(limit);
-    const double now = us(*OpModels::create(d), product);
+    const double now = mean_us(*OpModels::create(d), product);
     EXPECT_LE(now, before) << limit;
     before = now;
   }

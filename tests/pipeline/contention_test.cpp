@@ -121,16 +121,16 @@ TEST(SharedLinks, Refusals) {
   EXPECT_EQ(refused(all), "engine.slow_nics: found all 8 NICs of node 0 failed, expected at least one that works");
 }
 
-struct Played {
+struct PlayedJob {
   double iteration = 0;
   std::uint32_t slowest = 0;
   std::string words;
 };
-Played play(const std::string& config, const std::vector<std::string>& sets) {
+PlayedJob play(const std::string& config, const std::vector<std::string>& sets) {
   Passes passes;
   const auto p = predict(test::root() + "/configs/" + config, sets, passes);
   EXPECT_TRUE(p.ok()) << p.error().text();
-  Played out;
+  PlayedJob out;
   if (!p) return out;
   out.iteration = p->report.iteration.ms();
   out.slowest = p->report.slowest_rank;
@@ -141,14 +141,14 @@ constexpr const char* kDlrm = "dgx_a100_4node.yaml";
 
 TEST(Contention, CollectivesOnOneStreamAreNotSlowed) {
   const std::string config = "bert_large_dgx_a100.yaml";
-  const Played plain = play(config, {}), shared = play(config, {"engine.contention=true"});
+  const PlayedJob plain = play(config, {}), shared = play(config, {"engine.contention=true"});
   EXPECT_DOUBLE_EQ(plain.iteration, shared.iteration);
   EXPECT_NE(shared.words.find("contention: no collective is slowed"), std::string::npos) << shared.words;
   EXPECT_EQ(plain.words.find("contention:"), std::string::npos);
 }
 
 TEST(Contention, ASlowAdapterIsFeltAndNamed) {
-  const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
+  const PlayedJob healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
   EXPECT_GT(slow.iteration, healthy.iteration * 1.2);
   EXPECT_NE(slow.words.find("NIC 2 of node 1"), std::string::npos) << slow.words;
 }
@@ -175,7 +175,7 @@ TEST(Contention, SlowLinksCostWhatTheSameLinksCostStatedDirectly) {
 }
 
 TEST(Contention, ASlowGpuHoldsUpTheOthers) {
-  const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
+  const PlayedJob healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
   EXPECT_GT(slow.iteration, healthy.iteration);
   EXPECT_EQ(slow.slowest, 13u);
 }
@@ -190,14 +190,14 @@ TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
   const std::vector<std::string> tree = oversubscribed("4");
   auto crowded = tree;
   crowded.push_back("engine.jobs=4");
-  const Played one = play(kDlrm, tree), many = play(kDlrm, crowded);
+  const PlayedJob one = play(kDlrm, tree), many = play(kDlrm, crowded);
   EXPECT_GT(many.iteration, one.iteration * 1.05);
   EXPECT_NE(many.words.find("the uplinks of leaf"), std::string::npos) << many.words;
 }
 
 TEST(Contention, OtherJobsTakeTheirShareOfTheUplinks) {
   auto loaded = oversubscribed("2");
-  const Played free = play(kDlrm, loaded);
+  const PlayedJob free = play(kDlrm, loaded);
   loaded.push_back("engine.uplink_load=0.9");
   EXPECT_GT(play(kDlrm, loaded).iteration, free.iteration * 1.05);
 }

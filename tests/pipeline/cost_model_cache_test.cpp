@@ -12,39 +12,40 @@
 namespace distsim::pipeline {
 namespace {
 
-CostModelInputs flagship() {
+CostModelInputs flagship_inputs() {
   const config::Experiment e = config::load_experiment(test::config("dgx_a100_4node.yaml"), {}).value();
   return {e.cluster, e.device, e.collectives};
 }
 
 TEST(CostModelCache, EqualMachinesShareTheirModels) {
   CostModelCache cache;
-  const auto first = cache.models(flagship()).value();
-  EXPECT_EQ(cache.models(flagship()).value(), first);
+  const auto first = cache.models(flagship_inputs()).value();
+  EXPECT_EQ(cache.models(flagship_inputs()).value(), first);
 }
 
 /// Every part of the inputs counts.
 TEST(CostModelCache, OtherMachinesHaveTheirOwn) {
   CostModelCache cache;
-  const auto first = cache.models(flagship()).value();
-  CostModelInputs nodes = flagship(), nic = flagship(), clock = flagship(), curves = flagship();
+  const auto first = cache.models(flagship_inputs()).value();
+  CostModelInputs nodes = flagship_inputs(), nic = flagship_inputs(), clock = flagship_inputs(),
+                  curves = flagship_inputs();
   nodes.cluster.nodes = 5;
   nic.cluster.nic.bandwidth = BytesPerSecond(1e9);
   clock.device.clock.sustained = Hertz(clock.device.clock.sustained.value() / 2);
   curves.collectives.use_curves = false;
   for (const CostModelInputs& other : {nodes, nic, clock, curves}) EXPECT_NE(cache.models(other).value(), first);
-  EXPECT_EQ(cache.models(flagship()).value(), first);
+  EXPECT_EQ(cache.models(flagship_inputs()).value(), first);
 }
 
 TEST(CostModelCache, ForgetsTheLeastLatelyUsed) {
   CostModelCache cache;
-  const auto first = cache.models(flagship()).value();
-  CostModelInputs other = flagship();
+  const auto first = cache.models(flagship_inputs()).value();
+  CostModelInputs other = flagship_inputs();
   for (std::int64_t nodes = 5; nodes < 5 + 40; ++nodes) {
     other.cluster.nodes = nodes;
     ASSERT_TRUE(cache.models(other).ok());
   }
-  EXPECT_NE(cache.models(flagship()).value(), first);
+  EXPECT_NE(cache.models(flagship_inputs()).value(), first);
 }
 
 /// Ops that differ in one field each: what is kept of one is not taken for another.
@@ -79,13 +80,14 @@ std::vector<graph::Op> neighbours() {
 
 /// What models of other figures share of what they have worked out changes no price.
 TEST(CostModelCache, PricesDoNotDependOnModelsMadeBefore) {
-  CostModelInputs hbm = flagship(), l2 = flagship(), memory = flagship(), other = flagship();
+  CostModelInputs hbm = flagship_inputs(), l2 = flagship_inputs(), memory = flagship_inputs(),
+                  other = flagship_inputs();
   hbm.device.hbm.bandwidth = BytesPerSecond(hbm.device.hbm.bandwidth.value() / 2);
   l2.device.l2.bandwidth = BytesPerSecond(l2.device.l2.bandwidth.value() * 2);
   memory.device.hbm.capacity = Bytes(memory.device.hbm.capacity.value() * 2);
   other.device = config::load_device("h100_sxm5_80gb").value();
   CostModelCache cache;
-  for (const CostModelInputs& inputs : {flagship(), hbm, l2, memory, other, hbm}) {
+  for (const CostModelInputs& inputs : {flagship_inputs(), hbm, l2, memory, other, hbm}) {
     const auto kept = cache.models(inputs).value();
     for (const graph::Op& op : neighbours()) {
       const graph::Cost a = kept->op_prices->of(op, kept->ops).value(),
@@ -100,11 +102,11 @@ TEST(CostModelCache, PricesDoNotDependOnModelsMadeBefore) {
 
 /// Prices are kept where nothing that they depend on has changed, and only there.
 TEST(CostModelCache, KeepsPricesWhereRatesAreEqual) {
-  CostModelInputs memory = flagship(), nic = flagship();
+  CostModelInputs memory = flagship_inputs(), nic = flagship_inputs();
   memory.device.hbm.capacity = Bytes(memory.device.hbm.capacity.value() * 2);
   nic.cluster.nic.bandwidth = BytesPerSecond(1e9);
   CostModelCache cache;
-  const auto prices = cache.models(flagship()).value()->op_prices;
+  const auto prices = cache.models(flagship_inputs()).value()->op_prices;
   EXPECT_EQ(cache.models(memory).value()->op_prices, prices);
   EXPECT_EQ(cache.models(nic).value()->op_prices, prices);
   const auto faster = [](auto& rate) { rate = std::remove_reference_t<decltype(rate)>(rate.value() * 1.1); };
@@ -123,7 +125,7 @@ TEST(CostModelCache, KeepsPricesWhereRatesAreEqual) {
       [&](Device& d) { d.name = "another"; },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    CostModelInputs changed = flagship();
+    CostModelInputs changed = flagship_inputs();
     changes[i](changed.device);
     EXPECT_NE(cache.models(changed).value()->op_prices, prices) << "change " << i;
   }

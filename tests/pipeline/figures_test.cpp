@@ -7,12 +7,12 @@
 namespace distsim::pipeline {
 namespace {
 
-struct Played {
+struct PlayedCase {
   std::string config;
   std::vector<std::string> sets;
 };
 
-config::Experiment experiment(const Played& p) {
+config::Experiment experiment_of_case(const PlayedCase& p) {
   const auto e = config::load_experiment(test::config(p.config), p.sets);
   EXPECT_TRUE(e.ok()) << e.error().text();
   return *e;
@@ -29,11 +29,11 @@ void expect_figures_of_prediction(const config::Experiment& e, CostModelCache& c
   EXPECT_EQ(report::text_of(figures->limited_by), report::text_of(whole->report.limits.limited_by));
 }
 
-class Figures : public testing::TestWithParam<Played> {};
+class Figures : public testing::TestWithParam<PlayedCase> {};
 
 TEST_P(Figures, AreThoseOfThePrediction) {
   CostModelCache cache;
-  const config::Experiment e = experiment(GetParam());
+  const config::Experiment e = experiment_of_case(GetParam());
   const auto work = fixed_work_of(e);
   ASSERT_TRUE(work.ok()) << work.error().text();
   expect_figures_of_prediction(e, cache, *work);
@@ -42,7 +42,7 @@ TEST_P(Figures, AreThoseOfThePrediction) {
 /// The work of an experiment serves it with other links, GPUs and hosts.
 TEST_P(Figures, KeepTheWorkWhereOnlyHardwareChanges) {
   CostModelCache cache;
-  const config::Experiment base = experiment(GetParam());
+  const config::Experiment base = experiment_of_case(GetParam());
   const auto work = fixed_work_of(base);
   ASSERT_TRUE(work.ok()) << work.error().text();
   config::Experiment links = base, gpu = base, host = base;
@@ -53,14 +53,15 @@ TEST_P(Figures, KeepTheWorkWhereOnlyHardwareChanges) {
   for (const config::Experiment& e : {links, gpu, host}) expect_figures_of_prediction(e, cache, *work);
 }
 
-INSTANTIATE_TEST_SUITE_P(Experiments, Figures,
-                         testing::Values(Played{"dgx_a100_4node.yaml", {}},
-                                         Played{"dgx_a100_4node.yaml", {"engine.contention=true", "cluster.nodes=2"}},
-                                         Played{"dgx_a100_4node.yaml", {"engine.slow_gpus=[{rank: 3, speed: 0.7}]"}},
-                                         Played{"dlrm_skewed_2node.yaml", {}},    // ranks differ
-                                         Played{"bert_large_dgx_a100.yaml", {}},  // micro-steps are folded
-                                         Played{"megatron_gpt_7_5b.yaml", {}},    // micro-batches of a pipeline are
-                                         Played{"resnet50_dgx_a100.yaml", {"cluster.nodes=1"}}));
+INSTANTIATE_TEST_SUITE_P(
+    Experiments, Figures,
+    testing::Values(PlayedCase{"dgx_a100_4node.yaml", {}},
+                    PlayedCase{"dgx_a100_4node.yaml", {"engine.contention=true", "cluster.nodes=2"}},
+                    PlayedCase{"dgx_a100_4node.yaml", {"engine.slow_gpus=[{rank: 3, speed: 0.7}]"}},
+                    PlayedCase{"dlrm_skewed_2node.yaml", {}},    // ranks differ
+                    PlayedCase{"bert_large_dgx_a100.yaml", {}},  // micro-steps are folded
+                    PlayedCase{"megatron_gpt_7_5b.yaml", {}},    // micro-batches of a pipeline are
+                    PlayedCase{"resnet50_dgx_a100.yaml", {"cluster.nodes=1"}}));
 
 }  // namespace
 }  // namespace distsim::pipeline

@@ -7,7 +7,7 @@
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::int64_t kUs = 1'000'000;  // picoseconds
+constexpr std::int64_t kMicrosecond = 1'000'000;  // picoseconds
 constexpr graph::BoundShares kMatrix{1, 0, 0}, kMemory{0, 0, 1}, kLatency{};
 
 graph::Cost cost(std::int64_t us, graph::BoundShares shares = kLatency) {
@@ -65,18 +65,18 @@ TEST(Interference, KernelsLoseWhatBoundsThem) {
   for (const auto& [shares, lost_ns] : {std::pair{kMatrix, 1200}, {kMemory, 1500}, {kLatency, 0}}) {
     const graph::CostedGraph graph = overlapping(shares);
     const Lowered lowered = lower(graph, no_host(), 1).value();
-    ASSERT_EQ(played(lowered).makespan.ps(), 35 * kUs);
+    ASSERT_EQ(played(lowered).makespan.ps(), 35 * kMicrosecond);
     const Slowed out = slowed(lowered, graph);
     EXPECT_EQ(out.kernels.ps(), lost_ns * 1000);
-    EXPECT_EQ(played(out.lowered).makespan.ps(), 35 * kUs + lost_ns * 1000);
-    EXPECT_EQ(played(lowered).makespan.ps(), 35 * kUs);  // a new value: the old one is as it was
+    EXPECT_EQ(played(out.lowered).makespan.ps(), 35 * kMicrosecond + lost_ns * 1000);
+    EXPECT_EQ(played(lowered).makespan.ps(), 35 * kMicrosecond);  // a new value: the old one is as it was
   }
 }
 
 TEST(Interference, EveryIterationGetsTheSame) {
   const graph::CostedGraph graph = overlapping(kMatrix);
   const Lowered lowered = lower(graph, no_host(), 3).value();
-  EXPECT_EQ(played(slowed(lowered, graph).lowered).makespan.ps(), 3 * (36 * kUs + kUs / 5));
+  EXPECT_EQ(played(slowed(lowered, graph).lowered).makespan.ps(), 3 * (36 * kMicrosecond + kMicrosecond / 5));
 }
 
 /// A collective of 30 us from 10 on overlaps with b and c (25 us). As they lose a fifth they take 25 / 0.8 = 31.25 us,
@@ -86,8 +86,8 @@ TEST(Interference, KernelsThatGetLongerMeetMoreOfIt) {
   graph.costs[OpId(1)] = transfer(30, 20);
   const Lowered lowered = lower(graph, no_host(), 1).value();
   const Slowed out = slowed(lowered, graph);
-  EXPECT_EQ(out.kernels.ps(), 6 * kUs);
-  EXPECT_EQ(played(out.lowered).makespan.ps(), 41 * kUs);
+  EXPECT_EQ(out.kernels.ps(), 6 * kMicrosecond);
+  EXPECT_EQ(played(out.lowered).makespan.ps(), 41 * kMicrosecond);
 }
 
 /// Whatever a collective takes, the iteration is not longer than with the collective after the kernels: 35 + 6 us.
@@ -99,7 +99,7 @@ TEST(Interference, IsNeverWorseThanNoOverlap) {
         const Lowered lowered = lower(graph, no_host(), 1).value();
         graph::CostedGraph held = graph;
         held.costs[OpId(1)] = transfer(6, channels);
-        EXPECT_LE(played(slowed(lowered, held, {100, memory}).lowered).makespan.ps(), 41 * kUs)
+        EXPECT_LE(played(slowed(lowered, held, {100, memory}).lowered).makespan.ps(), 41 * kMicrosecond)
             << channels << " channels, " << memory;
       }
     }
@@ -123,8 +123,8 @@ TEST(Interference, RanksLoseTheirOwn) {
   const Lowered lowered = lower(graph, no_host(), 1).value();
   const engine::Timeline timeline = played(slowed(lowered, graph).lowered);
   const StepId last = StepId(static_cast<std::uint32_t>(lowered.program.steps.size() - 1));
-  EXPECT_EQ(timeline.end[last].at(0), 20 * kUs + 1'200'000);
-  EXPECT_EQ(timeline.end[last].at(1), 39 * kUs + 1'200'000);
+  EXPECT_EQ(timeline.end[last].at(0), 20 * kMicrosecond + 1'200'000);
+  EXPECT_EQ(timeline.end[last].at(1), 39 * kMicrosecond + 1'200'000);
 }
 
 /// The pass says what was lost, and returns a program in which nothing is slowed as it is.

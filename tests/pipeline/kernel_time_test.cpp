@@ -11,7 +11,7 @@ constexpr HeldClock kFreeClock{Hertz(1), Hertz(1)};  // no limit of power
 
 Duration us(std::int64_t t) { return Duration::microseconds(t); }
 
-graph::Cost cost(graph::BoundShares shares, graph::Basis basis = graph::Basis::analytic) {
+graph::Cost cost_of_shares(graph::BoundShares shares, graph::Basis basis = graph::Basis::analytic) {
   graph::Cost c{us(10), us(8), us(14), basis, ""};
   c.described_shares = shares;
   return c;
@@ -27,13 +27,13 @@ graph::CostedGraph seven_ops() {
                    graph::Partition::strided(2, 1));
   graph::CostedGraph c;
   c.graph = std::move(b).finish().value();
-  c.costs.push_back(cost({1, 0, 0}));
-  c.costs.push_back(cost({0, 0.5, 0.5}));
-  c.costs.push_back(cost({0.5, 0, 0.5}));
-  c.costs.push_back(cost({}));
-  c.costs.push_back(cost({1, 0, 0}, graph::Basis::measured));
-  c.costs.push_back(cost({0, 0, 1}));
-  c.costs.push_back(cost({0, 0, 1}));
+  c.costs.push_back(cost_of_shares({1, 0, 0}));
+  c.costs.push_back(cost_of_shares({0, 0.5, 0.5}));
+  c.costs.push_back(cost_of_shares({0.5, 0, 0.5}));
+  c.costs.push_back(cost_of_shares({}));
+  c.costs.push_back(cost_of_shares({1, 0, 0}, graph::Basis::measured));
+  c.costs.push_back(cost_of_shares({0, 0, 1}));
+  c.costs.push_back(cost_of_shares({0, 0, 1}));
   return c;
 }
 

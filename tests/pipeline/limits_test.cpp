@@ -7,7 +7,7 @@
 namespace distsim::pipeline {
 namespace {
 
-report::Report predicted(const std::vector<std::string>& sets, report::Detail detail = report::Detail::report) {
+report::Report report_with(const std::vector<std::string>& sets, report::Detail detail = report::Detail::report) {
   const config::Experiment e = config::load_experiment(test::config("dgx_a100_4node.yaml"), sets).value();
   Passes passes;
   CostModelCache cache;
@@ -23,7 +23,7 @@ TEST(LimitedBy, TheHostLoopWhateverTheNicsDo) {
   std::optional<Duration> iteration;
   for (const char* rate : {"200 Gb/s", "400 Gb/s", "1600 Gb/s"}) {
     const report::Report r =
-        predicted({"cluster.host.dispatch_scale=10", std::string("cluster.nic.bandwidth=") + rate});
+        report_with({"cluster.host.dispatch_scale=10", std::string("cluster.nic.bandwidth=") + rate});
     EXPECT_EQ(limiter_text(r), "host loop") << rate;
     EXPECT_TRUE(r.cycle_closed) << rate;
     EXPECT_EQ(iteration.value_or(r.iteration), r.iteration) << rate;
@@ -54,7 +54,7 @@ TEST(LimitedBy, WaitingForSamplesIsNoCompute) {
 }
 
 TEST(LimitedBy, TheInputWhereSamplesAreSlowToPrepare) {
-  const report::Report r = predicted({"framework.input.per_sample=10 us", "framework.input.overlap=true"});
+  const report::Report r = report_with({"framework.input.per_sample=10 us", "framework.input.overlap=true"});
   EXPECT_EQ(limiter_text(r), "input");
   EXPECT_EQ(r.exposed_comm, Duration());
 }
@@ -63,16 +63,16 @@ TEST(LimitedBy, TheInputWhereSamplesAreSlowToPrepare) {
 /// ahead or not, and all else is hidden behind it.
 TEST(LimitedBy, TheDecodingOfANode) {
   for (const char* overlap : {"true", "false"}) {
-    const report::Report r = predicted({"model.name=resnet50_v1_5", "model.global_batch=0", "model.per_gpu_batch=64",
-                                        "framework.name=mxnet_horovod", "framework.input.decode_rate=1000",
-                                        std::string("framework.input.overlap=") + overlap});
+    const report::Report r = report_with({"model.name=resnet50_v1_5", "model.global_batch=0", "model.per_gpu_batch=64",
+                                          "framework.name=mxnet_horovod", "framework.input.decode_rate=1000",
+                                          std::string("framework.input.overlap=") + overlap});
     EXPECT_EQ(limiter_text(r), "input") << overlap;
     EXPECT_GE(r.iteration.seconds(), 8 * 64 / 1000.0) << overlap;
     EXPECT_LT(r.iteration.seconds(), 1.02 * 8 * 64 / 1000.0) << overlap;
   }
   const auto fast = [](const char* rate) {
-    return predicted({"model.name=resnet50_v1_5", "model.global_batch=0", "model.per_gpu_batch=64",
-                      "framework.name=mxnet_horovod", std::string("framework.input.decode_rate=") + rate})
+    return report_with({"model.name=resnet50_v1_5", "model.global_batch=0", "model.per_gpu_batch=64",
+                        "framework.name=mxnet_horovod", std::string("framework.input.decode_rate=") + rate})
         .iteration;
   };
   EXPECT_NEAR(fast("1e9").ms() / fast("0").ms(), 1, 0.001);
@@ -80,22 +80,22 @@ TEST(LimitedBy, TheDecodingOfANode) {
 
 /// On a slow network most of the iteration is exposed, and that is the slack of what comes next.
 TEST(LimitedBy, TheNetworkByWhatItSaves) {
-  const report::Report r = predicted({"cluster.nic.bandwidth=25 Gb/s"});
+  const report::Report r = report_with({"cluster.nic.bandwidth=25 Gb/s"});
   EXPECT_EQ(limiter_text(r), "network");
   EXPECT_EQ(r.limits.slack, r.exposed_comm);
   EXPECT_GT(r.exposed_comm + r.exposed_comm, r.iteration);
 }
 
 TEST(LimitedBy, TheSlowGpu) {
-  const report::Report r = predicted({"engine.slow_gpus=[{rank: 9, speed: 0.3}]"});
+  const report::Report r = report_with({"engine.slow_gpus=[{rank: 9, speed: 0.3}]"});
   EXPECT_EQ(limiter_text(r), "waiting for rank 9");
-  const report::Report mended = predicted({});
+  const report::Report mended = report_with({});
   EXPECT_NEAR(r.limits.slack.ms(), (r.iteration - mended.iteration).ms(), 0.1 * r.iteration.ms());
 }
 
 /// Studies read figures only: the same ones.
 TEST(LimitedBy, FiguresAreThoseOfTheReport) {
-  const report::Report whole = predicted({}), figures = predicted({}, report::Detail::figures);
+  const report::Report whole = report_with({}), figures = report_with({}, report::Detail::figures);
   EXPECT_EQ(figures.iteration, whole.iteration);
   EXPECT_EQ(figures.exposed_comm, whole.exposed_comm);
   EXPECT_EQ(figures.ranks, whole.ranks);

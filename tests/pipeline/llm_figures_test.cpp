@@ -63,7 +63,7 @@ class Layouts {
   std::string text_;
 };
 
-Result<config::Experiment> experiment(const std::string& text) {
+Result<config::Experiment> experiment_of_text(const std::string& text) {
   const auto parsed = config::parse_experiment_text(text, "", {});
   EXPECT_TRUE(parsed.ok()) << parsed.error().text();
   return config::resolve(*parsed);
@@ -105,7 +105,7 @@ TEST(LlmFigures, AreThoseOfThePrediction) {
     for (const std::string& framework : kFrameworks) {
       const std::string text = layouts.next(framework);
       SCOPED_TRACE(text);
-      const auto e = experiment(text);
+      const auto e = experiment_of_text(text);
       if (!e) continue;  // a precision that the GPU does not have
       Passes passes;
       const auto whole = predict(*e, passes, cache, kPlayedMicroSteps, report::Detail::figures);
@@ -137,7 +137,7 @@ TEST(LlmFigures, AreThoseOfThePrediction) {
 }
 
 TEST(LlmFigures, WhatDoesNotFitIsRefusedAsThePredictionIs) {
-  const auto e = experiment(
+  const auto e = experiment_of_text(
       "model: {name: llama31_405b, global_batch: 128}\ncluster: {system: dgx_h100, nodes: 8}\n"
       "framework: {name: megatron_core}\nparallel: {tensor: 8, pipeline: 8, micro_batch: 1}\n");
   ASSERT_TRUE(e.ok()) << e.error().text();

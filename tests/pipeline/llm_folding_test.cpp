@@ -11,7 +11,7 @@
 namespace distsim::pipeline {
 namespace {
 
-Prediction predicted(std::vector<std::string> sets) {
+Prediction predicted_with(std::vector<std::string> sets) {
   sets.insert(sets.begin(),
               {"cluster.nodes=8", "parallel.pipeline=4", "parallel.tensor=8", "model.memory_check=false"});
   const auto experiment = config::load_experiment(test::config("megatron_gpt_145b.yaml"), sets);
@@ -25,7 +25,7 @@ Prediction predicted(std::vector<std::string> sets) {
 double iteration_ms(std::int64_t micro_batches, const std::vector<std::string>& more) {
   std::vector<std::string> sets{"model.global_batch=" + std::to_string(2 * micro_batches)};
   sets.insert(sets.end(), more.begin(), more.end());
-  return predicted(sets).report.iteration.ms();
+  return predicted_with(sets).report.iteration.ms();
 }
 
 /// 4 stages, 2 replicas. 32 micro-batches are played, of 256 the first 16. The clock is locked: under a power limit it follows
@@ -44,7 +44,7 @@ TEST(LlmFolding, ManyMicroBatchesTakeWhatAFewAndTheirRhythmTake) {
 }
 
 TEST(LlmFolding, WhatIsFoldedIsSaid) {
-  const Prediction p = predicted({"model.global_batch=512"});
+  const Prediction p = predicted_with({"model.global_batch=512"});
   bool said = false;
   for (const graph::Assumption& a : p.report.context.assumptions)
     said = said || a.text.starts_with("16 of 256 micro-batches are simulated");
@@ -55,19 +55,20 @@ TEST(LlmFolding, WhatIsFoldedIsSaid) {
 
 TEST(LlmFolding, DepthAddsNoTask) {
   const auto tasks = [](const char* layers) {
-    return predicted({"model.global_batch=32", std::string("model.llm.layers=") + layers}).costed->graph.tasks.size();
+    return predicted_with({"model.global_batch=32", std::string("model.llm.layers=") + layers})
+        .costed->graph.tasks.size();
   };
   EXPECT_EQ(tasks("16"), tasks("160"));
 }
 
 TEST(LlmFolding, TokensAndDimensionsAreReported) {
-  const Prediction p = predicted({"model.global_batch=32"});
+  const Prediction p = predicted_with({"model.global_batch=32"});
   const std::string text = report::to_text(p.report), json = report::to_json(p.report);
   EXPECT_NE(text.find(" tokens/s, "), std::string::npos) << text;
   EXPECT_NE(text.find("exposed communication: "), std::string::npos) << text;
   EXPECT_NE(text.find("memory of rank "), std::string::npos) << text;
   EXPECT_NE(json.find("tokens_per_second_per_gpu"), std::string::npos);
-  const Prediction alike = predicted(
+  const Prediction alike = predicted_with(
       {"model.global_batch=32", "parallel.pipeline=1", "parallel.virtual_stages=1", "parallel.schedule=1f1b"});
   EXPECT_EQ(alike.report.context.memory.size(), 1u) << "all ranks hold the same";
 }

@@ -95,7 +95,7 @@ TEST(Physics, PowerHoldsProductsDownAndStreamsNot) {
   EXPECT_EQ(slower(graph::Elementwise{std::int64_t{1} << 30, 1, 1, 1, graph::DType::bf16}), 1);
 }
 
-double iteration_ms(const std::string& config, Sets sets) {
+double iteration_ms_of(const std::string& config, Sets sets) {
   Passes passes;
   const auto experiment = config::load_experiment(test::config(config), sets);
   EXPECT_TRUE(experiment.ok()) << experiment.error().text();
@@ -112,8 +112,8 @@ Sets with(Sets sets, const Sets& more) {
 
 /// The same experiment with and without a kind of overlap.
 void expect_overlap_pays(const char* key, const std::string& config, const Sets& sets, double most) {
-  const double on = iteration_ms(config, with(sets, {std::string(key) + "=true"}));
-  const double off = iteration_ms(config, with(sets, {std::string(key) + "=false"}));
+  const double on = iteration_ms_of(config, with(sets, {std::string(key) + "=true"}));
+  const double off = iteration_ms_of(config, with(sets, {std::string(key) + "=false"}));
   std::string all = config;
   for (const std::string& s : sets) all += " " + s;
   EXPECT_LE(on, most * off) << all << ": " << key;
@@ -144,8 +144,8 @@ TEST(Physics, OverlapNeverCosts) {
 /// BERT on 4 nodes was slower with overlapped gradients than without; most of its all-reduces hide behind kernels.
 TEST(Physics, OverlapHidesGradientsOfBert) {
   const Sets four{"cluster.nodes=4", "model.global_batch=2048", "model.accumulation=1"};
-  const double on = iteration_ms("bert_large_dgx_a100.yaml", with(four, {"framework.gradients.overlap=true"}));
-  const double off = iteration_ms("bert_large_dgx_a100.yaml", with(four, {"framework.gradients.overlap=false"}));
+  const double on = iteration_ms_of("bert_large_dgx_a100.yaml", with(four, {"framework.gradients.overlap=true"}));
+  const double off = iteration_ms_of("bert_large_dgx_a100.yaml", with(four, {"framework.gradients.overlap=false"}));
   EXPECT_LT(on, 0.98 * off);
 }
 

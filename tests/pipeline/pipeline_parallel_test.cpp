@@ -18,7 +18,7 @@
 namespace distsim::pipeline {
 namespace {
 
-LaunchModel no_host() {
+LaunchModel no_launches() {
   LaunchModel m;
   m.framework.host.per_op = m.framework.host.per_op_backward = m.framework.host.per_launch = m.framework.host.per_step =
       Duration();
@@ -66,8 +66,8 @@ std::int64_t pass_ps(const std::string& name, std::int64_t weights_ps) {
 
 /// A pass takes 1 ns forward and 2 ns backward, of which weights take as given, a message as given; all else is free. So is what replicas sum, if not
 /// given.
-graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0,
-                          std::int64_t weights_ps = 1000) {
+graph::CostedGraph costed_messages(graph::TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0,
+                                   std::int64_t weights_ps = 1000) {
   graph::CostedGraph out;
   out.costs = IdVector<OpId, graph::Cost>(graph.ops.size());
   for (const graph::Task& task : graph.tasks) {
@@ -120,8 +120,8 @@ const Case kSplitCases[] = {{workload::PipelineSchedule::zero_bubble, 4, 1, 8},
 
 TEST(PipelineParallel, IdleShareOfTheClosedForms) {
   for (const Case& c : kCases) {
-    const graph::CostedGraph graph = costed(graph_of(c), 0);
-    const Lowered lowered = lower(graph, no_host(), 3).value();
+    const graph::CostedGraph graph = costed_messages(graph_of(c), 0);
+    const Lowered lowered = lower(graph, no_launches(), 3).value();
     const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
     const std::int64_t work = busy(lowered.program, 0) / 3;
     for (std::uint32_t r = 0; r < lowered.program.ranks; ++r)
@@ -139,8 +139,8 @@ TEST(PipelineParallel, IdleShareOfTheClosedForms) {
 /// begins as soon as its own input is there, so that it may be less.
 TEST(PipelineParallel, SplitBackwardPassesFillTheBubble) {
   const auto idle = [](workload::PipelineSchedule schedule, std::int64_t p, std::int64_t m, std::int64_t weights_ps) {
-    const graph::CostedGraph graph = costed(graph_of({schedule, p, 1, m}), 0, 0, weights_ps);
-    const Lowered lowered = lower(graph, no_host(), 3).value();
+    const graph::CostedGraph graph = costed_messages(graph_of({schedule, p, 1, m}), 0, 0, weights_ps);
+    const Lowered lowered = lower(graph, no_launches(), 3).value();
     const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
     const report::Report report = report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {});
     EXPECT_EQ(report.compute.ps(), m * 3000) << "every micro-batch once";
@@ -168,8 +168,8 @@ TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
   // Were they in a line with the collectives of tensor-parallel groups, every stage upstream would wait for them as
   // well.
   const auto iteration = [](const Case& c, const workload::FrameworkSpec& framework, std::int64_t sum_ps) {
-    const graph::CostedGraph graph = costed(graph_of(c, framework), 0, sum_ps);
-    const Lowered lowered = lower(graph, no_host(), 3).value();
+    const graph::CostedGraph graph = costed_messages(graph_of(c, framework), 0, sum_ps);
+    const Lowered lowered = lower(graph, no_launches(), 3).value();
     const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
     return report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {}).iteration.ps();
   };
@@ -189,8 +189,8 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
   std::vector<Case> cases(std::begin(kCases), std::end(kCases));
   cases.insert(cases.end(), std::begin(kSplitCases), std::end(kSplitCases));
   for (const Case& c : cases) {
-    const graph::CostedGraph graph = costed(graph_of(c), 700);
-    const Lowered lowered = lower(graph, no_host(), 2).value();
+    const graph::CostedGraph graph = costed_messages(graph_of(c), 700);
+    const Lowered lowered = lower(graph, no_launches(), 2).value();
     const engine::Program& program = lowered.program;
     const auto of_stage = program.ranks / static_cast<std::uint32_t>(c.stages);
     const auto tensor = static_cast<std::uint32_t>(c.tensor);
@@ -213,9 +213,9 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
 TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
   // A message takes half of a forward pass. In the steady state each is sent during a backward or forward pass.
   const auto time = [](std::int64_t micro_batches, std::int64_t message, bool overlap) {
-    const graph::CostedGraph graph =
-        costed(graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
-    return engine::evaluate_rows(lower(graph, no_host(), 1)->program)->makespan.ps();
+    const graph::CostedGraph graph = costed_messages(
+        graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
+    return engine::evaluate_rows(lower(graph, no_launches(), 1)->program)->makespan.ps();
   };
   EXPECT_EQ(time(8, 0, true), time(8, 0, false));
   EXPECT_LT(time(8, 500, true), time(8, 500, false));
@@ -228,8 +228,9 @@ TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
 TEST(PipelineParallel, TheReportCountsTheCallsOfARank) {
   // A block a stage, 4 micro-batches: each rank sums its projections four times, though either stage does so in passes
   // of its own.
-  const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 4, 4}), 1'000);
-  const Lowered lowered = lower(graph, no_host(), 2).value();
+  const graph::CostedGraph graph =
+      costed_messages(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 4, 4}), 1'000);
+  const Lowered lowered = lower(graph, no_launches(), 2).value();
   const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
   const report::Report report = report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 2}, {});
   std::uint32_t messages = 0;
@@ -248,17 +249,17 @@ TEST(PipelineParallel, TheReportCountsTheCallsOfARank) {
 
 TEST(PipelineParallel, AMicroBatchPaysEveryMessageThereAndBack) {
   for (const auto schedule : {workload::PipelineSchedule::gpipe, workload::PipelineSchedule::one_f_one_b}) {
-    const graph::CostedGraph graph = costed(graph_of({schedule, 4, 1, 1}), 5'000);
-    const Lowered lowered = lower(graph, no_host(), 1).value();
+    const graph::CostedGraph graph = costed_messages(graph_of({schedule, 4, 1, 1}), 5'000);
+    const Lowered lowered = lower(graph, no_launches(), 1).value();
     EXPECT_EQ(engine::evaluate_rows(lowered.program).value().makespan.ps(),
               4 * busy(lowered.program, 0) + 2 * 3 * 5'000);
   }
 }
 
 TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
-  LaunchModel launch = no_host();
+  LaunchModel launch = no_launches();
   launch.framework.host.per_launch = Duration::microseconds(1);
-  const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 1}), 0);
+  const graph::CostedGraph graph = costed_messages(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 1}), 0);
   const Lowered lowered = lower(graph, launch, 1).value();
   std::int64_t launches[2] = {0, 0}, expected[2] = {0, 0};
   std::set<std::uint32_t> seen;  // a sequence is launched in two steps

@@ -10,7 +10,7 @@
 namespace distsim::pipeline {
 namespace {
 
-report::Report predicted(const std::string& cluster, const std::string& parallel) {
+report::Report report_of_layout(const std::string& cluster, const std::string& parallel) {
   const std::string text = "framework: {name: megatron_core}\ncluster: {" + cluster +
                            "}\nmodel: {name: llama3_8b, global_batch: 64, memory_check: false}\nparallel: {" +
                            parallel + "}\n";
@@ -36,8 +36,8 @@ TEST(RankOrder, CostsNothingWhereItMakesNoDifference) {
       {"system: dgx_h100, nodes: 2", "tensor: 4, pipeline: 4, virtual_stages: 2"},
       {"system: dgx_a100_80gb, nodes: 4", "tensor: 8, pipeline: 4"}};
   for (const auto& [cluster, parallel] : cases) {
-    const report::Report usual = predicted(cluster, parallel),
-                         mapped = predicted(cluster, parallel + ", order: tp-cp-ep-pp-dp");
+    const report::Report usual = report_of_layout(cluster, parallel),
+                         mapped = report_of_layout(cluster, parallel + ", order: tp-cp-ep-pp-dp");
     EXPECT_EQ(usual.iteration, mapped.iteration) << cluster << " " << parallel;
     EXPECT_EQ(usual.low, mapped.low);
     EXPECT_EQ(usual.high, mapped.high);
@@ -59,8 +59,8 @@ double longest_call(const report::Report& r, const std::string& name) {
 /// Two nodes, each with two of four stages, or with one of two replicas: NVLink and network change places.
 TEST(RankOrder, MovesMessagesToNvlinkAndGradientsToTheNetwork) {
   const std::string parallel = "tensor: 2, pipeline: 4, schedule: 1f1b, shard: none";
-  const report::Report usual = predicted("system: dgx_h100, nodes: 2", parallel),
-                       mapped = predicted("system: dgx_h100, nodes: 2", parallel + ", order: tp-cp-ep-pp-dp");
+  const report::Report usual = report_of_layout("system: dgx_h100, nodes: 2", parallel),
+                       mapped = report_of_layout("system: dgx_h100, nodes: 2", parallel + ", order: tp-cp-ep-pp-dp");
   ASSERT_GT(longest_call(mapped, "pipeline."), 0);
   EXPECT_LT(longest_call(mapped, "pipeline."), 0.5 * longest_call(usual, "pipeline."));
   EXPECT_GT(longest_call(mapped, "gradients"), 2 * longest_call(usual, "gradients"));

@@ -8,7 +8,7 @@
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::int64_t kUs = 1'000'000;  // picoseconds
+constexpr std::int64_t kPsOfUs = 1'000'000;  // picoseconds
 
 LaunchModel without_host() {
   LaunchModel m;
@@ -44,7 +44,7 @@ Rhythm rhythm_of(const graph::CostedGraph& graph, std::uint16_t iterations) {
   const Lowered lowered = lower(graph, without_host(), iterations).value();
   const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
   const report::Played p{&graph, &lowered.program, &lowered.origins, &timeline, iterations};
-  return {report::is_settled(p), report::steady_state(p).period() / kUs};
+  return {report::is_settled(p), report::steady_state(p).period() / kPsOfUs};
 }
 
 /// The copy takes 11 us in every iteration and the chain 10: in the end the copies set the pace, but the third iteration

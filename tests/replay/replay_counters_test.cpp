@@ -23,7 +23,7 @@ std::vector<std::pair<double, double>> samples(const traces::SliceSource& source
 
 /// Two ranks all-reduce 8 MB: rank 0 waits from 10 on, rank 1 comes at 100, both end at 200. Before, a copy of 1 MB to
 /// rank 0 from 2 to 7.
-traces::TraceJob two_ranks() {
+traces::TraceJob two_ranks_with_counters() {
   traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
@@ -49,7 +49,7 @@ traces::TraceJob two_ranks() {
 /// Bus bandwidth of an all-reduce over two: bytes / time * 2 * (2 - 1) / 2: 8 MB in 100 us are 80 GB/s. Waiting does
 /// not count.
 TEST(ReplayCounters, LinkUseIsThatOfTheTransfer) {
-  const Replay r(two_ranks());
+  const Replay r(two_ranks_with_counters());
   for (const traces::SliceSource& source : {measured_slices(r.graph), played_slices(r.graph, r.times)}) {
     for (const std::uint32_t rank : {0u, 1u}) {
       const auto s = samples(source, rank, "link use");
@@ -71,7 +71,7 @@ TEST(ReplayCounters, LinkUseIsThatOfTheTransfer) {
 
 /// The transfer twice as long: half the rate, until 300. The measured counter stays.
 TEST(ReplayCounters, PlayedOnesFollowThePlay) {
-  Replay r(two_ranks());
+  Replay r(two_ranks_with_counters());
   r.set_us(0, 1, 200);
   r.set_us(1, 0, 200);
   r.run();
@@ -101,7 +101,7 @@ TEST(ReplayCounters, MemoryKeepsItsPlaceInTheHostWork) {
 
 /// Measured and played counters share one file, each with its own process.
 TEST(ReplayCounters, SideBySide) {
-  const Replay r(two_ranks());
+  const Replay r(two_ranks_with_counters());
   const traces::SliceSource both = traces::side_by_side(
       {{"measured", measured_slices(r.graph), 0}, {"replayed", played_slices(r.graph, r.times), 0}});
   EXPECT_EQ(both.counters.size(), 8u);

@@ -27,7 +27,7 @@ std::vector<Kept> all_of(const traces::SliceSource& source) {
 }
 
 /// Two ranks, a collective that waits for rank 1 from 10 to 100 and ends at 160.
-traces::TraceJob two_ranks() {
+traces::TraceJob two_ranks_of_slices() {
   traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
@@ -43,7 +43,7 @@ traces::TraceJob two_ranks() {
 }
 
 TEST(ReplaySlices, MeasuredOnesShowTheTraceWithLaunchesAsFlows) {
-  const Replay r(two_ranks());
+  const Replay r(two_ranks_of_slices());
   const traces::SliceSource source = measured_slices(r.graph);
   ASSERT_EQ(source.tracks.size(), 4u);
   EXPECT_EQ(source.tracks[0].process_name, "rank 0");
@@ -64,7 +64,7 @@ TEST(ReplaySlices, MeasuredOnesShowTheTraceWithLaunchesAsFlows) {
 }
 
 TEST(ReplaySlices, PlayedOnesShowWaitingApartAndJoinMembers) {
-  const Replay r(two_ranks());
+  const Replay r(two_ranks_of_slices());
   std::vector<Kept> waiting, transfers;
   for (const Kept& k : all_of(played_slices(r.graph, r.times))) {
     if (k.category == "waiting") waiting.push_back(k);

@@ -8,7 +8,7 @@
 namespace distsim::report {
 namespace {
 
-constexpr Duration ps(std::int64_t v) { return Duration::picoseconds(v); }
+constexpr Duration of_ps(std::int64_t v) { return Duration::picoseconds(v); }
 
 std::string limiter(const std::optional<Limiter>& limiter) { return limiter ? text_of(*limiter) : "nothing"; }
 
@@ -26,17 +26,17 @@ Job host_bound(std::int64_t transfer) {
 TEST(Limits, TheHostLoopWhateverTheNetworkDoes) {
   for (const std::int64_t transfer : {290, 145, 30}) {
     const Report r = host_bound(transfer).report();
-    EXPECT_EQ(r.iteration, ps(300));
+    EXPECT_EQ(r.iteration, of_ps(300));
     EXPECT_TRUE(r.cycle_closed);
     EXPECT_EQ(limiter(r.limits.limited_by), "host loop");
     EXPECT_EQ(limiter(r.limits.runner_up), "network");
-    EXPECT_EQ(r.limits.slack, ps(300 - transfer));
+    EXPECT_EQ(r.limits.slack, of_ps(300 - transfer));
     for (const CriticalStep& s : r.critical_path) EXPECT_TRUE(s.on_host()) << s.name;
     ASSERT_EQ(r.collectives.size(), 1u);
     EXPECT_EQ(r.collectives[0].exposed, Duration());
     EXPECT_EQ(r.exposed_comm, Duration());
-    EXPECT_EQ(r.host_bound, ps(280));
-    EXPECT_EQ(r.compute, ps(20));
+    EXPECT_EQ(r.host_bound, of_ps(280));
+    EXPECT_EQ(r.compute, of_ps(20));
   }
 }
 
@@ -48,10 +48,10 @@ TEST(Limits, TheInputStream) {
   const TaskId work = b.compute("work", 100, {samples});
   b.collective("reduce", 20, 1000, {work});
   const Report r = b.play(3).report();
-  EXPECT_EQ(r.iteration, ps(500));
+  EXPECT_EQ(r.iteration, of_ps(500));
   EXPECT_EQ(limiter(r.limits.limited_by), "input");
   EXPECT_EQ(limiter(r.limits.runner_up), "compute");
-  EXPECT_EQ(r.limits.slack, ps(400));
+  EXPECT_EQ(r.limits.slack, of_ps(400));
   ASSERT_EQ(r.critical_path.size(), 1u);
   EXPECT_EQ(r.critical_path[0].name, "input.prepare");
   EXPECT_EQ(r.exposed_comm, Duration());
@@ -68,13 +68,13 @@ Job network_bound(std::int64_t transfer) {
 
 TEST(Limits, TheNetworkBySoMuchAsItSaves) {
   const Report whole = network_bound(300).report(), half = network_bound(150).report();
-  EXPECT_EQ(whole.iteration, ps(420));
+  EXPECT_EQ(whole.iteration, of_ps(420));
   EXPECT_EQ(limiter(whole.limits.limited_by), "network");
   EXPECT_EQ(limiter(whole.limits.runner_up), "compute");
-  EXPECT_EQ(whole.limits.slack, ps(300));
-  EXPECT_EQ(whole.exposed_comm, ps(300));
-  EXPECT_EQ(whole.collectives.at(0).exposed, ps(300));
-  EXPECT_EQ(whole.iteration - half.iteration, ps(150));
+  EXPECT_EQ(whole.limits.slack, of_ps(300));
+  EXPECT_EQ(whole.exposed_comm, of_ps(300));
+  EXPECT_EQ(whole.collectives.at(0).exposed, of_ps(300));
+  EXPECT_EQ(whole.iteration - half.iteration, of_ps(150));
 }
 
 /// Of two kernels that take turns with each other the longer one decides; which of them wait for memory is their costs'
@@ -89,12 +89,12 @@ TEST(Limits, MemoryWhereKernelsWaitForIt) {
       job.costed.costs[OpId(op)].bound = graph::Bound::memory;
   }
   const Report r = job.report();
-  EXPECT_EQ(r.iteration, ps(250));
+  EXPECT_EQ(r.iteration, of_ps(250));
   EXPECT_EQ(limiter(r.limits.limited_by), "memory");
-  EXPECT_EQ(r.limits[Resource::memory].on_cycle, ps(150));
-  EXPECT_EQ(r.limits[Resource::compute].on_cycle, ps(100));
+  EXPECT_EQ(r.limits[Resource::memory].on_cycle, of_ps(150));
+  EXPECT_EQ(r.limits[Resource::compute].on_cycle, of_ps(100));
   EXPECT_EQ(limiter(r.limits.runner_up), "compute");
-  EXPECT_EQ(r.limits.slack, ps(150));
+  EXPECT_EQ(r.limits.slack, of_ps(150));
 }
 
 Job one_slow_rank(std::int64_t slow) {
@@ -109,11 +109,11 @@ Job one_slow_rank(std::int64_t slow) {
 /// 200.
 TEST(Limits, ARankThatAllWaitFor) {
   const Report r = one_slow_rank(220).report();
-  EXPECT_EQ(r.iteration, ps(290));
+  EXPECT_EQ(r.iteration, of_ps(290));
   EXPECT_EQ(limiter(r.limits.limited_by), "waiting for rank 2");
   EXPECT_EQ(limiter(r.limits.runner_up), "compute");
-  EXPECT_EQ(r.limits.slack, ps(90));
-  EXPECT_EQ(r.limits[Resource::compute].on_cycle, ps(230));
+  EXPECT_EQ(r.limits.slack, of_ps(90));
+  EXPECT_EQ(r.limits[Resource::compute].on_cycle, of_ps(230));
 }
 
 /// A rank that is a tenth slower sets the cycle too, but mending it would not help much.
@@ -121,7 +121,7 @@ TEST(Limits, ARankThatIsHardlySlowerIsCompute) {
   const Report r = one_slow_rank(110).report();
   EXPECT_EQ(limiter(r.limits.limited_by), "compute");
   EXPECT_EQ(limiter(r.limits.runner_up), "network");
-  EXPECT_EQ(r.limits[Resource::waiting_for_rank].on_cycle, ps(8));  // 110 - 102
+  EXPECT_EQ(r.limits[Resource::waiting_for_rank].on_cycle, of_ps(8));  // 110 - 102
 }
 
 TEST(Limits, NothingWhereNothingTakesTime) {
@@ -163,7 +163,7 @@ TEST(CriticalCycle, OneIterationIsAPath) {
     return b.play(1).report();
   }();
   EXPECT_FALSE(r.cycle_closed);
-  EXPECT_EQ(r.iteration, ps(110));
+  EXPECT_EQ(r.iteration, of_ps(110));
   ASSERT_EQ(r.critical_path.size(), 2u);
   EXPECT_TRUE(r.critical_path[0].on_host());
 }

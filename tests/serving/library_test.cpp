@@ -24,7 +24,7 @@ std::string compiled(const std::string& source, const std::string& name) {
 }
 
 /// A policy whose bodies of arrived() and next() are given.
-std::string written(const std::string& name, const std::string& arrived, const std::string& next) {
+std::string source_of(const std::string& name, const std::string& arrived, const std::string& next) {
   const std::string source = (std::filesystem::path(testing::TempDir()) / (name + ".cpp")).string();
   std::ofstream(source)
       << "#include <stdexcept>\n#include \"distsim_policy.hpp\"\nusing namespace serving_policy;\n"
@@ -37,7 +37,7 @@ std::string written(const std::string& name, const std::string& arrived, const s
 
 std::string error_of(const std::string& name, const std::string& arrived, const std::string& next,
                      const RunOptions& options = {}) {
-  const auto policy = load_policy(written(name, arrived, next));
+  const auto policy = load_policy(source_of(name, arrived, next));
   EXPECT_TRUE(policy.ok()) << (policy.ok() ? "" : policy.error().text());
   Scenario s = test::gpus_of_one_kind(2);
   test::set_models(s, {{"m", {test::kMs}}});
@@ -67,9 +67,9 @@ TEST(PolicyLibrary, TheExampleDoesWhatItSays) {
 
 /// A library that takes the oldest request is fifo.
 TEST(PolicyLibrary, OfFirstComeFirstServedIsFifo) {
-  const auto policy = load_policy(written("oldest", "waiting.push_back(id); return kAny;",
-                                          "if (waiting.empty()) return {}; const auto id = waiting.front(); "
-                                          "waiting.erase(waiting.begin()); return {{id}};"));
+  const auto policy = load_policy(source_of("oldest", "waiting.push_back(id); return kAny;",
+                                            "if (waiting.empty()) return {}; const auto id = waiting.front(); "
+                                            "waiting.erase(waiting.begin()); return {{id}};"));
   ASSERT_TRUE(policy.ok());
   Scenario s = test::gpus_of_one_kind(2);
   test::set_models(s, {{"m", {test::kMs, test::kMs}}});

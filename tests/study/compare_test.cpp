@@ -14,7 +14,7 @@ namespace {
 
 const std::string kFlagship = test::root() + "/configs/dgx_a100_4node.yaml";
 
-Comparison of(const std::vector<Side>& sides) {
+Comparison comparison_of(const std::vector<Side>& sides) {
   auto c = compare(sides);
   EXPECT_TRUE(c.ok()) << c.error().text();
   return std::move(*c);
@@ -22,7 +22,7 @@ Comparison of(const std::vector<Side>& sides) {
 
 /// An experiment against itself: nothing differs, and shared errors cancel to nothing.
 TEST(Compare, OfAnExperimentWithItselfIsOne) {
-  const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {}}});
+  const Comparison c = comparison_of({{"a", kFlagship, {}}, {"b", kFlagship, {}}});
   EXPECT_TRUE(c.inputs.empty());
   EXPECT_EQ(c.ratios[1].value, 1);
   EXPECT_EQ(c.ratios[1].low, 1);
@@ -32,11 +32,12 @@ TEST(Compare, OfAnExperimentWithItselfIsOne) {
 
 /// More bandwidth is not slower, whatever the errors of the costs; against another number of nodes that is not known.
 TEST(Compare, RangeEndsAtOneWhereHardwareIsBetterThroughout) {
-  const Comparison c = of({{"a", kFlagship, {}},
-                           {"faster NIC", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}},
-                           {"slower host", kFlagship, {"cluster.host.dispatch_scale=1.02"}},
-                           {"both", kFlagship, {"cluster.nic.bandwidth=400 Gb/s", "cluster.host.dispatch_scale=1.02"}},
-                           {"nodes", kFlagship, {"cluster.nodes=3", "cluster.nic.bandwidth=400 Gb/s"}}});
+  const Comparison c =
+      comparison_of({{"a", kFlagship, {}},
+                     {"faster NIC", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}},
+                     {"slower host", kFlagship, {"cluster.host.dispatch_scale=1.02"}},
+                     {"both", kFlagship, {"cluster.nic.bandwidth=400 Gb/s", "cluster.host.dispatch_scale=1.02"}},
+                     {"nodes", kFlagship, {"cluster.nodes=3", "cluster.nic.bandwidth=400 Gb/s"}}});
   EXPECT_LT(c.ratios[1].low, c.ratios[1].value);
   EXPECT_EQ(c.ratios[1].high, 1);
   EXPECT_EQ(c.ratios[2].low, 1);
@@ -55,7 +56,7 @@ TEST(Compare, NamesAFileOnceInAnError) {
 }
 
 TEST(Compare, NamesTheKeysThatDiffer) {
-  const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}}});
+  const Comparison c = comparison_of({{"a", kFlagship, {}}, {"b", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}}});
   ASSERT_EQ(c.inputs.size(), 1u);
   EXPECT_EQ(c.inputs[0].key, "cluster.nic.bandwidth");
   EXPECT_EQ(c.inputs[0].values[1], "400 Gb/s");
@@ -63,10 +64,10 @@ TEST(Compare, NamesTheKeysThatDiffer) {
 
 /// The parts of the difference add up to it.
 TEST(Compare, PartsAddUpToTheDifference) {
-  const Comparison c = of({{"a", kFlagship, {}},
-                           {"b", kFlagship, {"cluster.nodes=2"}},
-                           {"c", kFlagship, {"model.global_batch=32768"}},
-                           {"d", kFlagship, {"cluster.system=dgx_h100"}}});
+  const Comparison c = comparison_of({{"a", kFlagship, {}},
+                                      {"b", kFlagship, {"cluster.nodes=2"}},
+                                      {"c", kFlagship, {"model.global_batch=32768"}},
+                                      {"d", kFlagship, {"cluster.system=dgx_h100"}}});
   const double first = c.sides[0].prediction.report.iteration.ms();
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     const double sum = std::accumulate(c.parts[i].begin(), c.parts[i].end(), 0.0,
@@ -78,9 +79,9 @@ TEST(Compare, PartsAddUpToTheDifference) {
 
 /// A slower host on the same cycle: the ratio is surer than either time. Another device: less sure.
 TEST(Compare, SharedErrorsCancelInTheRatio) {
-  const Comparison c = of({{"a", kFlagship, {}},
-                           {"b", kFlagship, {"cluster.host.dispatch_scale=1.1"}},
-                           {"c", kFlagship, {"cluster.system=dgx_h100"}}});
+  const Comparison c = comparison_of({{"a", kFlagship, {}},
+                                      {"b", kFlagship, {"cluster.host.dispatch_scale=1.1"}},
+                                      {"c", kFlagship, {"cluster.system=dgx_h100"}}});
   const auto width = [](const Ratio& r) { return r.high / r.low; };
   const report::Report& first = c.sides[0].prediction.report;
   EXPECT_LT(width(c.ratios[1]), first.high.seconds() / first.low.seconds());
@@ -96,7 +97,7 @@ TEST(Compare, TheRangeOfTheRatioIsContinuousWhereTheCriticalCycleChanges) {
   std::vector<Side> sides{{"a", kFlagship, {}}};
   for (double scale = 0.5; scale < 1.6; scale *= 1.02)
     sides.push_back({"b", kFlagship, {"cluster.host.dispatch_scale=" + std::to_string(scale)}});
-  const Comparison c = of(sides);
+  const Comparison c = comparison_of(sides);
   std::set<std::string> limiters;
   const auto width = [](const Ratio& r) { return std::log(r.high / r.low); };
   for (std::size_t i = 2; i < c.ratios.size(); ++i) {
@@ -108,14 +109,15 @@ TEST(Compare, TheRangeOfTheRatioIsContinuousWhereTheCriticalCycleChanges) {
 
 /// Half the batch in half the time is the same time per sample.
 TEST(Compare, OfDifferentBatchesIsPerSample) {
-  const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {"model.global_batch=32768"}}});
+  const Comparison c = comparison_of({{"a", kFlagship, {}}, {"b", kFlagship, {"model.global_batch=32768"}}});
   const report::Report &a = c.sides[0].prediction.report, &b = c.sides[1].prediction.report;
   EXPECT_NEAR(c.ratios[1].value, a.samples_per_second / b.samples_per_second, 1e-9);
   EXPECT_NE(comparison_text(c).find("per sample"), std::string::npos);
 }
 
 TEST(Compare, PageShowsBothTimelines) {
-  const std::string page = comparison_html(of({{"<i>", kFlagship, {}}, {"b", kFlagship, {"cluster.nodes=2"}}}));
+  const std::string page =
+      comparison_html(comparison_of({{"<i>", kFlagship, {}}, {"b", kFlagship, {"cluster.nodes=2"}}}));
   const std::string begin = "id=\"page-data\">";
   const std::size_t from = page.find(begin) + begin.size();
   const std::string text = page.substr(from, page.find("</script>", from) - from);

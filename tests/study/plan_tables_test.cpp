@@ -128,7 +128,7 @@ struct Planned {
   config::Experiment experiment;
   TablesPlan plan;
 };
-Planned planned(const test::TableTask& task, const PlanTablesOptions& options = {}) {
+Planned tables_planned(const test::TableTask& task, const PlanTablesOptions& options = {}) {
   pipeline::CostModelCache cache;
   Planned out{test::experiment_of(test::text_of(task)), {}};
   auto plan = search_tables(out.experiment, options, cache);
@@ -144,7 +144,7 @@ TEST(PlanTables, LawsOnRandomTasks) {
   for (const auto& dims : {test::kNeuroShardDims, test::kDreamShardDims}) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       const auto [experiment, plan] =
-          planned({.tables = 100, .seed = seed, .dims = dims, .more = "    embedding_dtype: fp16\n"});
+          tables_planned({.tables = 100, .seed = seed, .dims = dims, .more = "    embedding_dtype: fp16\n"});
       EXPECT_LE(plan.linear_bound, plan.bound);
       EXPECT_LE(plan.bound, plan.packing.most * (1 + 1e-9));
       EXPECT_LE(plan.gap(), 0.02);
@@ -175,7 +175,8 @@ TEST(PlanTables, LawsOnRandomTasks) {
 
 TEST(PlanTables, TheSameTwiceIsTheSame) {
   const int tables = test::has_address_sanitizer() ? 20 : 60;
-  const auto a = planned({.tables = tables, .nodes = 2}).plan, b = planned({.tables = tables, .nodes = 2}).plan;
+  const auto a = tables_planned({.tables = tables, .nodes = 2}).plan,
+             b = tables_planned({.tables = tables, .nodes = 2}).plan;
   EXPECT_EQ(placement_of(a.problem, a.tables, a.packing), placement_of(b.problem, b.tables, b.packing));
   EXPECT_EQ(a.packing.most, b.packing.most);
 }
@@ -250,7 +251,7 @@ TEST(TableConstraints, AreHeeded) {
                                  "table,sharding_types,min_partition\n0-19,column_wise table_wise,\n3,row_wise,\n"
                                  "20-29,column_wise,64\n");
   const test::TableTask task{.tables = 30, .dims = {128, 256}};
-  const auto plan = planned(task, {.constraints_file = file}).plan;
+  const auto plan = tables_planned(task, {.constraints_file = file}).plan;
   for (std::size_t t = 0; t < 30; ++t) {
     const TableChoice& c = plan.problem.tables[t][plan.packing.choice[t]];
     if (t == 3) {

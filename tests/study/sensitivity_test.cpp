@@ -13,7 +13,8 @@
 namespace distsim::study {
 namespace {
 
-Sensitivity of(const std::vector<std::string>& sets, const std::string& file = "/configs/dgx_a100_4node.yaml") {
+Sensitivity sensitivity_of(const std::vector<std::string>& sets,
+                           const std::string& file = "/configs/dgx_a100_4node.yaml") {
   const auto e = config::load_experiment(test::root() + file, sets);
   EXPECT_TRUE(e.ok()) << e.error().text();
   auto s = sensitivity(*e, {}, [] {});
@@ -30,7 +31,7 @@ const ResourceSensitivity* find(const Sensitivity& s, std::string_view name) {
 
 /// Each entry is what `--set` of the same keys predicts.
 TEST(Sensitivity, IsTheWhatIfAskedOneByOne) {
-  const Sensitivity s = of({});
+  const Sensitivity s = sensitivity_of({});
   const auto replayed = [](const std::vector<std::string>& sets) {
     pipeline::Passes passes;
     const auto p = pipeline::predict(test::root() + "/configs/dgx_a100_4node.yaml", sets, passes);
@@ -70,8 +71,8 @@ TEST(Sensitivity, EveryPointIsThePredictionOfItsExperiment) {
 
 /// Two levels of oversubscription are two resources.
 TEST(Sensitivity, NamesTheSpineThatLimits) {
-  const Sensitivity s = of({"cluster.nodes=16", "cluster.fabric.nodes_per_leaf=2", "cluster.fabric.leaves_per_pod=2",
-                            "cluster.fabric.spine_oversubscription=8"});
+  const Sensitivity s = sensitivity_of({"cluster.nodes=16", "cluster.fabric.nodes_per_leaf=2",
+                                        "cluster.fabric.leaves_per_pod=2", "cluster.fabric.spine_oversubscription=8"});
   const ResourceSensitivity* spine = find(s, "spine_bandwidth");
   ASSERT_NE(spine, nullptr);
   EXPECT_LT(s.change(spine->at(2).iteration), -0.2);
@@ -80,7 +81,7 @@ TEST(Sensitivity, NamesTheSpineThatLimits) {
 
 /// Where more memory changes nothing, what limits the iteration is what limits it now.
 TEST(Sensitivity, MemoryThatChangesNothingKeepsTheLimit) {
-  const Sensitivity s = of({});
+  const Sensitivity s = sensitivity_of({});
   const ResourceSensitivity* memory = find(s, "memory_capacity");
   ASSERT_NE(memory, nullptr);
   for (const ResourcePoint& p : memory->points) {
@@ -105,7 +106,7 @@ TEST(Sensitivity, MoreMemoryHelpsALanguageModelThatRecomputes) {
 TEST(Sensitivity, IsMonotoneInEveryResource) {
   for (const std::vector<std::string>& sets :
        {std::vector<std::string>{}, {"cluster.nodes=1"}, {"model.name=bert_large_seq512", "model.global_batch=1024"}}) {
-    const Sensitivity s = of(sets);
+    const Sensitivity s = sensitivity_of(sets);
     EXPECT_GE(s.resources.size(), 10u);
     for (const ResourceSensitivity& r : s.resources) {
       Duration last = Duration::microseconds(INT64_C(1) << 40);
@@ -121,8 +122,8 @@ TEST(Sensitivity, IsMonotoneInEveryResource) {
 
 /// The resources that the question is about, each with its level: none is forgotten where an experiment has all.
 TEST(Sensitivity, NamesEveryResource) {
-  const Sensitivity s = of({"cluster.fabric.oversubscription=2", "cluster.fabric.spine_oversubscription=2",
-                            "framework.input.per_sample=1 ns"});
+  const Sensitivity s = sensitivity_of({"cluster.fabric.oversubscription=2", "cluster.fabric.spine_oversubscription=2",
+                                        "framework.input.per_sample=1 ns"});
   for (const char* name :
        {"nic_bandwidth",     "nic_latency",    "uplink_bandwidth", "spine_bandwidth", "switch_latency",
         "nvlink_bandwidth",  "nvlink_latency", "pcie_bandwidth",   "pcie_latency",    "matrix_flops",
@@ -136,7 +137,7 @@ TEST(Sensitivity, NamesEveryResource) {
 
 /// On one node there is no network between nodes, without input time no input rate.
 TEST(Sensitivity, HasOnlyTheResourcesThatTheExperimentHas) {
-  const Sensitivity s = of({"cluster.nodes=1"});
+  const Sensitivity s = sensitivity_of({"cluster.nodes=1"});
   EXPECT_EQ(find(s, "nic_bandwidth"), nullptr);
   EXPECT_EQ(find(s, "switch_latency"), nullptr);
   EXPECT_NE(find(s, "nvlink_bandwidth"), nullptr);
@@ -144,7 +145,7 @@ TEST(Sensitivity, HasOnlyTheResourcesThatTheExperimentHas) {
 
 /// Largest gain first.
 TEST(Sensitivity, PutsWhatHelpsMostFirst) {
-  const Sensitivity s = of({});
+  const Sensitivity s = sensitivity_of({});
   for (std::size_t i = 1; i < s.resources.size(); ++i) {
     const ResourcePoint &before = s.resources[i - 1].at(2), &after = s.resources[i].at(2);
     if (before.error.empty() && after.error.empty()) {
@@ -155,7 +156,7 @@ TEST(Sensitivity, PutsWhatHelpsMostFirst) {
 
 /// One row per resource and factor, with the columns that scripts read.
 TEST(Sensitivity, CsvHasARowForEachFactor) {
-  const Sensitivity s = of({});
+  const Sensitivity s = sensitivity_of({});
   std::istringstream in(sensitivity_csv(s));
   std::string line;
   ASSERT_TRUE(std::getline(in, line));
@@ -167,7 +168,7 @@ TEST(Sensitivity, CsvHasARowForEachFactor) {
 
 /// The page loads nothing, and holds what --json writes.
 TEST(Sensitivity, PageIsSelfContained) {
-  const Sensitivity s = of({"title=<b>&"});
+  const Sensitivity s = sensitivity_of({"title=<b>&"});
   std::string page = sensitivity_html(s);
   const std::string begin = "id=\"page-data\">";
   const std::size_t from = page.find(begin) + begin.size();

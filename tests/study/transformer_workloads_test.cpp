@@ -14,7 +14,7 @@
 namespace distsim::study {
 namespace {
 
-CaseFile read(const std::string& text) {
+CaseFile read_workloads(const std::string& text) {
   std::istringstream in(text);
   return read_cases(in, "workloads.csv").value();
 }
@@ -24,7 +24,7 @@ CaseFile workloads() {
   return read_cases(in, "workloads.csv").value();
 }
 
-constexpr const char* kHeader = "gpu,workload,model,mode,seq_len,batch,variant,measured_e2e_ms\n";
+constexpr const char* kWorkloadsHeader = "gpu,workload,model,mode,seq_len,batch,variant,measured_e2e_ms\n";
 
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -48,10 +48,10 @@ TEST(TransformerWorkloads, TrainingIsWithinNinePercent) {
 }
 
 TEST(TransformerWorkloads, ColumnsBecomeExperiments) {
-  const CaseFile f = read(std::string(kHeader) +
-                          "NVIDIA_L4,bert_large-inf-512-8,bert_large,inf,512,8,,100\n"
-                          "NVIDIA_A100-SXM4-40GB,gpt2_large-train-1024-4-tp4,gpt2_large,train,1024,4,tp4,\n"
-                          "Tesla_T4,gpt2_large-inf-1024-4-pp8_1,gpt2_large,inf,1024,4,pp8_1,1\n");
+  const CaseFile f = read_workloads(std::string(kWorkloadsHeader) +
+                                    "NVIDIA_L4,bert_large-inf-512-8,bert_large,inf,512,8,,100\n"
+                                    "NVIDIA_A100-SXM4-40GB,gpt2_large-train-1024-4-tp4,gpt2_large,train,1024,4,tp4,\n"
+                                    "Tesla_T4,gpt2_large-inf-1024-4-pp8_1,gpt2_large,inf,1024,4,pp8_1,1\n");
   EXPECT_EQ(f.cases[0].id, "NVIDIA_L4/bert_large-inf-512-8");
   EXPECT_EQ(f.cases[0].measured_ms, 100);
   EXPECT_FALSE(f.cases[1].measured_ms.has_value());

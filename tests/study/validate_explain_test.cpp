@@ -8,11 +8,11 @@
 namespace distsim::study {
 namespace {
 
-constexpr const char* kHeader =
+constexpr const char* kExplainedHeader =
     "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier,series\n";
 
 CaseFile scaling_series() {
-  std::istringstream in(std::string(kHeader) +
+  std::istringstream in(std::string(kExplainedHeader) +
                         "one,resnet50_v1_5,mxnet_horovod,dgx_a100_80gb,1,1,TF32,256,1,200,A,s<1>\n"
                         "two,resnet50_v1_5,mxnet_horovod,dgx_a100_80gb,1,2,TF32,512,1,205,A,s<1>\n"
                         "eight,resnet50_v1_5,mxnet_horovod,dgx_a100_80gb,1,8,TF32,2048,1,1,A,s<1>\n");

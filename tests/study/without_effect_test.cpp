@@ -114,8 +114,8 @@ TEST(HasEffect, SaysNothingOfNamesAndOfKeysThatAreNeeded) {
 }
 
 TEST(Describe, OneLine) {
-  EXPECT_EQ(describe({}), "");
-  EXPECT_EQ(describe({{"a.b", "x.yaml:1:2"}, {"c", "--set c"}}),
+  EXPECT_EQ(describe(std::vector<GivenKey>{}), "");
+  EXPECT_EQ(describe(std::vector<GivenKey>{{"a.b", "x.yaml:1:2"}, {"c", "--set c"}}),
             "no effect on this prediction: a.b (x.yaml:1:2), c (--set)");
 }
 

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "experiment_text.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/workload/registry.hpp"
@@ -13,10 +14,6 @@ inline std::string llm_text(const std::string& model, const std::string& framewo
                             int nodes, int batch) {
   return "cluster: {system: " + system + ", nodes: " + std::to_string(nodes) + "}\nmodel: {name: " + model +
          ", global_batch: " + std::to_string(batch) + "}\nframework: {name: " + framework + "}\n";
-}
-
-inline config::Experiment experiment_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  return config::resolve(config::parse_experiment_text(text, "test.yaml", sets).value()).value();
 }
 
 inline study::LayoutSite site_with(const config::Experiment& e, const study::HeldValues& held) {

@@ -10,7 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/random.hpp"
-#include "sim/config/config.hpp"
+#include "experiment_text.hpp"
 
 namespace distsim::test {
 
@@ -54,14 +54,6 @@ inline std::string text_of(const TableTask& task) {
   }
   out << "framework: {name: " << task.framework << "}\n";
   return out.str();
-}
-
-inline config::Experiment experiment_of(const std::string& text, const std::vector<std::string>& sets = {}) {
-  auto parsed = config::parse_experiment_text(text, "task.yaml", sets);
-  CHECK(parsed.ok()) << parsed.error().text();
-  auto experiment = config::resolve(*parsed);
-  CHECK(experiment.ok()) << experiment.error().text();
-  return std::move(experiment).value();
 }
 
 }  // namespace distsim::test

@@ -158,7 +158,7 @@ class PerfettoWriter : public testing::Test {
 
 /// Two ranks, two threads each, a flow between their transfers, a counter of rank 1. Rank 0 is process 0, which
 /// Perfetto keeps for itself.
-SliceSource two_ranks() {
+SliceSource two_ranks_of_perfetto() {
   SliceSource source;
   source.tracks = {
       {0, 1, "rank 0", "compute"}, {0, 2, "rank 0", "comm"}, {1, 1, "rank 1", "compute"}, {1, 2, "rank 1", "comm"}};
@@ -188,7 +188,7 @@ SliceSource two_ranks() {
 }
 
 TEST_F(PerfettoWriter, SlicesTracksFlowsAndArgsComeBack) {
-  const Reader r = written(two_ranks());
+  const Reader r = written(two_ranks_of_perfetto());
   EXPECT_EQ(r.track_names,
             (std::vector<std::string>{"rank 0", "compute", "comm", "rank 1", "compute", "comm", "link use"}));
   ASSERT_EQ(r.slices.size(), 4u);
@@ -205,7 +205,7 @@ TEST_F(PerfettoWriter, SlicesTracksFlowsAndArgsComeBack) {
 }
 
 TEST_F(PerfettoWriter, CountersComeBack) {
-  const Reader r = written(two_ranks());
+  const Reader r = written(two_ranks_of_perfetto());
   ASSERT_EQ(r.samples.size(), 2u);
   EXPECT_EQ(r.samples[0].process, "rank 1");
   EXPECT_EQ(r.samples[0].counter, "link use");
@@ -255,8 +255,8 @@ TEST_F(PerfettoWriter, HostileNamesBecomeUtf8) {
 }
 
 TEST_F(PerfettoWriter, GzipHoldsTheSameBytes) {
-  ASSERT_TRUE(write_timeline(two_ranks(), path("t.pftrace")).ok());
-  ASSERT_TRUE(write_timeline(two_ranks(), path("t.pftrace.gz")).ok());
+  ASSERT_TRUE(write_timeline(two_ranks_of_perfetto(), path("t.pftrace")).ok());
+  ASSERT_TRUE(write_timeline(two_ranks_of_perfetto(), path("t.pftrace.gz")).ok());
   gzFile file = gzopen(path("t.pftrace.gz").c_str(), "rb");
   std::string out(1 << 16, '\0');
   out.resize(static_cast<std::size_t>(gzread(file, out.data(), 1 << 16)));
@@ -293,7 +293,8 @@ TEST_F(PerfettoWriter, EndingOfTheNameChoosesTheFormat) {
 
 /// Measured and predicted in one file: names tell them apart, flows do not meet, clocks are shifted.
 TEST_F(PerfettoWriter, SideBySideKeepsPartsApart) {
-  const Reader r = written(side_by_side({{"measured", two_ranks(), 1'000'000}, {"predicted", two_ranks(), 0}}));
+  const Reader r = written(
+      side_by_side({{"measured", two_ranks_of_perfetto(), 1'000'000}, {"predicted", two_ranks_of_perfetto(), 0}}));
   ASSERT_EQ(r.slices.size(), 8u);
   std::map<std::string, std::set<std::uint64_t>> flows, starts;
   for (const Seen& s : r.slices) {
@@ -353,7 +354,7 @@ TEST_F(PerfettoWriter, RepeatedNamesAreSmall) {
 
 TEST_F(PerfettoWriter, FullDiskIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_FALSE(write_perfetto_trace(two_ranks(), "/dev/full").ok());
+  EXPECT_FALSE(write_perfetto_trace(two_ranks_of_perfetto(), "/dev/full").ok());
 }
 
 }  // namespace

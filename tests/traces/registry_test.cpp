@@ -141,7 +141,7 @@ TEST_F(Registry, SniffersOfRealFilesDoNotOverlap) {
   for (const TraceFormat* f : trace_formats()) EXPECT_GT(files[f], 0) << f->name;
 }
 
-std::string gzipped(const std::string& text) {
+std::string packed_bytes(const std::string& text) {
   std::string out(compressBound(text.size()) + 64, '\0');
   z_stream z{};
   EXPECT_EQ(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -160,7 +160,7 @@ std::string gzipped(const std::string& text) {
 TEST_F(Registry, ExpansionIsCapped) {
   for (const auto& [format, sample] : samples()) {
     const char filler = look_at(sample.bytes).json == TraceHead::Json::none ? '\0' : ' ';
-    const std::string bomb = gzipped(sample.bytes + std::string(std::size_t{64} << 20, filler));
+    const std::string bomb = packed_bytes(sample.bytes + std::string(std::size_t{64} << 20, filler));
     const long before = test::peak_kib();
     const std::string text = refusal(*format, sample.name + ".gz", bomb);
     const bool streamed = filler == ' ' && format->read != nullptr;

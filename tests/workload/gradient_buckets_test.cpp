@@ -18,7 +18,7 @@ std::vector<ReadyGradient> of_sizes(const std::vector<std::int64_t>& bytes) {
   return out;
 }
 
-std::vector<std::int64_t> sizes(const std::vector<GradientBucket>& buckets) {
+std::vector<std::int64_t> sizes_of(const std::vector<GradientBucket>& buckets) {
   std::vector<std::int64_t> out;
   for (const auto& b : buckets) out.push_back(b.bytes);
   return out;
@@ -35,8 +35,8 @@ std::vector<ReadyGradient> reverse_gradients(const std::vector<Layer>& layers) {
 
 TEST(DdpBuckets, ATensorJoinsBeforeTheBucketCloses) {
   // Limits 10 then 20: 4+7=11 closes; 15+15=30 closes; 20 closes at once; 3 is left.
-  EXPECT_EQ(sizes(ddp_buckets(of_sizes({4, 7, 15, 15, 20, 3}), 10, 20)), (std::vector<std::int64_t>{11, 30, 20, 3}));
-  EXPECT_EQ(sizes(ddp_buckets(of_sizes({10, 1}), 10, 20)),
+  EXPECT_EQ(sizes_of(ddp_buckets(of_sizes({4, 7, 15, 15, 20, 3}), 10, 20)), (std::vector<std::int64_t>{11, 30, 20, 3}));
+  EXPECT_EQ(sizes_of(ddp_buckets(of_sizes({10, 1}), 10, 20)),
             (std::vector<std::int64_t>{10, 1}));  // exactly the limit closes
   EXPECT_TRUE(ddp_buckets({}, 10, 20).empty());
 }
@@ -58,7 +58,7 @@ TEST(DdpBuckets, Resnet50HasFiveBuckets) {
   FrameworkSpec framework;
   const LayerContext context{{}, &framework};
   const auto buckets = ddp_buckets(reverse_gradients(resnet_layers({}, 1, context)), kMiB, 25 * kMiB);
-  EXPECT_EQ(sizes(buckets), (std::vector<std::int64_t>{8'196'000, 31'502'336, 26'255'360, 26'550'272, 9'724'160}));
+  EXPECT_EQ(sizes_of(buckets), (std::vector<std::int64_t>{8'196'000, 31'502'336, 26'255'360, 26'550'272, 9'724'160}));
 }
 
 TEST(DdpBuckets, CoverEveryGradientOnce) {
@@ -88,9 +88,9 @@ TEST(FusionBuckets, FuseWhatIsReadyInACycleUpToTheBuffer) {
   // The first cycle ends half a cycle after the first gradient, at 0.6, and takes what is ready at 0.9 along; the next
   // ends at 1.6. The buffer of 10 takes 4+5, then 6, then 2.
   const std::vector<ReadyGradient> ready{{4, 0.1}, {5, 0.2}, {6, 0.9}, {2, 1.5}};
-  EXPECT_EQ(sizes(fusion_buckets(ready, 10, 1)), (std::vector<std::int64_t>{9, 6, 2}));
-  EXPECT_EQ(sizes(fusion_buckets(ready, 100, 1)), (std::vector<std::int64_t>{15, 2}));
-  EXPECT_EQ(sizes(fusion_buckets(ready, 3, 1)),
+  EXPECT_EQ(sizes_of(fusion_buckets(ready, 10, 1)), (std::vector<std::int64_t>{9, 6, 2}));
+  EXPECT_EQ(sizes_of(fusion_buckets(ready, 100, 1)), (std::vector<std::int64_t>{15, 2}));
+  EXPECT_EQ(sizes_of(fusion_buckets(ready, 3, 1)),
             (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: by itself
 }
 
@@ -115,9 +115,9 @@ TEST(FusionBuckets, ALongerPassSendsNoGradientEarlier) {
 TEST(GradientBuckets, OneShotAndPerTensor) {
   FrameworkSpec framework;
   framework.gradients.sync = GradientSync::one_shot;
-  EXPECT_EQ(sizes(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{6}));
+  EXPECT_EQ(sizes_of(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{6}));
   framework.gradients.sync = GradientSync::per_tensor;
-  EXPECT_EQ(sizes(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(sizes_of(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace distsim::workload {
 namespace {
 
-const FrameworkSpec kFramework;
-const LayerContext kContext{{}, &kFramework};
+const FrameworkSpec kLayersFramework;
+const LayerContext kLayersContext{{}, &kLayersFramework};
 
 ResnetSpec resnet(std::int64_t depth, ResnetVariant variant = ResnetVariant::v1_5) {
   ResnetSpec s;
@@ -32,7 +32,7 @@ TEST(Resnet, HasTheParametersOfTorchvision) {
       {18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}, {101, 44'549'160}, {152, 60'192'808}};
   for (const auto& [depth, parameters] : published) {
     for (const ResnetVariant variant : {ResnetVariant::v1, ResnetVariant::v1b, ResnetVariant::v1_5}) {
-      EXPECT_EQ(parameters_of(resnet_layers(resnet(depth, variant), 1, kContext)), parameters)
+      EXPECT_EQ(parameters_of(resnet_layers(resnet(depth, variant), 1, kLayersContext)), parameters)
           << depth << " " << static_cast<int>(variant);
     }
   }
@@ -40,21 +40,22 @@ TEST(Resnet, HasTheParametersOfTorchvision) {
 
 TEST(Resnet, Resnet50Has161Tensors) {
   // 53 convolutions, 53 norms of two, classifier of two.
-  EXPECT_EQ(tensors_of(resnet_layers(resnet(50), 1, kContext)), 53 + 2 * 53 + 2);
+  EXPECT_EQ(tensors_of(resnet_layers(resnet(50), 1, kLayersContext)), 53 + 2 * 53 + 2);
 }
 
 TEST(Resnet, OperationsMatchPublishedCounts) {
   // torchvision prints multiply-adds at 224 x 224 in units of 1e9: 1.814, 3.664, 4.089, 7.801, 11.514.
   const std::map<std::int64_t, double> published{{18, 1.814}, {34, 3.664}, {50, 4.089}, {101, 7.801}, {152, 11.514}};
   for (const auto& [depth, giga] : published) {
-    EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(depth), 1, kContext)) / 2e9, giga, 0.0006) << depth;
+    EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(depth), 1, kLayersContext)) / 2e9, giga, 0.0006) << depth;
   }
   // v1 has the stride earlier, so that fewer 3x3 products are computed: 3.858.
-  EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(50, ResnetVariant::v1), 1, kContext)) / 2e9, 3.858, 0.001);
+  EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(50, ResnetVariant::v1), 1, kLayersContext)) / 2e9, 3.858,
+              0.001);
 }
 
 TEST(Resnet, ImagesShrinkByStage) {
-  const auto layers = resnet_layers(resnet(50), 2, kContext);
+  const auto layers = resnet_layers(resnet(50), 2, kLayersContext);
   const std::map<std::string, std::pair<std::int64_t, std::int64_t>> outputs{{"conv1", {64, 112}},
                                                                              {"layer1.0.conv1", {64, 56}},
                                                                              {"layer1.2.conv3", {256, 56}},
@@ -72,12 +73,12 @@ TEST(Resnet, ImagesShrinkByStage) {
     EXPECT_EQ(conv->out_h(), shape.second) << name;
     EXPECT_EQ(conv->n, 2) << name;
   }
-  EXPECT_EQ(convolution(resnet_layers(resnet(50, ResnetVariant::v1), 1, kContext), "layer2.0.conv1")->out_h(),
+  EXPECT_EQ(convolution(resnet_layers(resnet(50, ResnetVariant::v1), 1, kLayersContext), "layer2.0.conv1")->out_h(),
             28);  // v1: stride on the 1x1
 }
 
 TEST(Resnet, FirstConvolutionHasNoDataGradient) {
-  const auto layers = resnet_layers(resnet(50), 1, kContext);
+  const auto layers = resnet_layers(resnet(50), 1, kLayersContext);
   std::map<graph::Pass, int> passes;
   for (const Layer& layer : layers) {
     for (const LayerOp& op : layer.backward) {

@@ -7,7 +7,7 @@
 namespace distsim::workload {
 namespace {
 
-Result<Workload> build(const std::string& steps, ClusterShape shape) {
+Result<Workload> built_program(const std::string& steps, ClusterShape shape) {
   shape.memory_per_gpu = Bytes(1'000'000);
   const auto node =
       parse_yaml("kind: program\nper_gpu_batch: 1\nprecision: fp32\nprogram:\n  steps: " + steps + "\n", "m.yaml");
@@ -17,12 +17,12 @@ Result<Workload> build(const std::string& steps, ClusterShape shape) {
 }
 
 std::string refusal(const std::string& steps) {
-  const auto built = build(steps, {1, 2});
+  const auto built = built_program(steps, {1, 2});
   return built.ok() ? "accepted" : built.error().text();
 }
 
 TEST(Program, StepsFollowEachOther) {
-  const auto w = build(
+  const auto w = built_program(
       "[{name: a, compute: 3 us}, {name: b, collective: all_reduce, size: 4 KiB}, {name: c, compute: 5 us}]", {1, 2});
   ASSERT_TRUE(w.ok()) << w.error().text();
   const graph::TaskGraph& g = w->graph;
@@ -39,7 +39,7 @@ TEST(Program, StepsFollowEachOther) {
 
 /// Nothing in a program is priced by a model of ours but its collectives: the user gives the times.
 TEST(Program, ComputationIsMeasured) {
-  const auto w = build("[{compute: 3 us}, {collective: barrier}, {compute: 5 us}]", {2, 4});
+  const auto w = built_program("[{compute: 3 us}, {collective: barrier}, {compute: 5 us}]", {2, 4});
   ASSERT_TRUE(w.ok()) << w.error().text();
   std::vector<std::int64_t> given;
   for (const graph::Op& op : w->graph.ops) {
@@ -51,9 +51,9 @@ TEST(Program, ComputationIsMeasured) {
 }
 
 TEST(Program, GroupsAreThoseOfTheCluster) {
-  const auto w =
-      build("[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]",
-            {3, 4});
+  const auto w = built_program(
+      "[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]",
+      {3, 4});
   ASSERT_TRUE(w.ok()) << w.error().text();
   const graph::TaskGraph& g = w->graph;
   EXPECT_EQ(g.partitions[g.tasks[TaskId(1)].partition], graph::Partition::strided(4, 1));
@@ -64,7 +64,7 @@ TEST(Program, GroupsAreThoseOfTheCluster) {
 /// computation of the iteration before has to reach, and one at the end is waited for by a mark. Groups of one are no step.
 TEST(Program, ACollectiveAtEitherEndIsNotOvertakenByTheNextIteration) {
   const auto names = [](const std::string& steps) {
-    const auto w = build(steps, {1, 2});
+    const auto w = built_program(steps, {1, 2});
     std::vector<std::string> out;
     for (const graph::Task& task : w->graph.tasks) out.push_back(w->graph.names[task.name]);
     return out;
@@ -76,13 +76,13 @@ TEST(Program, ACollectiveAtEitherEndIsNotOvertakenByTheNextIteration) {
   EXPECT_EQ(names("[" + reduce + ", " + compute + "]"), (Names{"start of the first step", "b", "a"}));
   EXPECT_EQ(names("[" + alone + ", " + reduce + ", " + compute + ", " + reduce + ", " + alone + "]"),
             (Names{"start of the first step", "b", "a", "b", "end of the last step"}));
-  const auto w = build("[" + reduce + ", " + compute + "]", {1, 2});
+  const auto w = built_program("[" + reduce + ", " + compute + "]", {1, 2});
   ASSERT_EQ(w->graph.dependencies(TaskId(1)).size(), 1u);
   EXPECT_EQ(w->graph.dependencies(TaskId(1))[0], TaskId(0));
 }
 
 TEST(Program, ARankAloneTalksToNobody) {
-  const auto w = build("[{compute: 1 us}, {collective: all_reduce, size: 1 KiB}]", {1, 1});
+  const auto w = built_program("[{compute: 1 us}, {collective: all_reduce, size: 1 KiB}]", {1, 1});
   ASSERT_TRUE(w.ok()) << w.error().text();
   EXPECT_EQ(w->graph.tasks.size(), 1u);
 }

@@ -17,7 +17,7 @@
 namespace distsim::workload {
 namespace {
 
-ModelSpec small_model() {
+ModelSpec small_recommender() {
   ModelSpec m;
   m.family = find_family("dlrm");
   m.global_batch = 1024;
@@ -30,7 +30,7 @@ ModelSpec small_model() {
   return m;
 }
 
-Workload build(const ModelSpec& m, const FrameworkSpec& f, std::uint32_t nodes, std::uint32_t gpus) {
+Workload built_recommender(const ModelSpec& m, const FrameworkSpec& f, std::uint32_t nodes, std::uint32_t gpus) {
   auto w = build_workload(m, f, {nodes, gpus, Bytes(40'000'000'000)});
   EXPECT_TRUE(w.ok()) << w.error().text();
   return std::move(w).value();
@@ -152,9 +152,9 @@ TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
   FrameworkSpec f;
   f.embedding.hybrid = true;
   f.gradients.sync = GradientSync::one_shot;
-  const ModelSpec m = small_model();
+  const ModelSpec m = small_recommender();
   const HybridSplit split = hybrid_split(expand_tables(m.as<DlrmSpec>()), 1024, 4);
-  const Workload w = build(m, f, 1, 4);
+  const Workload w = built_recommender(m, f, 1, 4);
   const auto vectors = std::llround(256 * split.infrequent_ids);
   EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").kind, graph::CollectiveKind::all_to_all);
   EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").bytes, vectors * 64 * 4);
@@ -166,12 +166,12 @@ TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
 TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
   FrameworkSpec f;
   f.embedding.hybrid = true;
-  ModelSpec m = small_model();
+  ModelSpec m = small_recommender();
   EXPECT_TRUE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 4));
   EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 1));
   m.as<DlrmSpec>().tables[3].pooling_factor = 2;
   EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 4));
-  m = small_model();
+  m = small_recommender();
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
   EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 4));
 }
@@ -187,7 +187,7 @@ TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
   FrameworkSpec f;
   f.embedding.hybrid = f.gradients.separate_stream = true;
   f.gradients.sync = GradientSync::one_shot;
-  const graph::TaskGraph g = build(small_model(), f, 1, 4).graph;
+  const graph::TaskGraph g = built_recommender(small_recommender(), f, 1, 4).graph;
   EXPECT_LT(place_of(g, "embedding.frequent.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   EXPECT_LT(place_of(g, "gradients.bucket0.all_reduce"), place_of(g, "embedding.update"));
 }
@@ -195,9 +195,9 @@ TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
 TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
   FrameworkSpec f;
   f.gradients.sync = GradientSync::one_shot;
-  const Workload inline_order = build(small_model(), f, 1, 4);
+  const Workload inline_order = built_recommender(small_recommender(), f, 1, 4);
   f.embedding.async_mlp_wgrad = true;
-  const Workload held = build(small_model(), f, 1, 4);
+  const Workload held = built_recommender(small_recommender(), f, 1, 4);
   EXPECT_LT(place_of(inline_order.graph, "top.0.wgrad"), place_of(inline_order.graph, "embedding.exchange.dgrad"));
   EXPECT_GT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
   EXPECT_LT(place_of(held.graph, "top.0.dgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
@@ -221,11 +221,11 @@ TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
   FrameworkSpec f;
   f.embedding.async_mlp_wgrad = true;
   f.gradients.bucket_size = f.gradients.first_bucket_size = Bytes(1024);
-  ModelSpec m = small_model();
-  const graph::TaskGraph g = build(m, f, 1, 4).graph;
+  ModelSpec m = small_recommender();
+  const graph::TaskGraph g = built_recommender(m, f, 1, 4).graph;
   EXPECT_LT(place_of(g, "top.2.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   m.accumulation = 2;
-  const graph::TaskGraph accumulated = build(m, f, 1, 4).graph;
+  const graph::TaskGraph accumulated = built_recommender(m, f, 1, 4).graph;
   EXPECT_GT(place_of(accumulated, "top.0.wgrad"), place_of(accumulated, "embedding.exchange.dgrad"));
   EXPECT_LT(last_place_of(accumulated, "top.0.wgrad"), last_place_of(accumulated, "top.0.accumulate"));
   EXPECT_LT(last_place_of(accumulated, "top.0.accumulate"), last_place_of(accumulated, "embedding.exchange.dgrad"));
@@ -235,7 +235,7 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
   // 2 nodes of 2 GPUs, 8 samples: node 0 owns two tables, node 1 one, all of 64 elements, fp32; every GPU has 2 samples
   // and half of its node's rows. Across, a GPU of node 0 sends 2 samples x 1 other node x 128 x 4 = 1024 and receives 2
   // x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
-  DlrmSpec spec = small_model().as<DlrmSpec>();
+  DlrmSpec spec = small_recommender().as<DlrmSpec>();
   spec.tables = {{1000}, {1000}, {1000}};
   const auto placement = place_tables(spec, TableSplit{}, {4, 2, 1'000'000'000, true});
   ASSERT_TRUE(placement.ok());
@@ -256,7 +256,7 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
 }
 
 TEST(RailExchange, WholeNodesHoldEveryRowOnce) {
-  const DlrmSpec spec = small_model().as<DlrmSpec>();
+  const DlrmSpec spec = small_recommender().as<DlrmSpec>();
   const auto placement = place_tables(spec, TableSplit{}, {12, 3, 1'000'000'000, true});
   ASSERT_TRUE(placement.ok());
   std::map<std::uint32_t, std::int64_t> rows;
@@ -277,8 +277,8 @@ TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
   FrameworkSpec f;
   f.embedding.bottom_mlp_on_one_rank = true;
   f.gradients.sync = GradientSync::one_shot;
-  const ModelSpec m = small_model();
-  const Workload w = build(m, f, 1, 8);
+  const ModelSpec m = small_recommender();
+  const Workload w = built_recommender(m, f, 1, 8);
   EXPECT_EQ(op<graph::Gemm>(w.graph, "bottom.0").m, 1024);
   EXPECT_TRUE(
       std::holds_alternative<graph::Absent>(w.graph.ops[OpId(find(w.graph, "bottom.0")->first_op.value() + 1)]));
@@ -288,27 +288,28 @@ TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
   EXPECT_EQ(std::accumulate(c.send_bytes.begin(), c.send_bytes.end(), std::int64_t{0}), 896 * 9 * 64 * 4);
   // Bottom weights: 13 x 128 + 128 + 128 x 64 + 64 = 10,048; nobody else has a copy.
   EXPECT_EQ(op<graph::Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters - 10'048) * 4);
-  EXPECT_EQ(op<graph::Gemm>(build(m, f, 1, 4).graph, "bottom.0").m, 256);  // up to 4 ranks every one has its own
+  EXPECT_EQ(op<graph::Gemm>(built_recommender(m, f, 1, 4).graph, "bottom.0").m,
+            256);  // up to 4 ranks every one has its own
 }
 
 TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
-  ModelSpec m = small_model();
+  ModelSpec m = small_recommender();
   m.as<DlrmSpec>().swept_parameters = 12'345;
   m.parallel.tables.exchange_through_host = true;
-  const Workload w = build(m, {}, 1, 4);
+  const Workload w = built_recommender(m, {}, 1, 4);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
   EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.to_host").bytes,
             op<graph::Collective>(w.graph, "embedding.exchange").bytes);
   EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.from_host").kind, graph::CopyKind::h2d);
-  EXPECT_GT(op<graph::HostWork>(build(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration,
+  EXPECT_GT(op<graph::HostWork>(built_recommender(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration,
             op<graph::HostWork>(w.graph, "embedding.exchange.on_host").duration);
-  EXPECT_EQ(find(build(small_model(), {}, 1, 4).graph, "embedding.sweep"), nullptr);
+  EXPECT_EQ(find(built_recommender(small_recommender(), {}, 1, 4).graph, "embedding.sweep"), nullptr);
 }
 
 TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
-  ModelSpec m = small_model();
+  ModelSpec m = small_recommender();
   m.as<DlrmSpec>().top_dropout = true;
-  const Workload w = build(m, {}, 1, 4);
+  const Workload w = built_recommender(m, {}, 1, 4);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "top.0.dropout").elements, 256 * 256);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "top.1.dropout.dgrad").elements, 256 * 32);
   EXPECT_EQ(find(w.graph, "top.2.dropout"), nullptr);
@@ -317,60 +318,63 @@ TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
 TEST(SparseUpdates, SgdScattersAndAdamSorts) {
   FrameworkSpec f;
   f.embedding.sparse_update = graph::SparseUpdate::sort_dedup;
-  ModelSpec m = small_model();
+  ModelSpec m = small_recommender();
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::sgd;
-  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::atomic);
+  EXPECT_EQ(op<graph::EmbeddingBag>(built_recommender(m, f, 1, 4).graph, "embedding.update").update,
+            graph::SparseUpdate::atomic);
   f.embedding.sparse_update = graph::SparseUpdate::atomic;
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adam;
-  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update,
+  EXPECT_EQ(op<graph::EmbeddingBag>(built_recommender(m, f, 1, 4).graph, "embedding.update").update,
             graph::SparseUpdate::block_per_row);
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
-  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::fused);
+  EXPECT_EQ(op<graph::EmbeddingBag>(built_recommender(m, f, 1, 4).graph, "embedding.update").update,
+            graph::SparseUpdate::fused);
 }
 
 TEST(SparseUpdates, TensorFlowCallsItsNodesForEveryTable) {
   FrameworkSpec f;
   f.embedding.sparse_update = graph::SparseUpdate::sort_dedup;
   f.embedding.table_batched = false;
-  ModelSpec m = small_model();
+  ModelSpec m = small_recommender();
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
-  const Workload one_hot = build(m, f, 1, 1);
+  const Workload one_hot = built_recommender(m, f, 1, 1);
   const auto tables = static_cast<std::int64_t>(op<graph::EmbeddingBag>(one_hot.graph, "embedding").tables.size());
   EXPECT_EQ(find(one_hot.graph, "embedding")->dispatch.framework_ops, 4 * tables);
   EXPECT_EQ(find(one_hot.graph, "embedding")->dispatch.kernels, tables);
   EXPECT_EQ(find(one_hot.graph, "embedding.update")->dispatch.framework_ops, 14 * tables);
   EXPECT_GT(find(one_hot.graph, "embedding.update")->dispatch.kernels, 20 * tables);
   f.embedding.table_batched = true;
-  EXPECT_EQ(find(build(m, f, 1, 1).graph, "embedding.update")->dispatch.framework_ops, 1);
+  EXPECT_EQ(find(built_recommender(m, f, 1, 1).graph, "embedding.update")->dispatch.framework_ops, 1);
 }
 
 TEST(Horovod, HoldsTheHostUntilAnExchangeHasEnded) {
   FrameworkSpec f;
-  EXPECT_EQ(find(build(small_model(), f, 1, 4).graph, "embedding.exchange.callback"), nullptr);
+  EXPECT_EQ(find(built_recommender(small_recommender(), f, 1, 4).graph, "embedding.exchange.callback"), nullptr);
   f.gradients.sync = GradientSync::fusion_buffer;
   f.gradients.fusion_cycle = Duration::milliseconds(2);
-  const Workload w = build(small_model(), f, 1, 4);
+  const Workload w = built_recommender(small_recommender(), f, 1, 4);
   EXPECT_EQ(op<graph::HostWork>(w.graph, "embedding.exchange.cycle").duration, Duration::milliseconds(1));
   for (const char* name : {"embedding.exchange.callback", "embedding.exchange.dgrad.callback"}) {
     ASSERT_NE(find(w.graph, name), nullptr) << name;
     EXPECT_TRUE(find(w.graph, name)->blocks_host) << name;
   }
-  EXPECT_EQ(find(build(small_model(), f, 1, 1).graph, "embedding.exchange.cycle"), nullptr);
+  EXPECT_EQ(find(built_recommender(small_recommender(), f, 1, 1).graph, "embedding.exchange.cycle"), nullptr);
 }
 
 TEST(CrossLayers, AreFusedWhereTheFrameworkFuses) {
-  ModelSpec m = small_model();
+  ModelSpec m = small_recommender();
   m.as<DlrmSpec>().interaction = InteractionKind::dcn_v2;
   m.as<DlrmSpec>().cross_rank = 8;
   FrameworkSpec f;
-  const Workload apart = build(m, f, 1, 1);
+  const Workload apart = built_recommender(m, f, 1, 1);
   EXPECT_EQ(op<graph::CrossLayer>(apart.graph, "cross.0").fusion, graph::CrossFusion::unfused);
   EXPECT_EQ(find(apart.graph, "cross.0")->dispatch.framework_ops, 5) << "eager: 2 products, 3 pointwise";
   EXPECT_EQ(find(apart.graph, "cross.0.grad")->dispatch.kernels, 9);
   f.kernels.fuse_elementwise = true;
-  EXPECT_EQ(op<graph::CrossLayer>(build(m, f, 1, 1).graph, "cross.0.grad").fusion, graph::CrossFusion::chains);
+  EXPECT_EQ(op<graph::CrossLayer>(built_recommender(m, f, 1, 1).graph, "cross.0.grad").fusion,
+            graph::CrossFusion::chains);
   f.kernels.fuse_epilogue = true;
-  const Workload fused = build(m, f, 1, 1);
+  const Workload fused = built_recommender(m, f, 1, 1);
   EXPECT_EQ(op<graph::CrossLayer>(fused.graph, "cross.0.grad").fusion, graph::CrossFusion::epilogues);
   EXPECT_EQ(find(fused.graph, "cross.0")->dispatch.framework_ops, 1);
   EXPECT_EQ(find(fused.graph, "cross.0")->dispatch.kernels, 3);

@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryFamily, testing::ValuesIn(model_families
 /// Those of the table that have a shipped model.
 class EveryShippedFamily : public EveryFamily {};
 
-std::int64_t sum(const std::vector<std::int64_t>& v) { return std::accumulate(v.begin(), v.end(), std::int64_t{0}); }
+std::int64_t sum_of(const std::vector<std::int64_t>& v) { return std::accumulate(v.begin(), v.end(), std::int64_t{0}); }
 
 TEST_P(EveryShippedFamily, GraphsAreWellFormed) {
   for_each_workload([](const Workload& w, const ModelSpec& m, const ClusterShape& shape) {
@@ -125,7 +125,7 @@ TEST_P(EveryShippedFamily, BytesAreConserved) {
       if (c == nullptr) continue;
       EXPECT_GT(shape.ranks(), 1u) << m.name;
       EXPECT_GT(c->bytes, 0) << m.name;
-      EXPECT_EQ(sum(c->send_bytes), sum(c->recv_bytes)) << m.name;
+      EXPECT_EQ(sum_of(c->send_bytes), sum_of(c->recv_bytes)) << m.name;
     }
   });
 }

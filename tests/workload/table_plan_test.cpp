@@ -49,7 +49,7 @@ Placement placed(const Planned& p) {
   return std::move(placement).value();
 }
 
-std::string refusal(const Sizes& rows, const std::string& lines) {
+std::string refusal_of_plan(const Sizes& rows, const std::string& lines) {
   std::istringstream in(kHeader + lines);
   auto plans = read_placement(in, "plan.csv");
   if (!plans.ok()) return plans.error().text();
@@ -57,7 +57,7 @@ std::string refusal(const Sizes& rows, const std::string& lines) {
   return placement.ok() ? "accepted" : placement.error().text();
 }
 
-Workload build(const Planned& planned, const FrameworkSpec& f = {}) {
+Workload built_plan(const Planned& planned, const FrameworkSpec& f = {}) {
   ModelSpec m;
   m.family = find_family("dlrm");
   m.global_batch = 40;
@@ -73,7 +73,7 @@ Workload build(const Planned& planned, const FrameworkSpec& f = {}) {
 
 TEST(TablePlan, TableAndColumnWiseVectorsTravelAsPairs) {
   const Planned spec = spec_of({1000, 2000}, "0,table_wise,1,1000,64\n1,column_wise,0 3,2000,16 48\n");
-  const graph::TaskGraph g = build(spec).graph;
+  const graph::TaskGraph g = built_plan(spec).graph;
   const graph::Collective& c = collective(g, "embedding.exchange");
   // Rank 0 has 16 columns, 1 all 64, 3 has 48: each sends its vectors of 30 samples.
   EXPECT_EQ(c.send_bytes, (Sizes{30 * 16 * 4, 30 * 64 * 4, 0, 30 * 48 * 4}));
@@ -87,7 +87,7 @@ TEST(TablePlan, TableAndColumnWiseVectorsTravelAsPairs) {
 
 TEST(TablePlan, RowsOverAllRanksMeetInAReduceScatterBesideThePairs) {
   const Planned spec = spec_of({1000, 2000}, "0,row_wise,0-3,250x4,64\n1,table_wise,2,2000,64\n");
-  const graph::TaskGraph g = build(spec).graph;
+  const graph::TaskGraph g = built_plan(spec).graph;
   const graph::Collective& rows = collective(g, "embedding.exchange.rows");
   EXPECT_EQ(rows.kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(rows.bytes, 40 * 256);
@@ -99,7 +99,7 @@ TEST(TablePlan, RowsOverAllRanksMeetInAReduceScatterBesideThePairs) {
 
 TEST(TablePlan, RowsOverSomeRanksAreAddedUpWhereTheyArrive) {
   const Planned spec = spec_of({1000}, "0,row_wise,0 1 3,400 300x2,64\n");
-  const graph::TaskGraph g = build(spec).graph;
+  const graph::TaskGraph g = built_plan(spec).graph;
   EXPECT_EQ(collective(g, "embedding.exchange").send_bytes, (Sizes{30 * 256, 30 * 256, 0, 30 * 256}));
   const graph::Task* sum = find(g, "embedding.sum_row_slices");
   ASSERT_NE(sum, nullptr);  // two partial sums beyond the vector, of 10 samples
@@ -110,7 +110,7 @@ TEST(TablePlan, RowsOfANodeMeetWithinItAndCrossAlongRails) {
   const Planned spec = spec_of({1000, 500}, "0,table_row_wise,2 3,500x2,64\n1,grid,0-3,250x2,16 48\n");
   const Placement p = placed(spec);
   EXPECT_EQ(p.node_widths(2, Meeting::in_node), (Sizes{16, 64 + 48}));
-  const graph::TaskGraph g = build(spec).graph;
+  const graph::TaskGraph g = built_plan(spec).graph;
   EXPECT_EQ(find(g, "embedding.exchange"), nullptr);
   const graph::Collective& inside = collective(g, "embedding.exchange.in_node");
   EXPECT_EQ(inside.kind, graph::CollectiveKind::reduce_scatter);
@@ -134,7 +134,7 @@ TEST(TablePlan, OnOneNodeRowsOfTheNodeAreRowsOfAll) {
 
 TEST(TablePlan, CopiesAreReducedWithTheDenseGradients) {
   const Planned spec = spec_of({1000, 2000}, "0,data_parallel,0-3,1000,64\n1,table_wise,0,2000,64\n");
-  const graph::TaskGraph g = build(spec).graph;
+  const graph::TaskGraph g = built_plan(spec).graph;
   // Bottom 13 x 64 + 64; dot of 3 vectors: 3 pairs and 64 -> 16 -> 1; and the table.
   const std::int64_t dense = 13 * 64 + 64 + (3 + 64) * 16 + 16 + 16 + 1;
   EXPECT_EQ(collective(g, "gradients.bucket0.all_reduce").bytes, (dense + 1000 * 64) * 4);
@@ -152,7 +152,7 @@ TEST(TablePlan, MemoryIsThatOfTheShards) {
   EXPECT_EQ(bytes(2), 3000 * 64 * 4);
   EXPECT_EQ(bytes(3), 2000 * 48 * 4 + 1000 * 64 * 4);
   EXPECT_EQ(p.replicated_bytes, 1000 * 64 * 4);
-  const std::vector<RankMemory> memory = build(spec).memory;
+  const std::vector<RankMemory> memory = built_plan(spec).memory;
   EXPECT_EQ(memory[2].embeddings - memory[1].embeddings, 3000 * 256);
   // Vectors to send of 40 samples, the node's sums of 20, three quarters of an id each.
   EXPECT_EQ(memory[2].buffers - memory[1].buffers, 40 * 256 + 20 * 256 + 30 * 8);
@@ -162,7 +162,7 @@ TEST(TablePlan, HierarchicalExchangeTakesAnyPlan) {
   FrameworkSpec f;
   f.embedding.exchange = EmbeddingExchange::hierarchical;
   const Planned spec = spec_of({1000, 500}, "0,row_wise,0-3,250x4,64\n1,table_wise,3,500,64\n");
-  const graph::TaskGraph g = build(spec, f).graph;
+  const graph::TaskGraph g = built_plan(spec, f).graph;
   // Both nodes have sums of table 0, node 1 also table 1.
   EXPECT_EQ(collective(g, "embedding.exchange").send_bytes, (Sizes{10 * 256, 10 * 512}));
 }
@@ -187,26 +187,27 @@ TEST(PlacementFile, RefusesInOneLineWithItsPlace) {
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
   };
   const std::string first = "0,table_wise,0,1000,64\n";
-  EXPECT_EQ(refusal(two, first + "1,table_wise,3,2000,64\n"), "accepted");
-  has(refusal(two, first), "plan.csv: table: found 1 table, expected the model's 2");
-  has(refusal(two, first + "2,table_wise,3,2000,64\n"), "found none with number 1");
-  has(refusal(two, first + first), "plan.csv:3: table: found 0 again");
-  has(refusal(two, first + "1,table_wize,3,2000,64\n"), "did you mean 'table_wise'");
-  has(refusal(two, first + "1,table_wise,4,2000,64\n"), "plan.csv:3: ranks: found rank 4, expected 0 .. 3");
-  has(refusal(two, first + "1,table_wise,0 1,2000,64\n"), "found 2 ranks for table_wise table 1, expected one");
-  has(refusal(two, first + "1,column_wise,1 1,2000,32x2\n"), "found rank 1 twice");
-  has(refusal(two, first + "1,column_wise,0 1,2000,32 16\n"), "columns: found 48 in all, expected the 64 of table 1");
-  has(refusal(two, first + "1,column_wise,0 1,2000,32x3\n"), "columns: found 3 sizes");
-  has(refusal(two, first + "1,column_wise,0 1,2000,64 0\n"), "columns: found 0");
-  has(refusal(two, first + "1,row_wise,0-3,600x4,64\n"), "rows: found more than 2000 in all");
-  has(refusal(two, first + "1,table_row_wise,1 2,1000x2,64\n"), "the 2 GPUs of one node, in order");
-  has(refusal(two, first + "1,grid,0 1 2,1000x2,32x2\n"), "all GPUs of each of its nodes");
-  has(refusal(two, first + "1,data_parallel,0-2,2000,64\n"), "expected all 4");
-  has(refusal(two, first + "1,row_wise,3-0,1000x2,64\n"), "plan.csv:3: ranks: found '3-0'");
-  has(refusal(two, first + "1,row_wise,0 1,1e3x2,64\n"), "rows: found '1e3x2'");
-  has(refusal(two, first + "1,row_wise,0-99999999,1000x2,64\n"), "ranks: found '0-99999999'");
-  has(refusal(two, first + "1,row_wise,0 1,9000000000000x2,64\n"), "rows: found more than 2000");
-  has(refusal(two, first + "-1,table_wise,0,2000,64\n"), "table: found '-1'");
+  EXPECT_EQ(refusal_of_plan(two, first + "1,table_wise,3,2000,64\n"), "accepted");
+  has(refusal_of_plan(two, first), "plan.csv: table: found 1 table, expected the model's 2");
+  has(refusal_of_plan(two, first + "2,table_wise,3,2000,64\n"), "found none with number 1");
+  has(refusal_of_plan(two, first + first), "plan.csv:3: table: found 0 again");
+  has(refusal_of_plan(two, first + "1,table_wize,3,2000,64\n"), "did you mean 'table_wise'");
+  has(refusal_of_plan(two, first + "1,table_wise,4,2000,64\n"), "plan.csv:3: ranks: found rank 4, expected 0 .. 3");
+  has(refusal_of_plan(two, first + "1,table_wise,0 1,2000,64\n"), "found 2 ranks for table_wise table 1, expected one");
+  has(refusal_of_plan(two, first + "1,column_wise,1 1,2000,32x2\n"), "found rank 1 twice");
+  has(refusal_of_plan(two, first + "1,column_wise,0 1,2000,32 16\n"),
+      "columns: found 48 in all, expected the 64 of table 1");
+  has(refusal_of_plan(two, first + "1,column_wise,0 1,2000,32x3\n"), "columns: found 3 sizes");
+  has(refusal_of_plan(two, first + "1,column_wise,0 1,2000,64 0\n"), "columns: found 0");
+  has(refusal_of_plan(two, first + "1,row_wise,0-3,600x4,64\n"), "rows: found more than 2000 in all");
+  has(refusal_of_plan(two, first + "1,table_row_wise,1 2,1000x2,64\n"), "the 2 GPUs of one node, in order");
+  has(refusal_of_plan(two, first + "1,grid,0 1 2,1000x2,32x2\n"), "all GPUs of each of its nodes");
+  has(refusal_of_plan(two, first + "1,data_parallel,0-2,2000,64\n"), "expected all 4");
+  has(refusal_of_plan(two, first + "1,row_wise,3-0,1000x2,64\n"), "plan.csv:3: ranks: found '3-0'");
+  has(refusal_of_plan(two, first + "1,row_wise,0 1,1e3x2,64\n"), "rows: found '1e3x2'");
+  has(refusal_of_plan(two, first + "1,row_wise,0-99999999,1000x2,64\n"), "ranks: found '0-99999999'");
+  has(refusal_of_plan(two, first + "1,row_wise,0 1,9000000000000x2,64\n"), "rows: found more than 2000");
+  has(refusal_of_plan(two, first + "-1,table_wise,0,2000,64\n"), "table: found '-1'");
 }
 
 }  // namespace

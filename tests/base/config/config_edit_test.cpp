@@ -8,11 +8,11 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-ConfigNode parsed(const std::string& text, const std::string& file = "base.yaml") { return *parse_yaml(text, file); }
+ConfigNode yaml_of(const std::string& text, const std::string& file = "base.yaml") { return *parse_yaml(text, file); }
 
 TEST(MergeConfig, MapsMergeKeyByKeyAndOrderStays) {
-  ConfigNode base = parsed("a: 1\nb: {x: 1, y: 2}\nc: 3\n");
-  ASSERT_TRUE(merge_config(base, parsed("b: {y: 20, z: 30}\nd: 4\n", "over.yaml")).ok());
+  ConfigNode base = yaml_of("a: 1\nb: {x: 1, y: 2}\nc: 3\n");
+  ASSERT_TRUE(merge_config(base, yaml_of("b: {y: 20, z: 30}\nd: 4\n", "over.yaml")).ok());
   ASSERT_EQ(base.entries.size(), 4u);
   EXPECT_EQ(base.entries[3].key, "d");
   const ConfigNode& b = *base.find("b");
@@ -24,8 +24,8 @@ TEST(MergeConfig, MapsMergeKeyByKeyAndOrderStays) {
 }
 
 TEST(MergeConfig, AnythingElseReplaces) {
-  ConfigNode base = parsed("a: [1, 2, 3]\nb: {x: 1}\nc: 1\nd: {x: 1}\n");
-  ASSERT_TRUE(merge_config(base, parsed("a: [9]\nb: 2\nc: {y: 1}\nd: ~\n")).ok());
+  ConfigNode base = yaml_of("a: [1, 2, 3]\nb: {x: 1}\nc: 1\nd: {x: 1}\n");
+  ASSERT_TRUE(merge_config(base, yaml_of("a: [9]\nb: 2\nc: {y: 1}\nd: ~\n")).ok());
   EXPECT_EQ(base.find("a")->items.size(), 1u);
   EXPECT_EQ(base.find("b")->scalar, "2");
   EXPECT_EQ(base.find("c")->find("y")->scalar, "1");
@@ -33,24 +33,24 @@ TEST(MergeConfig, AnythingElseReplaces) {
 }
 
 TEST(MergeConfig, NumbersOfAMapNameItemsOfAList) {
-  ConfigNode base = parsed("tables: [{rows: 1, dim: 8}, {rows: 2}]\n");
-  ASSERT_TRUE(merge_config(base, parsed("tables: {0: {rows: 10}}\n")).ok());
+  ConfigNode base = yaml_of("tables: [{rows: 1, dim: 8}, {rows: 2}]\n");
+  ASSERT_TRUE(merge_config(base, yaml_of("tables: {0: {rows: 10}}\n")).ok());
   EXPECT_EQ(base.find("tables")->items[0].find("rows")->scalar, "10");
   EXPECT_EQ(base.find("tables")->items[0].find("dim")->scalar, "8");
   EXPECT_EQ(base.find("tables")->items[1].find("rows")->scalar, "2");
-  const auto beyond = merge_config(base, parsed("tables: {2: {rows: 10}}\n", "over.yaml"));
+  const auto beyond = merge_config(base, yaml_of("tables: {2: {rows: 10}}\n", "over.yaml"));
   EXPECT_EQ(beyond.error().text(), "over.yaml:1:10: found the item '2', expected an item number from 0 to 1");
 }
 
 TEST(MergeConfig, AMapOfWordsIsNoListOfItems) {
-  ConfigNode base = parsed("tables: [1]\n");
-  const auto merged = merge_config(base, parsed("tables: {a: 1}\n", "over.yaml"));
+  ConfigNode base = yaml_of("tables: [1]\n");
+  const auto merged = merge_config(base, yaml_of("tables: {a: 1}\n", "over.yaml"));
   ASSERT_FALSE(merged.ok());
   EXPECT_EQ(merged.error().text(), "over.yaml:1:10: found the item 'a', expected an item number from 0 to 0");
 }
 
 TEST(SetConfigPath, ReplacesAndCreates) {
-  ConfigNode root = parsed("cluster: {nodes: 4}\nempty:\n");
+  ConfigNode root = yaml_of("cluster: {nodes: 4}\nempty:\n");
   ASSERT_TRUE(set_config_path(root, "cluster.nodes", "8").ok());
   ASSERT_TRUE(set_config_path(root, "cluster.nic.bandwidth", "25 GB/s").ok());
   ASSERT_TRUE(set_config_path(root, "empty.a", "1").ok());
@@ -61,7 +61,7 @@ TEST(SetConfigPath, ReplacesAndCreates) {
 }
 
 TEST(SetConfigPath, TakesFlowSyntax) {
-  ConfigNode root = parsed("{}");
+  ConfigNode root = yaml_of("{}");
   ASSERT_TRUE(set_config_path(root, "a", "[1, 2]").ok());
   ASSERT_TRUE(set_config_path(root, "b", "{x: {y: [3]}}").ok());
   ASSERT_TRUE(set_config_path(root, "c", "\"8\"").ok());
@@ -75,21 +75,21 @@ TEST(SetConfigPath, TakesFlowSyntax) {
 }
 
 TEST(SetConfigPath, ReachesItemsOfLists) {
-  ConfigNode root = parsed("tables: [{rows: 1}, {rows: 2}]\n");
+  ConfigNode root = yaml_of("tables: [{rows: 1}, {rows: 2}]\n");
   ASSERT_TRUE(set_config_path(root, "tables.1.rows", "20").ok());
   EXPECT_EQ(root.find("tables")->items[1].find("rows")->scalar, "20");
   ASSERT_TRUE(set_config_path(root, "tables.0", "{rows: 7}").ok());
   EXPECT_EQ(root.find("tables")->items[0].find("rows")->scalar, "7");
 }
 
-struct Refusal {
+struct RefusedPath {
   std::string path, value, message;
 };
-class SetConfigPathRefusal : public testing::TestWithParam<Refusal> {};
+class SetConfigPathRefusal : public testing::TestWithParam<RefusedPath> {};
 
 TEST_P(SetConfigPathRefusal, LeavesTheTreeAsItWas) {
   const auto& [path, value, message] = GetParam();
-  ConfigNode root = parsed("tables: [{rows: 1}]\nnodes: 4\n");
+  ConfigNode root = yaml_of("tables: [{rows: 1}]\nnodes: 4\n");
   EXPECT_EQ(set_config_path(root, path, value).error().text(), message);
   EXPECT_EQ(root.entries.size(), 2u);
   EXPECT_EQ(root.find("tables")->items[0].entries.size(), 1u);
@@ -99,27 +99,30 @@ TEST_P(SetConfigPathRefusal, LeavesTheTreeAsItWas) {
 INSTANTIATE_TEST_SUITE_P(
     All, SetConfigPathRefusal,
     testing::Values(
-        Refusal{"tables.1.rows", "2", "--set tables.1.rows: found the item '1', expected an item number from 0 to 0"},
-        Refusal{"tables.x", "2", "--set tables.x: found the item 'x', expected an item number from 0 to 0"},
-        Refusal{"tables.-1", "2", "--set tables.-1: found the item '-1', expected an item number from 0 to 0"},
-        Refusal{
+        RefusedPath{"tables.1.rows", "2",
+                    "--set tables.1.rows: found the item '1', expected an item number from 0 to 0"},
+        RefusedPath{"tables.x", "2", "--set tables.x: found the item 'x', expected an item number from 0 to 0"},
+        RefusedPath{"tables.-1", "2", "--set tables.-1: found the item '-1', expected an item number from 0 to 0"},
+        RefusedPath{
             "tables.99999999999999999999", "2",
             "--set tables.99999999999999999999: found the item '99999999999999999999', expected an item number from 0 to 0"},
-        Refusal{"nodes.x", "2", "--set nodes.x: nodes: found '4', expected a map in which to set 'x' in"},
-        Refusal{"", "2", "--set : found the key '', expected names joined by dots, e.g. cluster.nodes"},
-        Refusal{"a..b", "2", "--set a..b: found the key 'a..b', expected names joined by dots, e.g. cluster.nodes"},
-        Refusal{"a.", "2", "--set a.: found the key 'a.', expected names joined by dots, e.g. cluster.nodes"},
-        Refusal{"a", "", "--set a: found nothing, expected a value after '='"},
-        Refusal{"a", "  ", "--set a: found nothing, expected a value after '='"},
-        Refusal{"a", "[1, 2", "--set a:1:1: found a list as a key or a bracket that is never closed, expected text"},
-        Refusal{"a", "*x", "--set a:1:1: found an alias, expected a plain value"},
-        Refusal{"a", "{x: 1, x: 2}", "--set a:1:8: found the key 'x' twice, expected it once; first at --set a:1:2"},
-        Refusal{"a", "\xff", "--set a:1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"}));
+        RefusedPath{"nodes.x", "2", "--set nodes.x: nodes: found '4', expected a map in which to set 'x' in"},
+        RefusedPath{"", "2", "--set : found the key '', expected names joined by dots, e.g. cluster.nodes"},
+        RefusedPath{"a..b", "2", "--set a..b: found the key 'a..b', expected names joined by dots, e.g. cluster.nodes"},
+        RefusedPath{"a.", "2", "--set a.: found the key 'a.', expected names joined by dots, e.g. cluster.nodes"},
+        RefusedPath{"a", "", "--set a: found nothing, expected a value after '='"},
+        RefusedPath{"a", "  ", "--set a: found nothing, expected a value after '='"},
+        RefusedPath{"a", "[1, 2",
+                    "--set a:1:1: found a list as a key or a bracket that is never closed, expected text"},
+        RefusedPath{"a", "*x", "--set a:1:1: found an alias, expected a plain value"},
+        RefusedPath{"a", "{x: 1, x: 2}",
+                    "--set a:1:8: found the key 'x' twice, expected it once; first at --set a:1:2"},
+        RefusedPath{"a", "\xff", "--set a:1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"}));
 
 TEST(SetConfigPath, RefusesEndlessPaths) {
   std::string path = "a";
   for (int i = 0; i < 5000; ++i) path += ".a";
-  ConfigNode root = parsed("{}");
+  ConfigNode root = yaml_of("{}");
   const auto result = set_config_path(root, path, "1");
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().what, "found a key with 5001 parts, expected at most 16");

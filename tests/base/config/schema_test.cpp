@@ -68,7 +68,7 @@ Schema<Box> box_schema() {
 }
 
 Result<Box> read(const std::string& text) { return box_schema().read(*parse_yaml(text, "x.yaml")); }
-std::string error_of(const std::string& text) {
+std::string box_error(const std::string& text) {
   const auto box = read(text);
   return box.ok() ? "no error" : box.error().text();
 }
@@ -117,69 +117,70 @@ TEST(Schema, BoundsBelongToTheRange) {
   EXPECT_TRUE(read("name: b\nlatency: 1 ms\n").ok());
 }
 
-struct Refusal {
+struct RefusedBox {
   std::string text, message;
 };
-class SchemaRefusal : public testing::TestWithParam<Refusal> {};
+class SchemaRefusal : public testing::TestWithParam<RefusedBox> {};
 TEST_P(SchemaRefusal, NamesKeyFindingAndExpectation) {
-  EXPECT_EQ(error_of("name: b\n" + GetParam().text), "x.yaml:" + GetParam().message);
+  EXPECT_EQ(box_error("name: b\n" + GetParam().text), "x.yaml:" + GetParam().message);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Scalars, SchemaRefusal,
     testing::Values(
-        Refusal{"nodes: 0", "2:8: box.nodes: found '0', expected 1 .. 1024"},
-        Refusal{"nodes: 4e9", "2:8: box.nodes: found '4e9', expected 1 .. 1024"},
-        Refusal{"nodes: -1", "2:8: box.nodes: found '-1', expected 1 .. 1024"},
-        Refusal{"nodes: 1.5", "2:8: box.nodes: found '1.5', expected an integer"},
-        Refusal{"nodes: four", "2:8: box.nodes: found 'four', expected an integer"},
-        Refusal{"nodes:", "2:1: box.nodes: found nothing, expected an integer"},
-        Refusal{"nodes: [1]", "2:8: box.nodes: found a list of 1, expected an integer"},
-        Refusal{"small: 3e9", "2:8: box.small: found '3e9', expected -2147483648 .. 2147483647"},
-        Refusal{"efficiency: 1.01", "2:13: box.efficiency: found '1.01', expected 0.01 .. 1"},
-        Refusal{"efficiency: nan", "2:13: box.efficiency: found 'nan', expected a number"},
-        Refusal{"efficiency: inf", "2:13: box.efficiency: found 'inf', expected a number"},
-        Refusal{"sharp: yes", "2:8: box.sharp: found 'yes', expected true or false"},
-        Refusal{"memory: 40", "2:9: box.memory: found '40', expected a size with its unit, e.g. 40 MiB"},
-        Refusal{"memory: 1 KB", "2:9: box.memory: found '1 KB', expected 1 MB .. 10 TB"},
-        Refusal{"latency: -1 us", "2:10: box.latency: found '-1 us', expected 0 s .. 1 ms"},
-        Refusal{"latency: 2 ms", "2:10: box.latency: found '2 ms', expected 0 s .. 1 ms"},
-        Refusal{"latency: {a: 1}", "2:10: box.latency: found a map, expected a time with its unit, e.g. 1.9 us"},
-        Refusal{"clock: 1410", "2:8: box.clock: found '1410', expected a clock rate with its unit, e.g. 1410 MHz"},
-        Refusal{"power: -1 W", "2:8: box.power: found '-1 W', expected 0 W or more"},
-        Refusal{"shape: rign", "2:8: box.shape: found 'rign', expected one of mesh, ring; did you mean 'ring'?"},
-        Refusal{"shape: star", "2:8: box.shape: found 'star', expected one of mesh, ring"},
-        Refusal{"shape: [mesh]", "2:8: box.shape: found a list of 1, expected one of mesh, ring"}));
+        RefusedBox{"nodes: 0", "2:8: box.nodes: found '0', expected 1 .. 1024"},
+        RefusedBox{"nodes: 4e9", "2:8: box.nodes: found '4e9', expected 1 .. 1024"},
+        RefusedBox{"nodes: -1", "2:8: box.nodes: found '-1', expected 1 .. 1024"},
+        RefusedBox{"nodes: 1.5", "2:8: box.nodes: found '1.5', expected an integer"},
+        RefusedBox{"nodes: four", "2:8: box.nodes: found 'four', expected an integer"},
+        RefusedBox{"nodes:", "2:1: box.nodes: found nothing, expected an integer"},
+        RefusedBox{"nodes: [1]", "2:8: box.nodes: found a list of 1, expected an integer"},
+        RefusedBox{"small: 3e9", "2:8: box.small: found '3e9', expected -2147483648 .. 2147483647"},
+        RefusedBox{"efficiency: 1.01", "2:13: box.efficiency: found '1.01', expected 0.01 .. 1"},
+        RefusedBox{"efficiency: nan", "2:13: box.efficiency: found 'nan', expected a number"},
+        RefusedBox{"efficiency: inf", "2:13: box.efficiency: found 'inf', expected a number"},
+        RefusedBox{"sharp: yes", "2:8: box.sharp: found 'yes', expected true or false"},
+        RefusedBox{"memory: 40", "2:9: box.memory: found '40', expected a size with its unit, e.g. 40 MiB"},
+        RefusedBox{"memory: 1 KB", "2:9: box.memory: found '1 KB', expected 1 MB .. 10 TB"},
+        RefusedBox{"latency: -1 us", "2:10: box.latency: found '-1 us', expected 0 s .. 1 ms"},
+        RefusedBox{"latency: 2 ms", "2:10: box.latency: found '2 ms', expected 0 s .. 1 ms"},
+        RefusedBox{"latency: {a: 1}", "2:10: box.latency: found a map, expected a time with its unit, e.g. 1.9 us"},
+        RefusedBox{"clock: 1410", "2:8: box.clock: found '1410', expected a clock rate with its unit, e.g. 1410 MHz"},
+        RefusedBox{"power: -1 W", "2:8: box.power: found '-1 W', expected 0 W or more"},
+        RefusedBox{"shape: rign", "2:8: box.shape: found 'rign', expected one of mesh, ring; did you mean 'ring'?"},
+        RefusedBox{"shape: star", "2:8: box.shape: found 'star', expected one of mesh, ring"},
+        RefusedBox{"shape: [mesh]", "2:8: box.shape: found a list of 1, expected one of mesh, ring"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Structure, SchemaRefusal,
     testing::Values(
-        Refusal{"nodse: 1", "2:1: box.nodse: found an unknown key, expected a key of box; did you mean 'nodes'?"},
-        Refusal{"port: {bandwith: 1 GB/s}",
-                "2:8: box.port.bandwith: found an unknown key, expected a key of box.port; did you mean 'bandwidth'?"},
-        Refusal{"port: {lanes: 2}", "2:7: box.port.bandwidth: missing, expected bytes/s; Rate per direction."},
-        Refusal{"port: 3", "2:7: box.port: found '3', expected a map"},
-        Refusal{"extra: {share: 2}", "2:16: box.extra.share: found '2', expected 0 .. 1"},
-        Refusal{"layers: 3", "2:9: box.layers: found '3', expected a list"},
-        Refusal{"layers: [1, 0]", "2:13: box.layers[1]: found '0', expected 1 .. 4096"},
-        Refusal{"layers: [1, 1, 1, 1, 1]", "2:9: box.layers: found a list of 5, expected at most 4 items"},
-        Refusal{"peak: {fp61: 1 TFLOP/s}",
-                "2:8: box.peak.fp61: found an unknown key, expected a key of box.peak; did you mean 'fp16'?"},
-        Refusal{"peak: {fp16: 1}",
-                "2:14: box.peak.fp16: found '1', expected a compute rate with its unit, e.g. 312 TFLOP/s"},
-        Refusal{"peak: [1]", "2:7: box.peak: found a list of 1, expected a map"},
-        Refusal{"ports: {a: 1}", "2:8: box.ports: found a map, expected a list"},
-        Refusal{"ports: [{bandwidth: 1 GB/s}, {bandwidth: 1}]",
-                "2:42: box.ports[1].bandwidth: found '1', expected a rate with its unit, e.g. 25 GB/s"},
-        Refusal{"ports: [{bandwidth: 1 GB/s}, 7]", "2:30: box.ports[1]: found '7', expected a map"},
-        Refusal{"ports: [{}, {}, {}]", "2:8: box.ports: found a list of 3, expected at most 2 items"},
-        Refusal{"\"no\\ndes\": 1",
-                "2:1: box.no\\x0ades: found an unknown key, expected a key of box; did you mean 'nodes'?"}));
+        RefusedBox{"nodse: 1", "2:1: box.nodse: found an unknown key, expected a key of box; did you mean 'nodes'?"},
+        RefusedBox{
+            "port: {bandwith: 1 GB/s}",
+            "2:8: box.port.bandwith: found an unknown key, expected a key of box.port; did you mean 'bandwidth'?"},
+        RefusedBox{"port: {lanes: 2}", "2:7: box.port.bandwidth: missing, expected bytes/s; Rate per direction."},
+        RefusedBox{"port: 3", "2:7: box.port: found '3', expected a map"},
+        RefusedBox{"extra: {share: 2}", "2:16: box.extra.share: found '2', expected 0 .. 1"},
+        RefusedBox{"layers: 3", "2:9: box.layers: found '3', expected a list"},
+        RefusedBox{"layers: [1, 0]", "2:13: box.layers[1]: found '0', expected 1 .. 4096"},
+        RefusedBox{"layers: [1, 1, 1, 1, 1]", "2:9: box.layers: found a list of 5, expected at most 4 items"},
+        RefusedBox{"peak: {fp61: 1 TFLOP/s}",
+                   "2:8: box.peak.fp61: found an unknown key, expected a key of box.peak; did you mean 'fp16'?"},
+        RefusedBox{"peak: {fp16: 1}",
+                   "2:14: box.peak.fp16: found '1', expected a compute rate with its unit, e.g. 312 TFLOP/s"},
+        RefusedBox{"peak: [1]", "2:7: box.peak: found a list of 1, expected a map"},
+        RefusedBox{"ports: {a: 1}", "2:8: box.ports: found a map, expected a list"},
+        RefusedBox{"ports: [{bandwidth: 1 GB/s}, {bandwidth: 1}]",
+                   "2:42: box.ports[1].bandwidth: found '1', expected a rate with its unit, e.g. 25 GB/s"},
+        RefusedBox{"ports: [{bandwidth: 1 GB/s}, 7]", "2:30: box.ports[1]: found '7', expected a map"},
+        RefusedBox{"ports: [{}, {}, {}]", "2:8: box.ports: found a list of 3, expected at most 2 items"},
+        RefusedBox{"\"no\\ndes\": 1",
+                   "2:1: box.no\\x0ades: found an unknown key, expected a key of box; did you mean 'nodes'?"}));
 
 TEST(Schema, RequiredKeysAndRules) {
-  EXPECT_EQ(error_of("nodes: 1\n"), "x.yaml:1:1: box.name: missing, expected text; Its name.");
-  EXPECT_EQ(error_of("name: b\nnodes: 13\n"), "x.yaml:2:8: box.nodes: found 13, expected luck");
-  EXPECT_EQ(error_of("[1]"), "x.yaml:1:1: box: found a list of 1, expected a map");
+  EXPECT_EQ(box_error("nodes: 1\n"), "x.yaml:1:1: box.name: missing, expected text; Its name.");
+  EXPECT_EQ(box_error("name: b\nnodes: 13\n"), "x.yaml:2:8: box.nodes: found 13, expected luck");
+  EXPECT_EQ(box_error("[1]"), "x.yaml:1:1: box: found a list of 1, expected a map");
 }
 
 struct Times {

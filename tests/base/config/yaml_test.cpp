@@ -96,11 +96,11 @@ TEST(Yaml, DescribesNodesForMessages) {
   EXPECT_EQ(root.find("e")->describe(), "nothing");
 }
 
-struct Refusal {
+struct RefusedText {
   std::string text, message;
 };
 
-class YamlRefusal : public testing::TestWithParam<Refusal> {};
+class YamlRefusal : public testing::TestWithParam<RefusedText> {};
 
 TEST_P(YamlRefusal, SaysWhereAndWhy) {
   const auto node = parse_yaml(GetParam().text, "x.yaml");
@@ -111,67 +111,69 @@ TEST_P(YamlRefusal, SaysWhereAndWhy) {
 INSTANTIATE_TEST_SUITE_P(
     Structure, YamlRefusal,
     testing::Values(
-        Refusal{"a: 1\nb: 2\na: 3\n", "3:1: found the key 'a' twice, expected it once; first at x.yaml:1:1"},
-        Refusal{"m:\n  a: 1\n  \"a\": 3\n", "3:3: found the key 'a' twice, expected it once; first at x.yaml:2:3"},
-        Refusal{"{a: 1, a: 2}", "1:8: found the key 'a' twice, expected it once; first at x.yaml:1:2"},
-        Refusal{"a: &x 1\n", "1:4: found the anchor '&x', expected a plain value"},
-        Refusal{"&x a: 1\n", "1:1: found the anchor '&x', expected a plain value"},
-        Refusal{"a: &x [1, 2]\nb: *x\n", "1:4: found the anchor '&x', expected a plain value"},
-        Refusal{"a: 1\nb: *x\n", "2:4: found an alias, expected a plain value"},
-        Refusal{"a: !!str 1\n", "1:4: found a tag, expected a plain value"},
-        Refusal{"a: !mine {b: 1}\n", "1:4: found a tag, expected a plain value"},
-        Refusal{"a: ! 1\n", "1:4: found a tag, expected a plain value"},
-        Refusal{"a: !<tag:yaml.org,2002:str> 1\n", "1:4: found a tag, expected a plain value"},
-        Refusal{"a: 1\n---\nb: 2\n", "2:1: found a second document, expected a single one"},
-        Refusal{"a: 1\n...\nb: 2\n", "3:1: found 'b:', expected the end of the file"},
-        Refusal{"[1, 2]\nfoo\n", "2:1: found 'foo', expected the end of the file"},
-        Refusal{"[1, 2\n", "1:1: found a list as a key or a bracket that is never closed, expected text"},
-        Refusal{"? [1]\n: 2\n", "1:3: found a list as a key or a bracket that is never closed, expected text"},
-        Refusal{"? {a: 1}\n: 2\n", "1:3: found a map as a key or a bracket that is never closed, expected text"},
-        Refusal{"? - 1\n: 2\n", "1:3: found a list as a key, expected text"},
-        Refusal{"~: 2\n", "1:1: found nothing, expected a key"},
-        Refusal{": 2\n", "1:1: found nothing, expected a key"}));
+        RefusedText{"a: 1\nb: 2\na: 3\n", "3:1: found the key 'a' twice, expected it once; first at x.yaml:1:1"},
+        RefusedText{"m:\n  a: 1\n  \"a\": 3\n", "3:3: found the key 'a' twice, expected it once; first at x.yaml:2:3"},
+        RefusedText{"{a: 1, a: 2}", "1:8: found the key 'a' twice, expected it once; first at x.yaml:1:2"},
+        RefusedText{"a: &x 1\n", "1:4: found the anchor '&x', expected a plain value"},
+        RefusedText{"&x a: 1\n", "1:1: found the anchor '&x', expected a plain value"},
+        RefusedText{"a: &x [1, 2]\nb: *x\n", "1:4: found the anchor '&x', expected a plain value"},
+        RefusedText{"a: 1\nb: *x\n", "2:4: found an alias, expected a plain value"},
+        RefusedText{"a: !!str 1\n", "1:4: found a tag, expected a plain value"},
+        RefusedText{"a: !mine {b: 1}\n", "1:4: found a tag, expected a plain value"},
+        RefusedText{"a: ! 1\n", "1:4: found a tag, expected a plain value"},
+        RefusedText{"a: !<tag:yaml.org,2002:str> 1\n", "1:4: found a tag, expected a plain value"},
+        RefusedText{"a: 1\n---\nb: 2\n", "2:1: found a second document, expected a single one"},
+        RefusedText{"a: 1\n...\nb: 2\n", "3:1: found 'b:', expected the end of the file"},
+        RefusedText{"[1, 2]\nfoo\n", "2:1: found 'foo', expected the end of the file"},
+        RefusedText{"[1, 2\n", "1:1: found a list as a key or a bracket that is never closed, expected text"},
+        RefusedText{"? [1]\n: 2\n", "1:3: found a list as a key or a bracket that is never closed, expected text"},
+        RefusedText{"? {a: 1}\n: 2\n", "1:3: found a map as a key or a bracket that is never closed, expected text"},
+        RefusedText{"? - 1\n: 2\n", "1:3: found a list as a key, expected text"},
+        RefusedText{"~: 2\n", "1:1: found nothing, expected a key"},
+        RefusedText{": 2\n", "1:1: found nothing, expected a key"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, YamlRefusal,
     testing::Values(
-        Refusal{"a: [1, 2\n", "1:9: found the end of the file, expected valid YAML (',' or ']'); opened at x.yaml:1:4"},
-        Refusal{"a:\n  b: {c: 1,\n",
-                "2:12: found the end of the file, expected valid YAML (',' or '}'); opened at x.yaml:2:6"},
-        Refusal{"a: [1, 2\n\nb:\n  c: 1\n", "3:2: found ':', expected valid YAML (',' or ']'); opened at x.yaml:1:4"},
-        Refusal{"a: [1 2}\n", "1:8: found '}', expected valid YAML (illegal flow end)"},
-        Refusal{"a: [1]]\n", "1:7: found ']', expected valid YAML (illegal flow end)"},
-        Refusal{"a: \"x\nb: 1\n", "2:5: found the end of the file, expected valid YAML (a closing quote)"},
-        Refusal{"a: 'x\n", "1:6: found the end of the file, expected valid YAML (a closing quote)"},
-        Refusal{"a: \"x\" y\n",
-                "1:8: found 'y', expected valid YAML (a key with the same indentation as the keys above it)"},
-        Refusal{"a:\n  b: 1\n c: 2\n",
-                "3:2: found 'c:', expected valid YAML (a key with the same indentation as the keys above it)"},
-        Refusal{"a: 1\n- 2\n",
-                "2:1: found '-', expected valid YAML (a key with the same indentation as the keys above it)"},
-        Refusal{
+        RefusedText{"a: [1, 2\n",
+                    "1:9: found the end of the file, expected valid YAML (',' or ']'); opened at x.yaml:1:4"},
+        RefusedText{"a:\n  b: {c: 1,\n",
+                    "2:12: found the end of the file, expected valid YAML (',' or '}'); opened at x.yaml:2:6"},
+        RefusedText{"a: [1, 2\n\nb:\n  c: 1\n",
+                    "3:2: found ':', expected valid YAML (',' or ']'); opened at x.yaml:1:4"},
+        RefusedText{"a: [1 2}\n", "1:8: found '}', expected valid YAML (illegal flow end)"},
+        RefusedText{"a: [1]]\n", "1:7: found ']', expected valid YAML (illegal flow end)"},
+        RefusedText{"a: \"x\nb: 1\n", "2:5: found the end of the file, expected valid YAML (a closing quote)"},
+        RefusedText{"a: 'x\n", "1:6: found the end of the file, expected valid YAML (a closing quote)"},
+        RefusedText{"a: \"x\" y\n",
+                    "1:8: found 'y', expected valid YAML (a key with the same indentation as the keys above it)"},
+        RefusedText{"a:\n  b: 1\n c: 2\n",
+                    "3:2: found 'c:', expected valid YAML (a key with the same indentation as the keys above it)"},
+        RefusedText{"a: 1\n- 2\n",
+                    "2:1: found '-', expected valid YAML (a key with the same indentation as the keys above it)"},
+        RefusedText{
             "a: b: c\n",
             "1:5: found ':', expected valid YAML (one 'key: value' per line; a value that contains ': ' must be quoted)"},
-        Refusal{
+        RefusedText{
             "a: @x\n",
             "1:4: found '@x', expected valid YAML (another character; text that starts with this one must be quoted)"},
-        Refusal{"a: \"\\z\"\n", "1:7: found '\"', expected valid YAML (unknown escape character: z)"}));
+        RefusedText{"a: \"\\z\"\n", "1:7: found '\"', expected valid YAML (unknown escape character: z)"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Bytes, YamlRefusal,
     testing::Values(
-        Refusal{"a: 1\n\tb: 2\n", "2:1: found a tab in the indentation, expected spaces"},
-        Refusal{"a:\n  \tb: 2\n", "2:3: found a tab in the indentation, expected spaces"},
-        Refusal{"a: x\0y\n"s, "1:5: found a NUL byte, expected UTF-8 text"},
-        Refusal{"a: 1\nb: \xff\xfe\n", "2:4: found the byte 0xff (not UTF-8), expected UTF-8 text"},
-        Refusal{"\xff\xfe"
-                "a\0:\0"s,
-                "1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"},                   // UTF-16
-        Refusal{"a: \xC0\x80\n", "1:4: found the byte 0xc0 (not UTF-8), expected UTF-8 text"},  // overlong NUL
-        Refusal{"a: 1\x04\nb: 2\n",
-                "1:5: found the control character 0x04, expected UTF-8 text"},  // yaml-cpp would stop reading here
-        Refusal{"a: 1\rb: 2\n", "1:5: found the control character 0x0d, expected UTF-8 text"},
-        Refusal{"a: \x1b[2J\n", "1:4: found the control character 0x1b, expected UTF-8 text"}));
+        RefusedText{"a: 1\n\tb: 2\n", "2:1: found a tab in the indentation, expected spaces"},
+        RefusedText{"a:\n  \tb: 2\n", "2:3: found a tab in the indentation, expected spaces"},
+        RefusedText{"a: x\0y\n"s, "1:5: found a NUL byte, expected UTF-8 text"},
+        RefusedText{"a: 1\nb: \xff\xfe\n", "2:4: found the byte 0xff (not UTF-8), expected UTF-8 text"},
+        RefusedText{"\xff\xfe"
+                    "a\0:\0"s,
+                    "1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"},                   // UTF-16
+        RefusedText{"a: \xC0\x80\n", "1:4: found the byte 0xc0 (not UTF-8), expected UTF-8 text"},  // overlong NUL
+        RefusedText{"a: 1\x04\nb: 2\n",
+                    "1:5: found the control character 0x04, expected UTF-8 text"},  // yaml-cpp would stop reading here
+        RefusedText{"a: 1\rb: 2\n", "1:5: found the control character 0x0d, expected UTF-8 text"},
+        RefusedText{"a: \x1b[2J\n", "1:4: found the control character 0x1b, expected UTF-8 text"}));
 
 TEST(YamlLimits, NodesDepthAndBytes) {
   EXPECT_TRUE(parse_yaml("[1, 2]", "x", {.max_nodes = 3}).ok());

@@ -17,7 +17,7 @@ std::vector<Row> rows_of(const std::string& text) {
   return rows;
 }
 
-std::string error_of(const std::string& text) {
+std::string csv_error(const std::string& text) {
   std::istringstream in(text);
   Result<CsvReader> reader = CsvReader::open(in, "f.csv");
   if (!reader) return reader.error().text();
@@ -52,13 +52,13 @@ TEST(Csv, PositionCountsPhysicalLines) {
 }
 
 TEST(Csv, RefusesWithTheLine) {
-  EXPECT_EQ(error_of(""), "f.csv: found an empty file, expected a CSV header");
-  EXPECT_EQ(error_of("a,b,a\n"), "f.csv:1: column 'a' appears twice in the header");
-  EXPECT_EQ(error_of("a,b\n1,2\n1\n"), "f.csv:3: found 1 fields, expected 2 as in the header");
-  EXPECT_EQ(error_of("a\n\"open\n"), "f.csv:2: found the end of the file inside a quoted field");
-  EXPECT_NE(error_of(std::string("a\n\0\n", 4)), "");
-  EXPECT_NE(error_of("a\n\"" + std::string(2 << 20, 'x')), "");
-  EXPECT_NE(error_of("\xEF\xBBz"), "");
+  EXPECT_EQ(csv_error(""), "f.csv: found an empty file, expected a CSV header");
+  EXPECT_EQ(csv_error("a,b,a\n"), "f.csv:1: column 'a' appears twice in the header");
+  EXPECT_EQ(csv_error("a,b\n1,2\n1\n"), "f.csv:3: found 1 fields, expected 2 as in the header");
+  EXPECT_EQ(csv_error("a\n\"open\n"), "f.csv:2: found the end of the file inside a quoted field");
+  EXPECT_NE(csv_error(std::string("a\n\0\n", 4)), "");
+  EXPECT_NE(csv_error("a\n\"" + std::string(2 << 20, 'x')), "");
+  EXPECT_NE(csv_error("\xEF\xBBz"), "");
 }
 
 /// A stream that never ends and never breaks a line, as /dev/zero.

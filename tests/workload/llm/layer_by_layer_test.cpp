@@ -11,7 +11,7 @@ namespace distsim::workload {
 namespace {
 
 const FrameworkSpec kPlain;
-const LayerContext kContext{{}, &kPlain};
+const LayerContext kPlainContext{{}, &kPlain};
 constexpr ClusterShape kNode{1, 8, Bytes(80'000'000'000)};
 constexpr ClusterShape kGpu{1, 1, Bytes(80'000'000'000)};
 
@@ -30,7 +30,7 @@ LlmSpec sizes(bool encoder, std::int64_t layers, std::int64_t hidden, std::int64
   return s;
 }
 
-std::int64_t parameters(const LlmSpec& spec) { return parameters_of(llm_layers(spec, 1, kContext)); }
+std::int64_t parameters(const LlmSpec& spec) { return parameters_of(llm_layers(spec, 1, kPlainContext)); }
 
 TEST(LlmLayers, BertHasItsPublishedParameters) {
   // BertForPreTraining: BertModel (109,482,240 and 335,141,888) and its heads, h^2 + h + 2h + V + 2h + 2 with the
@@ -63,12 +63,13 @@ TEST(LlmLayers, OperationsFollowTheFormula) {
   // Forward, t tokens: blocks 2 t (12 h^2), attention 4 t s h / 2 (causal), head 2 t V h.
   const double h = 768, s = 1024, layers = 12, vocabulary = 50257, samples = 3, t = samples * s;
   const double expected = layers * (2 * t * 12 * h * h + 2 * t * s * h) + 2 * t * vocabulary * h;
-  EXPECT_DOUBLE_EQ(forward_matrix_flops(llm_layers(sizes(false, 12, 768, 12, 1024, 50257), 3, kContext)), expected);
+  EXPECT_DOUBLE_EQ(forward_matrix_flops(llm_layers(sizes(false, 12, 768, 12, 1024, 50257), 3, kPlainContext)),
+                   expected);
 }
 
 TEST(LlmLayers, BackwardHasTwoProductsForEachForwardOne) {
   double forward = 0, backward = 0;
-  for (const Layer& layer : llm_layers(sizes(true, 2, 64, 4, 16, 100), 2, kContext)) {
+  for (const Layer& layer : llm_layers(sizes(true, 2, 64, 4, 16, 100), 2, kPlainContext)) {
     forward += matrix_flops(layer.forward);
     backward += matrix_flops(layer.backward);
   }
@@ -77,7 +78,7 @@ TEST(LlmLayers, BackwardHasTwoProductsForEachForwardOne) {
 
 TEST(LlmLayers, RecomputationIsOfTheFirstBlocks) {
   std::map<int, int> blocks;
-  for (const Layer& layer : llm_layers(sizes(false, 4, 64, 4, 16, 100), 2, kContext, 3)) ++blocks[layer.block];
+  for (const Layer& layer : llm_layers(sizes(false, 4, 64, 4, 16, 100), 2, kPlainContext, 3)) ++blocks[layer.block];
   EXPECT_EQ(blocks.size(), 4u);  // three, and layers of none
   EXPECT_EQ(blocks.count(3), 0u);
 }

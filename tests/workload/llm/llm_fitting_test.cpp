@@ -11,7 +11,7 @@
 namespace distsim::workload {
 namespace {
 
-const ClusterShape kNode{1, 8, Bytes(80'000'000'000)};
+const ClusterShape kFittingNode{1, 8, Bytes(80'000'000'000)};
 
 ModelSpec llama_of_a_node(std::int64_t tensor, std::int64_t micro_batch) {
   ModelSpec m = small_llm(32, 64);
@@ -31,7 +31,7 @@ FrameworkSpec fused_framework() {
   return f;
 }
 
-bool fits(const ModelSpec& m) { return build_workload(m, fused_framework(), kNode).ok(); }
+bool fits(const ModelSpec& m) { return build_workload(m, fused_framework(), kFittingNode).ok(); }
 
 /// "--set parallel.micro_batch=1 --set parallel.recompute=full" as a model.
 ModelSpec with_sets(ModelSpec m, const std::string& sets) {
@@ -53,7 +53,7 @@ ModelSpec with_sets(ModelSpec m, const std::string& sets) {
 /// 6.7 billion weights need 16 bytes each: 108 GB of 80.
 TEST(LlmFitting, EveryProposedChangeFits) {
   const ModelSpec m = llama_of_a_node(1, 1);
-  const auto refused = build_workload(m, fused_framework(), kNode);
+  const auto refused = build_workload(m, fused_framework(), kFittingNode);
   ASSERT_FALSE(refused.ok());
   std::string hint = refused.error().hint;
   ASSERT_EQ(hint.find("it fits with --set parallel."), 0u) << hint;
@@ -75,14 +75,14 @@ TEST(LlmFitting, TheSmallestChangeComesFirst) {
   while (size > 1 && !fits(m)) m.parallel.micro_batch = size /= 2;
   ASSERT_TRUE(fits(m));
   m.parallel.micro_batch = 16;
-  const std::string hint = changes_that_fit(m, fused_framework(), kNode, 64);
+  const std::string hint = changes_that_fit(m, fused_framework(), kFittingNode, 64);
   EXPECT_EQ(hint.find("it fits with --set parallel.micro_batch=" + std::to_string(size)), 0u) << hint;
 }
 
 TEST(LlmFitting, SaysThatNothingFits) {
   ModelSpec m = llama_of_a_node(8, 1);
   m.as<LlmSpec>().layers = 4096;
-  EXPECT_NE(changes_that_fit(m, fused_framework(), kNode, 64).find("use more GPUs"), std::string::npos);
+  EXPECT_NE(changes_that_fit(m, fused_framework(), kFittingNode, 64).find("use more GPUs"), std::string::npos);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace distsim::workload {
 namespace {
 
 /// 4 stages on 16 GPUs: 4 replicas of 16 micro-batches of 4.
-ModelSpec small(PipelineSchedule schedule = PipelineSchedule::one_f_one_b, std::int64_t chunks = 1) {
+ModelSpec small_pipeline(PipelineSchedule schedule = PipelineSchedule::one_f_one_b, std::int64_t chunks = 1) {
   ModelSpec m = small_llm(8, 256);
   m.parallel.pipeline = 4;
   m.parallel.schedule = schedule;
@@ -39,7 +39,7 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> messages(const W
 TEST(LlmPipeline, EveryMicroBatchGoesThereAndBackOnce) {
   for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble,
                               PipelineSchedule::dualpipe}) {
-    const auto sent = messages(built_llm(small(schedule)), 4);
+    const auto sent = messages(built_llm(small_pipeline(schedule)), 4);
     ASSERT_EQ(sent.size(), 3u);
     for (const auto& [stages, count] : sent) {
       EXPECT_EQ(stages.second, stages.first + 1);
@@ -49,7 +49,7 @@ TEST(LlmPipeline, EveryMicroBatchGoesThereAndBackOnce) {
 }
 
 TEST(LlmPipeline, ChunksPassOnFromTheLastStageToTheFirst) {
-  const auto sent = messages(built_llm(small(PipelineSchedule::interleaved, 2)), 4);
+  const auto sent = messages(built_llm(small_pipeline(PipelineSchedule::interleaved, 2)), 4);
   const std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> expected = {
       {{0, 1}, 4 * 2 * 16 * 2}, {{1, 2}, 4 * 2 * 16 * 2}, {{2, 3}, 4 * 2 * 16 * 2}, {{0, 3}, 4 * 2 * 16}};
   EXPECT_EQ(sent, expected) << "chunks - 1 messages a way, of which one returns to stage 0";
@@ -57,7 +57,7 @@ TEST(LlmPipeline, ChunksPassOnFromTheLastStageToTheFirst) {
 
 TEST(LlmPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
   for (const bool sequence_parallel : {false, true}) {
-    ModelSpec m = small();
+    ModelSpec m = small_pipeline();
     m.parallel.tensor = 2;
     m.parallel.sequence_parallel = sequence_parallel;
     const Workload w = built_llm(m);
@@ -70,7 +70,7 @@ TEST(LlmPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
 }
 
 TEST(LlmPipeline, EndsSumTheirWordEmbeddings) {
-  const Workload w = built_llm(small());
+  const Workload w = built_llm(small_pipeline());
   int sums = 0;
   for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
     if (!task.between_stages || task.phase != graph::Phase::gradient_sync) return;
@@ -95,12 +95,12 @@ std::map<std::uint32_t, std::int64_t> gradients_of_ranks(const Workload& w) {
 }
 
 TEST(LlmPipeline, StagesTogetherSumTheGradientsOfTheModel) {
-  ModelSpec whole = small();
+  ModelSpec whole = small_pipeline();
   whole.parallel.pipeline = 1;
   const std::int64_t all = gradients_of_ranks(built_llm(whole)).at(0);
   for (const auto& [schedule, chunks] : kSchedules) {
     for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::weights}) {
-      ModelSpec m = small(schedule, chunks);
+      ModelSpec m = small_pipeline(schedule, chunks);
       m.parallel.shard = shard;
       const auto of_rank = gradients_of_ranks(built_llm(m));
       std::int64_t sum = 0;
@@ -112,7 +112,7 @@ TEST(LlmPipeline, StagesTogetherSumTheGradientsOfTheModel) {
 
 TEST(LlmPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
   for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::weights}) {
-    ModelSpec m = small();
+    ModelSpec m = small_pipeline();
     m.parallel.tensor = 2;
     m.parallel.shard = shard;
     std::set<graph::Stream> of_tensor, of_replicas;
@@ -145,14 +145,14 @@ double product_flops(const Workload& w) {
 }
 
 TEST(LlmPipeline, WorkAndParametersDoNotDependOnTheCut) {
-  ModelSpec whole = small();
+  ModelSpec whole = small_pipeline();
   whole.parallel.pipeline = 1;
   const Workload alone = built_llm(whole);
   for (const std::int64_t p : {2, 4, 8}) {
     for (const bool interleaved : {false, true}) {
       if (interleaved && p == 8) continue;
-      ModelSpec m =
-          small(interleaved ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b, interleaved ? 8 / p : 1);
+      ModelSpec m = small_pipeline(interleaved ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b,
+                                   interleaved ? 8 / p : 1);
       m.parallel.pipeline = p;
       const Workload w = built_llm(m);
       EXPECT_NEAR(w.model_flops, alone.model_flops, alone.model_flops * 1e-9) << p;
@@ -164,7 +164,7 @@ TEST(LlmPipeline, WorkAndParametersDoNotDependOnTheCut) {
 
 TEST(LlmPipeline, GpipeHoldsAllMicroBatchesAnd1f1bAsManyAsStagesFollow) {
   const auto activations = [](PipelineSchedule schedule, std::uint32_t stage) {
-    return built_llm(small(schedule)).memory.at(stage * 4).activations;
+    return built_llm(small_pipeline(schedule)).memory.at(stage * 4).activations;
   };
   // A stage between the ends holds the same for every micro-batch.
   const std::int64_t one = activations(PipelineSchedule::gpipe, 1) / 16;
@@ -177,20 +177,20 @@ TEST(LlmPipeline, GpipeHoldsAllMicroBatchesAnd1f1bAsManyAsStagesFollow) {
 }
 
 TEST(LlmPipeline, ZeroBubbleHoldsWhatThe1f1bOfTheFirstStageHolds) {
-  const Workload zero = built_llm(small(PipelineSchedule::zero_bubble)), one = built_llm(small());
+  const Workload zero = built_llm(small_pipeline(PipelineSchedule::zero_bubble)), one = built_llm(small_pipeline());
   EXPECT_EQ(zero.memory.at(0).activations, one.memory.at(0).activations);
   EXPECT_EQ(zero.memory.at(4).activations * 3, one.memory.at(4).activations * 4) << "4 micro-batches instead of 3";
   EXPECT_EQ(zero.memory.at(4).weights, one.memory.at(4).weights);
 }
 
 TEST(LlmPipeline, DualPipeHoldsWeightsTwiceAndSumsTheirGradientsOverBothStages) {
-  const Workload dual = built_llm(small(PipelineSchedule::dualpipe)), one = built_llm(small());
+  const Workload dual = built_llm(small_pipeline(PipelineSchedule::dualpipe)), one = built_llm(small_pipeline());
   const auto weights = [](const Workload& w, std::uint32_t stage) { return w.memory.at(stage * 4).weights; };
   EXPECT_EQ(weights(dual, 0), weights(one, 0) + weights(one, 3));
   EXPECT_EQ(weights(dual, 1), 2 * weights(one, 1));
   EXPECT_EQ(weights(dual, 3), weights(dual, 0));
   EXPECT_EQ(dual.memory.at(4).activations * 4,
-            built_llm(small(PipelineSchedule::zero_bubble)).memory.at(4).activations * 5);
+            built_llm(small_pipeline(PipelineSchedule::zero_bubble)).memory.at(4).activations * 5);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> sums;
   for_each_group(dual.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
     if (!task.between_stages || task.phase != graph::Phase::gradient_sync) return;
@@ -203,7 +203,7 @@ TEST(LlmPipeline, DualPipeHoldsWeightsTwiceAndSumsTheirGradientsOverBothStages) 
 }
 
 TEST(LlmPipeline, MemoryCheckNamesARankOfTheFullestStage) {
-  ModelSpec m = small();
+  ModelSpec m = small_pipeline();
   m.as<LlmSpec>().vocabulary = 1 << 26;
   const auto w = build_llm(m);
   ASSERT_FALSE(w.ok());
@@ -222,7 +222,7 @@ TEST(LlmPipeline, MixesWithAllOtherSplits) {
   for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::gradients, StateSplit::weights}) {
     for (const bool experts : {false, true}) {
       for (const RecomputeKind recompute : {RecomputeKind::none, RecomputeKind::full}) {
-        ModelSpec m = small(PipelineSchedule::interleaved, 2);
+        ModelSpec m = small_pipeline(PipelineSchedule::interleaved, 2);
         m.parallel.tensor = 2;
         m.parallel.sequence_parallel = true;
         m.parallel.pipeline = 2;
@@ -243,8 +243,8 @@ TEST(LlmPipeline, MixesWithAllOtherSplits) {
 /// A number of blocks of each stage is that number, however many chunks it has.
 TEST(LlmPipeline, RecomputesAsManyBlocksOfAStageAsAskedFor) {
   const auto repeated = [](std::int64_t blocks, std::int64_t virtual_stages) {
-    ModelSpec m =
-        small(virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b, virtual_stages);
+    ModelSpec m = small_pipeline(virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b,
+                                 virtual_stages);
     m.as<LlmSpec>().layers = 16;
     m.parallel.pipeline = 2;
     m.parallel.recompute = {RecomputeKind::full, blocks, {}};
@@ -260,7 +260,7 @@ TEST(LlmPipeline, RecomputesAsManyBlocksOfAStageAsAskedFor) {
 }
 
 TEST(LlmPipeline, BlocksThatDoNotDivideAreDealtAndSaid) {
-  ModelSpec m = small();
+  ModelSpec m = small_pipeline();
   m.as<LlmSpec>().layers = 14;  // with embedding and loss 16
   bool said = false;
   for (const graph::Assumption& a : built_llm(m).assumptions) said = said || a.text.starts_with("embedding and loss");
@@ -275,7 +275,9 @@ TEST(LlmPipeline, BlocksThatDoNotDivideAreDealtAndSaid) {
 }
 
 TEST(LlmPipeline, Refusals) {
-  const auto refused = [](auto change, const std::string& message) { expect_refused(small(), change, message); };
+  const auto refused = [](auto change, const std::string& message) {
+    expect_refused(small_pipeline(), change, message);
+  };
   refused([](ModelSpec& m) { m.parallel.tensor = 8; },
           "found tensor 8 x context 1 x pipeline 4, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.as<LlmSpec>().layers = 1; },
@@ -291,7 +293,7 @@ TEST(LlmPipeline, Refusals) {
       },
       "parallel.schedule: found interleaved with 2 micro-batches per replica, expected a multiple of 4 stages");
   const auto dualpipe = [&](auto change, const std::string& message) {
-    expect_refused(small(PipelineSchedule::dualpipe), change, message);
+    expect_refused(small_pipeline(PipelineSchedule::dualpipe), change, message);
   };
   dualpipe(
       [](ModelSpec& m) { m.global_batch = 96; },

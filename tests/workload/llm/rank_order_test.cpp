@@ -12,7 +12,7 @@ namespace {
 constexpr RankOrder kUsual = RankOrder::tp_cp_ep_dp_pp, kMapped = RankOrder::tp_cp_ep_pp_dp;
 
 /// 16 GPUs in 2 nodes: tensor 2, 4 stages, 2 replicas of 8 micro-batches of 4.
-ModelSpec small(RankOrder order) {
+ModelSpec small_in_order(RankOrder order) {
   ModelSpec m = small_llm(8, 64);
   m.parallel.tensor = 2;
   m.parallel.pipeline = 4;
@@ -64,7 +64,7 @@ std::map<Place, std::vector<double>> run_by(const ModelSpec& m, const Workload& 
   return out;
 }
 
-ModelSpec drawn(Random& random) {
+ModelSpec drawn_model(Random& random) {
   const auto one_of = [&](std::vector<std::int64_t> of) {
     return of[static_cast<std::size_t>(random.below(of.size()))];
   };
@@ -95,7 +95,7 @@ TEST(RankOrder, ChangesNothingButWhichRanks) {
   Random random(16);
   int compared = 0, differing = 0;
   for (int i = 0; i < 100; ++i) {
-    ModelSpec usual = drawn(random), mapped = usual;
+    ModelSpec usual = drawn_model(random), mapped = usual;
     mapped.parallel.order = kMapped;
     const auto a = build_llm(usual, 6), b = build_llm(mapped, 6);
     ASSERT_EQ(a.ok(), b.ok()) << (a.ok() ? b : a).error().text();
@@ -117,7 +117,7 @@ TEST(RankOrder, ChangesNothingButWhichRanks) {
 
 TEST(RankOrder, MemoryFollowsTheStage) {
   for (const RankOrder order : {kUsual, kMapped}) {
-    const ModelSpec m = small(order);
+    const ModelSpec m = small_in_order(order);
     const Workload w = built_llm(m);
     ASSERT_EQ(w.memory.size(), 16u);
     std::map<std::uint32_t, std::int64_t> of_stage;
@@ -151,7 +151,7 @@ std::map<std::string, LinkBytes> by_link(const Workload& w) {
 /// tensor-parallel ranks sends: 2 ranks x 2 replicas x 8 micro-batches x 2 ways over each boundary.
 TEST(RankOrder, SaysWhichLinksCarryWhat) {
   const std::int64_t boundary = 2 * 2 * 8 * 2 * kActivations;
-  const auto usual = by_link(built_llm(small(kUsual))), mapped = by_link(built_llm(small(kMapped)));
+  const auto usual = by_link(built_llm(small_in_order(kUsual))), mapped = by_link(built_llm(small_in_order(kMapped)));
   EXPECT_EQ(usual.at("pipeline").network, boundary);
   EXPECT_EQ(usual.at("pipeline").node, 2 * boundary);
   EXPECT_EQ(mapped.at("pipeline").network, 0);
@@ -172,17 +172,17 @@ TEST(RankOrder, SaysWhichLinksCarryWhat) {
 }
 
 TEST(RankOrder, IsSaidWhereItIsNotTheUsualOne) {
-  EXPECT_EQ(built_llm(small(kUsual)).placement.find("order"), std::string::npos);
-  EXPECT_NE(built_llm(small(kMapped)).placement.find("data 2, order tp-cp-ep-pp-dp"), std::string::npos);
+  EXPECT_EQ(built_llm(small_in_order(kUsual)).placement.find("order"), std::string::npos);
+  EXPECT_NE(built_llm(small_in_order(kMapped)).placement.find("data 2, order tp-cp-ep-pp-dp"), std::string::npos);
   for (const std::int64_t stages : {1, 8}) {  // one stage, or one replica
-    ModelSpec m = small(kMapped);
+    ModelSpec m = small_in_order(kMapped);
     m.parallel.pipeline = stages;
     EXPECT_EQ(built_llm(m).placement.find("order"), std::string::npos);
   }
 }
 
 TEST(RankOrder, ExpertsStayNeighbours) {
-  ModelSpec m = small(kMapped);
+  ModelSpec m = small_in_order(kMapped);
   m.as<LlmSpec>().experts = 4;
   m.parallel.expert = 2;
   EXPECT_TRUE(build_llm(m).ok());

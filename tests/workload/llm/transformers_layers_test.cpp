@@ -10,10 +10,10 @@
 namespace distsim::workload {
 namespace {
 
-const FrameworkSpec kPlain;
-const LayerContext kContext{{}, &kPlain};
+const FrameworkSpec kHfPlain;
+const LayerContext kHfContext{{}, &kHfPlain};
 
-std::vector<Layer> layers(const LlmSpec& spec, std::int64_t samples = 1, const LayerContext& context = kContext) {
+std::vector<Layer> layers(const LlmSpec& spec, std::int64_t samples = 1, const LayerContext& context = kHfContext) {
   return transformers_layers(spec, samples, context, 0, true);
 }
 
