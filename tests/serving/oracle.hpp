@@ -367,6 +367,7 @@ class Oracle {
       outstanding_[w.gpu] -= load_of(task.model, w.gpu);
       if (task.layer < task.end) {
         task.waiting = true;
+        freed_[w.gpu] = 1;  // where it was, it may go on
         continue;
       }
       if (task.apart) {

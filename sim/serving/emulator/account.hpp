@@ -23,6 +23,7 @@ class Account {
     result_.joules.assign(s.gpus.size(), 0);
     result_.shares.resize(s.models.size());
     result_.warm_up = warm_up;
+    if (s.has_demands()) result_.resources.resize(s.gpus.size());
   }
 
   RunResult& result() { return result_; }
@@ -51,6 +52,13 @@ class Account {
     result_.shares[work.model].executing_ps += work.alone_ps / gpu.stages;
     result_.joules[work.gpu] +=
         work.factor * s_.joules(gpu, work.model, work.begin_layer, work.end_layer(), work.batch());
+    if (result_.resources.empty()) return;
+    const Demand busy = s_.busy_ps(gpu.kind, work.model, work.begin_layer, work.end_layer(), work.batch());
+    ResourceTime& sum = result_.resources[work.gpu];
+    const double part = work.factor / gpu.stages;
+    sum.sm_ps += busy.sm * part;
+    sum.memory_ps += busy.memory * part;
+    sum.launch_ps += busy.launch * part;
   }
   void answered(const Request& r, std::int64_t now_ps, std::int64_t at_ps, bool dropped) {
     ++answered_;
@@ -61,8 +69,10 @@ class Account {
     if (!result_.classes.empty()) count(result_.classes[r.service_class], r, now_ps, at_ps, dropped);
   }
 
-  RunResult finish(const Load& load, std::uint64_t evictions, const std::vector<std::int64_t>& busy_ps) {
+  RunResult finish(const Load& load, std::uint64_t evictions, const std::vector<std::int64_t>& busy_ps,
+                   const std::vector<std::int64_t>& link_busy_ps) {
     result_.evictions = evictions;
+    result_.link_busy_ps = link_busy_ps;
     result_.makespan_ps = last_answer_ps_;
     result_.busy_ps = busy_ps;
     const double seconds = static_cast<double>(last_answer_ps_) * 1e-12;

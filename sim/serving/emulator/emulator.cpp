@@ -66,9 +66,9 @@ class Emulation {
       look_at_sender();
       ++rounds_;
       if (options_.max_wait_ps != kNever && (rounds_ & 0xFFF) == 0) TRY(check_.check_waits(now));
-      if ((rounds_ & 0xFFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
+      if ((rounds_ & 0xFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
     }
-    return account_.finish(load_, weights_.evictions(), executor_.busy_ps());
+    return account_.finish(load_, weights_.evictions(), executor_.busy_ps(), links_.busy_ps());
   }
 
  private:

@@ -6,6 +6,7 @@
 // On a shared GPU a layer keeps parts of it busy: those of its model, or its own where layers were priced (LayerUse).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -146,16 +147,43 @@ class Scenario {
     return order.empty() ? nullptr : &order;
   }
 
-  /// What layers keep busy, by batch and layer as set_times without the sums, and the running sums of joules.
+  /// What layers keep busy, by batch and layer as set_times without the sums, and the running sums of joules. After
+  /// set_times.
   void set_uses(std::uint32_t kind, std::uint32_t model, std::vector<Demand> demands, std::vector<double> joules) {
     if (uses_.size() < kinds.size() * models.size()) uses_.resize(kinds.size() * models.size());
-    uses_[kind * models.size() + model] = {std::move(demands), std::move(joules)};
+    const std::uint32_t layers = models[model].layers;
+    std::vector<Demand> sums;
+    for (std::uint32_t batch = 1; batch * layers <= demands.size(); ++batch) {
+      sums.push_back({0, 0, 0});
+      for (std::uint32_t l = 0; l < layers; ++l) {
+        const auto time = static_cast<double>(serial_ps(kind, model, l, l + 1, batch));
+        const Demand &d = demands[(batch - 1) * layers + l], &before = sums.back();
+        sums.push_back({before.sm + d.sm * time, before.memory + d.memory * time, before.launch + d.launch * time});
+      }
+    }
+    uses_[kind * models.size() + model] = {std::move(demands), std::move(joules), std::move(sums)};
   }
   /// Of each layer of the model at this batch; null where they have none of their own.
   const Demand* demands(std::uint32_t kind, std::uint32_t model, std::uint32_t batch) const {
     if (uses_.empty()) return nullptr;
     const std::vector<Demand>& all = uses_[kind * models.size() + model].demands;
     return all.empty() ? nullptr : all.data() + static_cast<std::size_t>(batch - 1) * models[model].layers;
+  }
+  /// Whether any model says what it keeps busy, beside all SMs.
+  bool has_demands() const {
+    return !uses_.empty() || std::ranges::any_of(models, [](const Model& m) { return m.demand != Demand(); });
+  }
+  /// Time of whole resources that layers [begin, end) as a batch keep busy: their demands x their times.
+  Demand busy_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                 std::uint32_t batch) const {
+    const std::size_t at = kind * models.size() + model;
+    if (!uses_.empty() && !uses_[at].busy_ps.empty()) {
+      const Demand* row = uses_[at].busy_ps.data() + static_cast<std::size_t>(batch - 1) * (models[model].layers + 1);
+      return {row[end].sm - row[begin].sm, row[end].memory - row[begin].memory, row[end].launch - row[begin].launch};
+    }
+    const auto time = static_cast<double>(serial_ps(kind, model, begin, end, batch));
+    const Demand& d = models[model].demand;
+    return {d.sm * time, d.memory * time, d.launch * time};
   }
   /// Above idle, of layers [begin, end) as a batch: joules of what was priced, or the GPU's busy power for the time.
   double joules(const Gpu& gpu, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
@@ -173,6 +201,7 @@ class Scenario {
   struct Uses {
     std::vector<Demand> demands;
     std::vector<double> joules;
+    std::vector<Demand> busy_ps;  ///< running sums of demand x time
   };
   std::int64_t saved_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
                         std::uint32_t batch) const {

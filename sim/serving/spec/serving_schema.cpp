@@ -57,6 +57,11 @@ Schema<GpuSpec> gpu_schema() {
       return "stages: found " + std::to_string(g.stages) + ", expected them with execution: pipeline only";
     return std::nullopt;
   });
+  s.rule([](const GpuSpec& g) -> std::optional<std::string> {
+    if (g.streams > 1 && g.execution == Execution::pipeline)
+      return "streams: found it with execution: pipeline, expected one of them";
+    return std::nullopt;
+  });
   return s;
 }
 
