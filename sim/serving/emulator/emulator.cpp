@@ -39,7 +39,6 @@ class Emulation {
         account_(s, options.warm_up),
         used_slots_(s.gpus.size(), 0),
         free_(static_cast<std::uint32_t>(s.gpus.size())),
-        to_ask_(static_cast<std::uint32_t>(s.gpus.size())),
         draws_(s, load.seed),
         clients_(load, heap_),
         sender_(load, options.arrivals) {
@@ -49,7 +48,7 @@ class Emulation {
 
   Result<RunResult> run() {
     for (;;) {
-      const std::int64_t now = std::min(sender_.next_ps(), heap_.empty() ? kNever : heap_.top().time_ps);
+      const std::int64_t now = std::min(sender_.next_ps(), heap_.empty() ? kNever : heap_.top().time_ps());
       if (now == kNever) {
         TRY_ASSIGN(const bool more, flush());
         if (!more) break;
@@ -57,7 +56,7 @@ class Emulation {
       }
       now_ps_ = now;
       view_.set_now(now);
-      while (!heap_.empty() && heap_.top().time_ps == now) handle(heap_.pop());
+      while (!heap_.empty() && heap_.top().time_ps() == now) handle(heap_.pop());
       while (sender_.is_due(now)) take_arrival();
       if (account_.in_system() > options_.max_in_system)
         return check_.overload(account_.in_system(), account_.result().sent, now);
@@ -109,16 +108,25 @@ class Emulation {
     r.priority = m.priority;
     if (!s_.classes.empty()) join_class(r);
     r.factor = draws_.factor(m, model);
-    r.waiting = !m.refused;
     if (m.refused) {
       answer(slot, now_ps_, kHost, true);
       return;
     }
     account_.admitted();
+    starts_waiting(r);
     if (takes_branches_ && !m.graph.is_chain())
       take_apart(slot);
     else
       wake(policy_->arrived(view_, slot));
+  }
+  void starts_waiting(Request& r) {
+    r.waiting = true;
+    r.waiting_since_ps = now_ps_;
+    ++waiting_;
+  }
+  void stops_waiting(RequestSlot slot) {
+    waiting_ -= pool_[slot].waiting ? 1 : 0;
+    pool_[slot].waiting = false;
   }
   void join_class(Request& r) {
     r.service_class = draws_.service_class();
@@ -132,7 +140,7 @@ class Emulation {
   /// A request becomes a task for each strand that needs nothing before it.
   void take_apart(RequestSlot slot) {
     Request r = pool_[slot];
-    pool_[slot].waiting = false;
+    stops_waiting(slot);
     pool_.give_back(slot);
     const std::vector<LayerGraph::Strand>& strands = s_.models[r.model].graph.strands();
     r.whole = branches_.take(s_.models[r.model]);
@@ -149,8 +157,8 @@ class Emulation {
     r.strand = strand;
     r.begin_layer = r.next_layer = k.begin;
     r.end_layer = k.end;
-    r.waiting = true;
-    r.waiting_since_ps = now_ps_;
+    r.waiting = false;
+    starts_waiting(r);
     wake(policy_->arrived(view_, slot));
   }
   void end_task(RequestSlot slot, std::uint32_t gpu) {
@@ -199,7 +207,7 @@ class Emulation {
         send_query(event.order());
         break;
       case EventKind::timer:
-        if (event.time_ps == timer_ps_) timer_ps_ = kNever;
+        if (event.time_ps() == timer_ps_) timer_ps_ = kNever;
         ask_all_ = true;
         break;
     }
@@ -208,7 +216,7 @@ class Emulation {
   void free_slot(std::uint32_t gpu) {
     --used_slots_[gpu];
     free_.insert(gpu);
-    to_ask_.insert(gpu);
+    to_ask_.push_back(gpu);
   }
 
   /// The end of a piece of work.
@@ -232,8 +240,7 @@ class Emulation {
     for (const RequestSlot slot : work.requests) {
       Request& r = pool_[slot];
       if (r.next_layer < r.end_layer) {
-        r.waiting = true;
-        r.waiting_since_ps = now_ps_;
+        starts_waiting(r);
         wake(policy_->continued(view_, slot));
       } else if (r.whole != kNoWhole) {
         end_task(slot, work.gpu);
@@ -255,8 +262,8 @@ class Emulation {
   }
 
   void answer(RequestSlot slot, std::int64_t at_ps, std::uint32_t gpu, bool dropped) {
-    const Request r = pool_[slot];
-    pool_[slot].waiting = false;
+    const Request& r = pool_[slot];  // as it was until another one comes
+    stops_waiting(slot);
     pool_.give_back(slot);
     account_.answered(r, now_ps_, at_ps, dropped);
     if (observer_ != nullptr) observer_->answered({r.number, r.model, gpu, r.arrival_ps, at_ps, dropped});
@@ -269,28 +276,40 @@ class Emulation {
     if (gpu == kAnyGpu)
       ask_all_ = true;
     else if (gpu < s_.gpus.size())
-      to_ask_.insert(gpu);
+      to_ask_.push_back(gpu);
     else if (gpu != kNoGpu)
       bad_gpu_ = gpu;
   }
 
   Result<void> assign_all() {
     if (bad_gpu_ != kNoGpu) return check_.no_such_gpu(bad_gpu_);
-    const bool everyone = ask_all_;
-    const IdSet& asked = everyone ? free_ : to_ask_;
-    bool nobody = false;
-    for (std::uint32_t g = asked.first(); g != IdSet::kNone; g = asked.next(g + 1)) {
-      to_ask_.erase(g);
-      while (!nobody && used_slots_[g] < s_.gpus[g].slots) {
-        TRY_ASSIGN(const Answer answer, ask(g));
-        nobody = answer == Answer::nobody || answer == Answer::later;
-        if (answer != Answer::work) break;
+    if (waiting_ > 0 && ask_all_) {
+      for (std::uint32_t g = free_.first(); g != IdSet::kNone && waiting_ > 0; g = free_.next(g + 1)) {
+        TRY_ASSIGN(const bool more, fill(g));
+        if (!more) break;
       }
-      if (nobody && everyone) break;
+    } else if (waiting_ > 0) {
+      if (to_ask_.size() > 1) {
+        std::ranges::sort(to_ask_);
+        to_ask_.erase(std::unique(to_ask_.begin(), to_ask_.end()), to_ask_.end());
+      }
+      for (const std::uint32_t g : to_ask_) {
+        TRY_ASSIGN(const bool more, fill(g));
+        if (!more) break;
+      }
     }
     ask_all_ = false;
-    for (std::uint32_t g = to_ask_.first(); g != IdSet::kNone; g = to_ask_.next(g + 1)) to_ask_.erase(g);
+    to_ask_.clear();
     return {};
+  }
+  /// Asks for a GPU until its slots are taken, or no more. False: the others need not be asked either.
+  Result<bool> fill(std::uint32_t g) {
+    while (waiting_ > 0 && used_slots_[g] < s_.gpus[g].slots) {
+      TRY_ASSIGN(const Answer answer, ask(g));
+      if (answer == Answer::work) continue;
+      return answer == Answer::nothing;
+    }
+    return true;
   }
 
   Result<Answer> ask(std::uint32_t g) {
@@ -315,7 +334,6 @@ class Emulation {
     std::erase_if(assignment_.requests, [&](RequestSlot slot) {
       Request& r = pool_[slot];
       if (executor_.end_if_begun(r, g, now_ps_) <= r.deadline_ps || !may_drop(r)) return false;
-      r.waiting = false;
       policy_->dropped(view_, g, slot);
       if (r.whole != kNoWhole) branches_.give_back(r.whole);
       answer(slot, now_ps_, g, true);
@@ -347,7 +365,7 @@ class Emulation {
       work.layers = std::min(work.layers, r.end_layer - r.next_layer);
       work.factor = std::max(work.factor, r.factor);
       r.waited_ps += now_ps_ - r.waiting_since_ps;
-      r.waiting = false;
+      stops_waiting(slot);
     }
     if (assignment_.layers > 0) work.layers = std::min(work.layers, assignment_.layers);
     const std::int64_t alone =
@@ -417,7 +435,9 @@ class Emulation {
   Account account_;
   std::vector<std::uint32_t> used_slots_;
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
-  IdSet free_, to_ask_;
+  IdSet free_;
+  std::vector<std::uint32_t> to_ask_;
+  std::uint64_t waiting_ = 0;  ///< requests that a policy has
   RequestDraws draws_;
   Clients clients_;
   OpenSender sender_;
