@@ -65,7 +65,6 @@ class Sweeps(Folder):
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=200,-1", "--csv", "-").stdout.splitlines()))
         self.assertIn("load.rate_per_s: found '-1'", rows[-1]["error"])
         self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=-1,-2", code=2)
-        self.run_distsim("sweep", "--config", self.config, "--html", self.path("x.html"), code=2)
 
 
 class Online(Folder):
