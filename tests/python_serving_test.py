@@ -82,7 +82,7 @@ class Serving(unittest.TestCase):
     def test_layers_and_batches(self):
         one = distsim.serving(SMALL, policy=OneLayer)
         self.assertGreater(one.to_dict()["points"][0]["results"][0]["batches"], 5000)
-        some = distsim.serving(SMALL, policy=Batches, set={"load.rate_per_s": 3000, "models[0].batch_cost": 0.1})
+        some = distsim.serving(SMALL, policy=Batches, set={"load.rate_per_s": 3000, "models.0.batch_cost": 0.1})
         self.assertLess(some.to_dict()["points"][0]["results"][0]["batches"], 2000)
 
     def test_branches(self):
