@@ -45,7 +45,7 @@ void put_gpu(std::string& out, const Gpu& g) {
 void put_load(std::string& out, const Experiment& e) {
   const Load& l = e.load;
   put(out, static_cast<int>(l.kind), l.kind == LoadKind::gamma ? l.cv : 1, l.requests, l.duration_ps, l.streams,
-      l.clients, l.think_s, l.samples, l.seed);
+      l.clients, l.think_s, l.samples, l.seed, l.has_schedule_seed, l.schedule_seed);
   for (const double rate : e.rates_per_s) put(out, rate);
   for (const BurstState& b : l.bursts) put(out, b.rate_per_s, b.seconds);
   for (const TraceRow& row : l.trace) put(out, row.time_ps, row.model);

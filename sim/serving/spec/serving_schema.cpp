@@ -203,6 +203,9 @@ Schema<LoadSpec> load_schema() {
   s.optional("samples", &LoadSpec::samples, {1, 1e6},
              "Requests of a query; default: 8 of kind multi_stream, otherwise 1.");
   s.optional("seed", &LoadSpec::seed, {0, 9e18}, "Seed of all random numbers.");
+  s.optional(
+      "schedule_seed", &LoadSpec::schedule_seed, {-1, 4294967295},
+      "Kind server: the lowest 32 bits, which alone count, of schedule_rng_seed of MLPerf's LoadGen, whose very arrivals are then sent; -1: those of seed.");
   return s;
 }
 

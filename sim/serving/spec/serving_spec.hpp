@@ -84,6 +84,7 @@ struct LoadSpec {
   std::int64_t streams = 1, clients = 1, samples = 0;
   Duration think;
   std::int64_t seed = 1;
+  std::int64_t schedule_seed = -1;  ///< -1: none
 };
 
 struct BatchingSpec {
