@@ -16,6 +16,12 @@ class AssignmentCheck {
 
   /// An assignment for a GPU.
   Result<void> check(const Assignment& a, std::uint32_t gpu, std::int64_t now_ps) const;
+  /// Whether check() has nothing to say about an assignment of one request, the usual one.
+  bool is_plainly_good(const Assignment& a, std::uint32_t gpu, std::int64_t now_ps) const {
+    if (a.requests.size() != 1 || a.requests[0] >= pool_.size()) return false;
+    const Request& r = pool_[a.requests[0]];
+    return r.waiting && now_ps - r.waiting_since_ps <= options_.max_wait_ps && s_.runs_on(s_.gpus[gpu].kind, r.model);
+  }
   /// Whether any request waits longer than it may.
   Result<void> check_waits(std::int64_t now_ps) const;
   /// Nothing is left to do: requests that still wait.
