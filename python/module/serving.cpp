@@ -161,7 +161,7 @@ py::str written_serving(const api::Serving& s, const Make& make) {
 
 void add_serving(py::module_& m) {
   using serving_policy::Request;
-  py::class_<Request>(m, "ServingRequest")
+  py::class_<Request>(m, "ServingRequest", "A request, or a branch of one; place is None while its data is on no GPU.")
       .def_readonly("number", &Request::number)
       .def_readonly("arrival_s", &Request::arrival_s)
       .def_readonly("deadline_s", &Request::deadline_s)
@@ -174,7 +174,9 @@ void add_serving(py::module_& m) {
                                return py::int_(r.place);
                              })
       .def_readonly("priority", &Request::priority);
-  py::class_<State, std::shared_ptr<State>>(m, "ServingState")
+  py::class_<State, std::shared_ptr<State>>(
+      m, "ServingState",
+      "What a policy may know while it is called: requests are named by ids, GPUs and models by numbers from 0; seconds.")
       .def_property_readonly("now_s", [](const State& s) { return s.now().now_s(); })
       .def_property_readonly("gpus", [](const State& s) { return s.now().gpus(); })
       .def_property_readonly("models", [](const State& s) { return s.now().models(); })
@@ -188,7 +190,7 @@ void add_serving(py::module_& m) {
       .def("fetch_s", [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().fetch_s(id, gpu); })
       .def("resident",
            [](const State& s, std::uint32_t gpu, std::uint32_t model) { return s.now().resident(gpu, model); });
-  py::class_<api::Serving>(m, "Serving")
+  py::class_<api::Serving>(m, "Serving", "Results of a serving experiment.")
       .def("json", [](const api::Serving& s) { return written_serving(s, &api::Serving::json); })
       .def("csv", [](const api::Serving& s) { return written_serving(s, &api::Serving::csv); })
       .def("html", [](const api::Serving& s) { return written_serving(s, &api::Serving::html); })
