@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -65,7 +66,171 @@ class Sweeps(Folder):
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=200,-1", "--csv", "-").stdout.splitlines()))
         self.assertIn("load.rate_per_s: found '-1'", rows[-1]["error"])
         self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=-1,-2", code=2)
-        self.run_distsim("sweep", "--config", self.config, "--html", self.path("x.html"), code=2)
+
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    def test_processes_of_mpirun_share_the_points(self):
+        if not (pathlib.Path(BINARY).parent / "libdistsim_mpi.so").exists():
+            self.skipTest("no libdistsim_mpi.so")
+        plain = self.run_distsim("sweep", "--config", self.config, *self.AXES, "--csv", "-").stdout
+        table = self.path("mpi.csv")
+        r = subprocess.run(["mpirun", "--oversubscribe", "-n", "4", BINARY, "sweep", "--config", self.config, *self.AXES, "--csv", table], cwd=ROOT,
+                           capture_output=True, text=True, timeout=300,
+                           env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(pathlib.Path(table).read_text(encoding="utf-8"), plain)
+
+    def test_page(self):
+        page = self.path("x.html")
+        self.run_distsim("sweep", "--config", self.config, *self.AXES, "--html", page)
+        text = pathlib.Path(page).read_text(encoding="utf-8")
+        self.assertEqual(text.count("<tr>"), 1 + 3 * 2 * 2)
+        self.assertIn("dynamic_batching, 4</text>", text)  # a curve for each policy and size, over the rate
+        self.assertEqual(text.count("<svg"), 2)
+
+    def test_policies_over_the_speed_ratio_of_the_gpus(self):
+        config = "configs/serving/two_gpus.yaml"
+        rows = list(csv.DictReader(self.run_distsim("sweep", "--config", config, "--set", "gpus.1.speed=0.5,1,2", "--set", "load.rate_per_s=200,400",
+                                                    "--set", "load.requests=1000", "--set", "policies=[fifo,scoring]", "--csv", "-").stdout.splitlines()))
+        self.assertEqual(len(rows), 3 * 2 * 2)
+        fifo = [float(row["mean_ms"]) for row in rows if row["policy"] == "fifo" and row["rate_per_s"] == "400"]
+        self.assertEqual(fifo, sorted(fifo, reverse=True))
+
+
+class Sensitivities(Folder):
+    def table(self, *words):
+        text = self.run_distsim("sensitivity", "--config", self.config, "--set", "policies=[fifo]", *words, "--csv", "-").stdout
+        return {(row["resource"], row["factor"]): row for row in csv.DictReader(text.splitlines())}
+
+    def test_what_helps(self):
+        table = self.table()
+        self.assertLess(float(table["gpu_speed", "2"]["delta_percent"]), -40)
+        self.assertGreater(float(table["gpu_speed", "0.9"]["delta_percent"]), 0)
+        self.assertLess(float(table["gpu_count", "2"]["delta_percent"]), 0)
+        self.assertLess(float(table["load", "2"]["delta_percent"]), 0)
+        self.assertLess(float(table["gpu_speed", "2"]["elasticity"]), -1)
+        self.assertEqual(float(table["host_bandwidth", "2"]["delta_percent"]), 0)  # nothing is copied
+        self.assertIn("without limit", table["gpu_count", "inf"]["error"])
+        self.assertIn(("policy", "sjf"), table)
+
+    def test_points_are_runs_of_their_own(self):
+        """With one seed's changes taken apart: the same figures as runs with the key changed, at the same warm-up."""
+        fixed = ("--set", "run.warm_up=0")
+        speed = self.table(*fixed, "--resource", "gpu_speed", "--factors", "2")["gpu_speed", "2"]
+        means = []
+        for seed in range(1, 6):
+            row = next(csv.DictReader(self.run_distsim("serving", "--config", self.config, "--set", "policies=[fifo]", *fixed, "--set", f"load.seed={seed}",
+                                                       "--set", "gpus.0.speed=2", "--csv", "-").stdout.splitlines()))
+            means.append(float(row["p99_ms"]))
+        self.assertAlmostEqual(float(speed["p99_ms"]), sum(means) / 5, places=5)
+
+    def test_outputs_agree(self):
+        words = ("sensitivity", "--config", self.config, "--set", "policies=[fifo]", "--resource", "gpu_speed,policy", "--factors", "0.5,2")
+        data = json.loads(self.run_distsim(*words, "--json", "-").stdout)
+        table = self.table("--resource", "gpu_speed,policy", "--factors", "0.5,2")
+        self.assertEqual([p["factor"] for p in data["resources"][0]["points"]], [0.5, 2])
+        self.assertAlmostEqual(data["resources"][0]["points"][1]["p99_ms"], float(table["gpu_speed", "2"]["p99_ms"]), places=5)
+        self.assertEqual(len(data["policies"]) + 2, len(table))
+        text = self.run_distsim(*words).stdout
+        self.assertIn("What would shorten the 99th percentile most", text)
+        self.assertIn("2x GPU speed: -", text)
+        page = self.path("s.html")
+        self.run_distsim(*words, "--html", page)
+        self.assertIn("GPU speed", pathlib.Path(page).read_text(encoding="utf-8"))
+        r = self.run_distsim("sensitivity", "--config", self.config, "--resource", "gpu_sped", code=2)
+        self.assertIn("did you mean 'gpu_speed'", r.stderr)
+
+
+class Branches(Folder):
+    DIAMOND = ("gpus: [{name: a, count: 2}]\n"
+               "models: [{name: m, layer_times: [1 ms, 4 ms, 3 ms, 1 ms], after: [[], 0, 0, [1, 2]], sm_demand: 0.5}]\n"
+               "load: {kind: constant, rate_per_s: 10, requests: 20}\npolicies: [fifo, branch_fifo, branch_scoring]\n")
+
+    def latencies(self, *words):
+        pathlib.Path(self.config).write_text(self.DIAMOND, encoding="utf-8")
+        rows = csv.DictReader(self.run_distsim("serving", "--config", self.config, *words, "--csv", "-").stdout.splitlines())
+        return [round(float(row["mean_ms"]), 6) for row in rows if row["model"] == "all"]
+
+    def test_on_streams_and_on_gpus(self):
+        self.assertEqual(self.latencies(), [9, 6, 6])
+        self.assertEqual(self.latencies("--set", "gpus.0.streams=2"), [6, 6, 6])
+
+    def test_captured_graphs_have_branches(self):
+        words = ("serving", "--config", "configs/serving/zoo.yaml", "--set", "policies=[fifo]", "--set", "load.requests=200", "--set", "gpus.0.streams=4", "--csv", "-")
+        streams = next(row for row in csv.DictReader(self.run_distsim(*words).stdout.splitlines()) if row["model"].startswith("googlenet"))
+        self.assertGreater(float(streams["mean_ms"]), 0)
+
+    def test_wrong_graphs(self):
+        for value, line in (("[[],1,0,[1,2]]", "models[0].after[1]: found '1', expected a layer before it, from 0 to 0"),
+                            ("[[0],0,0,[1,2]]", "models[0].after[0][0]: found '0', expected no layer, as none is before layer 0"),
+                            ("[[],0]", "after: found 2 values, expected one for each of layer_times")):
+            pathlib.Path(self.config).write_text(self.DIAMOND, encoding="utf-8")
+            r = self.run_distsim("serving", "--config", self.config, "--set", f"models.0.after={value}", code=2)
+            self.assertIn(line, r.stderr)
+        r = self.run_distsim("serving", "--config", self.config, "--set", "gpus.0.streams=2", "--set", "gpus.0.execution=pipeline", code=2)
+        self.assertIn("streams: found it with execution: pipeline", r.stderr)
+
+
+class BadInput(Folder):
+    """Each line of bad input: exit code 2, one line, where it is."""
+
+    def refused(self, line, *sets):
+        r = self.run_distsim("serving", "--config", self.config, *(word for one in sets for word in ("--set", one)), code=2)
+        self.assertRegex(r.stderr, line)
+        self.assertEqual(len(r.stderr.strip().splitlines()), 1, r.stderr)
+
+    def arrivals(self, text):
+        path = self.path("arrivals.csv")
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+        return (f"load={{kind: trace, file: {path}}}",)
+
+    def test_load_above_capacity(self):
+        r = self.run_distsim("serving", "--config", self.config, "--set", "load.rate_per_s=5000", "--set", "policies=[fifo]")
+        self.assertRegex(r.stdout, "unstable")
+        self.assertRegex(r.stdout, r"fifo at 5000/s: load above capacity, saturates at 1\d\d\d requests/s")
+        self.refused("the load is above capacity, which saturates at", "load.rate_per_s=5000", "policies=[fifo]", "run.max_in_system=100")
+
+    def test_a_model_that_fits_no_gpu(self):
+        self.refused("models\\[0\\].weights: found 20 GiB, expected at most the 6 GiB of a0", "models.0.weights=20 GiB", "gpus.0.memory=6 GiB")
+        self.refused("models\\[0\\].name: found 'm' without times for any GPU",
+                     "models=[{name: m, graph: " + str(ROOT / "configs/serving/models/alexnet.graph") + "}]")
+
+    def test_batches_of_0(self):
+        self.refused("batching.size: found '?0'?, expected", "batching.size=0")
+        self.refused("models\\[0\\].max_batch: found '?0'?, expected", "models.0.max_batch=0")
+
+    def test_arrivals(self):
+        self.refused("arrivals.csv:4: .*found '?0.5'?.*ascending", *self.arrivals("arrival_s\n0\n1\n0.5\n"))
+        self.refused("arrivals.csv:2: .*'?-1'?", *self.arrivals("arrival_s\n-1\n"))
+        self.refused("arrivals.csv", *self.arrivals("arrival_s,model\n0,m\n1"))
+        self.refused("arrivals.csv", *self.arrivals("arrival_s\n"))
+        self.refused("arrivals.csv", *self.arrivals(""))
+        self.refused("arrivals.csv:2: .*'?x'?", *self.arrivals("arrival_s,model\n0,x\n"))
+
+    def test_starvation(self):
+        self.refused("policy fifo: request \\d+ of \\w waits since .* expected a wait of at most 1 ms", "run.max_wait=1 ms", "policies=[fifo]", "load.rate_per_s=2000")
+
+
+class Shipped(Folder):
+    def test_every_experiment_writes_every_output(self):
+        for config in sorted((ROOT / "configs/serving").glob("*.yaml")):
+            with self.subTest(config=config.name):
+                files = {flag: self.path(config.stem + end) for flag, end in (("--csv", ".csv"), ("--json", ".json"), ("--html", ".html"), ("--timeline", ".pftrace"))}
+                sets = ("--set", "load.requests=500") if "requests" in config.read_text(encoding="utf-8") else ()
+                self.run_distsim("serving", "--config", config, *sets, *(word for pair in files.items() for word in pair))
+                self.assertGreater(len(list(csv.DictReader(pathlib.Path(files["--csv"]).read_text(encoding="utf-8").splitlines()))), 0)
+                self.assertGreater(len(json.loads(pathlib.Path(files["--json"]).read_text(encoding="utf-8"))["points"]), 0)
+                self.assertIn("</html>", pathlib.Path(files["--html"]).read_text(encoding="utf-8"))
+                self.assertGreater(os.path.getsize(files["--timeline"]), 100)
+
+    def test_resources(self):
+        data = json.loads(self.run_distsim("serving", "--config", "configs/serving/overlap.yaml", "--json", "-").stdout)
+        for point in data["points"]:
+            for gpu in point["gpus"]:
+                for resource in ("sm", "memory", "launch"):
+                    self.assertLessEqual(gpu[f"{resource}_utilisation"], 1 + 1e-9)
+        data = json.loads(self.run_distsim("serving", "--config", "configs/serving/two_gpus.yaml", "--set", "load.requests=500", "--json", "-").stdout)
+        self.assertTrue(all(0 < link["utilisation"] <= 1 for point in data["points"] for link in point["links"]))
 
 
 class Online(Folder):

@@ -16,11 +16,12 @@ from ._costs import CollectiveCosts, OpCost, Replay, cost_collective, cost_op, r
 from ._errors import ConfigError
 from ._experiment import CALLED, Config, Sets, count_of, experiment_of, text_of, without_place
 from ._report import Record, Report, Table
+from ._serving import Serving, ServingPolicy, ServingState, serving
 from ._studies import Comparison, Plan, Sweep, compare, plan, sweep
 
-__all__ = ["CollectiveCosts", "Comparison", "Config", "ConfigError", "Graph", "OpCost", "Plan", "Record", "Replay", "Report", "Sets",
-           "Sweep", "Table", "capture", "compare", "config_folders", "cost_collective", "cost_op", "names", "plan", "predict", "replay",
-           "sweep"]
+__all__ = ["CollectiveCosts", "Comparison", "Config", "ConfigError", "Graph", "OpCost", "Plan", "Record", "Replay", "Report", "Serving",
+           "ServingPolicy", "ServingState", "Sets", "Sweep", "Table", "capture", "compare", "config_folders", "cost_collective", "cost_op", "names", "plan", "predict", "replay",
+           "serving", "sweep"]
 __version__: str = _distsim.version()
 
 

@@ -40,4 +40,5 @@ PYBIND11_MODULE(_distsim, m) {
   add_usual_prediction(m);
   add_studies(m);
   add_costs(m);
+  add_serving(m);
 }

@@ -75,5 +75,6 @@ void add_predictions(py::module_& m);
 void add_usual_prediction(py::module_& m);
 void add_studies(py::module_& m);
 void add_costs(py::module_& m);
+void add_serving(py::module_& m);
 
 }  // namespace distsim_python

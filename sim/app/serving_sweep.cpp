@@ -2,11 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/markup.hpp"
 #include "base/text/quantity_text.hpp"
+#include "sim/serving/report/chart.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
@@ -134,6 +141,83 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
   return out;
 }
 
+/// "400", "12 GB/s" and "0.5 ms": the number that a value begins with.
+std::optional<double> number_in(const std::string& value) {
+  char* end = nullptr;
+  const double number = std::strtod(value.c_str(), &end);
+  return end == value.c_str() ? std::nullopt : std::optional(number);
+}
+
+/// The first axis whose values are all numbers; the number of axes where there is none.
+std::size_t curve_axis(const ServingSweep& sweep) {
+  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
+    if (sweep.axes[a].values.size() > 1 &&
+        std::ranges::all_of(sweep.axes[a].values, [](const std::string& v) { return number_in(v).has_value(); }))
+      return a;
+  }
+  return sweep.axes.size();
+}
+
+/// A figure over an axis: a curve for each policy and combination of the other values.
+std::vector<serving::Curve> curves_of(const study::SweepRequest& request, const study::Rows& rows, std::size_t axis,
+                                      std::size_t column) {
+  std::map<std::string, serving::Curve> curves;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows.has(i)) continue;
+    const study::Row row = rows.at(i);
+    const std::vector<std::string> values = study::values_at(request.axes, i);
+    std::string rest;
+    for (std::size_t a = 0; a < values.size(); ++a) rest += a == axis ? "" : ", " + values[a];
+    for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
+      const double figure = row.figures[p * kColumnCount + column];
+      if (!row.texts[2 * p + 1].empty() || figure < 0) continue;
+      const std::string name = row.texts[2 * p] + rest;
+      curves[name].name = name;
+      curves[name].points.emplace_back(*number_in(values[axis]), figure);
+    }
+  }
+  std::vector<serving::Curve> out;
+  for (auto& [name, curve] : curves) {
+    std::ranges::sort(curve.points);
+    out.push_back(std::move(curve));
+  }
+  return out;
+}
+
+std::string html_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
+  std::string out = serving::page_head(sweep.config) + "<table><tr>";
+  for (const std::string& name : study::short_names(sweep.axes)) out += "<th>" + in_markup(name) + "</th>";
+  out += "<th>policy</th><th>mean ms</th><th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>p99.9 ms</th>";
+  out += "<th>served/s</th><th>goodput/s</th><th>violations</th><th>busy %</th></tr>\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows.has(i)) continue;
+    const study::Row row = rows.at(i);
+    std::string head;
+    for (const std::string& value : study::values_at(request.axes, i)) head += "<td>" + in_markup(value) + "</td>";
+    if (!row.error.empty()) out += "<tr>" + head + "<td colspan=\"10\">" + in_markup(row.error) + "</td></tr>\n";
+    for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
+      const double* f = row.figures.data() + p * kColumnCount;
+      out += "<tr>" + head + "<td>" + in_markup(row.texts[2 * p]) + (f[15] > 0 ? " (unstable)" : "") + "</td>";
+      if (!row.texts[2 * p + 1].empty()) {
+        out += "<td colspan=\"9\">" + in_markup(row.texts[2 * p + 1]) + "</td></tr>\n";
+        continue;
+      }
+      for (const std::size_t c : {2, 3, 4, 5, 6, 8, 9, 10})
+        out += "<td>" + (f[c] < 0 ? "" : fmt::format("{:.4g}", f[c])) + "</td>";
+      out += fmt::format("<td>{:.1f}</td></tr>\n", 100 * f[11]);
+    }
+  }
+  out += "</table>\n";
+  const std::size_t axis = curve_axis(sweep);
+  if (axis < sweep.axes.size()) {
+    const std::string& key = sweep.axes[axis].key;
+    out += "<h2>99th percentile</h2>\n" +
+           serving::chart(curves_of(request, rows, axis, 5), {key}, {"99th percentile (ms)", true});
+    out += "<h2>Goodput</h2>\n" + serving::chart(curves_of(request, rows, axis, 9), {key}, {"goodput (requests/s)"});
+  }
+  return out + "</body></html>\n";
+}
+
 }  // namespace
 
 bool is_serving_experiment(const std::string& path) {
@@ -155,7 +239,8 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   if (study->is_over()) return {};
   TRY(study->evaluate());
   if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
-  if (sweep.csv != "-") TRY(print(table_of(sweep, request, study->rows())));
+  if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, html_of(sweep, request, study->rows())));
+  if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
   if (end_asked()) return study->interruption();
   std::string first;
   for (std::size_t i = 0; i < study->rows().size(); ++i) {

@@ -14,13 +14,14 @@ namespace distsim::app {
 bool is_serving_experiment(const std::string& path);
 
 struct ServingSweep {
-  std::string config, csv;
+  std::string config, csv, html;
   std::vector<std::string> sets;       ///< fixed
   std::vector<study::SweepAxis> axes;  ///< the first varies slowest
   study::RunOptions run;
 };
 
-/// Plays every policy and rate of the experiment at every combination of values, and writes a CSV row for each, or prints
+/// Plays every policy and rate of the experiment at every combination of values, and writes a CSV row for each, a page with curves over the first
+/// axis whose values are numbers, or prints
 /// them. Rows do not depend on the number of threads and processes. Errors: an error in the file itself; no point at all
 /// could be played.
 Result<void> sweep_serving(const ServingSweep& sweep);

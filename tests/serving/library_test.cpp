@@ -134,5 +134,27 @@ TEST(PolicyLibrary, WhatIsNoLibraryIsRefused) {
       << e.error().text();
 }
 
+/// Branches of a request come to a policy that says so; each of its own, on a GPU of its own.
+TEST(PolicyLibrary, MayTakeBranches) {
+  const std::string body = "waiting.push_back(id); return kAny;";
+  const std::string next =
+      "Work w; if (!waiting.empty()) { w.requests = {waiting[0]}; waiting.erase(waiting.begin()); } return w;";
+  const auto whole = load_policy(source_of("whole", body, next));
+  const std::string apart = source_of("apart", body,
+                                      next +
+                                          "\n  }\n};\nextern \"C\" bool distsim_policy_takes_branches() { "
+                                          "return true; }\nstruct Unused { void none() {");
+  const auto branches = load_policy(apart);
+  ASSERT_TRUE(whole.ok() && branches.ok());
+  Scenario s = test::gpus_of_one_kind(2);
+  test::set_models(s, {{"m", {test::kMs, 4 * test::kMs, 3 * test::kMs, test::kMs}}});
+  s.models[0].graph = LayerGraph({{}, {{0, 0}}, {{0, 0}}, {{1, 0}, {2, 0}}});
+  Load load;
+  load.kind = LoadKind::trace;
+  load.trace = {{0, 0}};
+  EXPECT_EQ(emulate(s, **whole, {}, load, {})->makespan_ps, 9 * test::kMs);
+  EXPECT_EQ(emulate(s, **branches, {}, load, {})->makespan_ps, 6 * test::kMs);
+}
+
 }  // namespace
 }  // namespace distsim::serving

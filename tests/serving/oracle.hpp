@@ -1,4 +1,6 @@
-// A slow emulator that is easy to check: no heap, no sets, no pools. At each moment it looks at everything.
+// A slow emulator that is easy to check: no heap, no sets, no pools, no plans. At each moment it looks at everything. What it
+// takes from the emulator's own code are times of single layers; graphs, streams and stages are worked out anew from the
+// definitions, by reachability and by trying all.
 #pragma once
 
 #include <algorithm>
@@ -7,43 +9,37 @@
 #include <string>
 #include <vector>
 
+#include "oracle_machines.hpp"
 #include "scenarios.hpp"
 
 namespace distsim::serving::test {
 
 struct OracleRequest {
-  std::int64_t arrival = 0, answer = -1, waiting_since = 0;
-  std::uint32_t model = 0, layer = 0, place = kHost;
-  bool here = false, waiting = false;
+  std::int64_t arrival = 0, answer = -1;
+  std::uint32_t model = 0;
+  bool here = false;
+  std::vector<char> strand_done;
+  std::vector<std::uint32_t> strand_place;
+};
+
+/// A request, or a strand of it for policies that take branches.
+struct OracleTask {
+  std::size_t request = 0;
+  std::uint32_t model = 0, begin = 0, layer = 0, end = 0, strand = 0, place = kHost;
+  bool waiting = true, apart = false;
   std::uint32_t queue = kHost;  ///< GPU that a dispatching policy gave it to
 };
 
-struct OracleWork {
-  std::uint32_t gpu = 0, model = 0, begin_layer = 0, layers = 0;
-  std::uint32_t at_layer = 0, end_layer = 0;  ///< shared, where layers have demands of their own
-  std::vector<std::size_t> requests;
-  std::int64_t ready = 0, alone = 0, end = -1;
-  __extension__ __int128 left = 0;  ///< shared: 2^-32 ps
-  std::int64_t speed = 0;
-  bool is_ready = false, started = false, over = false;
-};
-
-struct OracleResult {
-  std::vector<std::int64_t> answers;  ///< by request
-  std::uint64_t moves = 0, batches = 0, loads = 0, evictions = 0;
-};
-
-class Oracle {
+class Oracle : OracleMachines {
  public:
-  Oracle(const Scenario& s, std::string policy, const PolicyOptions& options, const std::vector<TraceRow>& trace)
-      : s_(s), policy_(std::move(policy)), options_(options) {
+  Oracle(const Scenario& s, const OracleSetup& setup, std::string policy, const PolicyOptions& options,
+         const std::vector<TraceRow>& trace)
+      : OracleMachines(s, setup), policy_(std::move(policy)), options_(options) {
     for (const TraceRow& row : trace) {
       requests_.emplace_back();
       requests_.back().arrival = row.time_ps;
       requests_.back().model = row.model;
     }
-    link_free_.assign(s.links.size(), 0);
-    used_.assign(s.gpus.size(), std::vector<std::uint64_t>(s.models.size(), 0));
     outstanding_.assign(s.gpus.size(), 0);
   }
 
@@ -63,9 +59,9 @@ class Oracle {
       if (!r.here) next = std::min(next, r.arrival);
     }
     for (const OracleWork& w : works_) {
-      if (w.over) continue;
-      if (!w.is_ready) next = std::min(next, w.ready);
-      if (w.started && w.end >= 0) next = std::min(next, w.end);
+      if (!w.over && !w.is_ready) next = std::min(next, w.ready);
+      if (w.started && !w.over) next = std::min(next, w.end);
+      if (w.started && !w.slot_free && piped(w.gpu)) next = std::min(next, w.first_free);
     }
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) next = std::min(next, shared_end(g));
     const std::int64_t timer = timer_at();
@@ -73,110 +69,88 @@ class Oracle {
     if (next == kNever) return false;
     advance(next);
     bool everyone = timer == next;
-    std::vector<char> freed(s_.gpus.size(), 0);
+    freed_.assign(s_.gpus.size(), 0);
     for (std::size_t i = 0; i < works_.size(); ++i) {
       if (!works_[i].over && !works_[i].is_ready && works_[i].ready == now_) make_ready(i);
     }
+    free_first_stages();
     for (std::size_t i = 0; i < works_.size(); ++i) {
-      OracleWork& w = works_[i];
-      if (w.over || !w.started || w.end != now_) continue;
+      if (works_[i].over || !works_[i].started || works_[i].end != now_) continue;
+      const std::uint32_t g = works_[i].gpu;
       finish(i);
-      freed[w.gpu] = 1;
-      start_serial(w.gpu);
+      if (piped(g)) continue;
+      freed_[g] = 1;
+      start_serial(g);
     }
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
-      next_layers(g);
+      if (!shared(g)) continue;
+      for (OracleWork& w : works_) {
+        if (!w.over && w.is_ready && w.gpu == g) end_parts(w.parts, now_);
+      }
       for (std::size_t i = 0; i < works_.size(); ++i) {
-        if (works_[i].over || !works_[i].is_ready || works_[i].gpu != g || !shared(g) || works_[i].left > 0) continue;
+        if (works_[i].over || !works_[i].is_ready || works_[i].gpu != g || !all_over(works_[i].parts)) continue;
         finish(i);
-        freed[g] = 1;
+        freed_[g] = 1;
       }
       set_speeds(g);
     }
     bool last = true;
-    for (OracleRequest& r : requests_) {
-      if (!r.here && r.arrival == now_) {
-        r.here = true;
-        came(r);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (!requests_[i].here && requests_[i].arrival == now_) {
+        requests_[i].here = true;
+        came(i);
         everyone = true;
       }
-      last = last && r.here;
+      last = last && requests_[i].here;
     }
     if (last && !draining_) {
       draining_ = true;
       everyone = true;
     }
+    everyone = everyone || new_task_;
+    new_task_ = false;
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
-      if (everyone || freed[g]) ask(g);
+      if (everyone || freed_[g]) ask(g);
     }
     return true;
   }
 
   void advance(std::int64_t to) {
     for (OracleWork& w : works_) {
-      if (!w.over && w.is_ready && shared(w.gpu)) w.left -= static_cast<decltype(w.left)>(to - now_) * w.speed;
+      if (w.over || !w.is_ready || !shared(w.gpu)) continue;
+      for (OraclePart& p : w.parts) {
+        if (p.started && !p.over) p.left -= static_cast<Wide>(to - now_) * p.speed;
+      }
     }
     now_ = to;
   }
 
   // ---- GPUs
 
-  bool shared(std::uint32_t g) const { return s_.gpus[g].execution == Execution::shared; }
   std::int64_t shared_end(std::uint32_t g) const {
     std::int64_t first = kNever;
     for (const OracleWork& w : works_) {
       if (w.over || !w.is_ready || w.gpu != g || !shared(g)) continue;
-      std::int64_t wait = static_cast<std::int64_t>(w.left / w.speed);
-      while (w.left - static_cast<decltype(w.left)>(wait) * w.speed > 0) ++wait;
-      first = std::min(first, now_ + wait);
+      first = std::min(first, first_end(w.parts, now_));
     }
     return first;
   }
-  /// What the layer that a piece of work executes keeps busy.
-  Demand demand_of(const OracleWork& w) const {
-    const Demand* own = s_.demands(s_.gpus[w.gpu].kind, w.model, static_cast<std::uint32_t>(w.requests.size()));
-    return own != nullptr ? own[w.at_layer] : s_.models[w.model].demand;
-  }
-  /// A layer is followed by the next one, whose time begins at the fraction of a picosecond at which it ended.
-  void next_layers(std::uint32_t g) {
+  void set_speeds(std::uint32_t g) {
+    std::vector<OraclePart*> running;
     for (OracleWork& w : works_) {
-      const auto kind = s_.gpus[g].kind;
-      const auto batch = static_cast<std::uint32_t>(w.requests.size());
-      if (w.over || !w.is_ready || w.gpu != g || !shared(g)) continue;
-      while (w.left <= 0 && w.at_layer + 1 < w.end_layer) {
-        ++w.at_layer;
-        w.left += static_cast<decltype(w.left)>(s_.time_ps(kind, w.model, w.at_layer, w.at_layer + 1, batch)) << 32;
+      if (w.over || !w.is_ready || w.gpu != g) continue;
+      for (OraclePart& p : w.parts) {
+        if (p.started && !p.over) running.push_back(&p);
       }
     }
-  }
-  void set_speeds(std::uint32_t g) {
-    double sm = 0, memory = 0, launch = 0;
-    for (const OracleWork& w : works_) {
-      if (w.over || !w.is_ready || w.gpu != g) continue;
-      sm += demand_of(w).sm;
-      memory += demand_of(w).memory;
-      launch += demand_of(w).launch;
-    }
-    for (OracleWork& w : works_) {
-      if (w.over || !w.is_ready || w.gpu != g) continue;
-      double slower = 1;
-      if (demand_of(w).sm > 0) slower = std::max(slower, sm);
-      if (demand_of(w).memory > 0) slower = std::max(slower, memory);
-      if (demand_of(w).launch > 0) slower = std::max(slower, launch);
-      w.speed = static_cast<std::int64_t>(4294967296.0 / slower);
-    }
+    share_out(running);
   }
   void make_ready(std::size_t i) {
     OracleWork& w = works_[i];
     w.is_ready = true;
     if (shared(w.gpu)) {
-      const auto batch = static_cast<std::uint32_t>(w.requests.size());
-      const bool own = s_.demands(s_.gpus[w.gpu].kind, w.model, batch) != nullptr;
-      w.at_layer = w.begin_layer;
-      w.end_layer = own ? w.begin_layer + w.layers : w.begin_layer;
-      const std::int64_t first =
-          own ? s_.time_ps(s_.gpus[w.gpu].kind, w.model, w.begin_layer, w.begin_layer + 1, batch) : w.alone;
-      w.left = static_cast<decltype(w.left)>(first) << 32;
+      w.parts = parts_of(w, w.begin_layer, w.begin_layer + w.layers);
+      start_parts(w.parts, now_);
       set_speeds(w.gpu);
     } else {
       ready_order_.push_back(i);
@@ -185,76 +159,90 @@ class Oracle {
   }
   void start_serial(std::uint32_t g) {
     for (const OracleWork& w : works_) {
-      if (!w.over && w.started && w.gpu == g) return;
+      if (w.gpu != g || !w.started || w.over) continue;
+      if (!piped(g) || !w.slot_free) return;
     }
     for (const std::size_t i : ready_order_) {
       OracleWork& w = works_[i];
       if (w.gpu != g || w.over || w.started) continue;
       w.started = true;
-      w.end = now_ + w.alone;
+      if (piped(g))
+        enter_stages(w);
+      else
+        w.end = now_ + w.alone;
       return;
     }
   }
-  std::int64_t copy(std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
-    std::vector<std::uint32_t> links;
-    const auto& gpus = s_.gpus;
-    if (from == kHost)
-      links = {gpus[to].host_in};
-    else if (to == kHost)
-      links = {gpus[from].host_out};
-    else if (gpus[from].box != gpus[to].box)
-      links = {gpus[from].host_out, gpus[from].box_out, gpus[to].box_in, gpus[to].host_in};
-    else if (gpus[from].peers && gpus[to].peers)
-      links = {gpus[from].peer_out, gpus[to].peer_in};
-    else
-      links = {gpus[from].host_out, gpus[to].host_in};
-    double slowest = 1e300;
-    std::int64_t start = now_, latency = 0;
-    for (const std::uint32_t l : links) {
-      slowest = std::min(slowest, s_.links[l].bytes_per_s);
-      latency += s_.links[l].latency_ps;
-      start = std::max(start, link_free_[l]);
-    }
-    const std::int64_t end = start + latency + std::llround(static_cast<double>(bytes) / slowest * 1e12);
-    for (const std::uint32_t l : links) link_free_[l] = end;
-    return end;
-  }
-  bool must_load(std::uint32_t g, std::uint32_t m) {
-    if (s_.residency == Residency::resident) return false;
-    if (s_.residency == Residency::streamed) return true;
-    const bool there = used_[g][m] > 0;
-    used_[g][m] = ++clock_;
-    for (;;) {
-      std::int64_t sum = 0;
-      std::size_t oldest = s_.models.size();
-      for (std::size_t k = 0; k < s_.models.size(); ++k) {
-        if (used_[g][k] == 0) continue;
-        sum += s_.models[k].weight_bytes;
-        if (oldest == s_.models.size() || used_[g][k] < used_[g][oldest]) oldest = k;
+
+  void free_first_stages() {
+    for (bool again = true; again;) {
+      again = false;
+      for (OracleWork& w : works_) {
+        if (!w.started || w.slot_free || !piped(w.gpu) || w.first_free != now_) continue;
+        w.slot_free = again = true;
+        freed_[w.gpu] = 1;
+        start_serial(w.gpu);
+        break;
       }
-      if (sum <= s_.gpus[g].memory_bytes) return !there;
-      used_[g][oldest] = 0;
-      ++result_.evictions;
     }
   }
+
+  // ---- ends
 
   void finish(std::size_t i) {
     OracleWork& w = works_[i];
     w.over = true;
     const Model& m = s_.models[w.model];
     std::int64_t bytes = 0;
-    for (const std::size_t r : w.requests) {
-      requests_[r].layer += w.layers;
-      requests_[r].place = w.gpu;
-      if (requests_[r].layer == m.layers) bytes += m.output_bytes;
-      outstanding_[w.gpu] -= load_of(requests_[r], w.gpu);
+    std::vector<std::size_t> answered;
+    for (const std::size_t t : w.tasks) {
+      OracleTask& task = tasks_[t];
+      OracleRequest& r = requests_[task.request];
+      task.layer += w.layers;
+      task.place = w.gpu;
+      outstanding_[w.gpu] -= load_of(task.model, w.gpu);
+      if (task.layer < task.end) {
+        task.waiting = true;
+        freed_[w.gpu] = 1;  // where it was, it may go on
+        continue;
+      }
+      if (task.apart) {
+        r.strand_done[task.strand] = 1;
+        r.strand_place[task.strand] = w.gpu;
+      }
+      if (task.apart && std::ranges::count(r.strand_done, 0) > 0) continue;
+      answered.push_back(task.request);
+      bytes += m.output_bytes;
     }
     const std::int64_t back = bytes > 0 ? copy(w.gpu, kHost, bytes) : now_;
-    for (const std::size_t r : w.requests) {
-      if (requests_[r].layer == m.layers)
-        requests_[r].answer = back;
-      else
-        requests_[r].waiting = true;
+    for (const std::size_t r : answered) requests_[r].answer = back;
+    const std::vector<std::size_t> done = w.tasks;
+    for (const std::size_t t : done) {
+      if (tasks_[t].apart && tasks_[t].layer == tasks_[t].end) start_strands(tasks_[t].request, tasks_[t].strand);
+    }
+  }
+  /// Strands that needed this one and now have all. `strand` none: those that need nothing.
+  void start_strands(std::size_t request, std::size_t strand) {
+    const std::uint32_t model = requests_[request].model;
+    const OracleGraph& graph = graphs_[model];
+    for (std::uint32_t k = 0; k < graph.strands().size(); ++k) {
+      const std::vector<std::pair<std::size_t, std::int64_t>> sources = graph.sources(k);
+      bool after = strand == OracleGraph::kNone && sources.empty(), all = true;
+      for (const auto& [source, bytes] : sources) {
+        after = after || source == strand;
+        all = all && requests_[request].strand_done[source] != 0;
+      }
+      if (!after || !all) continue;
+      OracleTask task;
+      task.request = request;
+      task.model = model;
+      task.begin = task.layer = graph.strands()[k].first;
+      task.end = graph.strands()[k].second;
+      task.strand = k;
+      task.apart = true;
+      if (strand != OracleGraph::kNone) task.place = requests_[request].strand_place[strand];
+      tasks_.push_back(task);
+      new_task_ = true;
     }
   }
 
@@ -263,13 +251,28 @@ class Oracle {
   bool is_dispatching() const {
     return policy_ == "round_robin" || policy_ == "least_loaded" || policy_ == "shortest_queue";
   }
-  std::int64_t load_of(const OracleRequest& r, std::uint32_t g) const {
+  std::int64_t load_of(std::uint32_t model, std::uint32_t g) const {
     if (policy_ == "shortest_queue") return 1;
-    return s_.time_ps(s_.gpus[g].kind, r.model, 0, s_.models[r.model].layers, 1);
+    OracleWork w;
+    w.gpu = g;
+    w.model = model;
+    w.tasks = {0};
+    return play_alone(w, 0, s_.models[model].layers);
   }
-  void came(OracleRequest& r) {
-    r.waiting = true;
-    r.waiting_since = now_;
+  void came(std::size_t number) {
+    OracleRequest& request = requests_[number];
+    const OracleGraph& graph = graphs_[request.model];
+    if (policy_ == "branch_fifo" && !graph.is_chain()) {
+      request.strand_done.assign(graph.strands().size(), 0);
+      request.strand_place.assign(graph.strands().size(), kHost);
+      start_strands(number, OracleGraph::kNone);
+      return;
+    }
+    tasks_.emplace_back();
+    OracleTask& r = tasks_.back();
+    r.request = number;
+    r.model = request.model;
+    r.end = s_.models[request.model].layers;
     if (!is_dispatching()) return;
     const auto count = static_cast<std::uint32_t>(s_.gpus.size());
     r.queue = turn_++ % count;
@@ -277,31 +280,33 @@ class Oracle {
       r.queue = 0;
       for (std::uint32_t g = 1; g < count; ++g) r.queue = outstanding_[g] < outstanding_[r.queue] ? g : r.queue;
     }
-    outstanding_[r.queue] += load_of(r, r.queue);
+    outstanding_[r.queue] += load_of(r.model, r.queue);
   }
   std::int64_t timer_at() const {
     std::int64_t at = kNever;
     if (policy_ != "dynamic_batching") return at;
-    for (const OracleRequest& r : requests_) {
-      if (r.waiting && r.arrival + options_.delay_ps > now_) at = std::min(at, r.arrival + options_.delay_ps);
+    for (const OracleTask& t : tasks_) {
+      const std::int64_t due = requests_[t.request].arrival + options_.delay_ps;
+      if (t.waiting && due > now_) at = std::min(at, due);
     }
     return at;
   }
-  std::size_t first_waiting(const std::function<bool(const OracleRequest&, const OracleRequest&)>& before,
+  std::size_t first_waiting(const std::function<bool(const OracleTask&, const OracleTask&)>& before,
                             std::uint32_t g) const {
-    std::size_t best = requests_.size();
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (!requests_[i].waiting || (is_dispatching() && requests_[i].queue != g)) continue;
-      if (best == requests_.size() || before(requests_[i], requests_[best])) best = i;
+    std::size_t best = tasks_.size();
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      if (!tasks_[i].waiting || (is_dispatching() && tasks_[i].queue != g)) continue;
+      if (best == tasks_.size() || before(tasks_[i], tasks_[best])) best = i;
     }
     return best;
   }
   /// Whether a comes before b, where b stands before a in the order of arrival.
-  bool before(const OracleRequest& a, const OracleRequest& b, std::uint32_t g) const {
+  bool before(const OracleTask& a, const OracleTask& b, std::uint32_t g) const {
     const Model &ma = s_.models[a.model], &mb = s_.models[b.model];
-    const auto deadline = [](const OracleRequest& r, const Model& m) {
-      return m.deadline_ps == kNever ? kNever : r.arrival + m.deadline_ps;
+    const auto deadline = [&](const OracleTask& t, const Model& m) {
+      return m.deadline_ps == kNever ? kNever : requests_[t.request].arrival + m.deadline_ps;
     };
+    if (policy_ == "branch_fifo") return std::pair(a.request, a.begin) < std::pair(b.request, b.begin);
     if (policy_ == "sjf") return ma.size_ps < mb.size_ps;
     if (policy_ == "edf") return deadline(a, ma) < deadline(b, mb);
     if (policy_ == "priority") return ma.priority > mb.priority;
@@ -313,8 +318,8 @@ class Oracle {
   }
   std::vector<std::size_t> batch(std::uint32_t model) const {
     std::vector<std::size_t> out;
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i].waiting && requests_[i].model == model &&
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      if (tasks_[i].waiting && tasks_[i].model == model &&
           out.size() < std::min(options_.batch, s_.models[model].max_batch))
         out.push_back(i);
     }
@@ -326,7 +331,8 @@ class Oracle {
       const std::vector<std::size_t> b = batch(m);
       if (b.empty()) continue;
       const bool full = b.size() == std::min(options_.batch, s_.models[m].max_batch);
-      const bool due = policy_ == "dynamic_batching" && requests_[b[0]].arrival + options_.delay_ps <= now_;
+      const bool due =
+          policy_ == "dynamic_batching" && requests_[tasks_[b[0]].request].arrival + options_.delay_ps <= now_;
       if ((full || due || draining_) && (best.empty() || b[0] < best[0])) best = b;
     }
     return best;
@@ -334,44 +340,54 @@ class Oracle {
   void ask(std::uint32_t g) {
     for (;;) {
       std::uint32_t held = 0;
-      for (const OracleWork& w : works_) held += !w.over && w.gpu == g ? 1 : 0;
+      for (const OracleWork& w : works_) held += !w.over && !w.slot_free && w.gpu == g ? 1 : 0;
       if (held >= s_.gpus[g].slots) return;
       std::vector<std::size_t> chosen;
       if (policy_ == "static_batching" || policy_ == "dynamic_batching") {
         chosen = pick_batch();
       } else {
         const std::size_t i = first_waiting([&](const auto& a, const auto& b) { return before(a, b, g); }, g);
-        if (i < requests_.size()) chosen = {i};
+        if (i < tasks_.size()) chosen = {i};
       }
       if (chosen.empty()) return;
       assign(g, chosen);
     }
   }
   void assign(std::uint32_t g, const std::vector<std::size_t>& chosen) {
-    const OracleRequest& first = requests_[chosen[0]];
+    const OracleTask& first = tasks_[chosen[0]];
     const Model& m = s_.models[first.model];
     OracleWork w;
     w.gpu = g;
     w.model = first.model;
-    w.requests = chosen;
+    w.tasks = chosen;
     w.begin_layer = first.layer;
-    w.layers = policy_ == "layer_preemptive" ? 1 : m.layers;
-    for (std::uint32_t l = first.layer; l < first.layer + w.layers; ++l)
-      w.alone += s_.time_ps(s_.gpus[g].kind, first.model, l, l + 1, static_cast<std::uint32_t>(chosen.size()));
+    w.layers = policy_ == "layer_preemptive" ? 1 : first.end - first.layer;
+    w.alone = play_alone(w, first.layer, first.layer + w.layers);
     w.ready = now_;
     if (must_load(g, w.model)) {
       ++result_.loads;
       if (m.weight_bytes > 0) w.ready = std::max(w.ready, copy(kHost, g, m.weight_bytes));
     }
     std::int64_t inputs = 0;
-    for (const std::size_t i : chosen) {
-      OracleRequest& r = requests_[i];
-      r.waiting = false;
-      if (r.place == kHost) inputs += m.input_bytes;
-      if (r.place == kHost || r.place == g) continue;
-      ++result_.moves;
-      const std::int64_t state = m.state_after.empty() ? m.state_bytes : m.state_after[r.layer - 1];
-      if (state > 0) w.ready = std::max(w.ready, copy(r.place, g, state));
+    for (const std::size_t t : chosen) {
+      OracleTask& task = tasks_[t];
+      task.waiting = false;
+      if (task.place == kHost) {
+        inputs += m.input_bytes;
+        continue;
+      }
+      std::vector<std::pair<std::uint32_t, std::int64_t>> from;
+      if (task.apart && task.layer == task.begin) {
+        for (const auto& [strand, bytes] : graphs_[task.model].sources(task.strand))
+          from.emplace_back(requests_[task.request].strand_place[strand], bytes);
+      } else {
+        from.emplace_back(task.place, m.state_after.empty() ? m.state_bytes : m.state_after[task.layer - 1]);
+      }
+      for (const auto& [place, bytes] : from) {
+        if (place == g) continue;
+        ++result_.moves;
+        if (bytes > 0) w.ready = std::max(w.ready, copy(place, g, bytes));
+      }
     }
     if (inputs > 0) w.ready = std::max(w.ready, copy(kHost, g, inputs));
     ++result_.batches;
@@ -379,19 +395,16 @@ class Oracle {
     if (w.ready == now_) make_ready(works_.size() - 1);
   }
 
-  const Scenario& s_;
   std::string policy_;
   const PolicyOptions& options_;
   std::vector<OracleRequest> requests_;
+  std::vector<OracleTask> tasks_;
   std::vector<OracleWork> works_;
   std::vector<std::size_t> ready_order_;
-  std::vector<std::int64_t> link_free_, outstanding_;
-  std::vector<std::vector<std::uint64_t>> used_;
-  std::uint64_t clock_ = 0;
+  std::vector<std::int64_t> outstanding_;
+  std::vector<char> freed_;
   std::uint32_t turn_ = 0;
-  std::int64_t now_ = -1;
-  bool draining_ = false;
-  OracleResult result_;
+  bool draining_ = false, new_task_ = false;
 };
 
 }  // namespace distsim::serving::test

@@ -4,6 +4,7 @@
 #include "oracle.hpp"
 
 #include "base/random.hpp"
+#include "sim/serving/emulator/gpus/stream_plan.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -19,10 +20,12 @@ constexpr const char* kPolicies[] = {"fifo",
                                      "shortest_queue",
                                      "layer_preemptive",
                                      "static_batching",
-                                     "dynamic_batching"};
+                                     "dynamic_batching",
+                                     "branch_fifo"};
 
 struct RandomCase {
   Scenario scenario;
+  test::OracleSetup setup;
   PolicyOptions options;
   Load load;
 };
@@ -31,9 +34,12 @@ std::uint32_t pick(Random& random, std::uint64_t from, std::uint64_t to) {
   return static_cast<std::uint32_t>(from + random.below(to - from + 1));
 }
 
-void add_random_gpus(Random& random, Scenario& s) {
+void add_random_gpus(Random& random, Scenario& s, std::vector<std::uint32_t>& streams) {
   const std::uint32_t kinds = pick(random, 1, 2), count = pick(random, 1, 4);
-  for (std::uint32_t k = 0; k < kinds; ++k) s.kinds.push_back("kind" + std::to_string(k));
+  for (std::uint32_t k = 0; k < kinds; ++k) {
+    s.kinds.push_back("kind" + std::to_string(k));
+    streams.push_back(random.below(2) == 0 ? 1 : pick(random, 2, 4));
+  }
   const bool shares_links = random.below(3) == 0;
   const auto link = [&](const char* name) {
     s.links.push_back({name, 1e12 / static_cast<double>(pick(random, 1, 3)), pick(random, 0, 2)});
@@ -45,6 +51,10 @@ void add_random_gpus(Random& random, Scenario& s) {
     gpu.kind = g % kinds;
     gpu.slots = pick(random, 1, 3);
     gpu.execution = random.below(3) == 0 ? Execution::shared : Execution::serial;
+    if (streams[gpu.kind] == 1 && random.below(4) == 0) {
+      gpu.execution = Execution::pipeline;
+      gpu.stages = pick(random, 1, 3);
+    }
     gpu.host_in = g > 0 && shares_links ? s.gpus[0].host_in : link("in");
     gpu.host_out = g > 0 && shares_links ? s.gpus[0].host_out : link("out");
     gpu.peers = random.below(2) == 0;
@@ -63,13 +73,26 @@ Demand random_demand(Random& random) {
   return {quarter(), quarter(), quarter()};
 }
 
-void add_random_models(Random& random, Scenario& s) {
+/// Each layer needs up to two before it, mostly near ones.
+test::Needs random_needs(Random& random, std::uint32_t layers) {
+  test::Needs needs(layers);
+  for (std::uint32_t l = 1; l < layers; ++l) {
+    for (std::uint64_t n = random.below(8) == 0 ? 0 : 1 + random.below(2); n > 0; --n) {
+      const std::uint32_t layer = l - 1 - static_cast<std::uint32_t>(random.below(std::min(l, 4u)));
+      if (needs[l].empty() || needs[l][0].layer != layer) needs[l].push_back({layer, pick(random, 0, 3)});
+    }
+  }
+  return needs;
+}
+
+void add_random_models(Random& random, Scenario& s, test::OracleSetup& setup) {
   const std::uint32_t count = pick(random, 1, 3);
   const bool own_demands = random.below(3) == 0;
   for (std::uint32_t m = 0; m < count; ++m) {
     Model model;
     model.name = "model" + std::to_string(m);
-    model.layers = pick(random, 1, 4);
+    const bool branches = random.below(2) == 0;
+    model.layers = branches ? pick(random, 3, 8) : pick(random, 1, 4);
     model.max_batch = pick(random, 1, 4);
     model.weight_bytes = pick(random, 0, 6);
     model.input_bytes = pick(random, 0, 3);
@@ -82,6 +105,8 @@ void add_random_models(Random& random, Scenario& s) {
     if (random.below(2) == 0) {
       for (std::uint32_t l = 0; l < model.layers; ++l) model.state_after.push_back(pick(random, 0, 3));
     }
+    setup.needs.push_back(branches ? random_needs(random, model.layers) : test::Needs());
+    if (branches) model.graph = LayerGraph(setup.needs.back());
     s.models.push_back(model);
   }
   for (std::uint32_t k = 0; k < s.kinds.size(); ++k) {
@@ -89,10 +114,11 @@ void add_random_models(Random& random, Scenario& s) {
       std::vector<std::int64_t> layers;
       for (std::uint32_t l = 0; l < s.models[m].layers; ++l) layers.push_back(pick(random, 1, 9));
       s.set_times(k, m, test::sums_of(layers, s.models[m].max_batch, 0.5));
-      if (!own_demands) continue;
       std::vector<Demand> demands;
-      for (std::size_t i = 0; i < layers.size() * s.models[m].max_batch; ++i) demands.push_back(random_demand(random));
-      s.set_uses(k, m, demands, {});
+      for (std::size_t i = 0; own_demands && i < layers.size() * s.models[m].max_batch; ++i)
+        demands.push_back(random_demand(random));
+      if (own_demands) s.set_uses(k, m, demands, {});
+      plan_streams(s, k, m, setup.streams[k]);
     }
   }
 }
@@ -100,8 +126,8 @@ void add_random_models(Random& random, Scenario& s) {
 RandomCase random_case(std::uint64_t seed) {
   Random random(seed);
   RandomCase c;
-  add_random_gpus(random, c.scenario);
-  add_random_models(random, c.scenario);
+  add_random_gpus(random, c.scenario, c.setup.streams);
+  add_random_models(random, c.scenario, c.setup);
   c.scenario.residency = static_cast<Residency>(random.below(3));
   c.options.batch = pick(random, 1, 4);
   c.options.delay_ps = pick(random, 1, 20);
@@ -130,7 +156,7 @@ TEST(Oracle, EveryAnswerAtTheSamePicosecond) {
     Answers answers(c.load.trace.size());
     const auto found = emulate(c.scenario, test::policy(policy), c.options, c.load, {}, &answers);
     ASSERT_TRUE(found.ok()) << "seed " << seed << " " << policy << ": " << found.error().text();
-    const test::OracleResult expected = test::Oracle(c.scenario, policy, c.options, c.load.trace).run();
+    const test::OracleResult expected = test::Oracle(c.scenario, c.setup, policy, c.options, c.load.trace).run();
     ASSERT_EQ(answers.at, expected.answers) << "seed " << seed << " " << policy;
     ASSERT_EQ(found->moves, expected.moves) << "seed " << seed << " " << policy;
     ASSERT_EQ(found->batches, expected.batches) << "seed " << seed << " " << policy;

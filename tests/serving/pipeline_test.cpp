@@ -6,7 +6,7 @@
 
 #include "base/random.hpp"
 #include "scenarios.hpp"
-#include "sim/serving/emulator/pipeline_stages.hpp"
+#include "sim/serving/emulator/gpus/pipeline_stages.hpp"
 
 namespace distsim::serving {
 namespace {

@@ -14,7 +14,9 @@
 namespace distsim::serving {
 namespace {
 
-std::string graph_file(const std::string& name) { return distsim::test::root() + "/configs/serving/models/" + name + ".graph"; }
+std::string graph_file(const std::string& name) {
+  return distsim::test::root() + "/configs/serving/models/" + name + ".graph";
+}
 
 GraphModel read_graph(const std::string& name, workload::Precision precision = workload::Precision::fp32) {
   auto model = GraphModel::read(graph_file(name), precision);
@@ -163,6 +165,31 @@ TEST(GraphModels, NameWhatIsWrong) {
   const auto backward = GraphModel::read(training, workload::Precision::fp32);
   ASSERT_FALSE(backward.ok());
   EXPECT_NE(backward.error().text().find("found a backward pass, expected the forward pass alone"), std::string::npos);
+}
+
+/// Branches of captured graphs: the inception modules of GoogLeNet, the shortcuts of ResNet-50 that have a convolution of
+/// their own; a VGG has none.
+TEST(GraphModel, FindsBranches) {
+  const auto blocks = [](const std::string& name) {
+    const auto model = GraphModel::read(graph_file(name), workload::Precision::fp32);
+    EXPECT_TRUE(model.ok());
+    return LayerGraph(model->needs()).blocks().size();
+  };
+  EXPECT_EQ(blocks("vgg16"), 0u);
+  EXPECT_EQ(blocks("alexnet"), 0u);
+  EXPECT_EQ(blocks("resnet50"), 4u);
+  EXPECT_EQ(blocks("googlenet"), 9u);
+}
+
+/// What a layer needs are bytes that the layers before it made.
+TEST(GraphModel, BranchesHandOnTheirTensors) {
+  const auto model = GraphModel::read(graph_file("resnet50"), workload::Precision::fp32);
+  ASSERT_TRUE(model.ok());
+  for (std::uint32_t l = 1; l < model->layers(); ++l) {
+    ASSERT_FALSE(model->needs()[l].empty()) << l;
+    for (const LayerGraph::Need& need : model->needs()[l]) EXPECT_LT(need.layer, l);
+  }
+  EXPECT_EQ(model->needs()[1][0].bytes, 64 * 112 * 112 * 4);  // the first convolution's output for 224 x 224
 }
 
 }  // namespace

@@ -9,4 +9,5 @@
 #include "experiment.hpp"
 #include "prediction.hpp"
 #include "replay.hpp"
+#include "serving.hpp"
 #include "studies.hpp"

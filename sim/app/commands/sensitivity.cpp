@@ -1,10 +1,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 #include "base/output.hpp"
+#include "base/system/signals.hpp"
+#include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/serving_sweep.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/serving/sensitivity/sensitivity.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 
 namespace distsim::app {
@@ -29,10 +35,40 @@ Result<study::SensitivityRequest> request_of(const SensitivityFlags& flags, cons
   return request;
 }
 
-Result<void> run(const SensitivityFlags& flags) {
-  const std::vector<std::pair<std::string, std::string>> outputs{
-      {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}};
+using Outputs = std::vector<std::pair<std::string, std::string>>;
+
+/// Of a serving experiment: the tail and the goodput in place of the iteration.
+Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) {
+  serving::SensitivityRequest request;
+  request.factors.assign(study::kFactors.begin(), study::kFactors.end());
+  if (!flags.factors.empty()) {
+    TRY_ASSIGN(request.factors, study::parse_factors(flags.factors));
+  }
+  for (const std::string& name : flags.resources) {
+    if (std::ranges::find(request.resources, name) != request.resources.end())
+      return Error{"--resource: found " + in_quotes(name) + " twice, expected each resource once", "", ""};
+    request.resources.push_back(name);
+  }
+  request.jobs = std::max(1u, std::thread::hardware_concurrency());
+  for (const std::string& set : serving::sets_without_effect(flags.config, flags.sets))
+    remark("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
+  const EarlyEnd early;
+  serving::Sensitivity found;
+  {
+    ProgressLine progress("distsim sensitivity:", 2 * serving::policies().size());
+    TRY_ASSIGN(found, serving::sensitivity(flags.config, flags.sets, request, [&] { progress.advance(); }));
+  }
   TRY(check_outputs(outputs));
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, serving::sensitivity_csv(found)));
+  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, serving::sensitivity_json(found)));
+  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, serving::sensitivity_html(found)));
+  return takes_stdout(outputs) ? Result<void>() : print(serving::sensitivity_text(found));
+}
+
+Result<void> run(const SensitivityFlags& flags) {
+  const Outputs outputs{{"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}};
+  TRY(check_outputs(outputs));
+  if (is_serving_experiment(flags.config)) return run_serving(flags, outputs);
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(flags.config, flags.sets));
   TRY_ASSIGN(const study::SensitivityRequest request, request_of(flags, experiment));
   name_idle_sets({{flags.config, flags.sets}}, flags.sets);
@@ -83,6 +119,7 @@ constexpr Refusal kSensitivityRefuses[] = {
     {"--config configs/dgx_a100_4node.yaml --factors -inf", "'-inf'"},
     {"--config configs/dgx_a100_4node.yaml --resource nic_bandwith", "nic_bandwidth"},
     {"--config configs/dgx_a100_4node.yaml --resource uplink_bandwidth", "does not have"},
+    {"--config configs/serving/two_gpus.yaml --resource gpu_sped", "gpu_speed"},
 };
 
 }  // namespace

@@ -44,20 +44,6 @@ Result<void> write_serving(const ServingFlags& flags, const serving::Comparison&
   return {};
 }
 
-/// Points without a result keep their rows; where there is any, the exit code says so.
-Result<void> failed_points(const serving::Comparison& c) {
-  std::size_t failed = 0;
-  std::string first;
-  for (const serving::Point& p : c.points) {
-    if (p.error.empty()) continue;
-    if (failed++ == 0) first = p.error;
-  }
-  if (failed == 0) return {};
-  if (c.points.size() == 1) return Error{first, "", ""};
-  return Error{std::to_string(failed) + " of " + counted(c.points.size(), "run") + " failed; the first: " + first, "",
-               ""};
-}
-
 Result<void> run_serving(const ServingFlags& flags) {
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--timeline", flags.timeline}};
@@ -80,7 +66,7 @@ Result<void> run_serving(const ServingFlags& flags) {
     name_unstable(found);
   else
     TRY(print(serving::comparison_text(found)));
-  return failed_points(found);
+  return serving::failed_points(found);
 }
 
 /// Of an experiment's load only the seed counts where requests come as lines, and nothing that is found from a whole run.

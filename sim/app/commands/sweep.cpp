@@ -117,10 +117,13 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   note_input(request.config);
   TRY(check_flags(flags));
   if (is_serving_experiment(request.config)) {
-    if (!flags.html.empty()) return Error{"--html: found it with a serving experiment, expected --csv", "", ""};
     name_unheeded(command, {"--scaling", "--columns", "--sort"}, "the experiment is one of serving");
-    return sweep_serving(
-        {request.config, flags.csv, request.sets, request.axes, {flags.jobs, flags.journal, flags.resume, team}});
+    return sweep_serving({request.config,
+                          flags.csv,
+                          flags.html,
+                          request.sets,
+                          request.axes,
+                          {flags.jobs, flags.journal, flags.resume, team}});
   }
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (std::ranges::none_of(request.axes, study::counts_gpus))

@@ -7,7 +7,11 @@
 //   3. requests with layers left return to the policy; of the others the output goes to the host, while the GPU goes on.
 // At one moment ends come first, in the order of assignment, then timers and arrivals. Then the policy is asked for GPUs
 // with a free slot in the order of their numbers: for all if a request came or a timer rang, and otherwise for those whose
-// slot became free at this moment.
+// slot became free at this moment or that the policy named for a request.
+//
+// A policy that takes branches is given a task for each strand of a model's graph (layer_graph.hpp) instead of the request.
+// The strands' data comes from where those that it needs were executed. Waiting, fetching and executing of a request are
+// those of the strands on the path that ended last, so that they add up to its latency.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ inline std::int64_t transfer_ps(const Scenario& s, const Route& route, std::int6
 
 class Links {
  public:
-  explicit Links(const Scenario& s) : scenario_(s), free_at_(s.links.size(), 0) {}
+  explicit Links(const Scenario& s) : scenario_(s), free_at_(s.links.size(), 0), busy_ps_(s.links.size(), 0) {}
 
   /// End of a transfer that is asked for now. Times of calls never decrease.
   std::int64_t transfer(std::int64_t now_ps, std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
@@ -63,13 +63,18 @@ class Links {
     std::int64_t start = now_ps;
     for (const std::uint32_t link : route) start = std::max(start, free_at_[link]);
     const std::int64_t end = start + transfer_ps(scenario_, route, bytes);
-    for (const std::uint32_t link : route) free_at_[link] = end;
+    for (const std::uint32_t link : route) {
+      free_at_[link] = end;
+      busy_ps_[link] += end - start;
+    }
     return end;
   }
+  /// By link: time with a transfer on it.
+  const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }
 
  private:
   const Scenario& scenario_;
-  std::vector<std::int64_t> free_at_;
+  std::vector<std::int64_t> free_at_, busy_ps_;
 };
 
 }  // namespace distsim::serving

@@ -8,8 +8,11 @@
 
 namespace distsim::serving {
 
+constexpr std::uint32_t kNoWhole = 0xFFFFFFFFu;
+
 using RequestSlot = std::uint32_t;  ///< place in the pool; used again after the request is answered
 
+/// A request, or the part of one that a policy has taken apart: a strand of its model's graph, a task.
 struct Request {
   std::uint64_t number = 0;  ///< in the order of arrival, from 0; breaks ties
   std::int64_t arrival_ps = 0;
@@ -18,8 +21,9 @@ struct Request {
   std::int64_t waited_ps = 0, moved_ps = 0, served_ps = 0;  ///< so far
   double factor = 1;                                        ///< on its service time; policies do not know it
   std::uint32_t model = 0;
-  std::uint32_t next_layer = 0;
-  std::uint32_t place = kHost;  ///< where its data is: the GPU that executed its last layer, or the host
+  std::uint32_t begin_layer = 0, next_layer = 0, end_layer = 0;  ///< of the model, or of the task
+  std::uint32_t place = kHost;                 ///< where its data is: the GPU that executed its last layer, or the host
+  std::uint32_t whole = kNoWhole, strand = 0;  ///< of a task: Branches
   std::uint32_t client = 0;
   std::uint32_t service_class = 0;
   std::int32_t priority = 0;

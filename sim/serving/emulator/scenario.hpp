@@ -1,16 +1,19 @@
 // What is emulated, in the form that the emulator plays: integers only, names resolved, every time looked up.
 //
-// A model is a chain of layers. Executing layers [a, b) of it as a batch of n requests on a GPU of one kind takes
-//     time = factor x sum over layers a <= l < b of time(l, kind, n),
+// A model is a chain or a graph of layers. Executing layers [a, b) of it as a batch of n requests on a GPU of one kind takes
+//     time = factor x (sum over layers a <= l < b of time(l, kind, n) - what branches save on the GPU's streams),
 // where the factor is that of the slowest request of the batch (1 unless the model's service time varies).
 // On a shared GPU a layer keeps parts of it busy: those of its model, or its own where layers were priced (LayerUse).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "sim/serving/emulator/layer_graph.hpp"
 
 namespace distsim::serving {
 
@@ -53,6 +56,7 @@ struct Model {
   double sm_limit = 1;  ///< part of the SMs that its work may use on a shared GPU (MPS: active thread percentage)
   std::vector<std::int64_t> state_after;  ///< as state_bytes, after each layer; empty: state_bytes after all
   bool cells = false;  ///< all layers are the same cell, so that requests at different layers may share a batch
+  LayerGraph graph;    ///< which layers need which
 
   bool refused = false;  ///< no GPU has it: its requests are refused as they come
 
@@ -81,6 +85,14 @@ struct Gpu {
   double idle_watts = 0, busy_watts = 0;  ///< drawn while nothing is executed, and while something is; 0: not known
 };
 
+/// How branches of a model are executed on the streams of a GPU (gpus/stream_plan.hpp).
+struct StreamPlan {
+  /// By layer of a block: those of it that are done before. Empty: one layer after the other.
+  using Order = std::vector<std::vector<std::uint32_t>>;
+  std::vector<Order> orders;        ///< by batch and block of more than one layer
+  std::vector<std::int64_t> saved;  ///< by batch and position: what the blocks before it take less than in a chain
+};
+
 struct Link {
   std::string name;
   double bytes_per_s = 0;
@@ -104,24 +116,74 @@ class Scenario {
     sums_[kind * models.size() + model] = std::move(sums);
   }
   bool runs_on(std::uint32_t kind, std::uint32_t model) const { return !sums_[kind * models.size() + model].empty(); }
-  /// Of layers [begin, end) as a batch. Precondition: runs_on.
-  std::int64_t time_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
-                       std::uint32_t batch) const {
+  /// Of layers [begin, end) as a batch, one after the other. Precondition: runs_on.
+  std::int64_t serial_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                         std::uint32_t batch) const {
     const std::vector<std::int64_t>& sums = sums_[kind * models.size() + model];
     const std::int64_t* row = sums.data() + static_cast<std::size_t>(batch - 1) * (models[model].layers + 1);
     return row[end] - row[begin];
   }
+  /// The same with branches on the streams of the GPU.
+  std::int64_t time_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                       std::uint32_t batch) const {
+    const std::int64_t serial = serial_ps(kind, model, begin, end, batch);
+    return streams_.empty() ? serial : serial - saved_ps(kind, model, begin, end, batch);
+  }
 
-  /// What layers keep busy, by batch and layer as set_times without the sums, and the running sums of joules.
+  /// How blocks are executed on a kind of GPU; without, branches are executed one after the other.
+  void set_streams(std::uint32_t kind, std::uint32_t model, StreamPlan plan) {
+    if (streams_.size() < kinds.size() * models.size()) streams_.resize(kinds.size() * models.size());
+    streams_[kind * models.size() + model] = std::move(plan);
+  }
+  bool branches(std::uint32_t kind, std::uint32_t model) const {
+    return !streams_.empty() && !streams_[kind * models.size() + model].orders.empty();
+  }
+  /// Null: one layer after the other.
+  const StreamPlan::Order* order(std::uint32_t kind, std::uint32_t model, std::uint32_t batch,
+                                 std::size_t block) const {
+    if (!branches(kind, model)) return nullptr;
+    const StreamPlan& plan = streams_[kind * models.size() + model];
+    const StreamPlan::Order& order = plan.orders[(batch - 1) * models[model].graph.blocks().size() + block];
+    return order.empty() ? nullptr : &order;
+  }
+
+  /// What layers keep busy, by batch and layer as set_times without the sums, and the running sums of joules. After
+  /// set_times.
   void set_uses(std::uint32_t kind, std::uint32_t model, std::vector<Demand> demands, std::vector<double> joules) {
     if (uses_.size() < kinds.size() * models.size()) uses_.resize(kinds.size() * models.size());
-    uses_[kind * models.size() + model] = {std::move(demands), std::move(joules)};
+    const std::uint32_t layers = models[model].layers;
+    std::vector<Demand> sums;
+    for (std::uint32_t batch = 1; batch * layers <= demands.size(); ++batch) {
+      sums.push_back({0, 0, 0});
+      for (std::uint32_t l = 0; l < layers; ++l) {
+        const auto time = static_cast<double>(serial_ps(kind, model, l, l + 1, batch));
+        const Demand &d = demands[(batch - 1) * layers + l], &before = sums.back();
+        sums.push_back({before.sm + d.sm * time, before.memory + d.memory * time, before.launch + d.launch * time});
+      }
+    }
+    uses_[kind * models.size() + model] = {std::move(demands), std::move(joules), std::move(sums)};
   }
   /// Of each layer of the model at this batch; null where they have none of their own.
   const Demand* demands(std::uint32_t kind, std::uint32_t model, std::uint32_t batch) const {
     if (uses_.empty()) return nullptr;
     const std::vector<Demand>& all = uses_[kind * models.size() + model].demands;
     return all.empty() ? nullptr : all.data() + static_cast<std::size_t>(batch - 1) * models[model].layers;
+  }
+  /// Whether any model says what it keeps busy, beside all SMs.
+  bool has_demands() const {
+    return !uses_.empty() || std::ranges::any_of(models, [](const Model& m) { return m.demand != Demand(); });
+  }
+  /// Time of whole resources that layers [begin, end) as a batch keep busy: their demands x their times.
+  Demand busy_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                 std::uint32_t batch) const {
+    const std::size_t at = kind * models.size() + model;
+    if (!uses_.empty() && !uses_[at].busy_ps.empty()) {
+      const Demand* row = uses_[at].busy_ps.data() + static_cast<std::size_t>(batch - 1) * (models[model].layers + 1);
+      return {row[end].sm - row[begin].sm, row[end].memory - row[begin].memory, row[end].launch - row[begin].launch};
+    }
+    const auto time = static_cast<double>(serial_ps(kind, model, begin, end, batch));
+    const Demand& d = models[model].demand;
+    return {d.sm * time, d.memory * time, d.launch * time};
   }
   /// Above idle, of layers [begin, end) as a batch: joules of what was priced, or the GPU's busy power for the time.
   double joules(const Gpu& gpu, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
@@ -139,9 +201,22 @@ class Scenario {
   struct Uses {
     std::vector<Demand> demands;
     std::vector<double> joules;
+    std::vector<Demand> busy_ps;  ///< running sums of demand x time
   };
+  std::int64_t saved_ps(std::uint32_t kind, std::uint32_t model, std::uint32_t begin, std::uint32_t end,
+                        std::uint32_t batch) const {
+    if (!branches(kind, model)) return 0;
+    const LayerGraph& graph = models[model].graph;
+    const std::uint32_t from = graph.joint_from(begin), to = graph.joint_to(end);
+    if (from >= to) return 0;
+    const std::int64_t* row = streams_[kind * models.size() + model].saved.data() +
+                              static_cast<std::size_t>(batch - 1) * (models[model].layers + 1);
+    return row[to] - row[from];
+  }
+
   std::vector<std::vector<std::int64_t>> sums_;
   std::vector<Uses> uses_;
+  std::vector<StreamPlan> streams_;
 };
 
 }  // namespace distsim::serving

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <random>
 
 #include "base/check.hpp"
 #include "sim/serving/load/draws.hpp"
@@ -117,6 +118,34 @@ class Overlay : public Arrivals {
   std::vector<std::optional<TraceRow>> heads_;
 };
 
+/// LoadGen's schedule of the server scenario. Its numbers are those of std::mt19937 and of libstdc++'s
+/// exponential_distribution<double>, which are written out here, as the latter is not the same in every library.
+class LoadGenSchedule : public Arrivals {
+ public:
+  explicit LoadGenSchedule(const Load& load)
+      : load_(load), draws_(static_cast<std::mt19937::result_type>(load.schedule_seed)) {}
+  bool next(TraceRow& out) override {
+    if (load_.requests > 0 && sent_ == load_.requests) return false;
+    if (load_.duration_ps > 0 && time_ns_ * 1000 > load_.duration_ps) return false;
+    if (time_ns_ > kLongestNs) return false;
+    ++sent_;
+    out = {};
+    out.time_ps = time_ns_ * 1000;
+    const double low = static_cast<double>(draws_()), high = static_cast<double>(draws_());
+    const double u = std::min((low + high * 0x1p32) * 0x1p-64, std::nextafter(1.0, 0.0));
+    const double seconds = -std::log(1 - u) / load_.rate_per_s;
+    time_ns_ += static_cast<std::int64_t>(std::min(seconds * 1e9, static_cast<double>(kLongestNs)));
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t kLongestNs = 4'000'000'000'000'000;  ///< 46 days
+  const Load& load_;
+  std::mt19937 draws_;
+  std::uint64_t sent_ = 0;
+  std::int64_t time_ns_ = 0;
+};
+
 /// Times that are known: of a trace, or all at 0.
 class Listed : public Arrivals {
  public:
@@ -165,6 +194,7 @@ std::uint64_t seed_for(std::uint64_t seed, std::uint64_t use) {
 std::unique_ptr<Arrivals> open_arrivals(const Load& load) {
   CHECK(!load.is_closed());
   if (load.kind == LoadKind::trace || load.kind == LoadKind::offline) return std::make_unique<Listed>(load);
+  if (load.has_schedule_seed) return std::make_unique<LoadGenSchedule>(load);
   if (load.streams > 1 || !load.model_shares.empty()) return std::make_unique<Overlay>(load);
   return std::make_unique<Stream>(load, seed_for(load.seed, 16));
 }

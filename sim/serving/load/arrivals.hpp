@@ -7,7 +7,8 @@
 //   trace      arrival times of a file
 //   closed     clients that send a query, wait for its answer, think for an exponential time, and send the next
 // and the scenarios of MLPerf Inference's LoadGen (docs/serving.md):
-//   server         poisson
+//   server         poisson; with a schedule seed the very times of LoadGen (loadgen.cc, GenerateQueries): the first at 0, gaps
+//                  -ln(1 - u) / rate in whole nanoseconds, u from two draws of std::mt19937
 //   offline        all samples in one query at time 0
 //   single_stream  closed: one client without thinking time, a sample a query
 //   multi_stream   the same with several samples a query
@@ -64,6 +65,8 @@ struct Load {
   double think_s = 0;         ///< mean
   std::uint32_t samples = 1;  ///< requests of a query
   std::uint64_t seed = 1;
+  bool has_schedule_seed = false;
+  std::uint64_t schedule_seed = 0;  ///< of kind server: schedule_rng_seed of LoadGen
 
   bool is_closed() const {
     return kind == LoadKind::closed || kind == LoadKind::single_stream || kind == LoadKind::multi_stream;

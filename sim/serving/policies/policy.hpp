@@ -3,7 +3,8 @@
 // The emulator hands each request to the policy when it comes (arrived) and when some of its layers are done but not all
 // (continued), and asks it for work on behalf of a GPU with a free slot (next). What it does not hand out it keeps. A
 // policy assigns by keeping a queue for each GPU, moves by handing out on one GPU what was queued for another or executed
-// on another, and batches by handing out several requests of one model. Time stands still while it decides.
+// on another, and batches by handing out several requests of one model. Time stands still while it decides. A policy that
+// takes branches is handed the tasks of a request instead, and so decides on the GPU of each.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +34,16 @@ class View {
   bool draining() const { return draining_; }
   /// Whether a model's weights are in a GPU's memory.
   virtual bool resident(std::uint32_t gpu, std::uint32_t model) const = 0;
-  /// Time of all layers that a request has left on a GPU, alone and without its own factor. Precondition: it runs there.
+  /// Time of all layers that a request, or a task of one, has left on a GPU, alone and without its own factor.
+  /// Precondition: it runs there.
   std::int64_t predicted_ps(const Request& r, std::uint32_t gpu) const {
-    return scenario_->time_ps(scenario_->gpus[gpu].kind, r.model, r.next_layer, scenario_->models[r.model].layers, 1);
+    return scenario_->time_ps(scenario_->gpus[gpu].kind, r.model, r.next_layer, r.end_layer, 1);
   }
   bool runs_on(const Request& r, std::uint32_t gpu) const {
     return scenario_->runs_on(scenario_->gpus[gpu].kind, r.model);
   }
   /// Time to bring a request's data and its model's weights to a GPU over idle links.
-  std::int64_t fetch_ps(const Request& r, std::uint32_t gpu) const;
+  virtual std::int64_t fetch_ps(const Request& r, std::uint32_t gpu) const = 0;
 
  protected:
   std::int64_t now_ps_ = 0;
@@ -102,6 +104,9 @@ struct PolicyEntry {
   const char* sentence;
   std::unique_ptr<Policy> (*make)(const Scenario& scenario, const PolicyOptions& options);
   const PolicyFactory* factory = nullptr;  ///< instead of make
+  /// Requests come to it taken apart: each strand of a model's graph (emulator/layer_graph.hpp) as a request of its own,
+  /// when all that it needs are done.
+  bool takes_branches = false;
 
   std::unique_ptr<Policy> create(const Scenario& scenario, const PolicyOptions& options) const {
     return factory != nullptr ? factory->make(scenario, options) : make(scenario, options);

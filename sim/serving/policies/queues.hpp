@@ -111,7 +111,11 @@ class LeastOf {
   std::int64_t value(std::uint32_t i) const { return values_[i]; }
   void set(std::uint32_t i, std::int64_t value) {
     values_[i] = value;
-    for (std::uint32_t node = (leaves_ + i) / 2; node >= 1; node /= 2) play(node);
+    for (std::uint32_t node = (leaves_ + i) / 2; node >= 1; node /= 2) {
+      const std::uint32_t before = winners_[node];
+      play(node);
+      if (winners_[node] == before && before != i) return;  // neither it nor its value is new to those above
+    }
   }
   std::uint32_t least() const { return leaves_ == 1 ? 0 : winners_[1]; }
 

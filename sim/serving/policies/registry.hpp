@@ -28,7 +28,9 @@ namespace distsim::serving {
   POLICY(static_batching)                \
   POLICY(dynamic_batching)               \
   POLICY(lazy_batching)                  \
-  POLICY(cellular_batching)
+  POLICY(cellular_batching)              \
+  POLICY(branch_fifo)                    \
+  POLICY(branch_scoring)
 
 #define POLICY(name) extern const PolicyEntry name##_policy;
 DISTSIM_SERVING_POLICIES(POLICY)

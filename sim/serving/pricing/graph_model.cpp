@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -103,6 +104,7 @@ Result<GraphModel> GraphModel::read(const std::string& path, Precision precision
   model.graph_ = std::make_shared<const opgraph::OpGraph>(std::move(graph));
   model.cut_layers();
   model.size_states();
+  model.find_needs();
   return model;
 }
 
@@ -148,6 +150,50 @@ void GraphModel::size_states() {
   double now = 0;
   for (std::uint32_t l = 0; l < layer_ends_.size(); ++l)
     state_after_.push_back(whole_bytes(std::max(0.0, now += live[l]) / requests));
+}
+
+void GraphModel::find_needs() {
+  const opgraph::Sizes sizes(*graph_, graph_->any_batch ? 1 : graph_->samples);
+  const double requests = graph_->any_batch ? 1 : std::max<double>(1, static_cast<double>(graph_->samples));
+  constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+  struct Uses {
+    std::uint32_t writer = kNone;
+    std::set<std::uint32_t> readers;  ///< since it was written
+  };
+  std::map<std::uint64_t, Uses> storages;
+  const std::uint64_t unnamed = std::uint64_t{1} << 63;
+  needs_.resize(layer_ends_.size());
+  for (std::uint32_t l = 0, i = 0; l < layer_ends_.size(); ++l) {
+    std::map<std::uint32_t, double> bytes_of;  // by layer that this one needs
+    std::set<std::uint64_t> counted;
+    const auto needs = [&](std::uint32_t layer, double bytes) {
+      if (layer != kNone && layer != l) bytes_of[layer] += bytes;
+    };
+    const auto storage_of = [&](std::uint32_t tensor) {
+      const std::uint64_t storage = graph_->tensors[tensor].storage;
+      return storage != 0 ? storage : unnamed + tensor;
+    };
+    for (; i < layer_ends_[l]; ++i) {
+      const opgraph::Node& node = graph_->nodes[i];
+      for (const opgraph::Argument& a : node.inputs) {
+        for (const std::uint32_t t : a.tensors) {
+          const opgraph::TensorRole role = graph_->tensors[t].role;
+          if (role == opgraph::TensorRole::parameter || role == opgraph::TensorRole::buffer) continue;
+          Uses& uses = storages[storage_of(t)];
+          uses.readers.insert(l);
+          if (counted.insert(storage_of(t)).second) needs(uses.writer, sizes.bytes(t));
+        }
+      }
+      for (const std::uint32_t t : node.outputs) {
+        Uses& uses = storages[storage_of(t)];
+        needs(uses.writer, 0);
+        for (const std::uint32_t reader : uses.readers) needs(reader, 0);
+        uses = {l, {}};
+        counted.insert(storage_of(t));
+      }
+    }
+    for (const auto& [layer, bytes] : bytes_of) needs_[l].push_back({layer, whole_bytes(bytes / requests)});
+  }
 }
 
 /// Calls that a runtime with fused kernels does not launch.

@@ -64,6 +64,9 @@ class GraphModel {
   std::int64_t output_bytes() const { return output_bytes_; }  ///< of one request: of the last call
   /// Tensors of one request that are there after each layer and needed by a later one.
   const std::vector<std::int64_t>& state_after() const { return state_after_; }
+  /// Of each layer those that it needs: they wrote what it reads, or read or wrote what it writes. Bytes are those of the
+  /// tensors of one request that it reads.
+  const std::vector<std::vector<LayerGraph::Need>>& needs() const { return needs_; }
   /// The only batch that it has sizes for; 0: any.
   std::int64_t only_batch() const { return graph_->any_batch ? 0 : graph_->samples; }
 
@@ -78,11 +81,13 @@ class GraphModel {
  private:
   void cut_layers();
   void size_states();
+  void find_needs();
   std::vector<char> fused_calls() const;
 
   std::shared_ptr<const opgraph::OpGraph> graph_;
   std::vector<std::uint32_t> layer_ends_;  ///< one past the last call of each layer
   std::vector<std::int64_t> state_after_;
+  std::vector<std::vector<LayerGraph::Need>> needs_;  ///< by layer
   std::int64_t weight_bytes_ = 0, input_bytes_ = 0, output_bytes_ = 0;
 };
 

@@ -11,6 +11,8 @@
 
 #include "base/random.hpp"
 #include "base/system/signals.hpp"
+#include "base/system/stop.hpp"
+#include "base/text/counted.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -47,6 +49,19 @@ Load load_at(const Experiment& e, double rate_per_s) {
   return load;
 }
 
+Result<void> failed_points(const Comparison& c) {
+  std::size_t failed = 0;
+  std::string first;
+  for (const Point& p : c.points) {
+    if (p.error.empty()) continue;
+    if (failed++ == 0) first = p.error;
+  }
+  if (failed == 0) return {};
+  if (c.points.size() == 1) return Error{first, "", ""};
+  return Error{std::to_string(failed) + " of " + counted(c.points.size(), "run") + " failed; the first: " + first, "",
+               ""};
+}
+
 Comparison compare_policies(const Experiment& e, unsigned jobs, const std::function<void()>& on_done) {
   Comparison out{&e, {}};
   for (const double rate : e.rates_per_s) {
@@ -65,9 +80,13 @@ Comparison compare_policies(const Experiment& e, unsigned jobs, const std::funct
       on_done();
     }
   };
+  const auto help = [&work, question = stop_question()] {
+    const StopScope scope(question);
+    work();
+  };
   std::vector<std::jthread> threads;
   try {
-    for (unsigned t = 1; t < std::min<std::size_t>(jobs, out.points.size()); ++t) threads.emplace_back(work);
+    for (unsigned t = 1; t < std::min<std::size_t>(jobs, out.points.size()); ++t) threads.emplace_back(help);
   } catch (const std::system_error&) {  // fewer threads
   }
   work();

@@ -27,6 +27,9 @@ struct Comparison {
 /// with them.
 Comparison compare_policies(const Experiment& experiment, unsigned jobs, const std::function<void()>& on_done);
 
+/// Points without a result keep their rows; where there is any, an error says so.
+Result<void> failed_points(const Comparison& c);
+
 /// The load at one of the experiment's rates.
 Load load_at(const Experiment& experiment, double rate_per_s);
 

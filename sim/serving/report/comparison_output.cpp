@@ -183,8 +183,19 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
     const auto span = static_cast<double>(std::max<std::int64_t>(1, r.makespan_ps));
     nlohmann::ordered_json gpu{{"name", c.experiment->scenario.gpus[g].name},
                                {"utilisation", static_cast<double>(r.busy_ps[g]) / span}};
+    if (!r.resources.empty()) {
+      gpu["sm_utilisation"] = r.resources[g].sm_ps / static_cast<double>(span);
+      gpu["memory_utilisation"] = r.resources[g].memory_ps / static_cast<double>(span);
+      gpu["launch_utilisation"] = r.resources[g].launch_ps / static_cast<double>(span);
+    }
     if (r.joules[g] > 0) gpu["energy_j"] = r.joules[g];
     out["gpus"].push_back(std::move(gpu));
+  }
+  for (std::size_t l = 0; l < r.link_busy_ps.size(); ++l) {
+    if (r.link_busy_ps[l] == 0) continue;
+    out["links"].push_back({{"name", c.experiment->scenario.links[l].name},
+                            {"utilisation", static_cast<double>(r.link_busy_ps[l]) /
+                                                static_cast<double>(std::max<std::int64_t>(1, r.makespan_ps))}});
   }
   if (r.query_ps.count() > 0) {
     out["queries"] = {{"count", r.query_ps.count()}};

@@ -26,13 +26,20 @@ struct Tally {
   std::uint64_t answered() const { return requests - dropped; }
 };
 
+/// Time of whole resources of a GPU: what executes keeps a part of each busy for its time.
+struct ResourceTime {
+  double sm_ps = 0, memory_ps = 0, launch_ps = 0;
+};
+
 struct RunResult {
   Tally all;
   std::vector<Tally> models;
-  std::vector<Tally> classes;         ///< of service; empty where all requests are of one
-  Quantiles query_ps;                 ///< closed loads: first sample sent to last answer
-  std::vector<std::int64_t> busy_ps;  ///< by GPU; of a pipeline the mean over its stages
-  std::vector<double> joules;         ///< by GPU: idle power for the makespan, and what executing draws above it
+  std::vector<Tally> classes;              ///< of service; empty where all requests are of one
+  Quantiles query_ps;                      ///< closed loads: first sample sent to last answer
+  std::vector<std::int64_t> busy_ps;       ///< by GPU; of a pipeline the mean over its stages
+  std::vector<ResourceTime> resources;     ///< by GPU; empty where no model says what it keeps busy
+  std::vector<std::int64_t> link_busy_ps;  ///< by link: with a transfer on it
+  std::vector<double> joules;              ///< by GPU: idle power for the makespan, and what executing draws above it
   struct Share {
     std::int64_t executing_ps =
         0;  ///< alone on the GPU, for work on shared GPUs; of a pipeline the mean over its stages

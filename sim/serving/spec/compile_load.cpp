@@ -38,6 +38,8 @@ Result<void> check_load(const ServingSpec& spec, const Text& text) {
                                                    : "found a file, expected it with kind trace only");
   if (l.requests == 0 && l.duration.ps() == 0 && !is_scenario(l.kind) && l.kind != LoadKind::trace)
     return text.refuse("load.requests", "missing, expected requests or duration");
+  if (l.schedule_seed >= 0 && (l.kind != LoadKind::server || l.streams > 1 || l.per_model))
+    return text.refuse("load.schedule_seed", "found a seed, expected it with kind server and one stream only");
   const bool has_gaps = has_rate(l.kind) || l.kind == LoadKind::bursts;
   if (l.per_model && !has_gaps)
     return text.refuse("load.per_model", "found true, expected it with gaps between requests only");
@@ -71,6 +73,8 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
   load.samples = l.samples > 0 ? static_cast<std::uint32_t>(l.samples)
                                : (l.kind == LoadKind::multi_stream ? kMultiStreamSamples : 1);
   load.seed = static_cast<std::uint64_t>(l.seed);
+  load.has_schedule_seed = l.schedule_seed >= 0;
+  load.schedule_seed = load.has_schedule_seed ? static_cast<std::uint64_t>(l.schedule_seed) : 0;
   if (is_scenario(l.kind) && load.requests == 0 && load.duration_ps == 0) {
     if (l.kind == LoadKind::offline)
       load.requests = kOfflineSamples;

@@ -5,6 +5,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
+#include "sim/serving/emulator/gpus/stream_plan.hpp"
 #include "sim/serving/spec/compile.hpp"
 #include "sim/serving/spec/model_pricer.hpp"
 
@@ -58,6 +59,26 @@ Result<std::vector<std::uint32_t>> placement(const ServingSpec& spec, std::size_
     out.push_back(gpu);
   }
   return out;
+}
+
+/// Which layers need which: as stated, or as in the graph of calls.
+Result<void> add_graph(const ModelTimesSpec& spec, std::size_t index, const GraphModel* graph, const Text& text,
+                       Model& model) {
+  if (graph != nullptr) {
+    model.graph = LayerGraph(graph->needs());
+    return {};
+  }
+  if (spec.after.empty()) return {};
+  if (spec.after.size() != model.layers)
+    return text.refuse("models[" + std::to_string(index) + "].after",
+                       "found " + counted(spec.after.size(), "value") + ", expected one for each of the " +
+                           counted(model.layers, "layer") + " of " + model.name);
+  std::vector<std::vector<LayerGraph::Need>> needs(spec.after.size());
+  for (std::size_t l = 0; l < needs.size(); ++l) {
+    for (const std::uint32_t layer : spec.after[l]) needs[l].push_back({layer, model.state_bytes});
+  }
+  model.graph = LayerGraph(std::move(needs));
+  return {};
 }
 
 /// Weights must fit: all that are placed on a GPU, or one at a time.
@@ -159,6 +180,16 @@ Result<void> add_times(const ServingSpec& spec, std::size_t index, const ModelPr
   return {};
 }
 
+void plan_all_streams(const ServingSpec& spec, std::uint32_t model, Scenario& out) {
+  std::uint32_t kind = 0;
+  std::set<std::string> seen;
+  for (const GpuSpec& g : spec.gpus) {
+    if (!seen.insert(g.name).second) continue;
+    if (out.runs_on(kind, model)) plan_streams(out, kind, model, static_cast<std::uint32_t>(g.streams));
+    ++kind;
+  }
+}
+
 }  // namespace
 
 Result<void> add_models(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out,
@@ -167,7 +198,11 @@ Result<void> add_models(const ServingSpec& spec, const Text& text, const DeviceT
   TRY_ASSIGN(const ModelPricer pricer, ModelPricer::create(spec, text, devices));
   for (std::size_t i = 0; i < spec.models.size(); ++i)
     out.models.push_back(model_of(spec.models[i], pricer.largest_batch(i), pricer.graph_of(i)));
-  for (std::size_t i = 0; i < spec.models.size(); ++i) TRY(add_times(spec, i, pricer, text, out));
+  for (std::size_t i = 0; i < spec.models.size(); ++i) {
+    TRY(add_times(spec, i, pricer, text, out));
+    TRY(add_graph(spec.models[i], i, pricer.graph_of(i), text, out.models[i]));
+    plan_all_streams(spec, static_cast<std::uint32_t>(i), out);
+  }
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     TRY_ASSIGN(std::vector<std::uint32_t> places, placement(spec, i, text, out));
     TRY(check_memory(i, text, out, places));

@@ -22,10 +22,18 @@ void put_model(std::string& out, const Scenario& s, std::uint32_t m) {
     for (std::uint32_t b = 1; s.runs_on(k, m) && b <= model.max_batch; ++b) {
       const Demand* demands = s.demands(k, m, b);
       for (std::uint32_t l = 0; l < model.layers; ++l) {
-        put(out, s.time_ps(k, m, l, l + 1, b));
+        put(out, s.serial_ps(k, m, l, l + 1, b), s.time_ps(k, m, 0, l + 1, b));
         if (demands != nullptr) put(out, demands[l].sm, demands[l].memory, demands[l].launch);
       }
     }
+  }
+}
+
+/// What branches of a model hand to each other.
+void put_graph(std::string& out, const LayerGraph& graph) {
+  for (const LayerGraph::Strand& strand : graph.strands()) {
+    put(out, strand.begin, strand.end);
+    for (const LayerGraph::Source& source : strand.sources) put(out, source.strand, source.bytes);
   }
 }
 
@@ -37,7 +45,7 @@ void put_gpu(std::string& out, const Gpu& g) {
 void put_load(std::string& out, const Experiment& e) {
   const Load& l = e.load;
   put(out, static_cast<int>(l.kind), l.kind == LoadKind::gamma ? l.cv : 1, l.requests, l.duration_ps, l.streams,
-      l.clients, l.think_s, l.samples, l.seed);
+      l.clients, l.think_s, l.samples, l.seed, l.has_schedule_seed, l.schedule_seed);
   for (const double rate : e.rates_per_s) put(out, rate);
   for (const BurstState& b : l.bursts) put(out, b.rate_per_s, b.seconds);
   for (const TraceRow& row : l.trace) put(out, row.time_ps, row.model);
@@ -55,11 +63,13 @@ std::string fingerprint(const Experiment& e) {
   for (const ServiceClass& c : s.classes) put(out, c.name, c.weight, c.priority, c.deadline_ps);
   put(out, static_cast<int>(s.residency));
   put_load(out, e);
-  bool batches = false;
+  bool batches = false, branches = false;
   for (const PolicyEntry* policy : e.policies) {
     put(out, policy->name);
+    branches = branches || policy->takes_branches;
     batches = batches || policy->factory != nullptr || std::string_view(policy->name).ends_with("batching");
   }
+  for (std::uint32_t m = 0; branches && m < s.models.size(); ++m) put_graph(out, s.models[m].graph);
   if (batches) put(out, e.policy_options.batch, e.policy_options.delay_ps);
   for (const auto& places : e.policy_options.placement) {
     for (const std::uint32_t gpu : places) put(out, gpu);

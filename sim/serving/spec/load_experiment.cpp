@@ -57,11 +57,14 @@ Result<void> add_classes(const ServingSpec& spec, const Text& text, Scenario& ou
   return {};
 }
 
-Result<Experiment> compile(const ConfigNode& root) {
+using ChangeSpec = std::function<void(ServingSpec&)>;
+
+Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
   if (root.kind != ConfigNode::Kind::map)
     return schema_detail::expected(root, "experiment", "a map with gpus, models, load and policies");
-  const auto spec = serving_schema().read(root);
+  auto spec = serving_schema().read(root);
   if (!spec.ok()) return without_prefix(spec.error());
+  if (change) change(*spec);
   const Text text{root};
   Experiment e;
   e.path = root.where.file ? *root.where.file : "";
@@ -85,14 +88,15 @@ Result<Experiment> compile(const ConfigNode& root) {
   return e;
 }
 
-Result<Experiment> with_overrides(ConfigNode root, const std::vector<std::string>& sets) {
+Result<Experiment> with_overrides(ConfigNode root, const std::vector<std::string>& sets,
+                                  const ChangeSpec& change = nullptr) {
   if (root.kind == ConfigNode::Kind::map) {
     for (const std::string& set : sets) {
       TRY_ASSIGN(const PathValue value, config::parse_set(set));
       TRY(set_config_path(root, value));
     }
   }
-  return compile(root);
+  return compile(root, change);
 }
 
 }  // namespace
@@ -112,6 +116,12 @@ SourcePos position_in(const ConfigNode& root, std::string_view key) { return dee
 Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets) {
   TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
   return with_overrides(std::move(root), sets);
+}
+
+Result<Experiment> load_changed(const std::string& path, const std::vector<std::string>& sets,
+                                const std::function<void(ServingSpec&)>& change) {
+  TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
+  return with_overrides(std::move(root), sets, change);
 }
 
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file,

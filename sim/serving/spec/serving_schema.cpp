@@ -31,6 +31,9 @@ Schema<GpuSpec> gpu_schema() {
       {{"serial", Execution::serial}, {"shared", Execution::shared}, {"pipeline", Execution::pipeline}},
       "Work in several slots is executed one after the other, at the same time, or in stages: then each is a group of GPUs that executes models as a pipeline.");
   s.optional("stages", &GpuSpec::stages, {1, 1024}, "With execution: pipeline: how many GPUs a group has.");
+  s.optional(
+      "streams", &GpuSpec::streams, {1, 128},
+      "Streams of a piece of work: branches of its model's graph are executed on them beside each other, where that is faster.");
   s.optional("idle_power", &GpuSpec::idle_power, {0, 1e5},
              "Drawn while nothing is executed; default: 0.12 of the device's limit.");
   s.optional("busy_power", &GpuSpec::busy_power, {0, 1e5},
@@ -54,11 +57,37 @@ Schema<GpuSpec> gpu_schema() {
       return "stages: found " + std::to_string(g.stages) + ", expected them with execution: pipeline only";
     return std::nullopt;
   });
+  s.rule([](const GpuSpec& g) -> std::optional<std::string> {
+    if (g.streams > 1 && g.execution == Execution::pipeline)
+      return "streams: found it with execution: pipeline, expected one of them";
+    return std::nullopt;
+  });
   return s;
 }
 
+Result<void> read_after(ModelTimesSpec& out, const ConfigNode& node, const std::string& path) {
+  if (node.kind != ConfigNode::Kind::sequence)
+    return schema_detail::expected(node, path, "a list with the layers that each layer needs");
+  for (std::size_t l = 0; l < node.items.size(); ++l) {
+    const ConfigNode& item = node.items[l];
+    const bool one = item.kind != ConfigNode::Kind::sequence;
+    std::vector<std::uint32_t>& needs = out.after.emplace_back();
+    for (std::size_t i = 0; i < (one ? 1 : item.items.size()); ++i) {
+      const ConfigNode& number = one ? item : item.items[i];
+      const std::string at = path + "[" + std::to_string(l) + "]" + (one ? "" : "[" + std::to_string(i) + "]");
+      const auto need = schema_detail::read_integer(number, at, {0, 1e9});
+      if (!need.ok() || *need >= static_cast<std::int64_t>(l))
+        return schema_detail::expected(
+            number, at,
+            l == 0 ? "no layer, as none is before layer 0" : "a layer before it, from 0 to " + std::to_string(l - 1));
+      needs.push_back(static_cast<std::uint32_t>(*need));
+    }
+  }
+  return {};
+}
+
 Schema<ModelTimesSpec> model_schema() {
-  Schema<ModelTimesSpec> s("models", "Models that are served: chains of layers.");
+  Schema<ModelTimesSpec> s("models", "Models that are served: chains or graphs of layers.");
   s.required("name", &ModelTimesSpec::name, "Name.");
   s.optional("table_name", &ModelTimesSpec::table_name, "What tables of times call it; default: the name.");
   s.scalars("layer_times", &ModelTimesSpec::layer_times, {0, 1e4},
@@ -69,6 +98,11 @@ Schema<ModelTimesSpec> model_schema() {
   s.scalars("layer_sm_demands", &ModelTimesSpec::layer_sm_demands, {0, 1},
             "With layer_times: sm_demand of each layer; default: that of the model.");
   s.scalars("layer_memory_demands", &ModelTimesSpec::layer_memory_demands, {0, 1}, "Likewise memory_demand.");
+  s.custom(
+      {"after", "list of integer, or of lists of integer", "", "the layer before",
+       "For each layer those that it needs, counted from 0: [[], 0, 0, [1, 2]] has two branches that join. Of graphs it is "
+       "known."},
+      false, read_after);
   s.choice("precision", &ModelTimesSpec::precision,
            {{"fp32", workload::Precision::fp32},
             {"tf32", workload::Precision::tf32},
@@ -124,6 +158,11 @@ Schema<ModelTimesSpec> model_schema() {
         return std::string(key) + ": found " + counted(list->size(), "value") +
                ", expected one for each of layer_times";
     }
+    if (!m.after.empty() && !m.graph.empty())
+      return "after: found it with graph, which has its own, expected one of them";
+    if (!m.after.empty() && m.cells) return "after: found it with cells, which are a chain, expected one of them";
+    if (!m.after.empty() && !m.layer_times.empty() && m.after.size() != m.layer_times.size())
+      return "after: found " + counted(m.after.size(), "value") + ", expected one for each of layer_times";
     if (m.graph.empty() && !m.framework.empty()) return "framework: found it without graph, expected both";
     if (m.graph.empty() && m.fused) return "fused: found it without graph, expected both";
     return std::nullopt;
@@ -164,6 +203,9 @@ Schema<LoadSpec> load_schema() {
   s.optional("samples", &LoadSpec::samples, {1, 1e6},
              "Requests of a query; default: 8 of kind multi_stream, otherwise 1.");
   s.optional("seed", &LoadSpec::seed, {0, 9e18}, "Seed of all random numbers.");
+  s.optional(
+      "schedule_seed", &LoadSpec::schedule_seed, {-1, 4294967295},
+      "Kind server: the lowest 32 bits, which alone count, of schedule_rng_seed of MLPerf's LoadGen, whose very arrivals are then sent; -1: those of seed.");
   return s;
 }
 

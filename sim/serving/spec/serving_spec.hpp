@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct GpuSpec {
   std::int64_t slots = 1;
   Execution execution = Execution::serial;
   std::int64_t stages = 1;
+  std::int64_t streams = 1;
   Watts idle_power{0}, busy_power{0};  ///< 0: those of the device, or not known
   double speed = 1;
   std::map<std::string, double> time_factors;
@@ -42,6 +44,7 @@ struct ModelTimesSpec {
   std::string framework;  ///< whose host launches the kernels of the graph; empty: kernels alone
   std::vector<Duration> layer_times;
   std::vector<double> layer_sm_demands, layer_memory_demands;  ///< empty: those of the model
+  std::vector<std::vector<std::uint32_t>> after;               ///< by layer; empty: a chain, or what the graph has
   double batch_cost = 1;
   std::int64_t max_batch = 0;  ///< 0: the largest of the table, or 1
   Bytes weights = Bytes(0), input = Bytes(0), output = Bytes(0), state = Bytes(0);
@@ -81,6 +84,7 @@ struct LoadSpec {
   std::int64_t streams = 1, clients = 1, samples = 0;
   Duration think;
   std::int64_t seed = 1;
+  std::int64_t schedule_seed = -1;  ///< -1: none
 };
 
 struct BatchingSpec {
@@ -132,6 +136,9 @@ struct Experiment {
 
 /// Reads the file, lays each KEY=VALUE of `sets` on it, checks all of it, and reads the files that it names.
 Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets);
+/// The same, with a change of the description before it is compiled. Errors name what the file says.
+Result<Experiment> load_changed(const std::string& path, const std::vector<std::string>& sets,
+                                const std::function<void(ServingSpec&)>& change);
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file,
                                     const std::vector<std::string>& sets);
 

@@ -37,7 +37,7 @@ class DispatchPolicy : public Policy {
   }
   void dropped(const View& view, std::uint32_t gpu, RequestSlot slot) override {
     Request whole = view.request(slot);
-    whole.next_layer = 0;
+    whole.next_layer = whole.begin_layer;
     work_.set(gpu, work_.value(gpu) - load_of(view, whole, gpu));
   }
 

@@ -22,4 +22,9 @@ const PolicyEntry scoring_policy{
     "scoring", "each request goes to the GPU that is predicted to finish it first, with its transfers",
     make_policy<Scoring>};
 
+const PolicyEntry branch_scoring_policy{
+    "branch_scoring",
+    "scoring over the branches of requests: each goes to the GPU that is predicted to finish it first",
+    make_policy<Scoring>, nullptr, true};
+
 }  // namespace distsim::serving

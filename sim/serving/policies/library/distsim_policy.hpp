@@ -64,3 +64,6 @@ class Policy {
 
 /// What the library must define: a new policy, of which each run has its own. Null: `version` is not one that it knows.
 extern "C" serving_policy::Policy* distsim_create_policy(int version);
+/// What it may define: true where its policies take branches. Then each branch of a request's graph of layers comes as a
+/// request of its own, with the number of the whole, when the branches that it needs are done; next_layer tells which.
+extern "C" bool distsim_policy_takes_branches();

@@ -75,6 +75,22 @@ class LibraryState : public own::State {
   const View& view_;
 };
 
+/// What a library throws is an error of the run, except that memory is short.
+template <class Call>
+auto guarded(const Call& call) -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const PolicyFailure&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw PolicyFailure("threw an exception: " + printable(e.what(), 200));
+  } catch (...) {
+    throw PolicyFailure("threw an exception");
+  }
+}
+
 class LibraryPolicy : public Policy {
  public:
   explicit LibraryPolicy(std::unique_ptr<own::Policy> policy) : policy_(std::move(policy)) {}
@@ -101,48 +117,28 @@ class LibraryPolicy : public Policy {
   }
 
  private:
-  /// What the library throws is an error of the run, except that memory is short.
-  template <class Call>
-  static auto guarded(const Call& call) -> decltype(call()) {
-    try {
-      return call();
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const PolicyFailure&) {
-      throw;
-    } catch (const std::exception& e) {
-      throw PolicyFailure("threw an exception: " + printable(e.what(), 200));
-    } catch (...) {
-      throw PolicyFailure("threw an exception");
-    }
-  }
   std::unique_ptr<own::Policy> policy_;
 };
 
 class LibraryFactory : public PolicyFactory {
  public:
-  explicit LibraryFactory(Create create) : create_(create) {}
+  explicit LibraryFactory(CallersPolicy::Make make) : make_(std::move(make)) {}
   std::unique_ptr<Policy> make(const Scenario&, const PolicyOptions&) const override {
-    std::unique_ptr<own::Policy> policy(create_(own::kVersion));
+    std::unique_ptr<own::Policy> policy = guarded(make_);
     if (policy == nullptr) throw PolicyFailure("made no policy");
     return std::make_unique<LibraryPolicy>(std::move(policy));
   }
 
  private:
-  Create create_;
+  CallersPolicy::Make make_;
 };
 
-/// Entries are kept for the process, as the code of their libraries is.
-struct Loaded {
-  std::string name;
-  LibraryFactory factory;
-  PolicyEntry entry;
-  Loaded(std::string n, Create create) : name(std::move(n)), factory(create) {
-    entry = {name.c_str(), "a policy of a library", nullptr, &factory};
-  }
+struct Found {
+  Create create = nullptr;
+  bool takes_branches = false;
 };
 
-Result<Create> open_library(const std::string& path) {
+Result<Found> open_library(const std::string& path) {
   const auto refused = [&](const std::string& what) {
     return Error{"found " + in_quotes(path) + ", expected a library with a policy: " + what, "", ""};
   };
@@ -160,21 +156,31 @@ Result<Create> open_library(const std::string& path) {
   }
   std::unique_ptr<own::Policy> probe(create(own::kVersion));
   if (probe == nullptr) return refused("it is not for version " + std::to_string(own::kVersion) + " of the interface");
-  return create;
+  const auto takes_branches = reinterpret_cast<bool (*)()>(dlsym(library, "distsim_policy_takes_branches"));
+  return Found{create, takes_branches != nullptr && takes_branches()};
 }
 
 }  // namespace
 
+CallersPolicy::CallersPolicy(std::string name, Make make, bool takes_branches)
+    : name_(std::move(name)),
+      factory_(std::make_unique<LibraryFactory>(std::move(make))),
+      entry_{name_.c_str(), "a policy of the user's own", nullptr, factory_.get(), takes_branches} {}
+CallersPolicy::~CallersPolicy() = default;
+
 Result<const PolicyEntry*> load_policy(const std::string& path) {
   static std::mutex mutex;
-  static std::map<std::string, std::unique_ptr<Loaded>> loaded;
+  // Entries are kept for the process, as the code of their libraries is.
+  static std::map<std::string, std::unique_ptr<CallersPolicy>> loaded;
   const std::lock_guard lock(mutex);
   const std::string key = std::filesystem::absolute(path).lexically_normal().string();
   const auto known = loaded.find(key);
-  if (known != loaded.end()) return &known->second->entry;
-  TRY_ASSIGN(const Create create, open_library(path));
-  auto entry = std::make_unique<Loaded>(std::filesystem::path(path).stem().string(), create);
-  return &loaded.emplace(key, std::move(entry)).first->second->entry;
+  if (known != loaded.end()) return &known->second->entry();
+  TRY_ASSIGN(const Found found, open_library(path));
+  auto policy = std::make_unique<CallersPolicy>(
+      std::filesystem::path(path).stem().string(),
+      [create = found.create] { return std::unique_ptr<own::Policy>(create(own::kVersion)); }, found.takes_branches);
+  return &loaded.emplace(key, std::move(policy)).first->second->entry();
 }
 
 }  // namespace distsim::serving

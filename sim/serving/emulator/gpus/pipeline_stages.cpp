@@ -1,4 +1,4 @@
-#include "sim/serving/emulator/pipeline_stages.hpp"
+#include "sim/serving/emulator/gpus/pipeline_stages.hpp"
 
 #include <algorithm>
 #include <cmath>

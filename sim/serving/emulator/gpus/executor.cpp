@@ -1,34 +1,41 @@
-#include "sim/serving/emulator/executor.hpp"
+#include "sim/serving/emulator/gpus/executor.hpp"
 
 #include <algorithm>
 #include <cmath>
+
+#include "sim/serving/emulator/gpus/stream_plan.hpp"
 
 namespace distsim::serving {
 namespace {
 
 /// What a part takes and keeps busy where its model may use only a part of the SMs: the same work in a longer time.
 SharedGpu::Part limited(std::int64_t alone_ps, Demand demand, double sm_limit) {
-  if (demand.sm <= sm_limit) return {alone_ps, demand};
+  if (demand.sm <= sm_limit) return {alone_ps, demand, 0, {}};
   const double longer = demand.sm / sm_limit;
   return {std::llround(static_cast<double>(alone_ps) * longer),
-          {sm_limit, demand.memory / longer, demand.launch / longer}};
+          {sm_limit, demand.memory / longer, demand.launch / longer},
+          0,
+          {}};
 }
 
-/// The layers of a piece of work; neighbours that keep the same busy are one part. Their times add up to that of the work.
-std::vector<SharedGpu::Part> parts_of(const Scenario& s, const Work& work, const Demand* demands) {
+/// The layers of a piece of work. The times of a chain add up to that of the work.
+std::vector<SharedGpu::Part> parts_of(const Scenario& s, const Work& work) {
   const std::uint32_t kind = s.gpus[work.gpu].kind;
-  std::vector<SharedGpu::Part> parts;
+  std::vector<std::int64_t> times;
   std::int64_t done = 0;
   for (std::uint32_t l = work.begin_layer; l < work.end_layer(); ++l) {
-    const std::int64_t sum = s.time_ps(kind, work.model, work.begin_layer, l + 1, work.batch());
+    const std::int64_t sum = s.serial_ps(kind, work.model, work.begin_layer, l + 1, work.batch());
     const std::int64_t end = work.factor == 1 ? sum : std::llround(static_cast<double>(sum) * work.factor);
-    if (!parts.empty() && parts.back().demand == demands[l])
-      parts.back().alone_ps += end - done;
-    else
-      parts.push_back({end - done, demands[l]});
+    times.push_back(end - done);
     done = end;
   }
-  for (SharedGpu::Part& part : parts) part = limited(part.alone_ps, part.demand, s.models[work.model].sm_limit);
+  std::vector<SharedGpu::Part> parts =
+      parts_of_layers(s, kind, work.model, work.begin_layer, work.end_layer(), work.batch(), times);
+  for (SharedGpu::Part& part : parts) {
+    const SharedGpu::Part slower = limited(part.alone_ps, part.demand, s.models[work.model].sm_limit);
+    part.alone_ps = slower.alone_ps;
+    part.demand = slower.demand;
+  }
   return parts;
 }
 
@@ -81,13 +88,13 @@ void Executor::start_shared(std::uint32_t id, std::int64_t now_ps) {
   GpuState& gpu = gpus_[work.gpu];
   work.start_ps = now_ps;
   if (gpu.shared.empty()) gpu.shared_since_ps = now_ps;
-  const Demand* demands = s_.demands(s_.gpus[work.gpu].kind, work.model, work.batch());
-  if (demands == nullptr) {
+  const std::uint32_t kind = s_.gpus[work.gpu].kind;
+  if (s_.demands(kind, work.model, work.batch()) == nullptr && !s_.branches(kind, work.model)) {
     const Model& m = s_.models[work.model];
     const SharedGpu::Part part = limited(work.alone_ps, m.demand, m.sm_limit);
     gpu.shared.add(now_ps, id, part.alone_ps, part.demand);
   } else {
-    gpu.shared.add(now_ps, id, parts_of(s_, work, demands));
+    gpu.shared.add(now_ps, id, parts_of(s_, work));
   }
   plan_shared(work.gpu);
 }

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "sim/serving/emulator/event_heap.hpp"
-#include "sim/serving/emulator/pipeline_stages.hpp"
+#include "sim/serving/emulator/gpus/pipeline_stages.hpp"
+#include "sim/serving/emulator/gpus/shared_gpu.hpp"
 #include "sim/serving/emulator/scenario.hpp"
-#include "sim/serving/emulator/shared_gpu.hpp"
 #include "sim/serving/emulator/work.hpp"
 #include "sim/serving/policies/queues.hpp"
 
@@ -31,9 +31,8 @@ class Executor {
   /// When a request, alone and without a factor of its own, would be executed if it were begun now; that of a pipeline
   /// waits for what is in its stages.
   std::int64_t end_if_begun(const Request& r, std::uint32_t gpu, std::int64_t now_ps) const {
-    const std::uint32_t layers = s_.models[r.model].layers;
     if (gpus_[gpu].pipeline != nullptr) return gpus_[gpu].pipeline->end_if_entered(now_ps, r.model, r.next_layer);
-    return now_ps + s_.time_ps(s_.gpus[gpu].kind, r.model, r.next_layer, layers, 1);
+    return now_ps + s_.time_ps(s_.gpus[gpu].kind, r.model, r.next_layer, s_.models[r.model].layers, 1);
   }
 
   /// Time in which a GPU executed, up to what is done; of a pipeline the mean over its stages.

@@ -1,0 +1,201 @@
+// distsim.serving: a policy in Python behind the interface of shared objects (distsim_policy.hpp).
+#include <distsim_policy.hpp>
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "module.hpp"
+
+namespace distsim_python {
+namespace {
+
+/// What a policy sees, while it is called.
+class State {
+ public:
+  const serving_policy::State& now() const {
+    if (of_ == nullptr) throw std::runtime_error("the state of a policy's call was used after the call");
+    return *of_;
+  }
+  class Scope {
+   public:
+    Scope(State& state, const serving_policy::State& of) : state_(state) { state.of_ = &of; }
+    ~Scope() { state_.of_ = nullptr; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    State& state_;
+  };
+
+ private:
+  const serving_policy::State* of_ = nullptr;
+};
+
+/// The first exception that a policy raised, on whatever thread.
+class Raised {
+ public:
+  void keep(std::exception_ptr e) {
+    const std::lock_guard lock(mutex_);
+    if (!first_) first_ = std::move(e);
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+[[noreturn]] void refuse(const std::string& what) {
+  PyErr_SetString(PyExc_TypeError, what.c_str());
+  throw py::error_already_set();
+}
+
+std::uint32_t number_of(const py::handle& value, const char* where) {
+  if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr()))
+    refuse(std::string(where) + " returned " + Py_TYPE(value.ptr())->tp_name + ", expected whole numbers");
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  // What no count can be is a number that does not exist, as any other that is too large.
+  return overflow != 0 || number < 0 || number > 0xFFFFFFFDLL ? 0xFFFFFFFDu : static_cast<std::uint32_t>(number);
+}
+
+class Policy : public serving_policy::Policy {
+ public:
+  /// With the GIL.
+  Policy(py::object policy, Raised& raised)
+      : policy_(std::move(policy)), state_(std::make_shared<State>()), shown_(py::cast(state_)), raised_(raised) {}
+  ~Policy() override {
+    const py::gil_scoped_acquire gil;
+    policy_ = py::object();
+    shown_ = py::object();
+  }
+  Policy(const Policy&) = delete;
+  Policy& operator=(const Policy&) = delete;
+
+  std::uint32_t arrived(const serving_policy::State& state, std::uint32_t id) override {
+    return called(state, [&] {
+      const py::object gpu = policy_.attr("arrived")(shown_, id);
+      return gpu.is_none() ? serving_policy::kAny : number_of(gpu, "arrived()");
+    });
+  }
+
+  serving_policy::Work next(const serving_policy::State& state, std::uint32_t gpu) override {
+    return called(state, [&] {
+      serving_policy::Work work;
+      py::object given = policy_.attr("next")(shown_, gpu);
+      if (given.is_none()) return work;
+      if (py::isinstance<py::tuple>(given)) {
+        const auto pair = py::reinterpret_borrow<py::tuple>(given);
+        if (pair.size() != 2)
+          refuse("next() returned a tuple, expected a list of requests, or that and a number of layers");
+        work.layers = number_of(pair[1], "next()");
+        given = pair[0];
+      }
+      if (!py::isinstance<py::list>(given))
+        refuse(std::string("next() returned ") + Py_TYPE(given.ptr())->tp_name +
+               ", expected a list of requests or None");
+      for (const py::handle id : given) work.requests.push_back(number_of(id, "next()"));
+      return work;
+    });
+  }
+
+ private:
+  template <class Call>
+  auto called(const serving_policy::State& state, const Call& call) -> decltype(call()) {
+    const py::gil_scoped_acquire gil;
+    const State::Scope scope(*state_, state);
+    try {
+      return call();
+    } catch (const py::error_already_set&) {
+      raised_.keep(std::current_exception());
+    }
+    throw std::runtime_error("raised by the policy");
+  }
+
+  py::object policy_;
+  std::shared_ptr<State> state_;
+  py::object shown_;
+  Raised& raised_;
+};
+
+std::unique_ptr<serving_policy::Policy> make_policy(const py::object& callable, Raised& raised) {
+  const py::gil_scoped_acquire gil;
+  try {
+    return std::make_unique<Policy>(callable(), raised);
+  } catch (const py::error_already_set&) {
+    raised.keep(std::current_exception());
+  }
+  throw std::runtime_error("raised by the policy");
+}
+
+api::Serving run(const api::Experiment& experiment, const py::object& policy, const std::string& name,
+                 bool takes_branches, unsigned jobs) {
+  Raised raised;
+  api::ServingRequest request;
+  request.experiment = experiment;
+  request.jobs = jobs;
+  if (!policy.is_none()) {
+    request.policy = [&policy, &raised] { return make_policy(policy, raised); };
+    request.policy_name = name;
+    request.takes_branches = takes_branches;
+  }
+  try {
+    return without_gil([&](const api::Stop& stop) {
+      request.stop = stop;
+      return api::serving(request);
+    });
+  } catch (const api::ConfigError&) {
+    raised.rethrow();
+    throw;
+  }
+}
+
+template <class Make>
+py::str written_serving(const api::Serving& s, const Make& make) {
+  return text_of(without_gil([&](const api::Stop&) { return (s.*make)(); }));
+}
+
+}  // namespace
+
+void add_serving(py::module_& m) {
+  using serving_policy::Request;
+  py::class_<Request>(m, "ServingRequest", "A request, or a branch of one; place is None while its data is on no GPU.")
+      .def_readonly("number", &Request::number)
+      .def_readonly("arrival_s", &Request::arrival_s)
+      .def_readonly("deadline_s", &Request::deadline_s)
+      .def_readonly("waiting_since_s", &Request::waiting_since_s)
+      .def_readonly("model", &Request::model)
+      .def_readonly("next_layer", &Request::next_layer)
+      .def_property_readonly("place",
+                             [](const Request& r) -> py::object {
+                               if (r.place == serving_policy::kHost) return py::none();
+                               return py::int_(r.place);
+                             })
+      .def_readonly("priority", &Request::priority);
+  py::class_<State, std::shared_ptr<State>>(
+      m, "ServingState",
+      "What a policy may know while it is called: requests are named by ids, GPUs and models by numbers from 0; seconds.")
+      .def_property_readonly("now_s", [](const State& s) { return s.now().now_s(); })
+      .def_property_readonly("gpus", [](const State& s) { return s.now().gpus(); })
+      .def_property_readonly("models", [](const State& s) { return s.now().models(); })
+      .def_property_readonly("draining", [](const State& s) { return s.now().draining(); })
+      .def("layers", [](const State& s, std::uint32_t model) { return s.now().layers(model); })
+      .def("max_batch", [](const State& s, std::uint32_t model) { return s.now().max_batch(model); })
+      .def("request", [](const State& s, std::uint32_t id) { return s.now().request(id); })
+      .def("runs_on", [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().runs_on(id, gpu); })
+      .def("predicted_s",
+           [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().predicted_s(id, gpu); })
+      .def("fetch_s", [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().fetch_s(id, gpu); })
+      .def("resident",
+           [](const State& s, std::uint32_t gpu, std::uint32_t model) { return s.now().resident(gpu, model); });
+  py::class_<api::Serving>(m, "Serving", "Results of a serving experiment.")
+      .def("json", [](const api::Serving& s) { return written_serving(s, &api::Serving::json); })
+      .def("csv", [](const api::Serving& s) { return written_serving(s, &api::Serving::csv); })
+      .def("html", [](const api::Serving& s) { return written_serving(s, &api::Serving::html); })
+      .def("text", [](const api::Serving& s) { return written_serving(s, &api::Serving::text); });
+  m.def("serving", &run);
+}
+
+}  // namespace distsim_python

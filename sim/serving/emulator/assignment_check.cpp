@@ -1,0 +1,84 @@
+#include "sim/serving/emulator/assignment_check.hpp"
+
+#include "base/text/counted.hpp"
+#include "base/text/quantity_text.hpp"
+
+namespace distsim::serving {
+namespace {
+
+std::string seconds_text(std::int64_t ps) {
+  return format_quantity(static_cast<double>(ps) * 1e-12, Dimension::seconds);
+}
+
+}  // namespace
+
+Result<void> AssignmentCheck::check(const Assignment& a, std::uint32_t gpu, std::int64_t now_ps) const {
+  if (a.requests.empty()) return nonsense("handed out no request");
+  std::uint32_t model = 0, layer = 0;
+  for (std::size_t i = 0; i < a.requests.size(); ++i) {
+    const RequestSlot slot = a.requests[i];
+    if (slot >= pool_.size() || !pool_[slot].waiting) return nonsense("handed out a request that does not wait");
+    const Request& r = pool_[slot];
+    if (now_ps - r.waiting_since_ps > options_.max_wait_ps) return starved(r, now_ps);
+    if (i == 0) {
+      model = r.model;
+      layer = r.next_layer;
+    }
+    if (r.model != model) return nonsense("put requests of two models into one batch");
+    if (r.next_layer != layer && !s_.models[model].cells)
+      return nonsense("put requests at different layers into one batch");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (a.requests[j] == slot) return nonsense("handed out a request twice");
+    }
+  }
+  if (!s_.runs_on(s_.gpus[gpu].kind, model))
+    return nonsense("gave " + s_.models[model].name + " to " + s_.gpus[gpu].name + ", which has no times for it");
+  if (a.requests.size() > s_.models[model].max_batch)
+    return nonsense("handed out a batch of " + std::to_string(a.requests.size()) + " of " + s_.models[model].name +
+                    ", which takes " + std::to_string(s_.models[model].max_batch));
+  return {};
+}
+
+Result<void> AssignmentCheck::check_waits(std::int64_t now_ps) const {
+  for (RequestSlot slot = 0; slot < pool_.size(); ++slot) {
+    const Request& r = pool_[slot];
+    if (r.waiting && now_ps - r.waiting_since_ps > options_.max_wait_ps) return starved(r, now_ps);
+  }
+  return {};
+}
+
+Result<void> AssignmentCheck::check_end(std::int64_t now_ps) const {
+  for (RequestSlot slot = 0; slot < pool_.size(); ++slot) {
+    if (pool_[slot].waiting) return starved(pool_[slot], now_ps);
+  }
+  return {};
+}
+
+Error AssignmentCheck::nonsense(const std::string& what) const {
+  return Error{policy_name() + ": " + what + ", expected an assignment that can be executed", "", ""};
+}
+
+Error AssignmentCheck::no_such_gpu(std::uint32_t gpu) const {
+  return nonsense("named GPU " + std::to_string(gpu) + " of " + counted(s_.gpus.size(), "GPU"));
+}
+
+Error AssignmentCheck::starved(const Request& r, std::int64_t now_ps) const {
+  return Error{
+      policy_name() + ": request " + std::to_string(r.number) + " of " + s_.models[r.model].name + " waits since " +
+          seconds_text(r.waiting_since_ps) + " and is not started at " + seconds_text(now_ps) +
+          (options_.max_wait_ps == kNever ? ", though nothing else is left to do"
+                                          : ", expected a wait of at most " + seconds_text(options_.max_wait_ps)),
+      "", ""};
+}
+
+Error AssignmentCheck::overload(std::uint64_t in_system, std::uint64_t sent, std::int64_t now_ps) const {
+  const double seconds = static_cast<double>(now_ps) * 1e-12;
+  const double served = seconds > 0 ? static_cast<double>(sent - in_system) / seconds : 0;
+  return Error{policy_name() + ": " + counted(in_system, "request") + " in the system after " +
+                   format_quantity(seconds, Dimension::seconds) + ", expected at most " +
+                   std::to_string(options_.max_in_system) + ": the load is above capacity, which saturates at " +
+                   format_quantity(served, Dimension::none) + " requests/s",
+               "", ""};
+}
+
+}  // namespace distsim::serving

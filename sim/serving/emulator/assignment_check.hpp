@@ -1,0 +1,44 @@
+// Whether what a policy says can be done, and the lines that name it where it cannot.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "sim/serving/emulator/emulator.hpp"
+
+namespace distsim::serving {
+
+class AssignmentCheck {
+ public:
+  AssignmentCheck(const Scenario& s, const PolicyEntry& entry, const RunOptions& options, const RequestPool& pool)
+      : s_(s), entry_(entry), options_(options), pool_(pool) {}
+
+  /// An assignment for a GPU.
+  Result<void> check(const Assignment& a, std::uint32_t gpu, std::int64_t now_ps) const;
+  /// Whether check() has nothing to say about an assignment of one request, the usual one.
+  bool is_plainly_good(const Assignment& a, std::uint32_t gpu, std::int64_t now_ps) const {
+    if (a.requests.size() != 1 || a.requests[0] >= pool_.size()) return false;
+    const Request& r = pool_[a.requests[0]];
+    return r.waiting && now_ps - r.waiting_since_ps <= options_.max_wait_ps && s_.runs_on(s_.gpus[gpu].kind, r.model);
+  }
+  /// Whether any request waits longer than it may.
+  Result<void> check_waits(std::int64_t now_ps) const;
+  /// Nothing is left to do: requests that still wait.
+  Result<void> check_end(std::int64_t now_ps) const;
+
+  Error nonsense(const std::string& what) const;
+  Error no_such_gpu(std::uint32_t gpu) const;
+  Error overload(std::uint64_t in_system, std::uint64_t sent, std::int64_t now_ps) const;
+
+ private:
+  Error starved(const Request& r, std::int64_t now_ps) const;
+  std::string policy_name() const { return "policy " + std::string(entry_.name); }
+
+  const Scenario& s_;
+  const PolicyEntry& entry_;
+  const RunOptions& options_;
+  const RequestPool& pool_;
+};
+
+}  // namespace distsim::serving

@@ -1,0 +1,124 @@
+#include "sim/serving/sensitivity/levers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string_view>
+
+namespace distsim::serving {
+namespace {
+
+constexpr double kMostCount = 1e5;  ///< GPUs of a kind, slots, requests of a batch, clients
+
+std::int64_t scaled_count(std::int64_t count, double factor) {
+  return std::llround(std::clamp(static_cast<double>(count) * factor, 1.0, kMostCount));
+}
+
+/// Links that GPUs use in one way.
+std::set<std::uint32_t> links_of(const Scenario& s, std::uint32_t Gpu::*in, std::uint32_t Gpu::*out) {
+  std::set<std::uint32_t> links;
+  for (const Gpu& gpu : s.gpus) links.insert({gpu.*in, gpu.*out});
+  return links;
+}
+
+void add_links(std::vector<Lever>& out, const std::string& name, const std::string& level,
+               const std::set<std::uint32_t>& links, const Scenario& s) {
+  out.push_back({name + "_bandwidth", name + " bandwidth", level, nullptr,
+                 [links](Experiment& e, double factor) {
+                   for (const std::uint32_t link : links) e.scenario.links[link].bytes_per_s *= factor;
+                 },
+                 false});
+  if (std::ranges::none_of(links, [&](std::uint32_t link) { return s.links[link].latency_ps > 0; })) return;
+  out.push_back({name + "_latency", name + " latency", level, nullptr,
+                 [links](Experiment& e, double factor) {
+                   for (const std::uint32_t link : links) {
+                     std::int64_t& latency = e.scenario.links[link].latency_ps;
+                     latency = std::llround(static_cast<double>(latency) / factor);
+                   }
+                 },
+                 false});
+}
+
+void add_gpus(std::vector<Lever>& out, const ServingSpec& spec) {
+  const auto speed = [](std::size_t only, std::size_t count) {
+    return [only, count](ServingSpec& s, double factor) {
+      for (std::size_t i = 0; i < s.gpus.size(); ++i) s.gpus[i].speed *= i == only || only == count ? factor : 1;
+    };
+  };
+  const auto number = [](std::size_t only, std::size_t count) {
+    return [only, count](ServingSpec& s, double factor) {
+      for (std::size_t i = 0; i < s.gpus.size(); ++i) {
+        if (i == only || only == count) s.gpus[i].count = scaled_count(s.gpus[i].count, factor);
+      }
+    };
+  };
+  const std::size_t all = spec.gpus.size();
+  out.push_back({"gpu_speed", "GPU speed", "gpu", speed(all, all), nullptr, false});
+  out.push_back({"gpu_count", "number of GPUs", "gpu", number(all, all), nullptr, true});
+  for (std::size_t i = 0; i < all && all > 1; ++i) {
+    const std::string& name = spec.gpus[i].name;
+    out.push_back({"gpu_speed:" + name, "speed of " + name, "gpu", speed(i, all), nullptr, false});
+    out.push_back({"gpu_count:" + name, "number of " + name, "gpu", number(i, all), nullptr, true});
+  }
+  out.push_back({"slots", "slots of a GPU", "gpu",
+                 [](ServingSpec& s, double factor) {
+                   for (GpuSpec& g : s.gpus) g.slots = scaled_count(g.slots, factor);
+                 },
+                 nullptr, true});
+}
+
+/// Memory in which weights are kept.
+void scale_memory(Experiment& e, double factor) {
+  for (Gpu& gpu : e.scenario.gpus) {
+    if (gpu.memory_bytes == kNever) continue;
+    const double bytes = static_cast<double>(gpu.memory_bytes) * factor;
+    gpu.memory_bytes = bytes < 1e17 ? std::llround(bytes) : kNever;
+  }
+}
+
+/// How rarely requests come.
+void scale_load(Experiment& e, double factor) {
+  Load& load = e.load;
+  if (load.is_closed()) {
+    load.clients = static_cast<std::uint32_t>(scaled_count(load.clients, 1 / factor));
+    return;
+  }
+  for (double& rate : e.rates_per_s) rate /= factor;
+  load.rate_per_s /= factor;
+  for (BurstState& b : load.bursts) b.rate_per_s /= factor;
+  for (TraceRow& row : load.trace) row.time_ps = std::llround(static_cast<double>(row.time_ps) * factor);
+}
+
+}  // namespace
+
+std::vector<Lever> levers_of(const ServingSpec& spec, const Experiment& e) {
+  const Scenario& s = e.scenario;
+  std::vector<Lever> out;
+  add_gpus(out, spec);
+  if (s.residency == Residency::cached &&
+      std::ranges::any_of(s.gpus, [](const Gpu& g) { return g.memory_bytes != kNever; }))
+    out.push_back({"gpu_memory", "GPU memory", "memory", nullptr, scale_memory, false});
+  add_links(out, "host", "pcie", links_of(s, &Gpu::host_in, &Gpu::host_out), s);
+  if (std::ranges::any_of(s.gpus, [](const Gpu& g) { return g.peers; }))
+    add_links(out, "peer", "nvlink", links_of(s, &Gpu::peer_in, &Gpu::peer_out), s);
+  if (std::ranges::any_of(s.gpus, [&](const Gpu& g) { return g.box != s.gpus[0].box; }))
+    add_links(out, "box", "nic", links_of(s, &Gpu::box_in, &Gpu::box_out), s);
+  const bool single = e.load.kind == LoadKind::offline || e.load.kind == LoadKind::single_stream ||
+                      e.load.kind == LoadKind::multi_stream;
+  if (!single) out.push_back({"load", "time between requests", "load", nullptr, scale_load, e.load.is_closed()});
+  if (std::string_view(e.policies[0]->name).ends_with("batching")) {
+    out.push_back({"batch_size", "batching.size", "batching",
+                   [](ServingSpec& x, double factor) { x.batching.size = scaled_count(x.batching.size, factor); },
+                   nullptr, true});
+    out.push_back({"batch_delay", "batching.delay", "batching",
+                   [](ServingSpec& x, double factor) {
+                     x.batching.delay =
+                         Duration::picoseconds(std::llround(static_cast<double>(x.batching.delay.ps()) / factor));
+                   },
+                   nullptr, false});
+  }
+  return out;
+}
+
+}  // namespace distsim::serving

@@ -1,0 +1,187 @@
+// Sensitivities of serving as CSV, text, JSON and HTML.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/json/json.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/markup.hpp"
+#include "sim/serving/sensitivity/sensitivity.hpp"
+
+namespace distsim::serving {
+namespace {
+
+constexpr double kSeenChange = 0.0005;  ///< smaller changes read as 0.0 %
+
+std::string factor_word(double factor) { return std::isinf(factor) ? "inf" : fmt::format("{:g}", factor); }
+std::string factor_heading(double factor) { return std::isinf(factor) ? "no limit" : fmt::format("x{:g}", factor); }
+std::string percent(double change) {
+  return std::abs(change) < kSeenChange ? "0.0 %" : fmt::format("{:+.1f} %", 100 * change);
+}
+
+/// "-31.0 +- 1.2 % (3.00 -> 2.07 ms)"
+std::string change_words(const Change& c, double before, const char* unit) {
+  const std::string half = c.half_width < kSeenChange ? "" : fmt::format(" +- {:.1f}", 100 * c.half_width);
+  return fmt::format("{:+.1f}{} % ({:.4g} -> {:.4g} {})", 100 * c.change, half, before, c.value, unit);
+}
+
+struct Gain {
+  std::string words;
+  const Change* change = nullptr;
+  bool unstable = false;
+};
+
+/// What changes a figure in the wanted direction by more than its interval: levers twice as good, and policies. Most first.
+std::vector<Gain> gains(const Sensitivity& s, Change SensitivityPoint::*figure, double sign) {
+  std::vector<Gain> out;
+  const auto add = [&](const std::string& words, const SensitivityPoint& p) {
+    const Change& c = p.*figure;
+    if (p.error.empty() && sign * c.change > std::max(kSeenChange, c.half_width))
+      out.push_back({words, &c, p.unstable});
+  };
+  for (const LeverSensitivity& l : s.levers) {
+    if (l.at(2) != nullptr) add("2x " + l.words, *l.at(2));
+  }
+  for (const SensitivityPoint& p : s.policies) add("policy " + p.policy, p);
+  std::ranges::stable_sort(out, {}, [&](const Gain& g) { return -sign * g.change->change; });
+  return out;
+}
+
+constexpr std::size_t kMostGains = 8;
+
+std::string gain_lines(const Sensitivity& s) {
+  std::string out;
+  const auto add = [&](const char* title, const std::vector<Gain>& found, double before, const char* unit) {
+    out += title;
+    if (found.empty()) out += "  nothing that is twice as good, and no other policy\n";
+    for (std::size_t i = 0; i < std::min(kMostGains, found.size()); ++i)
+      out += fmt::format("  {}: {}{}\n", found[i].words, change_words(*found[i].change, before, unit),
+                         found[i].unstable ? ", unstable" : "");
+  };
+  add("What would shorten the 99th percentile most\n", gains(s, &SensitivityPoint::p99_ms, -1), s.p99_ms, "ms");
+  add("\nWhat would raise the goodput most\n", gains(s, &SensitivityPoint::goodput_per_s, 1), s.goodput_per_s,
+      "requests/s");
+  return out;
+}
+
+std::string table(const Sensitivity& s, const char* title, Change SensitivityPoint::*figure, bool elasticity) {
+  std::string out = fmt::format("\n{}\n  {:<28}", title, "resource");
+  for (const double factor : s.factors) out += fmt::format("{:>10}", factor_heading(factor));
+  out += elasticity ? fmt::format("{:>11}\n", "elasticity") : "\n";
+  for (const LeverSensitivity& l : s.levers) {
+    out += fmt::format("  {:<28}", l.words);
+    for (const SensitivityPoint& p : l.points)
+      out += fmt::format("{:>10}", p.error.empty() ? percent((p.*figure).change) : "-");
+    out += elasticity ? fmt::format("{:>11.2f}\n", l.elasticity) : "\n";
+  }
+  return out;
+}
+
+std::vector<std::string> row_of(const std::string& resource, const std::string& level, const SensitivityPoint& p,
+                                const std::string& elasticity) {
+  const bool ok = p.error.empty();
+  const auto cell = [&](const char* form, double value) { return ok ? fmt::format(fmt::runtime(form), value) : ""; };
+  return {resource,
+          level,
+          p.policy.empty() ? factor_word(p.factor) : p.policy,
+          cell("{:.6f}", p.p99_ms.value),
+          cell("{:.3f}", 100 * p.p99_ms.change),
+          elasticity,
+          cell("{:.3f}", 100 * p.p99_ms.half_width),
+          cell("{:.6g}", p.goodput_per_s.value),
+          cell("{:.3f}", 100 * p.goodput_per_s.change),
+          cell("{:.3f}", 100 * p.goodput_per_s.half_width),
+          ok ? (p.unstable ? "1" : "0") : "",
+          p.error};
+}
+
+nlohmann::ordered_json point_of(const SensitivityPoint& p) {
+  nlohmann::ordered_json out;
+  if (p.policy.empty())
+    out["factor"] = std::isinf(p.factor) ? nlohmann::ordered_json("inf") : nlohmann::ordered_json(p.factor);
+  else
+    out["policy"] = p.policy;
+  if (!p.error.empty()) {
+    out["error"] = p.error;
+    return out;
+  }
+  out["p99_ms"] = p.p99_ms.value;
+  out["delta_percent"] = 100 * p.p99_ms.change;
+  out["delta_half_width"] = 100 * p.p99_ms.half_width;
+  out["goodput_per_s"] = p.goodput_per_s.value;
+  out["goodput_delta_percent"] = 100 * p.goodput_per_s.change;
+  out["goodput_delta_half_width"] = 100 * p.goodput_per_s.half_width;
+  out["unstable"] = p.unstable;
+  return out;
+}
+
+}  // namespace
+
+std::string sensitivity_csv(const Sensitivity& s) {
+  std::string out =
+      csv_line({"resource", "level", "factor", "p99_ms", "delta_percent", "elasticity", "delta_half_width",
+                "goodput_per_s", "goodput_delta_percent", "goodput_delta_half_width", "unstable", "error"});
+  for (const LeverSensitivity& l : s.levers) {
+    for (const SensitivityPoint& p : l.points)
+      out += csv_line(row_of(l.name, l.level, p, fmt::format("{:.4f}", l.elasticity)));
+  }
+  for (const SensitivityPoint& p : s.policies) out += csv_line(row_of("policy", "policy", p, ""));
+  return out;
+}
+
+std::string sensitivity_text(const Sensitivity& s) {
+  const std::string offered = s.rate_per_s > 0 ? fmt::format(" at {:.4g} requests/s", s.rate_per_s) : "";
+  std::string out = fmt::format("{}: {}{}, P99 {:.4g} ms, goodput {:.4g} requests/s{}\n\n", s.title, s.policy, offered,
+                                s.p99_ms, s.goodput_per_s, s.unstable ? ", unstable: load above capacity" : "");
+  out += gain_lines(s);
+  if (!s.levers.empty()) {
+    out += table(s, "Change of the 99th percentile", &SensitivityPoint::p99_ms, true);
+    out += table(s, "Change of the goodput", &SensitivityPoint::goodput_per_s, false);
+  }
+  if (!s.policies.empty()) out += fmt::format("\n{:<30}{:>10}{:>10}\n", "Other policies", "P99", "goodput");
+  for (const SensitivityPoint& p : s.policies)
+    out += p.error.empty() ? fmt::format("  {:<28}{:>10}{:>10}{}\n", p.policy, percent(p.p99_ms.change),
+                                         percent(p.goodput_per_s.change), p.unstable ? "  unstable" : "")
+                           : fmt::format("  {:<28}{}\n", p.policy, p.error);
+  return out;
+}
+
+std::string sensitivity_json(const Sensitivity& s) {
+  nlohmann::ordered_json out{{"schema_version", 1},        {"title", s.title},   {"policy", s.policy},
+                             {"seeds", kSensitivitySeeds}, {"p99_ms", s.p99_ms}, {"goodput_per_s", s.goodput_per_s},
+                             {"unstable", s.unstable}};
+  out["resources"] = nlohmann::ordered_json::array();
+  for (const LeverSensitivity& l : s.levers) {
+    nlohmann::ordered_json points = nlohmann::ordered_json::array();
+    for (const SensitivityPoint& p : l.points) points.push_back(point_of(p));
+    out["resources"].push_back(
+        {{"resource", l.name}, {"level", l.level}, {"elasticity", l.elasticity}, {"points", std::move(points)}});
+  }
+  out["policies"] = nlohmann::ordered_json::array();
+  for (const SensitivityPoint& p : s.policies) out["policies"].push_back(point_of(p));
+  return with_hidden_escaped(out.dump(2)) + "\n";
+}
+
+/// The table with a bar for each lever at twice as good.
+std::string sensitivity_html(const Sensitivity& s) {
+  const std::string title = in_markup(s.title + ": what would help most");
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
+      "</title>\n<style>body{font:14px system-ui,sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}"
+      "td,th{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
+      ".bar{display:inline-block;height:.8em;background:#0072b2}.worse{background:#d55e00}</style></head><body>\n<h1>" +
+      title + "</h1>\n<pre>" + in_markup(sensitivity_text(s)) +
+      "</pre>\n<table><tr><th>2x</th><th>P99</th><th></th></tr>\n";
+  for (const LeverSensitivity& l : s.levers) {
+    const SensitivityPoint* twice = l.at(2);
+    if (twice == nullptr || !twice->error.empty()) continue;
+    const double change = twice->p99_ms.change;
+    out += fmt::format(
+        "<tr><td>{}</td><td>{}</td><td style=\"text-align:left\"><span class=\"bar{}\" style=\"width:{:.1f}em\"></span></td></tr>\n",
+        in_markup(l.words), percent(change), change > 0 ? " worse" : "", 20 * std::min(1.0, std::abs(change)));
+  }
+  return out + "</table></body></html>\n";
+}
+
+}  // namespace distsim::serving

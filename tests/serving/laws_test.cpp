@@ -1,0 +1,113 @@
+// Laws of serving: what is better makes nothing worse. All runs of a law meet the same requests.
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "scenarios.hpp"
+
+namespace distsim::serving {
+namespace {
+
+/// Models with inputs, outputs, weights that are loaded anew, and times of their own.
+Scenario random_gpu(Random& random, std::int64_t times_percent, double link_factor) {
+  Scenario s = test::gpus_of_one_kind(1);
+  for (Link& link : s.links) link.bytes_per_s *= link_factor;
+  const auto count = 1 + random.below(3);
+  std::vector<test::ModelTimes> models;
+  for (std::uint64_t m = 0; m < count; ++m) {
+    std::vector<std::int64_t> layers(1 + random.below(4));
+    for (std::int64_t& t : layers)
+      t = static_cast<std::int64_t>(1 + random.below(40)) * test::kMs / 1000 * times_percent;
+    models.push_back({"m" + std::to_string(m), layers});
+  }
+  test::set_models(s, models);
+  for (Model& m : s.models) {
+    m.input_bytes = static_cast<std::int64_t>(random.below(10'000'000));
+    m.output_bytes = static_cast<std::int64_t>(random.below(10'000'000));
+    m.weight_bytes = static_cast<std::int64_t>(random.below(10'000'000));
+    m.variation = random.below(2) == 0 ? Variation::exponential : Variation::none;
+  }
+  s.gpus[0].memory_bytes = 12'000'000;
+  s.residency = static_cast<Residency>(random.below(3));
+  return s;
+}
+
+Load some_load(double rate) {
+  Load load;
+  load.rate_per_s = rate;
+  load.requests = 400;
+  return load;
+}
+
+/// First come, first served on one GPU: every request is answered no later where the GPU or its links are faster.
+TEST(Laws, FasterGpusAndLinksNeverRaiseTheMeanUnderFifo) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    double before = 1e300;
+    for (const std::int64_t percent : {200, 120, 100, 50, 10}) {
+      Random random(seed);
+      const double mean = test::run(random_gpu(random, percent, 1), "fifo", some_load(100)).all.latency_ms.mean();
+      EXPECT_LE(mean, before * (1 + 1e-12)) << "seed " << seed << ", times of " << percent << " %";
+      before = mean;
+    }
+    before = 1e300;
+    for (const double factor : {0.25, 0.5, 1.0, 4.0}) {
+      Random random(seed);
+      const double mean = test::run(random_gpu(random, 100, factor), "fifo", some_load(100)).all.latency_ms.mean();
+      EXPECT_LE(mean, before * (1 + 1e-12)) << "seed " << seed << ", links x" << factor;
+      before = mean;
+    }
+  }
+}
+
+/// The same requests in a shorter time: no answer takes less.
+TEST(Laws, MoreLoadNeverLowersThe99thPercentile) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    for (const std::uint32_t gpus : {1u, 3u}) {
+      std::int64_t before = 0;
+      for (const double rate : {50.0, 100.0, 200.0, 400.0, 1000.0}) {
+        Random random(seed);
+        Scenario s = test::gpus_of_one_kind(gpus);
+        test::set_models(s, {{"m", {static_cast<std::int64_t>(1 + random.below(9)) * test::kMs}}});
+        s.models[0].variation = Variation::exponential;
+        Load load = some_load(rate);
+        load.seed = seed + 1;
+        const std::int64_t p99 = test::run(s, "fifo", load).all.latency_ps.quantile(0.99);
+        EXPECT_GE(p99, before) << "seed " << seed << ", " << rate << "/s";
+        before = p99;
+      }
+    }
+  }
+}
+
+/// One more GPU of the same kind never raises the mean of requests of equal times, whatever the policy among those that
+/// leave no GPU idle.
+TEST(Laws, MoreGpusNeverRaiseTheMeanOfEqualRequests) {
+  for (const char* policy : {"fifo", "sjf", "edf", "shortest_queue", "work_stealing"}) {
+    double before = 1e300;
+    for (const std::uint32_t gpus : {1u, 2u, 3u, 4u, 8u}) {
+      Scenario s = test::gpus_of_one_kind(gpus);
+      test::set_models(s, {{"m", {7 * test::kMs}}});
+      Load load = some_load(300);
+      load.requests = 3000;
+      const double mean = test::run(s, policy, load).all.latency_ms.mean();
+      EXPECT_LE(mean, before * (1 + 1e-12)) << policy << ", " << gpus << " GPUs";
+      before = mean;
+    }
+  }
+}
+
+/// The order in which requests are taken changes who waits, not how long one GPU is busy.
+TEST(Laws, OrderDoesNotChangeTheWork) {
+  const Load load = some_load(250);
+  Scenario s = test::gpus_of_one_kind(1);
+  test::set_models(s, {{"m", {2 * test::kMs, test::kMs}}, {"n", {test::kMs}}});
+  const RunResult fifo = test::run(s, "fifo", load);
+  for (const char* policy : {"sjf", "edf", "priority", "layer_preemptive", "least_loaded", "scoring"}) {
+    const RunResult r = test::run(s, policy, load);
+    EXPECT_EQ(r.busy_ps, fifo.busy_ps) << policy;
+    EXPECT_EQ(r.makespan_ps, fifo.makespan_ps) << policy;
+  }
+}
+
+}  // namespace
+}  // namespace distsim::serving

@@ -1,0 +1,58 @@
+// The schedule of MLPerf's LoadGen, as loadgen.cc makes it: std::mt19937 and std::exponential_distribution<double> of
+// libstdc++, in whole nanoseconds, the first query at 0.
+
+#include <chrono>
+#include <random>
+
+#include "scenarios.hpp"
+
+namespace distsim::serving {
+namespace {
+
+/// ScheduleDistribution<TestScenario::Server> and GenerateQueries, in LoadGen's own terms.
+std::vector<std::int64_t> schedule(std::uint64_t seed, double qps, std::size_t count) {
+  std::mt19937 schedule_rng(seed);
+  std::exponential_distribution<double> distribution(qps);
+  std::chrono::nanoseconds timestamp(0);
+  std::vector<std::int64_t> times;
+  while (times.size() < count) {
+    times.push_back(timestamp.count());
+    timestamp +=
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(distribution(schedule_rng)));
+  }
+  return times;
+}
+
+TEST(LoadGen, ArrivalsOfItsServerScenario) {
+  constexpr std::uint64_t kSeed = 12134888396634371638u;  // schedule_rng_seed of mlperf.conf, v3.0
+  Load load;
+  load.kind = LoadKind::server;
+  load.rate_per_s = 137;
+  load.requests = 20'000;
+  load.has_schedule_seed = true;
+  load.schedule_seed = kSeed & 0xFFFFFFFFu;
+  const std::vector<std::int64_t> expected = schedule(kSeed, 137, 20'000);
+  const auto arrivals = open_arrivals(load);
+  TraceRow row;
+  for (const std::int64_t at : expected) {
+    ASSERT_TRUE(arrivals->next(row));
+    ASSERT_EQ(row.time_ps, at * 1000);
+  }
+  EXPECT_FALSE(arrivals->next(row));
+}
+
+TEST(LoadGen, EndsWithItsDuration) {
+  Load load;
+  load.kind = LoadKind::server;
+  load.rate_per_s = 100;
+  load.duration_ps = 10 * 1'000 * test::kMs;
+  load.has_schedule_seed = true;
+  load.schedule_seed = 7;
+  const auto arrivals = open_arrivals(load);
+  std::size_t count = 0;
+  for (TraceRow row; arrivals->next(row); ++count) EXPECT_LE(row.time_ps, load.duration_ps);
+  EXPECT_NEAR(static_cast<double>(count), 1000, 150);
+}
+
+}  // namespace
+}  // namespace distsim::serving
