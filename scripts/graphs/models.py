@@ -134,16 +134,20 @@ MLPERF_TABLES = (39884406, 39043, 17289, 7420, 20263, 3, 7120, 1543, 63, 3853295
 
 
 class Dlrm(nn.Module):
-    """Naumov et al. 2019 with the sizes of MLPerf; one id for each table."""
+    """Naumov et al. 2019 with the sizes of MLPerf; one id for each table, in a tensor of its own. `bags`: nn.EmbeddingBag, else
+    nn.Embedding, which is the same for single ids and which PyTorch 1.13 exports to ONNX."""
 
-    def __init__(self, tables=MLPERF_TABLES, width=128):
+    def __init__(self, tables=MLPERF_TABLES, width=128, bags=True):
         super().__init__()
-        self.tables = nn.ModuleList(nn.EmbeddingBag(rows, width, mode="sum", sparse=False) for rows in tables)
+        self.bags = bags
+        make = (lambda rows: nn.EmbeddingBag(rows, width, mode="sum")) if bags else (lambda rows: nn.Embedding(rows, width))
+        self.tables = nn.ModuleList(make(rows) for rows in tables)
         self.bottom = self.stack([13, 512, 256, 128], False)
         pairs = (len(tables) + 1) * len(tables) // 2
         self.top = self.stack([width + pairs, 1024, 1024, 512, 256, 1], True)
-        self.register_buffer("rows", torch.empty(pairs, dtype=torch.int64))
-        self.register_buffer("columns", torch.empty(pairs, dtype=torch.int64))
+        places = torch.tril_indices(len(tables) + 1, len(tables) + 1, -1)
+        self.register_buffer("rows", places[0].contiguous())
+        self.register_buffer("columns", places[1].contiguous())
 
     @staticmethod
     def stack(sizes, last_is_linear):
@@ -154,22 +158,23 @@ class Dlrm(nn.Module):
                 layers.append(nn.ReLU())
         return nn.Sequential(*layers)
 
-    def forward(self, dense, ids):
+    def forward(self, dense, *ids):
         x = self.bottom(dense)
-        offsets = torch.arange(ids.shape[0])
-        vectors = torch.stack([x] + [table(ids[:, i].contiguous(), offsets) for i, table in enumerate(self.tables)], 1)
+        offsets = torch.arange(dense.shape[0]) if self.bags else None
+        vectors = [table(i, offsets) if self.bags else table(i) for table, i in zip(self.tables, ids)]
+        vectors = torch.cat([x] + vectors, 1).view(x.shape[0], len(vectors) + 1, -1)
         products = torch.bmm(vectors, vectors.transpose(1, 2))
         return self.top(torch.cat([x, products[:, self.rows, self.columns]], 1))
 
 
+def click_loss(output):
+    return functional.binary_cross_entropy_with_logits(output[:, 0], torch.empty(output.shape[0]))
+
+
 def dlrm():
-    def loss(output):
-        return functional.binary_cross_entropy_with_logits(output[:, 0], torch.empty(output.shape[0]))
-    return Dlrm(), loss
+    return Dlrm(), click_loss
 
 
 def dlrm_small():
     """DLRM with at most 100,000 rows in a table, so that one GPU holds it."""
-    def loss(output):
-        return functional.binary_cross_entropy_with_logits(output[:, 0], torch.empty(output.shape[0]))
-    return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES)), loss
+    return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES)), click_loss

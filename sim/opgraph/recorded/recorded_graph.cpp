@@ -130,7 +130,8 @@ class RecordedReader {
     }
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       Recorded& n = nodes_[i];
-      n.has_kernels = n.has_kernels || listing_of(n.name) == Listing::kernels || is_collective(n) || is_triton(n);
+      n.has_kernels = n.has_kernels || listing_of(n.name) == Listing::kernels || is_collective(n) || is_triton(n) ||
+                      has_stated_work(n);
       if (n.has_kernels && n.caller != kNoCaller) nodes_[n.caller].has_kernels = true;
     }
   }
@@ -194,6 +195,7 @@ class RecordedReader {
     const OperatorScope scope(inside_operator_, called);
     if (is_collective(n)) return add_collective(n, phase);
     if (is_triton(n)) return add_triton(n, phase);
+    if (has_stated_work(n)) return add_stated(n, phase);
     const Listing listing = listing_of(n.name);
     const bool passes_on = (n.name.starts_with("aten::_foreach_") || is_composite(n.name)) && calls_kernels(n);
     if (listing == Listing::kernels && !passes_on) return add(n, phase);
@@ -368,6 +370,22 @@ class RecordedReader {
   Result<void> add(const Recorded& n, graph::Phase phase) {
     TRY_ASSIGN(Node node, node_of(n, phase));
     if (node.outputs.empty()) TRY(add_allocations(n, node));
+    push(std::move(node));
+    return {};
+  }
+
+  /// Operations and bytes, of a node that no tensors are recorded of.
+  static bool has_stated_work(const Recorded& n) {
+    return n.inside.empty() && number_of(attribute(n.json, "tensor_size"), 0) > 0 &&
+           lists_of(n.json, "inputs").values.size() == 0;
+  }
+
+  Result<void> add_stated(const Recorded& n, graph::Phase phase) {
+    Node node;
+    node.op = n.name, node.label = "node " + std::to_string(n.id), node.phase = phase;
+    node.work = StatedWork{static_cast<double>(number_of(attribute(n.json, "num_ops"), 0)),
+                           static_cast<double>(number_of(attribute(n.json, "tensor_size"), 0))};
+    calls_ = std::min(calls_ + 1, kMostQuietCalls);
     push(std::move(node));
     return {};
   }

@@ -56,6 +56,24 @@ Result<void> read_loss(GraphSpec& spec, const ConfigNode& node, const std::strin
   return {};
 }
 
+/// none, found, or modules.
+Result<void> read_tables(GraphSpec& spec, const ConfigNode& node, const std::string& path) {
+  spec.tables = {};
+  if (node.kind == ConfigNode::Kind::scalar) {
+    if (node.scalar != "none" && node.scalar != "found")
+      return schema_detail::expected(node, path, "none, found, or a list of modules such as [tables.*]");
+    spec.tables.all = node.scalar == "found";
+    return {};
+  }
+  if (node.kind != ConfigNode::Kind::sequence)
+    return schema_detail::expected(node, path, "none, found, or a list of modules such as [tables.*]");
+  for (const ConfigNode& item : node.items) {
+    TRY_ASSIGN(std::string name, schema_detail::read_string(item, path));
+    spec.tables.modules.push_back(std::move(name));
+  }
+  return {};
+}
+
 Result<Workload> build_graph(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                              const SamplePlan& samples) {
   const GraphSpec& spec = model.as<GraphSpec>();
@@ -94,6 +112,17 @@ Schema<GraphSpec> graph_schema() {
   s.scalars(
       "checkpoint", &GraphSpec::checkpoint, {},
       "Captured graphs and ONNX models: modules whose activations are computed again in the backward pass; * is one part of a name: blocks.*");
+  s.choice(
+      "amp", &GraphSpec::amp, {{"autocast", Amp::autocast}, {"half", Amp::half}},
+      "Captured graphs and ONNX models in 16 bits: autocast: casts around the calls that need another type, as torch.autocast makes them; half: all tensors in 16 bits, with fp32 master weights in the optimizer (apex O2, model.half(), FSDP's MixedPrecision).");
+  s.scalars(
+      "units", &GraphSpec::units, {},
+      "Captured graphs and ONNX models, with parallel.shard: modules whose weights are gathered together, as FSDP's wrapping policy names them; * is one part of a name: blocks.*. What is in none of them is a unit of its own.");
+  s.custom(
+      {"tables", "none, found, or a list of modules", "", "none",
+       "Captured graphs and ONNX models: embedding tables that are split over the ranks by parallel.sharding, as those of kind dlrm are, and updated row by row. none: parameters like any others; found: all parameters that nothing but lookups reads; or the lookups of these modules."},
+      false, read_tables);
+  s.joined(&GraphSpec::embedding, lookup_schema("graph"));
   s.rule([](const GraphSpec& spec) -> std::optional<std::string> {
     return spec.unread.empty() ? std::nullopt : std::optional("file: " + spec.unread);
   });

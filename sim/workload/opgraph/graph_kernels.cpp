@@ -51,8 +51,16 @@ std::string GraphCoverage::text() const {
   return out;
 }
 
-GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager)
-    : sizes_(graph, samples), numerics_(numerics), autocasts_(numerics.mixed && !graph.recorded), eager_(eager) {
+GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager,
+                           Amp amp)
+    : sizes_(graph, samples),
+      numerics_(numerics),
+      autocasts_(numerics.mixed && !graph.recorded && amp == Amp::autocast),
+      eager_(eager) {
+  const bool whole = numerics.mixed && !graph.recorded && amp == Amp::half;
+  for (std::uint32_t t = 0; whole && t < graph.tensors.size(); ++t) {
+    if (is_single(sizes_.type(t))) sizes_.set_type(t, {numerics.activation, 2, true});
+  }
   for (std::uint32_t t = 0; autocasts_ && t < graph.tensors.size(); ++t) views_[graph.tensors[t].storage].push_back(t);
 }
 
@@ -128,6 +136,7 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
   for (graph::Op& op : kernels.ops) {
     if (autocasts_ && opgraph::autocast_of(node.op) == opgraph::Autocast::narrow)
       set_dtype(op, graph::DType::fp32, numerics_.activation);
+    if (node.work) set_dtype(op, graph::DType::fp32, numerics_.matrix);  // no types are known
     if (numerics_.matrix == graph::DType::tf32) set_dtype(op, graph::DType::fp32, graph::DType::tf32);
     out.ops.push_back({name, std::move(op), {first ? calls : capped(0), 1}});
     first = false;
@@ -137,7 +146,7 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
 
 void GraphKernels::count(const opgraph::Call& call, const opgraph::Kernels& kernels) {
   if (kernels.ops.empty()) return;
-  const double bytes = call.read_bytes() + call.written_bytes();
+  const double bytes = call.node().work ? call.node().work->bytes : call.read_bytes() + call.written_bytes();
   coverage_.kernels += kernels.ops.size();
   coverage_.bytes += bytes;
   if (kernels.listed) return;

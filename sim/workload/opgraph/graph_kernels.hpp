@@ -9,6 +9,7 @@
 
 #include "sim/opgraph/kernels.hpp"
 #include "sim/workload/layers/layer.hpp"
+#include "sim/workload/opgraph/graph_spec.hpp"
 
 namespace distsim::workload {
 
@@ -29,9 +30,10 @@ struct NodeKernels {
 /// Nodes are to be asked for in their order: types follow from one to the next.
 class GraphKernels {
  public:
-  /// A captured graph in fp32 is autocast where `numerics` is mixed; a recorded one keeps its types. Products and
-  /// convolutions of fp32 run as tf32 where that is the precision.
-  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager);
+  /// A captured graph in fp32 is autocast where `numerics` is mixed, or, with Amp::half, all of it in 16 bits; a recorded
+  /// one keeps its types. Products and convolutions of fp32 run as tf32 where that is the precision.
+  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager,
+               Amp amp = Amp::autocast);
 
   NodeKernels of(const opgraph::Node& node);
   /// The gradient of a parameter is complete: that of a 16-bit copy is cast back.
