@@ -145,9 +145,9 @@ class Dlrm(nn.Module):
         self.bottom = self.stack([13, 512, 256, 128], False)
         pairs = (len(tables) + 1) * len(tables) // 2
         self.top = self.stack([width + pairs, 1024, 1024, 512, 256, 1], True)
-        places = torch.tril_indices(len(tables) + 1, len(tables) + 1, -1)
-        self.register_buffer("rows", places[0].contiguous())
-        self.register_buffer("columns", places[1].contiguous())
+        places = [(i, j) for i in range(len(tables) + 1) for j in range(i)]
+        self.register_buffer("rows", torch.tensor([i for i, _ in places]))
+        self.register_buffer("columns", torch.tensor([j for _, j in places]))
 
     @staticmethod
     def stack(sizes, last_is_linear):
@@ -178,3 +178,8 @@ def dlrm():
 def dlrm_small():
     """DLRM with at most 100,000 rows in a table, so that one GPU holds it."""
     return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES)), click_loss
+
+
+def dlrm_small_single():
+    """The same with nn.Embedding, whose lookups are Gather in ONNX."""
+    return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES), bags=False), click_loss
