@@ -19,21 +19,26 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 ROWS = 100_000  # of DLRM's largest tables, so that one GPU holds them
 IDS = "x128:int64"
+LENGTHS = {"bert_large": 128, "gpt2": 1024}
 HALF = {"kernels": {"cast_weights": False}, "gradients": {"half_precision": True}}
 BERT = ["8" + IDS, "--input", "8" + IDS, "--input", "8x128", "--input", "8x20:int64"]
 DLRM = ["2048x13"] + ["--input", "2048:int64"] * 26
+# Kernel by kernel, as eager code calls them.
+BERT_CLASS = {"name": "bert_large_seq128", "llm": {"model_type": "bert"}}
+GPT_CLASS = {"name": "gpt2_small", "llm": {"model_type": "gpt2"}}
+RESNET = {"name": "resnet50_v1_5"}
 CASES = [  # name, model, captured inputs, samples of a GPU, precision, what is asked of the graph, own family, GPUs, nodes
-    ("ResNet-50", "resnet50", ["64x3x224x224", "--loss", "cross_entropy"], 64, "fp32", {}, "resnet50_v1_5", 8, 1),
-    ("ResNet-50, channels last", "resnet50", ["64x3x224x224", "--loss", "cross_entropy", "--channels-last"], 64, "fp16", {}, "resnet50_v1_5", 8, 1),
-    ("BERT-large, 8", "bert_large", BERT, 8, "fp32", {}, "bert_large_seq128", 8, 1),
-    ("BERT-large, 8", "bert_large", BERT, 8, "fp16", {"amp": "half"}, "bert_large_seq128", 8, 1),
-    ("BERT-large, 8, autocast", "bert_large", BERT, 8, "fp16", {}, "bert_large_seq128", 8, 1),
-    ("BERT-large, 64", "bert_large", BERT, 64, "fp32", {}, "bert_large_seq128", 8, 1),
-    ("BERT-large, 64", "bert_large", BERT, 64, "fp16", {"amp": "half"}, "bert_large_seq128", 8, 1),
-    ("BERT-large, 64, autocast", "bert_large", BERT, 64, "fp16", {}, "bert_large_seq128", 8, 1),
-    ("GPT-2 small, 8", "gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, "fp32", {}, "gpt2_small", 8, 1),
-    ("GPT-2 small, 8", "gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, "fp16", {"amp": "half"}, "gpt2_small", 8, 1),
-    ("GPT-2 small, 8, autocast", "gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, "fp16", {}, "gpt2_small", 8, 1),
+    ("ResNet-50", "resnet50", ["64x3x224x224", "--loss", "cross_entropy"], 64, "fp32", {}, RESNET, 8, 1),
+    ("ResNet-50, channels last", "resnet50", ["64x3x224x224", "--loss", "cross_entropy", "--channels-last"], 64, "fp16", {}, RESNET, 8, 1),
+    ("BERT-large, 8", "bert_large", BERT, 8, "fp32", {}, BERT_CLASS, 8, 1),
+    ("BERT-large, 8", "bert_large", BERT, 8, "fp16", {"amp": "half"}, BERT_CLASS, 8, 1),
+    ("BERT-large, 8, autocast", "bert_large", BERT, 8, "fp16", {}, BERT_CLASS, 8, 1),
+    ("BERT-large, 64", "bert_large", BERT, 64, "fp32", {}, BERT_CLASS, 8, 1),
+    ("BERT-large, 64", "bert_large", BERT, 64, "fp16", {"amp": "half"}, BERT_CLASS, 8, 1),
+    ("BERT-large, 64, autocast", "bert_large", BERT, 64, "fp16", {}, BERT_CLASS, 8, 1),
+    ("GPT-2 small, 8", "gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, "fp32", {}, GPT_CLASS, 8, 1),
+    ("GPT-2 small, 8", "gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, "fp16", {"amp": "half"}, GPT_CLASS, 8, 1),
+    ("GPT-2 small, 8, autocast", "gpt2", ["8x1024:int64", "--loss", "cross_entropy"], 8, "fp16", {}, GPT_CLASS, 8, 1),
     ("DLRM, small tables", "dlrm_small", DLRM, 2048, "fp32", {"tables": "found"}, "dlrm", 1, 1),
     ("DLRM, small tables", "dlrm_small", DLRM, 2048, "fp16", {"tables": "found", "amp": "half"}, "dlrm", 1, 1),
     ("DLRM, small tables", "dlrm_small", DLRM, 8192, "fp32", {"tables": "found"}, "dlrm", 8, 1),
@@ -114,14 +119,15 @@ def main():
             if options.only and model not in options.only.split(","):
                 continue
             common = {"per_gpu_batch": samples, "precision": precision, "optimizer": optimizers.get(model, "sgd")}
-            own = {"name": family} if not family.startswith("dlrm") else dlrm_family(family == "dlrm_full")
+            own = family if isinstance(family, dict) else dlrm_family(family == "dlrm_full")
             theirs = predict(options.distsim, folder, own | common, gpus, nodes, HALF if asked.get("amp") == "half" else {})
             for source in options.sources.split(","):
                 if source == "onnx" and ("--channels-last" in inputs or model == "dlrm"):
                     continue  # ONNX has no memory layout; 96 GB of tables would have to be written
                 keys = {"file": str(graph_of(source, folder, model, inputs))} | asked
-                if source == "onnx" and "cross_entropy" in inputs:
-                    keys["loss"] = "cross_entropy"
+                if source == "onnx":
+                    keys |= {"loss": "cross_entropy"} if "cross_entropy" in inputs else {}
+                    keys |= {"dimensions": {"sequence": LENGTHS[model]}} if model in LENGTHS else {}
                 ours = predict(options.distsim, folder, {"kind": "graph", "graph": keys} | common, gpus, nodes, {})
                 a, b = ours["iteration_ms"], theirs["iteration_ms"]
                 row = [title, samples, precision, gpus * nodes, source, ratio(parameters(ours), parameters(theirs)),

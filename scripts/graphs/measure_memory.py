@@ -38,7 +38,7 @@ def without_dropout(module):
     return module
 
 
-IMAGES = [InputSpec((8, 3, 128, 128))]
+IMAGES = [InputSpec((2, 3, 64, 64))]
 CASES = {  # builder, inputs, loss
     "resnet18": (vision("resnet18"), IMAGES, "cross_entropy"),
     "resnet50": (lambda: models.resnet50(), IMAGES, "cross_entropy"),
@@ -46,10 +46,10 @@ CASES = {  # builder, inputs, loss
     "densenet121": (vision("densenet121"), IMAGES, "cross_entropy"),
     "mobilenet_v2": (vision("mobilenet_v2"), IMAGES, "cross_entropy"),
     "squeezenet1_1": (vision("squeezenet1_1"), IMAGES, "cross_entropy"),
-    "bert": (lambda: models.Bert(layers=4, width=256, heads=4, words=2000, positions=128),
+    "bert": (lambda: models.Bert(layers=3, width=64, heads=4, words=300, positions=128),
              [InputSpec((8, 128), "int64"), InputSpec((8, 128), "int64"), InputSpec((8, 128)), InputSpec((8, 20), "int64")], "sum"),
-    "gpt": (lambda: models.Gpt(layers=4, width=256, heads=4, words=2000, positions=256), [InputSpec((4, 256), "int64")], "cross_entropy"),
-    "dlrm": (lambda: models.Dlrm((1000, 50, 3000, 700), 64), [InputSpec((512, 13))] + [InputSpec((512,), "int64")] * 4, "sum"),
+    "gpt": (lambda: models.Gpt(layers=3, width=64, heads=4, words=300, positions=128), [InputSpec((4, 128), "int64")], "cross_entropy"),
+    "dlrm": (lambda: models.Dlrm((1000, 50, 3000, 700)), [InputSpec((64, 13))] + [InputSpec((64,), "int64")] * 4, "sum"),
 }
 
 

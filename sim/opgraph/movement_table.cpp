@@ -15,6 +15,7 @@ constexpr KernelEntry kMovementKernels[] = {
     {"cat", make_concat, 0},
     {"_cat", make_concat, 0},
     {"stack", make_concat, 0},
+    {"flatten_dense_tensors", make_concat, 0},
     {"split_with_sizes_copy", make_concat, 0},
     {"split_copy", make_concat, 0},
     {"unbind_copy", make_concat, 0},

@@ -41,8 +41,9 @@ std::string file_of(const std::string& head, const std::vector<std::string>& nod
 const std::string kVersion = bytes_field(1, "0.0.4");
 const std::string kHost = attribute("is_cpu_op", 1),
                   kDevice = bytes_field(10, bytes_field(1, "is_cpu_op") + number_field(27, 0));
-const std::string kOperands = side(8, "[[10, 11, 0, 32, 4, 'cuda:0'], [12, 13, 0, 64, 4, 'cuda:0'], True, None]",
-                                   "[[4, 8], [8, 8], [], []]", "['Tensor(float)', 'Tensor(float)', 'Bool', 'None']");
+const std::string kOperands =
+    side(8, "[[10, 11, 0, 32, 4, 'cuda:0'], [12, 13, 0, 64, 4, 'cuda:0'], True, None, 1e-05, -inf]",
+         "[[4, 8], [8, 8], [], [], [], []]", "['Tensor(float)', 'Tensor(float)', 'Bool', 'None', 'Double', 'Double']");
 
 TEST(ChakraTrace, PricesCallsNotTheirKernels) {
   const auto graph = parse_op_graph(file_of(kVersion, {et_node(2, "aten::linear", 4, 0, kOperands + kHost),
@@ -56,16 +57,16 @@ TEST(ChakraTrace, PricesCallsNotTheirKernels) {
   EXPECT_EQ(Sizes(*graph, 1).dims(1), (Dims{8, 8}));
 }
 
-/// Old files number nodes anew and name callers by their old numbers; a call is cut where its kernels run.
-TEST(ChakraTrace, OfTheOldLayoutNestsByOrder) {
+/// Old files have the outermost calls alone, whatever their callers are numbered; a call is cut where its kernels run.
+TEST(ChakraTrace, OfTheOldLayoutIsFlat) {
   const std::string head = bytes_field(2, bytes_field(1, "schema") + bytes_field(29, "1.0.1"));
   const auto graph = parse_op_graph(file_of(head, {et_node(10, "aten::linear(0)", 4, 3, kOperands + kHost),
                                                    et_node(11, "aten::linear(1)", 4, 3, kOperands + kHost),
-                                                   et_node(12, "aten::mm", 4, 777, kOperands + kHost),
+                                                   et_node(12, "aten::mm", 4, 10, kOperands + kHost),
                                                    et_node(13, "aten::mm", 4, 3, kOperands + kHost)}),
                                     "job.0.et");
   ASSERT_TRUE(graph.ok()) << graph.error().text();
-  ASSERT_EQ(graph->nodes.size(), 2u);  // the linear layer is entered, and its second piece is no call
+  ASSERT_EQ(graph->nodes.size(), 3u);  // its second piece is no call
 }
 
 TEST(ChakraTrace, CountsStandForShapes) {

@@ -2,13 +2,15 @@
 // traces, so that they become such a trace, whose reader does the rest. Kernels beside the calls that launched them are
 // left out: the calls are priced.
 //
-// Schema: MLCommons Chakra, schema/protobuf/et_def.proto. Files of the old layout, without a version, number nodes anew but
-// name callers by their old numbers; a caller stands right before the first call that it makes.
+// Schema: MLCommons Chakra, schema/protobuf/et_def.proto. Files of the old layout, without a version, have the outermost
+// calls alone, and name callers by numbers that they have not kept.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 #include <vector>
@@ -163,13 +165,30 @@ bool is_head(std::string_view bytes, bool& versioned) {
   return in.ConsumedEntireMessage();
 }
 
-std::string quoted(std::string_view text) {
+std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
     if (static_cast<unsigned char>(c) >= 0x20) out += c;
   }
   return out + '"';
+}
+
+bool is_delimiter(char c) { return std::string_view("[](){},:'\" \t\n").find(c) != std::string_view::npos; }
+
+/// True, False and numbers as JSON has them; anything else, None and infinities among it, is null.
+std::string json_of_word(std::string_view word) {
+  if (word == "True" || word == "true") return "true";
+  if (word == "False" || word == "false") return "false";
+  std::int64_t whole = 0;
+  double number = 0;
+  const char* const end = word.data() + word.size();
+  if (std::from_chars(word.data(), end, whole).ptr == end && !word.empty()) return std::to_string(whole);
+  const auto read = std::from_chars(word.data(), end, number);
+  if (read.ptr != end || read.ec != std::errc() || !std::isfinite(number)) return "null";
+  char text[40];
+  const auto written = std::to_chars(text, text + sizeof(text), number);
+  return std::string(text, written.ptr);
 }
 
 /// JSON of what Python prints of lists of numbers, texts, True, False and None.
@@ -184,15 +203,14 @@ std::string json_of(std::string_view text) {
         word += text[i];
       }
       ++i;
-      out += quoted(word);
-    } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      const std::size_t begin = i;
-      while (i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0) ++i;
-      const std::string_view word = text.substr(begin, i - begin);
-      out += word == "True" || word == "true" ? "true" : word == "False" || word == "false" ? "false" : "null";
-    } else {
+      out += json_text(word);
+    } else if (is_delimiter(c)) {
       out += c == '(' ? '[' : c == ')' ? ']' : c;
       ++i;
+    } else {
+      const std::size_t begin = i;
+      while (i < text.size() && !is_delimiter(text[i])) ++i;
+      out += json_of_word(text.substr(begin, i - begin));
     }
   }
   return out.empty() ? "[]" : out;
@@ -267,28 +285,28 @@ class EtConverter {
     const std::string_view name = known ? kCommNames[static_cast<std::size_t>(node.comm_type)] : "send";
     out_ +=
         ",\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]}";
-    out_ += ",\"attrs\":[" + attribute("collective_name", quoted(name)) + "," +
+    out_ += ",\"attrs\":[" + attribute("collective_name", json_text(name)) + "," +
             attribute("in_msg_nelems", std::to_string(std::max<std::int64_t>(0, node.comm_bytes) / 4));
-    if (!node.group.empty()) out_ += "," + attribute("pg_name", quoted(node.group));
+    if (!node.group.empty()) out_ += "," + attribute("pg_name", json_text(node.group));
     out_ += "]}";
   }
 
   void begin(std::uint64_t id, std::string_view name, std::uint64_t parent) {
     out_ += out_.empty() ? "{" : ",{";
-    out_ += "\"id\":" + std::to_string(id) + ",\"name\":" + quoted(name) + ",\"ctrl_deps\":" + std::to_string(parent);
+    out_ +=
+        "\"id\":" + std::to_string(id) + ",\"name\":" + json_text(name) + ",\"ctrl_deps\":" + std::to_string(parent);
   }
 
   std::uint64_t parent_of(const EtNode& node) {
-    if (!node.has_parent) return 0;
-    if (versioned_) {
+    if (node.has_parent && versioned_) {
       const auto same = same_as_.find(node.parent);
       return same == same_as_.end() ? node.parent : same->second;
     }
-    return callers_.try_emplace(node.parent, last_).first->second;
+    return 0;
   }
 
   static std::string attribute(std::string_view name, const std::string& value) {
-    return "{\"name\":" + quoted(name) + ",\"value\":" + value + "}";
+    return "{\"name\":" + json_text(name) + ",\"value\":" + value + "}";
   }
   static std::string side(const EtNode& node, std::size_t i) {
     return "{\"values\":" + json_of(node.values[i]) + ",\"shapes\":" + json_of(node.shapes[i]) +
@@ -301,7 +319,6 @@ class EtConverter {
   std::vector<EtNode> nodes_;
   std::string out_;
   std::uint64_t last_ = 0;                                    ///< the last whole call
-  std::unordered_map<std::uint64_t, std::uint64_t> callers_;  ///< old numbers to new ones
   std::unordered_map<std::uint64_t, std::uint64_t> same_as_;  ///< pieces to the first one
 };
 

@@ -241,7 +241,10 @@ class RecordedReader {
                                                "_convolution",
                                                "layer_norm",
                                                "rms_norm",
-                                               "scaled_dot_product_attention"};
+                                               "scaled_dot_product_attention",
+                                               "batch_norm",
+                                               "adaptive_avg_pool2d",
+                                               "cross_entropy_loss"};
     return std::ranges::find(kComposite, base_name(op)) != std::end(kComposite);
   }
 
@@ -355,7 +358,8 @@ class RecordedReader {
     Node node;
     node.op = n.name;
     node.label = "node " + std::to_string(n.id);
-    node.phase = phase;
+    node.phase =
+        phase == graph::Phase::forward && n.name.find("_backward") != n.name.npos ? graph::Phase::backward : phase;
     TRY_ASSIGN(node.inputs, read_arguments(n, "inputs"));
     TRY(add_results(n, node));
     return node;

@@ -31,6 +31,12 @@ void set_dtype(graph::Op& op, graph::DType from, graph::DType to) {
   if (auto* r = std::get_if<graph::Recurrent>(&op)) set(*r);
 }
 
+/// Models in 16 bits compute their losses in fp32 (apex O2 casts the results of the model).
+bool is_loss(std::string_view op) {
+  const std::string_view name = opgraph::base_name(op);
+  return name == "_log_softmax" || name.find("_loss") != name.npos || name.starts_with("binary_cross_entropy");
+}
+
 bool is_single(const Element& e) { return e.floating && e.dtype == graph::DType::fp32; }
 bool is_half(const Element& e) { return e.floating && e.bytes == 2; }
 
@@ -55,10 +61,10 @@ GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, 
                            Amp amp)
     : sizes_(graph, samples),
       numerics_(numerics),
-      autocasts_(numerics.mixed && !graph.recorded && amp == Amp::autocast),
+      autocasts_(numerics.mixed && !graph.recorded),
+      half_(autocasts_ && amp == Amp::half),
       eager_(eager) {
-  const bool whole = numerics.mixed && !graph.recorded && amp == Amp::half;
-  for (std::uint32_t t = 0; whole && t < graph.tensors.size(); ++t) {
+  for (std::uint32_t t = 0; half_ && t < graph.tensors.size(); ++t) {
     if (is_single(sizes_.type(t))) sizes_.set_type(t, {numerics.activation, 2, true});
   }
   for (std::uint32_t t = 0; autocasts_ && t < graph.tensors.size(); ++t) views_[graph.tensors[t].storage].push_back(t);
@@ -90,7 +96,8 @@ void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& cas
   const Element narrow{numerics_.activation, 2, true}, single{graph::DType::fp32, 4, true};
   opgraph::Autocast rule = opgraph::autocast_of(node.op);
   const bool any_half = std::ranges::any_of(call.inputs(), [&](std::uint32_t t) { return is_half(sizes_.type(t)); });
-  if (rule == opgraph::Autocast::fp32 && node.phase != graph::Phase::forward) rule = opgraph::Autocast::widest;
+  if (rule == opgraph::Autocast::fp32 && (node.phase != graph::Phase::forward || (half_ && !is_loss(node.op))))
+    rule = opgraph::Autocast::widest;
   Element result = any_half ? narrow : single;
   // A buffer for a copy is made in the type of what is copied; that it is made is no node.
   const bool copies = node.op.starts_with("aten::copy_") && call.inputs().size() > 1;

@@ -49,7 +49,7 @@ class GraphKernels {
 
   opgraph::Sizes sizes_;
   Numerics numerics_;
-  bool autocasts_, eager_;
+  bool autocasts_, half_, eager_;
   /// Views share the storage, and with it the type, of what they look at; those that only look are no nodes.
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> views_;
   std::unordered_set<std::uint64_t> cast_already_;  ///< storages that have a 16-bit copy
