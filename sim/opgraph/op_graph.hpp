@@ -116,6 +116,7 @@ struct GraphOptions {
   std::map<std::string, std::int64_t> dimensions;  ///< sizes of dynamic dimensions, by their names
   bool cross_entropy = false;                      ///< the loss of a model without one; else the sum of its output
   bool forward_only = false;                       ///< no backward pass is derived
+  bool operator==(const GraphOptions&) const = default;
 };
 
 /// Reads any format. Errors name the file and, where there is one, the node.

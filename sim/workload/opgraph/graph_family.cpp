@@ -1,6 +1,8 @@
 // Models given as a graph of a framework's calls.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <mutex>
 
 #include "sim/workload/family.hpp"
 #include "sim/workload/opgraph/graph_spec.hpp"
@@ -9,12 +11,54 @@
 namespace distsim::workload {
 namespace {
 
+/// Graphs that were read last. An experiment is read several times, by studies and to see which of its keys matter; a graph
+/// is read again where its file has changed.
+class KeptGraphs {
+ public:
+  struct Key {
+    std::string path;
+    opgraph::GraphOptions options;
+    std::filesystem::file_time_type written;
+    std::uintmax_t size = 0;
+    bool operator==(const Key&) const = default;
+  };
+
+  static Key key_of(const GraphSpec& spec) {
+    std::error_code unknown;
+    return {spec.path, spec.options, std::filesystem::last_write_time(spec.path, unknown),
+            std::filesystem::file_size(spec.path, unknown)};
+  }
+  std::shared_ptr<const opgraph::OpGraph> find(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::ranges::find(kept_, key, &Kept::key);
+    return at == kept_.end() ? nullptr : at->graph;
+  }
+  void keep(const Key& key, std::shared_ptr<const opgraph::OpGraph> graph) {
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() == kMost) kept_.erase(kept_.begin());
+    kept_.push_back({key, std::move(graph)});
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4;
+  struct Kept {
+    Key key;
+    std::shared_ptr<const opgraph::OpGraph> graph;
+  };
+  std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
 void read_again(GraphSpec& spec) {
-  auto graph = opgraph::read_op_graph(spec.path, spec.options);
+  static KeptGraphs kept;
   spec.unread.clear();
-  spec.graph = nullptr;
+  const KeptGraphs::Key key = KeptGraphs::key_of(spec);
+  spec.graph = kept.find(key);
+  if (spec.graph != nullptr) return;
+  auto graph = opgraph::read_op_graph(spec.path, spec.options);
   if (graph.ok()) {
     spec.graph = std::make_shared<const opgraph::OpGraph>(std::move(*graph));
+    kept.keep(key, spec.graph);
     return;
   }
   const Error& e = graph.error();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
@@ -67,11 +68,23 @@ GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, 
   for (std::uint32_t t = 0; half_ && t < graph.tensors.size(); ++t) {
     if (is_single(sizes_.type(t))) sizes_.set_type(t, {numerics.activation, 2, true});
   }
-  for (std::uint32_t t = 0; autocasts_ && t < graph.tensors.size(); ++t) views_[graph.tensors[t].storage].push_back(t);
+  if (!autocasts_) return;
+  constexpr std::uint32_t kLast = 0xFFFFFFFFu;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  numbers.reserve(graph.tensors.size());
+  storage_of_.resize(graph.tensors.size());
+  next_view_.resize(graph.tensors.size(), kLast);
+  for (std::uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    const auto at = numbers.try_emplace(graph.tensors[t].storage, static_cast<std::uint32_t>(first_view_.size()));
+    if (at.second) first_view_.push_back(kLast);
+    storage_of_[t] = at.first->second;
+    next_view_[t] = std::exchange(first_view_[storage_of_[t]], t);
+  }
+  cast_already_.assign(first_view_.size(), false);
 }
 
 void GraphKernels::set_type(std::uint32_t tensor, const Element& type) {
-  for (const std::uint32_t t : views_[sizes_.graph().tensors[tensor].storage]) {
+  for (std::uint32_t t = first_view_[storage_of_[tensor]]; t < next_view_.size(); t = next_view_[t]) {
     if (is_single(sizes_.type(t)) || is_half(sizes_.type(t))) sizes_.set_type(t, type);
   }
 }
@@ -80,13 +93,13 @@ void GraphKernels::cast(std::uint32_t tensor, const Element& to, const std::stri
                         std::vector<LayerOp>& casts) {
   const double elements = sizes_.elements(tensor);
   const bool narrow = to.bytes == 2;
-  const std::uint64_t storage = sizes_.graph().tensors[tensor].storage;
-  if (elements >= 1 && !(narrow && cast_already_.contains(storage))) {
+  const std::uint32_t storage = storage_of_[tensor];
+  if (elements >= 1 && !(narrow && cast_already_[storage])) {
     // Counted in 16-bit tensors: an fp32 one is two.
     graph::Elementwise op{opgraph::count(elements), narrow ? 2.0 : 1.0, narrow ? 1.0 : 2.0, 1, numerics_.activation};
     casts.push_back({label + ".cast", op, {1, 1}});
   }
-  if (narrow) cast_already_.insert(storage);
+  if (narrow) cast_already_[storage] = true;
 }
 
 /// What is cast for a product stays cast for the next one that reads it, as autocast's cache of weights and autograd's
@@ -125,7 +138,7 @@ void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& cas
 }
 
 void GraphKernels::complete(std::uint32_t parameter, std::vector<LayerOp>& ops) {
-  if (!autocasts_ || !cast_already_.contains(sizes_.graph().tensors[parameter].storage)) return;
+  if (!autocasts_ || !cast_already_[storage_of_[parameter]]) return;
   const graph::Elementwise op{opgraph::count(sizes_.elements(parameter)), 1, 2, 1, numerics_.activation};
   ops.push_back({sizes_.graph().tensors[parameter].name + ".cast_gradient", op, {1, 1}});
 }

@@ -3,8 +3,6 @@
 
 #include <map>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "sim/opgraph/kernels.hpp"
@@ -51,8 +49,9 @@ class GraphKernels {
   Numerics numerics_;
   bool autocasts_, half_, eager_;
   /// Views share the storage, and with it the type, of what they look at; those that only look are no nodes.
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> views_;
-  std::unordered_set<std::uint64_t> cast_already_;  ///< storages that have a 16-bit copy
+  std::vector<std::uint32_t> storage_of_;              ///< of tensors, numbered from 0
+  std::vector<std::uint32_t> first_view_, next_view_;  ///< of a storage; of a tensor: another of its storage
+  std::vector<bool> cast_already_;                     ///< of storages: there is a 16-bit copy
   GraphCoverage coverage_;
 };
 
