@@ -61,6 +61,20 @@ def broken():
     return Broken()
 
 
+class Reads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = self.fc(x)
+        return y if y.sum().item() > 0 else -y
+
+
+def reads():
+    return Reads()
+
+
 class Views(nn.Module):
     def __init__(self, times):
         super().__init__()
@@ -373,7 +387,7 @@ class Capture(Folder):
         self.assertIn("1,342,341,120 trained parameters", done.stdout, done.stderr)
 
     def test_failures_are_one_line(self):
-        for function, flags, words in [("broken", ["--input", "2x3"], "models.py:"), ("nothing", ["--input", "2x3"], "found no 'nothing'"),
+        for function, flags, words in [("broken", ["--input", "2x3"], "models.py:"), ("reads", ["--input", "2x3"], "reads a number out of a tensor"), ("nothing", ["--input", "2x3"], "found no 'nothing'"),
                                        ("mlp", ["--input", "2xq"], "expected sizes"), ("mlp", [], "--input"),
                                        ("mlp", ["--input", "2x64:float33"], "float33")]:
             done, out = self.capture(function, *flags)

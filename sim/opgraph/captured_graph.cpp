@@ -63,10 +63,11 @@ class CapturedReader {
     std::string out(list_);
     if (place_) out = out.substr(0, out.size() - 1) + " " + std::to_string(*place_);
     if (tensor_ != nullptr && !tensor_->name.empty()) out += " ('" + tensor_->name + "')";
-    if (node_ != nullptr && !node_->op.empty())
-      out += " (" + node_->op + (node_->label.empty() ? "" : ", " + node_->label) + ")";
-    return out;
+    if (node_ == nullptr || node_->op.empty()) return out;
+    const bool named = !node_->label.empty() && node_->label != unnamed();
+    return out + " (" + node_->op + (named ? ", " + node_->label : "") + ")";
   }
+  std::string unnamed() const { return "node " + std::to_string(graph_.nodes.size()); }
 
   template <class Visit>
   Result<void> for_each(std::string_view key, Visit visit, bool required = true) {
@@ -243,7 +244,7 @@ class CapturedReader {
     if (missing(e["op"].get_string().get(text))) return wrong("op: missing, expected a name such as aten::mm");
     node.op = shown(text);
     if (!missing(e["label"].get_string().get(text))) node.label = shown(text);
-    if (node.label.empty()) node.label = "node " + std::to_string(graph_.nodes.size());
+    if (node.label.empty()) node.label = unnamed();
     if (!missing(e["phase"].get_string().get(text))) {
       const auto phase = place_of(kPhases, text);
       if (!phase) return wrong("phase: found '" + printable(text) + "', expected forward, backward or optimizer");

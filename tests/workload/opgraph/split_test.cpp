@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kWidth = 64;
 constexpr Bytes kMemory{80'000'000'000};
 
-ModelSpec model_of(ChainGraph chain) {
+ModelSpec model_of(ChainGraph& chain) {
   ModelSpec m;
   m.family = find_family("graph");
   m.per_gpu_batch = 16;
