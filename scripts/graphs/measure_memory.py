@@ -38,7 +38,7 @@ def without_dropout(module):
     return module
 
 
-IMAGES = [InputSpec((2, 3, 64, 64))]
+IMAGES = [InputSpec((8, 3, 128, 128))]
 CASES = {  # builder, inputs, loss
     "resnet18": (vision("resnet18"), IMAGES, "cross_entropy"),
     "resnet50": (lambda: models.resnet50(), IMAGES, "cross_entropy"),

@@ -110,6 +110,7 @@ class GptAttention(nn.Module):
         self.heads, self.width = heads, width
         self.joint, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.weights_dropout, self.dropout = nn.Dropout(0.1), nn.Dropout(0.1)
+        self.register_buffer("least", torch.tensor(-1e4))
 
     def split(self, x):
         return x.view(x.shape[0], x.shape[1], self.heads, -1).permute(0, 2, 1, 3)
@@ -117,8 +118,7 @@ class GptAttention(nn.Module):
     def forward(self, x, mask):
         query, key, value = (self.split(part) for part in self.joint(x).split(self.width, 2))
         scores = torch.matmul(query, key.transpose(-1, -2))
-        scores = scores / torch.full([], value.shape[-1] ** 0.5)
-        scores = torch.where(mask, scores, torch.full([], -1e4))
+        scores = torch.where(mask, scores / value.shape[-1] ** 0.5, self.least)
         weights = self.weights_dropout(functional.softmax(scores, -1))
         y = torch.matmul(weights, value).permute(0, 2, 1, 3).contiguous()
         return self.dropout(self.out(y.view(x.shape)))

@@ -26,7 +26,7 @@ constexpr KernelEntry kMovementKernels[] = {
     {"masked_select", make_pointwise, 1},
     {"nll_loss_forward", make_gather, 0, kSums},
     {"nll_loss2d_forward", make_gather, 0, kSums},
-    {"index_put", make_scatter_into_copy, 0},
+    {"index_put", make_index_put, 0},
     {"index_put_", make_index_put, 0},
     {"_index_put_impl_", make_index_put, 0},
     {"index_add", make_scatter_into_copy, 1},

@@ -114,7 +114,10 @@ Ops make_index_put(const Call& call, double flops) {
   constexpr double kSortReads = 8 * 2 * 16, kSortWrites = 8 * 16;
   constexpr int kSmallKernels = 5;  // of the sort and of the places
   const auto values = call.tensor_at(2);
-  if (!values || call.number_at(3, 0) == 0) return make_scatter(call, flops);
+  if (!values || call.number_at(3, 0) == 0)
+    return call.node().op.starts_with("aten::index_put.") || call.node().op == "aten::index_put"
+               ? make_scatter_into_copy(call, flops)
+               : make_scatter(call, flops);
   const double entries = call.sizes().elements(*values), bytes = call.sizes().bytes(*values);
   std::vector<graph::Op> out =
       streaming(call, *values, entries * kSortReads + 2 * bytes, entries * kSortWrites + bytes, 1);

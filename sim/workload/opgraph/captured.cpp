@@ -38,7 +38,7 @@ std::string example_module(const opgraph::OpGraph& graph) {
   return at == graph.nodes.end() ? graph.nodes.front().label : at->label;
 }
 
-Result<void> check_modules(const char* key, const std::vector<std::string>& unknown, const opgraph::OpGraph& graph) {
+Result<void> refuse_unknown(const char* key, const std::vector<std::string>& unknown, const opgraph::OpGraph& graph) {
   if (unknown.empty()) return {};
   return Error{std::string("model.graph.") + key + ": found " + in_quotes(unknown.front()) +
                    ", expected the name of a module of the graph, such as " + in_quotes(example_module(graph)),
@@ -115,7 +115,7 @@ Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, c
   TRY(check_batch(graph, samples));
   const FrameworkSpec as_run = as_run_by(framework, spec);
   const Checkpoints checkpoints(graph, spec.checkpoint);
-  TRY(check_modules("checkpoint", checkpoints.unknown(), graph));
+  TRY(refuse_unknown("checkpoint", checkpoints.unknown(), graph));
   const CapturedModel captured{spec, graph, model, as_run, shape, samples, checkpoints, input_bytes(graph)};
   const StateSplit split =
       model.parallel.shard == StateSplit::automatic ? framework.parallel.shard : model.parallel.shard;
@@ -129,7 +129,7 @@ Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, c
   if (!shards) return build_with_tables(captured);
   ModuleNames units(spec.units);
   for (const opgraph::Node& node : graph.nodes) units.of(node.label);
-  TRY(check_modules("units", units.unused(), graph));
+  TRY(refuse_unknown("units", units.unused(), graph));
   return samples.ranks == 1 ? build_replicas(captured) : build_sharded(captured, split);
 }
 

@@ -48,7 +48,7 @@ DlrmSpec spec_of(const GraphSpec& spec, const std::vector<FoundTable>& tables) {
   return out;
 }
 
-DlrmShape shape_of(const std::vector<FoundTable>& tables) {
+DlrmShape vectors_of(const std::vector<FoundTable>& tables) {
   DlrmShape shape;
   for (const FoundTable& t : tables) shape.vectors += t.features, shape.embedding_width += t.features * t.dim;
   return shape;
@@ -213,7 +213,7 @@ Result<Workload> build_with_tables(const CapturedModel& model) {
   const Numerics numerics = numerics_of(model.model.precision, model.framework);
   const graph::DType wire = spec.exchange_dtype.value_or(numerics.activation);
   const GraphWithoutTables cut = without_tables(model.graph, tables, {wire, graph::size_of(wire), true});
-  return TabledIteration(model, spec, shape_of(tables), cut).build();
+  return TabledIteration(model, spec, vectors_of(tables), cut).build();
 }
 
 }  // namespace distsim::workload
