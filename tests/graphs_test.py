@@ -381,8 +381,8 @@ class Capture(Folder):
         self.assertIn("expected 32", refused.stderr)
 
     def test_nothing_is_allocated(self):
-        """1.3 billion parameters: 5.4 GB of weights."""
-        limit = "import resource; resource.setrlimit(resource.RLIMIT_DATA, (4 << 30, 4 << 30)); import distsim_capture.__main__ as m; m.main()"
+        """1.3 billion parameters, 5.4 GB of weights, captured in 1 GB."""
+        limit = "import resource; resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30)); import distsim_capture.__main__ as m; m.main()"
         done = subprocess.run([sys.executable, "-c", limit, "models:large", "--input", "4x8192", "--one-batch", "-o", str(self.folder / "l.graph")],
                               cwd=self.folder, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT / "python")})
         self.assertIn("1,342,341,120 trained parameters", done.stdout, done.stderr)

@@ -7,8 +7,8 @@
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/graph/micro_steps.hpp"
 #include "sim/workload/opgraph/captured_model.hpp"
-#include "sim/workload/opgraph/split/found_tables.hpp"
 #include "sim/workload/opgraph/module_names.hpp"
+#include "sim/workload/opgraph/split/found_tables.hpp"
 #include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
