@@ -365,6 +365,22 @@ class Capture(Folder):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertLess(float(done.stdout.split("worst: ")[1].rstrip("%\n")), 10, done.stdout)
 
+    def test_laws(self):
+        """Better hardware is never slower, whatever is split; nor is a graph whose chains are fused."""
+        better = ["device.hbm.bandwidth=4 TB/s", "device.l2.bandwidth=30 TB/s", "cluster.nic.bandwidth=50 GB/s", "cluster.host.dispatch_scale=0.5"]
+        cases = [("deep", ["64x512"], {"units": ["*"]}, {"parallel": {"shard": "weights"}}), ("deep", ["64x512"], {}, {}),
+                 ("recommender", ["32x13"] + ["32:int64"] * 4, {"tables": "found"}, {})]
+        for function, inputs, keys, model in cases:
+            done, out = self.capture(function, *[word for text in inputs for word in ("--input", text)])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            path = self.experiment(out, keys, per_gpu_batch=2048, precision="fp16", **model)
+            base = self.report("--config", path, "--set", "cluster.nodes=2")["iteration_ms"]
+            for key in better:
+                faster = self.report("--config", path, "--set", "cluster.nodes=2", "--set", key)["iteration_ms"]
+                self.assertLessEqual(faster, base * (1 + 1e-9), f"{function} {keys} {key}")
+            fused = self.experiment(out, keys | {"fuse": True}, per_gpu_batch=2048, precision="fp16", **model)
+            self.assertLessEqual(self.report("--config", fused, "--set", "cluster.nodes=2")["iteration_ms"], base * (1 + 1e-9))
+
     def test_images_in_16_bits(self):
         done, out = self.capture("images", "--input", "8x3x16x16", "--loss", "cross_entropy", "--channels-last")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -117,8 +117,9 @@ Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, c
   const Checkpoints checkpoints(graph, spec.checkpoint);
   TRY(refuse_unknown("checkpoint", checkpoints.unknown(), graph));
   const CapturedModel captured{spec, graph, model, as_run, shape, samples, checkpoints, input_bytes(graph)};
-  const StateSplit split =
-      model.parallel.shard == StateSplit::automatic ? framework.parallel.shard : model.parallel.shard;
+  // What a framework splits of its own accord are weights that are trained.
+  const StateSplit by_framework = mode_of(model) == StepMode::inference ? StateSplit::none : framework.parallel.shard;
+  const StateSplit split = model.parallel.shard == StateSplit::automatic ? by_framework : model.parallel.shard;
   const bool shards = split != StateSplit::none && split != StateSplit::automatic;
   if (!spec.tables.any() && !shards) return build_replicas(captured);
   if (shards && spec.tables.any())
