@@ -50,6 +50,14 @@ def place_of(error):
     return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
 
 
+def reason_of(error):
+    """One line; the lists of backends that torch adds are left out."""
+    text = str(error).strip().split("\n", 1)[0]
+    if "_local_scalar_dense" in text or "data dependent" in text.lower() or "DataDependent" in type(error).__name__:
+        return "the model reads a number out of a tensor (item(), bool(), tolist()), and tensors have no data here; expected a forward pass that does not follow values"
+    return f"{type(error).__name__}: {text[:300]}"
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="distsim_capture", description="Write the graph of a PyTorch model for distsim.")
     parser.add_argument("build", metavar="MODULE:FUNCTION", help="returns the module, or the module and a loss function of its output")
@@ -70,8 +78,7 @@ def main(arguments=None):
         print(f"distsim_capture: {error}".replace("\n", " "), file=sys.stderr)
         return 2
     except Exception as error:  # of the user's module
-        text = str(error).strip().split("\n", 1)[0]
-        print(f"distsim_capture: {place_of(error)}{type(error).__name__}: {text}", file=sys.stderr)
+        print(f"distsim_capture: {place_of(error)}{reason_of(error)}", file=sys.stderr)
         return 2
     trained = {g["parameter"] for g in graph["gradients"]}
     count = sum(product(t["shape"]) for i, t in enumerate(graph["tensors"]) if i in trained)

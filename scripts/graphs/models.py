@@ -37,9 +37,9 @@ def resnet50():
 
 
 class Attention(nn.Module):
-    def __init__(self, width, heads, causal, dropout=0.1):
+    def __init__(self, width, heads, dropout=0.1):
         super().__init__()
-        self.heads, self.causal = heads, causal
+        self.heads = heads
         self.query, self.key, self.value = (nn.Linear(width, width) for _ in range(3))
         self.out, self.dropout = nn.Linear(width, width), nn.Dropout(dropout)
 
@@ -49,27 +49,22 @@ class Attention(nn.Module):
     def forward(self, x, mask):
         q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
         scores = q @ k.transpose(-1, -2) / (q.shape[-1] ** 0.5)
-        scores = torch.where(mask, scores, -1e4) if self.causal else scores + mask
-        weights = self.dropout(functional.softmax(scores, -1))
+        weights = self.dropout(functional.softmax(scores + mask, -1))
         y = (weights @ v).transpose(1, 2).contiguous()
         return self.out(y.view(x.shape))
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, causal):
+    def __init__(self, width, heads):
         super().__init__()
-        self.attention = Attention(width, heads, causal)
+        self.attention = Attention(width, heads)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.norm1, self.norm2, self.dropout = nn.LayerNorm(width), nn.LayerNorm(width), nn.Dropout(0.1)
-        self.causal = causal
 
     def feed_forward(self, x):
         return self.dropout(self.down(functional.gelu(self.up(x))))
 
     def forward(self, x, mask):
-        if self.causal:  # GPT-2: the norm comes first
-            x = x + self.dropout(self.attention(self.norm1(x), mask))
-            return x + self.feed_forward(self.norm2(x))
         x = self.norm1(x + self.dropout(self.attention(x, mask)))
         return self.norm2(x + self.feed_forward(x))
 
@@ -81,7 +76,7 @@ class Bert(nn.Module):
         super().__init__()
         self.words, self.positions, self.types = nn.Embedding(words, width), nn.Embedding(positions, width), nn.Embedding(2, width)
         self.norm, self.dropout = nn.LayerNorm(width), nn.Dropout(0.1)
-        self.blocks = nn.ModuleList(Block(width, heads, False) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.pooler = nn.Linear(width, width)
         self.transform, self.transform_norm = nn.Linear(width, width), nn.LayerNorm(width)
         self.bias = nn.Parameter(torch.empty(words))
@@ -107,13 +102,51 @@ def bert_large():
     return Bert(), loss
 
 
+class GptAttention(nn.Module):
+    """One product for queries, keys and values; scores are divided and masked by kernels of their own."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.width = heads, width
+        self.joint, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.weights_dropout, self.dropout = nn.Dropout(0.1), nn.Dropout(0.1)
+        self.register_buffer("least", torch.tensor(-1e4))
+
+    def split(self, x):
+        return x.view(x.shape[0], x.shape[1], self.heads, -1).permute(0, 2, 1, 3)
+
+    def forward(self, x, mask):
+        query, key, value = (self.split(part) for part in self.joint(x).split(self.width, 2))
+        scores = torch.matmul(query, key.transpose(-1, -2))
+        scores = torch.where(mask, scores / value.shape[-1] ** 0.5, self.least)
+        weights = self.weights_dropout(functional.softmax(scores, -1))
+        y = torch.matmul(weights, value).permute(0, 2, 1, 3).contiguous()
+        return self.dropout(self.out(y.view(x.shape)))
+
+
+def gelu_new(x):
+    """The approximation by tanh, as Hugging Face's GPT-2 writes it out: eight kernels."""
+    return 0.5 * x * (1.0 + torch.tanh(0.7978845608 * (x + 0.044715 * torch.pow(x, 3.0))))
+
+
+class GptBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attention, self.norm2 = nn.LayerNorm(width), GptAttention(width, heads), nn.LayerNorm(width)
+        self.up, self.down, self.dropout = nn.Linear(width, 4 * width), nn.Linear(4 * width, width), nn.Dropout(0.1)
+
+    def forward(self, x, mask):
+        x = self.attention(self.norm1(x), mask) + x
+        return x + self.dropout(self.down(gelu_new(self.up(self.norm2(x)))))
+
+
 class Gpt(nn.Module):
-    """Radford et al. 2019."""
+    """Radford et al. 2019, with the calls of Hugging Face's class, which computes its loss from logits of all tokens."""
 
     def __init__(self, layers=12, width=768, heads=12, words=50257, positions=1024):
         super().__init__()
         self.words, self.positions, self.dropout = nn.Embedding(words, width), nn.Embedding(positions, width), nn.Dropout(0.1)
-        self.blocks, self.norm = nn.ModuleList(Block(width, heads, True) for _ in range(layers)), nn.LayerNorm(width)
+        self.blocks, self.norm = nn.ModuleList(GptBlock(width, heads) for _ in range(layers)), nn.LayerNorm(width)
         self.register_buffer("mask", torch.ones(1, 1, positions, positions, dtype=torch.bool))
 
     def forward(self, tokens):
@@ -134,16 +167,20 @@ MLPERF_TABLES = (39884406, 39043, 17289, 7420, 20263, 3, 7120, 1543, 63, 3853295
 
 
 class Dlrm(nn.Module):
-    """Naumov et al. 2019 with the sizes of MLPerf; one id for each table."""
+    """Naumov et al. 2019 with the sizes of MLPerf; one id for each table, in a tensor of its own. `bags`: nn.EmbeddingBag, else
+    nn.Embedding, which is the same for single ids and which PyTorch 1.13 exports to ONNX."""
 
-    def __init__(self, tables=MLPERF_TABLES, width=128):
+    def __init__(self, tables=MLPERF_TABLES, width=128, bags=True):
         super().__init__()
-        self.tables = nn.ModuleList(nn.EmbeddingBag(rows, width, mode="sum", sparse=False) for rows in tables)
+        self.bags = bags
+        make = (lambda rows: nn.EmbeddingBag(rows, width, mode="sum")) if bags else (lambda rows: nn.Embedding(rows, width))
+        self.tables = nn.ModuleList(make(rows) for rows in tables)
         self.bottom = self.stack([13, 512, 256, 128], False)
         pairs = (len(tables) + 1) * len(tables) // 2
         self.top = self.stack([width + pairs, 1024, 1024, 512, 256, 1], True)
-        self.register_buffer("rows", torch.empty(pairs, dtype=torch.int64))
-        self.register_buffer("columns", torch.empty(pairs, dtype=torch.int64))
+        places = [(i, j) for i in range(len(tables) + 1) for j in range(i)]
+        self.register_buffer("rows", torch.tensor([i for i, _ in places]))
+        self.register_buffer("columns", torch.tensor([j for _, j in places]))
 
     @staticmethod
     def stack(sizes, last_is_linear):
@@ -154,22 +191,28 @@ class Dlrm(nn.Module):
                 layers.append(nn.ReLU())
         return nn.Sequential(*layers)
 
-    def forward(self, dense, ids):
+    def forward(self, dense, *ids):
         x = self.bottom(dense)
-        offsets = torch.arange(ids.shape[0])
-        vectors = torch.stack([x] + [table(ids[:, i].contiguous(), offsets) for i, table in enumerate(self.tables)], 1)
+        offsets = torch.arange(dense.shape[0]) if self.bags else None
+        vectors = [table(i, offsets) if self.bags else table(i) for table, i in zip(self.tables, ids)]
+        vectors = torch.cat([x] + vectors, 1).view(x.shape[0], len(vectors) + 1, -1)
         products = torch.bmm(vectors, vectors.transpose(1, 2))
         return self.top(torch.cat([x, products[:, self.rows, self.columns]], 1))
 
 
+def click_loss(output):
+    return functional.binary_cross_entropy_with_logits(output[:, 0], torch.empty(output.shape[0]))
+
+
 def dlrm():
-    def loss(output):
-        return functional.binary_cross_entropy_with_logits(output[:, 0], torch.empty(output.shape[0]))
-    return Dlrm(), loss
+    return Dlrm(), click_loss
 
 
 def dlrm_small():
     """DLRM with at most 100,000 rows in a table, so that one GPU holds it."""
-    def loss(output):
-        return functional.binary_cross_entropy_with_logits(output[:, 0], torch.empty(output.shape[0]))
-    return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES)), loss
+    return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES)), click_loss
+
+
+def dlrm_small_single():
+    """The same with nn.Embedding, whose lookups are Gather in ONNX."""
+    return Dlrm(tuple(min(100_000, rows) for rows in MLPERF_TABLES), bags=False), click_loss

@@ -20,7 +20,10 @@ Sizes::Sizes(const OpGraph& graph, std::int64_t samples) : graph_(graph), sample
   elements_.reserve(graph.tensors.size());
   types_.reserve(graph.tensors.size());
   for (std::uint32_t t = 0; t < graph.tensors.size(); ++t) {
-    elements_.push_back(product(dims(t)));
+    double elements = 1;
+    for (const Extent& e : graph.tensors[t].dims)
+      elements *= static_cast<double>(std::max<std::int64_t>(0, e.constant + e.per_sample * samples));
+    elements_.push_back(elements);
     types_.push_back(graph.tensors[t].element);
   }
 }

@@ -18,6 +18,13 @@ constexpr std::int64_t kMostCalls = 10'000;
 
 std::string found_text(const dom::element& value) { return "found " + printable(simdjson::minify(value), 60); }
 
+/// As printable() leaves it; names are plain nearly always.
+std::string shown(std::string_view text) {
+  const bool plain =
+      text.size() <= 200 && std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7F && c != '\\'; });
+  return plain ? std::string(text) : printable(text, 200);
+}
+
 template <std::size_t N>
 std::optional<std::size_t> place_of(const std::string_view (&words)[N], std::string_view word) {
   for (std::size_t i = 0; i < N; ++i) {
@@ -49,28 +56,40 @@ class CapturedReader {
   }
 
  private:
-  Error wrong(const std::string& what) const { return node_error(file_, where_, what); }
+  Error wrong(const std::string& what) const { return node_error(file_, where(), what); }
+
+  /// "node 3 (aten::mm, fc)": put together only where something is wrong.
+  std::string where() const {
+    std::string out(list_);
+    if (place_) out = out.substr(0, out.size() - 1) + " " + std::to_string(*place_);
+    if (tensor_ != nullptr && !tensor_->name.empty()) out += " ('" + tensor_->name + "')";
+    if (node_ == nullptr || node_->op.empty()) return out;
+    const bool named = !node_->label.empty() && node_->label != unnamed();
+    return out + " (" + node_->op + (named ? ", " + node_->label : "") + ")";
+  }
+  std::string unnamed() const { return "node " + std::to_string(graph_.nodes.size()); }
 
   template <class Visit>
   Result<void> for_each(std::string_view key, Visit visit, bool required = true) {
     dom::array list;
     dom::element value;
-    where_ = std::string(key);
+    list_ = key, place_.reset();
     if (missing(document_[key].get(value)))
       return required ? Result<void>(wrong("missing, expected a list")) : Result<void>();
     if (missing(value.get_array().get(list))) return wrong(found_text(value) + ", expected a list");
     std::size_t i = 0;
     for (const dom::element e : list) {
       if (i >= kMostNodes) return wrong("found more than 2,000,000, expected fewer");
-      where_ = std::string(key.substr(0, key.size() - 1)) + " " + std::to_string(i);
+      place_ = i;
       if (!e.is_object()) return wrong(found_text(e) + ", expected an object");
       TRY(visit(e, i++));
+      tensor_ = nullptr, node_ = nullptr;
     }
     return {};
   }
 
   Result<void> read_head() {
-    where_ = "version";
+    list_ = "version", place_.reset();
     std::int64_t version = 0;
     dom::element value;
     if (missing(document_["version"].get(value)) || missing(value.get_int64().get(version)))
@@ -119,10 +138,10 @@ class CapturedReader {
 
   Result<void> read_tensor(const dom::element& e, std::size_t) {
     Tensor t;
+    tensor_ = &t;
     std::string_view text;
     if (!missing(e["name"].get_string().get(text))) {
-      t.name = printable(text, 200);
-      where_ += " ('" + t.name + "')";
+      t.name = shown(text);
     }
     dom::array shape;
     if (missing(e["shape"].get_array().get(shape))) return wrong("shape: missing, expected a list of sizes");
@@ -220,12 +239,12 @@ class CapturedReader {
 
   Result<void> read_node(const dom::element& e, std::size_t) {
     Node node;
+    node_ = &node;
     std::string_view text;
     if (missing(e["op"].get_string().get(text))) return wrong("op: missing, expected a name such as aten::mm");
-    node.op = printable(text, 200);
-    if (!missing(e["label"].get_string().get(text))) node.label = printable(text, 200);
-    where_ += " (" + node.op + (node.label.empty() ? "" : ", " + node.label) + ")";
-    if (node.label.empty()) node.label = "node " + std::to_string(graph_.nodes.size());
+    node.op = shown(text);
+    if (!missing(e["label"].get_string().get(text))) node.label = shown(text);
+    if (node.label.empty()) node.label = unnamed();
     if (!missing(e["phase"].get_string().get(text))) {
       const auto phase = place_of(kPhases, text);
       if (!phase) return wrong("phase: found '" + printable(text) + "', expected forward, backward or optimizer");
@@ -281,7 +300,10 @@ class CapturedReader {
 
   const dom::object& document_;
   const std::string& file_;
-  std::string where_;
+  std::string_view list_;
+  std::optional<std::size_t> place_;  ///< in the list
+  const Tensor* tensor_ = nullptr;    ///< that is being read
+  const Node* node_ = nullptr;
   OpGraph graph_;
   std::vector<bool> made_;
   std::uint32_t quiet_calls_ = 0;      ///< since the last node, of operators that launch nothing

@@ -1,6 +1,7 @@
 #include "sim/opgraph/kernels.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -56,6 +57,19 @@ std::vector<graph::Op> unlisted(const Call& call) {
   return {op};
 }
 
+/// Work of which only operations and bytes are known: a product of as many operations where its name says that it is one,
+/// else a kernel that streams.
+graph::Op stated(std::string_view name, const StatedWork& work) {
+  constexpr std::string_view kProducts[] = {"mm",        "matmul", "gemm", "linear", "conv",
+                                            "attention", "MM",     "Gemm", "Conv"};
+  const bool product =
+      std::ranges::any_of(kProducts, [&](std::string_view part) { return name.find(part) != name.npos; });
+  if (!product || work.flops < 2) return graph::Unlisted{count(work.bytes), 0, count(work.flops)};
+  graph::Gemm op;
+  op.m = op.n = op.k = count(std::round(std::cbrt(work.flops / 2)));
+  return op;
+}
+
 /// Sizes of nothing are no kernels: an empty tensor, a view of one.
 bool is_empty(const Call& call) {
   if (call.inputs().empty() && call.outputs().empty()) return true;
@@ -96,6 +110,7 @@ Autocast autocast_of(std::string_view op) {
 }
 
 Kernels kernels_of(const Call& call) {
+  if (const auto& work = call.node().work) return {{stated(call.node().op, *work)}, false};
   if (is_empty(call)) return {};
   const Entry* entry = entry_of(call.node().op);
   if (call.on_host()) return {};

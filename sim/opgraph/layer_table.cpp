@@ -61,6 +61,7 @@ constexpr KernelEntry kLayerKernels[] = {
     {"native_group_norm", make_group_norm, 0, kSingle},
     {"native_group_norm_backward", make_group_norm_backward, 0, kSingle},
     {"native_batch_norm", make_batch_norm},
+    {"batch_norm", make_batch_norm},
     {"_native_batch_norm_legit", make_batch_norm},
     {"_native_batch_norm_legit_functional", make_batch_norm},
     {"_native_batch_norm_legit_no_training", make_batch_norm},

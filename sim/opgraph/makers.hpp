@@ -51,6 +51,7 @@ Ops make_copy(const Call& call, double flops);       ///< also between host and 
 Ops make_concat(const Call& call, double flops);
 Ops make_gather(const Call& call, double flops);             ///< as many elements read as results have
 Ops make_scatter(const Call& call, double flops);            ///< as many elements read and written as are given
+Ops make_index_put(const Call& call, double flops);          ///< a scatter; one that adds sorts first
 Ops make_scatter_into_copy(const Call& call, double flops);  ///< the same, into a copy of the first tensor
 Ops make_passes(const Call& call, double passes);            ///< `passes` reads and writes of the largest tensor: sorts
 Ops make_scalar_read(const Call& call, double flops);        ///< one element to the host

@@ -59,6 +59,11 @@ struct Communication {
   std::uint32_t size = 0;            ///< ranks of the group; 0: all
 };
 
+/// What a trace says of a kernel that it gives no shapes of.
+struct StatedWork {
+  double flops = 0, bytes = 0;  ///< bytes: of what it reads or writes
+};
+
 /// A call that may launch kernels: views, allocations and wrappers of other calls are left out by the readers.
 struct Node {
   std::string op;     ///< "aten::addmm"
@@ -70,6 +75,7 @@ struct Node {
   /// of autograd that pass a gradient on). 0: one of several nodes of an operator.
   std::uint32_t calls = 1;
   std::optional<Communication> communication;
+  std::optional<StatedWork> work;  ///< of a call without tensors
 };
 
 /// Node::op of a call that lets the device's work wait for the collectives before it.
@@ -110,6 +116,7 @@ struct GraphOptions {
   std::map<std::string, std::int64_t> dimensions;  ///< sizes of dynamic dimensions, by their names
   bool cross_entropy = false;                      ///< the loss of a model without one; else the sum of its output
   bool forward_only = false;                       ///< no backward pass is derived
+  bool operator==(const GraphOptions&) const = default;
 };
 
 /// Reads any format. Errors name the file and, where there is one, the node.

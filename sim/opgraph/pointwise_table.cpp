@@ -171,6 +171,8 @@ constexpr KernelEntry kPointwiseKernels[] = {
     {"_adaptive_avg_pool3d_backward", make_pointwise, 1},
     {"adaptive_max_pool2d", make_pointwise, 1},
     {"adaptive_max_pool2d_backward", make_pointwise, 1},
+    {"cross_entropy_loss", make_reduction, 2 * kSpecialFlops, kIn32},
+    {"adaptive_avg_pool2d", make_pointwise, 1},
     {"mse_loss", make_pointwise, 3, kIn32},
     {"mse_loss_backward", make_pointwise, 3, kIn32},
     {"l1_loss", make_pointwise, 2, kIn32},

@@ -59,7 +59,7 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
 std::string list_of_formats() {
   std::string out;
   for (const GraphFormat* format : kFormats) out += (out.empty() ? "a " : ", a ") + std::string(format->name);
-  return out + " or an ONNX model";
+  return out + ", a Chakra trace or an ONNX model";
 }
 
 }  // namespace
@@ -79,6 +79,9 @@ Result<OpGraph> parse_op_graph(std::string text, const std::string& name, const 
   }
   if (text.size() > kMostText) return too_large(name);
   if (sniff_onnx(text)) return read_onnx(text, name, options);
+  if (sniff_chakra(text)) {
+    TRY_ASSIGN(text, chakra_as_execution_trace(text, name));
+  }
   simdjson::dom::parser parser;
   if (missing(parser.allocate(text.size() + 1, kDeepest))) throw std::bad_alloc();
   simdjson::dom::element document;

@@ -20,6 +20,11 @@ extern const GraphFormat execution_format;  ///< PyTorch execution traces, schem
 bool sniff_onnx(std::string_view bytes);
 Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const GraphOptions& options);
 
+/// Chakra traces (.et), which are protobuf.
+bool sniff_chakra(std::string_view bytes);
+/// The same as the JSON of a PyTorch execution trace.
+Result<std::string> chakra_as_execution_trace(std::string_view bytes, const std::string& file);
+
 /// Operators without kernels between two nodes that a reader counts; a kernel's calls have 16 bits.
 inline constexpr std::uint32_t kMostQuietCalls = 50'000;
 

@@ -108,6 +108,25 @@ Ops make_scatter(const Call& call, double flops) {
   return streaming(call, largest, read + touched, touched, flops);
 }
 
+/// index_put_(x, indices, values, accumulate, ...). The gradient of an index adds, in an order that sorting the places gives:
+/// 64-bit keys and values, 8 passes that read twice and write once, for each value (as opmodels/analytic/interaction.cpp).
+Ops make_index_put(const Call& call, double flops) {
+  constexpr double kSortReads = 8 * 2 * 16, kSortWrites = 8 * 16;
+  constexpr int kSmallKernels = 5;  // of the sort and of the places
+  const auto values = call.tensor_at(2);
+  if (!values || call.number_at(3, 0) == 0)
+    return call.node().op.starts_with("aten::index_put.") || call.node().op == "aten::index_put"
+               ? make_scatter_into_copy(call, flops)
+               : make_scatter(call, flops);
+  const double entries = call.sizes().elements(*values), bytes = call.sizes().bytes(*values);
+  std::vector<graph::Op> out =
+      streaming(call, *values, entries * kSortReads + 2 * bytes, entries * kSortWrites + bytes, 1);
+  graph::Elementwise small;
+  small.elements = 1, small.dtype = graph::DType::int64;
+  for (int i = 0; i < kSmallKernels && !out.empty(); ++i) out.emplace_back(small);
+  return out;
+}
+
 Ops make_scatter_into_copy(const Call& call, double flops) {
   Ops scatter = make_scatter(call, flops);
   if (!scatter) return std::nullopt;

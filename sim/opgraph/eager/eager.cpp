@@ -248,6 +248,24 @@ Eager::Id Eager::slice(Id x, std::size_t axis, std::int64_t length) {
   return out;
 }
 
+Eager::Ids Eager::split(Id x, std::size_t axis, const std::vector<std::int64_t>& lengths) {
+  Ids parts;
+  for (const std::int64_t length : lengths) {
+    Dims dims = facts_[x].dims;
+    dims[axis] = length;
+    parts.push_back(view(x, std::move(dims), Dims(facts_[x].strides)));
+  }
+  tape({x}, parts, [this, x, parts](const auto& g) {
+    Ids given;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      given.push_back(g[i] ? *g[i] : fill(facts_[parts[i]].dims, element(x)));
+    const Id joined = like(x);
+    emit("aten::cat", {tensors(given)}, {joined});
+    give(x, joined);
+  });
+  return parts;
+}
+
 /// What was broadcast is summed.
 Eager::Id Eager::summed_to(Id gradient, const Dims& dims) {
   if (facts_[gradient].dims == dims) return gradient;

@@ -38,6 +38,8 @@ class Eager {
   Id expand(Id x, const Dims& dims, bool always = false);
   /// Part of one dimension; strides of more than one stay a view.
   Id slice(Id x, std::size_t axis, std::int64_t length);
+  /// Parts of these lengths; their gradients are joined by one call.
+  Ids split(Id x, std::size_t axis, const std::vector<std::int64_t>& lengths);
 
   // Kernels; their names are those of sim/opgraph/kernels.cpp.
   Id unary(std::string_view op, Id x);

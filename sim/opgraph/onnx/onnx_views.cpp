@@ -154,11 +154,11 @@ Result<void> OnnxLowering::split() {
   }
   if (sizes.size() != static_cast<std::size_t>(parts))
     return wrong("split: found another number of parts than results");
-  for (int i = 0; i < node_->output_size(); ++i) {
-    const std::int64_t size = sizes[static_cast<std::size_t>(i)];
+  for (const std::int64_t size : sizes) {
     if (size < 0 || size > whole) return wrong("split: found " + std::to_string(size) + " of " + std::to_string(whole));
-    TRY(give(eager_.slice(x, axis, size), i));
   }
+  const Ids out = eager_.split(x, axis, sizes);
+  for (std::size_t i = 0; i < out.size(); ++i) TRY(give(out[i], static_cast<int>(i)));
   return {};
 }
 

@@ -130,7 +130,8 @@ class RecordedReader {
     }
     for (std::size_t i = nodes_.size(); i-- > 0;) {
       Recorded& n = nodes_[i];
-      n.has_kernels = n.has_kernels || listing_of(n.name) == Listing::kernels || is_collective(n) || is_triton(n);
+      n.has_kernels = n.has_kernels || listing_of(n.name) == Listing::kernels || is_collective(n) || is_triton(n) ||
+                      has_stated_work(n);
       if (n.has_kernels && n.caller != kNoCaller) nodes_[n.caller].has_kernels = true;
     }
   }
@@ -194,6 +195,7 @@ class RecordedReader {
     const OperatorScope scope(inside_operator_, called);
     if (is_collective(n)) return add_collective(n, phase);
     if (is_triton(n)) return add_triton(n, phase);
+    if (has_stated_work(n)) return add_stated(n, phase);
     const Listing listing = listing_of(n.name);
     const bool passes_on = (n.name.starts_with("aten::_foreach_") || is_composite(n.name)) && calls_kernels(n);
     if (listing == Listing::kernels && !passes_on) return add(n, phase);
@@ -239,7 +241,10 @@ class RecordedReader {
                                                "_convolution",
                                                "layer_norm",
                                                "rms_norm",
-                                               "scaled_dot_product_attention"};
+                                               "scaled_dot_product_attention",
+                                               "batch_norm",
+                                               "adaptive_avg_pool2d",
+                                               "cross_entropy_loss"};
     return std::ranges::find(kComposite, base_name(op)) != std::end(kComposite);
   }
 
@@ -353,7 +358,8 @@ class RecordedReader {
     Node node;
     node.op = n.name;
     node.label = "node " + std::to_string(n.id);
-    node.phase = phase;
+    node.phase =
+        phase == graph::Phase::forward && n.name.find("_backward") != n.name.npos ? graph::Phase::backward : phase;
     TRY_ASSIGN(node.inputs, read_arguments(n, "inputs"));
     TRY(add_results(n, node));
     return node;
@@ -368,6 +374,22 @@ class RecordedReader {
   Result<void> add(const Recorded& n, graph::Phase phase) {
     TRY_ASSIGN(Node node, node_of(n, phase));
     if (node.outputs.empty()) TRY(add_allocations(n, node));
+    push(std::move(node));
+    return {};
+  }
+
+  /// Operations and bytes, of a node that no tensors are recorded of.
+  static bool has_stated_work(const Recorded& n) {
+    return n.inside.empty() && number_of(attribute(n.json, "tensor_size"), 0) > 0 &&
+           lists_of(n.json, "inputs").values.size() == 0;
+  }
+
+  Result<void> add_stated(const Recorded& n, graph::Phase phase) {
+    Node node;
+    node.op = n.name, node.label = "node " + std::to_string(n.id), node.phase = phase;
+    node.work = StatedWork{static_cast<double>(number_of(attribute(n.json, "num_ops"), 0)),
+                           static_cast<double>(number_of(attribute(n.json, "tensor_size"), 0))};
+    calls_ = std::min(calls_ + 1, kMostQuietCalls);
     push(std::move(node));
     return {};
   }

@@ -9,8 +9,6 @@
 namespace distsim::workload {
 namespace {
 
-constexpr std::int64_t kFloatBytes = 4;  // of a dense feature, and of the label
-
 // An optimizer that visits every row reads and writes a weight and two moments, 24 bytes a parameter.
 constexpr double kSweptFloats = 3;
 constexpr double kSweptFlops = 12;  // chosen: Adam's operations; memory-bound on every GPU
@@ -56,13 +54,12 @@ void add_owned(DlrmEmission& e, const SampleSplit& split, const char* name, grap
 }  // namespace
 
 void add_ids(DlrmEmission& e, const SampleSplit& split) {
-  const DlrmSpec& spec = e.plan.spec;
   double ids = 0, owned = 0;
   for (const ModelTable& t : e.plan.placement.tables) ids += t.pooling_factor;
   for (const ShardSet& set : e.plan.placement.sets) owned = std::max(owned, set.ids);
   // Own ids of the local samples; with model-parallel input the owner reads its tables' ids of the whole batch instead.
   const double ids_bytes = e.plan.tables().distribute_input ? ids * kIndexBytes : 0;
-  const double local = static_cast<double>(kFloatBytes * spec.dense_features + kFloatBytes) + ids_bytes;
+  const double local = e.plan.input_bytes + ids_bytes;
   const double fixed = e.plan.tables().distribute_input ? 0 : owned * kIndexBytes * static_cast<double>(split.total());
   const TaskId copied = add_input(e.it, split, local, fixed);
   if (!e.plan.tables().distribute_input || !e.plan.placement.any_sharded() || e.plan.ranks() == 1) return;

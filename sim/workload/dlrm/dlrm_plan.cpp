@@ -12,6 +12,8 @@ namespace {
 // more GPUs.
 constexpr std::uint32_t kMostRanksThatShareTheBottom = 4;
 
+constexpr double kFloatBytes = 4;  // of a dense feature, and of the label
+
 std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts) {
   std::vector<Layer> out;
   for (const std::vector<Layer>* part : parts) out.insert(out.end(), part->begin(), part->end());
@@ -87,13 +89,19 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
   plan.bottom = bottom_layers(spec, plan.first.largest(), plan.context());
   plan.interaction = interaction_layers(spec, shape, plan.first.largest(), plan.context());
   plan.top = top_layers(spec, shape, plan.first.largest(), plan.context());
-  if (hybrid_applies(spec, plan.tables(), framework, plan.ranks()))
-    plan.hybrid = hybrid_split(expand_tables(spec), plan.first.total(), plan.ranks());
   plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
-  plan.by_rails = exchanges_by_rails(plan);
+  plan.input_bytes = kFloatBytes * static_cast<double>(spec.dense_features + 1);
   plan.dense = dense_rank_memory(plan);
-  TRY_ASSIGN(plan.placement, place(plan));
+  TRY(plan_tables(plan));
   return plan;
+}
+
+Result<void> plan_tables(DlrmPlan& plan) {
+  if (hybrid_applies(plan.spec, plan.tables(), plan.framework, plan.ranks()))
+    plan.hybrid = hybrid_split(expand_tables(plan.spec), plan.first.total(), plan.ranks());
+  plan.by_rails = exchanges_by_rails(plan);
+  TRY_ASSIGN(plan.placement, place(plan));
+  return {};
 }
 
 }  // namespace distsim::workload

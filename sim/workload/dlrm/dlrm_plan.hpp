@@ -35,7 +35,8 @@ struct DlrmPlan {
   bool bottom_on_one_rank = false;
   /// Vectors of a node meet on the GPU of the receiver's rail and cross once.
   bool by_rails = false;
-  RankMemory dense;  ///< of a rank without tables, and without the buffers that depend on them
+  double input_bytes = 0;  ///< of a sample, besides its ids
+  RankMemory dense;        ///< of a rank without tables, and without the buffers that depend on them
   Placement placement;
 
   std::uint32_t ranks() const { return samples.ranks; }
@@ -54,6 +55,9 @@ struct DlrmPlan {
 /// Errors: a shape that is no recommender (dlrm_shape); tables that do not fit (place_tables).
 Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            const SamplePlan& samples);
+
+/// What follows from the rest of the plan, `dense` included: hybrid embedding, rails, and which rank holds which tables.
+Result<void> plan_tables(DlrmPlan& plan);
 
 /// What a rank needs besides tables and the buffers that depend on them.
 RankMemory dense_rank_memory(const DlrmPlan& plan);

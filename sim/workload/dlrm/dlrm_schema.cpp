@@ -38,8 +38,7 @@ void add_dense_part(Schema<DlrmSpec>& s) {
              "concat: average pooling of the concatenated vectors over this many adjacent elements.");
 }
 
-void add_embedding_part(Schema<DlrmSpec>& s) {
-  s.list("tables", &DlrmSpec::tables, table_schema(), false, 20'000);
+void add_lookup_part(Schema<DlrmSpec>& s) {
   s.optional("index_skew", &DlrmSpec::index_skew, {0, 4}, "Exponent of the power law of id popularity; 0 is uniform.");
   s.choice("embedding_dtype", &DlrmSpec::embedding_dtype,
            {{"fp32", graph::DType::fp32}, {"fp16", graph::DType::fp16}, {"bf16", graph::DType::bf16}},
@@ -77,10 +76,17 @@ constexpr MovedKey kMovedToParallel[] = {
 
 }  // namespace
 
+Schema<DlrmSpec> lookup_schema(const std::string& section) {
+  Schema<DlrmSpec> s(section, "How embedding tables are looked up.");
+  add_lookup_part(s);
+  return s;
+}
+
 Schema<DlrmSpec> dlrm_schema() {
   Schema<DlrmSpec> s("dlrm", "A recommender: embedding tables, MLPs and an interaction.");
   add_dense_part(s);
-  add_embedding_part(s);
+  s.list("tables", &DlrmSpec::tables, table_schema(), false, 20'000);
+  add_lookup_part(s);
   s.optional(
       "swept_parameters", &DlrmSpec::swept_parameters, kSize,
       "Embedding parameters per GPU that the optimizer updates every step, used or not (Adam with global update: capacity x width); 0: only those used.");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/config/schema.hpp"
@@ -41,5 +42,7 @@ struct DlrmSpec {
 };
 
 Schema<DlrmSpec> dlrm_schema();
+/// Popularity, types and optimizer of tables alone: index_skew, embedding_dtype, exchange_dtype, embedding_optimizer.
+Schema<DlrmSpec> lookup_schema(const std::string& section);
 
 }  // namespace distsim::workload

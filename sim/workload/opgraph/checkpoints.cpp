@@ -4,40 +4,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sim/workload/opgraph/module_names.hpp"
+
 namespace distsim::workload {
-namespace {
-
-/// The beginning of a label that a pattern names; nothing where it names another module.
-std::string module_in(std::string_view label, std::string_view pattern) {
-  std::size_t at = 0;
-  while (true) {
-    const std::size_t part_end = std::min(label.find('.', at), label.size());
-    const std::size_t pattern_end = std::min(pattern.find('.'), pattern.size());
-    const std::string_view wanted = pattern.substr(0, pattern_end);
-    if (part_end == at || (wanted != "*" && wanted != label.substr(at, part_end - at))) return "";
-    if (pattern_end == pattern.size()) return std::string(label.substr(0, part_end));
-    if (part_end == label.size()) return "";
-    pattern.remove_prefix(pattern_end + 1);
-    at = part_end + 1;
-  }
-}
-
-}  // namespace
-
 Checkpoints::Checkpoints(const opgraph::OpGraph& graph, const std::vector<std::string>& modules)
     : graph_(graph), module_of_(graph.nodes.size(), kNone) {
-  std::unordered_map<std::string, std::uint32_t> known;
-  std::vector<bool> used(modules.size(), false);
-  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
-    const opgraph::Node& node = graph.nodes[i];
-    for (std::size_t m = 0; m < modules.size() && module_of_[i] == kNone; ++m) {
-      const std::string name = module_in(node.label, modules[m]);
-      if (name.empty()) continue;
-      used[m] = true;
-      module_of_[i] = known.try_emplace(name, static_cast<std::uint32_t>(known.size())).first->second;
-    }
-  }
-  count_ = known.size();
+  ModuleNames names(modules);
+  for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) module_of_[i] = names.of(graph.nodes[i].label);
+  unknown_ = names.unused();
+  count_ = names.names().size();
   forward_.resize(count_);
   begin_backward_.assign(count_, kNone);
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
@@ -49,9 +24,6 @@ Checkpoints::Checkpoints(const opgraph::OpGraph& graph, const std::vector<std::s
       begin_backward_[m] = i;
       first_[i] = m;
     }
-  }
-  for (std::size_t m = 0; m < modules.size(); ++m) {
-    if (!used[m]) unknown_.push_back(modules[m]);
   }
 }
 

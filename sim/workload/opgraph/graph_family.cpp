@@ -1,6 +1,8 @@
 // Models given as a graph of a framework's calls.
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <mutex>
 
 #include "sim/workload/family.hpp"
 #include "sim/workload/opgraph/graph_spec.hpp"
@@ -9,12 +11,54 @@
 namespace distsim::workload {
 namespace {
 
+/// Graphs that were read last. An experiment is read several times, by studies and to see which of its keys matter; a graph
+/// is read again where its file has changed.
+class KeptGraphs {
+ public:
+  struct Key {
+    std::string path;
+    opgraph::GraphOptions options;
+    std::filesystem::file_time_type written;
+    std::uintmax_t size = 0;
+    bool operator==(const Key&) const = default;
+  };
+
+  static Key key_of(const GraphSpec& spec) {
+    std::error_code unknown;
+    return {spec.path, spec.options, std::filesystem::last_write_time(spec.path, unknown),
+            std::filesystem::file_size(spec.path, unknown)};
+  }
+  std::shared_ptr<const opgraph::OpGraph> find(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::ranges::find(kept_, key, &Kept::key);
+    return at == kept_.end() ? nullptr : at->graph;
+  }
+  void keep(const Key& key, std::shared_ptr<const opgraph::OpGraph> graph) {
+    const std::lock_guard lock(mutex_);
+    if (kept_.size() == kMost) kept_.erase(kept_.begin());
+    kept_.push_back({key, std::move(graph)});
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4;
+  struct Kept {
+    Key key;
+    std::shared_ptr<const opgraph::OpGraph> graph;
+  };
+  std::mutex mutex_;
+  std::vector<Kept> kept_;
+};
+
 void read_again(GraphSpec& spec) {
-  auto graph = opgraph::read_op_graph(spec.path, spec.options);
+  static KeptGraphs kept;
   spec.unread.clear();
-  spec.graph = nullptr;
+  const KeptGraphs::Key key = KeptGraphs::key_of(spec);
+  spec.graph = kept.find(key);
+  if (spec.graph != nullptr) return;
+  auto graph = opgraph::read_op_graph(spec.path, spec.options);
   if (graph.ok()) {
     spec.graph = std::make_shared<const opgraph::OpGraph>(std::move(*graph));
+    kept.keep(key, spec.graph);
     return;
   }
   const Error& e = graph.error();
@@ -56,6 +100,24 @@ Result<void> read_loss(GraphSpec& spec, const ConfigNode& node, const std::strin
   return {};
 }
 
+/// none, found, or modules.
+Result<void> read_tables(GraphSpec& spec, const ConfigNode& node, const std::string& path) {
+  spec.tables = {};
+  if (node.kind == ConfigNode::Kind::scalar) {
+    if (node.scalar != "none" && node.scalar != "found")
+      return schema_detail::expected(node, path, "none, found, or a list of modules such as [tables.*]");
+    spec.tables.all = node.scalar == "found";
+    return {};
+  }
+  if (node.kind != ConfigNode::Kind::sequence)
+    return schema_detail::expected(node, path, "none, found, or a list of modules such as [tables.*]");
+  for (const ConfigNode& item : node.items) {
+    TRY_ASSIGN(std::string name, schema_detail::read_string(item, path));
+    spec.tables.modules.push_back(std::move(name));
+  }
+  return {};
+}
+
 Result<Workload> build_graph(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                              const SamplePlan& samples) {
   const GraphSpec& spec = model.as<GraphSpec>();
@@ -94,6 +156,17 @@ Schema<GraphSpec> graph_schema() {
   s.scalars(
       "checkpoint", &GraphSpec::checkpoint, {},
       "Captured graphs and ONNX models: modules whose activations are computed again in the backward pass; * is one part of a name: blocks.*");
+  s.choice(
+      "amp", &GraphSpec::amp, {{"autocast", Amp::autocast}, {"half", Amp::half}},
+      "Captured graphs and ONNX models in 16 bits: autocast: casts around the calls that need another type, as torch.autocast makes them; half: all tensors in 16 bits, with fp32 master weights in the optimizer (apex O2, model.half(), FSDP's MixedPrecision).");
+  s.scalars(
+      "units", &GraphSpec::units, {},
+      "Captured graphs and ONNX models, with parallel.shard: modules whose weights are gathered together, as FSDP's wrapping policy names them; * is one part of a name: blocks.*. What is in none of them is a unit of its own.");
+  s.custom(
+      {"tables", "none, found, or a list of modules", "", "none",
+       "Captured graphs and ONNX models: embedding tables that are split over the ranks by parallel.sharding, as those of kind dlrm are, and updated row by row. none: parameters like any others; found: all parameters that nothing but lookups reads; or the lookups of these modules."},
+      false, read_tables);
+  s.joined(&GraphSpec::embedding, lookup_schema("graph"));
   s.rule([](const GraphSpec& spec) -> std::optional<std::string> {
     return spec.unread.empty() ? std::nullopt : std::optional("file: " + spec.unread);
   });

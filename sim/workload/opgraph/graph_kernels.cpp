@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
@@ -31,6 +32,12 @@ void set_dtype(graph::Op& op, graph::DType from, graph::DType to) {
   if (auto* r = std::get_if<graph::Recurrent>(&op)) set(*r);
 }
 
+/// Models in 16 bits compute their losses in fp32 (apex O2 casts the results of the model).
+bool is_loss(std::string_view op) {
+  const std::string_view name = opgraph::base_name(op);
+  return name == "_log_softmax" || name.find("_loss") != name.npos || name.starts_with("binary_cross_entropy");
+}
+
 bool is_single(const Element& e) { return e.floating && e.dtype == graph::DType::fp32; }
 bool is_half(const Element& e) { return e.floating && e.bytes == 2; }
 
@@ -51,13 +58,33 @@ std::string GraphCoverage::text() const {
   return out;
 }
 
-GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager)
-    : sizes_(graph, samples), numerics_(numerics), autocasts_(numerics.mixed && !graph.recorded), eager_(eager) {
-  for (std::uint32_t t = 0; autocasts_ && t < graph.tensors.size(); ++t) views_[graph.tensors[t].storage].push_back(t);
+GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager,
+                           Amp amp)
+    : sizes_(graph, samples),
+      numerics_(numerics),
+      autocasts_(numerics.mixed && !graph.recorded),
+      half_(autocasts_ && amp == Amp::half),
+      eager_(eager) {
+  for (std::uint32_t t = 0; half_ && t < graph.tensors.size(); ++t) {
+    if (is_single(sizes_.type(t))) sizes_.set_type(t, {numerics.activation, 2, true});
+  }
+  if (!autocasts_) return;
+  constexpr std::uint32_t kLast = 0xFFFFFFFFu;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  numbers.reserve(graph.tensors.size());
+  storage_of_.resize(graph.tensors.size());
+  next_view_.resize(graph.tensors.size(), kLast);
+  for (std::uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    const auto at = numbers.try_emplace(graph.tensors[t].storage, static_cast<std::uint32_t>(first_view_.size()));
+    if (at.second) first_view_.push_back(kLast);
+    storage_of_[t] = at.first->second;
+    next_view_[t] = std::exchange(first_view_[storage_of_[t]], t);
+  }
+  cast_already_.assign(first_view_.size(), false);
 }
 
 void GraphKernels::set_type(std::uint32_t tensor, const Element& type) {
-  for (const std::uint32_t t : views_[sizes_.graph().tensors[tensor].storage]) {
+  for (std::uint32_t t = first_view_[storage_of_[tensor]]; t < next_view_.size(); t = next_view_[t]) {
     if (is_single(sizes_.type(t)) || is_half(sizes_.type(t))) sizes_.set_type(t, type);
   }
 }
@@ -66,13 +93,13 @@ void GraphKernels::cast(std::uint32_t tensor, const Element& to, const std::stri
                         std::vector<LayerOp>& casts) {
   const double elements = sizes_.elements(tensor);
   const bool narrow = to.bytes == 2;
-  const std::uint64_t storage = sizes_.graph().tensors[tensor].storage;
-  if (elements >= 1 && !(narrow && cast_already_.contains(storage))) {
+  const std::uint32_t storage = storage_of_[tensor];
+  if (elements >= 1 && !(narrow && cast_already_[storage])) {
     // Counted in 16-bit tensors: an fp32 one is two.
     graph::Elementwise op{opgraph::count(elements), narrow ? 2.0 : 1.0, narrow ? 1.0 : 2.0, 1, numerics_.activation};
     casts.push_back({label + ".cast", op, {1, 1}});
   }
-  if (narrow) cast_already_.insert(storage);
+  if (narrow) cast_already_[storage] = true;
 }
 
 /// What is cast for a product stays cast for the next one that reads it, as autocast's cache of weights and autograd's
@@ -82,7 +109,8 @@ void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& cas
   const Element narrow{numerics_.activation, 2, true}, single{graph::DType::fp32, 4, true};
   opgraph::Autocast rule = opgraph::autocast_of(node.op);
   const bool any_half = std::ranges::any_of(call.inputs(), [&](std::uint32_t t) { return is_half(sizes_.type(t)); });
-  if (rule == opgraph::Autocast::fp32 && node.phase != graph::Phase::forward) rule = opgraph::Autocast::widest;
+  if (rule == opgraph::Autocast::fp32 && (node.phase != graph::Phase::forward || (half_ && !is_loss(node.op))))
+    rule = opgraph::Autocast::widest;
   Element result = any_half ? narrow : single;
   // A buffer for a copy is made in the type of what is copied; that it is made is no node.
   const bool copies = node.op.starts_with("aten::copy_") && call.inputs().size() > 1;
@@ -110,7 +138,7 @@ void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& cas
 }
 
 void GraphKernels::complete(std::uint32_t parameter, std::vector<LayerOp>& ops) {
-  if (!autocasts_ || !cast_already_.contains(sizes_.graph().tensors[parameter].storage)) return;
+  if (!autocasts_ || !cast_already_[storage_of_[parameter]]) return;
   const graph::Elementwise op{opgraph::count(sizes_.elements(parameter)), 1, 2, 1, numerics_.activation};
   ops.push_back({sizes_.graph().tensors[parameter].name + ".cast_gradient", op, {1, 1}});
 }
@@ -128,6 +156,7 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
   for (graph::Op& op : kernels.ops) {
     if (autocasts_ && opgraph::autocast_of(node.op) == opgraph::Autocast::narrow)
       set_dtype(op, graph::DType::fp32, numerics_.activation);
+    if (node.work) set_dtype(op, graph::DType::fp32, numerics_.matrix);  // no types are known
     if (numerics_.matrix == graph::DType::tf32) set_dtype(op, graph::DType::fp32, graph::DType::tf32);
     out.ops.push_back({name, std::move(op), {first ? calls : capped(0), 1}});
     first = false;
@@ -137,7 +166,7 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
 
 void GraphKernels::count(const opgraph::Call& call, const opgraph::Kernels& kernels) {
   if (kernels.ops.empty()) return;
-  const double bytes = call.read_bytes() + call.written_bytes();
+  const double bytes = call.node().work ? call.node().work->bytes : call.read_bytes() + call.written_bytes();
   coverage_.kernels += kernels.ops.size();
   coverage_.bytes += bytes;
   if (kernels.listed) return;

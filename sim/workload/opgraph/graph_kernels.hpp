@@ -3,12 +3,11 @@
 
 #include <map>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "sim/opgraph/kernels.hpp"
 #include "sim/workload/layers/layer.hpp"
+#include "sim/workload/opgraph/graph_spec.hpp"
 
 namespace distsim::workload {
 
@@ -29,9 +28,10 @@ struct NodeKernels {
 /// Nodes are to be asked for in their order: types follow from one to the next.
 class GraphKernels {
  public:
-  /// A captured graph in fp32 is autocast where `numerics` is mixed; a recorded one keeps its types. Products and
-  /// convolutions of fp32 run as tf32 where that is the precision.
-  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager);
+  /// A captured graph in fp32 is autocast where `numerics` is mixed, or, with Amp::half, all of it in 16 bits; a recorded
+  /// one keeps its types. Products and convolutions of fp32 run as tf32 where that is the precision.
+  GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager,
+               Amp amp = Amp::autocast);
 
   NodeKernels of(const opgraph::Node& node);
   /// The gradient of a parameter is complete: that of a 16-bit copy is cast back.
@@ -47,10 +47,11 @@ class GraphKernels {
 
   opgraph::Sizes sizes_;
   Numerics numerics_;
-  bool autocasts_, eager_;
+  bool autocasts_, half_, eager_;
   /// Views share the storage, and with it the type, of what they look at; those that only look are no nodes.
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> views_;
-  std::unordered_set<std::uint64_t> cast_already_;  ///< storages that have a 16-bit copy
+  std::vector<std::uint32_t> storage_of_;              ///< of tensors, numbered from 0
+  std::vector<std::uint32_t> first_view_, next_view_;  ///< of a storage; of a tensor: another of its storage
+  std::vector<bool> cast_already_;                     ///< of storages: there is a 16-bit copy
   GraphCoverage coverage_;
 };
 

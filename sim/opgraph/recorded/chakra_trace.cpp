@@ -1,0 +1,339 @@
+// Chakra execution traces (.et) of PyTorch jobs as op graphs: the fields of their nodes are those of PyTorch's execution
+// traces, so that they become such a trace, whose reader does the rest. Kernels beside the calls that launched them are
+// left out: the calls are priced.
+//
+// Schema: MLCommons Chakra, schema/protobuf/et_def.proto. Files of the old layout, without a version, have the outermost
+// calls alone, and name callers by numbers that they have not kept.
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+#include "base/text/printable.hpp"
+#include "sim/opgraph/readers.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+using google::protobuf::io::CodedInputStream;
+using Wire = google::protobuf::internal::WireFormatLite;
+
+enum NodeType : std::uint8_t { kMetadata = 1, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7 };
+
+/// Names of record_param_comms for CollectiveCommType.
+constexpr std::string_view kCommNames[] = {"allreduce", "reduce",     "allgather",      "gather",         "scatter",
+                                           "broadcast", "all_to_all", "reduce_scatter", "reduce_scatter", "barrier"};
+
+constexpr auto kVarint = Wire::WIRETYPE_VARINT;
+constexpr auto kBytes = Wire::WIRETYPE_LENGTH_DELIMITED;
+constexpr std::uint32_t tag(int field, Wire::WireType type) { return static_cast<std::uint32_t>(field) << 3 | type; }
+
+struct EtNode {
+  std::uint64_t id = 0, parent = 0, type = 0;
+  bool has_parent = false, on_host = false, states_host = false;
+  std::string_view name, group;
+  std::string_view values[2], shapes[2], types[2];  ///< inputs, outputs
+  std::int64_t operations = 0, bytes = 0, comm_type = -1, comm_bytes = -1;
+};
+
+CodedInputStream over(std::string_view bytes) {
+  return CodedInputStream(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+}
+
+bool read_piece(CodedInputStream& in, std::string_view& out) {
+  std::uint32_t size = 0;
+  const void* data = nullptr;
+  int at_hand = 0;
+  out = {};
+  if (!in.ReadVarint32(&size)) return false;
+  if (size == 0) return true;
+  if (size > std::uint32_t{std::numeric_limits<int>::max()} || !in.GetDirectBufferPointer(&data, &at_hand) ||
+      static_cast<int>(size) > at_hand)
+    return false;
+  out = std::string_view(static_cast<const char*>(data), size);
+  return in.Skip(static_cast<int>(size));
+}
+
+/// values, shapes and types of one side.
+bool read_side(std::string_view bytes, EtNode& node, std::size_t side) {
+  CodedInputStream in = over(bytes);
+  while (const std::uint32_t t = in.ReadTag()) {
+    const bool ok = t == tag(1, kBytes)   ? read_piece(in, node.values[side])
+                    : t == tag(2, kBytes) ? read_piece(in, node.shapes[side])
+                    : t == tag(3, kBytes) ? read_piece(in, node.types[side])
+                                          : Wire::SkipField(&in, t);
+    if (!ok) return false;
+  }
+  return in.ConsumedEntireMessage();
+}
+
+/// Numbers come as any of the schema's whole types; reals of counts are not written.
+bool read_et_attribute(std::string_view bytes, EtNode& node) {
+  CodedInputStream in = over(bytes);
+  std::string_view name, text;
+  std::uint64_t number = 0;
+  while (const std::uint32_t t = in.ReadTag()) {
+    bool ok = true;
+    const int field = Wire::GetTagFieldNumber(t);
+    if (t == tag(1, kBytes))
+      ok = read_piece(in, name);
+    else if (t == tag(29, kBytes) || t == tag(31, kBytes))
+      ok = read_piece(in, text);
+    else if (Wire::GetTagWireType(t) == kVarint && (field == 15 || field == 17)) {
+      ok = in.ReadVarint64(&number);
+      number = static_cast<std::uint64_t>(Wire::ZigZagDecode64(number));
+    } else if (Wire::GetTagWireType(t) == kVarint)
+      ok = in.ReadVarint64(&number);
+    else
+      ok = Wire::SkipField(&in, t);
+    if (!ok) return false;
+  }
+  const auto value = static_cast<std::int64_t>(number);
+  if (name == "is_cpu_op") node.on_host = number != 0, node.states_host = true;
+  if (name == "num_ops") node.operations = value;
+  if (name == "tensor_size") node.bytes = value;
+  if (name == "comm_type") node.comm_type = value;
+  if (name == "comm_size") node.comm_bytes = value;
+  if (name == "pg_name") node.group = text;
+  return in.ConsumedEntireMessage();
+}
+
+bool read_first_dep(CodedInputStream& in, std::uint32_t t, EtNode& node) {
+  std::uint64_t id = 0;
+  if (Wire::GetTagWireType(t) == kVarint) {
+    if (!in.ReadVarint64(&id)) return false;
+  } else {
+    std::string_view packed;
+    if (!read_piece(in, packed)) return false;
+    if (packed.empty()) return true;
+    CodedInputStream ids = over(packed);
+    if (!ids.ReadVarint64(&id)) return false;
+  }
+  if (!node.has_parent) node.parent = id, node.has_parent = true;
+  return true;
+}
+
+bool read_et_node(std::string_view bytes, EtNode& node) {
+  CodedInputStream in = over(bytes);
+  while (const std::uint32_t t = in.ReadTag()) {
+    bool ok = true;
+    std::string_view piece;
+    switch (t) {
+      case tag(1, kVarint):
+        ok = in.ReadVarint64(&node.id);
+        break;
+      case tag(2, kBytes):
+        ok = read_piece(in, node.name);
+        break;
+      case tag(3, kVarint):
+        ok = in.ReadVarint64(&node.type);
+        break;
+      case tag(4, kBytes):
+      case tag(4, kVarint):
+        ok = read_first_dep(in, t, node);
+        break;
+      case tag(8, kBytes):
+      case tag(9, kBytes):
+        ok = read_piece(in, piece) && read_side(piece, node, t == tag(8, kBytes) ? 0 : 1);
+        break;
+      case tag(10, kBytes):
+        ok = read_piece(in, piece) && read_et_attribute(piece, node);
+        break;
+      default:
+        ok = Wire::SkipField(&in, t);
+    }
+    if (!ok) return false;
+  }
+  return in.ConsumedEntireMessage();
+}
+
+/// Whether it is the message of a file's head: a version and attributes, nothing else.
+bool is_head(std::string_view bytes, bool& versioned) {
+  CodedInputStream in = over(bytes);
+  std::string_view piece;
+  while (const std::uint32_t t = in.ReadTag()) {
+    if (t != tag(1, kBytes) && t != tag(2, kBytes)) return false;
+    if (!read_piece(in, piece)) return false;
+    versioned = versioned || t == tag(1, kBytes);
+  }
+  return in.ConsumedEntireMessage();
+}
+
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) >= 0x20) out += c;
+  }
+  return out + '"';
+}
+
+bool is_delimiter(char c) { return std::string_view("[](){},:'\" \t\n").find(c) != std::string_view::npos; }
+
+/// True, False and numbers as JSON has them; anything else, None and infinities among it, is null.
+std::string json_of_word(std::string_view word) {
+  if (word == "True" || word == "true") return "true";
+  if (word == "False" || word == "false") return "false";
+  std::int64_t whole = 0;
+  double number = 0;
+  const char* const end = word.data() + word.size();
+  if (std::from_chars(word.data(), end, whole).ptr == end && !word.empty()) return std::to_string(whole);
+  const auto read = std::from_chars(word.data(), end, number);
+  if (read.ptr != end || read.ec != std::errc() || !std::isfinite(number)) return "null";
+  char text[40];
+  const auto written = std::to_chars(text, text + sizeof(text), number);
+  return std::string(text, written.ptr);
+}
+
+/// JSON of what Python prints of lists of numbers, texts, True, False and None.
+std::string json_of(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const char c = text[i];
+    if (c == '\'' || c == '"') {
+      std::string word;
+      for (++i; i < text.size() && text[i] != c; ++i) {
+        if (text[i] == '\\' && i + 1 < text.size()) ++i;
+        word += text[i];
+      }
+      ++i;
+      out += json_text(word);
+    } else if (is_delimiter(c)) {
+      out += c == '(' ? '[' : c == ')' ? ']' : c;
+      ++i;
+    } else {
+      const std::size_t begin = i;
+      while (i < text.size() && !is_delimiter(text[i])) ++i;
+      out += json_of_word(text.substr(begin, i - begin));
+    }
+  }
+  return out.empty() ? "[]" : out;
+}
+
+/// "aten::conv2d" of "aten::conv2d(1)", a piece of a call that is interrupted by its kernels; and which piece it is.
+std::string_view whole_name(std::string_view name, std::uint64_t& piece) {
+  piece = 0;
+  if (!name.ends_with(")")) return name;
+  const std::size_t open = name.rfind('(');
+  if (open == name.npos || open + 2 > name.size() - 1) return name;
+  for (std::size_t i = open + 1; i + 1 < name.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(name[i])) == 0 || name.size() - open > 8) return name;
+    piece = piece * 10 + static_cast<std::uint64_t>(name[i] - '0');
+  }
+  return name.substr(0, open);
+}
+
+class EtConverter {
+ public:
+  EtConverter(std::string_view bytes, const std::string& file) : bytes_(bytes), file_(file) {}
+
+  Result<std::string> convert() {
+    CodedInputStream in = over(bytes_);
+    std::string_view message;
+    if (!read_piece(in, message) || !is_head(message, versioned_))
+      return Error{"byte 0: found no metadata, expected those at the start of a Chakra trace", file_, ""};
+    while (in.CurrentPosition() < static_cast<int>(bytes_.size())) {
+      const int offset = in.CurrentPosition();
+      EtNode node;
+      if (!read_piece(in, message) || !read_et_node(message, node))
+        return Error{"byte " + std::to_string(offset) + ": found a damaged or incomplete message, expected a node",
+                     file_, ""};
+      if (nodes_.size() >= kMostNodes) return Error{"found more than 2,000,000 nodes, expected fewer", file_, ""};
+      const bool call = node.type == kCompute && (node.on_host || !node.states_host);
+      has_calls_ = has_calls_ || (call && !node.values[0].empty());
+      calls_collectives_ = calls_collectives_ || (call && node.name.starts_with("record_param_comms"));
+      nodes_.push_back(node);
+    }
+    std::ranges::stable_sort(nodes_, {}, &EtNode::id);  // in the order in which they began
+    for (const EtNode& node : nodes_) add(node);
+    return "{\"schema\":\"Chakra\",\"nodes\":[" + out_ + "]}";
+  }
+
+ private:
+  void add(const EtNode& node) {
+    const bool kernel = node.states_host && !node.on_host;
+    const bool comm = node.type == kCollective || node.type == kSend || node.type == kReceive;
+    if (comm && !(kernel && calls_collectives_)) return add_comm(node);
+    if (node.type != kMetadata && node.type != kCompute) return;
+    if (kernel && has_calls_) return;
+    std::uint64_t piece = 0;
+    const std::string_view name = whole_name(node.name, piece);
+    const std::uint64_t parent = parent_of(node);
+    if (piece > 0) {
+      same_as_[node.id] = last_;
+      return;
+    }
+    last_ = node.id;
+    begin(node.id, name, parent);
+    out_ += ",\"inputs\":" + side(node, 0) + ",\"outputs\":" + side(node, 1) + ",\"attrs\":[";
+    if (node.operations > 0 || node.bytes > 0)
+      out_ += attribute("num_ops", std::to_string(node.operations)) + "," +
+              attribute("tensor_size", std::to_string(node.bytes));
+    out_ += "]}";
+  }
+
+  void add_comm(const EtNode& node) {
+    const bool known = node.type == kCollective && node.comm_type >= 0 &&
+                       static_cast<std::size_t>(node.comm_type) < std::size(kCommNames);
+    begin(node.id, "record_param_comms", 0);
+    const std::string_view name = known ? kCommNames[static_cast<std::size_t>(node.comm_type)] : "send";
+    out_ +=
+        ",\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]}";
+    out_ += ",\"attrs\":[" + attribute("collective_name", json_text(name)) + "," +
+            attribute("in_msg_nelems", std::to_string(std::max<std::int64_t>(0, node.comm_bytes) / 4));
+    if (!node.group.empty()) out_ += "," + attribute("pg_name", json_text(node.group));
+    out_ += "]}";
+  }
+
+  void begin(std::uint64_t id, std::string_view name, std::uint64_t parent) {
+    out_ += out_.empty() ? "{" : ",{";
+    out_ +=
+        "\"id\":" + std::to_string(id) + ",\"name\":" + json_text(name) + ",\"ctrl_deps\":" + std::to_string(parent);
+  }
+
+  std::uint64_t parent_of(const EtNode& node) {
+    if (node.has_parent && versioned_) {
+      const auto same = same_as_.find(node.parent);
+      return same == same_as_.end() ? node.parent : same->second;
+    }
+    return 0;
+  }
+
+  static std::string attribute(std::string_view name, const std::string& value) {
+    return "{\"name\":" + json_text(name) + ",\"value\":" + value + "}";
+  }
+  static std::string side(const EtNode& node, std::size_t i) {
+    return "{\"values\":" + json_of(node.values[i]) + ",\"shapes\":" + json_of(node.shapes[i]) +
+           ",\"types\":" + json_of(node.types[i]) + "}";
+  }
+
+  std::string_view bytes_;
+  const std::string& file_;
+  bool versioned_ = false, has_calls_ = false, calls_collectives_ = false;
+  std::vector<EtNode> nodes_;
+  std::string out_;
+  std::uint64_t last_ = 0;                                    ///< the last whole call
+  std::unordered_map<std::uint64_t, std::uint64_t> same_as_;  ///< pieces to the first one
+};
+
+}  // namespace
+
+bool sniff_chakra(std::string_view bytes) {
+  if (bytes.size() < 4 || bytes.size() > std::size_t{std::numeric_limits<int>::max()}) return false;
+  CodedInputStream in = over(bytes);
+  std::string_view head;
+  bool versioned = false;
+  return read_piece(in, head) && !head.empty() && is_head(head, versioned);
+}
+
+Result<std::string> chakra_as_execution_trace(std::string_view bytes, const std::string& file) {
+  return EtConverter(bytes, file).convert();
+}
+
+}  // namespace distsim::opgraph

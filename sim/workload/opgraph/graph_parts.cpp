@@ -1,0 +1,84 @@
+#include "sim/workload/opgraph/graph_parts.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace distsim::workload {
+namespace {
+
+/// Of each node a number that those of one part and one checkpointed module share: what a compiler may join.
+std::vector<std::uint32_t> regions_of(const std::vector<GraphPart>& parts, const std::vector<std::uint32_t>& modules) {
+  std::vector<std::uint32_t> out(modules.size(), 0);
+  std::uint32_t region = 0;
+  for (const GraphPart& part : parts) {
+    for (std::uint32_t i = part.begin; i < part.end; ++i) {
+      if (i == part.begin || modules[i] != modules[i - 1]) ++region;
+      out[i] = region;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+GraphParts::GraphParts(const GraphSpec& spec, const opgraph::OpGraph& graph, const Checkpoints& checkpoints,
+                       const std::vector<bool>& ends)
+    : spec_(spec), graph_(graph), checkpoints_(checkpoints) {
+  const auto n = static_cast<std::uint32_t>(graph.nodes.size());
+  const auto is_forward = [&](std::uint32_t i) { return graph.nodes[i].phase == graph::Phase::forward; };
+  GraphPart open;
+  std::size_t gradient = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (i == open.begin) open.forward = is_forward(i);
+    for (; gradient < graph.gradients.size() && graph.gradients[gradient].after <= i; ++gradient)
+      open.complete.push_back(graph.gradients[gradient].parameter);
+    const bool last = i + 1 == n || is_forward(i + 1) != open.forward;
+    if (!last && open.complete.empty() && !(i < ends.size() && ends[i])) continue;
+    open.end = i + 1;
+    parts_.push_back(std::move(open));
+    open = {};
+    open.begin = i + 1;
+  }
+  if (spec.fuse) fusion_.emplace(graph, regions_of(parts_, checkpoints.module_of_nodes()));
+  std::ranges::stable_partition(parts_, [](const GraphPart& part) { return part.forward; });
+}
+
+std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& context,
+                                      GraphCoverage& coverage) const {
+  GraphKernels kernels(graph_, samples, context.numerics, context.framework->host.eager, spec_.amp);
+  const auto append = [](std::vector<LayerOp>& to, std::vector<LayerOp> from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  std::vector<LayerOp> held;  // of a run of fused nodes that goes on
+  const auto add = [&](std::uint32_t i, std::vector<LayerOp>& to) {
+    std::vector<LayerOp> ops = kernels.of(graph_.nodes[i]).ops;
+    if (!fusion_ || (!fusion_->goes_on(i) && fusion_->ending_at(i).empty())) return append(to, std::move(ops));
+    append(held, std::move(ops));
+    if (fusion_->goes_on(i)) return;
+    append(to, fusion_->fused(i, std::exchange(held, {}), kernels.sizes()));
+  };
+  std::vector<Layer> out(parts_.size());
+  const std::string name = graph_.name.empty() ? "graph" : graph_.name;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const GraphPart& part = parts_[p];
+    Layer& layer = out[p];
+    layer.name = name + " part " + std::to_string(p);
+    std::vector<LayerOp>& ops = part.forward ? layer.forward : layer.backward;
+    for (std::uint32_t i = part.begin; i < part.end; ++i) {
+      if (const auto* again = checkpoints_.before(i); again != nullptr) {
+        for (const std::uint32_t f : *again) add(f, ops);
+      }
+      add(i, ops);
+    }
+    for (const std::uint32_t t : part.complete) {
+      layer.parameters.push_back({graph_.tensors[t].name, opgraph::count(kernels.sizes().elements(t))});
+      kernels.complete(t, ops);
+    }
+  }
+  if (!out.empty()) out.front().saved_bytes = checkpoints_.live_bytes(kernels.sizes());
+  coverage = kernels.coverage();
+  return out;
+}
+
+}  // namespace distsim::workload
