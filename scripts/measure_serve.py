@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
-"""How fast `distsim serve` answers, and what it holds: random moves of sliders in Chromium, from the move to the painted answer; many pages that
-ask at once; and random use for long, with the server's memory on the way.
+"""How fast `distsim serve` answers, and what it holds: first paint and size of the page; random moves of sliders in Chromium, from the move to
+the painted answer; many pages that ask at once; and random use for long, with the server's memory on the way. At the end one table of all
+figures against their goals.
 
-measure_serve.py DISTSIM [--moves 200] [--pages 100] [--rate 10] [--seconds 20] [--requests 0]
+measure_serve.py DISTSIM [--paints 10] [--moves 200] [--pages 100] [--rate 10] [--seconds 20] [--requests 0] [--timeline 0] [--all]
 
-For long: --seconds 300, and --requests 200000 (an hour or more on two cores).
+0 leaves a part out. --all: everything at the length of the goals, --seconds 300, --requests 200000 (an hour or more on two cores), --timeline 10.
 """
 import argparse
 import collections
 import concurrent.futures
+import gzip
 import multiprocessing
 import os
 import pathlib
 import random
+import re
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -49,18 +53,58 @@ def quantile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
+Figure = collections.namedtuple("Figure", "name goal value unit is_met")
+FIGURES = []
+
+
+def figure(name, value, unit, most):
+    """A line of the table; `most` None: no goal."""
+    FIGURES.append(Figure(name, "" if most is None else f"at most {most:g} {unit}", value, unit, None if most is None else value <= most))
+
+
+def table():
+    rows = [("figure", "measured", "goal", "")] + [(f.name, f"{f.value:.1f} {f.unit}" if f.value % 1 else f"{f.value:.0f} {f.unit}", f.goal, {None: "", True: "met", False: "MISSED"}[f.is_met]) for f in FIGURES]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    print(f"\nload of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
 def summary(name, values):
     print(f"{name}: {len(values)}, median {statistics.median(values):.1f} ms, p95 {quantile(values, 0.95):.1f} ms, p99 {quantile(values, 0.99):.1f} ms, worst {max(values):.1f} ms")
 
 
-def moves(binary, count, nodes):
+def page(binary, count):
+    """First paints of a new tab, and what the page takes on the wire."""
+    server, paints = Server(binary, "--config", CONFIG, cwd=ROOT), []
+    try:
+        sent = packed = 0
+        for target in (f"/?token={server.token}", "/app.js", "/app.css", "/icon.svg"):
+            status, _, body = server.get(target)
+            assert status == 200, (target, status)
+            sent, packed = sent + len(body), packed + len(gzip.compress(body))
+        print(f"page: {sent / 1000:.0f} kB as it is sent, to this machine; {packed / 1000:.0f} kB compressed")
+        figure("page, compressed", packed / 1000, "kB", 400)
+        for _ in range(count if program() is not None else 0):
+            browser = Browser()
+            try:
+                browser.open(server.url)
+                browser.wait_for(READY)
+                paints.append(browser.js("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            finally:
+                browser.close()
+        if paints:
+            summary("first paints", paints)
+            figure(f"first paint, 95th percentile of {count} new browsers", quantile(paints, 0.95), "ms", 300)
+    finally:
+        server.end()
+
+
+def moves(binary, count, nodes, goal):
     server, browser, draw = Server(binary, "--config", CONFIG, cwd=ROOT), Browser(), random.Random(7)
     try:
         browser.open(server.url)
         browser.wait_for(READY)
-        paint = browser.js("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
-        if paint is not None:
-            print(f"first paint after {paint:.0f} ms")
         slider = "input[data-key='cluster.nodes']"
         while int(browser.js("document.querySelector('#k-cluster-nodes').value")) < nodes:
             before = browser.js("Number(document.documentElement.dataset.answers)")
@@ -73,7 +117,9 @@ def moves(binary, count, nodes):
                 before = browser.js("Number(document.documentElement.dataset.answers)")
                 browser.click("#undo")
                 browser.wait_for(f"Number(document.documentElement.dataset.answers) > {before}")
-        summary(f"moves of sliders from {nodes * 8} GPUs ({sum(bad for bad, _ in took)} of them to what cannot be predicted)", [t for _, t in took])
+        times = [t for _, t in took]
+        summary(f"moves of sliders from {nodes * 8} GPUs ({sum(bad for bad, _ in took)} of them to what cannot be predicted)", times)
+        figure(f"slider at {nodes * 8} GPUs until painted, 95th percentile of {count}", quantile(times, 0.95), "ms", goal)
     finally:
         browser.close()
         server.end()
@@ -115,10 +161,17 @@ def load(binary, pages, rate, seconds):
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
         place = Place(server.host, server.port, server.token)
         answers = [pool.submit(ask_from_pages, place, range(i, pages, processes), pages, rate, seconds) for i in range(processes)]
+        time.sleep(seconds / 4)
+        warm = server.memory()
         results = [a.result() for a in answers]
     took, problems = [t for r in results for t in r[0]], [p for r in results for p in r[1]]
     summary(f"{pages} pages, {rate:g} a second each, for {seconds:g} s", took)
-    print(f"memory {before / 1e6:.0f} MB before, {server.memory() / 1e6:.0f} MB after; {len(problems)} problems {problems[:3]}")
+    after = server.memory()
+    print(f"memory {before / 1e6:.0f} MB before, {warm / 1e6:.0f} MB after a quarter of the time, {after / 1e6:.0f} MB at the end; {len(problems)} problems {problems[:3]}")
+    name = f"{pages} pages, {rate:g} requests a second each, {seconds:g} s"
+    figure(f"{name}: 99th percentile", quantile(took, 0.99), "ms", 250)
+    figure(f"{name}: errors", len(problems), "", 0)
+    figure(f"{name}: memory in the last three quarters", (after - warm) / 1e6, "MB more", 10)
     server.end()
 
 
@@ -170,34 +223,57 @@ def long_use(binary, requests, pages):
     server = Server(binary, "--config", CONFIG, cwd=ROOT)
     place, rounds = Place(server.host, server.port, server.token), 20
     each = max(1, requests // (rounds * pages))
-    begin, problems = time.monotonic(), []
+    begin, problems, held = time.monotonic(), [], []
     print(f"{server.memory() / 1e6:.0f} MB before the first request")
     with concurrent.futures.ProcessPoolExecutor(pages, mp_context=multiprocessing.get_context("fork")) as pool:
         for r in range(rounds):
             for p in pool.map(use_at_random, [place] * pages, range(r * pages, (r + 1) * pages), [each] * pages):
                 problems += p
-            print(f"{(r + 1) * each * pages} requests, {time.monotonic() - begin:.0f} s: {server.memory() / 1e6:.0f} MB", flush=True)
+            held.append(server.memory() / 1e6)
+            print(f"{(r + 1) * each * pages} requests, {time.monotonic() - begin:.0f} s: {held[-1]:.0f} MB", flush=True)
     print(f"{len(problems)} problems {problems[:3]}")
+    figure(f"{rounds * each * pages} requests of random use: errors", len(problems), "", 0)
+    figure(f"{rounds * each * pages} requests of random use: memory in the second half", held[-1] - held[rounds // 2 - 1], "MB more", 10)
+    figure(f"{rounds * each * pages} requests of random use: resident at the end", held[-1], "MB", None)
     server.end()
+
+
+def timeline(binary, seconds):
+    """By measure_timeline.py, whose output is passed on."""
+    said = subprocess.run([sys.executable, str(ROOT / "scripts/measure_timeline.py"), binary, "--seconds", str(seconds)], capture_output=True, text=True, check=True).stdout
+    print(said, end="")
+    slices = int(re.match(r"\d+", said).group())
+    figure(f"timeline of {slices} steps: the page's own thread, each frame", float(re.search(r"each frame: ([\d.]+) ms", said).group(1)), "ms", 16)
+    figure(f"timeline of {slices} steps: time between frames, median", float(re.search(r"median ([\d.]+) ms", said).group(1)), "ms", 17)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary")
+    parser.add_argument("--paints", type=int, default=10)
     parser.add_argument("--moves", type=int, default=200)
     parser.add_argument("--pages", type=int, default=100)
     parser.add_argument("--rate", type=float, default=10)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--requests", type=int, default=0)
+    parser.add_argument("--timeline", type=float, default=0, help="seconds")
+    parser.add_argument("--all", action="store_true")
     o = parser.parse_args()
+    if o.all:
+        o.seconds, o.requests, o.timeline = 300, 200_000, 10
     binary = os.path.abspath(o.binary)
+    if o.paints > 0:
+        page(binary, o.paints)
     if program() is not None and o.moves > 0:
-        moves(binary, o.moves, 4)
-        moves(binary, o.moves, 128)
+        moves(binary, o.moves, 4, 50)
+        moves(binary, o.moves, 128, 150)
     if o.pages > 0:
         load(binary, o.pages, o.rate, o.seconds)
     if o.requests > 0:
         long_use(binary, o.requests, 2)
+    if o.timeline > 0 and program() is not None:
+        timeline(binary, o.timeline)
+    table()
 
 
 if __name__ == "__main__":

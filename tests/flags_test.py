@@ -78,7 +78,7 @@ def commands(d):
             "--network-system": [(f"--network {d}/networks.yml", f"--network-system {d}/system.json")], "--groups": [f"--groups {d}/groups.json"],
             "--ranks": ["--ranks 2"], "--priced": [], "--recorded-collectives": ["--recorded-collectives"], "--compute-scale": ["--compute-scale 2"]}),
         "profile": ([f"{FORMATS}/kineto.json"], table | {
-            "--table": [(f"--csv {out}csv", "--table ops"), "--table kernels"], "--json": [f"--json {out}json", "--json -"], "--steps": ["--steps Optimizer"],
+            "--table": [(f"--csv {out}csv", "--table ops"), "--table kernels"], "--json": [f"--json {out}json", "--json -"], "--html": [f"--html {out}html", "--html -"], "--steps": ["--steps Optimizer"],
             "--stream": ["--stream"], "--host-stacks": [f"--host-stacks {d}/stacks.txt"], "--unprofiled": ["--unprofiled 1us"],
             "--record-cost": ["--record-cost 1us"], "--rank": ["--rank 0"], "--top": ["--top 1"], "--width": ["--width 300"]}),
         "cost op": ([f"--input {d}/ops.csv", "--gpu a100_sxm4_80gb --op linear --dtype bf16 m=128 n=256 k=512"], {"--csv": [f"--csv {out}csv"],

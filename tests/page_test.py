@@ -196,6 +196,42 @@ class Page(unittest.TestCase):
         self.b.fill("#timeline-search", "all_to_all")
         self.picture("timeline_zoomed_light")
 
+    def test_a_frame_of_the_timeline_costs_the_same_however_many_steps_there_are(self):
+        self.b.click("#ask-text")
+        calls, steps = [], []
+        for batch in (64, 2048):
+            self.answered(lambda: self.b.fill("#experiment-text", f"cluster: {{system: dgx_h100, nodes: 1}}\nmodel: {{name: llama3_8b, global_batch: {batch}, memory_check: false}}\nframework: {{name: megatron_core}}\nparallel: {{pipeline: 8, tensor: 1, micro_batch: 1, schedule: gpipe}}\n"))
+            self.b.click("#tab-timeline")
+            self.b.wait_for("/[\\d.]+ k? ?steps/.test(document.querySelector('.pointed')?.innerText) && document.querySelector('#timeline').height > 400", 120)
+            time.sleep(1)  # what the view lacks has come
+            steps.append(self.b.text(".pointed"))
+            calls.append(self.b.js("""new Promise((resolve) => {
+              const kind = CanvasRenderingContext2D.prototype, kept = {}, width = Object.getOwnPropertyDescriptor(Element.prototype, 'clientWidth');
+              let count = 0, layouts = 0;
+              for (const name of ['fillRect', 'strokeRect', 'drawImage', 'fillText', 'stroke', 'fill']) { kept[name] = kind[name]; kind[name] = function (...a) { ++count; return kept[name].apply(this, a); }; }
+              Object.defineProperty(Element.prototype, 'clientWidth', {configurable: true, get() { ++layouts; return width.get.call(this); }});
+              const canvas = document.querySelector('#timeline');
+              canvas.focus();
+              canvas.dispatchEvent(new KeyboardEvent('keydown', {key: 'd', bubbles: true}));
+              requestAnimationFrame(() => requestAnimationFrame(() => { Object.assign(kind, kept); Object.defineProperty(Element.prototype, 'clientWidth', width); resolve([count, layouts]); }));
+            })"""))
+            self.b.click("#tab-overview")
+        self.assertNotEqual(steps[0], steps[1])
+        for count, layouts in calls:
+            self.assertTrue(20 < count < 1500, calls)
+            self.assertLess(layouts, 5, "each step asks for the layout")
+
+    def test_steps_that_are_too_short_say_what_they_mostly_are(self):
+        self.b.click("#tab-timeline")
+        self.b.wait_for("document.querySelector('#timeline')?.height > 300")
+        self.b.wait_for("/[\\d.]+ k? ?steps/.test(document.querySelector('.pointed').innerText)")
+        box = self.b.js("(() => { const r = document.querySelector('#timeline').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
+        said = set()
+        for x in range(110, int(box[2]), 7):
+            self.b.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + x, y=box[1] + (67 if x % 2 else 85))
+            said.add(self.b.text(".pointed").split("\n")[0])
+        self.assertTrue(any(re.search(r"several short steps.*, mostly \w+", s) for s in said), said)
+
     def test_sensitivity_and_sweep(self):
         self.b.click("#tab-explore")
         self.b.click("#run-sensitivity")
@@ -247,6 +283,42 @@ class Page(unittest.TestCase):
         self.b.click("#cancel-plan")
         self.b.wait_for("document.querySelector('#run-plan') !== null", 60)
         self.assertIn("Cancelled", self.b.text("main [role=alert]"))
+
+    def test_what_was_found_before_a_plan_is_cancelled_stays(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM.replace("nodes: 1", "nodes: 8").replace("batch: 16", "batch: 512")))
+        self.explore("plan")
+        self.b.click("#run-plan")
+        self.b.wait_for("document.querySelectorAll('#plan-chart .pale-dots circle').length > 3", 120)
+        self.b.click("#cancel-plan")
+        self.b.wait_for("document.querySelector('#plan-partial') !== null", 60)
+        self.assertRegex(self.b.text("#plan-partial"), r"Cancelled.*\d+ of \S+.* layouts had been played")
+        self.assertIn("Partial", self.b.text("#plan-partial-table caption"))
+        self.assertGreater(self.b.js("document.querySelectorAll('#plan-chart circle').length"), 3)
+        self.picture("plan_partial_light")
+        self.b.click("#tab-overview")
+        self.explore("plan")
+        rows = self.b.js("[...document.querySelectorAll('#plan-partial-table tbody tr')].map((r) => r.children[1].innerText)")
+        self.assertGreater(len(rows), 2)
+        self.answered(lambda: self.b.click("#plan-partial-table tbody button"))
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(rows[0])}")
+
+    def test_what_was_found_before_a_sweep_is_cancelled_stays(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM.replace("nodes: 1", "nodes: 8").replace("batch: 16", "batch: 512")))
+        self.b.click("#tab-explore")
+        self.b.wait_for("document.querySelector('#run-sweep') !== null")
+        self.b.fill("section input[list=sweep-keys]", "cluster.nic.bandwidth", "change")
+        self.b.fill("section input[placeholder='1,2,4,8 or 1..8:x2']", ",".join(f"{n} GB/s" for n in range(10, 410)), "change")
+        self.b.click("#run-sweep")
+        self.b.wait_for("document.querySelectorAll('#sweep-table tbody tr').length > 3", 120)
+        self.b.js("[...document.querySelectorAll('.progress button')].at(-1).click()")
+        self.b.wait_for("document.querySelector('#sweep-partial') !== null", 60)
+        done, total = map(int, re.search(r"(\d+) of (\d+) points", self.b.text("#sweep-partial")).groups())
+        self.assertTrue(3 < done < total == 400, (done, total))
+        self.assertEqual(self.b.js("document.querySelectorAll('#sweep-table tbody tr').length"), done)
+        self.assertGreater(self.b.js("document.querySelectorAll('#sweep-chart circle').length"), 3)
+        self.picture("sweep_partial_light")
 
     def test_a_long_prediction_gives_way_to_a_newer_one(self):
         self.b.click("#ask-text")
@@ -320,12 +392,33 @@ class Page(unittest.TestCase):
         self.b.wait_for("document.querySelector('main .problem') !== null")
         self.assertIn("README.md", self.b.text("main .problem"))
 
-    def test_download(self):
-        self.b.js("window.saved = []; HTMLAnchorElement.prototype.click = function () { window.saved.push(this.href); }; 0")
-        self.b.click("#download-json")
-        self.b.wait_for("window.saved.length === 1")
-        url = self.b.js("window.saved[0]")
-        self.assertEqual(self.server.get(url[url.index("/file/"):])[0], 200)
+    def test_downloads(self):
+        self.b.js("""window.saved = []; const blobs = new Map(), make = URL.createObjectURL.bind(URL);
+          URL.createObjectURL = (blob) => { const url = make(blob); blobs.set(url, blob); return url; };
+          HTMLAnchorElement.prototype.click = function () { const [name, url] = [this.download, this.href]; (blobs.get(url)?.text() ?? Promise.resolve('')).then((text) => window.saved.push([name, url, text])); }; 0""")
+        for number, (word, kind) in enumerate((("YAML", "yaml"), ("JSON", "json"), ("CSV", "csv"), ("HTML", "html"), ("Perfetto", "trace"))):
+            self.b.js(f"[...document.querySelectorAll('.menu button')].find((e) => e.innerText.includes('{word}') || e.textContent.includes('{word}')).click()")
+            self.b.wait_for(f"window.saved.length === {number + 1}")
+            name, url, text = self.b.js(f"window.saved[{number}]")
+            if kind != "yaml":
+                status, _, body = self.server.get(url[url.index("/file/"):])
+                self.assertEqual(status, 200, kind)
+                text = body.decode()
+            begin = {"yaml": "# MLPerf DLRM", "json": "{", "csv": "title,", "html": "<!doctype html>", "trace": "{"}[kind]
+            self.assertTrue(text.startswith(begin), (kind, text[:60]))
+            if kind == "yaml":
+                self.assertEqual((name, text), ("experiment.yaml", (ROOT / CONFIG).read_text()))
+            if kind in ("json", "trace"):
+                self.assertIn({"json": "iteration_ms", "trace": "traceEvents"}[kind], json.loads(text))
+            if kind == "html":
+                self.assertLess(len(text), 1_000_000)
+
+    def test_traces_of_other_profilers(self):
+        for path in ("tests/traces/data/formats/nsys.sqlite", "tests/traces/data/formats/host.prof.json", "tests/traces/data/formats/nvprof.nvvp"):
+            self.drop(path)
+            name = pathlib.Path(path).name
+            self.b.wait_for(f"document.querySelector('#trace-names')?.innerText === '{name}' && document.querySelectorAll('#trace-kernels tbody tr').length > 0", 60)
+            self.assertEqual(self.b.js("document.querySelectorAll('main [role=alert]').length"), 0, path)
 
     def test_dark_and_light_and_a_phone(self):
         contrast = """(() => {
@@ -358,9 +451,13 @@ class Page(unittest.TestCase):
         self.b.size(390, 844, is_phone=True)
         self.b.click("#tab-overview")
         self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, "wider than a phone")
+        for key in ("cluster.nodes", "device.hbm.capacity"):  # wherever one moves a slider, the answer is in sight
+            self.b.js(f"document.querySelector('input.slider[data-key=\"{key}\"]').scrollIntoView({{block: 'center'}})")
+            top, bottom = self.b.js("(() => { const r = document.querySelector('#iteration').getBoundingClientRect(); return [r.top, r.bottom]; })()")
+            self.assertTrue(0 <= top and bottom <= 200, (key, top, bottom))
         self.picture("phone_dark")
         self.b.scheme("light")
-        self.b.js("document.querySelector('.headline').scrollIntoView()")
+        self.b.js("document.querySelector('.figures').scrollIntoView()")
         self.picture("phone_light")
 
     def test_a_number_says_what_it_rests_on(self):
@@ -433,6 +530,23 @@ class Page(unittest.TestCase):
         self.answered(lambda: self.b.press("ArrowRight", 39))
         order = self.b.js("[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter((e) => e.tabIndex > 0).length")
         self.assertEqual(order, 0)
+
+    def test_tab_reaches_everything_in_sight(self):
+        """From the top of the page with Tab alone: every focus is seen, and nothing holds it."""
+        seen = []
+        for _ in range(60):
+            self.b.press("Tab", 9)
+            at = self.b.js("""(() => { const e = document.activeElement, r = e.getBoundingClientRect(), s = getComputedStyle(e);
+              return [e.id || e.dataset.key || e.tagName, r.width > 0 && r.height > 0, s.outlineStyle !== 'none' || e.closest(':focus-visible') !== null, (e.getAttribute('role') ?? '') + e.tagName]; })()""")
+            seen.append(at)
+            if at[0] == "BODY":
+                break
+        names = [s[0] for s in seen]
+        for wanted in ("pick-cluster-system", "ask-main-keys", "k-cluster-nodes", "basis-button", "tab-overview"):
+            self.assertIn(wanted, names)
+        self.assertFalse([n for n in names if n.endswith("-list")], "a list of choices is a stop of its own")
+        hidden = [s for s in seen if s[0] != "BODY" and not (s[1] and s[2])]
+        self.assertEqual(hidden, [])
 
     def test_the_server_comes_back(self):
         own = Server(BINARY, "--config", CONFIG, cwd=ROOT)
@@ -523,6 +637,47 @@ class OwnPages(unittest.TestCase):
 
     def test_plan(self):
         self.check("plan", ["#pareto", "#plan-table"], "plan", "--config", "configs/megatron_gpt_145b.yaml")
+
+    def test_schedule_colours_what_is_computed_again(self):
+        config = pathlib.Path(self.folder.name, "again.yaml")
+        config.write_text("cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 32, memory_check: false}\nframework: {name: megatron_core}\nparallel: {pipeline: 4, tensor: 1, micro_batch: 1, recompute: full}\n")
+        self.check("again", ["#schedule path.c-again", "#schedule path.c-compute", "#schedule path.c-memory"], "predict", "--config", str(config))
+        b = self.browser
+        self.assertIn("forward computed again", b.text(".schedule .legend"))
+        colours = b.js("['c-compute', 'c-again', 'c-memory', 'c-comm', 'c-waiting'].map((c) => { const e = document.createElementNS('http://www.w3.org/2000/svg', 'rect'); e.setAttribute('class', c); document.querySelector('#schedule').append(e); return getComputedStyle(e).fill; })")
+        self.assertEqual(len(set(colours)), 5, colours)
+        b.size(1400, 1000)
+        box = b.js("(() => { const e = document.querySelector('#schedule'); e.scrollIntoView(); const r = e.querySelector('path.c-again').getBoundingClientRect(); return [r.x, r.y, r.height]; })()")
+        b.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0] + 2, y=box[1] + box[2] / 2)
+        b.wait_for("document.querySelector('.schedule .pointed-line').innerText.includes('forward computed again')")
+        self.made("not_again", "predict", "--config", str(config), "--set", "parallel.recompute=none")
+        b.open(pathlib.Path(self.folder.name, "not_again.html").as_uri())
+        b.wait_for("document.querySelector('#schedule') !== null")
+        self.assertEqual(b.js("document.querySelectorAll('#schedule path.c-again').length"), 0)
+        self.assertNotIn("computed again", b.text(".schedule .legend"))
+
+    def test_profile(self):
+        self.check("profile", ["#trace-steps", "#trace-kernels", "#trace-tree", "#trace-collectives"], "profile", "tests/data/traces/hta/resnet_a100_ncclmeta_rank0of2.json.gz")
+        self.assertGreater(self.browser.js("document.querySelectorAll('#trace-steps rect').length"), 3)
+        self.assertEqual(self.browser.js("document.querySelectorAll('#trace-kernels tbody button').length"), 0)
+
+    def test_serving(self):
+        classes = "classes=[{name: gold, weight: 1, priority: 5, deadline: 40 ms}, {name: other, weight: 3}]"
+        self.check("serving", ["#serving-latencies", "#serving-load", "#serving-table"], "serving", "--config", "configs/serving/two_gpus.yaml", "--set", "load.requests=2000", "--set", "run.rates_per_s=[200,400,800]", "--set", classes)
+        b = self.browser
+        curve = "document.querySelector('#serving-latencies polyline').getAttribute('points')"
+        before, rows = b.js(curve), b.js("[...document.querySelectorAll('#serving-row option')].map((o) => o.innerText)")
+        self.assertIn("class gold", rows)
+        b.fill("#serving-row", str(rows.index("class gold")), "change")
+        b.wait_for(f"{curve} !== {json.dumps(before)}")
+        before = b.js("document.querySelector('#serving-load polyline').getAttribute('points')")
+        b.fill("#serving-figure", "late", "change")
+        b.wait_for(f"document.querySelector('#serving-load polyline').getAttribute('points') !== {json.dumps(before)}")
+        self.assertTrue("class gold" in b.text("#serving-table").replace("\u00a0", " "), "no row of the class")
+
+    def test_hugectr(self):
+        run = "tests/traces/data/formats/host.prof.json"
+        self.check("hugectr", ["#hugectr-chart rect", "#hugectr-table"], "hugectr", "scaling", "--run", f"a={run}", "--run", f"b={run}")
 
     def test_reads_without_scripts(self):
         path, b = self.made("report", "predict", "--config", CONFIG), self.browser

@@ -17,6 +17,7 @@ WEB = ROOT / "web"
 CONFIG = ROOT / "configs/dgx_a100_4node.yaml"
 PIPELINE = ROOT / "configs/megatron_gpt_145b.yaml"
 MOST_BYTES = 1_000_000
+CLASSES = "classes=[{name: gold, weight: 1, priority: 5, deadline: 40 ms}, {name: other, weight: 3}]"
 
 
 def page(binary, *words):
@@ -79,6 +80,20 @@ def main():
     assert data["kind"] == "compare" and [s["letter"] for s in data["sides"]] == ["A", "B"]
     data = checked(binary, "plan", "--config", PIPELINE)
     assert data["kind"] == "plan" and data["plan"]["rows"]
+    traces = ROOT / "tests/data/traces"
+    data = checked(binary, "profile", traces / "hta/resnet_a100_ncclmeta_rank0of2.json.gz")
+    whole = json.loads(subprocess.run([binary, "profile", str(traces / "hta/resnet_a100_ncclmeta_rank0of2.json.gz"), "--json", "-"], capture_output=True, check=True, timeout=120).stdout)
+    assert data["kind"] == "profile" and [r["rank"] for r in data["profile"]["ranks"]] == [r["rank"] for r in whole["ranks"]]
+    for mine, theirs in zip(data["profile"]["ranks"], whole["ranks"]):
+        for name in ("steps", "tree", "ops", "kernels", "variants"):
+            assert mine[name] == theirs[name][:len(mine[name])] and mine["rows"][name] == len(theirs[name]), f"profile: {name} differ from --json"
+        assert mine["kernels"], "a profile without kernels"
+    data = checked(binary, "serving", "--config", ROOT / "configs/serving/two_gpus.yaml", "--set", "load.requests=2000", "--set", "run.rates_per_s=[200,400]", "--set", CLASSES)
+    assert data["kind"] == "serving" and {"class gold", "class other"} <= set(data["rows"]) and len({p["rate_per_s"] for p in data["points"]}) == 2
+    assert all(len(p["rows"]) == len(data["rows"]) for p in data["points"])
+    run = ROOT / "tests/traces/data/formats/host.prof.json"
+    data = checked(binary, "hugectr", "scaling", "--run", f"a={run}", "--run", f"b={run}")
+    assert data["kind"] == "hugectr" and [r["name"] for r in data["runs"]] == ["a", "b"] and data["events"]
     served = sum(len(gzip.compress((WEB / "dist" / name).read_bytes())) for name in ("index.html", "app.js", "app.css", "icon.svg"))
     assert served < 400_000, f"the page of distsim serve takes {served} bytes, compressed"
     for name in ("index.html", "icon.svg"):

@@ -246,6 +246,18 @@ struct TraceRank {
   TraceNotes notes;
 };
 
+/// How many records may still be kept while a job is read; a long name or a list of sizes counts as several.
+struct RecordBudget {
+  std::uint64_t left = std::numeric_limits<std::uint64_t>::max();
+  bool is_spent = false;  ///< there was more than that
+
+  bool take(std::uint64_t records = 1) {
+    if (records > left) is_spent = true;
+    left -= is_spent ? left : records;
+    return !is_spent;
+  }
+};
+
 struct TraceJob {
   std::int64_t epoch_ns = 0;     ///< nanoseconds since 1970 (or since the profiler's own zero) of time 0
   std::uint32_t world_size = 0;  ///< as stated; 0: not stated
@@ -256,6 +268,7 @@ struct TraceJob {
   std::vector<TraceRank> ranks;          ///< by rank
   std::vector<CollectiveMatch> matches;  ///< by start
   TraceNotes notes;                      ///< about the job, not one rank
+  RecordBudget budget;                   ///< of reading it
   std::string_view name(NameId id) const { return names.text(id); }
 };
 

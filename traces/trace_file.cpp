@@ -148,7 +148,8 @@ Result<SqliteDb> open_sqlite(const TraceFile& file, const TraceOptions& options)
   constexpr std::uint64_t kInMemory = std::uint64_t{4} << 30;  // bytes
   if (!file.plain_path.empty()) return SqliteDb::open(file.plain_path);
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
-  TRY_ASSIGN(const std::string bytes, read_all(*source, file.path, std::min(options.max_bytes, kInMemory)));
+  TRY_ASSIGN(const std::string bytes,
+             read_all(*source, file.path, std::min({options.max_bytes, options.max_whole, kInMemory})));
   return SqliteDb::from_bytes(bytes, file.path);
 }
 

@@ -35,6 +35,11 @@ bool looks_like_json(std::string_view text) {
 
 }  // namespace
 
+Error beyond_budget(const TraceOptions& options, const std::string& path) {
+  return Error{"found more than " + std::to_string(options.max_records) + " records, expected at most that", path,
+               "record fewer iterations, or profile it with `distsim profile --stream`"};
+}
+
 TraceHead look_at(std::string_view bytes) {
   TraceHead head{bytes, bytes, TraceHead::Json::none, {}};
   if (head.text.starts_with("\xEF\xBB\xBF")) head.text.remove_prefix(3);

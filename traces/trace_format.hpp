@@ -43,6 +43,9 @@ struct ReadRank {
 /// groups go into `job`. Errors: not of this format; nothing in it that can be used.
 using ReadRanks = Result<std::vector<ReadRank>>(const TraceFile& file, const TraceOptions& options, TraceJob& job);
 
+/// More records than TraceOptions::max_records.
+Error beyond_budget(const TraceOptions& options, const std::string& path);
+
 /// The nodes and dependencies of one rank, from the bytes of its file. `file` appears in messages.
 using ReadGraph = Result<ChakraGraph>(std::string_view bytes, const std::string& file);
 

@@ -7,6 +7,7 @@
 #include "traces/job_assembly.hpp"
 #include "traces/registry.hpp"
 #include "traces/trace_file.hpp"
+#include "traces/trace_format.hpp"
 #include "traces/trace_steps.hpp"
 #include "traces/verdict.hpp"
 
@@ -16,12 +17,14 @@ namespace {
 Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions& options) {
   if (paths.empty()) return Error{"found no trace, expected at least one file, folder or pattern", "", ""};
   TraceJob job;
+  job.budget.left = options.max_records;
   std::vector<ReadRank> read;
   TRY_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
   for (const std::string& path : files) {
     TRY_ASSIGN(const std::vector<TraceFile> traces, open_trace_file(path, options));
     for (const TraceFile& trace : traces) {
       TRY_ASSIGN(std::vector<ReadRank> ranks, read_trace_file(trace, options, job));
+      if (job.budget.is_spent) return beyond_budget(options, path);
       std::ranges::move(ranks, std::back_inserter(read));
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/api/door.hpp"
+#include "sim/report/html/page.hpp"
 #include "sim/serving/policies/library/distsim_policy.hpp"
 #include "sim/serving/policies/library/policy_library.hpp"
 #include "sim/serving/report/comparison.hpp"
@@ -51,7 +52,10 @@ Serving::~Serving() = default;
 
 std::string Serving::json() const { return serving::comparison_json(parts_->comparison()); }
 std::string Serving::csv() const { return serving::comparison_csv(parts_->comparison()); }
-std::string Serving::html() const { return serving::comparison_html(parts_->comparison()); }
+std::string Serving::html() const {
+  const serving::Comparison& c = parts_->comparison();
+  return report::page_html({c.experiment->title, serving::comparison_page_json(c), serving::comparison_text(c)});
+}
 std::string Serving::text() const { return serving::comparison_text(parts_->comparison()); }
 
 Serving serving(const ServingRequest& request) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
+
+#include "sim/graph/op.hpp"
 
 namespace distsim::graph {
 
@@ -23,6 +26,13 @@ struct PipelineOrder {
   std::int64_t micro_batches = 1;                   ///< that are played
   std::int64_t in_iteration = 1;                    ///< of which those are a part
   std::vector<std::vector<PipelinePass>> of_stage;  ///< in the order of the stage's tasks
+  std::vector<std::vector<std::pair<Op, double>>>
+      repeated;  ///< by kind of chunk: kernels of the forward pass that a backward pass of it runs again, and how often
+  std::vector<std::uint32_t> kind_of;  ///< of stage s, chunk c: [s * chunks + c]
+
+  const std::vector<std::pair<Op, double>>& repeated_of(std::size_t stage, std::uint32_t chunk) const {
+    return repeated[kind_of[stage * chunks + chunk]];
+  }
 };
 
 }  // namespace distsim::graph

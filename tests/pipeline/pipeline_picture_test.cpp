@@ -72,7 +72,7 @@ TEST_P(EverySchedule, RowsAreWholeAndInTheOrderOfThePipeline) {
       if (s.pass == nullptr) continue;
       const std::uint32_t position =
           both_ways && s.pass->chunk == 1 ? 3 - row.stage : row.stage + 4 * (both_ways ? 0 : s.pass->chunk);
-      if (s.work == StageWork::weights) continue;
+      if (s.work == StageWork::weights || s.work == StageWork::recompute) continue;
       auto& passes = s.work == StageWork::forward ? forward : backward;
       EXPECT_TRUE(passes.try_emplace({position, s.pass->micro_batch}, s).second);
     }
@@ -97,12 +97,51 @@ TEST_P(EverySchedule, WeightGradientsAreApartWhereTheScheduleSplitsThem) {
   for (const StageRow& row : rows.rows) {
     for (const StageSlice& s : row.slices) {
       weights += s.work == StageWork::weights ? 1 : 0;
-      inputs += s.pass != nullptr && s.pass->kind == PassKind::inputs ? 1 : 0;
+      const bool is_pass = s.pass != nullptr && s.work != StageWork::recompute;
+      inputs += is_pass && s.pass->kind == PassKind::inputs ? 1 : 0;
     }
   }
   const std::set<std::string> split{"zero-bubble", "dualpipe"};
   EXPECT_EQ(weights, inputs);
   EXPECT_EQ(weights > 0, split.contains(GetParam()));
+}
+
+/// Seconds of a kind of work of one stage.
+double time_of(const report::StageRows& rows, std::uint32_t stage, StageWork work) {
+  std::int64_t sum = 0;
+  for (const StageSlice& s : rows.rows[stage].slices) sum += s.work == work ? s.end - s.begin : 0;
+  return static_cast<double>(sum) * 1e-12;
+}
+
+/// Stages 1 and 2 have blocks only: with full recomputation their backward passes run each kernel of the forward pass once more,
+/// and the rest of them is as long as without.
+TEST_P(EverySchedule, WhatIsComputedAgainIsApart) {
+  auto full = sets();
+  full.push_back("parallel.recompute=full");
+  auto none = sets();
+  none.push_back("parallel.recompute=none");
+  const report::StageRows with = rows_of(drawn(full)), without = rows_of(drawn(none));
+  for (std::uint32_t stage = 0; stage < 4; ++stage) {
+    EXPECT_EQ(time_of(without, stage, StageWork::recompute), 0);
+    const double again = time_of(with, stage, StageWork::recompute), before = time_of(with, stage, StageWork::forward);
+    EXPECT_GT(again, 0.5 * before) << stage;
+    EXPECT_LE(again, 1.001 * before) << stage;
+    if (stage == 1 || stage == 2) {
+      EXPECT_NEAR(again / before, 1, 1e-3);
+    }
+    const double back = time_of(with, stage, StageWork::backward);
+    EXPECT_NEAR(back / time_of(without, stage, StageWork::backward), 1, 1e-3) << stage;
+  }
+}
+
+TEST(PipelinePicture, OfBlocksThatAreComputedAgainSomeTakeLess) {
+  const auto again = [](const char* how) {
+    return time_of(rows_of(drawn({std::string("parallel.recompute=") + how})), 1, StageWork::recompute);
+  };
+  const double few = again("2"), more = again("4"), all = again("full");
+  EXPECT_GT(few, 0);
+  EXPECT_NEAR(more / few, 2, 1e-3);
+  EXPECT_GT(all, more);
 }
 
 INSTANTIATE_TEST_SUITE_P(Pipeline, EverySchedule,
@@ -124,6 +163,13 @@ TEST(PipelinePicture, NumbersMicroBatchesAndShowsTheBubble) {
   EXPECT_EQ(picture.find(">17</text>"), std::string::npos);
 }
 
+TEST(PipelinePicture, ColoursWhatIsComputedAgain) {
+  const Drawn with = drawn({"parallel.recompute=full"}), without = drawn({"parallel.recompute=none"});
+  const std::string name = "forward computed again";
+  EXPECT_NE(report::pipeline_picture(with.prediction.played(), with.order).find(name), std::string::npos);
+  EXPECT_EQ(report::pipeline_picture(without.prediction.played(), without.order).find(name), std::string::npos);
+}
+
 TEST(PipelinePicture, IsInThePageOfAPipelineOnly) {
   const Drawn d = drawn({});
   const report::HtmlOptions options{.pipeline = &d.order};
@@ -139,7 +185,8 @@ TEST_P(EverySchedule, JsonHoldsTheTimesOfTheRows) {
   const Drawn d = drawn(sets());
   const report::StageRows rows = rows_of(d);
   std::map<std::string, double> expected;
-  const std::vector<std::string> names{"forward", "backward", "weights", "communication", "optimizer", "idle"};
+  const std::vector<std::string> names{"forward",       "recompute", "backward", "weights",
+                                       "communication", "optimizer", "idle"};
   double all = 0;
   for (const StageRow& row : rows.rows)
     for (const StageSlice& s : row.slices) {
@@ -154,8 +201,8 @@ TEST_P(EverySchedule, JsonHoldsTheTimesOfTheRows) {
       const auto slices = row["slices"].get<std::vector<double>>(), stacks = row["stacks"].get<std::vector<double>>();
       for (std::size_t i = 0; i < slices.size(); i += 5)
         found[names[static_cast<std::size_t>(slices[i + 2])]] += slices[i + 1];
-      for (std::size_t i = 0; i < stacks.size(); i += 7) {
-        for (std::size_t w = 0; w < 5; ++w) found[names[w]] += stacks[i + 1] * stacks[i + 2 + w] / 1000;
+      for (std::size_t i = 0; i < stacks.size(); i += 8) {
+        for (std::size_t w = 0; w < 6; ++w) found[names[w]] += stacks[i + 1] * stacks[i + 2 + w] / 1000;
         rounding += stacks[i + 1] * 0.5e-3;
       }
     }

@@ -149,6 +149,20 @@ TEST(ServiceClasses, ArePromisedDifferentThings) {
   }
   EXPECT_NE(comparison_csv(c).find("priority,class gold,"), std::string::npos);
   EXPECT_NE(comparison_json(c).find("\"class gold\""), std::string::npos);
+  const auto page = nlohmann::json::parse(comparison_page_json(c));
+  EXPECT_EQ(page["rows"], nlohmann::json::parse(R"(["all", "m", "n", "class gold", "class other"])"));
+  ASSERT_EQ(page["points"].size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const RunResult& r = c.points[i].result;
+    const auto& gold = page["points"][i]["rows"][3];
+    EXPECT_EQ(gold["requests"], r.classes[0].requests);
+    EXPECT_EQ(gold["violations"], r.classes[0].violations);
+    EXPECT_NEAR(gold["p99_ms"].get<double>(), static_cast<double>(r.classes[0].latency_ps.quantile(0.99)) * 1e-9,
+                1e-3 * gold["p99_ms"].get<double>());
+    const auto latencies = gold["latencies_ms"].get<std::vector<double>>();
+    ASSERT_EQ(latencies.size(), page["shares"].size());
+    EXPECT_TRUE(std::ranges::is_sorted(latencies));
+  }
   const auto twice = parse_experiment(
       "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms]}]\nclasses: [{name: x}, {name: x}]\n"
       "load: {rate_per_s: 1, requests: 1}\npolicies: fifo\n",

@@ -291,7 +291,8 @@ bool has_device_csv_header(std::string_view text, bool (*is_header)(std::string_
 Result<std::vector<ReadRank>> read_device_csv(const TraceFile& file, const TraceOptions& options, TraceJob& job,
                                               const DeviceCsvFormat& format) {
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
-  TRY_ASSIGN(const std::string text, read_all(*source, file.path, std::min(options.max_bytes, kLargest)));
+  TRY_ASSIGN(const std::string text,
+             read_all(*source, file.path, std::min({options.max_bytes, options.max_whole, kLargest})));
   const bool marked = text.starts_with("\xEF\xBB\xBF");
   return DeviceCsv(format, file, job).read(std::string_view(text).substr(marked ? 3 : 0));
 }

@@ -23,8 +23,10 @@ class NameTable {
   NameId intern(std::string_view text);
   std::string_view text(NameId id) const { return texts_[id.value()]; }
   std::size_t size() const { return texts_.size(); }
+  std::uint64_t bytes() const { return bytes_; }  ///< of all texts
 
  private:
+  std::uint64_t bytes_ = 0;
   std::deque<std::string> texts_;  // a deque: the keys below point into it
   std::unordered_map<std::string_view, NameId> ids_;
 };

@@ -21,12 +21,14 @@ std::uint32_t RankBuilder::stream_index(std::uint32_t device, std::uint64_t stre
 }
 
 void RankBuilder::host(const HostInput& input) {
+  if (!job_.budget.take()) return;
   hosts_.push_back(input.record);
   hosts_.back().thread = thread_index(input.process, input.thread);
   host_keys_.push_back({input.correlation, input.external});
 }
 
 void RankBuilder::device(const DeviceInput& input) {
+  if (!job_.budget.take()) return;
   if (stream_ids_.size() >= kMostStreams && !stream_ids_.contains({input.device, input.stream})) {
     ++beyond_streams_;
     return;
@@ -38,6 +40,7 @@ void RankBuilder::device(const DeviceInput& input) {
 }
 
 std::uint32_t RankBuilder::collective(TraceCollective collective) {
+  if (!job_.budget.take(1 + collective.in_split.size() / 8) && !collectives_.empty()) return 0;
   collectives_.push_back(std::move(collective));
   return static_cast<std::uint32_t>(collectives_.size() - 1);
 }

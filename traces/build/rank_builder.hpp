@@ -41,6 +41,7 @@ struct MemoryInput {
   MemoryRecord record;                  ///< thread and allocated are filled in later
 };
 
+/// What the job's budget has no room for is not kept.
 class RankBuilder {
  public:
   /// Of a rank; real ones have some dozens. Whoever waits for all streams looks at each.
@@ -50,9 +51,15 @@ class RankBuilder {
 
   void host(const HostInput& input);
   void device(const DeviceInput& input);
-  void sync(const SyncInput& input) { syncs_.push_back(input); }
-  void memory(const MemoryInput& input) { memory_.push_back(input); }
-  void profiler_work(const ProfilerWork& work) { profiler_work_.push_back(work); }
+  void sync(const SyncInput& input) {
+    if (job_.budget.take()) syncs_.push_back(input);
+  }
+  void memory(const MemoryInput& input) {
+    if (job_.budget.take()) memory_.push_back(input);
+  }
+  void profiler_work(const ProfilerWork& work) {
+    if (job_.budget.take()) profiler_work_.push_back(work);
+  }
   /// Keeps a collective; the index goes into HostInput::record.collective or DeviceInput::collective.
   std::uint32_t collective(TraceCollective collective);
   void thread_name(std::uint64_t process, std::uint64_t thread, std::string name);

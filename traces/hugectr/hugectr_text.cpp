@@ -6,11 +6,10 @@
 #include <cmath>
 #include <map>
 
+#include "base/json/json.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
-#include "traces/hugectr/hugectr_charts.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -135,31 +134,27 @@ std::string hugectr_scaling_csv(const std::vector<HugectrRun>& runs) {
   return out;
 }
 
-std::string hugectr_scaling_html(const std::vector<HugectrRun>& runs) {
-  std::string out =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>HugeCTR runs</title>\n<style>"
-      "body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
-      "td,th{padding:2px 12px;border-bottom:1px solid #ddd;text-align:right}"
-      "td:first-child,th:first-child{text-align:left}</style></head><body>\n<h1>HugeCTR runs</h1>\n"
-      "<p>Mean and maximum over hosts, devices and streams, ms; each the median of its repetitions. Bars stack outer "
-      "events only.</p>\n" +
-      hugectr_scaling_svg(runs) + "<table><tr><th>event</th>";
-  for (const HugectrRun& run : runs) out += "<th>" + in_markup(printable(run.name)) + "</th>";
-  out += "</tr>\n<tr><td>iteration (mean of hosts / slowest)</td>";
-  for (const HugectrRun& run : runs)
-    out += "<td>" + ms(run.job.iteration_ms) + " / " + ms(run.job.slowest_iteration_ms) + "</td>";
-  out += "</tr>\n";
-  for (const auto& [label, row] : rows_of(runs)) {
-    out += "<tr><td>" + in_markup(printable(label, 200)) + "</td>";
-    for (const HugectrEventSummary* e : row) out += "<td>" + cell_text(e) + "</td>";
-    out += "</tr>\n";
-  }
-  out += "</table>\n";
+std::string hugectr_scaling_json(const std::vector<HugectrRun>& runs) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array(), events = Json::array();
   for (const HugectrRun& run : runs) {
-    for (const std::string& note : run.job.notes)
-      out += "<p>Run " + in_markup(printable(run.name)) + ": " + in_markup(note) + ".</p>\n";
+    Json notes = Json::array();
+    for (const std::string& note : run.job.notes) notes.push_back(printable(note, 1000));
+    list.push_back({{"name", printable(run.name, 200)},
+                    {"iteration_ms", run.job.iteration_ms},
+                    {"slowest_ms", run.job.slowest_iteration_ms},
+                    {"notes", std::move(notes)}});
   }
-  return out + "</body></html>\n";
+  for (const auto& [label, row] : rows_of(runs)) {
+    Json mean = Json::array(), most = Json::array();
+    for (const HugectrEventSummary* e : row) {
+      mean.push_back(e == nullptr ? Json(nullptr) : Json(e->mean_ms));
+      most.push_back(e == nullptr ? Json(nullptr) : Json(e->max_ms));
+    }
+    events.push_back({{"label", printable(label, 200)}, {"mean_ms", std::move(mean)}, {"max_ms", std::move(most)}});
+  }
+  return Json{{"kind", "hugectr"}, {"runs", std::move(list)}, {"events", std::move(events)}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace distsim::traces

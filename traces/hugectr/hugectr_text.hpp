@@ -1,4 +1,4 @@
-// Hosts and runs as text for a terminal, as a table, and as a page.
+// Hosts and runs as text for a terminal, as a table, and as data of a page.
 #pragma once
 
 #include <string>
@@ -17,7 +17,8 @@ std::string hugectr_scaling_text(const std::vector<HugectrRun>& runs);
 /// run,label,mean_ms,max_ms; a run's first row is its iteration: the mean over hosts, and the slowest host's.
 std::string hugectr_scaling_csv(const std::vector<HugectrRun>& runs);
 
-/// The chart and the table on one page that needs nothing else.
-std::string hugectr_scaling_html(const std::vector<HugectrRun>& runs);
+/// Data of their page, `kind` "hugectr" (web/src/app/pages/hugectr_page.tsx): {"runs": [{"name", "iteration_ms", "slowest_ms",
+/// "notes"}], "events": [{"label", "mean_ms", "max_ms"}]}, of each run one time, null where it has no such event. Outer events only.
+std::string hugectr_scaling_json(const std::vector<HugectrRun>& runs);
 
 }  // namespace distsim::traces

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/op_inputs.hpp"
@@ -50,6 +51,8 @@ CopyDirection direction_of(std::string_view name, std::string_view kind) {
   return CopyDirection::unknown;
 }
 
+constexpr std::uint64_t kBytesOfRecord = 128;  // of names, that count as one
+
 constexpr float kMostBlocks = 4e9F;  // of a grid, on one SM
 
 /// Blocks per SM up to which an occupancy may round to 0 %: of at most 64 warps on an SM a block fills at least one. Above
@@ -80,7 +83,7 @@ class Reader : public JsonHandler {
   }
   Result<void> on_elements(JsonBatch& batch) override {
     broken_ += parser_.parse(batch, [this](const KinetoEvent& e) { event(e); });
-    return {};
+    return charge_names();
   }
   std::string_view element_start() const override { return "\"ph\""; }
 
@@ -96,6 +99,7 @@ class Reader : public JsonHandler {
   void profiler_event(const KinetoEvent& e);
   bool times(const KinetoEvent& e, std::int64_t& start, std::int64_t& duration);
   NameId name(std::string_view raw);
+  Result<void> charge_names();
   std::uint32_t geometry(const KinetoArgs& args);
 
   const TraceOptions& options_;
@@ -106,6 +110,7 @@ class Reader : public JsonHandler {
   OpInputTable inputs_;
   GeometryTable geometries_;
   KinetoMetadata metadata_;
+  std::uint64_t charged_ = job_.names.bytes() / kBytesOfRecord;  ///< of the budget, for names
   std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, no_duration_ = 0, python_ = 0, flows_ = 0,
                 counters_ = 0, instants_ = 0;
   std::unordered_map<std::string, std::uint64_t> other_;
@@ -125,6 +130,16 @@ bool Reader::times(const KinetoEvent& e, std::int64_t& start, std::int64_t& dura
 
 NameId Reader::name(std::string_view raw) {
   return raw.find('\\') == std::string_view::npos ? job_.names.intern(raw) : job_.names.intern(unescaped(raw));
+}
+
+/// The rest of a trace that is too large, or that nobody asks for any more, is not read.
+Result<void> Reader::charge_names() {
+  end_if_stopped();
+  const std::uint64_t now = job_.names.bytes() / kBytesOfRecord;
+  job_.budget.take(now - charged_);
+  charged_ = now;
+  if (job_.budget.is_spent) return beyond_budget(options_, out_.rank.path);
+  return {};
 }
 
 void Reader::event(const KinetoEvent& e) {

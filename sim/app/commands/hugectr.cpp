@@ -8,6 +8,7 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/report/html/page.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"
 #include "traces/hugectr/hugectr_text.hpp"
 
@@ -126,7 +127,9 @@ std::vector<std::pair<std::string, std::string>> scaling_files(const HugectrFlag
   std::vector<std::pair<std::string, std::string>> files;
   if (!f.csv.empty()) files.emplace_back(f.csv, traces::hugectr_scaling_csv(runs));
   if (!f.svg.empty()) files.emplace_back(f.svg, traces::hugectr_scaling_svg(runs));
-  if (!f.html.empty()) files.emplace_back(f.html, traces::hugectr_scaling_html(runs));
+  if (!f.html.empty())
+    files.emplace_back(f.html, report::page_html({"HugeCTR runs", traces::hugectr_scaling_json(runs),
+                                                  traces::hugectr_scaling_text(runs)}));
   return files;
 }
 

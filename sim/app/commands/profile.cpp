@@ -5,12 +5,14 @@
 #include <memory>
 
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/profile/profile_in_pieces.hpp"
+#include "sim/report/html/page.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -19,7 +21,7 @@ namespace {
 
 struct ProfileFlags {
   std::vector<std::string> traces;
-  std::string csv, json, table = "steps", steps, unprofiled, record_cost, host_stacks;
+  std::string csv, json, html, table = "steps", steps, unprofiled, record_cost, host_stacks;
   std::uint32_t rank = 0;
   bool rank_given = false, stream = false;
   std::uint32_t top = 10;
@@ -80,8 +82,18 @@ void name_idle_sources(const ProfileFlags& f, const traces::TraceJob& job, const
     name_unheeded(command, {"--host-stacks", "--unprofiled", "--record-cost"}, "the table is the same");
 }
 
+/// The components that the page of distsim serve shows traces with, over the profile.
+std::string profile_page(const traces::TraceJob& job, const profile::Profile& profile) {
+  constexpr std::size_t kMostPageBytes = 600'000;  // with script and style sheet below 1 MB
+  const std::string title = "Profile of " + counted(profile.ranks.size(), "rank");
+  return report::page_html(
+      {title, "{\"kind\":\"profile\",\"profile\":" + report::profile_page_json(job, profile, kMostPageBytes) + "}",
+       report::profile_text(job, profile, {})});
+}
+
 Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
-  const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--csv", f.csv}, {"--json", f.json}, {"--html", f.html}};
   if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
   if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
   TRY(check_outputs(outputs));
@@ -94,10 +106,11 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
     TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
   }
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
-  if (takes_stdout(outputs) && f.json.empty()) name_idle_sources(f, job, profile, table, command);
+  if (takes_stdout(outputs) && f.json.empty() && f.html.empty()) name_idle_sources(f, job, profile, table, command);
   TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::profile_json(job, profile)));
+  if (!f.html.empty()) TRY(write_file_atomically(f.html, profile_page(job, profile)));
   if (takes_stdout(outputs)) return {};
   return print(report::profile_text(job, profile, {f.width, f.top, rank}));
 }
@@ -110,6 +123,7 @@ void declare_profile(CLI::App& self, Action& action) {
       "--table", f->table,
       "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads, variants, gpu, host");
   self.add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
+  self.add_option("--html", f->html, "Write a page with charts and tables; - is standard output")->check(refuse_empty);
   self.add_option(
       "--steps", f->steps,
       "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, otherwise Optimizer.step");

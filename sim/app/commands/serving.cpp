@@ -10,6 +10,7 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/report/html/page.hpp"
 #include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
@@ -39,7 +40,9 @@ void name_unstable(const serving::Comparison& c) {
 Result<void> write_serving(const ServingFlags& flags, const serving::Comparison& c) {
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, serving::comparison_csv(c)));
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, serving::comparison_json(c)));
-  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, serving::comparison_html(c)));
+  if (!flags.html.empty())
+    TRY(write_file_atomically(flags.html, report::page_html({c.experiment->title, serving::comparison_page_json(c),
+                                                             serving::comparison_text(c)})));
   if (!flags.timeline.empty()) TRY(serving::write_timeline(c, flags.timeline));
   return {};
 }

@@ -25,9 +25,9 @@ constexpr double kSameHeight = 0.3;       // of the parts of neighbouring stacks
 constexpr double kPalest = 0.6;           // share of white in the last chunk's boxes
 
 using Colour3 = std::array<int, 3>;
-constexpr std::array<std::string_view, kStageWorks> kWorkClass{"f", "b", "w", "c", "o", "i"};
+constexpr std::array<std::string_view, kStageWorks> kWorkClass{"f", "r", "b", "w", "c", "o", "i"};
 constexpr std::array<Colour3, kStageWorks> kWorkFill{
-    {{86, 180, 233}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167}, {240, 228, 66}, {223, 228, 234}}};
+    {{86, 180, 233}, {0, 114, 178}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167}, {240, 228, 66}, {223, 228, 234}}};
 
 std::size_t index_of(StageWork work) { return static_cast<std::size_t>(work); }
 
@@ -123,6 +123,7 @@ class PipelineDrawing {
   std::string legend() const {
     const bool splits = has(StageWork::weights);
     const std::array<std::string_view, kStageWorks> names{"forward",
+                                                          "forward computed again",
                                                           splits ? "backward, or of inputs" : "backward",
                                                           "backward of weights",
                                                           "communication",
@@ -174,7 +175,7 @@ class PipelineDrawing {
 
   std::string title_of(const StageRow& row, const StageSlice& s) const {
     static constexpr std::array<std::string_view, kStageWorks> kNames{
-        "forward", "backward", "backward of weights", "communication", "optimizer", "idle"};
+        "forward", "forward computed again", "backward", "backward of weights", "communication", "optimizer", "idle"};
     std::string out = "stage " + std::to_string(row.stage) + ", " + std::string(kNames[index_of(s.work)]);
     if (s.pass != nullptr) out += " of micro-batch " + std::to_string(s.pass->micro_batch + 1);
     if (s.pass != nullptr && order_.chunks > 1) out += " in chunk " + std::to_string(s.pass->chunk + 1);
@@ -237,7 +238,7 @@ class PipelineDrawing {
     } else {
       paths[{name, edge}] += outline(x, y, width, height_);
     }
-    if (s.pass == nullptr) return;
+    if (s.pass == nullptr || s.work == StageWork::recompute) return;  // the backward box beside it has the number
     const std::string label = std::to_string(s.pass->micro_batch + 1);
     if (width >= kDigitWidth * static_cast<double>(label.size()) + kLabelMargin)
       labels += text_at(x + width / 2, y + height_ / 2 + 3.5, " class=\"n\"", label);

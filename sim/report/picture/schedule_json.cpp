@@ -81,7 +81,7 @@ std::string schedule_json(const Played& played, const graph::PipelineOrder& orde
                  {"chunks", order.chunks},
                  {"micro_batches", order.micro_batches},
                  {"in_iteration", order.in_iteration},
-                 {"works", {"forward", "backward", "weights", "communication", "optimizer"}},
+                 {"works", {"forward", "recompute", "backward", "weights", "communication", "optimizer"}},
                  {"rows", std::move(rows)}}
       .dump();
 }

@@ -1,6 +1,10 @@
 #include "sim/report/picture/stage_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/graph/op_key.hpp"
 
 namespace distsim::report {
 namespace {
@@ -22,7 +26,12 @@ StageWork work_of(graph::PassKind kind) {
 class StageReader {
  public:
   StageReader(const Played& played, const graph::PipelineOrder& order, std::uint32_t stage)
-      : p_(played), graph_(played.costed->graph), passes_(order.of_stage[stage]), rank_(stage * order.ranks_apart) {}
+      : p_(played),
+        graph_(played.costed->graph),
+        order_(order),
+        stage_(stage),
+        passes_(order.of_stage[stage]),
+        rank_(stage * order.ranks_apart) {}
 
   /// False where passes are missing or left over.
   bool read() {
@@ -30,7 +39,7 @@ class StageReader {
       const StepId s(i);
       const StepOrigin& o = (*p_.origins)[s];
       if (o.iteration + 1 != p_.iterations || o.role != StepRole::device || is_absent(o.task)) continue;
-      if (!add(graph_.tasks[o.task], p_.timeline->start[s].at(rank_), p_.timeline->end[s].at(rank_))) return false;
+      if (!add(o.task, p_.timeline->start[s].at(rank_), p_.timeline->end[s].at(rank_))) return false;
     }
     return next_ == passes_.size();
   }
@@ -59,12 +68,31 @@ class StageReader {
   }
 
  private:
-  bool is_absent(TaskId t) const {
-    const OpId op(graph_.tasks[t].first_op.value() + graph_.variant_of(t, rank_));
-    return std::holds_alternative<graph::Absent>(graph_.ops[op]);
-  }
+  OpId op_of(TaskId t) const { return OpId(graph_.tasks[t].first_op.value() + graph_.variant_of(t, rank_)); }
+  bool is_absent(TaskId t) const { return std::holds_alternative<graph::Absent>(graph_.ops[op_of(t)]); }
 
-  bool add(const graph::Task& task, std::int64_t start, std::int64_t end) {
+  /// Of a backward pass's time, that of the kernels that it runs again.
+  double repeated_share(OpId id, std::uint32_t chunk) {
+    const auto* sequence = std::get_if<graph::Sequence>(&graph_.ops[id]);
+    const double all = played_cost(id);
+    if (sequence == nullptr || all <= 0) return 0;
+    const auto [known, is_new] = shares_.try_emplace({id, chunk}, 0.0);
+    if (!is_new) return known->second;
+    double again = 0;
+    for (const auto& [op, times] : order_.repeated_of(stage_, chunk)) {
+      const auto key = graph::key_of(op);
+      for (const graph::SequencePart& part : graph_.sequences[static_cast<std::size_t>(sequence->index)]) {
+        if (!key || graph::key_of(graph_.ops[part.op]) != key) continue;
+        again += times * played_cost(part.op);
+        break;
+      }
+    }
+    return known->second = std::clamp(again / all, 0.0, 1.0);
+  }
+  double played_cost(OpId id) const { return p_.costed->costs[id].mean.seconds(); }
+
+  bool add(TaskId id, std::int64_t start, std::int64_t end) {
+    const graph::Task& task = graph_.tasks[id];
     const bool computes = task.stream.kind() == graph::StreamKind::compute;
     const bool transfers =
         task.stream.kind() == graph::StreamKind::comm || task.stream.kind() == graph::StreamKind::p2p;
@@ -73,16 +101,24 @@ class StageReader {
       if (next_ == passes_.size()) return false;
       slice.pass = &passes_[next_++];
       slice.work = work_of(slice.pass->kind);
+      if (slice.work == StageWork::backward) {
+        const double share = repeated_share(op_of(id), slice.pass->chunk);
+        slice.begin = start + std::llround(share * static_cast<double>(end - start));
+        if (slice.begin > start) computed_.push_back({start, slice.begin, StageWork::recompute, slice.pass});
+      }
     }
-    if (end > start && computes) computed_.push_back(slice);
+    if (end > slice.begin && computes) computed_.push_back(slice);
     if (end > start && transfers) transferred_.push_back(slice);
     return true;
   }
 
   const Played& p_;
   const graph::TaskGraph& graph_;
+  const graph::PipelineOrder& order_;
+  const std::uint32_t stage_;
   const std::vector<graph::PipelinePass>& passes_;
   const std::uint32_t rank_;
+  std::map<std::pair<OpId, std::uint32_t>, double> shares_;  ///< by op and chunk
   std::size_t next_ = 0;
   std::vector<StageSlice> computed_, transferred_;
 };

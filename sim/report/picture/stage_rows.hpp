@@ -11,14 +11,15 @@
 
 namespace distsim::report {
 
-/// What a rank does; `idle`: nothing, or it waits.
-enum class StageWork : std::uint8_t { forward, backward, weights, communication, optimizer, idle };
-inline constexpr std::size_t kStageWorks = 6;
+/// What a rank does; `recompute`: of a backward pass, the kernels of the forward pass that it runs again; `idle`: nothing, or it
+/// waits.
+enum class StageWork : std::uint8_t { forward, recompute, backward, weights, communication, optimizer, idle };
+inline constexpr std::size_t kStageWorks = 7;
 
 struct StageSlice {
   std::int64_t begin = 0, end = 0;
   StageWork work = StageWork::idle;
-  const graph::PipelinePass* pass = nullptr;  ///< of forward, backward and weights
+  const graph::PipelinePass* pass = nullptr;  ///< of forward, recompute, backward and weights
 };
 
 struct StageRow {
@@ -32,7 +33,8 @@ struct StageRows {
   double idle = 0;  ///< share of the rows' time
 };
 
-/// Of at most `most` stages, evenly chosen. Nothing where the played passes are not those of `order`.
+/// Of at most `most` stages, evenly chosen. What a backward pass computes again, block by block, is drawn at its beginning, as
+/// long as its share of the pass's cost. Nothing where the played passes are not those of `order`.
 std::optional<StageRows> stage_rows(const Played& played, const graph::PipelineOrder& order, std::uint32_t most);
 
 /// For pages: {"begin", "end", "idle", "stages", "chunks", "micro_batches", "in_iteration", "works": names, "rows"}. Times in

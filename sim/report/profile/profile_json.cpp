@@ -1,5 +1,7 @@
 // The profile as JSON; schema in docs/profile.md.
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "base/json/json.hpp"
 #include "base/text/markup.hpp"
@@ -11,6 +13,8 @@ namespace distsim::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kEveryRow = std::numeric_limits<std::size_t>::max();
 
 double ms(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 double us(std::int64_t ns) { return static_cast<double>(ns) * 1e-3; }
@@ -68,7 +72,7 @@ Json profiler_json(const profile::ProfilerCost& c) {
           {"us_per_host_record", c.per_record > 0 ? Json(c.per_record * 1e-3) : Json(nullptr)}};
 }
 
-Json variants_json(const std::vector<profile::KernelVariant>& variants) {
+Json variants_json(std::span<const profile::KernelVariant> variants) {
   Json out = Json::array();
   for (const profile::KernelVariant& v : variants) {
     out.push_back({{"layer", one_line(v.layer)},
@@ -91,7 +95,7 @@ Json overhead_json(const profile::OverheadSummary& o, const profile::OverheadSum
           {"corrected_median_us", known ? Json(us(corrected.median)) : Json(nullptr)}};
 }
 
-Json tree_json(const std::vector<profile::WorkNode>& nodes) {
+Json tree_json(std::span<const profile::WorkNode> nodes) {
   static constexpr const char* kKinds[] = {"all", "annotation", "op", "kernel"};
   Json out = Json::array();
   for (const profile::WorkNode& n : nodes) {
@@ -104,7 +108,7 @@ Json tree_json(const std::vector<profile::WorkNode>& nodes) {
   return out;
 }
 
-Json kernels_json(const std::vector<profile::KernelSummary>& kernels) {
+Json kernels_json(std::span<const profile::KernelSummary> kernels) {
   Json out = Json::array();
   for (const profile::KernelSummary& k : kernels) {
     out.push_back({{"name", one_line(k.name)},
@@ -120,7 +124,7 @@ Json kernels_json(const std::vector<profile::KernelSummary>& kernels) {
   return out;
 }
 
-Json ops_json(const std::vector<profile::OpRate>& ops) {
+Json ops_json(std::span<const profile::OpRate> ops) {
   Json out = Json::array();
   for (const profile::OpRate& o : ops) {
     out.push_back({{"op", one_line(o.name)},
@@ -133,10 +137,15 @@ Json ops_json(const std::vector<profile::OpRate>& ops) {
   return out;
 }
 
-Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p) {
+template <class T>
+std::span<const T> front_of(const std::vector<T>& list, std::size_t most) {
+  return {list.data(), std::min(most, list.size())};
+}
+
+Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p, std::size_t most) {
   Json devices = Json::array(), steps = Json::array();
   for (const traces::TraceDevice& d : t.devices) devices.push_back(one_line(d.name));
-  for (const profile::StepProfile& s : p.steps) {
+  for (const profile::StepProfile& s : front_of(p.steps, most)) {
     if (p.steps_marked) steps.push_back(step_json(s, s.step.name));
   }
   Json out{{"rank", p.rank},
@@ -158,18 +167,24 @@ Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p) {
                            {"T4", overhead_json(o.t4, c.t4, known)},
                            {"T5", overhead_json(o.t5, c.t5, known)}};
   out["profiler"] = profiler_json(p.profiler);
-  out["tree"] = tree_json(p.tree);
-  out["ops"] = ops_json(p.ops);
-  out["kernels"] = kernels_json(p.kernels);
-  out["variants"] = variants_json(p.variants);
+  out["tree"] = tree_json(front_of(p.tree, most));
+  out["ops"] = ops_json(front_of(p.ops, most));
+  out["kernels"] = kernels_json(front_of(p.kernels, most));
+  out["variants"] = variants_json(front_of(p.variants, most));
+  if (most != kEveryRow)
+    out["rows"] = {{"steps", p.steps_marked ? p.steps.size() : 0},
+                   {"tree", p.tree.size()},
+                   {"ops", p.ops.size()},
+                   {"kernels", p.kernels.size()},
+                   {"variants", p.variants.size()}};
   return out;
 }
 
-Json host_json(const profile::Profile& p) {
+Json host_json(const profile::Profile& p, std::size_t most) {
   if (p.host.functions.empty()) return nullptr;
   Json functions = Json::array();
   const double step = typical_step(p);
-  for (const traces::HostFunction& f : p.host.functions) {
+  for (const traces::HostFunction& f : front_of(p.host.functions, most)) {
     const double self = f.self / p.host.sum;
     functions.push_back({{"function", one_line(f.name)},
                          {"self", self},
@@ -179,9 +194,9 @@ Json host_json(const profile::Profile& p) {
   return {{"format", p.host.format}, {"notes", notes_json(p.host.notes)}, {"functions", std::move(functions)}};
 }
 
-Json collectives_json(const profile::Profile& p) {
+Json collectives_json(const profile::Profile& p, std::size_t most) {
   Json out = Json::array();
-  for (const profile::CollectiveSummary& c : p.collectives) {
+  for (const profile::CollectiveSummary& c : front_of(p.collectives, most)) {
     Json row{{"kind", c.kind},
              {"group", one_line(c.group)},
              {"group_size", c.group_size},
@@ -201,9 +216,11 @@ Json collectives_json(const profile::Profile& p) {
 
 }  // namespace
 
-std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile) {
+std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile, const ProfileForm& form) {
+  const std::size_t most = form.most_rows;
   Json ranks = Json::array(), standing = Json::array();
-  for (std::size_t i = 0; i < profile.ranks.size(); ++i) ranks.push_back(rank_json(job.ranks[i], profile.ranks[i]));
+  for (std::size_t i = 0; i < profile.ranks.size(); ++i)
+    ranks.push_back(rank_json(job.ranks[i], profile.ranks[i], i < form.most_ranks ? most : 0));
   for (const profile::RankStanding& s : profile.standing) {
     standing.push_back({{"rank", s.rank},
                         {"last_arrivals", s.last_arrivals},
@@ -216,10 +233,26 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
            {"world_size", job.world_size},   {"epoch_ns", job.epoch_ns},
            {"notes", notes_json(job.notes)}, {"missing", traces::missing_parts(job)}};
   out["ranks"] = std::move(ranks);
-  out["collectives"] = collectives_json(profile);
+  out["collectives"] = collectives_json(profile, most);
   out["standing"] = std::move(standing);
-  out["host"] = host_json(profile);
-  return with_hidden_escaped(out.dump(1, ' ', false, Json::error_handler_t::replace)) + "\n";
+  out["host"] = host_json(profile, most);
+  const std::string text = with_hidden_escaped(out.dump(form.indent, ' ', false, Json::error_handler_t::replace));
+  return form.indent < 0 ? text : text + "\n";
+}
+
+std::string profile_page_json(const traces::TraceJob& job, const profile::Profile& profile, std::size_t most) {
+  constexpr std::size_t kMostPageRows = 300, kFewestPageRows = 8, kMostPageRanks = 64;
+  ProfileForm form{.indent = -1, .most_rows = kMostPageRows, .most_ranks = kMostPageRanks};
+  std::string out = profile_json(job, profile, form);
+  while (out.size() > most && form.most_rows > kFewestPageRows) {
+    form.most_rows /= 2;
+    out = profile_json(job, profile, form);
+  }
+  while (out.size() > most && form.most_ranks > 1) {
+    form.most_ranks /= 2;
+    out = profile_json(job, profile, form);
+  }
+  return out;
 }
 
 }  // namespace distsim::report

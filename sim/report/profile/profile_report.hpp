@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,18 @@ std::string profile_csv(const traces::TraceJob& job, const profile::Profile& pro
 /// Time of the median step of all ranks, in ns; 0: unknown. What host stacks, which say shares, are scaled to.
 double typical_step(const profile::Profile& profile);
 
-/// Everything; schema in docs/profile.md.
-std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile);
+/// How much of a profile is written. What is left out of a list is its end.
+struct ProfileForm {
+  int indent = 1;                                                    ///< -1: one line
+  std::size_t most_rows = std::numeric_limits<std::size_t>::max();   ///< of each list of a rank
+  std::size_t most_ranks = std::numeric_limits<std::size_t>::max();  ///< that have lists at all
+};
+
+/// Everything that the form lets through; schema in docs/profile.md. With `most_rows` each rank has also `rows`: how many there
+/// are of each list.
+std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile, const ProfileForm& form = {});
+
+/// For pages: in one line, with as many rows as make at most `most` bytes.
+std::string profile_page_json(const traces::TraceJob& job, const profile::Profile& profile, std::size_t most);
 
 }  // namespace distsim::report

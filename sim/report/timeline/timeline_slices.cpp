@@ -5,6 +5,8 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/text/counted.hpp"
@@ -147,9 +149,15 @@ class Slicer {
     if (end == start && !joins) return;
     slice.name = name_of_step(o);
     slice.category = o.role == StepRole::device ? graph::name_of(graph_.tasks[o.task].phase) : std::string_view("host");
-    if (o.role == StepRole::device || o.role == StepRole::host_work) slice.args = arguments(o, rank);
+    if ((o.role == StepRole::device || o.role == StepRole::host_work) && wants_args(slice))
+      slice.args = arguments(o, rank);
     if (joins) flow(s, rank, slice);
     sink(slice);
+  }
+
+  /// Names and phases of tasks are kept once, so that their places tell them apart.
+  bool wants_args(const traces::Slice& slice) {
+    return !options_.args_once || described_.insert({slice.name.data(), slice.category.data()}).second;
   }
 
   std::string_view name_of_step(const StepOrigin& o) const {
@@ -208,7 +216,8 @@ class Slicer {
   const graph::TaskGraph& graph_;
   const TimelineOptions options_;
   std::vector<std::optional<Args>> args_of_op_;
-  std::vector<std::uint32_t> shown_;  ///< rising
+  std::set<std::pair<const char*, const char*>> described_;  ///< names and phases that had their arguments
+  std::vector<std::uint32_t> shown_;                         ///< rising
   std::vector<bool> is_shown_;
   bool first_ones_ = true;  ///< shown are those from 0 up, without a gap
   bool last_only_ = false;

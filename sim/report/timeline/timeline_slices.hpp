@@ -19,6 +19,7 @@ struct TimelineOptions {
   std::int64_t max_slices = 4'000'000;     ///< fewer ranks are written where these would have more, and then only the
                                            ///< last iteration; never less than that of one rank
   bool last_iteration_only = false;        ///< else all played iterations, which show how far the host runs ahead
+  bool args_once = false;                  ///< arguments only with the first slice of each name and phase
   std::uint32_t gpus_per_node = 1;         ///< for the names of the processes
   std::vector<std::int64_t> memory_per_rank,
       activations_per_rank;  ///< bytes; one entry where all are equal, none for no memory counter

@@ -1,9 +1,11 @@
 #include "sim/report/timeline/timeline_window.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/json/json.hpp"
@@ -24,6 +26,7 @@ TimelineIndex::TimelineIndex(const Played& played, const Report& report, std::ui
   options.classes_only = classes_only;
   options.max_slices = kMostSlices;
   options.last_iteration_only = true;
+  options.args_once = true;
   options.gpus_per_node = report.context.gpus_per_node;
   const TimelineSlices slices = timeline_slices(played, options);
   const RankClasses classes = rank_classes(steady, played.program->ranks);
@@ -36,27 +39,50 @@ TimelineIndex::TimelineIndex(const Played& played, const Report& report, std::ui
   for (const TimelineTrack& track : tracks_) shown.insert(classes.of(track.rank));
   if (!classes_only || shown.size() < classes.size()) left_out_ = slices.left_out;
   std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
+  std::unordered_map<const char*, std::pair<const char*, std::uint32_t>>
+      last;  // by where a text lies: its category, its name
   slices.source.for_each([&](const traces::Slice& slice) {
     if (slice.track >= tracks_.size() || slice.duration_ps <= 0) return;
-    const auto [it, is_new] =
-        known.try_emplace({slice.name, slice.category}, static_cast<std::uint32_t>(names_.size()));
-    if (is_new) {
-      SliceName name{std::string(slice.name), std::string(slice.category), {}};
-      for (const auto& [key, value] : slice.args) name.args.emplace_back(std::string(key), value);
-      names_.push_back(std::move(name));
+    auto& [category, name] = last.try_emplace(slice.name.data(), nullptr, 0).first->second;
+    if (category != slice.category.data()) {
+      const auto [it, is_new] =
+          known.try_emplace({slice.name, slice.category}, static_cast<std::uint32_t>(names_.size()));
+      if (is_new) add_name(slice);
+      category = slice.category.data();
+      name = it->second;
     }
-    tracks_[slice.track].slices.push_back({slice.start_ps - steady.begin, slice.duration_ps, it->second});
+    tracks_[slice.track].slices.push_back({slice.start_ps - steady.begin, slice.duration_ps, name});
   });
+}
+
+void TimelineIndex::add_name(const traces::Slice& slice) {
+  SliceName name{std::string(slice.name), std::string(slice.category), {}};
+  for (const auto& [key, value] : slice.args) name.args.emplace_back(std::string(key), value);
+  const auto at = std::ranges::find(categories_, name.category);
+  category_of_name_.push_back(static_cast<std::uint32_t>(at - categories_.begin()));
+  if (at == categories_.end()) categories_.push_back(name.category);
+  names_.push_back(std::move(name));
+}
+
+std::size_t TimelineIndex::slices() const {
+  std::size_t count = 0;
+  for (const TimelineTrack& track : tracks_) count += track.slices.size();
+  return count;
 }
 
 std::vector<std::int64_t> TimelineIndex::window(const TimelineTrack& track, std::int64_t from, std::int64_t to,
                                                 int columns) const {
   std::vector<std::int64_t> out;
   const std::int64_t least = std::max<std::int64_t>(1, (to - from) / std::max(1, columns));
-  std::int64_t run_begin = 0, run_end = -1;  // of neighbours that are too short to be seen apart
-  std::int64_t run_name = -1, run_count = 0;
+  std::int64_t run_begin = 0, run_end = -1, run_count = 0;  // of neighbours that are too short to be seen apart
+  std::uint32_t run_name = 0;
+  std::vector<std::int64_t> run_times(categories_.size());
   const auto end_run = [&] {
-    if (run_count > 0) out.insert(out.end(), {run_begin, run_end - run_begin, run_count == 1 ? run_name : -1});
+    if (run_count == 0) return;
+    const auto most = std::ranges::max_element(run_times);
+    out.insert(out.end(), {run_begin, run_end - run_begin,
+                           run_count == 1 ? std::int64_t{run_name} : -1 - (most - run_times.begin())});
+    std::ranges::fill(run_times, 0);
     run_count = 0;
   };
   // Slices of a stream follow each other, so their ends are in order too.
@@ -71,39 +97,70 @@ std::vector<std::int64_t> TimelineIndex::window(const TimelineTrack& track, std:
     if (run_count++ == 0) run_begin = it->start;
     run_end = it->start + it->length;
     run_name = it->name;
+    run_times[category_of_name_[it->name]] += it->length;
   }
   end_run();
   return out;
 }
 
+namespace {
+
+/// "[1,2,3]" of start, length and name: each start as the time since the end before, which takes fewer digits.
+std::string slices_text(const std::vector<std::int64_t>& window) {
+  std::string out = "[";
+  char digits[24];
+  const auto add = [&](std::int64_t value) {
+    if (out.size() > 1) out += ',';
+    out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+  };
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i < window.size(); i += 3) {
+    add(window[i] - end);
+    add(window[i + 1]);
+    add(window[i + 2]);
+    end = window[i] + window[i + 1];
+  }
+  return out + "]";
+}
+
+using TrackJson = nlohmann::json;
+
+std::string dumped(const TrackJson& json) { return json.dump(-1, ' ', false, TrackJson::error_handler_t::replace); }
+
+TrackJson names_json(const TimelineIndex& index) {
+  TrackJson names = TrackJson::array();
+  for (const SliceName& name : index.names()) {
+    TrackJson args = TrackJson::object();
+    for (const auto& [key, value] : name.args) args[key] = value;
+    names.push_back({{"name", name.name}, {"category", name.category}, {"args", std::move(args)}});
+  }
+  return names;
+}
+
+}  // namespace
+
 std::string timeline_json(const TimelineIndex& index, const TimelineWindow& window) {
-  using TrackJson = nlohmann::json;
   const std::int64_t to = window.to > window.from ? window.to : index.period();
-  TrackJson tracks = TrackJson::array();
+  TrackJson head{
+      {"period", index.period()},         {"from", window.from},          {"to", to},
+      {"columns", window.columns},        {"first", window.first},        {"total", index.slices()},
+      {"categories", index.categories()}, {"left_out", index.left_out()}, {"cycle_start", index.cycle_start().ps()}};
+  if (window.names) head["names"] = names_json(index);
+  std::string out = dumped(head);
+  out.pop_back();
+  out += ",\"tracks\":[";
   for (std::size_t i = 0; i < index.tracks().size(); ++i) {
     const TimelineTrack& track = index.tracks()[i];
-    TrackJson t{{"process", track.process}, {"thread", track.thread}, {"rank", track.rank}, {"alike", track.alike}};
-    if (i >= window.first && i - window.first < window.count)
-      t["slices"] = index.window(track, window.from, to, window.columns);
-    tracks.push_back(std::move(t));
-  }
-  TrackJson out{{"period", index.period()},
-                {"from", window.from},
-                {"to", to},
-                {"first", window.first},
-                {"tracks", std::move(tracks)},
-                {"left_out", index.left_out()},
-                {"cycle_start", index.cycle_start().ps()}};
-  if (window.names) {
-    TrackJson names = TrackJson::array();
-    for (const SliceName& name : index.names()) {
-      TrackJson args = TrackJson::object();
-      for (const auto& [key, value] : name.args) args[key] = value;
-      names.push_back({{"name", name.name}, {"category", name.category}, {"args", std::move(args)}});
+    if (i > 0) out += ',';
+    std::string text =
+        dumped({{"process", track.process}, {"thread", track.thread}, {"rank", track.rank}, {"alike", track.alike}});
+    if (i >= window.first && i - window.first < window.count) {
+      text.pop_back();
+      text += ",\"slices\":" + slices_text(index.window(track, window.from, to, window.columns)) + "}";
     }
-    out["names"] = std::move(names);
+    out += text;
   }
-  return out.dump(-1, ' ', false, TrackJson::error_handler_t::replace);
+  return out + "]}";
 }
 
 std::string timeline_json(const TimelineIndex& index, std::size_t most) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/report/report.hpp"
+#include "traces/timeline/slices.hpp"
 
 namespace distsim::report {
 
@@ -30,7 +31,7 @@ struct TimelineTrack {
 class TimelineIndex {
  public:
   static constexpr std::uint32_t kMostRanks = 64;
-  static constexpr std::int64_t kMostSlices = 1'000'000;
+  static constexpr std::int64_t kMostSlices = 3'000'000;  ///< counted as if each collective were waited for
 
   /// `first`, `classes_only`: TimelineOptions.
   TimelineIndex(const Played& played, const Report& report, std::uint32_t max_ranks = kMostRanks,
@@ -38,17 +39,24 @@ class TimelineIndex {
 
   std::int64_t period() const { return period_; }
   const std::vector<SliceName>& names() const { return names_; }
+  const std::vector<std::string>& categories() const { return categories_; }
   const std::vector<TimelineTrack>& tracks() const { return tracks_; }
+  std::size_t slices() const;  ///< of all tracks
   const std::string& left_out() const { return left_out_; }
   Duration cycle_start() const { return cycle_start_; }
 
   /// start, length, name of each slice of a track that reaches into [from, to), one after the other. Neighbours that are
-  /// shorter than a `columns`-th of the window are one, of which the name is -1; so there are at most about 2 x columns.
+  /// shorter than a `columns`-th of the window are one, so that there are at most about 2 x columns; their name is -1 - c where
+  /// most of their time is of category c.
   std::vector<std::int64_t> window(const TimelineTrack& track, std::int64_t from, std::int64_t to, int columns) const;
 
  private:
+  void add_name(const traces::Slice& slice);
+
   std::int64_t period_ = 0;
   std::vector<SliceName> names_;
+  std::vector<std::string> categories_;          ///< of the names, each once
+  std::vector<std::uint32_t> category_of_name_;  ///< index into them
   std::vector<TimelineTrack> tracks_;
   std::string left_out_;
   Duration cycle_start_;

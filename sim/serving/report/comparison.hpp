@@ -57,7 +57,16 @@ QuantileEstimate quantile_of(const Tally& tally, double q, double confidence);
 std::string comparison_csv(const Comparison& c);
 std::string comparison_text(const Comparison& c);
 std::string comparison_json(const Comparison& c);
-std::string comparison_html(const Comparison& c);
+/// Data of the page, `kind` "serving" (web/src/app/pages/serving_page.tsx): every policy at every rate, of all requests and of
+/// each model and class of service, with how its latencies are distributed.
+std::string comparison_page_json(const Comparison& c);
+
+/// "2 models on 2 GPUs, Poisson arrivals, seed 1".
+std::string facts_of(const Experiment& experiment);
+/// "all", the models, "class NAME": what row of a table is figures_of(..., row).
+std::string name_of_row(const Experiment& experiment, std::size_t row);
+/// Policies above capacity, verdicts of MLPerf's scenarios, energy: a line each.
+std::vector<std::string> notes_of(const Comparison& c);
 
 /// The pieces of work of every policy at the first rate, a process for each policy and a track for each GPU. Error: more
 /// than 500,000 pieces.

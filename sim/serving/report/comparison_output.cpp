@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "base/json/json.hpp"
@@ -47,12 +48,6 @@ std::vector<std::string> empty_cells(const Comparison& c, const Point& p, const 
   const double offered = offered_rate(load_at(*c.experiment, p.rate_per_s));
   if (offered > 0 && model == "all") cells[2] = number(offered);
   return cells;
-}
-
-std::string name_of_row(const Experiment& e, std::size_t row) {
-  const std::size_t models = e.scenario.models.size();
-  if (row == models) return "all";
-  return row < models ? e.scenario.models[row].name : "class " + e.scenario.classes[row - models - 1].name;
 }
 
 std::string load_words(const Experiment& e) {
@@ -104,17 +99,17 @@ std::string scenario_line(const Experiment& e, const Point& p) {
   const RunResult& r = p.result;
   const auto query_ms = [&](double q) { return static_cast<double>(r.query_ps.quantile(q)) * 1e-9; };
   if (e.load.kind == LoadKind::single_stream && r.query_ps.count() > 0)
-    return fmt::format("{}: 90th percentile of queries {:.4g} ms\n", p.policy->name, query_ms(0.9));
+    return fmt::format("{}: 90th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.9));
   if (e.load.kind == LoadKind::multi_stream && r.query_ps.count() > 0)
-    return fmt::format("{}: 99th percentile of queries {:.4g} ms\n", p.policy->name, query_ms(0.99));
-  if (e.load.kind == LoadKind::offline) return fmt::format("{}: {:.4g} samples/s\n", p.policy->name, r.served_per_s);
+    return fmt::format("{}: 99th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.99));
+  if (e.load.kind == LoadKind::offline) return fmt::format("{}: {:.4g} samples/s", p.policy->name, r.served_per_s);
   if (e.load.kind != LoadKind::server) return "";
   std::string late;
   for (std::size_t m = 0; m < r.models.size(); ++m) {
     if (100 * r.models[m].violations > r.models[m].requests)
       late += (late.empty() ? "" : ", ") + e.scenario.models[m].name;
   }
-  return fmt::format("{}: {}\n", p.policy->name,
+  return fmt::format("{}: {}", p.policy->name,
                      late.empty() ? "valid, at most 1 % of requests above their deadline"
                                   : "not valid, more than 1 % of requests above their deadline: " + late);
 }
@@ -123,7 +118,7 @@ std::string scenario_line(const Experiment& e, const Point& p) {
 std::string energy_line(const Experiment& e, const Point& p) {
   const Figures f = figures_of(e, p, e.scenario.models.size());
   if (f.joules <= 0 || p.result.sent == 0) return "";
-  return fmt::format("{}: {:.4g} J, {:.4g} J per request\n", p.policy->name, f.joules,
+  return fmt::format("{}: {:.4g} J, {:.4g} J per request", p.policy->name, f.joules,
                      f.joules / static_cast<double>(p.result.sent));
 }
 
@@ -211,6 +206,32 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
 
 }  // namespace
 
+std::string name_of_row(const Experiment& e, std::size_t row) {
+  const std::size_t models = e.scenario.models.size();
+  if (row == models) return "all";
+  return row < models ? e.scenario.models[row].name : "class " + e.scenario.classes[row - models - 1].name;
+}
+
+std::string facts_of(const Experiment& e) {
+  return fmt::format("{} on {}, {}, seed {}", counted(e.scenario.models.size(), "model"),
+                     counted(e.scenario.gpus.size(), "GPU"), load_words(e), e.load.seed);
+}
+
+std::vector<std::string> notes_of(const Comparison& c) {
+  const Experiment& e = *c.experiment;
+  std::vector<std::string> out;
+  for (const Point& p : c.points) {
+    if (!p.error.empty()) continue;
+    if (p.result.unstable)
+      out.push_back(fmt::format(
+          "{} at {:.4g}/s: load above capacity, saturates at {:.4g} requests/s; latencies grow with the length of the run",
+          p.policy->name, figures_of(e, p, e.scenario.models.size()).rate_per_s, p.result.served_per_s));
+    for (std::string& line : std::array{scenario_line(e, p), energy_line(e, p)})
+      if (!line.empty()) out.push_back(std::move(line));
+  }
+  return out;
+}
+
 std::string comparison_csv(const Comparison& c) {
   std::string out =
       "policy,model,rate_per_s,requests,mean_ms,p50_ms,p90_ms,p99_ms,p999_ms,makespan_ms,throughput_per_s,goodput_per_s,"
@@ -229,8 +250,7 @@ std::string comparison_csv(const Comparison& c) {
 std::string comparison_text(const Comparison& c) {
   const Experiment& e = *c.experiment;
   const std::size_t models = e.scenario.models.size();
-  std::string out = fmt::format("{}\n{} on {}, {}, seed {}\n\n", e.title, counted(models, "model"),
-                                counted(e.scenario.gpus.size(), "GPU"), load_words(e), e.load.seed);
+  std::string out = e.title + "\n" + facts_of(e) + "\n\n";
   out += fmt::format("{:<18} {:<14} {:>9} {:>9} {:>19} {:>9} {:>9} {:>9} {:>10} {:>10} {:>6} {:>8}\n", "policy",
                      "model", "offered/s", "requests", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "served/s",
                      "goodput/s", "busy %", "batches");
@@ -244,14 +264,7 @@ std::string comparison_text(const Comparison& c) {
     for (std::size_t m = models + 1; m < rows_of(e) && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
   }
   std::string notes;
-  for (const Point& p : c.points) {
-    if (!p.error.empty()) continue;
-    if (p.result.unstable)
-      notes += fmt::format(
-          "{} at {:.4g}/s: load above capacity, saturates at {:.4g} requests/s; latencies grow with the length of the run\n",
-          p.policy->name, figures_of(e, p, models).rate_per_s, p.result.served_per_s);
-    notes += scenario_line(e, p) + energy_line(e, p);
-  }
+  for (const std::string& note : notes_of(c)) notes += note + "\n";
   return notes.empty() ? out : out + "\n" + notes;
 }
 

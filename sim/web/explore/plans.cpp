@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "base/system/stop.hpp"
 #include "base/text/csv.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
@@ -162,8 +163,17 @@ Result<std::string> Answers::plan(const Message& m, const Meanwhile& meanwhile) 
   TRY(check_plan(request));
   PlanTeller teller(m.id, meanwhile);
   request.on_progress = [&](const study::PlanProgress& progress) { teller.take(progress); };
-  TRY_ASSIGN(study::Plan found, study::plan_experiment(request, [] {}));
+  const auto searched = [&] {
+    try {
+      return study::plan_experiment(request, [] {});
+    } catch (const Stopped&) {
+      teller.tell();  // a page keeps what was played before it cancelled
+      throw;
+    }
+  };
+  Result<study::Plan> result = searched();
   teller.tell();
+  TRY_ASSIGN(study::Plan found, std::move(result));
   TRY(name_placements(found));
   Json head{{"id", m.id}, {"type", "plan"}, {"text", text}, {"summary", study::plan_summary(found)}};
   Json keys = Json::array();

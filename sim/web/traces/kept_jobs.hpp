@@ -11,7 +11,7 @@
 
 namespace distsim::web {
 
-/// By what was read and how; the last two. May be used by several threads.
+/// By what was read and how; the last two, and only the last one of large ones. May be used by several threads.
 class KeptJobs {
  public:
   std::shared_ptr<const traces::TraceJob> find(const std::string& key);
@@ -19,6 +19,7 @@ class KeptJobs {
 
  private:
   static constexpr std::size_t kMostJobs = 2;
+  static constexpr std::uint64_t kMostRecords = 4'000'000;  ///< of those that are kept besides the last one
   struct Kept {
     std::string key;
     std::shared_ptr<const traces::TraceJob> job;

@@ -17,9 +17,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostTraceFiles = 256, kMostPatterns = 16, kMostSets = 32;
-constexpr std::int64_t kMostReplayedBytes = 128'000'000;          ///< of a timeline to fetch
-constexpr std::uint64_t kMostTraceText = std::uint64_t{8} << 30;  ///< once expanded
-constexpr std::size_t kMostProfile = std::size_t{24} << 20;       ///< bytes of JSON
+constexpr std::int64_t kMostReplayedBytes = 128'000'000;           ///< of a timeline to fetch
+constexpr std::uint64_t kMostTraceText = std::uint64_t{8} << 30;   ///< once expanded
+constexpr std::uint64_t kMostWholeTrace = std::uint64_t{1} << 30;  ///< of a file that has to be held as a whole
+constexpr std::uint64_t kMostTraceRecords = 4'000'000;             ///< of a job, about 800 MB while it is read
+constexpr std::size_t kMostProfile = std::size_t{2} << 20;         ///< bytes of JSON: of longer lists the beginning
 constexpr std::size_t kMostPattern = 1'000;
 
 std::string key_of(const std::vector<std::string>& paths, const std::string& steps) {
@@ -82,6 +84,8 @@ Result<std::shared_ptr<const traces::TraceJob>> Answers::job_of(const std::vecto
   traces::TraceOptions options;
   options.step_pattern = steps;
   options.max_bytes = kMostTraceText;
+  options.max_whole = kMostWholeTrace;
+  options.max_records = kMostTraceRecords;
   TRY_ASSIGN(traces::TraceJob read, traces::read_traces(paths, options));
   auto job = std::make_shared<const traces::TraceJob>(std::move(read));
   end_if_stopped();
@@ -113,9 +117,7 @@ Result<std::string> Answers::trace_profile(const Message& m, const Meanwhile& me
     TRY_ASSIGN(const auto job, job_of(paths, steps));
     tell("profiling");
     TRY_ASSIGN(const profile::Profile profile, profile::make_profile(*job));
-    std::string text = report::profile_json(*job, profile);
-    if (text.size() > kMostProfile)
-      return Error{"found a profile of more than 24 MiB, too much for the page", "", "`distsim profile` shows it"};
+    const std::string text = report::profile_page_json(*job, profile, kMostProfile);
     tell("replaying");
     const auto replayed = replay::replayed_json({}, *job);
     head["format"] = "profiler";

@@ -169,6 +169,7 @@ void BlockBuilder::forward_op(Module module, graph::Op op, double times, double 
   const double again = share_again(module);
   if (again > 0) {
     out_.repeated_flops += times * again * matrix_flops_of(op);
+    out_.repeated.ops.emplace_back(op, times * again);
     backward_op(op, times * again, calls * again, kernels * again);
   }
   out_.forward.ops.emplace_back(std::move(op), times);

@@ -261,6 +261,7 @@ PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
   for (const PartWork* part : {&block, static_cast<const PartWork*>(&head)}) {
     out.forward.add(part->forward, 1);
     out.backward.add(part->backward, 1);
+    out.repeated.add(part->repeated, 1);
     out.forward_flops += part->forward_flops;
     out.repeated_flops += part->repeated_flops;
     out.dense += part->dense;

@@ -17,6 +17,7 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   w.forward.add(part.forward, times);
   w.backward.add(part.backward, times);
   w.weights.add(part.weights, times);
+  w.repeated.add(part.repeated, times);
   w.forward_flops += part.forward_flops * times;
   w.repeated_flops += part.repeated_flops * times;
   w.dense += part.dense * times;
@@ -102,7 +103,7 @@ class ChunkMaker {
       for (std::int64_t i = 0; i < s_.spec.mtp_layers; ++i) add_part(chunk, mtp_work(s_, r), 1);
       add_part(chunk, head_work(s_), 1);
     }
-    for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward, &chunk.work.weights}) {
+    for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward, &chunk.work.weights, &chunk.work.repeated}) {
       merge(
           pass->ops, [](const graph::Op& op) { return graph::key_of(op); }, graph::OpKeyHash());
       merge(

@@ -381,6 +381,11 @@ graph::PipelineOrder order_of_tasks(const LlmPlan& plan) {
                            .micro_batches = plan.micro_steps,
                            .in_iteration = plan.micro_steps};
   out.of_stage.resize(plan.stages);
+  for (const LlmChunk& kind : plan.kinds) out.repeated.push_back(kind.work.repeated.ops);
+  for (std::uint32_t s = 0; s < plan.stages; ++s) {
+    for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c)
+      out.kind_of.push_back(plan.kind_of[plan.pipeline.position(s, c)]);
+  }
   for_each_wave(plan.pipeline, [&](std::span<const StageTurn> turns) {
     for (const Way way : {Way::forward, Way::backward, Way::inputs, Way::weights}) {
       if (way != Way::forward && mode_of(plan.model) == StepMode::inference) continue;

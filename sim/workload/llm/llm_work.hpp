@@ -52,6 +52,7 @@ struct PassWork {
 struct PartWork {
   PassWork forward, backward;    ///< backward with what is computed again
   PassWork inputs, weights;      ///< of backward: what finds the gradients of weights, and the rest
+  PassWork repeated;             ///< of backward: the kernels of the forward pass that it runs again
   double forward_flops = 0;      ///< useful ones of a forward pass
   double repeated_flops = 0;     ///< of products and attention that the backward pass computes again
   double dense = 0, expert = 0;  ///< weights; of experts

@@ -116,7 +116,7 @@ export function Picker({ label: name, keyName, current, choices, store }: { labe
         autocomplete="off" spellcheck={false} value={query ?? current} placeholder={current} onFocus={() => setQuery((q) => q ?? "")} onBlur={() => setTimeout(() => setQuery(null), 150)}
         onInput={(e) => setQuery(e.currentTarget.value)} onKeyDown={keys} />
       {query !== null && (
-        <ul id={`${id}-list`} role="listbox" aria-label={name}>
+        <ul tabIndex={-1} id={`${id}-list`} role="listbox" aria-label={name}>
           {found.length === 0 && <li class="soft">{choices.length === 0 ? "The list is being read." : "Nothing is called so."}</li>}
           {found.map((c, i) => (
             <li id={`${id}-${i}`} role="option" aria-selected={i === at} key={c.name} onMouseDown={(e) => { e.preventDefault(); choose(c.name); }}>

@@ -75,6 +75,7 @@ export function SweepView({ store }: { store: Store }) {
   const [axes, setAxes] = useKept<string[]>("sweep.axes", []);
   const [failure, setFailure] = useKept<string>("sweep.failure", "");
   const [base, setBase] = useKept<string>("sweep.base", "");
+  const [partial, setPartial] = useKept<{ why: string; done: number; total: number } | null>("sweep.partial", null);
   const all = [...store.keys.values()].filter((d) => d.key.includes(".") && !d.type.startsWith("map") && !d.type.startsWith("list"));
   const list = chosen.length > 0 ? chosen : [{ key: keys[0]?.key ?? "cluster.nodes", values: suggested(keys[0], store) }];
   const change = (i: number, next: Partial<{ key: string; values: string }>) => setChosen(list.map((a, j) => (i === j ? { ...a, ...next } : a)));
@@ -82,6 +83,7 @@ export function SweepView({ store }: { store: Store }) {
     setFailure("");
     const text = store.shown?.text ?? store.text;
     setBase(text);
+    setPartial(null);
     let got: SweepPoint[] = [];
     setPoints(got);
     setAxes(list.map((a) => a.key));
@@ -91,7 +93,9 @@ export function SweepView({ store }: { store: Store }) {
     const answer = await asked;
     setRunning(null);
     add(answer);
-    if (answer.type !== "sweep") setFailure(why(answer));
+    if (answer.type === "sweep") return;
+    if (got.length > 0) setPartial({ why: why(answer), done: got.length, total: (answer.total as number | undefined) ?? got.length });
+    else setFailure(why(answer));
   };
   const shown = useMemo(() => sweepOf(points, axes), [points, axes]);
   const openPoint = (p: SweepPoint) => { store.open(base); store.edit(p.values.map((value, i) => ({ key: axes[i], value }))); };
@@ -112,6 +116,7 @@ export function SweepView({ store }: { store: Store }) {
         {running && <Progress running={running} cancel={() => store.connection.cancel(running.id)} />}
       </div>
       {failure && <p class="problem" role="alert">{failure}</p>}
+      {partial && <p class="partial" role="alert" id="sweep-partial">{partial.why} Partial: {partial.done} of {partial.total} points had been predicted; pictures and table hold these.</p>}
       {shown && points.length > 0 && (
         <>
           <SweepCharts sweep={shown.sweep} onOpen={(i) => openPoint(shown.points[i])} />

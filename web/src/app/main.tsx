@@ -9,7 +9,8 @@ import { renderPage } from "./page";
 import { Schedule, ScheduleView } from "./pictures/schedule";
 import { Basis, Cycle, Headline, Overview, Ranks, Tables } from "./report/see";
 import { Store } from "./store";
-import { TimelineSource, TimelineView } from "./pictures/timeline";
+import { TimelineView } from "./pictures/timeline/timeline";
+import { TimelineSource } from "./pictures/timeline/windows";
 import { DropZone, TracesView } from "./traces";
 import { Problem, Report, Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
@@ -40,7 +41,7 @@ function PicturesView({ store, report }: { store: Store; report: Report }) {
     <div class={got.text === text ? "" : "old"}>
       {got.problem && <p class="problem" role="alert">{got.problem}</p>}
       {got.links && <NetworkView loads={got.links} iteration={report.iteration_ms} limitedBy={report.limited_by} />}
-      {got.schedule && <ScheduleView schedule={got.schedule} recomputes={report.hfu > report.mfu} />}
+      {got.schedule && <ScheduleView schedule={got.schedule} />}
     </div>
   );
 }

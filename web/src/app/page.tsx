@@ -8,7 +8,12 @@ import { LinkLoads, NetworkView } from "./pictures/network";
 import { Plan, PlanView } from "./pictures/plan_view";
 import { Schedule, ScheduleView } from "./pictures/schedule";
 import { Basis, Causes, Cycle, Headline, Overview, PARTS, Ranks, Scroll, Tables } from "./report/see";
-import { TimelineView } from "./pictures/timeline";
+import { TimelineView } from "./pictures/timeline/timeline";
+import { TimelineSource } from "./pictures/timeline/windows";
+import { About, Frame, goTo } from "./pages/frame";
+import { HugectrData, HugectrPage } from "./pages/hugectr_page";
+import { ProfileData, ProfilePage } from "./pages/profile_page";
+import { ServingData, ServingPage } from "./pages/serving_page";
 import { Report, Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
 
@@ -19,7 +24,7 @@ interface CompareData { kind: "compare"; per_sample: boolean; inputs: { key: str
 interface SweepData extends Sweep { kind: "sweep"; title: string; facts: string; note: string; reasons: string }
 interface SensitivityData { kind: "sensitivity"; title: string; sentences: string[]; result: Sensitivity }
 interface PlanData { kind: "plan"; title: string; summary: string[]; columns: { key: string; head: string }[]; plan: Plan }
-type PageData = ReportData | CompareData | SweepData | SensitivityData | PlanData;
+type PageData = ReportData | CompareData | SweepData | SensitivityData | PlanData | ProfileData | ServingData | HugectrData;
 
 // Numbers within it say what they rest on in this report.
 function Rests({ report, onAll, children }: { report: Report; onAll: () => void; children: ComponentChildren }) {
@@ -27,19 +32,7 @@ function Rests({ report, onAll, children }: { report: Report; onAll: () => void;
   return <WhyOpen.Provider value={setWhy}>{children}<WhyPanel report={report} id={why} close={() => setWhy(null)} onAll={onAll} /></WhyOpen.Provider>;
 }
 
-const goTo = (id: string) => () => document.getElementById(id)?.scrollIntoView();
-
-function Frame({ title, under, children }: { title: string; under?: string; children: ComponentChildren }) {
-  return (
-    <WhyOpen.Provider value={goTo("about")}>
-      <header><div><h1>{title}</h1>{under && <div class="small soft">{under}</div>}</div></header>
-      <main class="page">{children}</main>
-      <footer class="small soft">Predicted by distsim. This page works offline.</footer>
-    </WhyOpen.Provider>
-  );
-}
-
-const held = (timeline: Timeline) => () => Promise.resolve(timeline);
+const held = (timeline: Timeline): TimelineSource => Object.assign(() => Promise.resolve(timeline), { isWhole: true });
 const machine = (r: Report) => `${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.device}`;
 
 function ReportPage({ data }: { data: ReportData }) {
@@ -50,7 +43,7 @@ function ReportPage({ data }: { data: ReportData }) {
       <Headline report={r} old={false} waiting="" onBasis={goTo("basis")} />
       <Overview report={r} causes={data.causes} />
       <TimelineView report={r} id="held" source={held(data.timeline)} />
-      {data.schedule && <ScheduleView schedule={data.schedule} recomputes={r.hfu > r.mfu} />}
+      {data.schedule && <ScheduleView schedule={data.schedule} />}
       <Cycle report={r} steps={data.steps} />
       {data.links && <NetworkView loads={data.links} iteration={r.iteration_ms} limitedBy={r.limited_by} />}
       <Tables report={r} />
@@ -117,8 +110,6 @@ function PlanPage({ data }: { data: PlanData }) {
   );
 }
 
-function About({ children }: { children: ComponentChildren }) { return <section id="about"><h2>What the figures rest on</h2><p>{children}</p></section>; }
-
 export function renderPage(place: Element, text: string) {
   const data = JSON.parse(text) as PageData;
   switch (data.kind) {
@@ -127,5 +118,8 @@ export function renderPage(place: Element, text: string) {
     case "sweep": return render(<SweepPage data={data} />, place);
     case "sensitivity": return render(<SensitivityPage data={data} />, place);
     case "plan": return render(<PlanPage data={data} />, place);
+    case "profile": return render(<ProfilePage data={data} />, place);
+    case "serving": return render(<ServingPage data={data} />, place);
+    case "hugectr": return render(<HugectrPage data={data} />, place);
   }
 }

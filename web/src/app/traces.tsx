@@ -1,27 +1,19 @@
 // Measured traces: dropped on the page or named on the command line; their profile, measured against replayed, what-ifs.
 import { useEffect, useState } from "preact/hooks";
-import { Chart } from "./chart";
 import { Answer } from "./connection";
 import { why } from "./explore";
-import { bytes, count, digits, ms, percent, signed, tick } from "./format";
+import { bytes, ms, signed } from "./format";
 import { setKept, useKept } from "./kept";
+import { NotesView, Profile, ProfileSteps, ProfileTables, Replay } from "./report/profile_view";
 import { save } from "./save";
 import { Store } from "./store";
 
 interface Sent { name: string; bytes: number; done: number; id?: string; failure?: string }
-interface Step { step: string; measured_ms: number | null; wall_ms: number; busy_ms: number; compute_ms: number; exposed_comm_ms: number; idle_ms: number; comm_ms: number }
-interface Kernel { name: string; kind: string; communication: boolean; calls: number; total_ms: number; min_us: number; max_us: number; occupancy: number | null }
-interface Rank { rank: number; file: string; format: string; devices: string[]; steps: Step[]; whole_trace?: Step; kernels: Kernel[]; ops: { op: string; shapes: string; calls: number; device_ms: number; tflops: number | null; GBps: number | null }[]; host_overheads: Record<string, { count: number; mean_us: number; median_us: number; p90_us: number }>; notes: Notes }
-interface Notes { assumptions: string[]; left_out: { what: string; count: number }[] }
-interface Profile { world_size: number; ranks: Rank[]; collectives: { kind: string; group_size: number; bytes: number | null; calls: number; mean_us: number; transfer_us: number | null; skew_median_us: number | null; busbw_GBps: number | null }[]; standing: { rank: number; last_arrivals: number; made_others_wait_ms: number; waited_ms: number; straggler: boolean }[]; notes: Notes; missing: string[] }
-interface ReplayStep { rank: number; step: string; measured_ms: number | null; replayed_ms: number; parts: { window_ms: number; compute_ms: number; comm_ms: number; exposed_comm_ms: number; idle_ms: number } }
-interface Replay { replayed_ms: number; measured_ms: number | null; median_error: number; worst_error: number; steps: ReplayStep[]; what_if_ms?: number; what_if_steps?: ReplayStep[]; changes?: string[]; assumptions: string[] }
 interface Chakra { makespan_ms: number; ranks: number; where: string; parts_ms: Record<string, { mean: number; least: number; most: number }>; assumptions: string[] }
 interface Looked { files: string[]; names: string[]; format: string; profile?: Profile; replay?: Replay; no_replay?: string }
 interface WhatIf { moved: boolean; on: string; remove: string[]; fuse: string; sets: string; ranks: string }
 
 const FIRST: WhatIf = { moved: false, on: "", remove: [], fuse: "", sets: "", ranks: "" };
-const MOST_ROWS = 30;
 const regex = (name: string) => `^${name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
 
 // One after the other, as the server takes only a few at a time.
@@ -113,51 +105,9 @@ export function TracesView({ store }: { store: Store }) {
       </section>
       {looked && <p class="small" id="trace-names">{looked.names.join(", ")}</p>}
       {looked?.format === "chakra" && <ChakraView store={store} looked={looked} />}
-      {looked?.profile && <><StepsView looked={looked} /><WhatIfView store={store} looked={looked} /><Tables store={store} profile={looked.profile} looked={looked} /></>}
+      {looked?.profile && <ProfileOf store={store} looked={looked} profile={looked.profile} />}
     </>
   );
-}
-
-const PARTS = [["compute_ms", "compute", "c-compute"], ["exposed_comm_ms", "exposed communication", "c-comm"], ["copies", "copies", "c-memory"], ["idle_ms", "idle", "c-idle"]] as const;
-const part = (s: Step, name: string) => (name === "copies" ? Math.max(0, s.busy_ms - s.compute_ms - s.exposed_comm_ms) : (s as unknown as Record<string, number>)[name]);
-
-function StepsView({ looked }: { looked: Looked }) {
-  const profile = looked.profile!, replay = looked.replay;
-  const [rank, setRank] = useKept<number>("traces.rank", 0);
-  const r = profile.ranks[Math.min(rank, profile.ranks.length - 1)];
-  const steps = (r.steps.length > 0 ? r.steps : r.whole_trace ? [r.whole_trace] : []).slice(0, 200);
-  const most = Math.max(1e-9, ...steps.map((s) => s.wall_ms));
-  const replayed = (replay?.steps ?? []).filter((s) => s.rank === r.rank);
-  const width = Math.min(60, 690 / Math.max(1, steps.length));
-  return (
-    <section>
-      <h2>Iterations</h2>
-      <p>{r.devices.length > 0 ? `${[...new Set(r.devices)].join(", ")}. ` : ""}{r.format}, {count(profile.ranks.length)} {profile.ranks.length === 1 ? "rank" : "ranks"}{profile.world_size > profile.ranks.length ? ` of ${profile.world_size}` : ""}.
-        {replay && <span id="replay-line"> <b>{ms(replay.replayed_ms)} replayed</b>{replay.measured_ms !== null && <>, {ms(replay.measured_ms)} measured: {signed(replay.replayed_ms / replay.measured_ms - 1)}; worst step {percent(Math.abs(replay.worst_error), 2)}</>}.</span>}
-        {looked.no_replay && <span class="soft"> No replay: {looked.no_replay}</span>}</p>
-      {profile.ranks.length > 1 && <div class="toolbar"><label>Rank <select value={String(rank)} onChange={(e) => setRank(Number(e.currentTarget.value))}>{profile.ranks.map((x, i) => <option key={i} value={String(i)}>{x.rank}</option>)}</select></label></div>}
-      {steps.length > 0 && (
-        <figure>
-          <Chart id="trace-steps" label={`Parts of ${steps.length} iterations of rank ${r.rank}, measured, and their times as replayed`} x={[0, steps.length]} y={[0, most * 1.05, ...replayed.map((s) => s.replayed_ms)]} zeroY xName="iteration" yName="" xText={(v) => (Number.isInteger(v) && v < steps.length ? String(v) : "")} yText={tick}>
-            {(x, y) => (
-              <>
-                {steps.map((s, i) => { let below = 0; return <g key={i}>{PARTS.map(([key, name, colour]) => { const v = part(s, key), top = y(below + v), height = y(below) - top; below += v; return <rect key={key} class={colour} x={x(i + 0.5) - width * 0.35} y={top} width={width * 0.7} height={Math.max(0, height)}><title>{`${s.step}: ${name} ${ms(v)}${s.measured_ms ? `, measured ${ms(s.measured_ms)}` : ""}`}</title></rect>; })}</g>; })}
-                {replayed.slice(0, steps.length).map((s, i) => <g key={i} class="replayed"><line class="axis" x1={x(i + 0.5) - width * 0.45} x2={x(i + 0.5) + width * 0.45} y1={y(s.replayed_ms)} y2={y(s.replayed_ms)}><title>{`${s.step}: replayed ${ms(s.replayed_ms)}${s.measured_ms !== null ? `, measured ${ms(s.measured_ms)} (${signed(s.replayed_ms / s.measured_ms - 1)})` : ""}`}</title></line></g>)}
-              </>
-            )}
-          </Chart>
-          <figcaption class="legend small">{PARTS.map(([, name, colour]) => <span key={name}><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class={colour} width="10" height="10" /></svg> {name}</span>)}<span>bar: the step's window, as measured; line: step time as replayed</span></figcaption>
-        </figure>
-      )}
-      {profile.standing.some((s) => s.straggler) && <p class="problem">Stragglers: {profile.standing.filter((s) => s.straggler).map((s) => `rank ${s.rank} (others waited ${ms(s.made_others_wait_ms)} for it)`).join(", ")}.</p>}
-      <NotesView notes={[...profile.missing.map((m) => `missing in the trace: ${m}`), ...profile.notes.assumptions, ...r.notes.assumptions, ...r.notes.left_out.map((d) => `not read: ${d.what} (${count(d.count)})`), ...(replay?.assumptions ?? [])]} />
-    </section>
-  );
-}
-
-function NotesView({ notes }: { notes: string[] }) {
-  const all = [...new Set(notes)];
-  return all.length === 0 ? null : <details><summary>{all.length} {all.length === 1 ? "assumption" : "assumptions and notes"}</summary><ul>{all.map((n) => <li key={n} class="small">{n}</li>)}</ul></details>;
 }
 
 function bodyOf(store: Store, looked: Looked, w: WhatIf): Record<string, unknown> {
@@ -242,9 +192,8 @@ function ChakraView({ store, looked }: { store: Store; looked: Looked }) {
   );
 }
 
-function Tables({ store, profile, looked }: { store: Store; profile: Profile; looked: Looked }) {
-  const [rank] = useKept<number>("traces.rank", 0);
-  const r = profile.ranks[Math.min(rank, profile.ranks.length - 1)];
+function ProfileOf({ store, looked, profile }: { store: Store; looked: Looked; profile: Profile }) {
+  const [rank, setRank] = useKept<number>("traces.rank", 0);
   const without = async (name: string) => {
     const remove = [regex(name)];
     setKept<WhatIf>("traces.form", (w) => ({ ...w, remove }), FIRST);
@@ -255,33 +204,9 @@ function Tables({ store, profile, looked }: { store: Store; profile: Profile; lo
   };
   return (
     <>
-      <section>
-        <h2>Kernels and copies</h2>
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Kernels"><table id="trace-kernels">
-          <thead><tr><th>name</th><th class="n">calls</th><th class="n">total</th><th class="n">mean</th><th class="n">least .. most</th><th class="n">occupancy</th><th /></tr></thead>
-          <tbody>{r.kernels.slice(0, MOST_ROWS).map((k) => <tr key={k.name}><td class="cut" title={k.name}>{k.name}</td><td class="n">{count(k.calls)}</td><td class="n">{ms(k.total_ms)}</td><td class="n">{ms(k.total_ms / Math.max(1, k.calls))}</td><td class="n">{ms(k.min_us / 1000)} .. {ms(k.max_us / 1000)}</td><td class="n">{k.occupancy === null ? "" : percent(k.occupancy, 0)}</td><td>{looked.replay && <button class="quiet" onClick={() => void without(k.name)} aria-label={`Replay without ${k.name}`}>without</button>}</td></tr>)}</tbody>
-        </table></div>
-        {r.kernels.length > MOST_ROWS && <p class="small soft">{r.kernels.length - MOST_ROWS} more; `distsim profile --json` has all.</p>}
-      </section>
-      {r.ops.length > 0 && <section>
-        <h2>Ops by shape</h2>
-        <div class="scroll tall" tabIndex={0} role="region" aria-label="Ops by shape"><table>
-          <thead><tr><th>op</th><th>shapes</th><th class="n">calls</th><th class="n">device time</th><th class="n">TFLOP/s</th><th class="n">GB/s</th></tr></thead>
-          <tbody>{r.ops.slice(0, MOST_ROWS).map((o, i) => <tr key={i}><td>{o.op}</td><td class="cut" title={o.shapes}>{o.shapes}</td><td class="n">{count(o.calls)}</td><td class="n">{ms(o.device_ms)}</td><td class="n">{o.tflops ? digits(o.tflops) : ""}</td><td class="n">{o.GBps ? digits(o.GBps) : ""}</td></tr>)}</tbody>
-        </table></div>
-      </section>}
-      {profile.collectives.length > 0 && <section>
-        <h2>Collectives</h2>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Measured collectives"><table>
-          <thead><tr><th>kind</th><th class="n">ranks</th><th class="n">size</th><th class="n">calls</th><th class="n">mean</th><th class="n">transfer</th><th class="n">skew</th><th class="n">bus bandwidth</th></tr></thead>
-          <tbody>{profile.collectives.slice(0, MOST_ROWS).map((c, i) => <tr key={i}><td>{c.kind}</td><td class="n">{c.group_size}</td><td class="n">{c.bytes === null ? "" : bytes(c.bytes)}</td><td class="n">{count(c.calls)}</td><td class="n">{ms(c.mean_us / 1000)}</td><td class="n">{c.transfer_us === null ? "" : ms(c.transfer_us / 1000)}</td><td class="n">{c.skew_median_us === null ? "" : ms(c.skew_median_us / 1000)}</td><td class="n">{c.busbw_GBps ? `${digits(c.busbw_GBps)} GB/s` : ""}</td></tr>)}</tbody>
-        </table></div>
-      </section>}
-      <section>
-        <h2>Host overheads</h2>
-        <table class="plain"><thead><tr><th>between</th><th class="n">count</th><th class="n">median</th><th class="n">mean</th><th class="n">90th percentile</th></tr></thead>
-          <tbody>{Object.entries({ T1: "two ops of a thread (T1)", T2: "an op's start and its first launch (T2)", T3: "its last launch and its end (T3)", T4: "begin and end of a launching call (T4)", T5: "two launches of an op (T5)" }).filter(([k]) => (r.host_overheads[k]?.count ?? 0) > 0).map(([k, name]) => { const o = r.host_overheads[k]; return <tr key={k}><td>{name}</td><td class="n">{count(o.count)}</td><td class="n">{ms(o.median_us / 1000)}</td><td class="n">{ms(o.mean_us / 1000)}</td><td class="n">{ms(o.p90_us / 1000)}</td></tr>; })}</tbody></table>
-      </section>
+      <ProfileSteps profile={profile} rank={rank} onRank={setRank} replay={looked.replay} noReplay={looked.no_replay} />
+      <WhatIfView store={store} looked={looked} />
+      <ProfileTables profile={profile} rank={rank} onWithout={looked.replay ? (name) => void without(name) : undefined} />
     </>
   );
 }

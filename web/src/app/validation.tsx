@@ -71,7 +71,7 @@ export function ValidationView({ store }: { store: Store }) {
       )}
       {cases.length > 0 && (
         <div class="scroll tall" tabIndex={0} role="region" aria-label="Cases"><table id="validation-table">
-          <thead><tr><th>case</th><th>family</th><th>model</th><th>system</th><th class="n">GPUs</th><th>precision</th><th class="n">measured</th><th class="n">predicted</th><th class="n">error</th><th>in range</th><th /></tr></thead>
+          <thead><tr><th>case</th><th>family</th><th>model</th><th>system</th><th class="n">GPUs</th><th>precision</th><th class="n">measured</th><th class="n">predicted</th><th class="n">error</th><th>in range</th><td /></tr></thead>
           <tbody>{cases.map((c) => (
             <tr key={c.id} aria-current={c.id === chosen?.case ? "true" : undefined}><td class="cut" title={c.id}>{c.id}</td><td>{c.family}</td><td>{c.model}</td><td>{c.system}</td><td class="n">{c.gpus}</td><td>{c.precision}</td><td class="n">{c.measured_ms ? ms(c.measured_ms) : ""}</td>
               {c.failure ? <td colSpan={3} class="cut" title={c.failure}>{c.failure}</td> : <><td class="n">{ms(c.predicted_ms!)}</td><td class="n">{c.error !== undefined ? signed(c.error) : ""}</td><td>{c.measured_ms && c.measured_ms >= c.low_ms! && c.measured_ms <= c.high_ms! ? "yes" : "no"}</td></>}

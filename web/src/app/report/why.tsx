@@ -92,7 +92,7 @@ export function explain(r: Report, id: WhyId): Explained {
     case "link":
       return { title: "Load of the links", text: "Bytes: what the collectives and messages of one iteration send over a link, per direction, with the traffic of a ring (all_reduce, all_gather, reduce_scatter) or of equal shares to all (all_to_all). Busy: these bytes at the link's full rate, so the link is in use for at least so long; what a collective takes longer is latency, protocol or the slowest of its links.", basis: r.collectives.length > 0 ? sharesOf(r.collectives.map((c) => ({ basis: c.basis, time_ms: c.transfer_ms }))) : [], ofWhat: "of the transfers' times; bytes and busy time are counted, not modelled", kinds: ["network", "collectives", "contention", "folding"] };
     case "schedule":
-      return { ...whole, title: "Schedule of the pipeline", value: undefined, text: "What the first rank of each stage did in the last iteration that was played, from the timeline itself. Backward passes include what activation checkpointing computes again." };
+      return { ...whole, title: "Schedule of the pipeline", value: undefined, text: "What the first rank of each stage did in the last iteration that was played, from the timeline itself. What a backward pass computes again, block by block, is drawn at its beginning: its kernels' share of the cost of the pass." };
     case "sweep":
       return { ...whole, title: "Points of a sweep", value: undefined, basis: [], kinds: [], text: "Each point is a prediction of its own; open it to see what it rests on. The band around a curve of the iteration is the range of each prediction, about the 10th to 90th percentile of where a measurement would fall." };
     case "sensitivity":
