@@ -38,8 +38,9 @@ TEST(Vocabulary, NoFreeTextDecidesAnything) {
                                            "model.parallel.placement_file",
                                            "model.graph.file"};
   const std::set<std::string> parsed_elsewhere{"model.program.steps[].collective",  // refused by parse_collective
-                                               "model.llm.pattern",        // letters of blocks, refused by llm_schema
-                                               "model.graph.checkpoint"};  // patterns of the graph's modules
+                                               "model.llm.pattern",       // letters of blocks, refused by llm_schema
+                                               "model.graph.checkpoint",  // patterns of the graph's modules
+                                               "model.graph.units"};      // the same
   for_every_section([&](const auto& schema) {
     for (const FieldDoc& doc : schema.docs()) {
       const std::string key = schema.section() + "." + doc.key;
