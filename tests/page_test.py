@@ -115,6 +115,24 @@ class Page(unittest.TestCase):
         self.b.wait_for(READY)
         self.assertEqual(self.b.text("#iteration"), now)
 
+    def test_a_link_pasted_into_the_open_page(self):
+        before = self.b.text("#iteration")
+        self.move(SLIDER, 2)
+        now = self.b.text("#iteration")
+        self.b.wait_for("location.hash.startsWith('#e=')")
+        link = self.b.js("location.hash")
+        self.answered(lambda: self.b.click("#undo"))
+        self.b.wait_for(f"location.hash !== {json.dumps(link)}")
+        self.answered(lambda: self.b.js(f"location.hash = {json.dumps(link)}; 0"))
+        self.assertEqual(self.b.text("#iteration"), now)
+        self.answered(lambda: self.b.click("#undo"))
+        self.assertEqual(self.b.text("#iteration"), before)
+        for damaged in ("#e=garbage", link[:len(link) // 2], "#e=%F0%9F"):
+            self.b.js(f"location.hash = {json.dumps(damaged)}; 0")
+            self.b.wait_for("document.querySelector('.notice').textContent.startsWith('This link is damaged or cut off.')")
+            self.assertEqual(self.b.text("#iteration"), before)
+            self.b.wait_for("document.querySelector('.notice').textContent === ''")
+
     def test_undo_and_redo(self):
         before = self.b.text("#iteration")
         self.move(SLIDER, 2)

@@ -25,15 +25,10 @@ export async function toLink(text: string): Promise<string> {
   return `#e=${btoa(binary).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
 }
 
-// Nothing where the part is none of ours.
+// Nothing where the part is none of ours. Throws where it is damaged or cut off.
 export async function fromLink(hash: string): Promise<string | null> {
-  const match = /^#e=([\w-]+)$/.exec(hash);
-  if (!match) return null;
-  try {
-    const binary = atob(match[1].replaceAll("-", "+").replaceAll("_", "/"));
-    const packed = Uint8Array.from(binary, (c) => c.charCodeAt(0));
-    return new TextDecoder("utf-8", { fatal: true }).decode(await through(packed, new DecompressionStream("deflate-raw"), MOST));
-  } catch {
-    return null;
-  }
+  if (!hash.startsWith("#e=")) return null;
+  const binary = atob(hash.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
+  const packed = Uint8Array.from(binary, (c) => c.charCodeAt(0));
+  return new TextDecoder("utf-8", { fatal: true }).decode(await through(packed, new DecompressionStream("deflate-raw"), MOST));
 }

@@ -50,13 +50,29 @@ export class Store {
       this.changed();
     });
     void this.start();
+    addEventListener("hashchange", () => void this.follow());  // a link that is pasted into the open page
   }
 
   subscribe(listener: () => void) { this.listeners.add(listener); return () => this.listeners.delete(listener); }
   changed() { for (const listener of this.listeners) listener(); }
 
+  // The text of the link in the address bar. Where it is damaged, `instead` says what is shown.
+  private async linked(instead: string) {
+    try {
+      return await fromLink(location.hash);
+    } catch {
+      this.say(`This link is damaged or cut off. Shown is ${instead}.`);
+      return null;
+    }
+  }
+
+  private async follow() {
+    const text = await this.linked("what was shown before");
+    if (text !== null && text !== this.text) this.open(text);
+  }
+
   private async start() {
-    const linked = await fromLink(location.hash);
+    const linked = await this.linked("the experiment that distsim serve was started with");
     const schema = await this.connection.ask("schema");
     if (schema.type !== "schema") { setTimeout(() => void this.start(), 1000); return; }
     this.sections = schema.sections as Section[];
