@@ -133,6 +133,20 @@ class Page(unittest.TestCase):
             self.assertEqual(self.b.text("#iteration"), before)
             self.b.wait_for("document.querySelector('.notice').textContent === ''")
 
+    def test_a_wrong_value_can_be_corrected_where_it_was_typed(self):
+        def typed(text):
+            self.b.fill("#k-cluster-nodes", text)
+            self.answered(lambda: self.b.press("Enter", 13))
+        before = self.b.text("#iteration")
+        for wrong in ("-1", "abc", "4.5"):
+            typed(wrong)
+            self.assertEqual(self.b.js("[document.activeElement.id, document.activeElement.value, document.activeElement.getAttribute('aria-invalid')]"),
+                             ["k-cluster-nodes", wrong, "true"])
+            self.assertEqual(self.b.text("#iteration"), before)
+        typed("4")
+        self.assertEqual(self.b.js("document.querySelector('#k-cluster-nodes').getAttribute('aria-invalid')"), "false")
+        self.assertEqual(self.b.text("#iteration"), before)
+
     def test_undo_and_redo(self):
         before = self.b.text("#iteration")
         self.move(SLIDER, 2)

@@ -196,9 +196,10 @@ export class Store {
     }
   }
 
+  // A slider stays where it was while its box holds what is no number: it can be corrected there.
   private moveValue(values: Values, key: string, value: string | null) {
     if (value === null) delete values[key];
-    else values[key] = [value, `${this.file}:0`, this.numbers.get(`${key}=${value}`)];
+    else values[key] = [value, `${this.file}:0`, this.numbers.get(`${key}=${value}`) ?? values[key]?.[2]];
   }
   // Numbers of texts that sliders made.
   readonly numbers = new Map<string, number>();
