@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "peak_memory.hpp"
-#include "sanitizers.hpp"
 #include "perfetto.pb.h"
+#include "sanitizers.hpp"
 #include "test_paths.hpp"
 #include "traces/timeline/perfetto_writer.hpp"
 #include "traces/timeline/timeline_writer.hpp"
