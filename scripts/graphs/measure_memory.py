@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares the activations that distsim counts of a captured graph with what PyTorch's allocator held in a real training step on the CPU.
 
-usage: measure_memory.py DISTSIM [MODEL,...]
+usage: measure_memory.py DISTSIM [MODEL,...] [IMAGES]       IMAGES: number and edge, default 8x128
 Needs torch >= 1.13; models of torchvision where that is installed. A step runs first, so that gradients are there; of a second one the
 most that was allocated beyond what was there before it is compared. Dropout is off: on a CPU its mask is four bytes an element, on a GPU
 one. Fused kernels of a GPU's libraries have workspaces besides."""
@@ -38,7 +38,8 @@ def without_dropout(module):
     return module
 
 
-IMAGES = [InputSpec((8, 3, 128, 128))]
+IMAGE_COUNT, IMAGE_EDGE = map(int, (sys.argv[3] if len(sys.argv) > 3 else "8x128").split("x"))
+IMAGES = [InputSpec((IMAGE_COUNT, 3, IMAGE_EDGE, IMAGE_EDGE))]
 CASES = {  # builder, inputs, loss
     "resnet18": (vision("resnet18"), IMAGES, "cross_entropy"),
     "resnet50": (lambda: models.resnet50(), IMAGES, "cross_entropy"),

@@ -20,10 +20,9 @@ struct ServingSweep {
   study::RunOptions run;
 };
 
-/// Plays every policy and rate of the experiment at every combination of values, and writes a CSV row for each, a page with curves over the first
-/// axis whose values are numbers, or prints
-/// them. Rows do not depend on the number of threads and processes. Errors: an error in the file itself; no point at all
-/// could be played.
+/// Plays every policy and rate of the experiment at every combination of values. Writes a CSV row for each, and a page
+/// with curves over the first axis whose values are numbers; or prints them. Rows do not depend on the number of threads
+/// and processes. Errors: an error in the file itself; no point at all could be played.
 Result<void> sweep_serving(const ServingSweep& sweep);
 
 }  // namespace distsim::app

@@ -9,9 +9,8 @@
 #include <fstream>
 #include <string>
 
-#include "bench.hpp"
+#include "prediction.hpp"
 #include "sim/opgraph/op_graph.hpp"
-#include "sim/pipeline/pipeline.hpp"
 
 namespace distsim::perf {
 namespace {
@@ -130,18 +129,7 @@ class Files {
 
 void predict(benchmark::State& state, const std::vector<std::string>& sets) {
   const Files files;
-  const auto experiment = config::load_experiment(files.experiment(), sets);
-  if (failed(state, experiment)) return;
-  std::vector<pipeline::Passes::Time> times;
-  pipeline::CostModelCache cache;
-  for (auto _ : state) {
-    pipeline::Passes passes;
-    const auto prediction = pipeline::predict(*experiment, passes, cache);
-    benchmark::DoNotOptimize(prediction);
-    if (failed(state, prediction)) return;
-    times = passes.times();
-  }
-  for (const auto& t : times) state.counters[t.name + "_ms"] = t.ms;
+  predict_repeatedly(state, config::load_experiment(files.experiment(), sets));
   set_calls(state);
 }
 

@@ -3,8 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "bench.hpp"
-#include "sim/pipeline/pipeline.hpp"
+#include "prediction.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::perf {
@@ -13,18 +12,7 @@ namespace {
 std::string config_file = test::root() + "/configs/dgx_a100_4node.yaml";
 
 void predict(benchmark::State& state, const std::vector<std::string>& sets) {
-  const auto experiment = config::load_experiment(config_file, sets);
-  if (failed(state, experiment)) return;
-  std::vector<pipeline::Passes::Time> times;
-  pipeline::CostModelCache cache;  // as in a sweep or a validation
-  for (auto _ : state) {
-    pipeline::Passes passes;
-    const auto prediction = pipeline::predict(*experiment, passes, cache);
-    benchmark::DoNotOptimize(prediction);
-    if (failed(state, prediction)) return;
-    times = passes.times();
-  }
-  for (const auto& t : times) state.counters[t.name + "_ms"] = t.ms;
+  predict_repeatedly(state, config::load_experiment(config_file, sets));
 }
 
 /// From the text of the files to the report: all files are read again in each iteration.

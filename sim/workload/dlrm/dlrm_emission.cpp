@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/workload/graph/micro_steps.hpp"
-
 namespace distsim::workload {
 namespace {
 
@@ -108,18 +106,7 @@ DlrmEmission::DlrmEmission(const DlrmPlan& p)
 
 Result<graph::TaskGraph> emit_dlrm(const DlrmPlan& plan) {
   DlrmEmission e(plan);
-  const std::vector<PendingGradient> pending = gradients_of(plan);
-  GradientSynchronizer sync(e.it, pending);
-  for (std::int64_t step = 0; step < plan.samples.micro_steps; ++step) {
-    const SampleSplit split = plan.samples.micro_step(step);
-    add_forward(e, split);
-    add_backward(e, split, step > 0, step + 1 == plan.samples.micro_steps ? &sync : nullptr);
-    if (step == 0) TRY(check_micro_steps(plan.samples.micro_steps, e.it.end_id().value()));
-  }
-  sync.finish();
-  add_optimizer(e.it, plan.model.optimizer, plan.dense_parameters() + plan.replicated_parameters(),
-                static_cast<std::int64_t>(pending.size()), plan.model.precision == Precision::fp16);
-  return std::move(e.it).finish();
+  return emit_micro_steps(e, gradients_of(plan), plan.dense_parameters(), add_forward, add_backward);
 }
 
 }  // namespace distsim::workload

@@ -8,10 +8,15 @@
 // travel.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "sim/workload/dlrm/dlrm_plan.hpp"
 #include "sim/workload/graph/exchange.hpp"
 #include "sim/workload/graph/gradient_sync.hpp"
 #include "sim/workload/graph/iteration.hpp"
+#include "sim/workload/graph/micro_steps.hpp"
 
 namespace distsim::workload {
 
@@ -26,6 +31,26 @@ struct DlrmEmission {
   LayerStacks bottoms, interactions, tops;
   std::uint32_t set_table = graph::Task::kUniform;  ///< rank -> its set of shards
 };
+
+/// All micro-steps, each by forward(e, split) and backward(e, split, accumulate, sync), and the optimizer of the parameters that
+/// are not sharded. `pending`: their gradients, as they become ready. Error: more tasks than can be numbered.
+template <class Forward, class Backward>
+Result<graph::TaskGraph> emit_micro_steps(DlrmEmission& e, const std::vector<PendingGradient>& pending,
+                                          std::int64_t dense_parameters, const Forward& forward,
+                                          const Backward& backward) {
+  const DlrmPlan& plan = e.plan;
+  GradientSynchronizer sync(e.it, pending);
+  for (std::int64_t step = 0; step < plan.samples.micro_steps; ++step) {
+    const SampleSplit split = plan.samples.micro_step(step);
+    forward(e, split);
+    backward(e, split, step > 0, step + 1 == plan.samples.micro_steps ? &sync : nullptr);
+    if (step == 0) TRY(check_micro_steps(plan.samples.micro_steps, e.it.end_id().value()));
+  }
+  sync.finish();
+  add_optimizer(e.it, plan.model.optimizer, dense_parameters + plan.replicated_parameters(),
+                static_cast<std::int64_t>(pending.size()), plan.model.precision == Precision::fp16);
+  return std::move(e.it).finish();
+}
 
 constexpr graph::Phase phase_of(graph::Pass pass) {
   return pass == graph::Pass::forward ? graph::Phase::forward : graph::Phase::backward;

@@ -5,7 +5,6 @@
 #include "base/text/printable.hpp"
 #include "sim/workload/dlrm/dlrm_emission.hpp"
 #include "sim/workload/graph/memory.hpp"
-#include "sim/workload/graph/micro_steps.hpp"
 #include "sim/workload/opgraph/captured_model.hpp"
 #include "sim/workload/opgraph/module_names.hpp"
 #include "sim/workload/opgraph/split/found_tables.hpp"
@@ -128,18 +127,12 @@ class TabledIteration {
 
   Result<graph::TaskGraph> emit() {
     DlrmEmission e(plan_);
-    const std::vector<PendingGradient> pending = gradients(stacks_.of(plan_.first).largest());
-    GradientSynchronizer sync(e.it, pending);
-    for (std::int64_t step = 0; step < m_.samples.micro_steps; ++step) {
-      const SampleSplit split = m_.samples.micro_step(step);
-      forward(e, split);
-      backward(e, split, step > 0, step + 1 == m_.samples.micro_steps ? &sync : nullptr);
-      if (step == 0) TRY(check_micro_steps(m_.samples.micro_steps, e.it.end_id().value()));
-    }
-    sync.finish();
-    add_optimizer(e.it, m_.model.optimizer, dense_ + plan_.replicated_parameters(),
-                  static_cast<std::int64_t>(pending.size()), m_.model.precision == Precision::fp16);
-    return std::move(e.it).finish();
+    return emit_micro_steps(
+        e, gradients(stacks_.of(plan_.first).largest()), dense_,
+        [this](DlrmEmission& to, const SampleSplit& split) { forward(to, split); },
+        [this](DlrmEmission& to, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
+          backward(to, split, accumulate, sync);
+        });
   }
 
   void forward(DlrmEmission& e, const SampleSplit& split) {
