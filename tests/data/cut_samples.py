@@ -157,7 +157,7 @@ OPS = {  # file: (columns of the sizes, most rows of a group of GPU, op, pass an
     "embedding": ("tables batch nnz rows_total dim", 20),
 }
 SMALL_GROUP = 4  # a group gives no more than one row of so many, so that old GPUs with few rows do not outweigh the others
-NO_DEVICE_FILE = re.compile(r"MI\d|AMD|unnamed")
+NO_DEVICE_FILE = re.compile(r"unnamed")
 NO_MODEL = {"conv2d+bn(downsample)", "bias_gelu", "maxpool3x3s2", "embedding+pos+dropout"}
 SIZES_IN_ORDER = "b m n k c h w r s stride_h stride_w pad_h pad_w dil groups rows cols tables batch nnz rows_total dim".split()
 
