@@ -8,19 +8,19 @@
 namespace distsim::bench {
 namespace {
 
-using Values = std::vector<long>;
+using Counts = std::vector<long>;
 
 long value(int rank, std::uint64_t index) { return rank * 1'000'000L + static_cast<long>(index); }
 
-struct World {
+struct Delivery {
   std::vector<bench::Layout> layouts;
-  std::vector<Values> received;
+  std::vector<Counts> received;
 };
 
 /// Every message's elements are found at its sender and put down at its receiver; each message has exactly one of both.
-World carried_out(const bench::CollectiveCase& what, int ranks, int root, bool in_place) {
-  World world;
-  std::map<std::pair<int, int>, Values> under_way;
+Delivery carried_out(const bench::CollectiveCase& what, int ranks, int root, bool in_place) {
+  Delivery world;
+  std::map<std::pair<int, int>, Counts> under_way;
   std::vector<bench::Exchange> exchanges;
   for (int r = 0; r < ranks; ++r) {
     const bench::Shape shape{.ranks = ranks, .rank = r, .root = root, .imbalance = 2.5};
@@ -28,7 +28,7 @@ World carried_out(const bench::CollectiveCase& what, int ranks, int root, bool i
     const bench::Layout& l = world.layouts.back();
     exchanges.push_back(bench::exchange_of(what.kind, l, shape, in_place));
     for (const bench::Transfer& t : exchanges.back().sends) {
-      Values message;
+      Counts message;
       for (std::uint64_t i = 0; i < t.count; ++i) message.push_back(value(r, t.at + i));
       EXPECT_LE(t.at + t.count, l.send_count);
       EXPECT_TRUE(under_way.emplace(std::pair{r, t.peer}, message).second) << "two messages at once between two ranks";
@@ -36,7 +36,7 @@ World carried_out(const bench::CollectiveCase& what, int ranks, int root, bool i
   }
   for (int r = 0; r < ranks; ++r) {
     const bench::Layout& l = world.layouts[r];
-    Values buffer(in_place ? l.in_place_count() : l.recv_count, -1);
+    Counts buffer(in_place ? l.in_place_count() : l.recv_count, -1);
     for (std::uint64_t i = 0; in_place && i < l.send_count; ++i) buffer[l.send_at + i] = value(r, i);
     for (const bench::Transfer& t : exchanges[r].receives) {
       const auto message = under_way.find({t.peer, r});
@@ -59,7 +59,7 @@ TEST(Transfers, DeliverWhatTheCollectivePromises) {
     for (int ranks : {2, 3, 5}) {
       for (bool in_place : {false, true}) {
         if (in_place && !bench::moves_in_place(what.kind)) continue;
-        const World world = carried_out(what, ranks, ranks - 1, in_place);
+        const Delivery world = carried_out(what, ranks, ranks - 1, in_place);
         for (int r = 0; r < ranks; ++r) {
           const bench::Layout& l = world.layouts[r];
           const bench::Shape shape{.ranks = ranks, .rank = r, .root = ranks - 1, .imbalance = 2.5};

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "mpi_bench/collective/backend/host_loop.hpp"
+#include "mpi_bench/collective/run/measure/must.hpp"
 #include "mpi_bench/collective/verify/verify.hpp"
 
 namespace distsim::bench {
@@ -16,13 +17,6 @@ namespace {
 constexpr double kRoundSeconds = 0.25, kFirstRoundSeconds = 0.1;
 constexpr int kMostSamples = 100'000;
 constexpr double kShortCall = 1e-3;
-
-/// A failure in the middle of a collective cannot be agreed on: the other ranks are waiting inside it.
-template <class T>
-T must(const Ranks& ranks, Result<T> result) {
-  if (!result.ok()) ranks.abort(result.error().text());
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
 
 std::string call_text(const Call& call) {
   return std::string(call.what->name) + " of " + std::to_string(call.layout->bytes) + " bytes, " +

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "mpi_bench/collective/run/measure/measure.hpp"
+#include "mpi_bench/collective/run/measure/must.hpp"
 #include "mpi_bench/collective/run/measure/run.hpp"
 #include "mpi_bench/collective/verify/verify.hpp"
 #include "mpi_bench/common/paired.hpp"
@@ -15,12 +16,6 @@ constexpr int kTurns = 64;  // of a block: each a timed loop and a bare one, in 
 constexpr int kLeastBlocks = 18;
 constexpr double kTurnSeconds = 0.0005;  // short, so that most turns fall between two interruptions of the machine
 constexpr double kWantedError = 0.0025;  // a quarter of the 1 % that is to be told
-
-template <class T>
-T must(const Ranks& ranks, Result<T> result) {
-  if (!result.ok()) ranks.abort(result.error().text());
-  if constexpr (!std::is_void_v<T>) return std::move(result).value();
-}
 
 /// What our loop takes more, of the slowest rank (see paired_ratio).
 struct Overhead {

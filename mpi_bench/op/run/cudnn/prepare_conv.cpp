@@ -1,10 +1,9 @@
 // Convolutions by cuDNN: the algorithm that its heuristics put first and that fits the workspace.
-#include <cudnn.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "mpi_bench/op/run/cuda_memory.hpp"
+#include "mpi_bench/op/run/cudnn/dnn_try.hpp"
 #include "mpi_bench/op/run/kernels/kernels.hpp"
 #include "mpi_bench/op/run/prepare/prepared_op.hpp"
 
@@ -13,13 +12,6 @@ namespace {
 
 constexpr std::size_t kMostWorkspace = std::size_t{4} << 30;
 constexpr int kMostAlgorithms = 8;
-
-Result<void> checked(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return {};
-  return Error{std::string(what) + ": " + cudnnGetErrorString(status), "cuDNN", ""};
-}
-
-#define DNN_TRY(call) TRY(checked(call, #call))
 
 struct ConvTypes {
   cudnnDataType_t data;

@@ -1,7 +1,5 @@
 // Flash attention by cuDNN: one operation of its graph API, forward or backward, with the engine that its heuristics
 // put first.
-#include <cudnn.h>
-
 #include <array>
 #include <cmath>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "mpi_bench/op/run/cuda_memory.hpp"
+#include "mpi_bench/op/run/cudnn/dnn_try.hpp"
 #include "mpi_bench/op/run/prepare/prepared_op.hpp"
 
 namespace distsim::bench {
@@ -17,13 +16,6 @@ namespace distsim::bench {
     91900  // attention is one operation of the graph from there on; before, the graph had to be built of its parts
 
 namespace {
-
-Result<void> checked(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return {};
-  return Error{std::string(what) + ": " + cudnnGetErrorString(status), "cuDNN", ""};
-}
-
-#define DNN_TRY(call) TRY(checked(call, #call))
 
 /// A descriptor of the graph API, freed with its owner.
 class Descriptor {

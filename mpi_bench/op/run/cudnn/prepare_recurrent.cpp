@@ -1,22 +1,14 @@
 // LSTM and GRU layers by cuDNN 8 and later: one product and one pointwise kernel per step, or persistent kernels.
-#include <cudnn.h>
-
 #include <algorithm>
 #include <vector>
 
 #include "mpi_bench/op/run/cuda_memory.hpp"
+#include "mpi_bench/op/run/cudnn/dnn_try.hpp"
 #include "mpi_bench/op/run/kernels/kernels.hpp"
 #include "mpi_bench/op/run/prepare/prepared_op.hpp"
 
 namespace distsim::bench {
 namespace {
-
-Result<void> checked(cudnnStatus_t status, const char* what) {
-  if (status == CUDNN_STATUS_SUCCESS) return {};
-  return Error{std::string(what) + ": " + cudnnGetErrorString(status), "cuDNN", ""};
-}
-
-#define DNN_TRY(call) TRY(checked(call, #call))
 
 struct RecurrentTypes {
   cudnnDataType_t data;

@@ -3,19 +3,11 @@
 #include <cuda_fp8.h>
 
 #include "mpi_bench/op/run/cuda_memory.hpp"
+#include "mpi_bench/op/run/prepare/blas_try.hpp"
 #include "mpi_bench/op/run/prepare/prepared_op.hpp"
 
 namespace distsim::bench {
 namespace {
-
-constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
-
-Result<void> checked(cublasStatus_t status, const char* what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Error{std::string(what) + ": " + cublasGetStatusString(status), "cuBLASLt", ""};
-}
-
-#define LT_TRY(call) TRY(checked(call, #call))
 
 /// Row-major C[m,n] = A[m,k] x B[n,k]^T, as column-major C^T = (B^T)^T x A^T.
 class Fp8GemmOp : public PreparedOp {
@@ -38,16 +30,16 @@ class Fp8GemmOp : public PreparedOp {
         cudaMemset(a_.get(), 0x35,
                    static_cast<std::size_t>(s_.m * s_.k)));  // 0.8125 and -0.6875 in e4m3: not zeros, nothing overflows
     CUDA_TRY(cudaMemset(b_.get(), 0xB3, static_cast<std::size_t>(s_.n * s_.k)));
-    LT_TRY(cublasLtCreate(&handle_));
-    LT_TRY(cublasLtMatmulDescCreate(&matmul_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    BLAS_TRY(cublasLtCreate(&handle_));
+    BLAS_TRY(cublasLtMatmulDescCreate(&matmul_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
-    LT_TRY(cublasLtMatmulDescSetAttribute(matmul_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
-    LT_TRY(cublasLtMatmulDescSetAttribute(matmul_, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain));
+    BLAS_TRY(cublasLtMatmulDescSetAttribute(matmul_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
+    BLAS_TRY(cublasLtMatmulDescSetAttribute(matmul_, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain));
     const auto m = static_cast<std::uint64_t>(s_.m), n = static_cast<std::uint64_t>(s_.n),
                k = static_cast<std::uint64_t>(s_.k);
-    LT_TRY(cublasLtMatrixLayoutCreate(&b_layout_, CUDA_R_8F_E4M3, k, n, s_.k));
-    LT_TRY(cublasLtMatrixLayoutCreate(&a_layout_, CUDA_R_8F_E4M3, k, m, s_.k));
-    LT_TRY(cublasLtMatrixLayoutCreate(&c_layout_, CUDA_R_16BF, n, m, s_.n));
+    BLAS_TRY(cublasLtMatrixLayoutCreate(&b_layout_, CUDA_R_8F_E4M3, k, n, s_.k));
+    BLAS_TRY(cublasLtMatrixLayoutCreate(&a_layout_, CUDA_R_8F_E4M3, k, m, s_.k));
+    BLAS_TRY(cublasLtMatrixLayoutCreate(&c_layout_, CUDA_R_16BF, n, m, s_.n));
     return choose_algorithm();
   }
 
@@ -62,7 +54,7 @@ class Fp8GemmOp : public PreparedOp {
  private:
   Result<void> choose_algorithm() {
     cublasLtMatmulPreference_t preference = nullptr;
-    LT_TRY(cublasLtMatmulPreferenceCreate(&preference));
+    BLAS_TRY(cublasLtMatmulPreferenceCreate(&preference));
     const std::size_t most = kWorkspaceBytes;
     int found = 0;
     Result<void> asked = checked(

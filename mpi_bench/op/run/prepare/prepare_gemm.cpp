@@ -2,17 +2,11 @@
 // x A^T.
 #include "mpi_bench/op/run/cuda_memory.hpp"
 #include "mpi_bench/op/run/kernels/kernels.hpp"
+#include "mpi_bench/op/run/prepare/blas_try.hpp"
 #include "mpi_bench/op/run/prepare/prepared_op.hpp"
 
 namespace distsim::bench {
 namespace {
-
-constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
-
-Result<void> checked(cublasStatus_t status, const char* what) {
-  if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return Error{std::string(what) + ": " + cublasGetStatusString(status), "cuBLAS", ""};
-}
 
 struct GemmTypes {
   cudaDataType_t data;
