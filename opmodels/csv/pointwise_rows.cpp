@@ -3,9 +3,12 @@
 #include <array>
 
 #include "opmodels/csv/row_readers.hpp"
+#include "sim/graph/ops/flops_per_element.hpp"
 
 namespace distsim::opmodels {
 namespace {
+
+using graph::kErfFlops, graph::kErfGradFlops, graph::kLogisticGradFlops, graph::kRandomFlops, graph::kSpecialFlops;
 
 /// Tensors an eager framework's kernel reads and writes, forward and in the gradient (reads 0 and writes 0: no kernel).
 struct PointwiseFacts {
@@ -21,16 +24,16 @@ constexpr std::array<PointwiseFacts, 34> kPointwise{{
     {"sub", 2, 1, 1, 0, 0},
     {"mul", 2, 1, 1, 4, 2},
     {"div", 2, 1, 4, 5, 2},
-    {"pow", 2, 1, 20, 6, 2},
+    {"pow", 2, 1, kSpecialFlops, 6, 2},
     {"addu", 1, 1, 1, 0, 0},
     {"subu", 1, 1, 1, 0, 0},
     {"mulu", 1, 1, 1, 1, 1},
     {"divu", 1, 1, 4, 1, 1},
-    {"powu", 1, 1, 20, 5, 3},
+    {"powu", 1, 1, kSpecialFlops, 5, 3},
     {"relu", 1, 1, 1, 2, 1},
-    {"gelu", 1, 1, 30, 2, 1},
-    {"tanh", 1, 1, 20, 2, 1},
-    {"sigmoid", 1, 1, 20, 2, 1},
+    {"gelu", 1, 1, kErfFlops, 2, 1},
+    {"tanh", 1, 1, kSpecialFlops, 2, 1},
+    {"sigmoid", 1, 1, kSpecialFlops, 2, 1},
     {"add_", 2, 1, 1, 0, 0},
     {"sub_", 2, 1, 1, 0, 0},
     {"mul_", 1, 1, 1, 2, 1},
@@ -43,13 +46,13 @@ constexpr std::array<PointwiseFacts, 34> kPointwise{{
     {"mean", 1, 0, 1, 0, 1},
     {"cat", 1, 1, 0, 1, 1},
     {"index", 1, 1, 0, 1, 1},
-    {"dropout", 1, 1.25, 10, 1.25, 1},
-    {"silu", 1, 1, 20, 2, 1},
-    {"sigmoid_backward", 2, 1, 3, 2, 1},
-    {"tanh_backward", 2, 1, 3, 2, 1},
+    {"dropout", 1, 1.25, kRandomFlops, 1.25, 1},
+    {"silu", 1, 1, kSpecialFlops, 2, 1},
+    {"sigmoid_backward", 2, 1, kLogisticGradFlops, 2, 1},
+    {"tanh_backward", 2, 1, kLogisticGradFlops, 2, 1},
     {"threshold_backward", 2, 1, 1, 2, 1},
-    {"gelu_backward", 2, 1, 60, 2, 1},
-    {"exp", 1, 1, 20, 2, 1},
+    {"gelu_backward", 2, 1, kErfGradFlops, 2, 1},
+    {"exp", 1, 1, kSpecialFlops, 2, 1},
     {"sqrt", 1, 1, 10, 2, 1},
 }};
 

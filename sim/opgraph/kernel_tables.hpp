@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "sim/graph/ops/flops_per_element.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/makers.hpp"
 
@@ -22,9 +23,6 @@ std::span<const KernelEntry> kernels_of_movement();   ///< copies, indexing, sor
 /// Views, allocations, queries, and calls that only pass their work on.
 std::span<const std::string_view> names_of_nothing();
 
-inline constexpr double kSpecialFlops =
-    20;  // of exp, tanh, ... on the plain lanes, as opmodels/analytic/elementwise.cpp counts
-inline constexpr double kErfFlops = 30;
-inline constexpr double kRandomFlops = 10;  // of a Philox number
+using graph::kErfFlops, graph::kErfGradFlops, graph::kLogisticGradFlops, graph::kRandomFlops, graph::kSpecialFlops;
 
 }  // namespace distsim::opgraph

@@ -1,23 +1,28 @@
 #include <utility>
 
+#include "sim/graph/ops/flops_per_element.hpp"
 #include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 namespace {
 
-/// Operations per element, as counted by the profilers behind configs/frameworks (exp and erf are several).
-double flops_per_element(Activation a) {
+/// Operations for each element of an activation, and of its gradient.
+struct FlopsPerElement {
+  double forward = 0, backward = 0;
+};
+
+FlopsPerElement flops_per_element(Activation a) {
   switch (a) {
     case Activation::none:
-      return 0;
+      return {};
     case Activation::relu:
-      return 1;
+      return {1, 1};
     case Activation::gelu:
-      return 175;
+      return {graph::kErfFlops, graph::kErfGradFlops};
     case Activation::sigmoid:
-      return 4;
+      return {graph::kSpecialFlops, graph::kLogisticGradFlops};
   }
-  return 0;
+  return {};
 }
 
 std::string_view word(Activation a) {
@@ -61,7 +66,7 @@ void append_forward(Layer& layer, const Linear& s, std::int64_t inner, bool fuse
   }
   if (s.activation != Activation::none && !fused) {
     layer.forward.push_back(elementwise(s.name + "." + std::string(word(s.activation)), s.rows * s.out, 1, 1,
-                                        flops_per_element(s.activation), n.activation));
+                                        flops_per_element(s.activation).forward, n.activation));
   }
 }
 
@@ -69,7 +74,7 @@ void append_backward(Layer& layer, const Linear& s, std::int64_t inner, bool fus
   const Numerics& n = c.numerics;
   if (s.activation != Activation::none) {  // with a fused epilogue the bias gradient comes out of the same kernel
     layer.backward.push_back(elementwise(s.name + "." + std::string(word(s.activation)) + ".dgrad", s.rows * s.out, 2,
-                                         1, flops_per_element(s.activation), n.activation));
+                                         1, flops_per_element(s.activation).backward, n.activation));
   }
   if (s.bias && !(fused && s.activation != Activation::none)) {
     layer.backward.push_back(elementwise(s.name + ".bias.wgrad", s.rows * s.out, 1, 0, 1, n.activation, {0, 1}));

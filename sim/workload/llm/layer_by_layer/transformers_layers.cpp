@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "sim/graph/ops/flops_per_element.hpp"
 #include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
@@ -325,19 +326,18 @@ class TransformersLayerBuilder {
   }
 
   void activation(const std::string& name, std::int64_t elements) {
-    constexpr double kErf = 175;  // operations of gelu, as counted by profilers
     Layer& layer = stack_.push(name);
     layer.saved_bytes = bytes(elements);
     switch (type()) {
       case LlmClass::none:
       case LlmClass::bert:
-        layer.forward.push_back(pointwise(name, elements, {1, 1}, kErf));
-        layer.backward.push_back(pointwise(name + ".dgrad", elements, {2, 1}, kErf));
+        layer.forward.push_back(pointwise(name, elements, {1, 1}, graph::kErfFlops));
+        layer.backward.push_back(pointwise(name + ".dgrad", elements, {2, 1}, graph::kErfGradFlops));
         return;
       case LlmClass::gpt2:
         if (fused_) {
-          layer.forward.push_back(pointwise(name, elements, {1, 1}, kErf));
-          layer.backward.push_back(pointwise(name + ".dgrad", elements, {2, 1}, kErf));
+          layer.forward.push_back(pointwise(name, elements, {1, 1}, graph::kErfFlops));
+          layer.backward.push_back(pointwise(name + ".dgrad", elements, {2, 1}, graph::kErfGradFlops));
           return;
         }
         forward(layer, name, elements, kGeluNew);
