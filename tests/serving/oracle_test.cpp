@@ -4,6 +4,7 @@
 #include "oracle.hpp"
 
 #include "base/random.hpp"
+#include "sanitizers.hpp"
 #include "sim/serving/emulator/gpus/stream_plan.hpp"
 
 namespace distsim::serving {
@@ -149,8 +150,8 @@ class Answers : public Observer {
 };
 
 TEST(Oracle, EveryAnswerAtTheSamePicosecond) {
-  constexpr std::uint64_t kCases = 10'000;
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  const std::uint64_t cases = test::samples(10'000);
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
     const RandomCase c = random_case(seed);
     const char* policy = kPolicies[seed % std::size(kPolicies)];
     Answers answers(c.load.trace.size());
@@ -167,7 +168,8 @@ TEST(Oracle, EveryAnswerAtTheSamePicosecond) {
 
 /// All policies answer every request of any scenario, whatever the oracle knows of them.
 TEST(Oracle, EveryPolicyAnswersEveryRequest) {
-  for (std::uint64_t seed = 0; seed < 2'000; ++seed) {
+  const std::uint64_t cases = test::samples(2'000);
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
     const RandomCase c = random_case(seed);
     for (const PolicyEntry* policy : policies()) {
       Answers answers(c.load.trace.size());

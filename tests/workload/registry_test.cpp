@@ -16,12 +16,16 @@ constexpr ClusterShape kShapes[] = {kOneGpu,
                                     {1, 8, Bytes(std::int64_t{1} << 50)},
                                     {4, 8, Bytes(std::int64_t{1} << 50)}};  // memory is not what is tested here
 
-/// The shipped models of a family.
+/// The shipped models of a family; all are read once.
 std::vector<ModelSpec> shipped(const ModelFamily& family) {
+  static const std::vector<ModelSpec> all = [] {
+    std::vector<ModelSpec> out;
+    for (const std::string& name : shipped_model_names()) out.push_back(shipped_model(name));
+    return out;
+  }();
   std::vector<ModelSpec> out;
-  for (const std::string& name : shipped_model_names()) {
-    ModelSpec model = shipped_model(name);
-    if (model.family == &family) out.push_back(std::move(model));
+  for (const ModelSpec& model : all) {
+    if (model.family == &family) out.push_back(model);
   }
   return out;
 }

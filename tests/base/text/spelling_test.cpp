@@ -77,9 +77,10 @@ TEST(NearestSpelling, IsThatOfTheDefinition) {
         nearest = c;
       }
     }
-    if (!nearest.empty())
+    if (!nearest.empty()) {
       ASSERT_EQ(nearest_spelling(wanted, candidates), nearest)
           << wanted << ": " << candidates[0] << ", " << candidates[1] << ", " << candidates[2];
+    }
   }
 }
 
