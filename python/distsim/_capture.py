@@ -1,7 +1,6 @@
 """capture(): a PyTorch module as a graph that an experiment can have as its model."""
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import os
@@ -19,13 +18,16 @@ class Graph:
 
     It can be the model of an experiment: ``{"model": graph, "cluster": ...}``, or ``set={"model": graph}``. Attributes:
     ``name``, ``samples`` (the batch it was captured with), ``any_batch`` (whether other batches are served), ``calls`` and
-    ``parameters`` (their numbers), ``data`` (the whole graph as a dict)."""
+    ``parameters`` (their numbers), ``one_batch`` (why it serves no other batch), ``remarks`` (what a report will say of it),
+    ``data`` (the whole graph as a dict)."""
 
     def __init__(self, data: Dict[str, Any]) -> None:
         self.data: Dict[str, Any] = data
         self.name: str = data["name"]
         self.samples: int = data["samples"]
         self.any_batch: bool = data["any_batch"]
+        self.one_batch: str = data.get("one_batch", "")
+        self.remarks: List[str] = list(data.get("remarks", []))
         self.calls: int = len(data["nodes"])
         trained = {g["parameter"] for g in data["gradients"]}
         self.parameters: int = sum(_product(t["shape"]) for i, t in enumerate(data["tensors"]) if i in trained)
@@ -72,19 +74,6 @@ def _product(shape: List[Any]) -> int:
     return n
 
 
-def _without_data(module: Any) -> Any:
-    """A copy of a module whose parameters and buffers have no data. To be called where tensors that are made have none."""
-    import torch
-
-    memo: Dict[int, Any] = {}
-    for parameter in module.parameters():
-        empty = torch.empty(parameter.shape, dtype=parameter.dtype)
-        memo[id(parameter)] = torch.nn.Parameter(empty, requires_grad=parameter.requires_grad)
-    for buffer in module.buffers():
-        memo[id(buffer)] = torch.empty(buffer.shape, dtype=buffer.dtype)
-    return copy.deepcopy(module, memo)
-
-
 def capture(module: Any, inputs: Any, *, loss: str = "sum", any_batch: bool = True, channels_last: bool = False,
             inference: bool = False, name: str = "") -> Graph:
     """The graph of a PyTorch module, without a GPU and without computing anything.
@@ -95,28 +84,42 @@ def capture(module: Any, inputs: Any, *, loss: str = "sum", any_batch: bool = Tr
              tensors, of which only size and type are used. One, or a list of them.
     loss     "sum" of the output, "cross_entropy" over its last dimension, or "output": the module returns its loss
 
-    Needs torch 1.13 or later. Raises ConfigError where the module cannot be captured, with the place in its code; ImportError
+    any_batch  False: the sizes of this batch alone, in a third of the time. Otherwise the pass runs with three batches; where
+             their sizes do not follow the batch in a line the graph serves the given one only, and ``one_batch`` says why.
+
+    Captures of several threads run one after the other. Needs torch 1.13 or later. Raises ConfigError where the module cannot be captured, with the place in its code; ImportError
     without torch."""
     try:
         import torch
     except ImportError as error:
         raise ImportError("distsim.capture() needs torch, which is not installed: pip install torch") from error
     import distsim_capture
-    from distsim_capture.__main__ import place_of
+    from distsim_capture.errors import place_of, reason_of
 
     given = inputs if isinstance(inputs, list) else [inputs]
     title = name or getattr(module, "__name__", "") or type(module).__name__
-    build = (lambda: _without_data(module)) if isinstance(module, torch.nn.Module) else module
+    build = (lambda: module) if isinstance(module, torch.nn.Module) else module
     if not callable(build):
         raise TypeError(f"module: found {type(module).__name__}, expected a torch.nn.Module or a function that returns one")
     specs = [_spec(one) for one in given]
     try:
         return Graph(distsim_capture.capture(build, specs, loss, any_batch, channels_last, inference, title))
     except distsim_capture.CaptureError as error:
-        raise ConfigError(str(error).replace("--", "")) from error
+        raise _config_error(_of_arguments(str(error))) from error
     except Exception as error:  # of the user's module
-        text = str(error).strip().split("\n", 1)[0]
-        raise ConfigError(f"{place_of(error)}{type(error).__name__}: {text}") from error
+        raise _config_error(reason_of(error), place_of(error)) from error
+
+
+def _of_arguments(text: str) -> str:
+    """Flags of the command as the arguments that they are here."""
+    for flag, argument in (("--input", "inputs"), ("--loss ", "loss="), ("--loss:", "loss:"), ("--inference", "inference=True")):
+        text = text.replace(flag, argument)
+    return text
+
+
+def _config_error(text: str, place: str = "") -> ConfigError:
+    file, _, line = place.rstrip(": ").rpartition(":")
+    return ConfigError(place + text, text, where=place.rstrip(": "), file=file, line=int(line) if line else 0)
 
 
 def _spec(one: Any) -> Any:

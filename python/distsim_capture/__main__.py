@@ -6,10 +6,11 @@ import json
 import os
 import sys
 import tempfile
-import traceback
 
-from .capture import LOSSES, CaptureError, capture
+from .capture import capture
+from .errors import CaptureError, place_of, reason_of
 from .inputs import parse_input
+from .losses import LOSSES
 
 
 def builder(text):
@@ -42,22 +43,6 @@ def write(graph, path):
         raise
 
 
-def place_of(error):
-    """Where the user's code failed: the last frame outside of torch and of this package."""
-    own = os.path.dirname(os.path.abspath(__file__))
-    frames = [f for f in traceback.extract_tb(error.__traceback__)
-              if not f.filename.startswith(own) and f"{os.sep}torch{os.sep}" not in f.filename and f.filename.endswith(".py")]
-    return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
-
-
-def reason_of(error):
-    """One line; the lists of backends that torch adds are left out."""
-    text = str(error).strip().split("\n", 1)[0]
-    if "_local_scalar_dense" in text or "data dependent" in text.lower() or "DataDependent" in type(error).__name__:
-        return "the model reads a number out of a tensor (item(), bool(), tolist()), and tensors have no data here; expected a forward pass that does not follow values"
-    return f"{type(error).__name__}: {text[:300]}"
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="distsim_capture", description="Write the graph of a PyTorch model for distsim.")
     parser.add_argument("build", metavar="MODULE:FUNCTION", help="returns the module, or the module and a loss function of its output")
@@ -65,7 +50,7 @@ def main(arguments=None):
                         help="an argument of the module: sizes, the batch first, and a type: 64x3x224x224, 8x512:int64; may be repeated")
     parser.add_argument("--loss", default="sum", choices=LOSSES, help="what the backward pass starts from")
     parser.add_argument("--channels-last", action="store_true", help="images and filters in the order N, H, W, C")
-    parser.add_argument("--one-batch", action="store_true", help="only the sizes of this batch; half the time")
+    parser.add_argument("--one-batch", action="store_true", help="only the sizes of this batch; a third of the time")
     parser.add_argument("--inference", action="store_true", help="the forward pass alone")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the graph; gzipped unless it ends in .json")
     options = parser.parse_args(arguments)
@@ -77,12 +62,16 @@ def main(arguments=None):
     except (CaptureError, ValueError, OSError) as error:
         print(f"distsim_capture: {error}".replace("\n", " "), file=sys.stderr)
         return 2
-    except Exception as error:  # of the user's module
+    except (Exception, SystemExit) as error:  # of the user's module
         print(f"distsim_capture: {place_of(error)}{reason_of(error)}", file=sys.stderr)
         return 2
     trained = {g["parameter"] for g in graph["gradients"]}
     count = sum(product(t["shape"]) for i, t in enumerate(graph["tensors"]) if i in trained)
     sizes = "any batch" if graph["any_batch"] else f"a batch of {graph['samples']} only"
+    for remark in graph["remarks"]:
+        print(f"distsim_capture: {remark}", file=sys.stderr)
+    if not graph["any_batch"] and not options.one_batch:
+        print(f"distsim_capture: the graph serves a batch of {graph['samples']} only: {graph['one_batch']}", file=sys.stderr)
     print(f"{options.output}: {len(graph['nodes'])} calls, {count:,} trained parameters, {sizes}")
     return 0
 

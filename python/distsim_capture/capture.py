@@ -1,23 +1,24 @@
 """capture(): runs a module's forward and backward pass on tensors without data and returns the graph as a dictionary."""
 import contextlib
+import inspect
 
 import torch
-from torch._subclasses import FakeTensorMode
+from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
+from .batches import batches_of, shapes_by_batch
+from .errors import CaptureError, place_of, reason_of
+from .gpu_calls import gpu_call
+from .losses import LOSSES, check_own, loss_of
 from .recorder import Recorder
+from .torch_changes import ONE_AT_A_TIME, changed_torch
+from .without_data import without_data
 
-LOSSES = ("output", "sum", "cross_entropy")
-
-
-class CaptureError(Exception):
-    """The module cannot be captured; the text says where and why."""
-
+ASKED = "it was captured for one batch, as asked"
 
 class Operators(TorchFunctionMode):
     """Tells the recorder of each function that the model calls: an operator of the framework, whether it launches kernels or
-    only looks at a tensor otherwise. Dropout runs as on a GPU: one kernel that also writes the mask. On a CPU it would be
-    four calls."""
+    only looks at a tensor otherwise. What a GPU runs in other calls than a CPU is called as the GPU does it."""
 
     def __init__(self, recorder):
         super().__init__()
@@ -26,27 +27,8 @@ class Operators(TorchFunctionMode):
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         self.recorder.begin_operator()
-        if func in (torch.nn.functional.dropout, torch.dropout):
-            x = args[0] if args else kwargs["input"]
-            p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-            training = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
-            return torch.native_dropout(x, p, True)[0] if training and p > 0 else x
-        return func(*args, **kwargs)
-
-
-@contextlib.contextmanager
-def inside_functional():
-    """Lets Operators see what the functions of torch.nn.functional call, attention among them, instead of these as a whole."""
-    functional = torch.nn.functional
-    names = [n for n in ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic") if hasattr(functional, n)]
-    kept = {n: getattr(functional, n) for n in names}
-    try:
-        for n in names:
-            setattr(functional, n, lambda *tensors: False)
-        yield
-    finally:
-        for n in names:
-            setattr(functional, n, kept[n])
+        rule = gpu_call(func)
+        return rule(self.recorder, func, args, kwargs) if rule else func(*args, **kwargs)
 
 
 def count_backward_nodes(value, recorder):
@@ -68,24 +50,20 @@ def placeholder(spec, samples):
     return torch.empty(spec.of_batch(samples), dtype=dtype)
 
 
-def loss_of(outputs, kind, recorder):
-    if kind == "output":
-        if not isinstance(outputs, torch.Tensor) or outputs.numel() != 1:
-            outputs = next((v for v in getattr(outputs, "values", lambda: [])() if torch.is_tensor(v) and v.numel() == 1), None)
-        if outputs is None:
-            raise CaptureError("--loss output: the module returns no single number, expected the loss; use --loss sum or cross_entropy")
-        return outputs
-    tensor = outputs
-    while not isinstance(tensor, torch.Tensor):
-        values = list(tensor.values()) if isinstance(tensor, dict) else list(tensor)
-        if not values:
-            raise CaptureError("the module returns no tensor, expected one")
-        tensor = values[0]
-    if kind == "sum":
-        return tensor.sum()
-    target = torch.empty(tensor.shape[:-1], dtype=torch.int64)
-    recorder.name(target, "input", "target")
-    return torch.nn.functional.cross_entropy(tensor.reshape(-1, tensor.shape[-1]), target.reshape(-1))
+def check_inputs(module, given):
+    """The module takes as many as there are."""
+    try:
+        parameters = inspect.signature(module.forward)
+    except (TypeError, ValueError):
+        return
+    try:
+        parameters.bind(*given)
+    except TypeError:
+        places = [p for p in parameters.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        needed = sum(p.default is p.empty for p in places)
+        counts = str(needed) if needed == len(places) else f"{needed} to {len(places)}"
+        names = f" ({', '.join(p.name for p in places)})" if places else ""
+        raise CaptureError(f"--input: found {len(given)}, expected {counts}, as forward() of {type(module).__name__} takes{names}") from None
 
 
 @contextlib.contextmanager
@@ -101,14 +79,24 @@ def module_paths(module, recorder):
             handle.remove()
 
 
+def without_values(built):
+    """The module and its own loss function; a copy where its tensors have data."""
+    module, own_loss = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(module, torch.nn.Module):
+        raise CaptureError(f"found {type(module).__name__}, expected a function that returns a torch.nn.Module")
+    if own_loss is not None and not callable(own_loss):
+        raise CaptureError(f"found a module and {type(own_loss).__name__}, expected a module and a function from its output to the loss")
+    if any(not isinstance(t, FakeTensor) for t in [*module.parameters(), *module.buffers()]):
+        module = without_data(module)
+    return module, own_loss
+
+
 def run_once(build, inputs, samples, loss, channels_last, inference):
     """One pass over tensors without data. Returns the recorder."""
-    recorder = Recorder()
-    with FakeTensorMode(allow_fallback_kernels=False), Operators(recorder), inside_functional(), recorder:
-        built = build() if not isinstance(build, torch.nn.Module) else build
-        module, own_loss = built if isinstance(built, tuple) else (built, None)
-        if not isinstance(module, torch.nn.Module):
-            raise CaptureError(f"found {type(module).__name__}, expected a function that returns a torch.nn.Module")
+    mode = FakeTensorMode(allow_fallback_kernels=False)
+    recorder = Recorder(mode)
+    with changed_torch(recorder), mode, Operators(recorder), recorder:
+        module, own_loss = without_values(build() if not isinstance(build, torch.nn.Module) else build)
         if channels_last:
             module = module.to(memory_format=torch.channels_last)
         for name, tensor in module.named_buffers():
@@ -118,6 +106,7 @@ def run_once(build, inputs, samples, loss, channels_last, inference):
             if tensor.requires_grad and not inference:
                 tensor.register_hook(lambda g, tensor=tensor: recorder.gradient_of(tensor))
         given = [placeholder(spec, samples) for spec in inputs]
+        check_inputs(module, given)
         if channels_last:
             given = [g.contiguous(memory_format=torch.channels_last) if g.dim() == 4 else g for g in given]
         for i, tensor in enumerate(given):
@@ -126,7 +115,7 @@ def run_once(build, inputs, samples, loss, channels_last, inference):
         with module_paths(module, recorder), torch.set_grad_enabled(not inference):
             outputs = module(*given)
             if not inference:
-                value = own_loss(outputs) if own_loss else loss_of(outputs, loss, recorder)
+                value = check_own(own_loss(outputs)) if own_loss else loss_of(outputs, loss, recorder)
                 recorder.modules, recorder.phase = ["loss"], "backward"
                 count_backward_nodes(value, recorder)
                 value.backward()
@@ -134,44 +123,33 @@ def run_once(build, inputs, samples, loss, channels_last, inference):
     return recorder
 
 
-def extents(shape, other, samples, others):
-    """Sizes as [constant, per sample] where they follow the batch; None where they do so otherwise than in a line."""
-    if len(shape) != len(other):
-        return None
-    out = []
-    for a, b in zip(shape, other):
-        slope, rest = divmod(b - a, others - samples)
-        if rest or slope < 0:
-            return None
-        out.append([a - slope * samples, slope] if slope else a)
-    return out
-
-
-def same_calls(one, other):
-    return len(one.calls) == len(other.calls) and len(one.tensors) == len(other.tensors) and all(
-        a.op == b.op for a, b in zip(one.calls, other.calls))
-
-
-def shapes_of(recorder, other, samples, others):
-    """Shapes for every batch where both passes make the same calls, else those of this batch; and which it is."""
-    if other is not None and same_calls(recorder, other):
-        shapes = [extents(a.shape, b.shape, samples, others) for a, b in zip(recorder.tensors, other.tensors)]
-        if None not in shapes:
-            return shapes, True
-    return [list(t.shape) for t in recorder.tensors], False
+def passes_of(build, inputs, any_batch, *options):
+    """The pass with the batch of the inputs, those with other batches, and why there are none of these."""
+    batches = batches_of(inputs[0].shape[0])
+    passes = [run_once(build, inputs, batches[0], *options)]
+    if not any_batch:
+        return passes, batches, ASKED
+    for batch in batches[1:]:
+        try:
+            passes.append(run_once(build, inputs, batch, *options))
+        except Exception as error:  # of the user's module, which ran with the first batch
+            return passes, batches, f"with a batch of {batch} the module fails: {place_of(error)}{reason_of(error)}"
+    return passes, batches, ""
 
 
 def capture(build, inputs, loss="sum", any_batch=True, channels_last=False, inference=False, name=""):
     """The graph of `build()`, a module or (module, loss function), for `inputs`, a list of InputSpec whose first size is
-    the batch. With any_batch a second pass with twice the batch tells which sizes follow it."""
+    the batch. With any_batch two more passes with other batches tell which sizes follow it."""
     if not inputs:
         raise CaptureError("--input: found none, expected at least one")
     if loss not in LOSSES:
         raise CaptureError(f"--loss: found {loss!r}, expected one of {', '.join(LOSSES)}")
-    samples = inputs[0].shape[0]
-    recorder = run_once(build, inputs, samples, loss, channels_last, inference)
-    other = run_once(build, inputs, 2 * samples, loss, channels_last, inference) if any_batch else None
-    shapes, follows = shapes_of(recorder, other, samples, 2 * samples)
+    with ONE_AT_A_TIME:
+        passes, batches, reason = passes_of(build, inputs, any_batch, loss, channels_last, inference)
+    recorder = passes[0]
+    shapes = [list(t.shape) for t in recorder.tensors]
+    if not reason:
+        shapes, reason = shapes_by_batch(passes, batches)
     tensors = []
     for info, shape in zip(recorder.tensors, shapes):
         tensor = {"shape": shape, "dtype": info.dtype, "storage": info.storage}
@@ -182,6 +160,11 @@ def capture(build, inputs, loss="sum", any_batch=True, channels_last=False, infe
         tensors.append(tensor)
     nodes = [{"op": c.op, "label": c.label, "phase": c.phase, "calls": c.operators, "in": c.inputs, "out": c.outputs}
              for c in recorder.calls]
-    gradients = [{"parameter": parameter, "after": after} for parameter, after in recorder.gradients]
-    return {"format": "distsim graph", "version": 1, "name": name, "producer": f"distsim_capture, torch {torch.__version__}",
-            "samples": samples, "any_batch": follows, "tensors": tensors, "nodes": nodes, "gradients": gradients}
+    gradients = [{"parameter": parameter, "after": after, **({"sparse": True} if parameter in recorder.sparse else {})}
+                 for parameter, after in recorder.gradients]
+    graph = {"format": "distsim graph", "version": 1, "name": name, "producer": f"distsim_capture, torch {torch.__version__}",
+             "samples": batches[0], "any_batch": not reason, "remarks": recorder.remarks, "tensors": tensors, "nodes": nodes,
+             "gradients": gradients}
+    if reason:
+        graph["one_batch"] = reason
+    return graph

@@ -1,9 +1,14 @@
 """Records the calls of ATen that run below autograd, tensors by number."""
 import torch
+from torch._subclasses import FakeTensor
+from torch._subclasses.fake_tensor import run_fallback_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_map
 
 from .shape_rules import RULES
 
+MOST_ZEROS = 1 << 26  # bytes
+OF_NEW_CONSTANTS = {"aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy"}  # torch.tensor([...]): torch replaces them itself
 ACCUMULATION = {"aten::new_empty_strided", "aten::copy_", "aten::detach", "aten::clone"}
 
 
@@ -27,6 +32,12 @@ class TensorInfo:
                               and not tensor.is_contiguous())
 
 
+def has_data(value):
+    if isinstance(value, (list, tuple)):
+        return any(has_data(v) for v in value)
+    return isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor)
+
+
 def storage_of(tensor):
     """What tells storages apart; those of kept tensors live as long as the recorder."""
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor._storage()
@@ -43,14 +54,24 @@ def plain(value):
 
 
 class Recorder(TorchDispatchMode):
-    def __init__(self):
+    def __init__(self, mode):
         super().__init__()
+        self.mode = mode  # in which tensors have no data
+        self.remarks = []
+        self.sparse = set()  # parameters whose gradients have only the rows of ids
         self.tensors, self.calls, self.gradients = [], [], []
         self.storage_numbers, self.of_storage = {}, {}
         self.numbers, self.kept = {}, []  # a tensor that is kept has an id of its own
         self.modules, self.phase, self.active = [""], "forward", False
         self.operator_begun = False
         self.accumulating = False  # autograd copies a gradient that somebody else, here `kept`, also holds
+
+    def remark(self, text):
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+    def note_autocast(self, dtype):
+        self.remark(f"the model asks for torch.autocast('cuda', {dtype}): captured without casts; model.precision and model.graph.amp say where they are")
 
     def enter(self, name):
         self.modules.append(name)
@@ -137,11 +158,31 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        rule = RULES.get(func._schema.name)
-        results = rule(*args, **kwargs) if rule else func(*args, **kwargs)
+        name = func._schema.name
+        if name not in OF_NEW_CONSTANTS and (any(has_data(v) for v in args) or any(has_data(v) for v in kwargs.values())):
+            args, kwargs = tree_map(self.without_data, (tuple(args), kwargs))
+        rule = RULES.get(name)
+        results = rule(*args, **kwargs) if rule else self.sizes_of(func, args, kwargs)
         if self.active:
             self.record(func, args, kwargs, results)
         return results
+
+    def without_data(self, value):
+        """Constants that were made before the capture, such as those of a module of Python or of a closure."""
+        return self.mode.from_tensor(value) if has_data(value) and not isinstance(value, (list, tuple)) else value
+
+    def sizes_of(self, func, args, kwargs):
+        """What torch's own rule says; where it has none, what the CPU makes of zeros, if they are few."""
+        try:
+            return func(*args, **kwargs)
+        except NotImplementedError as error:
+            tensors = [v for v in tree_flatten((args, kwargs))[0] if isinstance(v, torch.Tensor)]
+            if sum(t.numel() * t.element_size() for t in tensors) > MOST_ZEROS:
+                raise
+            try:
+                return run_fallback_kernel(self.mode, func, args, kwargs, error)
+            except NotImplementedError:
+                raise error from None
 
     def record(self, func, args, kwargs, results):
         if func._schema.name.startswith("prim::"):
@@ -161,8 +202,8 @@ class Recorder(TorchDispatchMode):
         outputs = []
         for i, result in enumerate(results if isinstance(results, (list, tuple)) else [results]):
             storage = storages[min(i, len(storages) - 1)] if storages else None
-            if isinstance(result, torch.Tensor):
-                outputs.append(self.number_of(result, storage))
+            outputs.extend(self.number_of(r, storage) for r in (result if isinstance(result, (list, tuple)) else [result])
+                           if isinstance(r, torch.Tensor))
         numbers = [n for i in inputs if isinstance(i, dict) for n in (i["t"] if isinstance(i["t"], list) else [i["t"]])]
         label = self.label(numbers)
         for n in outputs:

@@ -35,7 +35,58 @@ def norm_backward(gradient, x, *rest, **named):
     return like(x), x.new_empty((x.shape[1],)), x.new_empty((x.shape[1],))
 
 
+def recurrent(x, weights, of_layer, buffer, hx, cx, mode, hidden, projection, layers, batch_first, dropout, train, both_ways, *rest, **named):
+    """The last results are what the backward pass needs of each step, which ATen's own kernels of cells keep too (four gates and
+    the state of an LSTM, five values of a GRU) beside the outputs, and the weights in one piece, which they already are."""
+    directions = 2 if both_ways else 1
+    steps = x.shape[0] * x.shape[1]
+    width = directions * (projection or hidden)
+    kept = {2: 6, 3: 6}.get(mode, 1) * hidden * directions * layers * steps
+    needs = torch.is_grad_enabled() or any(w.requires_grad for w in weights)
+    return (x.new_empty((x.shape[0], x.shape[1], width)), like(hx), like(cx) if cx is not None else x.new_empty((0,)),
+            x.new_empty((kept if train and needs else 0,)), x.new_empty((0,)))
+
+
+def recurrent_backward(x, weights, of_layer, buffer, hx, cx, *rest, **named):
+    return like(x), like(hx), like(cx) if cx is not None else None, [like(w) for w in weights]
+
+
+def lstm_cell(from_x, from_h, cx, b_x=None, b_h=None):
+    return like(cx), like(cx), like(from_x)
+
+
+def lstm_cell_backward(g_h, g_c, cx, cy, gates, has_bias):
+    return like(gates), like(cx), gates.new_empty((gates.shape[1],)) if has_bias else None
+
+
+def gru_cell(from_x, from_h, hx, b_x=None, b_h=None):
+    return like(hx), hx.new_empty((hx.shape[0], 5 * hx.shape[1]))
+
+
+def gru_cell_backward(g, kept, has_bias):
+    gates = [g.new_empty((g.shape[0], 3 * g.shape[1])) for _ in range(2)]
+    return (*gates, like(g), *(g.new_empty((3 * g.shape[1],)) if has_bias else None for _ in range(2)))
+
+
+def weight_norm(v, g, dim=0):
+    return like(v), like(g)
+
+
+def weight_norm_backward(gradient, v, g, norms, dim):
+    return like(v), like(g)
+
+
 RULES = {
+    "aten::_weight_norm_interface": weight_norm,
+    "aten::_weight_norm_interface_backward": weight_norm_backward,
+    "aten::_weight_norm_cuda_interface": weight_norm,
+    "aten::_weight_norm_cuda_interface_backward": weight_norm_backward,
+    "aten::_cudnn_rnn": recurrent,
+    "aten::_cudnn_rnn_backward": recurrent_backward,
+    "aten::_thnn_fused_lstm_cell": lstm_cell,
+    "aten::_thnn_fused_lstm_cell_backward_impl": lstm_cell_backward,
+    "aten::_thnn_fused_gru_cell": gru_cell,
+    "aten::_thnn_fused_gru_cell_backward": gru_cell_backward,
     "aten::convolution_backward": convolution_backward,
     "aten::max_pool2d_with_indices_backward": pool_backward,
     "aten::max_pool3d_with_indices_backward": pool_backward,
