@@ -4,10 +4,11 @@ import re
 import sysconfig
 import traceback
 
-from torch import __version__ as TORCH
+import torch
 
 OWN = os.path.dirname(os.path.abspath(__file__))
 LIBRARY = os.path.join(sysconfig.get_paths()["stdlib"], "")
+OF_TORCH = os.path.join(os.path.dirname(os.path.abspath(torch.__file__)), "")
 OF_DISTSIM = f"{os.sep}distsim{os.sep}_"  # python/distsim/_capture.py, wherever it is installed
 
 
@@ -17,8 +18,7 @@ class CaptureError(Exception):
 
 def is_of_user(filename):
     in_library = filename.startswith(LIBRARY) and "-packages" not in filename
-    return (not filename.startswith(("<frozen", OWN)) and f"{os.sep}torch{os.sep}" not in filename
-            and not in_library and OF_DISTSIM not in filename)
+    return not filename.startswith(("<frozen", OWN, OF_TORCH)) and not in_library and OF_DISTSIM not in filename
 
 
 def place_of(error):
@@ -42,7 +42,7 @@ def reason_of(error):
         return "sequences of different lengths (pack_padded_sequence), whose lengths are values; expected padded ones of one length"
     unknown = re.match(r"Could not run '([^']+)' with arguments from the 'Meta' backend", text)
     if unknown:
-        return f"torch {TORCH} has no rule for the sizes of {unknown.group(1)}; a later one may have"
+        return f"torch {torch.__version__} has no rule for the sizes of {unknown.group(1)}; a later one may have"
     if kind == "AssertionError" and "CUDA" in text:
         return f"{text}; expected a module on the CPU: nothing is allocated, and the graph is that of a GPU"
     return f"{kind}: {text[:300]}"

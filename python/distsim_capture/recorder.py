@@ -9,6 +9,7 @@ from .shape_rules import RULES
 
 MOST_ZEROS = 1 << 26  # bytes
 OF_NEW_CONSTANTS = {"aten::lift", "aten::lift_fresh", "aten::lift_fresh_copy"}  # torch.tensor([...]): torch replaces them itself
+READS_A_NUMBER = {"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero", "aten::equal"}
 ACCUMULATION = {"aten::new_empty_strided", "aten::copy_", "aten::detach", "aten::clone"}
 
 
@@ -30,6 +31,12 @@ class TensorInfo:
         self.channels_last = (tensor.dim() == 4 and min(self.shape) > 0 and self.shape[1] > 1
                               and tensor.is_contiguous(memory_format=torch.channels_last)
                               and not tensor.is_contiguous())
+
+
+def follows_values(func):
+    """A number that is read out of a tensor, or a size that depends on what is in one."""
+    tags = [str(tag) for tag in getattr(func, "tags", [])]
+    return func._schema.name in READS_A_NUMBER or any("data_dependent" in tag or "dynamic_output" in tag for tag in tags)
 
 
 def has_data(value):
@@ -176,6 +183,8 @@ class Recorder(TorchDispatchMode):
         try:
             return func(*args, **kwargs)
         except NotImplementedError as error:
+            if follows_values(func):
+                raise
             tensors = [v for v in tree_flatten((args, kwargs))[0] if isinstance(v, torch.Tensor)]
             if sum(t.numel() * t.element_size() for t in tensors) > MOST_ZEROS:
                 raise

@@ -1,8 +1,12 @@
 // Graphs that distsim_capture writes: docs/graph_format.md.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/spelling.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/readers.hpp"
 
@@ -12,7 +16,7 @@ namespace {
 namespace dom = simdjson::dom;
 
 constexpr std::string_view kFormatName = "distsim graph";
-constexpr std::int64_t kVersion = 1;
+constexpr std::size_t kMostRemarks = 20;
 constexpr std::size_t kMostArguments = 1'000'000;
 constexpr std::int64_t kMostCalls = 10'000;
 
@@ -33,6 +37,37 @@ std::optional<std::size_t> place_of(const std::string_view (&words)[N], std::str
   return std::nullopt;
 }
 
+// Keys of each object, and their places in these lists.
+constexpr std::string_view kHeadKeys[] = {"format",    "version", "name",    "producer", "samples",  "any_batch",
+                                          "one_batch", "remarks", "tensors", "nodes",    "gradients"};
+enum Head : std::size_t {
+  kFormat,
+  kVersionKey,
+  kName,
+  kProducer,
+  kSamples,
+  kAnyBatch,
+  kOneBatch,
+  kRemarks,
+  kTensors,
+  kNodes,
+  kGradients
+};
+constexpr std::string_view kTensorKeys[] = {"shape", "dtype", "role", "name", "storage", "channels_last", "device"};
+enum OfTensor : std::size_t { kShape, kDType, kRole, kTensorName, kStorage, kChannelsLast, kDevice };
+constexpr std::string_view kNodeKeys[] = {"op", "label", "phase", "calls", "in", "out"};
+enum OfNode : std::size_t { kOp, kLabel, kPhase, kCalls, kIn, kOut };
+constexpr std::string_view kGradientKeys[] = {"parameter", "after", "sparse"};
+enum OfGradient : std::size_t { kParameter, kAfter, kSparse };
+constexpr std::string_view kReferenceKeys[] = {"t"};
+
+/// Values of an object by the place of their keys.
+template <std::size_t N>
+using Fields = std::array<std::optional<dom::element>, N>;
+
+constexpr std::uint64_t kOwnStorage = std::uint64_t{1} << 62;  ///< and above: tensors that state none
+constexpr std::int64_t kMostStorage = std::int64_t{1} << 53;
+
 constexpr std::string_view kRoles[] = {"activation", "input", "parameter", "buffer"};
 constexpr std::string_view kPhases[] = {"forward", "backward", "optimizer"};
 constexpr graph::Phase kPhaseValues[] = {graph::Phase::forward, graph::Phase::backward, graph::Phase::optimizer};
@@ -44,19 +79,24 @@ class CapturedReader {
   Result<OpGraph> read() {
     graph_.file = file_;
     graph_.format = std::string(captured_format.name);
+    TRY_ASSIGN(head_, fields_of(document_, kHeadKeys));
     TRY(read_head());
-    TRY(for_each("tensors", [&](const dom::element& e, std::size_t i) { return read_tensor(e, i); }));
+    TRY(for_each(kTensors, [&](const dom::object& e) { return read_tensor(e); }));
     made_.assign(graph_.tensors.size(), false);
-    TRY(for_each("nodes", [&](const dom::element& e, std::size_t i) { return read_node(e, i); }));
+    has_gradient_.assign(graph_.tensors.size(), false);
+    TRY(for_each(kNodes, [&](const dom::object& e) { return read_node(e); }));
+    list_ = "nodes", place_.reset();
+    if (graph_.nodes.empty()) return wrong("found none that launches a kernel, expected at least one");
     TRY(for_each(
-        "gradients", [&](const dom::element& e, std::size_t i) { return read_gradient(e, i); }, false));
-    if (!graph_.nodes.empty()) graph_.nodes.back().calls += quiet_calls_;
-    if (graph_.nodes.empty()) return Error{"nodes: found none, expected at least one", file_, ""};
+        kGradients, [&](const dom::object& e) { return read_gradient(e); }, false));
+    graph_.nodes.back().calls += quiet_calls_;
     return std::move(graph_);
   }
 
  private:
-  Error wrong(const std::string& what) const { return node_error(file_, where(), what); }
+  Error wrong(const std::string& what) const {
+    return list_.empty() ? Error{what, file_, ""} : node_error(file_, where(), what);
+  }
 
   /// "node 3 (aten::mm, fc)": put together only where something is wrong.
   std::string where() const {
@@ -69,48 +109,91 @@ class CapturedReader {
   }
   std::string unnamed() const { return "node " + std::to_string(graph_.nodes.size()); }
 
+  template <std::size_t N>
+  Result<Fields<N>> fields_of(const dom::object& object, const std::string_view (&keys)[N]) {
+    Fields<N> out;
+    for (const auto& [key, value] : object) {
+      const auto place = place_of(keys, key);
+      if (!place) {
+        const std::string hint = spelling_hint(std::string(key), {std::begin(keys), std::end(keys)});
+        return wrong("found an unknown key " + in_quotes(key) + (hint.empty() ? "" : "; " + hint));
+      }
+      if (out[*place]) return wrong(std::string(key) + ": found twice, expected once");
+      out[*place] = value;
+    }
+    return out;
+  }
+
   template <class Visit>
-  Result<void> for_each(std::string_view key, Visit visit, bool required = true) {
+  Result<void> for_each(Head key, Visit visit, bool required = true) {
+    list_ = kHeadKeys[key], place_.reset();
+    if (!head_[key]) return required ? Result<void>(wrong("missing, expected a list")) : Result<void>();
     dom::array list;
-    dom::element value;
-    list_ = key, place_.reset();
-    if (missing(document_[key].get(value)))
-      return required ? Result<void>(wrong("missing, expected a list")) : Result<void>();
-    if (missing(value.get_array().get(list))) return wrong(found_text(value) + ", expected a list");
+    if (missing(head_[key]->get_array().get(list))) return wrong(found_text(*head_[key]) + ", expected a list");
     std::size_t i = 0;
     for (const dom::element e : list) {
       if (i >= kMostNodes) return wrong("found more than 2,000,000, expected fewer");
-      place_ = i;
-      if (!e.is_object()) return wrong(found_text(e) + ", expected an object");
-      TRY(visit(e, i++));
+      place_ = i++;
+      dom::object object;
+      if (missing(e.get_object().get(object))) return wrong(found_text(e) + ", expected an object");
+      TRY(visit(object));
       tensor_ = nullptr, node_ = nullptr;
     }
     return {};
   }
 
+  /// Text that stands for one of a few things. `expectation`: "a name such as aten::mm".
+  Result<std::string_view> text_of(const std::optional<dom::element>& value, const char* key,
+                                   const char* expectation) const {
+    std::string_view text;
+    if (!value) return wrong(std::string(key) + ": missing, expected " + expectation);
+    if (missing(value->get_string().get(text)))
+      return wrong(std::string(key) + ": " + found_text(*value) + ", expected " + expectation);
+    return text;
+  }
+
+  /// Text that may be missing.
+  Result<std::string_view> optional_text(const std::optional<dom::element>& value, const char* key) const {
+    return value ? text_of(value, key, "text") : Result<std::string_view>(std::string_view());
+  }
+
+  Result<bool> flag_of(const std::optional<dom::element>& value, const char* key) const {
+    bool flag = false;
+    if (value && missing(value->get_bool().get(flag)))
+      return wrong(std::string(key) + ": " + found_text(*value) + ", expected true or false");
+    return flag;
+  }
+
   Result<void> read_head() {
-    list_ = "version", place_.reset();
-    std::int64_t version = 0;
-    dom::element value;
-    if (missing(document_["version"].get(value)) || missing(value.get_int64().get(version)))
-      return wrong("missing, expected 1");
-    if (version != kVersion) return wrong("found " + std::to_string(version) + ", expected 1");
-    std::string_view name;
-    if (!missing(document_["name"].get_string().get(name))) graph_.name = printable(name, 80);
-    TRY_ASSIGN(graph_.samples, integer(document_["samples"], "samples", 1, 1'000'000'000));
-    bool any = false;
-    if (!missing(document_["any_batch"].get_bool().get(any))) graph_.any_batch = any;
+    TRY_ASSIGN(const std::int64_t version, integer(head_[kVersionKey], "version", 1, 1));
+    static_cast<void>(version);
+    TRY_ASSIGN(const std::string_view name, optional_text(head_[kName], "name"));
+    graph_.name = printable(name, 80);
+    TRY(optional_text(head_[kProducer], "producer"));
+    TRY_ASSIGN(graph_.samples, integer(head_[kSamples], "samples", 1, 1'000'000'000));
+    TRY_ASSIGN(graph_.any_batch, flag_of(head_[kAnyBatch], "any_batch"));
+    TRY_ASSIGN(const std::string_view reason, optional_text(head_[kOneBatch], "one_batch"));
+    graph_.one_batch = printable(reason, 400);
+    if (!head_[kRemarks]) return {};
+    dom::array list;
+    if (missing(head_[kRemarks]->get_array().get(list)))
+      return wrong("remarks: " + found_text(*head_[kRemarks]) + ", expected a list of texts");
+    for (const dom::element e : list) {
+      TRY_ASSIGN(const std::string_view text, text_of(e, "remarks", "a list of texts"));
+      if (graph_.remarks.size() < kMostRemarks) graph_.remarks.push_back(printable(text, 400));
+    }
     return {};
   }
 
-  Result<std::int64_t> integer(simdjson::simdjson_result<dom::element> at, std::string_view key, std::int64_t least,
-                               std::int64_t most) {
-    dom::element value;
+  Result<std::int64_t> integer(const std::optional<dom::element>& value, const char* key, std::int64_t least,
+                               std::int64_t most) const {
     std::int64_t n = 0;
-    const std::string range = "a whole number of " + std::to_string(least) + " .. " + std::to_string(most);
-    if (missing(at.get(value))) return wrong(std::string(key) + ": missing, expected " + range);
-    if (missing(value.get_int64().get(n)) || n < least || n > most)
-      return wrong(std::string(key) + ": " + found_text(value) + ", expected " + range);
+    const std::string range = least == most
+                                  ? std::to_string(least)
+                                  : "a whole number of " + std::to_string(least) + " .. " + std::to_string(most);
+    if (!value) return wrong(std::string(key) + ": missing, expected " + range);
+    if (missing(value->get_int64().get(n)) || n < least || n > most)
+      return wrong(std::string(key) + ": " + found_text(*value) + ", expected " + range);
     return n;
   }
 
@@ -133,38 +216,48 @@ class CapturedReader {
     if (beyond(out.constant) || beyond(out.per_sample) || out.per_sample > (std::int64_t{1} << 32) ||
         (out.per_sample == 0 && out.constant < 0) || out.per_sample < 0)
       return wrong("shape: " + found_text(value) + ", expected sizes of 0 .. 2^48, of a sample at most 2^32");
+    if (out.constant + out.per_sample * graph_.samples < 0)
+      return wrong("shape: " + found_text(value) + ", a size of " +
+                   std::to_string(out.constant + out.per_sample * graph_.samples) + " for the " +
+                   counted(graph_.samples, "sample") + " of the capture, expected 0 or more");
     return out;
   }
 
-  Result<void> read_tensor(const dom::element& e, std::size_t) {
+  Result<void> read_tensor(const dom::object& e) {
     Tensor t;
     tensor_ = &t;
-    std::string_view text;
-    if (!missing(e["name"].get_string().get(text))) {
-      t.name = shown(text);
-    }
+    TRY_ASSIGN(const Fields<std::size(kTensorKeys)> f, fields_of(e, kTensorKeys));
+    TRY_ASSIGN(const std::string_view name, optional_text(f[kTensorName], "name"));
+    t.name = shown(name);
     dom::array shape;
-    if (missing(e["shape"].get_array().get(shape))) return wrong("shape: missing, expected a list of sizes");
+    if (!f[kShape]) return wrong("shape: missing, expected a list of sizes");
+    if (missing(f[kShape]->get_array().get(shape)))
+      return wrong("shape: " + found_text(*f[kShape]) + ", expected a list of sizes");
     if (shape.size() > kMostDims) return wrong("shape: found more than 32 dimensions, expected fewer");
     for (const dom::element size : shape) {
       TRY_ASSIGN(const Extent extent, read_extent(size));
       t.dims.push_back(extent);
     }
-    if (missing(e["dtype"].get_string().get(text))) return wrong("dtype: missing, expected one such as float32");
-    const std::optional<Element> element = element_named(text);
-    if (!element)
-      return wrong("dtype: found '" + printable(text) + "', expected one such as float32, bfloat16 or int64");
+    constexpr const char* kTypes = "one such as float32, bfloat16 or int64";
+    TRY_ASSIGN(const std::string_view dtype, text_of(f[kDType], "dtype", kTypes));
+    const std::optional<Element> element = element_named(dtype);
+    if (!element) return wrong("dtype: found " + in_quotes(dtype) + ", expected " + kTypes);
     t.element = *element;
-    if (!missing(e["role"].get_string().get(text))) {
+    if (f[kRole]) {
+      constexpr const char* kExpected = "activation, input, parameter or buffer";
+      TRY_ASSIGN(const std::string_view text, text_of(f[kRole], "role", kExpected));
       const auto role = place_of(kRoles, text);
-      if (!role) return wrong("role: found '" + printable(text) + "', expected activation, input, parameter or buffer");
+      if (!role) return wrong("role: found " + in_quotes(text) + ", expected " + kExpected);
       t.role = static_cast<TensorRole>(*role);
     }
-    bool flag = false;
-    if (!missing(e["channels_last"].get_bool().get(flag))) t.channels_last = flag;
-    if (!missing(e["device"].get_string().get(text))) t.on_host = text == "cpu";
-    std::uint64_t storage = 0;
-    t.storage = missing(e["storage"].get_uint64().get(storage)) ? graph_.tensors.size() + 1 : storage;
+    TRY_ASSIGN(t.channels_last, flag_of(f[kChannelsLast], "channels_last"));
+    TRY_ASSIGN(const std::string_view device, optional_text(f[kDevice], "device"));
+    t.on_host = device == "cpu";
+    t.storage = kOwnStorage + graph_.tensors.size();
+    if (f[kStorage]) {
+      TRY_ASSIGN(const std::int64_t storage, integer(f[kStorage], "storage", 1, kMostStorage));
+      t.storage = static_cast<std::uint64_t>(storage);
+    }
     graph_.tensors.push_back(std::move(t));
     return {};
   }
@@ -202,12 +295,14 @@ class CapturedReader {
 
   Result<Argument> read_argument(const dom::element& value) {
     Argument out;
-    dom::element tensors;
+    dom::object object;
     dom::array list;
     std::string_view text;
     if (value.is_null()) return out;
-    if (value.is_object()) {
-      if (missing(value["t"].get(tensors))) return wrong(found_text(value) + ", expected {\"t\": tensor}");
+    if (!missing(value.get_object().get(object))) {
+      const Result<Fields<1>> f = fields_of(object, kReferenceKeys);
+      if (!f.ok() || !(*f)[0]) return wrong(found_text(value) + ", expected {\"t\": tensor}");
+      const dom::element tensors = *(*f)[0];
       out.kind = Argument::Kind::tensors;
       if (missing(tensors.get_array().get(list))) {
         TRY_ASSIGN(const std::uint32_t t, read_given(tensors));
@@ -237,40 +332,48 @@ class CapturedReader {
     return out;
   }
 
-  Result<void> read_node(const dom::element& e, std::size_t) {
+  Result<void> read_node(const dom::object& e) {
     Node node;
     node_ = &node;
-    std::string_view text;
-    if (missing(e["op"].get_string().get(text))) return wrong("op: missing, expected a name such as aten::mm");
-    node.op = shown(text);
-    if (!missing(e["label"].get_string().get(text))) node.label = shown(text);
-    if (node.label.empty()) node.label = unnamed();
-    if (!missing(e["phase"].get_string().get(text))) {
+    TRY_ASSIGN(const Fields<std::size(kNodeKeys)> f, fields_of(e, kNodeKeys));
+    constexpr const char* kNamed = "a name such as aten::mm";
+    TRY_ASSIGN(const std::string_view op, text_of(f[kOp], "op", kNamed));
+    if (op.empty()) return wrong(std::string("op: found an empty text, expected ") + kNamed);
+    node.op = shown(op);
+    TRY_ASSIGN(const std::string_view label, optional_text(f[kLabel], "label"));
+    node.label = label.empty() ? unnamed() : shown(label);
+    if (f[kPhase]) {
+      constexpr const char* kExpected = "forward, backward or optimizer";
+      TRY_ASSIGN(const std::string_view text, text_of(f[kPhase], "phase", kExpected));
       const auto phase = place_of(kPhases, text);
-      if (!phase) return wrong("phase: found '" + printable(text) + "', expected forward, backward or optimizer");
+      if (!phase) return wrong("phase: found " + in_quotes(text) + ", expected " + kExpected);
       node.phase = kPhaseValues[*phase];
     }
     const bool launches = listing_of(node.op) != Listing::nothing;
     node.calls = launches ? 1 : 0;
-    dom::element calls;
-    if (!missing(e["calls"].get(calls))) {
-      TRY_ASSIGN(const std::int64_t n, integer(e["calls"], "calls", 0, kMostCalls));
+    if (f[kCalls]) {
+      TRY_ASSIGN(const std::int64_t n, integer(f[kCalls], "calls", 0, kMostCalls));
       node.calls = static_cast<std::uint32_t>(n);
     }
     dom::array list;
-    if (missing(e["in"].get_array().get(list))) return wrong("in: missing, expected the list of arguments");
+    TRY_ASSIGN(list, list_of(f[kIn], "in", "the list of arguments"));
     for (const dom::element a : list) {
       TRY_ASSIGN(Argument argument, read_argument(a));
       node.inputs.push_back(std::move(argument));
     }
-    if (missing(e["out"].get_array().get(list))) return wrong("out: missing, expected the list of results");
+    TRY_ASSIGN(list, list_of(f[kOut], "out", "the list of results"));
     for (const dom::element t : list) {
       if (t.is_null()) continue;
       TRY_ASSIGN(const std::uint32_t tensor, tensor_index(t));
       made_[tensor] = true;
       node.outputs.push_back(tensor);
     }
+    backward_.push_back(node.phase != graph::Phase::forward);
     if (launches) {
+      const bool has_tensors = !node.outputs.empty() || std::ranges::any_of(node.inputs, [](const Argument& a) {
+        return a.kind == Argument::Kind::tensors && !a.tensors.empty();
+      });
+      if (!has_tensors) return wrong("found no tensor in or out, expected those that it reads and makes");
       node.calls += quiet_calls_, quiet_calls_ = 0;
       placed_.push_back(static_cast<std::uint32_t>(graph_.nodes.size()));
       graph_.nodes.push_back(std::move(node));
@@ -281,31 +384,51 @@ class CapturedReader {
     return {};
   }
 
-  Result<void> read_gradient(const dom::element& e, std::size_t) {
+  Result<void> read_gradient(const dom::object& e) {
     Gradient g;
+    TRY_ASSIGN(const Fields<std::size(kGradientKeys)> f, fields_of(e, kGradientKeys));
     TRY_ASSIGN(const std::int64_t parameter,
-               integer(e["parameter"], "parameter", 0, static_cast<std::int64_t>(graph_.tensors.size()) - 1));
-    TRY_ASSIGN(const std::int64_t after,
-               integer(e["after"], "after", 0, static_cast<std::int64_t>(placed_.size()) - 1));
+               integer(f[kParameter], "parameter", 0, static_cast<std::int64_t>(graph_.tensors.size()) - 1));
+    TRY_ASSIGN(const std::int64_t after, integer(f[kAfter], "after", 0, static_cast<std::int64_t>(placed_.size()) - 1));
+    TRY_ASSIGN(g.sparse, flag_of(f[kSparse], "sparse"));
     g.parameter = static_cast<std::uint32_t>(parameter);
     g.after = placed_[static_cast<std::size_t>(after)];
-    if (graph_.tensors[g.parameter].role != TensorRole::parameter)
-      return wrong("parameter: found tensor " + std::to_string(parameter) + " of another role, expected a parameter");
+    const Tensor& t = graph_.tensors[g.parameter];
+    const std::string tensor = "parameter: found tensor " + std::to_string(parameter);
+    if (t.role != TensorRole::parameter) return wrong(tensor + " of another role, expected a parameter");
+    if (!t.element.floating || t.element.bytes == 1)
+      return wrong(tensor + " ('" + t.name + "') of a type that has no gradient, expected one such as float32");
+    if (!backward_[static_cast<std::size_t>(after)])
+      return wrong("after: found node " + std::to_string(after) +
+                   " of the forward pass, expected the node of the backward pass that makes the gradient");
     if (!graph_.gradients.empty() && graph_.gradients.back().after > g.after)
       return wrong(
           "after: found an earlier node than before, expected gradients in the order in which they are complete");
+    if (has_gradient_[g.parameter]) return wrong(tensor + " a second time, expected each parameter once");
+    has_gradient_[g.parameter] = true;
     graph_.gradients.push_back(g);
     return {};
   }
 
+  Result<dom::array> list_of(const std::optional<dom::element>& value, const char* key, const char* expectation) const {
+    dom::array list;
+    if (!value) return wrong(std::string(key) + ": missing, expected " + expectation);
+    if (missing(value->get_array().get(list)))
+      return wrong(std::string(key) + ": " + found_text(*value) + ", expected " + expectation);
+    return list;
+  }
+
   const dom::object& document_;
   const std::string& file_;
+  Fields<std::size(kHeadKeys)> head_;
   std::string_view list_;
   std::optional<std::size_t> place_;  ///< in the list
   const Tensor* tensor_ = nullptr;    ///< that is being read
   const Node* node_ = nullptr;
   OpGraph graph_;
   std::vector<bool> made_;
+  std::vector<bool> has_gradient_;     ///< of each tensor
+  std::vector<bool> backward_;         ///< of each node of the file
   std::uint32_t quiet_calls_ = 0;      ///< since the last node, of operators that launch nothing
   std::vector<std::uint32_t> placed_;  ///< of each node of the file, its place or that of the one before
 };

@@ -21,6 +21,17 @@ constexpr KernelEntry kLayerKernels[] = {
     {"_cudnn_rnn", make_recurrent, 0, kHalf},
     {"miopen_rnn", make_recurrent, 0, kHalf},
     {"_cudnn_rnn_backward", make_recurrent_backward, 0, kHalf},
+    // Gates of LSTMs and GRUs step by step: four or three sigmoids and tanhs over an element of the state.
+    {"_thnn_fused_lstm_cell", make_pointwise, kSpecialFlops},
+    {"_thnn_fused_lstm_cell_backward", make_pointwise, kSpecialFlops},
+    {"_thnn_fused_lstm_cell_backward_impl", make_pointwise, kSpecialFlops},
+    {"_thnn_fused_gru_cell", make_pointwise, kSpecialFlops},
+    {"_thnn_fused_gru_cell_backward", make_pointwise, 4},
+    // A row of a weight: its norm, and the row over it, in one kernel.
+    {"_weight_norm_interface", make_reduction, 4},
+    {"_weight_norm_interface_backward", make_reduction, 6},
+    {"_weight_norm_cuda_interface", make_reduction, 4},
+    {"_weight_norm_cuda_interface_backward", make_reduction, 6},
     {"scaled_dot_product_attention", make_attention, 0, kHalf},
     {"_scaled_dot_product_attention", make_attention, 0, kHalf},
     {"_scaled_dot_product_flash_attention", make_attention, 0, kHalf},

@@ -85,6 +85,7 @@ inline constexpr std::string_view kWait = "wait for collectives";
 struct Gradient {
   std::uint32_t parameter = 0;  ///< index of a tensor
   std::uint32_t after = 0;      ///< index of a node
+  bool sparse = false;          ///< in the model it has only the rows of ids; in the graph all
 };
 
 /// What a reader counted and left out.
@@ -99,6 +100,7 @@ struct OpGraph {
   bool recorded = false;     ///< a whole iteration as it ran, with its collectives and its optimizer
   std::int64_t samples = 0;  ///< of the batch it was captured with; 0: not stated
   bool any_batch = false;    ///< sizes are known for every number of samples
+  std::string one_batch;     ///< why they are not, where it is stated
   std::uint32_t ranks = 1;   ///< of the recorded job
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;  ///< in the order of the calls

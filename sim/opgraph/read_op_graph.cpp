@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/file.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/readers.hpp"
 
@@ -50,6 +51,15 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
     if (state != Z_OK && state != Z_STREAM_END)
       return Error{"found damaged or incomplete gzip data, expected a complete file", name, ""};
     out.append(chunk.data(), chunk.size() - z.avail_out);
+    if (state == Z_STREAM_END && z.avail_in > 0) {
+      // A file of several members is their texts one after the other.
+      const bool another = z.avail_in >= 2 && z.next_in[0] == 0x1f && z.next_in[1] == 0x8b;
+      if (!another)
+        return Error{"found " + counted(z.avail_in, "byte") + " after the end of the gzip data, expected none", name,
+                     ""};
+      if (inflateReset(&z) != Z_OK) throw std::bad_alloc();
+      state = Z_OK;
+    }
     const bool bomb = static_cast<double>(out.size()) > (1 << 20) + kMostExpansion * static_cast<double>(packed.size());
     if (out.size() > kMostText || bomb) return too_large(name);
   }

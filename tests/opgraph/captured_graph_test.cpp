@@ -1,5 +1,6 @@
 // The format of docs/graph_format.md: what is read, and the one line for what is not.
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "sim/opgraph/call.hpp"
 #include "sim/opgraph/op_graph.hpp"
@@ -11,6 +12,23 @@ const std::string kTensors =
     R"([{"shape":[[0,1],16],"dtype":"float32","role":"input","name":"x"},{"shape":[32,16],"dtype":"float32","role":"parameter","name":"fc.weight"},{"shape":[16,32],"dtype":"float32","storage":2},{"shape":[[0,1],32],"dtype":"float32"}])";
 const std::string kNodes =
     R"([{"op":"aten::t","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"forward","in":[{"t":0},{"t":2}],"out":[3]}])";
+
+const std::string kBackward =
+    R"([{"op":"aten::t","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"backward","in":[{"t":0},{"t":2}],"out":[3]}])";
+
+std::string packed(const std::string& text) {
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(text.size() + 100, '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.avail_in = static_cast<uInt>(text.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
 
 std::string document(const std::string& tensors, const std::string& nodes, const std::string& more = "") {
   return R"({"format":"distsim graph","version":1,"name":"m","samples":8,"any_batch":true,"tensors":)" + tensors +
@@ -24,7 +42,7 @@ std::string refusal(const std::string& text) {
 
 TEST(CapturedGraph, KeepsWhatLaunchesKernels) {
   const auto graph =
-      parse_op_graph(document(kTensors, kNodes, R"(,"gradients":[{"parameter":1,"after":1}])"), "m.graph");
+      parse_op_graph(document(kTensors, kBackward, R"(,"gradients":[{"parameter":1,"after":1}])"), "m.graph");
   ASSERT_TRUE(graph.ok()) << graph.error().text();
   EXPECT_FALSE(graph->recorded);
   EXPECT_EQ(graph->samples, 8);
@@ -61,6 +79,7 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
       {"{", {"no valid JSON"}},
       {std::string(200, '['), {"m.graph"}},
       {document("[]", "[]"), {"nodes", "none"}},
+      {document("[]", "[]", R"(,"gradients":[{"parameter":0,"after":14}])"), {"nodes: found none"}},
       {document(R"([{"shape":["s0"],"dtype":"float32"}])", "[]"), {"tensor 0", "s0", "dynamic dimension"}},
       {document(R"([{"dtype":"float32"}])", "[]"), {"tensor 0", "shape: missing"}},
       {document(R"([{"shape":[2],"dtype":"float33"}])", "[]"), {"tensor 0", "float33"}},
@@ -73,13 +92,58 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
       {document(kTensors, kNodes, R"(,"gradients":[{"parameter":0,"after":0}])"), {"gradient 0", "another role"}},
       {document(kTensors, R"([{"op":"aten::mm","calls":-1,"in":[{"t":0},{"t":1}],"out":[3]}])"),
        {"node 0", "calls", "-1"}},
-      {R"({"format":"distsim graph","version":2})", {"version", "expected 1"}},
+      {document(kTensors, kNodes, R"(,"gradients":[{"parameter":1,"after":0}])"), {"gradient 0", "forward pass"}},
+      {document(kTensors, kBackward, R"(,"gradients":[{"parameter":1,"after":1},{"parameter":1,"after":1}])"),
+       {"gradient 1", "a second time"}},
+      {document(kTensors, kBackward, R"(,"gradients":[{"parameter":1,"afer":1}])"), {"gradient 0", "'after'"}},
+      {document(R"([{"shape":[2],"dtype":"bool","role":"parameter","name":"w"},{"shape":[2],"dtype":"float32"}])",
+                R"([{"op":"aten::relu","phase":"backward","in":[{"t":0}],"out":[1]}])",
+                R"(,"gradients":[{"parameter":0,"after":0}])"),
+       {"gradient 0", "'w'", "no gradient"}},
+      {document(kTensors, kNodes, R"(,"foo":1)"), {"unknown key 'foo'"}},
+      {document(kTensors, kNodes, R"(,"sample":1)"), {"unknown key 'sample'", "did you mean 'samples'"}},
+      {document(kTensors, kNodes, R"(,"samples":4)"), {"m.graph: samples: found twice"}},
+      {document(R"([{"shap":[2],"dtype":"float32"}])", "[]"), {"tensor 0", "'shap'", "did you mean 'shape'"}},
+      {document(R"([{"shape":[2],"dtype":"float32","shape":[3]}])", "[]"), {"tensor 0", "shape: found twice"}},
+      {document(R"([{"shape":[2],"dtype":5}])", "[]"), {"tensor 0", "dtype: found 5"}},
+      {document(R"([{"shape":[2],"dtype":"float32","storage":-1}])", "[]"), {"tensor 0", "storage: found -1"}},
+      {document(R"([{"shape":[2],"dtype":"float32","storage":"a"}])", "[]"), {"tensor 0", R"(storage: found "a")"}},
+      {document(R"([{"shape":[[-9,1]],"dtype":"float32"}])", "[]"), {"tensor 0", "a size of -1", "8 samples"}},
+      {document(kTensors, R"([{"op":"aten::mm","inn":[],"out":[3]}])"), {"node 0", "'inn'"}},
+      {document(kTensors, R"([{"op":"","in":[],"out":[3]}])"), {"node 0", "empty"}},
+      {document(kTensors, R"([{"op":3,"in":[],"out":[3]}])"), {"node 0", "op: found 3"}},
+      {document(kTensors, R"([{"op":"aten::mm","in":[],"out":[]}])"), {"node 0 (aten::mm)", "no tensor"}},
+      {document(kTensors, R"([{"op":"aten::mm","in":[{"t":0,"x":1}],"out":[3]}])"), {"node 0", "expected {\"t\""}},
+      {R"({"format":"distsim graph","version":2})", {"version: found 2", "expected 1"}},
+      {R"({"format":"distsim graph","version":"1"})", {R"(version: found "1")", "expected 1"}},
+      {R"({"format":"distsim graph","version":1,"samples":0})", {"m.graph: samples: found 0"}},
+      {R"({"format":"distsim graph","version":1,"samples":1,"any_batch":"yes"})", {R"(any_batch: found "yes")"}},
   };
   for (const Broken& broken : cases) {
     const std::string text = refusal(broken.text);
     EXPECT_EQ(text.find('\n'), std::string::npos);
     for (const std::string& word : broken.words) EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
   }
+}
+
+/// A tensor that states no storage has one of its own, whatever the others state.
+TEST(CapturedGraph, TensorsWithoutAStorageShareNone) {
+  const auto graph = parse_op_graph(
+      document(R"([{"shape":[2],"dtype":"float32","role":"input"},{"shape":[2],"dtype":"float32","storage":1}])",
+               R"([{"op":"aten::relu","in":[{"t":0}],"out":[1]}])"),
+      "m.graph");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_NE(graph->tensors[0].storage, graph->tensors[1].storage);
+}
+
+/// Members of a gzip file follow each other; anything else behind one is no part of a graph.
+TEST(CapturedGraph, ReadsAllOfAPackedFile) {
+  const std::string text = document(kTensors, kNodes);
+  const std::string first = packed(text.substr(0, 40)), second = packed(text.substr(40));
+  EXPECT_EQ(refusal(packed(text)), "");
+  EXPECT_EQ(refusal(first + second), "");
+  EXPECT_NE(refusal(packed(text) + "junk").find("4 bytes after the end"), std::string::npos);
+  EXPECT_NE(refusal(first + second.substr(0, second.size() - 3)).find("incomplete"), std::string::npos);
 }
 
 TEST(CapturedGraph, EveryBeginningIsRefused) {

@@ -96,5 +96,20 @@ TEST(ChakraTrace, EveryBeginningIsRefusedOrShorter) {
   }
 }
 
+/// A graph is what every rank runs: messages of one rank are none of it, and are counted.
+TEST(ChakraTrace, NamesMessagesBetweenRanks) {
+  const std::string sends = et_node(5, "send", 5, 0, et_attribute("comm_size", 1024)),
+                    receives = et_node(6, "receive", 6, 0, et_attribute("comm_size", 1024));
+  const auto ring = parse_op_graph(et_file(kEtVersion, {sends, receives}), "ring.0.et");
+  ASSERT_FALSE(ring.ok());
+  EXPECT_NE(ring.error().text().find("found 2 messages from one rank to another"), std::string::npos);
+  EXPECT_NE(ring.error().text().find("distsim replay"), std::string::npos);
+  const auto mixed =
+      parse_op_graph(et_file(kEtVersion, {et_node(2, "aten::mm", 4, 0, kEtOperands + kEtHost), sends}), "job.0.et");
+  ASSERT_TRUE(mixed.ok()) << mixed.error().text();
+  ASSERT_EQ(mixed->left_out.size(), 1u);
+  EXPECT_EQ(mixed->left_out[0].count, 1u);
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

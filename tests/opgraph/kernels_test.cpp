@@ -190,5 +190,47 @@ TEST(Kernels, NamesOfOverloadsAndInPlaceOps) {
   EXPECT_EQ(autocast_of("aten::_softmax"), Autocast::fp32);
 }
 
+/// _cudnn_rnn(input, weights, stride, buffer, hx, cx, mode, hidden, projection, layers, batch_first, dropout, train,
+/// bidirectional).
+OneCall recurrent_call_of(double mode, double projection, const Dims& x) {
+  OneCall c("aten::_cudnn_rnn");
+  c.in(x).in({4 * 128, 64}).number(4).none().in({2, 32, 128}).in({2, 32, 128});
+  c.number(mode).number(128).number(projection).number(2).number(1).number(0).number(1).number(1);
+  c.out({x[0], x[1], 256});
+  return c;
+}
+
+double products_of_call(const OneCall& c) {
+  const Sizes sizes(c.graph, 1);
+  double flops = 0;
+  for (const graph::Op& op : kernels_of(Call(sizes, c.node)).ops) {
+    if (std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Recurrent>(op))
+      flops += graph::flops_of(op);
+  }
+  return flops;
+}
+
+/// Two layers of both directions: the second reads the outputs of both.
+TEST(Kernels, RecurrentLayers) {
+  const OneCall c = recurrent_call_of(2, 0, {32, 50, 64});
+  const Sizes sizes(c.graph, 1);
+  const Kernels kernels = kernels_of(Call(sizes, c.node));
+  ASSERT_EQ(kernels.ops.size(), 2u);
+  const auto& second = std::get<graph::Recurrent>(kernels.ops[1]);
+  EXPECT_EQ(second.batch, 32);
+  EXPECT_EQ(second.length, 50);
+  EXPECT_EQ(second.input, 256);
+  EXPECT_EQ(second.directions, 2);
+}
+
+/// What has no op of its own runs step by step: one gate instead of three, and a smaller state.
+TEST(Kernels, RecurrentLayersStepByStep) {
+  const Dims x{32, 50, 64};
+  const double steps = 2.0 * 2 * 32 * 50;  // both directions, multiply and add
+  EXPECT_EQ(products_of_call(recurrent_call_of(1, 0, x)), steps * 128 * (64 + 128 + 256 + 128));
+  EXPECT_EQ(products_of_call(recurrent_call_of(2, 32, x)), steps * (512 * (64 + 32 + 64 + 32) + 2 * 32 * 128));
+  EXPECT_NEAR(products_of_call(recurrent_call_of(3, 0, x)), 3 * products_of_call(recurrent_call_of(0, 0, x)), 1);
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

@@ -282,7 +282,8 @@ class EtConverter {
     const bool known = node.type == kCollective && node.comm_type >= 0 &&
                        static_cast<std::size_t>(node.comm_type) < std::size(kCommNames);
     begin(node.id, "record_param_comms", 0);
-    const std::string_view name = known ? kCommNames[static_cast<std::size_t>(node.comm_type)] : "send";
+    const std::string_view message = node.type == kSend ? "send" : node.type == kReceive ? "recv" : "unknown";
+    const std::string_view name = known ? kCommNames[static_cast<std::size_t>(node.comm_type)] : message;
     out_ +=
         ",\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]}";
     out_ += ",\"attrs\":[" + attribute("collective_name", json_text(name)) + "," +

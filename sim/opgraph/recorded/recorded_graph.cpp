@@ -5,6 +5,7 @@
 #include <cctype>
 #include <unordered_map>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/readers.hpp"
@@ -52,12 +53,21 @@ class RecordedReader {
     }
     if (!graph_.nodes.empty()) graph_.nodes.back().calls += calls_;
     count_left();
-    if (graph_.nodes.empty())
-      return Error{"found no call that launches kernels, expected an execution trace of work on a GPU", file_, ""};
+    if (graph_.nodes.empty()) return nothing_to_price();
     return std::move(graph_);
   }
 
  private:
+  /// A graph stands for every rank: what one rank sends to another is none of it.
+  Error nothing_to_price() const {
+    if (messages_ > 0)
+      return Error{"found " + counted(messages_, "message") +
+                       " from one rank to another (send, recv) and no call that launches kernels, expected calls and "
+                       "collectives of groups: a graph is what every rank runs",
+                   file_, "`distsim replay` plays the traces of all ranks with their messages"};
+    return Error{"found no call that launches kernels, expected an execution trace of work on a GPU", file_, ""};
+  }
+
   Error wrong(const Recorded& n, const std::string& what) const {
     return node_error(file_, "node " + std::to_string(n.id) + " (" + n.name + ")", what);
   }
@@ -496,6 +506,11 @@ class RecordedReader {
     for (const std::string_view idle : {"init", "start", "end", "", "coalesced"}) {
       if (name == idle) return {};
     }
+    for (const std::string_view message : {"send", "recv", "isend", "irecv", "recvAnySource"}) {
+      if (name != message) continue;
+      ++messages_;
+      return {};
+    }
     const auto kind = graph::parse_collective(plain_name(name));
     if (!kind.ok()) {
       ++unknown_collectives_;
@@ -554,6 +569,7 @@ class RecordedReader {
     leave("nodes of other iterations", outside_);
     leave("compiled kernels without sizes", unsized_);
     leave("collectives of an unknown kind", unknown_collectives_);
+    leave("messages from one rank to another (send, recv)", messages_);
     if (guessed_ > 0)
       graph_.remarks.push_back(
           std::to_string(guessed_) +
@@ -568,7 +584,7 @@ class RecordedReader {
   std::vector<std::uint32_t> top_;
   std::unordered_map<std::string, Group> groups_;
   std::uint32_t first_ = 0, last_ = 0;
-  std::uint64_t outside_ = 0, seen_ = 0, unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0;
+  std::uint64_t outside_ = 0, seen_ = 0, unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0, messages_ = 0;
   std::uint32_t calls_ = 0;  ///< of operators since the last node
   bool inside_operator_ = false;
 };

@@ -89,6 +89,7 @@ class DataParallelIteration {
  private:
   Result<void> fill_memory(const std::vector<Layer>& layers, const ClusterShape& cluster) {
     out_.memory = {memory_of_layers(layers, model_, it_.framework(), it_.ranks())};
+    out_.memory.front().weights += parts_.kept_bytes;
     return check_or_assume(out_, model_, samples_.ranks, cluster.memory_per_gpu);
   }
 

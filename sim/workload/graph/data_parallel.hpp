@@ -10,6 +10,7 @@ namespace distsim::workload {
 struct DataParallelModel {
   LayerFactory layers;  ///< forward order
   double input_bytes_per_sample = 0;
+  std::int64_t kept_bytes = 0;     ///< of a GPU: weights that are not trained, and buffers
   Duration sampling_per_sample{};  ///< host time in which the model itself finds what a sample consists of
   bool sampling_overlaps = false;  ///< on other threads than the one that launches kernels
 };

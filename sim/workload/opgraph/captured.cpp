@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/opgraph/captured_model.hpp"
 #include "sim/workload/opgraph/graph_workload.hpp"
@@ -53,30 +55,74 @@ double input_bytes(const opgraph::OpGraph& graph) {
   return bytes / static_cast<double>(graph.samples);
 }
 
-Result<void> check_batch(const opgraph::OpGraph& graph, const SamplePlan& samples) {
-  if (graph.any_batch) return {};
-  for (std::int64_t step = 0; step < samples.micro_steps; ++step) {
-    for (const std::int64_t size : samples.micro_step(step).sizes()) {
-      if (size != graph.samples)
-        return Error{"model.per_gpu_batch: found " + std::to_string(size) + ", expected " +
-                         std::to_string(graph.samples) + ": the graph has the sizes of that batch only",
-                     "", "capture it without --one-batch"};
+/// The key that states how many samples a GPU has.
+std::string batch_key(const ModelSpec& model) {
+  return model.per_gpu_batch > 0 ? "model.per_gpu_batch" : "model.global_batch";
+}
+
+/// The node that makes a tensor, or the tensor itself: "node 12 (aten::slice, encoder)".
+std::string maker_of(const opgraph::OpGraph& graph, std::uint32_t tensor) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const opgraph::Node& node = graph.nodes[i];
+    const auto has = [&](const std::vector<std::uint32_t>& tensors) {
+      return std::ranges::find(tensors, tensor) != tensors.end();
+    };
+    if (has(node.outputs) || std::ranges::any_of(node.inputs, [&](const auto& a) { return has(a.tensors); }))
+      return "call " + std::to_string(i) + " (" + node.op + ", " + node.label + ")";
+  }
+  return "tensor " + std::to_string(tensor);
+}
+
+/// Sizes such as batch - 4 are none for smaller batches.
+Result<void> check_sizes(const opgraph::OpGraph& graph, const std::string& key, std::int64_t samples) {
+  std::int64_t least = 0;
+  std::uint32_t at = 0;
+  for (std::uint32_t t = 0; t < graph.tensors.size(); ++t) {
+    for (const opgraph::Extent& e : graph.tensors[t].dims) {
+      if (e.constant >= 0 || e.per_sample <= 0) continue;
+      const std::int64_t needed = (-e.constant + e.per_sample - 1) / e.per_sample;
+      if (needed > least) least = needed, at = t;
     }
   }
-  return {};
+  if (samples >= least) return {};
+  return Error{key + ": found " + counted(samples, "sample") + " at once on a GPU, expected at least " +
+                   std::to_string(least) + ": a size of " + maker_of(graph, at) + " is less than 0 with fewer",
+               "", ""};
+}
+
+Result<void> check_batch(const opgraph::OpGraph& graph, const ModelSpec& model, const SamplePlan& samples) {
+  std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t step = 0; step < samples.micro_steps; ++step) {
+    for (const std::int64_t size : samples.micro_step(step).sizes()) {
+      fewest = std::min(fewest, size);
+      if (graph.any_batch || size == graph.samples) continue;
+      const std::string reason = graph.one_batch.empty() ? "has the sizes of that batch only" : graph.one_batch;
+      return Error{batch_key(model) + ": found " + counted(size, "sample") + " at once on a GPU, expected " +
+                       std::to_string(graph.samples) + ", the batch of the graph" +
+                       (graph.one_batch.empty() ? ", which " : ": ") + reason,
+                   "", ""};
+    }
+  }
+  return check_sizes(graph, batch_key(model), fewest);
 }
 
 /// What becomes of parameters that the backward pass has no gradient for.
-void name_frozen(const opgraph::OpGraph& graph, Workload& out) {
-  std::vector<bool> trained(graph.tensors.size(), false);
-  for (const opgraph::Gradient& g : graph.gradients) trained[g.parameter] = true;
-  std::uint64_t frozen = 0;
-  for (std::size_t t = 0; t < graph.tensors.size(); ++t)
-    frozen += graph.tensors[t].role == opgraph::TensorRole::parameter && !trained[t] ? 1 : 0;
-  if (frozen > 0)
-    out.assumptions.push_back({graph::AssumptionKind::workload,
-                               "graph: " + counted(frozen, "parameter") +
-                                   " without a gradient: neither reduced nor updated, and no memory counted"});
+void name_frozen(const KeptTensors& kept, Workload& out) {
+  if (kept.parameters == 0) return;
+  out.assumptions.push_back({graph::AssumptionKind::workload,
+                             "graph: " + counted(kept.parameters, "parameter") + " without a gradient, " +
+                                 format_quantity(static_cast<double>(kept.parameter_bytes), Dimension::bytes) +
+                                 ": held by every GPU, neither reduced nor updated"});
+}
+
+/// Where lookups have sparse gradients the table is one whose rows are updated: such gradients are not summed densely.
+Result<void> check_sparse(const GraphSpec& spec) {
+  const opgraph::OpGraph& graph = *spec.graph;
+  const auto sparse = std::ranges::find(graph.gradients, true, &opgraph::Gradient::sparse);
+  if (spec.tables.any() || sparse == graph.gradients.end()) return {};
+  return Error{"model.graph.tables: found none, expected found, or modules: the gradient of " +
+                   in_quotes(graph.tensors[sparse->parameter].name) + " is sparse in the model, and has no all-reduce",
+               "", ""};
 }
 
 /// In 16 bits as a whole: no weight is cast for a call, and gradients are as wide as what they are of.
@@ -91,9 +137,11 @@ Result<Workload> build_replicas(const CapturedModel& m) {
   const LayerContext context = layer_context(m.model, m.framework);
   DataParallelModel data_parallel;
   data_parallel.input_bytes_per_sample = m.input_bytes;
+  data_parallel.kept_bytes = m.kept.bytes();
   GraphCoverage coverage;
   data_parallel.layers = [&](std::int64_t n) { return layers_of_graph(parts, n, context, coverage); };
   TRY_ASSIGN(Workload out, build_data_parallel(m.model, m.framework, m.cluster, m.samples, data_parallel));
+  if (mode_of(m.model) != StepMode::inference) out.model_flops *= coverage.work_of_forward() / 3;
   m.describe(out, coverage);
   return out;
 }
@@ -106,17 +154,27 @@ void CapturedModel::describe(Workload& out, const GraphCoverage& coverage) const
   };
   say(coverage.text());
   if (checkpoints.modules() > 0) say(counted(checkpoints.modules(), "module") + " run again in the backward pass");
-  name_frozen(graph, out);
+  for (const std::string& remark : graph.remarks) say(remark);
+  name_frozen(kept, out);
 }
 
 Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, const FrameworkSpec& framework,
                                 const ClusterShape& shape, const SamplePlan& samples) {
   const opgraph::OpGraph& graph = *spec.graph;
-  TRY(check_batch(graph, samples));
+  TRY(check_batch(graph, model, samples));
+  TRY(check_sparse(spec));
   const FrameworkSpec as_run = as_run_by(framework, spec);
   const Checkpoints checkpoints(graph, spec.checkpoint);
   TRY(refuse_unknown("checkpoint", checkpoints.unknown(), graph));
-  const CapturedModel captured{spec, graph, model, as_run, shape, samples, checkpoints, input_bytes(graph)};
+  const CapturedModel captured{spec,
+                               graph,
+                               model,
+                               as_run,
+                               shape,
+                               samples,
+                               checkpoints,
+                               input_bytes(graph),
+                               kept_tensors(graph, numerics_of(model.precision, as_run), spec.amp)};
   // What a framework splits of its own accord are weights that are trained.
   const StateSplit by_framework = mode_of(model) == StepMode::inference ? StateSplit::none : framework.parallel.shard;
   const StateSplit split = model.parallel.shard == StateSplit::automatic ? by_framework : model.parallel.shard;

@@ -3,6 +3,7 @@
 
 #include "sim/workload/family.hpp"
 #include "sim/workload/opgraph/graph_parts.hpp"
+#include "sim/workload/opgraph/kept_tensors.hpp"
 
 namespace distsim::workload {
 
@@ -16,6 +17,7 @@ struct CapturedModel {
   const SamplePlan& samples;
   const Checkpoints& checkpoints;
   double input_bytes = 0;  ///< of a sample
+  KeptTensors kept;        ///< what is held and not trained
 
   /// Adds what was counted and decided of the graph.
   void describe(Workload& out, const GraphCoverage& coverage) const;

@@ -58,6 +58,11 @@ std::string GraphCoverage::text() const {
   return out;
 }
 
+double GraphCoverage::work_of_forward() const {
+  if (forward_flops <= 0) return 3;
+  return 1 + std::min(2.0, (backward_flops + unasked_flops) / forward_flops);
+}
+
 GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager,
                            Amp amp)
     : sizes_(graph, samples),

@@ -16,6 +16,11 @@ struct GraphCoverage {
   std::uint64_t kernels = 0, unlisted = 0;
   double bytes = 0, unlisted_bytes = 0;        ///< read and written by the calls
   std::map<std::string, std::uint64_t> names;  ///< of calls that are not listed
+  // Operations of products: of the forward pass, of the backward pass without what is computed again, and of the gradients
+  // of a model's inputs, which nobody asks for and the usual count (three times the forward pass) has.
+  double forward_flops = 0, backward_flops = 0, unasked_flops = 0;
+  /// Operations of a training step over those of its forward pass: 3 where all is trained.
+  double work_of_forward() const;
   /// "graph: 160 of 163 kernels (98.2 %), 99.7 % of the bytes, are priced by models of their ops; ..."
   std::string text() const;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 namespace distsim::workload {
@@ -20,11 +21,40 @@ std::vector<std::uint32_t> regions_of(const std::vector<GraphPart>& parts, const
   return out;
 }
 
+/// Forward nodes that read a trained weight and nothing that follows from one: they have no gradient of their input. Those of
+/// cuDNN's recurrent layers have one of their states.
+std::vector<bool> first_trained(const opgraph::OpGraph& graph) {
+  std::unordered_set<std::uint64_t> trained, follows, made;
+  for (const opgraph::Gradient& g : graph.gradients) trained.insert(graph.tensors[g.parameter].storage);
+  std::vector<bool> out(graph.nodes.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const opgraph::Node& node = graph.nodes[i];
+    if (node.phase != graph::Phase::forward) continue;
+    bool reads_weight = false, reads_following = false;
+    for (const opgraph::Argument& a : node.inputs) {
+      for (const std::uint32_t t : a.tensors) {
+        const opgraph::Tensor& tensor = graph.tensors[t];
+        const bool weight = trained.contains(tensor.storage);
+        // What no node has made was there without this graph: vectors of tables that others hold.
+        const bool from_outside = tensor.role == opgraph::TensorRole::activation && !made.contains(tensor.storage);
+        reads_weight |= weight;
+        reads_following |= !weight && (from_outside || follows.contains(tensor.storage));
+      }
+    }
+    out[i] = reads_weight && !reads_following && node.op.find("_rnn") == node.op.npos;
+    for (const std::uint32_t t : node.outputs) {
+      made.insert(graph.tensors[t].storage);
+      if (reads_weight || reads_following) follows.insert(graph.tensors[t].storage);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 GraphParts::GraphParts(const GraphSpec& spec, const opgraph::OpGraph& graph, const Checkpoints& checkpoints,
                        const std::vector<bool>& ends)
-    : spec_(spec), graph_(graph), checkpoints_(checkpoints) {
+    : spec_(spec), graph_(graph), checkpoints_(checkpoints), first_(first_trained(graph)) {
   const auto n = static_cast<std::uint32_t>(graph.nodes.size());
   const auto is_forward = [&](std::uint32_t i) { return graph.nodes[i].phase == graph::Phase::forward; };
   GraphPart open;
@@ -51,8 +81,12 @@ std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& 
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
   };
   std::vector<LayerOp> held;  // of a run of fused nodes that goes on
-  const auto add = [&](std::uint32_t i, std::vector<LayerOp>& to) {
+  double forward_flops = 0, backward_flops = 0, unasked_flops = 0;
+  const auto add = [&](std::uint32_t i, std::vector<LayerOp>& to, bool again = false) {
     std::vector<LayerOp> ops = kernels.of(graph_.nodes[i]).ops;
+    const double flops = again ? 0 : matrix_flops(ops);
+    (graph_.nodes[i].phase == graph::Phase::forward ? forward_flops : backward_flops) += flops;
+    if (first_[i]) unasked_flops += flops;
     if (!fusion_ || (!fusion_->goes_on(i) && fusion_->ending_at(i).empty())) return append(to, std::move(ops));
     append(held, std::move(ops));
     if (fusion_->goes_on(i)) return;
@@ -67,7 +101,7 @@ std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& 
     std::vector<LayerOp>& ops = part.forward ? layer.forward : layer.backward;
     for (std::uint32_t i = part.begin; i < part.end; ++i) {
       if (const auto* again = checkpoints_.before(i); again != nullptr) {
-        for (const std::uint32_t f : *again) add(f, ops);
+        for (const std::uint32_t f : *again) add(f, ops, true);
       }
       add(i, ops);
     }
@@ -78,6 +112,8 @@ std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& 
   }
   if (!out.empty()) out.front().saved_bytes = checkpoints_.live_bytes(kernels.sizes());
   coverage = kernels.coverage();
+  coverage.forward_flops = forward_flops, coverage.backward_flops = backward_flops;
+  coverage.unasked_flops = unasked_flops;
   return out;
 }
 

@@ -34,6 +34,7 @@ class GraphParts {
   const Checkpoints& checkpoints_;
   std::optional<PointwiseFusion> fusion_;
   std::vector<GraphPart> parts_;
+  std::vector<bool> first_;  ///< of forward nodes: the first that are trained, whose input has no gradient
 };
 
 }  // namespace distsim::workload

@@ -118,6 +118,7 @@ class RecordedIteration {
     };
     say("a recorded iteration (" + graph_.format + "), " + counted(graph_.nodes.size(), "call") +
         " with their recorded types; another batch needs another trace");
+    say("samples/s count the batch that the experiment states; a trace states none");
     if (graph_.ranks != ranks_ && graph_.ranks > 1)
       say("recorded on " + counted(graph_.ranks, "rank") + ": what all of them did together, all " +
           counted(ranks_, "GPU") + " do");
@@ -170,6 +171,23 @@ class RecordedIteration {
 
 }  // namespace
 
+namespace {
+
+/// Nothing in a trace says what its batch was; a size of one of its tensors is.
+Result<void> check_recorded_batch(const opgraph::OpGraph& graph, const ModelSpec& model, std::int64_t batch) {
+  const auto has = [&](const opgraph::Tensor& t) {
+    return std::ranges::find(t.dims, batch, &opgraph::Extent::constant) != t.dims.end();
+  };
+  if (std::ranges::any_of(graph.tensors, has)) return {};
+  const char* key = model.per_gpu_batch > 0 ? "model.per_gpu_batch" : "model.global_batch";
+  return Error{std::string(key) + ": found " + counted(batch, "sample") +
+                   " of a GPU, expected the batch that was recorded: no tensor of " + graph.file + " has a size of " +
+                   std::to_string(batch),
+               "", ""};
+}
+
+}  // namespace
+
 Result<Workload> build_recorded(const opgraph::OpGraph& graph, const ModelSpec& model, const FrameworkSpec& framework,
                                 const ClusterShape& shape, const SamplePlan& samples) {
   TRY(only_training(model, "a recorded iteration"));
@@ -177,6 +195,7 @@ Result<Workload> build_recorded(const opgraph::OpGraph& graph, const ModelSpec& 
     return Error{"model.accumulation: found " + std::to_string(samples.micro_steps) +
                      ", expected 1: a recorded iteration has the micro-steps that it ran",
                  "", ""};
+  TRY(check_recorded_batch(graph, model, samples.micro_step(0).largest()));
   return RecordedIteration(graph, model, framework, shape.ranks()).build(samples);
 }
 

@@ -20,6 +20,11 @@ class UnitFinder {
     root_ = static_cast<std::uint32_t>(names_.names().size());
     for (std::uint32_t& unit : unit_of_node_) unit = unit == kNoUnit ? root_ : unit;
     for (const opgraph::Gradient& g : graph_.gradients) parameter_of_[graph_.tensors[g.parameter].storage] = kNoUnit;
+    for (std::uint32_t t = 0; t < graph_.tensors.size(); ++t) {
+      const opgraph::Tensor& tensor = graph_.tensors[t];
+      if (tensor.role != opgraph::TensorRole::parameter || tensor.on_host) continue;
+      if (parameter_of_.try_emplace(tensor.storage, kNoUnit).second) frozen_.push_back(t);
+    }
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
       if (is_forward(i)) claim(i);
     }
@@ -27,7 +32,7 @@ class UnitFinder {
     for (std::uint32_t u = 0; u <= root_; ++u) units_[u].name = u == root_ ? "root" : names_.names()[u];
     add_parameters();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) note_needs(i);
-    std::erase_if(units_, [](const ShardUnit& u) { return u.parameters == 0; });
+    std::erase_if(units_, [](const ShardUnit& u) { return u.gathered() == 0; });
     return std::move(units_);
   }
 
@@ -53,10 +58,14 @@ class UnitFinder {
 
   void add_parameters() {
     const opgraph::Sizes sizes(graph_, std::max<std::int64_t>(1, graph_.samples));
-    for (const opgraph::Gradient& g : graph_.gradients) {
-      std::uint32_t& owner = parameter_of_[graph_.tensors[g.parameter].storage];
+    const auto unit_of = [&](std::uint32_t tensor) -> ShardUnit& {
+      std::uint32_t& owner = parameter_of_[graph_.tensors[tensor].storage];
       if (owner == kNoUnit) owner = root_;
-      ShardUnit& unit = units_[owner];
+      return units_[owner];
+    };
+    for (const std::uint32_t t : frozen_) unit_of(t).frozen += opgraph::count(sizes.elements(t));
+    for (const opgraph::Gradient& g : graph_.gradients) {
+      ShardUnit& unit = unit_of(g.parameter);
       unit.parameters += opgraph::count(sizes.elements(g.parameter));
       unit.tensors += 1;
       unit.complete = unit.complete == ShardUnit::kNever ? g.after : std::max(unit.complete, g.after);
@@ -86,7 +95,8 @@ class UnitFinder {
   ModuleNames names_;
   std::vector<std::uint32_t> unit_of_node_;
   std::uint32_t root_ = 0;
-  std::unordered_map<std::uint64_t, std::uint32_t> parameter_of_;  ///< storage of a trained weight to its unit
+  std::unordered_map<std::uint64_t, std::uint32_t> parameter_of_;  ///< storage of a weight to its unit
+  std::vector<std::uint32_t> frozen_;
   std::vector<ShardUnit> units_;
 };
 

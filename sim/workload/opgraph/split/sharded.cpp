@@ -50,7 +50,7 @@ class ShardedIteration {
         it_(m.samples.ranks, m.framework, numerics_of(m.model.precision, m.framework)),
         stacks_([this](std::int64_t n) { return parts_.layers(n, it_.context(), coverage_); }),
         gathered_(units_.size()) {
-    for (const ShardUnit& u : units_) parameters_ += u.parameters, tensors_ += u.tensors;
+    for (const ShardUnit& u : units_) parameters_ += u.parameters, frozen_ += u.frozen, tensors_ += u.tensors;
     prefetch_ =
         m.model.parallel.overlap_parameters == Switch::off ? 0 : static_cast<std::size_t>(m.model.parallel.prefetch);
   }
@@ -128,7 +128,7 @@ class ShardedIteration {
 
   TaskId gather(std::size_t unit) {
     return exchange("weights.gather." + units_[unit].name, it_.exchange_stream(), graph::Phase::exchange,
-                    CollectiveKind::all_gather, units_[unit].parameters * gathered_width(),
+                    CollectiveKind::all_gather, units_[unit].gathered() * gathered_width(),
                     gathered_width() == 2 ? it_.numerics().activation : graph::DType::fp32);
   }
 
@@ -163,14 +163,14 @@ class ShardedIteration {
 
   /// What is gathered at the same time: the root, and of the others a unit with those that are gathered ahead.
   std::int64_t most_gathered() const {
-    if (split_ != StateSplit::weights || m_.framework.parallel.keep_gathered) return parameters_;
+    if (split_ != StateSplit::weights || m_.framework.parallel.keep_gathered) return parameters_ + frozen_;
     std::int64_t root = 0, most = 0;
     std::vector<std::int64_t> others;
     for (const std::size_t u : order_of(units_, &ShardUnit::forward)) {
       if (is_root(u))
-        root = units_[u].parameters;
+        root = units_[u].gathered();
       else
-        others.push_back(units_[u].parameters);
+        others.push_back(units_[u].gathered());
     }
     for (std::size_t i = 0; i < others.size(); ++i) {
       std::int64_t sum = 0;
@@ -186,7 +186,8 @@ class ShardedIteration {
     std::int64_t largest = 0;
     for (const ShardUnit& u : units_) largest = std::max(largest, u.parameters);
     RankMemory m;
-    m.weights = 4 * share_of(parameters_) + (group_ > 1 ? most_gathered() * gathered_width() : 0);
+    m.weights = 4 * share_of(parameters_ + frozen_) + m_.kept.buffer_bytes +
+                (group_ > 1 ? most_gathered() * gathered_width() : 0);
     if (n.mixed && m_.spec.amp == Amp::autocast) m.weights += 2 * parameters_;  // casts that autograd keeps
     m.gradients = (split_ == StateSplit::optimizer ? parameters_ : share_of(parameters_) + largest) * width;
     if (mode_of(m_.model) == StepMode::train)
@@ -198,7 +199,7 @@ class ShardedIteration {
   void describe(const std::vector<Layer>& layers) {
     const double per_sample = forward_matrix_flops(layers) / static_cast<double>(m_.samples.micro_step(0).largest());
     out_.samples = static_cast<double>(m_.samples.total);
-    out_.model_flops = 3 * per_sample * out_.samples;
+    out_.model_flops = coverage_.work_of_forward() * per_sample * out_.samples;
     out_.precision = m_.model.precision;
     out_.dense_parameters = parameters_;
     out_.assumptions.push_back({graph::AssumptionKind::batch, m_.samples.describe()});
@@ -223,7 +224,7 @@ class ShardedIteration {
   LayerStacks stacks_;
   std::vector<TaskId> gathered_;  ///< of each unit, where nothing has waited for it
   std::size_t prefetch_ = 1;
-  std::int64_t parameters_ = 0, tensors_ = 0;
+  std::int64_t parameters_ = 0, frozen_ = 0, tensors_ = 0;
   TaskId last_;
   Workload out_;
 };

@@ -30,6 +30,12 @@ Result<std::vector<FoundTable>> chosen_tables(const CapturedModel& m) {
                        ", expected the module of an embedding table, such as " + in_quotes(example),
                    "", ""};
   }
+  for (const opgraph::Gradient& g : m.graph.gradients) {
+    if (!g.sparse || std::ranges::find(all, g.parameter, &FoundTable::parameter) != all.end()) continue;
+    return Error{"model.graph.tables: expected the module of " + in_quotes(m.graph.tensors[g.parameter].name) +
+                     " among them: its gradient is sparse in the model, and has no all-reduce",
+                 "", ""};
+  }
   double elements = 0;
   for (const FoundTable& t : all) elements += static_cast<double>(t.rows) * static_cast<double>(t.dim);
   if (elements > kMostElements)
@@ -76,6 +82,7 @@ class TabledIteration {
     plan_.input_bytes = std::max(0.0, m_.input_bytes - cut_.id_bytes);
     plan_.dense = dense_memory(dense_, m_.model.optimizer, plan_.numerics, plan_.ranks());
     plan_.dense.activations = saved_bytes_of(layers);
+    plan_.dense.weights += m_.kept.bytes();
     // Received vectors, and their gradients.
     plan_.dense.buffers += 2 * plan_.first.largest() * plan_.shape.embedding_width * plan_.exchanged_element_bytes();
     TRY(plan_tables(plan_));
@@ -98,7 +105,7 @@ class TabledIteration {
   void describe(const std::vector<Layer>& layers) {
     const double per_sample = forward_matrix_flops(layers) / static_cast<double>(plan_.first.largest());
     out_.samples = static_cast<double>(m_.samples.total);
-    out_.model_flops = 3 * per_sample * out_.samples;
+    out_.model_flops = coverage_.work_of_forward() * per_sample * out_.samples;
     out_.precision = m_.model.precision;
     out_.dense_parameters = dense_;
     for (const ModelTable& t : plan_.placement.tables) out_.embedding_parameters += t.rows * t.dim;

@@ -1,0 +1,399 @@
+#!/usr/bin/env python3
+"""What distsim_capture makes of models that are not plain (docs/graph_format.md), and what distsim predicts of them.
+
+usage: capture_test.py DISTSIM
+Needs torch; where it is missing it says so and tests nothing.
+"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+try:
+    import torch
+    from torch import nn
+except ImportError:
+    print("capture_test.py: no torch found, nothing is tested", file=sys.stderr)
+    sys.exit(0)
+import distsim_capture  # noqa: E402
+from distsim_capture import __main__ as command  # noqa: E402
+from distsim_capture.errors import place_of, reason_of  # noqa: E402
+
+CONSTANT = torch.ones(64)
+
+
+class Calls(nn.Module):
+    """A linear layer, and a function of its result."""
+
+    def __init__(self, function, width=64):
+        super().__init__()
+        self.fc, self.function = nn.Linear(width, width), function
+
+    def forward(self, x):
+        return self.function(self.fc(x))
+
+
+class Holds(nn.Module):
+    """Tensors that are no parameters and no buffers."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(64, 64)
+        self.plain, self.listed = torch.ones(64), [torch.ones(64)]
+
+    def forward(self, x):
+        return self.fc(x) * self.plain + self.listed[0] + CONSTANT
+
+
+class Bags(nn.Module):
+    def __init__(self, sparse):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.EmbeddingBag(rows, 64, mode="sum", sparse=sparse) for rows in (100000, 2000))
+        self.top = nn.Linear(2 * 64 + 13, 1)
+
+    def forward(self, x, ids):
+        return self.top(torch.cat([x] + [t(ids[:, k]) for k, t in enumerate(self.tables)], 1))
+
+
+class Words(nn.Module):
+    def __init__(self, kind, **more):
+        super().__init__()
+        self.words, self.layers = nn.Embedding(1000, 64), kind(64, 128, 2, batch_first=True, **more)
+        self.out = nn.Linear(128, 1000)
+
+    def forward(self, ids):
+        return self.out(self.layers(self.words(ids))[0])
+
+
+class Outputs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.small, self.big = nn.Linear(64, 8), nn.Linear(64, 4096)
+
+    def forward(self, x):
+        return {"small": self.small(x), "more": [self.big(x)], "ids": torch.zeros(3, dtype=torch.int64)}
+
+
+class Needs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(64, 64)
+
+    def forward(self, x):
+        assert x.shape[0] >= 8, "eight at least"
+        return self.fc(x)
+
+
+def frozen(layers=8, trained=1):
+    model = nn.Sequential(*[nn.Linear(1024, 1024, bias=False) for _ in range(layers)])
+    for parameter in list(model.parameters())[:layers - trained]:
+        parameter.requires_grad = False
+    return model
+
+
+def capture(build, *inputs, **more):
+    return distsim_capture.capture(build if not isinstance(build, nn.Module) else lambda: build,
+                                   [distsim_capture.parse_input(i) for i in inputs], **more)
+
+
+def ops_of(graph, phase=None):
+    return [n["op"].removeprefix("aten::") for n in graph["nodes"] if phase in (None, n["phase"])]
+
+
+class WithDistsim(unittest.TestCase):
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+
+    def run_distsim(self, graph, keys=None, *sets, **model):
+        path = self.folder / "graph.json"
+        path.write_text(json.dumps(graph))
+        model = {"kind": "graph", "precision": "fp32", "optimizer": "momentum", "graph": {"file": str(path)} | (keys or {})} | model
+        if "global_batch" not in model:
+            model.setdefault("per_gpu_batch", graph["samples"])
+        experiment = self.folder / "experiment.yaml"
+        experiment.write_text(json.dumps({"cluster": {"system": "dgx_a100_80gb", "nodes": 1}, "model": model, "framework": {"name": "pytorch"}}))
+        flags = [word for s in sets for word in ("--set", s)]
+        return subprocess.run([DISTSIM, "--config", str(experiment), "--json", "-", *flags], capture_output=True, text=True, cwd=ROOT)
+
+    def report(self, *arguments, **model):
+        done = self.run_distsim(*arguments, **model)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def refused(self, *arguments, **model):
+        done = self.run_distsim(*arguments, **model)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+
+class Recurrent(WithDistsim):
+    def test_layers_are_one_call(self):
+        for kind, mode in ((nn.LSTM, 2), (nn.GRU, 3)):
+            graph = capture(Words(kind), "32x50:int64", loss="cross_entropy")
+            self.assertTrue(graph["any_batch"], graph.get("one_batch"))
+            self.assertLess(len(graph["nodes"]), 50)
+            self.assertEqual(ops_of(graph).count("_cudnn_rnn"), 1)
+            self.assertEqual(ops_of(graph).count("_cudnn_rnn_backward"), 1)
+            self.assertEqual(len(graph["gradients"]), 2 * 4 + 3)  # layers, words, out
+            report = self.report(graph)
+            self.assertEqual({o["kind"]: o["kernels"] for o in report["ops"]}["recurrent"], 4)
+            flops = report["achieved_tflops_per_gpu"] * report["iteration_ms"] * 1e9
+            gates = 4 if mode == 2 else 3
+            layers = 2 * gates * 128 * (64 + 128 + 128 + 128) * 50 * 32
+            self.assertAlmostEqual(flops / (3 * (layers + 2 * 128 * 1000 * 50 * 32)), 1, places=3)
+
+    def test_all_kinds_are_captured_and_priced(self):
+        for build, inputs in ((lambda: nn.RNN(64, 32, 2, bidirectional=True), "8x5x64"), (lambda: nn.LSTM(64, 32, 2, proj_size=16), "8x5x64"),
+                              (lambda: nn.LSTMCell(64, 32), "8x64"), (lambda: nn.GRUCell(64, 32), "8x64"), (lambda: nn.RNNCell(64, 32), "8x64")):
+            graph = capture(build, inputs)
+            self.assertLess(len(graph["nodes"]), 60)
+            report = self.report(graph)
+            self.assertNotIn("unlisted", {o["kind"] for o in report["ops"]})
+            self.assertEqual(len(graph["gradients"]), len(list(build().parameters())))
+
+
+class Batches(WithDistsim):
+    def test_sizes_that_do_not_follow_in_a_line(self):
+        """Quadratic ones, those of some batches only, calls and failures that depend on it: the batch of the capture alone."""
+        def pairs(y):
+            return (y @ y.t()).reshape(-1).exp()
+        for build, words in ((Calls(pairs), ("node 3 (aten::_reshape_alias)", "256 with 16, 1024 with 32, 64 with 8")),
+                             (Calls(lambda y: y[:min(y.shape[0], 12)]), ("8 with 8, 12 with 16",)),
+                             (Calls(lambda y: y[:y.shape[0] // 2]), ("does not follow the batch",)),
+                             (Calls(lambda y: sum(y * i for i in range(y.shape[0] // 8))), ("with a batch of",)),
+                             (Needs(), ("with a batch of 4 the module fails", "eight at least"))):
+            graph = capture(build, ("8x64" if isinstance(build, Needs) else "16x64"))
+            self.assertFalse(graph["any_batch"])
+            if words[0].startswith("node"):
+                words = ("does not follow the batch in a line: 64 with 8, 256 with 16, 1024 with 32",)
+            for word in words:
+                self.assertIn(word, graph["one_batch"])
+            refusal = self.refused(graph, per_gpu_batch=33)
+            self.assertIn("found 33 samples", refusal)
+            self.assertIn(graph["one_batch"][:60], refusal)
+            self.report(graph)
+        squares = capture(Calls(lambda y: (y @ y.t()).exp()), "16x64")  # each size of it does
+        self.assertTrue(squares["any_batch"])
+
+    def test_sizes_below_zero(self):
+        graph = capture(Calls(lambda y: y[4:]), "16x64")
+        self.assertTrue(graph["any_batch"])
+        self.report(graph, per_gpu_batch=4)
+        refusal = self.refused(graph, per_gpu_batch=3)
+        self.assertIn("model.per_gpu_batch: found 3 samples", refusal)
+        self.assertIn("at least 4", refusal)
+        self.assertIn("model.global_batch", self.refused(graph, global_batch=16))
+
+    def test_one_batch_as_asked(self):
+        graph = capture(Calls(torch.relu), "16x64", any_batch=False)
+        self.assertIn("as asked", self.refused(graph, per_gpu_batch=8))
+
+
+class Weights(WithDistsim):
+    def memory(self, graph, **model):
+        return self.report(graph, **model)["memory"]["used_bytes_per_rank"][0]
+
+    def test_all_that_is_held_counts(self):
+        """Frozen weights, those that the loss does not reach, and buffers; in every way to split what is trained."""
+        weight = 1024 * 1024
+        graphs = [capture(frozen(8, trained), "512x1024") for trained in (1, 8)]
+        apart = self.memory(graphs[1]) - self.memory(graphs[0])
+        # Seven gradients, momenta and buckets more, and activations that only their gradients need; the weights are there in both.
+        self.assertGreaterEqual(apart, 7 * weight * 12)
+        self.assertLess(apart, 7 * weight * 12 + 8 * 3 * 512 * 1024 * 4)
+        self.assertGreaterEqual(self.memory(graphs[0]), weight * (8 * 4 + 12))
+
+        class Unreached(Calls):
+            def __init__(self):
+                super().__init__(torch.relu)
+                self.more, self.aside = nn.Linear(4096, 4096, bias=False), nn.Linear(64, 1024)
+                self.register_buffer("table", torch.zeros(1 << 20))
+
+            def forward(self, x):
+                self.aside(x)
+                return super().forward(x)
+        bare, held = (capture(m, "32x64") for m in (Calls(torch.relu), Unreached()))
+        more = self.memory(held) - self.memory(bare)
+        self.assertGreaterEqual(more, 4 * (4096 * 4096 + 64 * 1024 + 1024 + (1 << 20)))
+        report = self.report(held)
+        self.assertTrue(any("3 parameters without a gradient, 67.4 MB: held" in a for a in report["assumptions"]), report["assumptions"])
+
+    def test_inference_holds_its_weights(self):
+        graph = capture(frozen(8, 8), "512x1024", inference=True)
+        self.assertGreaterEqual(self.memory(graph, mode="inference"), 8 * 1024 * 1024 * 4)
+
+    def test_frozen_weights_are_gathered(self):
+        """FSDP splits frozen weights too, gathers them, and reduces nothing of them."""
+        graph = capture(frozen(8, 1), "512x1024")
+        whole, split = (self.report(graph, {"units": ["*"]}, parallel={"shard": s}) for s in ("none", "weights"))
+        used = [r["memory"]["used_bytes_per_rank"][0] for r in (whole, split)]
+        self.assertLess(used[1], used[0])
+        bytes_of = lambda kind: sum(c["bytes"] for c in split["collectives"] if c["kind"] == kind)
+        weight = 1024 * 1024 * 4
+        self.assertGreaterEqual(bytes_of("all_gather"), 8 * weight)  # forward
+        self.assertLessEqual(bytes_of("all_gather"), 10 * weight)  # the last unit again, backward
+        self.assertEqual(bytes_of("reduce_scatter"), weight)
+
+    def test_flops_are_those_of_what_is_trained(self):
+        flops = lambda graph, **m: (lambda r: r["achieved_tflops_per_gpu"] * r["iteration_ms"] * 1e9)(self.report(graph, **m))
+        product = 2 * 512 * 1024 * 1024
+        self.assertAlmostEqual(flops(capture(frozen(8, 8), "512x1024")) / product, 24, places=3)
+        # One weight gradient; its input has none, which the usual count (three times the forward pass) has: 8 + 2.
+        self.assertAlmostEqual(flops(capture(frozen(8, 1), "512x1024")) / product, 10, places=3)
+        first = frozen(8, 8)
+        list(first.parameters())[3].requires_grad = False
+        self.assertAlmostEqual(flops(capture(first, "512x1024")) / product, 23, places=3)
+        deep = frozen(8, 8)
+        graph = capture(deep, "512x1024")
+        again = self.report(graph, {"checkpoint": ["*"]})
+        self.assertAlmostEqual(again["achieved_tflops_per_gpu"] * again["iteration_ms"] * 1e9 / product, 24, places=3)
+
+
+class Losses(WithDistsim):
+    def test_all_outputs_of_floating_type(self):
+        graph = capture(Outputs, "16x64")
+        self.assertEqual(len(graph["gradients"]), 4)
+        self.assertEqual(graph["remarks"], [])
+        scores = capture(Outputs, "16x64", loss="cross_entropy")
+        self.assertEqual(len(scores["gradients"]), 2)
+        self.assertIn("output 'small'; not of 'more.0'", scores["remarks"][0])
+        self.assertTrue(any("not of 'more.0'" in a for a in self.report(scores)["assumptions"]))
+
+    def test_refusals(self):
+        for build, loss, words in ((Calls(torch.relu), "output", "returns a tensor of 16x64, expected the loss"),
+                                   (lambda: (Calls(torch.relu), lambda y: y), "sum", "returns a tensor of 16x64, expected a single number"),
+                                   (lambda: (Calls(torch.relu), lambda y: 3), "sum", "the loss function returns int"),
+                                   (nn.ReLU, "sum", "no parameter that is trained"),
+                                   (Calls(lambda y: y.detach()), "sum", "no parameter that is trained"),
+                                   (Calls(lambda y: y.argmax(1)), "sum", "no tensor of floating type"),
+                                   (Calls(lambda y: y.sum(1)), "cross_entropy", "two dimensions")):
+            with self.assertRaises(distsim_capture.CaptureError) as caught:
+                capture(build, "16x64", loss=loss)
+            self.assertIn(words, str(caught.exception))
+
+
+class Modules(WithDistsim):
+    def test_what_a_module_holds(self):
+        """Constants, weights that hooks compute, copies of layers: of a module that is there, and of one that a function makes."""
+        def normed():
+            return nn.Sequential(nn.utils.weight_norm(nn.Linear(64, 64)), nn.utils.spectral_norm(nn.Linear(64, 64)),
+                                 nn.utils.parametrizations.spectral_norm(nn.Linear(64, 64)))
+
+        def encoder():
+            return nn.TransformerEncoder(nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 2)
+        for build, inputs, gradients in ((Holds, "16x64", 2), (normed, "16x64", 3 + 2 + 2), (encoder, "16x8x64", 24)):
+            module = build()
+            before = {name: p.clone() for name, p in module.state_dict().items()}
+            made, there = capture(build, inputs), capture(module, inputs)
+            self.assertEqual(len(made["gradients"]), gradients)
+            self.assertEqual(ops_of(made), ops_of(there))
+            self.assertTrue(made["any_batch"], made.get("one_batch"))
+            self.assertTrue(all(torch.equal(before[name], p) for name, p in module.state_dict().items()))
+            self.assertFalse(any(p.grad is not None or p._backward_hooks for p in module.parameters()))
+            self.assertNotIn("unlisted", {o["kind"] for o in self.report(made)["ops"]})
+
+    def test_weights_in_another_layout(self):
+        images = nn.Sequential(nn.Conv2d(8, 16, 3), nn.Flatten(1)).to(memory_format=torch.channels_last)
+        self.assertTrue(any(t.get("channels_last") for t in capture(images, "4x8x6x6")["tensors"] if t.get("role") == "parameter"))
+
+    def test_sparse_gradients(self):
+        """Tables whose gradients are sparse are tables, or refused: their gradients are not summed as dense ones."""
+        dense, sparse = (capture(lambda s=s: Bags(s), "256x13", "256x2x5:int64") for s in (False, True))
+        self.assertEqual(ops_of(dense), ops_of(sparse))
+        self.assertEqual([g.get("sparse", False) for g in dense["gradients"]].count(True), 0)
+        self.assertEqual([g.get("sparse", False) for g in sparse["gradients"]].count(True), 2)
+        refusal = self.refused(sparse)
+        self.assertIn("model.graph.tables: found none, expected found", refusal)
+        self.assertIn("'tables.1.weight'", self.refused(sparse, {"tables": ["tables.0"]}))
+        split = [self.report(g, {"tables": "found"})["iteration_ms"] for g in (dense, sparse)]
+        self.assertEqual(split[0], split[1])
+
+    def test_autocast_is_named(self):
+        def cast(y):
+            with torch.autocast("cuda", dtype=torch.float16):
+                return y @ y.t()
+        enter = torch.autocast.__enter__
+        graph = capture(Calls(cast), "16x64")
+        self.assertIn("torch.autocast('cuda', float16)", graph["remarks"][0])
+        self.assertIs(torch.autocast.__enter__, enter)
+        self.assertTrue(any("torch.autocast" in a for a in self.report(graph)["assumptions"]))
+
+    def test_threads(self):
+        """Captures of several threads are those of one, and leave torch as it was."""
+        kept = [torch.nn.functional.has_torch_function, torch.autocast.__enter__, type(nn.Parameter).__instancecheck__]
+        build = lambda: nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.1), nn.Linear(64, 8))
+        alone, found = capture(build, "16x64"), []
+        threads = [threading.Thread(target=lambda: found.append(capture(build, "16x64"))) for _ in range(4)]
+        seen = []
+        other = threading.Thread(target=lambda: seen.extend(nn.functional.dropout(torch.ones(4), 0.5).shape for _ in range(200)))
+        for thread in [*threads, other]:
+            thread.start()
+        for thread in [*threads, other]:
+            thread.join()
+        self.assertEqual(len(seen), 200)
+        self.assertEqual([g["nodes"] for g in found], [alone["nodes"]] * 4)
+        with contextlib.suppress(RuntimeError):
+            capture(Calls(lambda y: y.view(7, -1)), "16x64")
+        self.assertEqual(kept, [torch.nn.functional.has_torch_function, torch.autocast.__enter__, type(nn.Parameter).__instancecheck__])
+
+
+class Messages(unittest.TestCase):
+    def test_failures_of_the_model(self):
+        """One line with the line of the model, not of torch or of Python's library."""
+        for function, words in ((lambda y: y.reshape(-1, 7), "RuntimeError"), (lambda y: y[y > 0], "depends on values"),
+                                (lambda y: y if y.sum() > 0 else -y, "reads a number out of a tensor"),
+                                (lambda y: torch.from_numpy(y.detach().numpy()), "reads the values of a tensor"),
+                                (lambda y: nn.utils.rnn.pack_padded_sequence(y, torch.tensor([64] * 16)), "different lengths"),
+                                (lambda y: sys.exit(3), "ends the program")):
+            text = "captured"
+            try:
+                capture(Calls(function), "16x64")
+            except (Exception, SystemExit) as error:
+                text = place_of(error) + reason_of(error)
+            self.assertIn(f"{__file__}:{function.__code__.co_firstlineno}: ", text)
+            self.assertIn(words, text)
+            self.assertNotIn("\n", text)
+
+    def test_inputs(self):
+        for build, inputs, words in ((nn.Linear(64, 8), ("16x64", "16x64"), "--input: found 2, expected 1, as forward() of Linear takes (input)"),
+                                     (nn.Bilinear(64, 64, 8), ("16x64",), "found 1, expected 2"),
+                                     (nn.LSTM(64, 8), (), "--input: found none")):
+            with self.assertRaises(distsim_capture.CaptureError) as caught:
+                capture(build, *inputs)
+            self.assertIn(words, str(caught.exception))
+
+    def test_what_cannot_be_copied(self):
+        class Locked(nn.Sequential):
+            def __init__(self):
+                super().__init__(nn.Linear(64, 64))
+                self.lock = threading.Lock()
+        with self.assertRaises(distsim_capture.CaptureError) as caught:
+            capture(nn.Sequential(Locked()), "16x64")
+        self.assertRegex(str(caught.exception), r"capture_test\.py:\d+: attribute 'lock' of module '0' cannot be copied: .*expected a function that returns the module")
+
+    def test_the_command_says_it(self):
+        """The batch that alone is served, and why; what the loss leaves out."""
+        with tempfile.TemporaryDirectory() as folder:
+            out, errors = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+                sys.path.insert(0, str(ROOT / "tests"))
+                code = command.main(["capture_test:Needs", "--input", "8x64", "-o", os.path.join(folder, "x.json")])
+            self.assertEqual(code, 0, errors.getvalue())
+            self.assertIn("a batch of 8 only", out.getvalue())
+            self.assertIn("serves a batch of 8 only: with a batch of 4 the module fails", errors.getvalue())
+
+
+if __name__ == "__main__":
+    DISTSIM = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
