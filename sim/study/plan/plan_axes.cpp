@@ -4,7 +4,9 @@
 
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/plan.hpp"
+#include "sim/workload/opgraph/graph_spec.hpp"
 #include "sim/workload/registry.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::study {
 namespace {
@@ -43,6 +45,27 @@ std::string mebibytes(Bytes size) {
   return bytes % mebi == 0 ? std::to_string(bytes / mebi) + " MiB" : std::to_string(bytes) + " B";
 }
 
+/// How weights are split, of a graph whose weights can be.
+std::optional<SweepAxis> shard_axis(const config::Experiment& e) {
+  using workload::StateSplit;
+  if (e.model.family->name != "graph" || workload::mode_of(e.model) != workload::StepMode::train) return std::nullopt;
+  const workload::GraphSpec& spec = e.model.as<workload::GraphSpec>();
+  if (spec.graph == nullptr || spec.graph->recorded) return std::nullopt;
+  const StateSplit stated = e.model.parallel.shard;
+  const StateSplit own = stated == StateSplit::automatic ? e.framework.parallel.shard : stated;
+  std::vector<std::string> all;
+  for (const StateSplit s : {StateSplit::none, StateSplit::optimizer, StateSplit::gradients, StateSplit::weights})
+    all.emplace_back(workload::name_of(s));
+  return axis_with_own("parallel.shard", std::string(workload::name_of(own)), all);
+}
+
+/// A recorded iteration runs as it ran.
+bool is_recorded(const config::Experiment& e) {
+  if (e.model.family->name != "graph") return false;
+  const workload::GraphSpec& spec = e.model.as<workload::GraphSpec>();
+  return spec.graph != nullptr && spec.graph->recorded;
+}
+
 }  // namespace
 
 Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
@@ -68,6 +91,12 @@ std::vector<SweepAxis> data_parallel_axes(const config::Experiment& e) {
   const workload::FrameworkSpec::Gradients& g = e.framework.gradients;
   const std::int64_t ranks = pipeline::shape_of(e).ranks();
   std::vector<SweepAxis> out;
+  if (is_recorded(e)) {
+    if (ranks > 1 && e.collectives.algorithms.empty())
+      out.push_back({"collectives.algorithms", {"[]", "[Ring]", "[Tree]"}});
+    return out;
+  }
+  if (auto shard = shard_axis(e); shard && ranks > 1) out.push_back(std::move(*shard));
   if (ranks > 1 && (g.sync == GradientSync::ddp_buckets || g.sync == GradientSync::fusion_buffer))
     out.push_back(axis_with_own("framework.gradients.bucket_size", mebibytes(g.bucket_size),
                                 {"5 MiB", "10 MiB", "25 MiB", "50 MiB", "100 MiB", "200 MiB"}));

@@ -180,15 +180,12 @@ Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, c
   const StateSplit split = model.parallel.shard == StateSplit::automatic ? by_framework : model.parallel.shard;
   const bool shards = split != StateSplit::none && split != StateSplit::automatic;
   if (!spec.tables.any() && !shards) return build_replicas(captured);
-  if (shards && spec.tables.any())
-    return Error{"model.parallel.shard: found " + std::string(name_of(split)) +
-                     ", expected none where model.graph.tables splits tables",
-                 "", ""};
   TRY(only_training(model, shards ? "weights that are split" : "tables that are split"));
-  if (!shards) return build_with_tables(captured);
+  if (!shards) return build_with_tables(captured, StateSplit::none);
   ModuleNames units(spec.units);
   for (const opgraph::Node& node : graph.nodes) units.of(node.label);
   TRY(refuse_unknown("units", units.unused(), graph));
+  if (spec.tables.any()) return build_with_tables(captured, samples.ranks == 1 ? StateSplit::none : split);
   return samples.ranks == 1 ? build_replicas(captured) : build_sharded(captured, split);
 }
 

@@ -27,7 +27,7 @@ struct CapturedModel {
 /// (PyTorch's FSDP).
 Result<Workload> build_sharded(const CapturedModel& model, StateSplit split);
 
-/// Embedding tables belong to ranks, as those of kind dlrm do; everything else is replicated.
-Result<Workload> build_with_tables(const CapturedModel& model);
+/// Embedding tables belong to ranks, as those of kind dlrm do; everything else is replicated, or split as `split` says.
+Result<Workload> build_with_tables(const CapturedModel& model, StateSplit split);
 
 }  // namespace distsim::workload

@@ -21,27 +21,32 @@ std::vector<std::uint32_t> regions_of(const std::vector<GraphPart>& parts, const
   return out;
 }
 
-/// Forward nodes that read a trained weight and nothing that follows from one: they have no gradient of their input. Those of
-/// cuDNN's recurrent layers have one of their states.
+/// Forward nodes that read a trained weight and nothing that follows from any weight: a model's first layers, whose input has
+/// no gradient. Those of cuDNN's recurrent layers have one of their states.
 std::vector<bool> first_trained(const opgraph::OpGraph& graph) {
-  std::unordered_set<std::uint64_t> trained, follows, made;
+  std::unordered_set<std::uint64_t> trained, weights, inputs, made, follows;
   for (const opgraph::Gradient& g : graph.gradients) trained.insert(graph.tensors[g.parameter].storage);
+  for (const opgraph::Tensor& t : graph.tensors) {
+    if (t.role == opgraph::TensorRole::parameter) weights.insert(t.storage);
+    if (t.role == opgraph::TensorRole::input || t.role == opgraph::TensorRole::buffer) inputs.insert(t.storage);
+  }
   std::vector<bool> out(graph.nodes.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const opgraph::Node& node = graph.nodes[i];
     if (node.phase != graph::Phase::forward) continue;
-    bool reads_weight = false, reads_following = false;
+    bool reads_trained = false, reads_weight = false, reads_following = false;
     for (const opgraph::Argument& a : node.inputs) {
       for (const std::uint32_t t : a.tensors) {
-        const opgraph::Tensor& tensor = graph.tensors[t];
-        const bool weight = trained.contains(tensor.storage);
-        // What no node has made was there without this graph: vectors of tables that others hold.
-        const bool from_outside = tensor.role == opgraph::TensorRole::activation && !made.contains(tensor.storage);
+        const std::uint64_t storage = graph.tensors[t].storage;
+        const bool weight = weights.contains(storage);
+        // What nothing has made was there without this graph: vectors of tables that others hold.
+        const bool from_outside = !weight && !made.contains(storage) && !inputs.contains(storage);
+        reads_trained |= trained.contains(storage);
         reads_weight |= weight;
-        reads_following |= !weight && (from_outside || follows.contains(tensor.storage));
+        reads_following |= from_outside || follows.contains(storage);
       }
     }
-    out[i] = reads_weight && !reads_following && node.op.find("_rnn") == node.op.npos;
+    out[i] = reads_trained && !reads_following && node.op.find("_rnn") == node.op.npos;
     for (const std::uint32_t t : node.outputs) {
       made.insert(graph.tensors[t].storage);
       if (reads_weight || reads_following) follows.insert(graph.tensors[t].storage);

@@ -44,6 +44,7 @@ class TableFinder {
       if (table.rows < 1 || table.dim < 1 || sizes_.elements(g.parameter) > 1e17) continue;
       if (add_gradients(g, table)) tables_.emplace(t.storage, std::move(table));
     }
+    note_readers_of_vectors();
     for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) look_at(i);
     drop_those_with_computed_ids();
     std::vector<FoundTable> out;
@@ -78,6 +79,36 @@ class TableFinder {
     return found.size() == parts.size() && found.size() > 1;
   }
 
+  void note_readers_of_vectors() {
+    for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+      const opgraph::Node& node = graph_.nodes[i];
+      for_each_input(node, [&](std::uint32_t t) {
+        if (const auto at = readers_.find(graph_.tensors[t].storage); at != readers_.end()) at->second.push_back(i);
+      });
+      if (!is_lookup(node)) continue;
+      for (const std::uint32_t t : node.outputs) readers_[graph_.tensors[t].storage];
+    }
+  }
+
+  /// The node that alone reads the vectors of a lookup and adds them up over one dimension, and how many of them.
+  std::pair<std::uint32_t, double> pool_of(const opgraph::Node& lookup) const {
+    const std::pair<std::uint32_t, double> none{FoundTable::kUnpooled, 1};
+    const std::uint32_t vectors = lookup.outputs.front();
+    const auto at = readers_.find(graph_.tensors[vectors].storage);
+    if (opgraph::base_name(lookup.op) != "embedding" || at == readers_.end() || at->second.size() != 1) return none;
+    const opgraph::Call call(sizes_, graph_.nodes[at->second.front()]);
+    const std::string_view name = opgraph::base_name(call.node().op);
+    if ((name != "sum" && name != "mean") || call.node().phase != graph::Phase::forward || call.outputs().empty())
+      return none;
+    const opgraph::Dims from = call.in(0), to = call.out();
+    const std::vector<std::int64_t> over = call.list_at(1);
+    const auto dims = static_cast<std::int64_t>(from.size());
+    if (over.size() != 1 || over[0] < -dims || over[0] >= dims || to.empty()) return none;
+    const auto dim = static_cast<std::size_t>(over[0] < 0 ? over[0] + dims : over[0]);
+    if (dim == 0 || dim + 1 == from.size() || from[dim] < 1 || to.back() != from.back()) return none;
+    return {at->second.front(), static_cast<double>(from[dim])};
+  }
+
   void look_at(std::uint32_t i) {
     const opgraph::Node& node = graph_.nodes[i];
     bool first = true;
@@ -108,19 +139,22 @@ class TableFinder {
     const bool bag = opgraph::base_name(call.node().op) != "embedding";
     if (!call.has(bag ? 2 : 1) || call.outputs().empty()) return false;
     const double samples = static_cast<double>(std::max<std::int64_t>(1, graph_.samples));
-    const double vectors = sizes_.elements(call.outputs().front()) / static_cast<double>(table.dim) / samples;
+    const auto [pool, pooled] = pool_of(call.node());
+    const double vectors = sizes_.elements(call.outputs().front()) / static_cast<double>(table.dim) / samples / pooled;
     const double ids = sizes_.elements(call.inputs()[1]) / samples;
     if (vectors < 1 || vectors > 10'000 || vectors != std::floor(vectors) || !(ids > 0)) return false;
     table.features += static_cast<std::int64_t>(vectors);
     table.ids += ids;
     table.module = graph_.nodes[i].label;
     table.lookups.push_back(i);
+    table.pools.push_back(pool);
     return table.features <= 10'000;
   }
 
   const opgraph::OpGraph& graph_;
   opgraph::Sizes sizes_;
-  std::unordered_map<std::uint64_t, FoundTable> tables_;  ///< by storage
+  std::unordered_map<std::uint64_t, FoundTable> tables_;                   ///< by storage
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> readers_;  ///< of vectors, by their storage
 };
 
 /// Moves and removes nodes.
@@ -130,10 +164,13 @@ class TableRemover {
       : graph_(graph), removed_(graph.nodes.size(), false), makes_ids_(graph.nodes.size(), false) {
     for (const FoundTable& t : tables) {
       tables_.insert(t.parameter);
-      for (const std::uint32_t i : t.lookups) {
+      for (std::size_t k = 0; k < t.lookups.size(); ++k) {
+        const std::uint32_t i = t.lookups[k];
+        const opgraph::Node& maker = graph.nodes[t.pools[k] == FoundTable::kUnpooled ? i : t.pools[k]];
         removed_[i] = true;
-        for (const std::uint32_t o : graph.nodes[i].outputs) vectors_.insert(graph.tensors[o].storage);
-        outputs_.push_back(graph.nodes[i].outputs.front());
+        if (t.pools[k] != FoundTable::kUnpooled) removed_[t.pools[k]] = true;
+        for (const std::uint32_t o : maker.outputs) vectors_.insert(graph.tensors[o].storage);
+        outputs_.push_back(maker.outputs.front());
         for_each_input(graph.nodes[i], [&](std::uint32_t x) {
           if (x != t.parameter) ids_.insert(graph.tensors[x].storage);
         });
@@ -141,6 +178,8 @@ class TableRemover {
       for (const std::uint32_t i : t.gradients) {
         removed_[i] = true;
         gradients_.push_back(i);
+        if (std::ranges::any_of(t.pools, [](std::uint32_t p) { return p != FoundTable::kUnpooled; }))
+          remove_division(i);
       }
     }
   }
@@ -172,11 +211,28 @@ class TableRemover {
     for (const std::uint32_t t : outputs_) {
       if (out.graph.tensors[t].element.floating) out.graph.tensors[t].element = wire;
     }
+    // Tables are no weights of the graph that is left.
+    for (const std::uint32_t t : tables_) out.graph.tensors[t].role = opgraph::TensorRole::buffer;
     out.id_bytes = bytes_of_ids(out.graph, out.ids_end);
     return out;
   }
 
  private:
+  /// A mean's gradient is divided for each id, which a bag does for each vector.
+  void remove_division(std::uint32_t gradient) {
+    const opgraph::Node& node = graph_.nodes[gradient];
+    if (!is_lookup_gradient(node) || node.inputs.empty() || node.inputs.front().tensors.empty()) return;
+    const std::uint64_t read = graph_.tensors[node.inputs.front().tensors.front()].storage;
+    for (std::uint32_t i = gradient; i-- > 0;) {
+      const opgraph::Node& maker = graph_.nodes[i];
+      const bool makes =
+          std::ranges::any_of(maker.outputs, [&](std::uint32_t t) { return graph_.tensors[t].storage == read; });
+      if (!makes) continue;
+      if (opgraph::base_name(maker.op) == "div" && maker.phase != graph::Phase::forward) removed_[i] = true;
+      return;
+    }
+  }
+
   /// Calls of the forward pass that the ids of the lookups follow from.
   void find_makers_of_ids() {
     Storages needed = ids_;

@@ -16,6 +16,9 @@ struct FoundTable {
   std::int64_t features = 0;                      ///< vectors of a sample, over all lookups
   double ids = 0;                                 ///< of a sample
   std::vector<std::uint32_t> lookups, gradients;  ///< nodes that look up, and that make its gradient of theirs
+  /// Of each lookup the sum or mean that pools its vectors, as nn.EmbeddingBag does it in one call.
+  static constexpr std::uint32_t kUnpooled = 0xFFFFFFFFu;
+  std::vector<std::uint32_t> pools;
 };
 
 /// All of the graph. A lookup is aten::embedding or aten::_embedding_bag whose ids follow the batch; a parameter that is

@@ -1,5 +1,7 @@
 // A captured graph whose embedding tables belong to ranks, as those of kind dlrm do.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -8,6 +10,7 @@
 #include "sim/workload/opgraph/captured_model.hpp"
 #include "sim/workload/opgraph/module_names.hpp"
 #include "sim/workload/opgraph/split/found_tables.hpp"
+#include "sim/workload/opgraph/split/sharded_weights.hpp"
 #include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
@@ -61,11 +64,14 @@ DlrmShape vectors_of(const std::vector<FoundTable>& tables) {
 
 class TabledIteration {
  public:
-  TabledIteration(const CapturedModel& m, const DlrmSpec& spec, const DlrmShape& shape, const GraphWithoutTables& cut)
+  /// `split`: of the weights that are in no table.
+  TabledIteration(const CapturedModel& m, const DlrmSpec& spec, const DlrmShape& shape, const GraphWithoutTables& cut,
+                  WeightSplit split)
       : m_(m),
         cut_(cut),
         checkpoints_(cut.graph, m.spec.checkpoint),
-        parts_(m.spec, cut.graph, checkpoints_, ends(cut)),
+        state_(m, cut.graph, checkpoints_, split),
+        parts_(m.spec, cut.graph, checkpoints_, ends()),
         plan_{.model = m.model,
               .spec = spec,
               .framework = m.framework,
@@ -80,9 +86,10 @@ class TabledIteration {
     const std::vector<Layer>& layers = stacks_.of(plan_.first).largest();
     for (const Layer& layer : layers) dense_ += parameters_of(layer);
     plan_.input_bytes = std::max(0.0, m_.input_bytes - cut_.id_bytes);
-    plan_.dense = dense_memory(dense_, m_.model.optimizer, plan_.numerics, plan_.ranks());
+    plan_.dense = splits_weights() ? state_.memory(plan_.numerics)
+                                   : dense_memory(dense_, m_.model.optimizer, plan_.numerics, plan_.ranks());
     plan_.dense.activations = saved_bytes_of(layers);
-    plan_.dense.weights += m_.kept.bytes();
+    if (!splits_weights()) plan_.dense.weights += m_.kept.bytes();
     // Received vectors, and their gradients.
     plan_.dense.buffers += 2 * plan_.first.largest() * plan_.shape.embedding_width * plan_.exchanged_element_bytes();
     TRY(plan_tables(plan_));
@@ -94,9 +101,11 @@ class TabledIteration {
   }
 
  private:
-  static std::vector<bool> ends(const GraphWithoutTables& cut) {
-    std::vector<bool> out(cut.graph.nodes.size(), false);
-    for (const std::uint32_t end : {cut.ids_end, cut.arrive, cut.leave + 1}) {
+  bool splits_weights() const { return state_.split().state != StateSplit::none; }
+
+  std::vector<bool> ends() const {
+    std::vector<bool> out = splits_weights() ? state_.ends() : std::vector<bool>(cut_.graph.nodes.size(), false);
+    for (const std::uint32_t end : {cut_.ids_end, cut_.arrive, cut_.leave + 1}) {
       if (end > 0 && end <= out.size()) out[end - 1] = true;
     }
     return out;
@@ -111,6 +120,7 @@ class TabledIteration {
     for (const ModelTable& t : plan_.placement.tables) out_.embedding_parameters += t.rows * t.dim;
     out_.assumptions.push_back({graph::AssumptionKind::batch, m_.samples.describe()});
     out_.placement = plan_.placement.describe();
+    if (splits_weights()) out_.placement += state_.text() + "\n";
     m_.describe(out_, coverage_);
     out_.assumptions.push_back(
         {graph::AssumptionKind::workload, "graph: " + counted(plan_.spec.tables.size(), "embedding table") + " of " +
@@ -123,6 +133,7 @@ class TabledIteration {
     double flops = 0;
     for (const Layer& layer : layers) {
       flops += matrix_flops(layer.backward);
+      if (splits_weights()) continue;  // these have collectives of their own
       for (const Parameter& p : layer.parameters) out.push_back({p.elements, flops});
     }
     if (plan_.hybrid)
@@ -134,8 +145,9 @@ class TabledIteration {
 
   Result<graph::TaskGraph> emit() {
     DlrmEmission e(plan_);
+    if (splits_weights()) weights_.emplace(m_, state_, e.it);
     return emit_micro_steps(
-        e, gradients(stacks_.of(plan_.first).largest()), dense_,
+        e, gradients(stacks_.of(plan_.first).largest()), splits_weights() ? state_.share_of(dense_) : dense_,
         [this](DlrmEmission& to, const SampleSplit& split) { forward(to, split); },
         [this](DlrmEmission& to, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
           backward(to, split, accumulate, sync);
@@ -145,6 +157,7 @@ class TabledIteration {
   void forward(DlrmEmission& e, const SampleSplit& split) {
     const bool overlap = m_.framework.embedding.overlap_exchange;
     const LayerStack& stack = stacks_.of(split);
+    if (weights_) weights_->begin_step();
     add_ids(e, split);
     TaskId vectors;
     bool begun = false, arrived = false;
@@ -163,6 +176,7 @@ class TabledIteration {
     for (std::size_t p = 0; p < parts_.parts().size() && parts_.parts()[p].forward; ++p) {
       if (parts_.parts()[p].begin >= cut_.ids_end) begin();
       if (parts_.parts()[p].begin >= cut_.arrive) arrive();
+      if (weights_) weights_->before(parts_.parts()[p]);
       e.it.add_forward(stack, p, split);
     }
     begin();
@@ -184,11 +198,18 @@ class TabledIteration {
       const GraphPart& part = parts_.parts()[p];
       if (part.forward) continue;
       if (part.begin > cut_.leave) leave();
-      add_backward_of(e.it, stack, p, split, accumulate, sync);
+      if (weights_) {
+        weights_->before(part);
+        e.it.add_backward(stack, p, split);
+        weights_->after(part);
+      } else {
+        add_backward_of(e.it, stack, p, split, accumulate, sync);
+      }
     }
     leave();
     add_replicated(e, split, graph::Pass::backward, sync);
     add_frequent_gradients(e, split, sync);
+    if (weights_) weights_->end_step(accumulate);
     if (overlap && plan_.placement.any_sharded() && plan_.spec.embedding_optimizer != graph::EmbeddingOptimizer::none)
       e.it.compute_waits_for(vectors);
     add_sparse_update(e, split);
@@ -197,23 +218,26 @@ class TabledIteration {
   const CapturedModel& m_;
   const GraphWithoutTables& cut_;
   Checkpoints checkpoints_;
+  ShardedState state_;
   GraphParts parts_;
   GraphCoverage coverage_;
   DlrmPlan plan_;
   LayerStacks stacks_;
+  std::optional<ShardedWeights> weights_;
   std::int64_t dense_ = 0;
   Workload out_;
 };
 
 }  // namespace
 
-Result<Workload> build_with_tables(const CapturedModel& model) {
+Result<Workload> build_with_tables(const CapturedModel& model, StateSplit state) {
+  TRY_ASSIGN(const WeightSplit split, weight_split(model, state));
   TRY_ASSIGN(const std::vector<FoundTable> tables, chosen_tables(model));
   const DlrmSpec spec = spec_of(model.spec, tables);
   const Numerics numerics = numerics_of(model.model.precision, model.framework);
   const graph::DType wire = spec.exchange_dtype.value_or(numerics.activation);
   const GraphWithoutTables cut = without_tables(model.graph, tables, {wire, graph::size_of(wire), true});
-  return TabledIteration(model, spec, vectors_of(tables), cut).build();
+  return TabledIteration(model, spec, vectors_of(tables), cut, split).build();
 }
 
 }  // namespace distsim::workload
