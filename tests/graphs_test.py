@@ -145,14 +145,14 @@ class Folder(unittest.TestCase):
 
 class Traces(Folder):
     def test_priced_replay_is_the_prediction(self):
-        path = self.experiment(TRACE)
+        path = self.experiment(TRACE, per_gpu_batch=512)
         predicted, replayed = self.report("--config", path), self.report("replay", TRACE, "--config", path, "--priced")
         self.assertEqual(predicted["iteration_ms"], replayed["iteration_ms"])
         self.assertEqual(predicted["digest"], replayed["digest"])
 
     def test_compute_is_near_what_was_measured(self):
         """21 linear layers on an RTX 2080 Ti: 371.0 ms of kernels in 40 iterations (Kineto); the trace itself has no times."""
-        path = self.experiment(TRACE)
+        path = self.experiment(TRACE, per_gpu_batch=512)
         report = self.report("--config", path, "--set", "cluster.system=g4dn_t4", "--set", "cluster.gpus_per_node=1", "--set", "device.name=rtx_2080_ti")
         compute = sum(op["time_ms"] for op in report["ops"])
         self.assertLess(abs(compute / (371.0 / 40) - 1), 0.15)
@@ -164,12 +164,17 @@ class Traces(Folder):
         self.assertEqual(done.returncode, 2)
         self.assertIn("model.graph.file", done.stderr)
         self.assertIn("nothing.graph", done.stderr)
-        done = distsim("--config", self.experiment(TRACE, accumulation=2))
+        done = distsim("--config", self.experiment(TRACE, per_gpu_batch=512, accumulation=2))
         self.assertEqual(done.returncode, 2)
         self.assertIn("model.accumulation", done.stderr)
-        done = distsim("--config", self.experiment(TRACE, precision="fp8"))
+        done = distsim("--config", self.experiment(TRACE, per_gpu_batch=512, precision="fp8"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("model.precision", done.stderr)
+        # A trace does not follow the batch, so that another one would only change samples/s.
+        for model in ({"per_gpu_batch": 500}, {"per_gpu_batch": 0, "global_batch": 8 * 500}):
+            done = distsim("--config", self.experiment(TRACE, **model))
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("found 500 samples of a GPU, expected the batch that was recorded", done.stderr)
         done = distsim("replay", TRACE, "--priced")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--config", done.stderr)
@@ -394,7 +399,7 @@ class Capture(Folder):
         self.assertEqual(done.returncode, 0, done.stderr)
         refused = distsim("--config", self.experiment(out, per_gpu_batch=33))
         self.assertEqual(refused.returncode, 2)
-        self.assertIn("expected 32", refused.stderr)
+        self.assertIn("expected 32, the batch of the graph", refused.stderr)
 
     def test_nothing_is_allocated(self):
         """1.3 billion parameters, 5.4 GB of weights, captured in 1 GB."""

@@ -13,7 +13,7 @@ const std::string kTensors =
 const std::string kNodes =
     R"([{"op":"aten::t","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"forward","in":[{"t":0},{"t":2}],"out":[3]}])";
 
-const std::string kBackward =
+const std::string kGradientNodes =
     R"([{"op":"aten::t","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"backward","in":[{"t":0},{"t":2}],"out":[3]}])";
 
 std::string packed(const std::string& text) {
@@ -42,7 +42,7 @@ std::string refusal(const std::string& text) {
 
 TEST(CapturedGraph, KeepsWhatLaunchesKernels) {
   const auto graph =
-      parse_op_graph(document(kTensors, kBackward, R"(,"gradients":[{"parameter":1,"after":1}])"), "m.graph");
+      parse_op_graph(document(kTensors, kGradientNodes, R"(,"gradients":[{"parameter":1,"after":1}])"), "m.graph");
   ASSERT_TRUE(graph.ok()) << graph.error().text();
   EXPECT_FALSE(graph->recorded);
   EXPECT_EQ(graph->samples, 8);
@@ -93,9 +93,9 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
       {document(kTensors, R"([{"op":"aten::mm","calls":-1,"in":[{"t":0},{"t":1}],"out":[3]}])"),
        {"node 0", "calls", "-1"}},
       {document(kTensors, kNodes, R"(,"gradients":[{"parameter":1,"after":0}])"), {"gradient 0", "forward pass"}},
-      {document(kTensors, kBackward, R"(,"gradients":[{"parameter":1,"after":1},{"parameter":1,"after":1}])"),
+      {document(kTensors, kGradientNodes, R"(,"gradients":[{"parameter":1,"after":1},{"parameter":1,"after":1}])"),
        {"gradient 1", "a second time"}},
-      {document(kTensors, kBackward, R"(,"gradients":[{"parameter":1,"afer":1}])"), {"gradient 0", "'after'"}},
+      {document(kTensors, kGradientNodes, R"(,"gradients":[{"parameter":1,"afer":1}])"), {"gradient 0", "'after'"}},
       {document(R"([{"shape":[2],"dtype":"bool","role":"parameter","name":"w"},{"shape":[2],"dtype":"float32"}])",
                 R"([{"op":"aten::relu","phase":"backward","in":[{"t":0}],"out":[1]}])",
                 R"(,"gradients":[{"parameter":0,"after":0}])"),
