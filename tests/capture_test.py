@@ -348,6 +348,78 @@ class Modules(WithDistsim):
         self.assertEqual(kept, [torch.nn.functional.has_torch_function, torch.autocast.__enter__, type(nn.Parameter).__instancecheck__])
 
 
+class Pooled(nn.Module):
+    """The same lookups as sums of words, as means of words, and as bags."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+        kinds = {"bag": lambda n: nn.EmbeddingBag(n, 64, mode="sum"), "sum": lambda n: nn.Embedding(n, 64), "mean": lambda n: nn.Embedding(n, 64)}
+        self.tables = nn.ModuleList(kinds[how](n) for n in (100000, 2000))
+        self.top = nn.Sequential(nn.Linear(2 * 64 + 13, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 1))
+
+    def forward(self, x, ids):
+        vectors = [t(ids[:, k]) for k, t in enumerate(self.tables)]
+        if self.how != "bag":
+            vectors = [v.sum(1) if self.how == "sum" else v.mean(1) for v in vectors]
+        return self.top(torch.cat([x] + vectors, 1))
+
+
+class Tables(WithDistsim):
+    def test_pooled_lookups(self):
+        """Vectors travel pooled, whatever calls the model makes of a bag."""
+        reports = {how: self.report(capture(lambda how=how: Pooled(how), "64x13", "64x2x5:int64"), {"tables": "found"}, per_gpu_batch=512)
+                   for how in ("bag", "sum", "mean")}
+        travels = {how: {c["name"]: c["bytes"] for c in r["collectives"]} for how, r in reports.items()}
+        self.assertEqual(travels["bag"], travels["sum"])
+        self.assertEqual(travels["bag"], travels["mean"])
+        self.assertIn("embedding.exchange", travels["bag"])
+        for how in ("sum", "mean"):
+            self.assertAlmostEqual(reports[how]["iteration_ms"] / reports["bag"]["iteration_ms"], 1, delta=0.02)
+        # A pool over anything else than the ids is the model's own.
+        class Other(Pooled):
+            def forward(self, x, ids):
+                return self.top(torch.cat([x] + [t(ids[:, k]).sum(2).repeat(1, 13)[:, :64] for k, t in enumerate(self.tables)], 1))
+        other = self.report(capture(lambda: Other("sum"), "64x13", "64x2x5:int64"), {"tables": "found"}, per_gpu_batch=512)
+        exchanged = lambda r: sum(c["bytes"] for c in r["collectives"] if c["name"] == "embedding.exchange")
+        self.assertEqual(exchanged(other), 5 * exchanged(reports["bag"]))
+
+    def test_beside_split_weights(self):
+        """Vectors travel as without split weights, weights as without tables; a GPU holds less than with either."""
+        graph = capture(lambda: Pooled("bag"), "64x13", "64x2x5:int64")
+        keys = {"tables": "found", "units": ["top.*"]}
+        both = self.report(graph, keys, parallel={"shard": "weights"})
+        tables = self.report(graph, keys)
+        of = lambda r, what: {c["name"]: c["bytes"] for c in r["collectives"] if what in c["name"]}
+        self.assertEqual(of(both, "embedding"), of(tables, "embedding"))
+        self.assertTrue(of(both, "embedding"))
+        dense = 141 * 512 + 512 + 512 * 512 + 512 + 513
+        gathered = sum(c["bytes"] for c in both["collectives"] if c["kind"] == "all_gather")
+        reduced = sum(c["bytes"] for c in both["collectives"] if c["kind"] == "reduce_scatter")
+        self.assertEqual(gathered, 2 * 4 * dense)
+        self.assertEqual(reduced, 4 * dense)
+        self.assertEqual([c for c in both["collectives"] if c["kind"] == "all_reduce"], [])
+        memory = lambda r: max(r["memory"]["used_bytes_per_rank"])
+        self.assertLess(memory(both), memory(tables))
+        one = [self.report(graph, keys, "cluster.gpus_per_node=1", parallel={"shard": s}) for s in ("none", "weights")]
+        self.assertEqual(one[0]["iteration_ms"], one[1]["iteration_ms"])
+        self.assertEqual(one[0]["memory"], one[1]["memory"])
+        steps = [self.report(graph, keys, parallel={"shard": "weights"}, per_gpu_batch=512, accumulation=n)["iteration_ms"] for n in (1, 2)]
+        self.assertGreater(steps[1], steps[0])
+
+    def test_plan_varies_how_weights_are_split(self):
+        """A model that does not fit whole is planned with its weights split."""
+        graph = capture(frozen(16, 16), "64x1024")
+        self.report(graph)  # writes the experiment
+        done = subprocess.run([DISTSIM, "plan", "--config", str(self.folder / "experiment.yaml"), "--vary", "parallel.shard=none,weights", "--json", "-"],
+                              capture_output=True, text=True, cwd=ROOT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = subprocess.run([DISTSIM, "plan", "--config", str(self.folder / "experiment.yaml"), "--max-played", "12", "--csv", "-"],
+                              capture_output=True, text=True, cwd=ROOT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("parallel.shard", done.stdout.splitlines()[0])
+
+
 class Messages(unittest.TestCase):
     def test_failures_of_the_model(self):
         """One line with the line of the model, not of torch or of Python's library."""

@@ -98,7 +98,10 @@ class TreeBuilder : public YAML::EventHandler {
       return {"found an alias, expected a plain value", where(e.mark).text(), ""};
     }
     const bool unclosed = e.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW || e.msg == YAML::ErrorMsg::END_OF_MAP_FLOW;
-    const std::string hint = unclosed && !frames_.empty() ? "opened at " + frames_.back().node.where.text() : "";
+    std::string hint = unclosed && !frames_.empty() ? "opened at " + frames_.back().node.where.text() : "";
+    // "*" begins an alias in YAML, and a pattern in lists of modules.
+    if (e.msg == YAML::ErrorMsg::ALIAS_NOT_FOUND || e.msg == YAML::ErrorMsg::INVALID_ALIAS)
+      hint = "a text that begins with * stands in quotes: \"*\"";
     const bool at_end = offset(e.mark) >= text_.size();  // yaml-cpp's line and column are off there
     const std::string position = at_end ? position_of(text_, text_.size(), *file_) : where(e.mark).text();
     return {"found " + describe(e.mark) + ", expected valid YAML (" + plain_words(e.msg) + ")", position, hint};

@@ -221,6 +221,23 @@ struct Refused {
   std::vector<std::string> words;
 };
 
+/// The sum of all outputs that depend on a parameter; a cross entropy is that of the first, and the others are named.
+TEST(Onnx, OutputsThatTheLossFollowsFrom) {
+  Model m = two_layers();
+  m.output("second").weight("d", {32, 4});
+  m.node("MatMul", {"y", "d"}, {"second"});
+  const auto sum = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(sum.ok()) << sum.error().text();
+  EXPECT_TRUE(sum->remarks.empty());
+  EXPECT_EQ(sum->gradients.size(), 5u);
+  EXPECT_EQ(count_of(*sum, "sum", kForward), 2u);
+  const auto scores = parse_op_graph(m.text(), "m.onnx", with([](GraphOptions& o) { o.cross_entropy = true; }));
+  ASSERT_TRUE(scores.ok()) << scores.error().text();
+  EXPECT_EQ(scores->gradients.size(), 4u);
+  ASSERT_EQ(scores->remarks.size(), 1u);
+  EXPECT_EQ(scores->remarks[0], "the loss is the cross entropy of output 'z'; not of 'second'");
+}
+
 TEST(Onnx, RefusesInOneLineWithTheNode) {
   std::vector<Refused> cases;
   const auto add = [&](Model m, std::vector<std::string> words) { cases.push_back({std::move(m), std::move(words)}); };
@@ -261,6 +278,13 @@ TEST(Onnx, RefusesInOneLineWithTheNode) {
   negative.input("x", {4, 6}).output("y").numbers("sizes", {-7, 12});
   negative.node("Reshape", {"x", "sizes"}, {"y"});
   add(negative, {"/y/Reshape", "-7"});
+  Model pairs;  // batch x batch, in one dimension
+  pairs.input("x", {-1, 6}).output("y").numbers("sizes", {-1});
+  pairs.node("Transpose", {"x"}, {"t"});
+  pairs.node("MatMul", {"x", "t"}, {"p"});
+  pairs.node("Reshape", {"p", "sizes"}, {"r"});
+  pairs.node("Exp", {"r"}, {"y"});
+  add(pairs, {"node ", "4, 16 and 4096 with 2, 4 and 64 samples", "expected a model with a fixed batch"});
   for (const std::string op : {"Shape", "Gather", "Expand", "ConstantOfShape", "MatMul", "Reshape", "Conv"}) {
     Model bare;
     bare.input("x", {4, 6}).output("y");

@@ -101,38 +101,61 @@ void Eager::give(Id x, Id gradient) {
   facts_[x].complete = kernel("add", {before, gradient}, Dims(facts_[x].dims));
 }
 
-void Eager::backward(Id output, Loss loss) {
-  const bool scores = loss == Loss::cross_entropy && !dims(output).empty();
+void Eager::backward(const Ids& outputs, Loss loss) {
+  Ids needed;
+  for (const Id o : outputs) {
+    if (needs_gradient(o) && std::ranges::find(needed, o) == needed.end()) needed.push_back(o);
+  }
+  if (needed.empty()) return;
   begin("loss");
-  if (!needs_gradient(output)) return;
-  const Element ids{graph::DType::int64, 8, false};
-  if (!scores) {
-    const Id sum = kernel("sum", {output}, {});
+  if (loss == Loss::cross_entropy && !dims(needed.front()).empty())
+    begin_cross_entropy(needed.front());
+  else
+    begin_sum(needed);
+  run_tape();
+}
+
+/// All sums are added up, and the gradient of each element is that of the loss.
+void Eager::begin_sum(const Ids& outputs) {
+  std::optional<Id> total;
+  for (const Id o : outputs) {
+    const Id sum = kernel("sum", {o}, {});
     begin("loss");
-    phase_ = graph::Phase::backward;
-    const Id one = tensor({}, element(output));
-    emit("aten::ones_like", {tensors({sum})}, {one});
-    const Id spread = view(one, Dims(dims(output)), Dims(dims(output).size(), 0));
-    facts_[output].complete = spread;
-  } else {
-    const std::int64_t classes = dims(output).back();
-    const Dims rows{classes > 0 ? count(product(dims(output)) / static_cast<double>(classes)) : 0, classes};
-    const Id flat = reshape(output, rows);
-    const Id logs = kernel("_log_softmax", {flat}, rows, {number(1)});
-    begin("loss");
-    const Id target = tensor({rows[0]}, ids, TensorRole::input, "target");
-    const Id value = kernel("nll_loss_forward", {logs, target}, {});
-    begin("loss");
-    phase_ = graph::Phase::backward;
-    const Id gradient = kernel("nll_loss_backward", {value, logs, target}, rows);
-    begin("loss");
-    const Id complete = kernel("_log_softmax_backward_data", {gradient, logs}, rows, {number(1)});
-    facts_[output].complete = view(complete, Dims(dims(output)), packed_strides(dims(output)));
-    if (flat != output && !tape_.empty() && tape_.back().outputs == Ids{flat}) {
-      for (const Id i : tape_.back().inputs) facts_[i].uses -= facts_[i].gradient ? 1 : 0;
-      tape_.pop_back();
+    if (total) {
+      total = kernel("add", {*total, sum}, {});
+      begin("loss");
+    } else {
+      total = sum;
     }
   }
+  phase_ = graph::Phase::backward;
+  const Id one = tensor({}, element(outputs.front()));
+  emit("aten::ones_like", {tensors({*total})}, {one});
+  for (const Id o : outputs) facts_[o].complete = view(one, Dims(dims(o)), Dims(dims(o).size(), 0));
+}
+
+void Eager::begin_cross_entropy(Id output) {
+  const Element ids{graph::DType::int64, 8, false};
+  const std::int64_t classes = dims(output).back();
+  const Dims rows{classes > 0 ? count(product(dims(output)) / static_cast<double>(classes)) : 0, classes};
+  const Id flat = reshape(output, rows);
+  const Id logs = kernel("_log_softmax", {flat}, rows, {number(1)});
+  begin("loss");
+  const Id target = tensor({rows[0]}, ids, TensorRole::input, "target");
+  const Id value = kernel("nll_loss_forward", {logs, target}, {});
+  begin("loss");
+  phase_ = graph::Phase::backward;
+  const Id gradient = kernel("nll_loss_backward", {value, logs, target}, rows);
+  begin("loss");
+  const Id complete = kernel("_log_softmax_backward_data", {gradient, logs}, rows, {number(1)});
+  facts_[output].complete = view(complete, Dims(dims(output)), packed_strides(dims(output)));
+  if (flat != output && !tape_.empty() && tape_.back().outputs == Ids{flat}) {
+    for (const Id i : tape_.back().inputs) facts_[i].uses -= facts_[i].gradient ? 1 : 0;
+    tape_.pop_back();
+  }
+}
+
+void Eager::run_tape() {
   for (std::size_t i = tape_.size(); i-- > 0;) {
     const Step step = std::move(tape_[i]);
     std::vector<std::optional<Id>> gradients;

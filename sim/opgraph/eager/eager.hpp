@@ -77,9 +77,10 @@ class Eager {
   Ids opaque(std::string_view op, const Ids& inputs, const std::vector<Dims>& results,
              const std::vector<Element>& types);
 
-  /// From the sum of `output`, or from its cross entropy over the last dimension, to the gradients of all parameters.
+  /// From the sum of all `outputs` that depend on a parameter, or from the cross entropy of the first of them over its last
+  /// dimension, to the gradients of all parameters.
   enum class Loss : std::uint8_t { sum, cross_entropy };
-  void backward(Id output, Loss loss);
+  void backward(const Ids& outputs, Loss loss);
   /// Calls that have launched nothing since the last kernel go to that.
   void finish();
 
@@ -96,6 +97,9 @@ class Eager {
     std::function<void(const std::vector<std::optional<Id>>& gradients)> run;
   };
 
+  void begin_sum(const Ids& outputs);
+  void begin_cross_entropy(Id output);
+  void run_tape();
   static Argument tensors(const Ids& ids);
   static Argument number(double n);
   static Argument numbers(const std::vector<std::int64_t>& list);

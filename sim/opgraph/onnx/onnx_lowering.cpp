@@ -199,19 +199,31 @@ Result<void> OnnxLowering::run() {
   TRY(run_nodes());
   node_ = nullptr;
   if (onnx_.output_size() == 0) return wrong("found no outputs, expected at least one");
-  if (!options_.forward_only) {
-    for (const onnx::ValueInfo& output : onnx_.output()) {
-      const auto at = values_.find(output.name());
-      if (at == values_.end() || !at->second.tensor || !eager_.needs_gradient(*at->second.tensor)) continue;
-      const bool single = product(at->second.dims) <= 1;
-      eager_.backward(*at->second.tensor,
-                      options_.cross_entropy && !single ? Eager::Loss::cross_entropy : Eager::Loss::sum);
-      break;
-    }
-  }
+  if (!options_.forward_only) begin_backward();
   eager_.finish();
   if (graph_.nodes.empty()) return wrong("found no node that computes anything, expected at least one");
   return {};
+}
+
+/// From all outputs that depend on a parameter; a cross entropy from the first of them, and the others are named.
+void OnnxLowering::begin_backward() {
+  Eager::Ids outputs;
+  std::string first, others;
+  for (const onnx::ValueInfo& output : onnx_.output()) {
+    const auto at = values_.find(output.name());
+    if (at == values_.end() || !at->second.tensor || !eager_.needs_gradient(*at->second.tensor)) continue;
+    outputs.push_back(*at->second.tensor);
+    if (first.empty())
+      first = output.name();
+    else
+      others += (others.empty() ? "" : ", ") + in_quotes(output.name());
+  }
+  if (outputs.empty()) return;
+  const bool scores = options_.cross_entropy && product(eager_.dims(outputs.front())) > 1;
+  if (scores && !others.empty())
+    graph_.remarks.push_back("the loss is the cross entropy of output " + in_quotes(first) + "; not of " +
+                             printable(others, 200));
+  eager_.backward(outputs, scores ? Eager::Loss::cross_entropy : Eager::Loss::sum);
 }
 
 Result<void> OnnxLowering::run_nodes() {

@@ -52,6 +52,7 @@ class OnnxLowering {
   Result<std::int64_t> size_of(const onnx::Dimension& dim, const std::string& input, int place);
   Result<Element> element_of(std::int32_t type) const;
   Result<void> read_constant(const onnx::Tensor& t, OnnxValue& value);
+  void begin_backward();
   Result<void> run_nodes();
   Result<void> run_node();
   Result<void> check_order();

@@ -8,28 +8,51 @@
 namespace distsim::opgraph {
 namespace {
 
-constexpr std::int64_t kSamples = 2, kMoreSamples = 4;  // of the two passes that tell which sizes follow the batch
+/// Of the passes that tell which sizes follow the batch: two give a line, and the third is on it, or they do not.
+constexpr std::int64_t kSamples[] = {2, 4, 64};
 
-/// Two passes make the same calls; sizes that differ do so in a line.
-bool follows_batch(OpGraph& one, const OpGraph& other) {
-  if (one.nodes.size() != other.nodes.size() || one.tensors.size() != other.tensors.size()) return false;
-  for (std::size_t i = 0; i < one.nodes.size(); ++i) {
-    if (one.nodes[i].op != other.nodes[i].op) return false;
+/// The node that makes a tensor: "node 3 (aten::view, encoder)".
+std::string maker_of(const OpGraph& graph, std::size_t tensor) {
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto is = [&](std::uint32_t t) { return t == tensor; };
+    const bool named =
+        std::ranges::any_of(node.outputs, is) ||
+        std::ranges::any_of(node.inputs, [&](const Argument& a) { return std::ranges::any_of(a.tensors, is); });
+    if (named) return "node " + std::to_string(i) + " (" + node.op + ", " + node.label + ")";
+  }
+  return "tensor " + std::to_string(tensor);
+}
+
+/// Gives the sizes of the first pass as lines of the batch. What keeps it from that, or nothing.
+std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three) {
+  for (const OpGraph* other : {&two, &three}) {
+    if (one.nodes.size() != other->nodes.size() || one.tensors.size() != other->tensors.size())
+      return "found calls that depend on the batch";
+    for (std::size_t i = 0; i < one.nodes.size(); ++i) {
+      if (one.nodes[i].op != other->nodes[i].op)
+        return "node " + std::to_string(i) + ": found a call that depends on the batch";
+    }
   }
   std::vector<std::vector<Extent>> all;
   for (std::size_t t = 0; t < one.tensors.size(); ++t) {
-    const std::vector<Extent>&a = one.tensors[t].dims, &b = other.tensors[t].dims;
-    if (a.size() != b.size()) return false;
+    const std::vector<Extent>&a = one.tensors[t].dims, &b = two.tensors[t].dims, &c = three.tensors[t].dims;
+    if (a.size() != b.size() || a.size() != c.size())
+      return maker_of(one, t) + ": found dimensions that depend on the batch";
     std::vector<Extent>& dims = all.emplace_back();
     for (std::size_t i = 0; i < a.size(); ++i) {
-      const std::int64_t more = b[i].constant - a[i].constant;
-      if (more < 0 || more % (kMoreSamples - kSamples) != 0) return false;
-      const std::int64_t slope = more / (kMoreSamples - kSamples);
-      dims.push_back({a[i].constant - slope * kSamples, slope});
+      const std::int64_t more = b[i].constant - a[i].constant, slope = more / (kSamples[1] - kSamples[0]);
+      const Extent line{a[i].constant - slope * kSamples[0], slope};
+      if (slope < 0 || line.constant + slope * kSamples[1] != b[i].constant ||
+          line.constant + slope * kSamples[2] != c[i].constant)
+        return maker_of(one, t) + ": found a size of " + std::to_string(a[i].constant) + ", " +
+               std::to_string(b[i].constant) + " and " + std::to_string(c[i].constant) +
+               " with 2, 4 and 64 samples, which does not follow the batch in a line";
+      dims.push_back(line);
     }
   }
   for (std::size_t t = 0; t < all.size(); ++t) one.tensors[t].dims = std::move(all[t]);
-  return true;
+  return "";
 }
 
 }  // namespace
@@ -172,15 +195,16 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
     return std::pair{lowering.any_batch(), lowering.batch()};
   };
   OpGraph graph;
-  TRY_ASSIGN(const auto batch, read(kSamples, graph));
+  TRY_ASSIGN(const auto batch, read(kSamples[0], graph));
   graph.samples = batch.second;
   if (!batch.first) return graph;
-  OpGraph other;
-  TRY(read(kMoreSamples, other));
-  graph.any_batch = follows_batch(graph, other);
-  if (!graph.any_batch)
-    return Error{"found sizes that do not follow the batch in a line, expected a model with a fixed batch", file,
-                 "give the batch in model.graph.dimensions"};
+  OpGraph two, three;
+  TRY(read(kSamples[1], two));
+  TRY(read(kSamples[2], three));
+  const std::string why_not = follow_batch(graph, two, three);
+  if (!why_not.empty())
+    return Error{why_not + ", expected a model with a fixed batch", file, "give the batch in model.graph.dimensions"};
+  graph.any_batch = true;
   return graph;
 }
 

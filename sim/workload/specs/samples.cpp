@@ -68,7 +68,7 @@ Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks) {
   }
   if (model.global_batch <= 0 && model.per_gpu_batch <= 0) {
     return Error{"model.global_batch: found neither global_batch nor per_gpu_batch, expected one of them", "",
-                 "e.g. global_batch: 65536"};
+                 "e.g. per_gpu_batch: 64, or global_batch: 65536 for all GPUs"};
   }
   if (model.accumulation < 1 || model.accumulation > kMaxSamples / ranks) {
     return Error{"model.accumulation: found " + text(model.accumulation) + ", expected 1 or more micro-steps", "", ""};
