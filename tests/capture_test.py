@@ -375,7 +375,8 @@ class Tables(WithDistsim):
         self.assertEqual(travels["bag"], travels["mean"])
         self.assertIn("embedding.exchange", travels["bag"])
         for how in ("sum", "mean"):
-            self.assertAlmostEqual(reports[how]["iteration_ms"] / reports["bag"]["iteration_ms"], 1, delta=0.02)
+            # The host makes other calls for the offsets of bags.
+            self.assertAlmostEqual(reports[how]["iteration_ms"] / reports["bag"]["iteration_ms"], 1, delta=0.06)
         # A pool over anything else than the ids is the model's own.
         class Other(Pooled):
             def forward(self, x, ids):

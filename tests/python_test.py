@@ -491,6 +491,37 @@ for bad in (lambda: distsim.capture(Broken(), (2, 4)), lambda: distsim.capture(m
 """
         self.assertEqual(len(run_python(text, python).splitlines()), 7)
 
+    def test_what_a_capture_says(self):
+        """The line of the model, arguments by their names here, and why a graph serves one batch."""
+        python = pythons_with("torch")
+        if not python:
+            return
+        text = """
+import distsim, torch
+from torch import nn
+class Reshapes(nn.Module):
+    def forward(self, x): return x.reshape(-1, 7)
+class Pairs(nn.Linear):
+    def forward(self, x):
+        y = super().forward(x)
+        return (y @ y.t()).reshape(-1).exp()
+def failure(call):
+    try: call()
+    except distsim.ConfigError as e: return e
+e = failure(lambda: distsim.capture(Reshapes(), (16, 64)))
+assert e.file == "<string>" and e.line == 5 and e.where == "<string>:5", (e, e.file, e.line)
+assert str(failure(lambda: distsim.capture(nn.Linear(64, 8), [(16, 64)] * 2))).startswith("inputs: found 2, expected 1")
+assert "loss=output: the module returns a tensor of 16x8" in str(failure(lambda: distsim.capture(nn.Linear(64, 8), (16, 64), loss="output")))
+normed = nn.Sequential(nn.utils.weight_norm(nn.Linear(64, 64)), nn.LSTM(64, 32))
+assert distsim.capture(normed[0], (16, 64)).any_batch and distsim.capture(normed[1], (16, 8, 64), name="lstm").calls < 30
+graph = distsim.capture(Pairs(64, 64), (16, 64))
+assert not graph.any_batch and "64 with 8, 256 with 16, 1024 with 32" in graph.one_batch, graph.one_batch
+job = {"cluster": {"system": "dgx_a100_80gb", "nodes": 1}, "model": graph, "framework": {"name": "pytorch"}}
+assert distsim.predict(job, set={"model.per_gpu_batch": 16}).iteration_ms > 0
+assert graph.one_batch in str(failure(lambda: distsim.predict(job, set={"model.per_gpu_batch": 8})))
+"""
+        self.assertEqual(run_python(text, python), "")
+
     def test_without_torch(self):
         text = "import sys; sys.modules['torch'] = None\nimport distsim\ntry: distsim.capture(lambda: 0, '2x3')\nexcept ImportError as e: print(e)"
         self.assertEqual(run_python(text), "distsim.capture() needs torch, which is not installed: pip install torch\n")

@@ -33,11 +33,12 @@ struct DlrmEmission {
 };
 
 /// All micro-steps, each by forward(e, split) and backward(e, split, accumulate, sync), and the optimizer of the parameters that
-/// are not sharded. `pending`: their gradients, as they become ready. Error: more tasks than can be numbered.
+/// are not sharded. `pending`: their gradients, as they become ready; `split_tensors`: parameters beside them that are reduced
+/// otherwise. Error: more tasks than can be numbered.
 template <class Forward, class Backward>
 Result<graph::TaskGraph> emit_micro_steps(DlrmEmission& e, const std::vector<PendingGradient>& pending,
                                           std::int64_t dense_parameters, const Forward& forward,
-                                          const Backward& backward) {
+                                          const Backward& backward, std::int64_t split_tensors = 0) {
   const DlrmPlan& plan = e.plan;
   GradientSynchronizer sync(e.it, pending);
   for (std::int64_t step = 0; step < plan.samples.micro_steps; ++step) {
@@ -48,7 +49,7 @@ Result<graph::TaskGraph> emit_micro_steps(DlrmEmission& e, const std::vector<Pen
   }
   sync.finish();
   add_optimizer(e.it, plan.model.optimizer, dense_parameters + plan.replicated_parameters(),
-                static_cast<std::int64_t>(pending.size()), plan.model.precision == Precision::fp16);
+                static_cast<std::int64_t>(pending.size()) + split_tensors, plan.model.precision == Precision::fp16);
   return std::move(e.it).finish();
 }
 

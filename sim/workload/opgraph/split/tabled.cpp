@@ -151,7 +151,8 @@ class TabledIteration {
         [this](DlrmEmission& to, const SampleSplit& split) { forward(to, split); },
         [this](DlrmEmission& to, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
           backward(to, split, accumulate, sync);
-        });
+        },
+        splits_weights() ? state_.tensors() : 0);
   }
 
   void forward(DlrmEmission& e, const SampleSplit& split) {
