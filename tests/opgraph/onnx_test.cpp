@@ -238,6 +238,28 @@ TEST(Onnx, OutputsThatTheLossFollowsFrom) {
   EXPECT_EQ(scores->remarks[0], "the loss is the cross entropy of output 'z'; not of 'second'");
 }
 
+/// A weight that is transposed for its product has its gradient in its own order, as PyTorch computes it.
+TEST(Onnx, GradientsOfTransposedWeights) {
+  for (const bool transposed : {false, true}) {
+    Model m;
+    m.input("x", {-1, 24})
+        .output("y")
+        .weight("w", transposed ? std::vector<std::int64_t>{40, 24} : std::vector<std::int64_t>{24, 40});
+    if (transposed) Model::list(m.node("Transpose", {"w"}, {"t"}), "perm", {1, 0});
+    m.node("MatMul", {"x", transposed ? "t" : "w"}, {"y"});
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    const Sizes sizes(*graph, 8);
+    const auto gradient = std::ranges::find_if(
+        graph->nodes, [](const Node& n) { return base_name(n.op) == "mm" && n.phase == kBackward; });
+    ASSERT_NE(gradient, graph->nodes.end());
+    const auto op = std::get<graph::Gemm>(kernels_of(Call(sizes, *gradient)).ops.front());
+    EXPECT_EQ(op.m, transposed ? 40 : 24);
+    EXPECT_EQ(op.n, transposed ? 24 : 40);
+    EXPECT_EQ(op.k, 8);
+  }
+}
+
 TEST(Onnx, RefusesInOneLineWithTheNode) {
   std::vector<Refused> cases;
   const auto add = [&](Model m, std::vector<std::string> words) { cases.push_back({std::move(m), std::move(words)}); };

@@ -97,6 +97,7 @@ class Eager {
     std::function<void(const std::vector<std::optional<Id>>& gradients)> run;
   };
 
+  void give_products(Id gradient, Id x, Id y);
   void begin_sum(const Ids& outputs);
   void begin_cross_entropy(Id output);
   void run_tape();

@@ -12,14 +12,26 @@ Eager::Id Eager::folded(Id x) {
   return d.size() == 2 ? x : reshape(x, {k > 0 ? count(product(d) / static_cast<double>(k)) : 0, k});
 }
 
+/// Gradients of both operands of a product. Those of one whose columns follow each other in memory, as of a weight that linear()
+/// transposes, are computed transposed (mm_mat1_grad and mm_mat2_grad of PyTorch's FunctionsManual.cpp).
+void Eager::give_products(Id gradient, Id x, Id y) {
+  const auto by_columns = [this](Id t) {
+    const Facts& f = facts_[t];
+    return f.strides.size() == 2 && f.strides[0] == 1 && f.strides[1] == f.dims[0];
+  };
+  const auto turned = [this](Id t) { return permute(t, {1, 0}); };
+  const auto product_of = [this](Id a, Id b) { return kernel("mm", {a, b}, {dims(a)[0], dims(b)[1]}); };
+  if (facts_[x].gradient)
+    give(x, by_columns(x) ? turned(product_of(y, turned(gradient))) : product_of(gradient, turned(y)));
+  if (facts_[y].gradient)
+    give(y, by_columns(y) ? turned(product_of(turned(gradient), x)) : product_of(turned(x), gradient));
+}
+
 Eager::Id Eager::matmul(Id a, Id b) {
   const Dims da = dims(a), db = dims(b);
   const auto mm = [this](Id x, Id y) {
     const Id out = kernel("mm", {x, y}, {dims(x)[0], dims(y)[1]});
-    tape({x, y}, {out}, [this, x, y](const auto& g) {
-      if (facts_[x].gradient) give(x, kernel("mm", {*g[0], permute(y, {1, 0})}, Dims(facts_[x].dims)));
-      if (facts_[y].gradient) give(y, kernel("mm", {permute(x, {1, 0}), *g[0]}, Dims(facts_[y].dims)));
-    });
+    tape({x, y}, {out}, [this, x, y](const auto& g) { give_products(*g[0], x, y); });
     return out;
   };
   if (da.size() == 1 || db.size() == 1) {
@@ -76,8 +88,7 @@ Eager::Id Eager::linear(Id x, Id weight, bool transposed, std::optional<Id> bias
   if (bias) inputs.push_back(*bias);
   tape(inputs, {out}, [this, rows, w, bias](const auto& g) {
     const Id gradient = *g[0];
-    if (facts_[rows].gradient) give(rows, kernel("mm", {gradient, permute(w, {1, 0})}, Dims(facts_[rows].dims)));
-    if (facts_[w].gradient) give(w, kernel("mm", {permute(rows, {1, 0}), gradient}, Dims(facts_[w].dims)));
+    give_products(gradient, rows, w);
     if (bias && facts_[*bias].gradient) give(*bias, kernel("sum", {gradient}, Dims(facts_[*bias].dims)));
   });
   Dims result = whole;

@@ -74,7 +74,7 @@ std::string maker_of(const opgraph::OpGraph& graph, std::uint32_t tensor) {
 }
 
 /// Sizes such as batch - 4 are none for smaller batches.
-Result<void> check_sizes(const opgraph::OpGraph& graph, const std::string& key, std::int64_t samples) {
+Result<void> check_least_batch(const opgraph::OpGraph& graph, const std::string& key, std::int64_t samples) {
   std::int64_t least = 0;
   std::uint32_t at = 0;
   for (std::uint32_t t = 0; t < graph.tensors.size(); ++t) {
@@ -103,7 +103,7 @@ Result<void> check_batch(const opgraph::OpGraph& graph, const ModelSpec& model, 
                    "", ""};
     }
   }
-  return check_sizes(graph, batch_key(model), fewest);
+  return check_least_batch(graph, batch_key(model), fewest);
 }
 
 /// What becomes of parameters that the backward pass has no gradient for.
