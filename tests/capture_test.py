@@ -200,6 +200,20 @@ class Batches(WithDistsim):
         self.assertIn("as asked", self.refused(graph, per_gpu_batch=8))
 
 
+class Laws(WithDistsim):
+    def test_more_samples_are_not_shorter(self):
+        """But for what the learned prices of single kernels leave: 1 % of an iteration where the batch doubles."""
+        wide = lambda: nn.Sequential(*[nn.Sequential(nn.Linear(2048, 2048), nn.ReLU()) for _ in range(8)])
+        for build, inputs in ((wide, ["512x2048"]), (lambda: Words(nn.LSTM), ["32x50:int64"]), (lambda: Bags(False), ["256x13", "256x2x5:int64"])):
+            graph = capture(build, *inputs)
+            for precision in ("fp32", "fp16"):
+                before = 0
+                for batch in (1, 2, 4, 8, 16, 64, 256):
+                    now = self.report(graph, per_gpu_batch=batch, precision=precision)["iteration_ms"]
+                    self.assertGreater(now, 0.99 * before, f"{inputs} {precision} {batch}")
+                    before = max(now, before)
+
+
 class Weights(WithDistsim):
     def memory(self, graph, **model):
         return self.report(graph, **model)["memory"]["used_bytes_per_rank"][0]

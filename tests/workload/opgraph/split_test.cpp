@@ -213,8 +213,43 @@ TEST(TablesOfGraphs, RefusesInOneLine) {
   m.as<GraphSpec>().tables = {false, {"words"}};
   EXPECT_NE(refusal(m).find("'words'"), std::string::npos) << refusal(m);
   m = chained_tables();
-  m.parallel.shard = StateSplit::weights;
-  EXPECT_NE(refusal(m).find("model.parallel.shard"), std::string::npos) << refusal(m);
+  m.parallel.shard = StateSplit::weights, m.parallel.shard_group = 3;
+  EXPECT_NE(refusal(m).find("model.parallel.shard_group: found 3"), std::string::npos) << refusal(m);
+  m = chained_tables();
+  m.as<GraphSpec>().tables = {};
+  opgraph::OpGraph sparse = *m.as<GraphSpec>().graph;
+  sparse.gradients.back().sparse = true;
+  m.as<GraphSpec>().graph = std::make_shared<const opgraph::OpGraph>(sparse);
+  EXPECT_NE(refusal(m).find("model.graph.tables: found none"), std::string::npos) << refusal(m);
+}
+
+/// Weights that are in no table are gathered and reduced as without tables; vectors travel as without split weights.
+TEST(TablesOfGraphs, BesideSplitWeights) {
+  for (const StateSplit shard : {StateSplit::optimizer, StateSplit::gradients, StateSplit::weights}) {
+    ModelSpec m = chained_tables();
+    const Workload whole = build_split(m, 1, 4);
+    m.parallel.shard = shard;
+    const Workload split = build_split(m, 1, 4);
+    for (const char* name : {"input.distribute", "embedding.exchange", "embedding.exchange.dgrad"})
+      EXPECT_EQ(collective(split.graph, name).bytes, collective(whole.graph, name).bytes) << name;
+    EXPECT_EQ(collective_bytes(split, graph::CollectiveKind::all_gather), 4 * 2 * kBlockWeights);
+    EXPECT_EQ(collective_bytes(split, graph::CollectiveKind::reduce_scatter), 4 * 2 * kBlockWeights);
+    EXPECT_EQ(collective_bytes(split, graph::CollectiveKind::all_reduce), 0);
+    EXPECT_EQ(split.embedding_parameters, whole.embedding_parameters);
+    EXPECT_EQ(split.dense_parameters, whole.dense_parameters);
+    for (std::size_t r = 0; r < split.memory.size(); ++r) {
+      EXPECT_EQ(split.memory[r].embeddings, whole.memory[r].embeddings) << r;
+      EXPECT_LT(split.memory[r].optimizer, whole.memory[r].optimizer) << r;
+    }
+    m.parallel.tables.placement.clear();
+    const Workload alone = build_split(m, 1, 1), plain = [&] {
+      ModelSpec without = m;
+      without.parallel.shard = StateSplit::none;
+      return build_split(without, 1, 1);
+    }();
+    EXPECT_EQ(alone.memory[0].total(), plain.memory[0].total());
+    EXPECT_EQ(collective_bytes(alone, graph::CollectiveKind::all_gather), 0);
+  }
 }
 
 }  // namespace
