@@ -153,6 +153,10 @@ class Recurrent(WithDistsim):
             layers = 2 * gates * 128 * (64 + 128 + 128 + 128) * 50 * 32
             self.assertAlmostEqual(flops / (3 * (layers + 2 * 128 * 1000 * 50 * 32)), 1, places=3)
 
+    def test_steps_are_no_batch(self):
+        self.assertIn("batch_first=False", capture(lambda: nn.GRU(64, 128), "50x32x64")["remarks"][0])
+        self.assertEqual(capture(lambda: nn.GRU(64, 128, batch_first=True), "32x50x64")["remarks"], [])
+
     def test_all_kinds_are_captured_and_priced(self):
         for build, inputs in ((lambda: nn.RNN(64, 32, 2, bidirectional=True), "8x5x64"), (lambda: nn.LSTM(64, 32, 2, proj_size=16), "8x5x64"),
                               (lambda: nn.LSTMCell(64, 32), "8x64"), (lambda: nn.GRUCell(64, 32), "8x64"), (lambda: nn.RNNCell(64, 32), "8x64")):

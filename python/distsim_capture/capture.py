@@ -94,7 +94,7 @@ def without_values(built):
 def run_once(build, inputs, samples, loss, channels_last, inference):
     """One pass over tensors without data. Returns the recorder."""
     mode = FakeTensorMode(allow_fallback_kernels=False)
-    recorder = Recorder(mode)
+    recorder = Recorder(mode, samples)
     with changed_torch(recorder), mode, Operators(recorder), recorder:
         module, own_loss = without_values(build() if not isinstance(build, torch.nn.Module) else build)
         if channels_last:

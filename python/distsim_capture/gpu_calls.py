@@ -26,6 +26,8 @@ def recurrent(mode):
         x = args[0]
         hx, cx = states if mode == LSTM else (states, None)
         has_bias, layers, rate, train, both_ways, batch_first = args[first:first + 6]
+        if not batch_first and x.shape[0] == recorder.samples != x.shape[1]:
+            recorder.remark("a recurrent layer takes steps in its first dimension (batch_first=False), which here is the batch of the first input")
         hidden = weights[1].shape[0] // GATES[mode]
         projection = hx.shape[2] if hx.shape[2] != hidden else 0
         of_layer = (4 if has_bias else 2) + (1 if projection else 0)

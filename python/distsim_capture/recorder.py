@@ -61,9 +61,10 @@ def plain(value):
 
 
 class Recorder(TorchDispatchMode):
-    def __init__(self, mode):
+    def __init__(self, mode, samples):
         super().__init__()
         self.mode = mode  # in which tensors have no data
+        self.samples = samples  # batch of this pass
         self.remarks = []
         self.sparse = set()  # parameters whose gradients have only the rows of ids
         self.tensors, self.calls, self.gradients = [], [], []
