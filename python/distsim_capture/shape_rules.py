@@ -42,9 +42,8 @@ def recurrent(x, weights, of_layer, buffer, hx, cx, mode, hidden, projection, la
     steps = x.shape[0] * x.shape[1]
     width = directions * (projection or hidden)
     kept = {2: 6, 3: 6}.get(mode, 1) * hidden * directions * layers * steps
-    needs = torch.is_grad_enabled() or any(w.requires_grad for w in weights)
     return (x.new_empty((x.shape[0], x.shape[1], width)), like(hx), like(cx) if cx is not None else x.new_empty((0,)),
-            x.new_empty((kept if train and needs else 0,)), x.new_empty((0,)))
+            x.new_empty((kept if train else 0,)), x.new_empty((0,)))
 
 
 def recurrent_backward(x, weights, of_layer, buffer, hx, cx, *rest, **named):
