@@ -6,15 +6,18 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/serving/report/chart.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
@@ -33,7 +36,7 @@ std::vector<double> figures_of_point(const serving::Experiment& e, const serving
   const auto at = [&](double q) {
     return t.answered() == 0 ? -1 : static_cast<double>(t.latency_ps.quantile(q)) * 1e-9;
   };
-  return {f.rate_per_s,
+  return {f.offered_per_s > 0 ? f.offered_per_s : -1,
           static_cast<double>(t.requests),
           t.answered() == 0 ? -1 : t.latency_ms.mean(),
           at(0.5),
@@ -48,7 +51,7 @@ std::vector<double> figures_of_point(const serving::Experiment& e, const serving
           static_cast<double>(f.moves),
           static_cast<double>(f.batches),
           f.joules,
-          p.result.unstable ? p.result.served_per_s : 0};
+          p.result.unstable ? p.result.saturates_per_s : 0};
 }
 
 /// All policies and rates at one point: their figures one after the other, and policy and error of each as texts.
@@ -60,8 +63,11 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets)
   for (const serving::Point& p : c.points) {
     row.texts.emplace_back(p.policy->name);
     row.texts.push_back(p.error);
-    const std::vector<double> figures =
-        p.error.empty() ? figures_of_point(*e, p) : std::vector<double>(kColumnCount, -1);
+    std::vector<double> figures(kColumnCount, -1);
+    if (p.error.empty())
+      figures = figures_of_point(*e, p);
+    else if (const double offered = serving::offered_rate(serving::load_at(*e, p.rate_per_s)); offered > 0)
+      figures[0] = offered;
     row.figures.insert(row.figures.end(), figures.begin(), figures.end());
   }
   return row;
@@ -84,6 +90,32 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
   }
   points.evaluate = [request](std::size_t index) { return play(request.config, study::sets_at(request, index)); };
   return points;
+}
+
+/// Settings that are the same at all points and change nothing at the first or the last, and axes whose values are all the
+/// same to the emulator.
+std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::SweepRequest& request,
+                                       std::size_t points) {
+  std::vector<std::string> out;
+  const std::vector<std::string> first = study::sets_at(request, 0), last = study::sets_at(request, points - 1);
+  const std::vector<std::string> at_last = serving::sets_without_effect(sweep.config, last);
+  for (const std::string& set : serving::sets_without_effect(sweep.config, first)) {
+    if (std::ranges::find(sweep.sets, set) != sweep.sets.end() && std::ranges::find(at_last, set) != at_last.end())
+      out.push_back("--set " + printable(set, 200) + ": no effect at any point");
+  }
+  std::size_t below = points;
+  for (const study::SweepAxis& axis : sweep.axes) {
+    below /= axis.values.size();
+    std::set<std::string> prints;
+    for (std::size_t v = 0; v < axis.values.size() && prints.size() < 2; ++v) {
+      const auto e = serving::load_experiment(sweep.config, study::sets_at(request, v * below));
+      prints.insert(e.ok() ? serving::fingerprint(*e) : "point " + std::to_string(v));
+    }
+    if (axis.values.size() > 1 && prints.size() == 1)
+      out.push_back("--set " + printable(axis.key, 200) +
+                    ": no effect, the experiment is the same with all its values");
+  }
+  return out;
 }
 
 /// A cell of a figure that is not there is empty.
@@ -121,8 +153,9 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
   std::string out;
   const std::vector<std::string> names = study::short_names(sweep.axes);
   for (const std::string& name : names) out += fmt::format("{:<14} ", name);
-  out += fmt::format("{:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>6}\n", "policy", "mean ms", "p99 ms", "served/s",
-                     "goodput/s", "violations", "busy %");
+  out += fmt::format("{:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>6}\n", "policy", "offered/s", "mean ms",
+                     "p99 ms", "served/s", "goodput/s", "violations", "busy %");
+  const auto digits = [](double value) { return value < 0 ? "-" : fmt::format("{:.4g}", value); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows.has(i)) continue;
     const study::Row row = rows.at(i);
@@ -132,9 +165,9 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
     for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
       const double* f = row.figures.data() + p * kColumnCount;
       out += head + (row.texts[2 * p + 1].empty()
-                         ? fmt::format("{:<18} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.0f} {:>6.1f}{}\n",
-                                       row.texts[2 * p], f[2], f[5], f[8], f[9], f[10], 100 * f[11],
-                                       f[15] > 0 ? "  unstable" : "")
+                         ? fmt::format("{:<18} {:>10} {:>10} {:>10} {:>10.4g} {:>10.4g} {:>10.0f} {:>6.1f}{}\n",
+                                       row.texts[2 * p], digits(f[0]), digits(f[2]), digits(f[5]), f[8], f[9], f[10],
+                                       100 * f[11], f[15] > 0 ? "  unstable" : "")
                          : row.texts[2 * p] + " " + row.texts[2 * p + 1] + "\n");
     }
   }
@@ -233,10 +266,12 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   request.sets = sweep.sets;
   request.axes = sweep.axes;
   TRY_ASSIGN(study::PointList points, points_of(sweep, request));
+  const std::vector<std::string> idle = idle_settings(sweep, request, points.count);
   const EarlyEnd early;
   std::unique_ptr<study::StudyRun> study;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), sweep.run));
   if (study->is_over()) return {};
+  for (const std::string& line : idle) remark(line);
   TRY(study->evaluate());
   if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
   if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, html_of(sweep, request, study->rows())));
