@@ -92,17 +92,12 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
   return points;
 }
 
-/// Settings that are the same at all points and change nothing at the first or the last, and axes whose values are all the
-/// same to the emulator.
+/// What changes nothing at the first point and at the last, and axes whose values are all the same to the emulator.
 std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::SweepRequest& request,
                                        std::size_t points) {
-  std::vector<std::string> out;
-  const std::vector<std::string> first = study::sets_at(request, 0), last = study::sets_at(request, points - 1);
-  const std::vector<std::string> at_last = serving::sets_without_effect(sweep.config, last);
-  for (const std::string& set : serving::sets_without_effect(sweep.config, first)) {
-    if (std::ranges::find(sweep.sets, set) != sweep.sets.end() && std::ranges::find(at_last, set) != at_last.end())
-      out.push_back("--set " + printable(set, 200) + ": no effect at any point");
-  }
+  std::vector<std::string> out = serving::without_effect(sweep.config, study::sets_at(request, 0));
+  const std::vector<std::string> last = serving::without_effect(sweep.config, study::sets_at(request, points - 1));
+  std::erase_if(out, [&](const std::string& line) { return std::ranges::find(last, line) == last.end(); });
   std::size_t below = points;
   for (const study::SweepAxis& axis : sweep.axes) {
     below /= axis.values.size();
@@ -111,7 +106,8 @@ std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::S
       const auto e = serving::load_experiment(sweep.config, study::sets_at(request, v * below));
       prints.insert(e.ok() ? serving::fingerprint(*e) : "point " + std::to_string(v));
     }
-    if (axis.values.size() > 1 && prints.size() == 1)
+    const std::string key = "--set " + axis.key + ":";
+    if (prints.size() == 1 && std::ranges::none_of(out, [&](const std::string& l) { return l.starts_with(key); }))
       out.push_back("--set " + printable(axis.key, 200) +
                     ": no effect, the experiment is the same with all its values");
   }
@@ -148,28 +144,46 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
   return out;
 }
 
-/// The columns that a reader looks at first.
+/// The columns that a reader looks at first, each as wide as it needs.
 std::string table_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
-  std::string out;
-  const std::vector<std::string> names = study::short_names(sweep.axes);
-  for (const std::string& name : names) out += fmt::format("{:<14} ", name);
-  out += fmt::format("{:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10} {:>6}\n", "policy", "offered/s", "mean ms",
-                     "p99 ms", "served/s", "goodput/s", "violations", "busy %");
+  std::vector<std::string> header = study::short_names(sweep.axes);
+  const std::size_t names = header.size() + 1;
+  for (const char* column :
+       {"policy", "offered/s", "mean ms", "p99 ms", "served/s", "goodput/s", "violations", "busy %", ""})
+    header.emplace_back(column);
+  std::vector<std::vector<std::string>> lines{header};
   const auto digits = [](double value) { return value < 0 ? "-" : fmt::format("{:.4g}", value); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows.has(i)) continue;
     const study::Row row = rows.at(i);
-    std::string head;
-    for (const std::string& value : study::values_at(request.axes, i)) head += fmt::format("{:<14} ", value);
-    if (!row.error.empty()) out += head + row.error + "\n";
+    const std::vector<std::string> values = study::values_at(request.axes, i);
+    const auto add = [&](const std::vector<std::string>& cells) {
+      lines.push_back(values);
+      lines.back().insert(lines.back().end(), cells.begin(), cells.end());
+    };
+    if (!row.error.empty()) add({row.error});
     for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
       const double* f = row.figures.data() + p * kColumnCount;
-      out += head + (row.texts[2 * p + 1].empty()
-                         ? fmt::format("{:<18} {:>10} {:>10} {:>10} {:>10.4g} {:>10.4g} {:>10.0f} {:>6.1f}{}\n",
-                                       row.texts[2 * p], digits(f[0]), digits(f[2]), digits(f[5]), f[8], f[9], f[10],
-                                       100 * f[11], f[15] > 0 ? "  unstable" : "")
-                         : row.texts[2 * p] + " " + row.texts[2 * p + 1] + "\n");
+      if (!row.texts[2 * p + 1].empty())
+        add({row.texts[2 * p], digits(f[0]), row.texts[2 * p + 1]});
+      else
+        add({row.texts[2 * p], digits(f[0]), digits(f[2]), digits(f[5]), digits(f[8]), digits(f[9]),
+             fmt::format("{:.0f}", f[10]), fmt::format("{:.1f}", 100 * f[11]), f[15] > 0 ? "unstable" : ""});
     }
+  }
+  std::vector<std::size_t> widths(header.size(), 0);
+  for (const auto& line : lines) {  // messages are the last cells of short lines
+    for (std::size_t c = 0; c + (line.size() < header.size() ? 1 : 0) < line.size(); ++c)
+      if (c + 1 < header.size()) widths[c] = std::max(widths[c], line[c].size());
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    std::string text;
+    for (std::size_t c = 0; c < line.size(); ++c)
+      text += (c == 0 ? "" : "  ") + (c < names || (line.size() < header.size() && c + 1 == line.size())
+                                          ? fmt::format("{:<{}}", line[c], c + 1 == line.size() ? 0 : widths[c])
+                                          : fmt::format("{:>{}}", line[c], widths[c]));
+    out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
 }

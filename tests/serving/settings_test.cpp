@@ -48,7 +48,7 @@ TEST(Settings, TablesGoBeforeStatedTimes) {
   EXPECT_EQ(e->idle_keys.size(), 0u);
   const auto all = parse_experiment(kOneModel, "x.yaml", {"times=[" + table + "]", "gpus.1.kind=a"});
   ASSERT_TRUE(all.ok()) << all.error().text();
-  EXPECT_TRUE(has(all->idle_keys, "x.yaml:2:36: models[0].layer_times: no effect, tables have the times"))
+  EXPECT_TRUE(has(all->idle_keys, "x.yaml:2:33: models[0].layer_times: no effect, tables have the times"))
       << (all->idle_keys.empty() ? "" : all->idle_keys[0]);
 }
 
@@ -194,7 +194,7 @@ TEST(Settings, RowsWithoutRequestsHaveNoFigures) {
   ASSERT_TRUE(closed.ok());
   const Comparison answers = compare_policies(*closed, 1, [] {});
   EXPECT_EQ(figures_of(*closed, answers.points[0], 1).offered_per_s, 0);
-  EXPECT_EQ(comparison_json(answers).find("rate_per_s\""), comparison_json(answers).find("throughput_per_s\"") + 11);
+  EXPECT_EQ(comparison_json(answers).find("\"rate_per_s\""), std::string::npos);
 }
 
 /// Names of any length leave the columns where they are.

@@ -93,7 +93,7 @@ class Account {
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
       const Gpu& gpu = s_.gpus[g];
       // What runs at the same time draws no more than the GPU's busy power, together.
-      if (gpu.execution == Execution::shared && gpu.busy_watts > gpu.idle_watts)
+      if (overlaps(gpu) && gpu.busy_watts > gpu.idle_watts)
         result_.joules[g] =
             std::min(result_.joules[g], (gpu.busy_watts - gpu.idle_watts) * static_cast<double>(busy_ps[g]) * 1e-12);
       result_.joules[g] += gpu.idle_watts * seconds;
@@ -108,6 +108,14 @@ class Account {
  private:
   static constexpr double kMsPerPs = 1e-9;
 
+  /// Whether a GPU executes pieces of work, or branches of one, at the same time.
+  bool overlaps(const Gpu& gpu) const {
+    if (gpu.execution != Execution::serial) return gpu.execution == Execution::shared;
+    for (std::uint32_t m = 0; m < s_.models.size(); ++m) {
+      if (s_.branches(gpu.kind, m)) return true;
+    }
+    return false;
+  }
   /// Of a time that ends now, the part within the span.
   double counted_part(std::int64_t start_ps, std::int64_t now_ps) const {
     if (!counts_) return 0;

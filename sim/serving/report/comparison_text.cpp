@@ -38,7 +38,7 @@ std::string load_words(const Experiment& e) {
   return "";
 }
 
-std::string digits(double value) { return fmt::format("{:.4g}", value); }
+std::string four_digits(double value) { return fmt::format("{:.4g}", value); }
 
 using Cells = std::vector<std::string>;
 
@@ -46,8 +46,8 @@ using Cells = std::vector<std::string>;
 std::string mean_words(const Tally& t, double confidence) {
   constexpr double kRounding = 1e-9;
   const double mean = t.latency_ms.mean(), half = t.latency_ms.half_width(confidence);
-  if (!std::isfinite(half)) return digits(mean);
-  return digits(mean) + " +- " + (half < kRounding * mean ? "0" : digits(half));
+  if (!std::isfinite(half)) return four_digits(mean);
+  return four_digits(mean) + " +- " + (half < kRounding * mean ? "0" : four_digits(half));
 }
 
 /// A dash stands where there is no figure: of no answer, of no request, of what is not known.
@@ -56,19 +56,19 @@ Cells row_cells(const Comparison& c, const Point& p, std::size_t row) {
   const Tally& t = *f.tally;
   const auto or_dash = [](bool there, const std::string& text) { return there ? text : "-"; };
   const auto at = [&](double q) {
-    return t.answered() == 0 ? "-" : digits(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
+    return t.answered() == 0 ? "-" : four_digits(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
   };
   const bool work = f.has_work && f.any();
   return {p.policy->name,
           f.model,
-          or_dash(f.offered_per_s > 0, digits(f.offered_per_s)),
+          or_dash(f.offered_per_s > 0, four_digits(f.offered_per_s)),
           std::to_string(t.requests),
           t.answered() == 0 ? "-" : mean_words(t, c.experiment->confidence),
           at(0.5),
           at(0.99),
           at(0.999),
-          or_dash(f.any(), digits(f.throughput_per_s)),
-          or_dash(f.any(), digits(f.goodput_per_s)),
+          or_dash(f.any(), four_digits(f.throughput_per_s)),
+          or_dash(f.any(), four_digits(f.goodput_per_s)),
           or_dash(work, fmt::format("{:.1f}", 100 * f.utilisation)),
           or_dash(work, std::to_string(f.batches)),
           p.result.unstable                ? "unstable"
@@ -135,10 +135,10 @@ std::string overload_line(const Experiment& e, const Point& p) {
   const Figures f = figures_of(e, p, e.scenario.models.size());
   const RunResult& r = p.result;
   const std::string where =
-      std::string(p.policy->name) + (f.offered_per_s > 0 ? " at " + digits(f.offered_per_s) + "/s" : "");
+      std::string(p.policy->name) + (f.offered_per_s > 0 ? " at " + four_digits(f.offered_per_s) + "/s" : "");
   if (r.unstable)
     return fmt::format("{}: load above capacity, saturates at {} requests/s; latencies grow with the length of the run",
-                       where, digits(r.saturates_per_s));
+                       where, four_digits(r.saturates_per_s));
   if (r.overload.requests == 0) return "";
   const auto seconds = [](double s) { return format_quantity(s, Dimension::seconds); };
   return fmt::format(

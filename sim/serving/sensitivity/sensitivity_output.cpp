@@ -100,12 +100,20 @@ std::string reasons(const Sensitivity& s) {
   return out.empty() ? out : "\nNot tried\n" + out;
 }
 
+/// Of the column of names.
+std::size_t name_width(const Sensitivity& s) {
+  std::size_t width = 28;
+  for (const LeverSensitivity& l : s.levers) width = std::max(width, l.words.size());
+  for (const SensitivityPoint& p : s.policies) width = std::max(width, p.policy.size());
+  return width;
+}
+
 std::string table(const Sensitivity& s, const char* title, Change SensitivityPoint::*figure, bool elasticity) {
-  std::string out = fmt::format("\n{}\n  {:<28}", title, "resource");
+  std::string out = fmt::format("\n{}\n  {:<{}}", title, "resource", name_width(s));
   for (const double factor : s.factors) out += fmt::format("{:>10}", factor_heading(factor));
   out += elasticity ? fmt::format("{:>11}\n", "elasticity") : "\n";
   for (const LeverSensitivity& l : s.levers) {
-    out += fmt::format("  {:<28}", l.words);
+    out += fmt::format("  {:<{}}", l.words, name_width(s));
     for (const SensitivityPoint& p : l.points) out += fmt::format("{:>10}", change_cell(p, figure));
     out += elasticity ? fmt::format("{:>11}\n", l.elasticity ? fmt::format("{:.2f}", *l.elasticity) : "-") : "\n";
   }
@@ -179,12 +187,14 @@ std::string sensitivity_text(const Sensitivity& s) {
     out += table(s, "Change of the 99th percentile", &SensitivityPoint::p99_ms, true);
     out += table(s, "Change of the goodput", &SensitivityPoint::goodput_per_s, false) + reasons(s);
   }
-  if (!s.policies.empty()) out += fmt::format("\n{:<30}{:>10}{:>10}\n", "Other policies", "P99", "goodput");
+  if (!s.policies.empty())
+    out += fmt::format("\n{:<{}}{:>10}{:>10}\n", "Other policies", name_width(s) + 2, "P99", "goodput");
   for (const SensitivityPoint& p : s.policies)
     out += p.error.empty()
-               ? fmt::format("  {:<28}{:>10}{:>10}{}\n", p.policy, change_cell(p, &SensitivityPoint::p99_ms),
+               ? fmt::format("  {:<{}}{:>10}{:>10}{}\n", p.policy, name_width(s),
+                             change_cell(p, &SensitivityPoint::p99_ms),
                              change_cell(p, &SensitivityPoint::goodput_per_s), p.unstable ? "  unstable" : "")
-               : fmt::format("  {:<28}{}\n", p.policy, p.error);
+               : fmt::format("  {:<{}}{}\n", p.policy, name_width(s), p.error);
   return out;
 }
 

@@ -109,30 +109,16 @@ std::vector<std::string> sets_without_effect(const std::string& path, const std:
   return idle;
 }
 
-/// "models.0.cv=2" -> "models[0].cv"
-static std::string path_of_set(const std::string& set) {
-  std::string path;
-  const std::string key = set.substr(0, set.find('='));
-  for (std::size_t at = 0; at <= key.size();) {
-    const std::size_t end = std::min(key.find('.', at), key.size());
-    const std::string part = key.substr(at, end - at);
-    const bool index = !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
-    path += index ? "[" + part + "]" : (path.empty() ? "" : ".") + part;
-    at = end + 1;
-  }
-  return path;
-}
-
 std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets) {
-  std::vector<std::string> lines, named;
-  for (const std::string& set : sets_without_effect(path, sets)) {
-    lines.push_back("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
-    named.push_back("--set " + path_of_set(set) + ":");
-  }
+  std::vector<std::string> lines;
   const auto e = load_experiment(path, sets);
-  if (!e.ok()) return lines;
-  for (const std::string& line : e->idle_keys) {
-    if (std::ranges::none_of(named, [&](const std::string& n) { return line.starts_with(n); })) lines.push_back(line);
+  if (e.ok()) lines = e->idle_keys;
+  const std::size_t reasons = lines.size();
+  for (const std::string& set : sets_without_effect(path, sets)) {
+    const std::string key = "--set " + set.substr(0, set.find('=')) + ":";
+    const auto end = lines.begin() + static_cast<std::ptrdiff_t>(reasons);
+    if (std::none_of(lines.begin(), end, [&](const std::string& line) { return line.starts_with(key); }))
+      lines.push_back("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
   }
   return lines;
 }

@@ -24,6 +24,7 @@ class IdleKeys {
     if (found.count++ == 0) {
       found.path = path;
       found.at = position_in(root_, path).text();
+      found.is_set = found.at.starts_with("--") && found.at.ends_with("." + std::string(key));
       order_.push_back({std::string(key), why});
     }
   }
@@ -33,7 +34,8 @@ class IdleKeys {
       const Found& f = found_.at(name);
       const std::string others =
           f.count > 1 ? " and " + counted(f.count - 1, "other key", "other keys") + " of this name" : "";
-      out.push_back(f.at + (f.at.starts_with("--") ? " " : ": ") + f.path + others + ": no effect, " + name.second);
+      out.push_back(f.is_set && f.count == 1 ? f.at + ": no effect, " + name.second
+                                             : f.at + ": " + f.path + others + ": no effect, " + name.second);
     }
     return out;
   }
@@ -42,6 +44,7 @@ class IdleKeys {
   struct Found {
     std::string path, at;
     std::size_t count = 0;
+    bool is_set = false;  ///< `at` is "--set models.0.cv"
   };
   /// "load" or "models[3]"
   const ConfigNode* node_at(const std::string& where) const {
