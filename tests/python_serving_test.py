@@ -118,10 +118,14 @@ class Serving(unittest.TestCase):
 
         cases = [(policy_with(arrived=lambda self, state, id: 7), distsim.ConfigError,
                   "policy Wrong: named GPU 7 for request 0, expected one of 0 to 1"),
-                 (policy_with(arrived=lambda self, state, id: -1), distsim.ConfigError, "named GPU"),
+                 (policy_with(arrived=lambda self, state, id: -3), ValueError, r"arrived\(\) returned -3, expected the number of a GPU, from 0, or None"),
+                 (policy_with(arrived=lambda self, state, id: 10 ** 30), ValueError, r"arrived\(\) returned 10000"),
+                 (policy_with(next=lambda self, state, gpu: [-1]), ValueError, r"next\(\) returned -1, expected the id of a request"),
+                 (policy_with(next=lambda self, state, gpu: state.predicted_s(-1, gpu)), ValueError, r"predicted_s\(\) was given -1, expected the id"),
+                 (policy_with(next=lambda self, state, gpu: state.runs_on("0", gpu)), TypeError, r"runs_on\(\) was given str, expected whole numbers"),
                  (policy_with(next=lambda self, state, gpu: None), distsim.ConfigError, "policy Wrong: request 0 of m waits since .* and is not started"),
-                 (policy_with(next=lambda self, state, gpu: [0, 0]), distsim.ConfigError, "handed out a request twice"),
-                 (policy_with(next=lambda self, state, gpu: [99]), distsim.ConfigError, "handed out a request that does not wait"),
+                 (policy_with(next=lambda self, state, gpu: [0, 0]), distsim.ConfigError, r"handed out request 0 \(id 0\) twice in one batch"),
+                 (policy_with(next=lambda self, state, gpu: [99]), distsim.ConfigError, "handed out a request with id 99, which no request has had"),
                  (policy_with(next=lambda self, state, gpu: "0"), TypeError, r"next\(\) returned str, expected a list"),
                  (policy_with(next=lambda self, state, gpu: ([0],)), TypeError, "returned a tuple, expected"),
                  (policy_with(arrived=lambda self, state, id: 1.5), TypeError, r"arrived\(\) returned float, expected whole numbers"),
@@ -133,6 +137,8 @@ class Serving(unittest.TestCase):
             distsim.serving(SMALL, policy=Fifo, set={"run.max_wait": "5 ms", "load.rate_per_s": 900})
         with self.assertRaisesRegex(TypeError, "policy: found int"):
             distsim.serving(SMALL, policy=3)
+        with self.assertRaisesRegex(TypeError, "policy: found an object of class Fifo, expected the class itself"):
+            distsim.serving(SMALL, policy=Fifo())
 
     def test_a_state_does_not_outlive_its_call(self):
         kept = []

@@ -88,6 +88,23 @@ class Sweeps(Folder):
         self.assertIn("dynamic_batching, 4</text>", text)  # a curve for each policy and size, over the rate
         self.assertEqual(text.count("<svg"), 2)
 
+    def test_names_settings_without_effect(self):
+        r = self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=100,200", "--set", "load.cv=2", "--set", "gpus.0.box_latency=1 us,2 us",
+                             "--set", "models.0.table_name=x,y", "--set", "policies=[fifo]", "--csv", "-")
+        self.assertEqual(sorted(line.removeprefix("distsim: ") for line in r.stderr.splitlines()),
+                         ["--set gpus.0.box_latency: no effect, all GPUs are in one box", "--set load.cv: no effect, it is of kind gamma",
+                          "--set models.0.table_name: no effect, there are no tables of times"])
+        r = self.run_distsim("sweep", "--config", self.config, "--set", "models.0.deadline=5 ms,9 ms", "--set", "gpus.0.speed=1,1.0", "--csv", "-")
+        self.assertEqual(r.stderr.strip(), "distsim: --set gpus.0.speed: no effect, the experiment is the same with all its values")
+
+    def test_several_rates_are_told_apart(self):
+        words = ("sweep", "--config", self.config, "--set", "run.rates_per_s=[100,200]", "--set", "gpus.0.speed=1,2", "--set", "policies=[fifo]")
+        rows = list(csv.DictReader(self.run_distsim(*words, "--csv", "-").stdout.splitlines()))
+        self.assertEqual([row["offered_per_s"] for row in rows], ["100", "200"] * 2)
+        text = self.run_distsim(*words).stdout
+        self.assertIn("offered/s", text.splitlines()[0])
+        self.assertRegex(text.splitlines()[2], r"fifo +200 ")
+
     def test_policies_over_the_speed_ratio_of_the_gpus(self):
         config = "configs/serving/two_gpus.yaml"
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", config, "--set", "gpus.1.speed=0.5,1,2", "--set", "load.rate_per_s=200,400",
@@ -110,8 +127,26 @@ class Sensitivities(Folder):
         self.assertLess(float(table["load", "2"]["delta_percent"]), 0)
         self.assertLess(float(table["gpu_speed", "2"]["elasticity"]), -1)
         self.assertEqual(float(table["host_bandwidth", "2"]["delta_percent"]), 0)  # nothing is copied
+        self.assertIn("changes nothing", table["gpu_count", "0.9"]["error"])  # of two GPUs nine tenths are two
+        self.assertEqual(table["gpu_count", "2"]["elasticity"], "")
+        self.assertEqual(table["slots", "0.5"]["delta_percent"], "")
         self.assertIn("without limit", table["gpu_count", "inf"]["error"])
         self.assertIn(("policy", "sjf"), table)
+
+    def test_gpus_of_placed_models(self):
+        """Further GPUs have the models of those that are there; where none is left for a model, that is said."""
+        pathlib.Path(self.config).write_text(
+            "gpus: [{name: a, count: 2}, {name: b}]\nmodels: [{name: m, layer_times: [3 ms], placed_on: [a0, a1]}, {name: n, layer_times: [1 ms], placed_on: [a1, b]}]\n"
+            "load: {rate_per_s: 700, requests: 2000}\npolicies: [fifo]\n", encoding="utf-8")
+        table = self.table("--resource", "gpu_count,gpu_count:b", "--factors", "0.5,2,4")
+        self.assertLess(float(table["gpu_count", "2"]["delta_percent"]), 0)
+        self.assertLess(float(table["gpu_count", "4"]["delta_percent"]), float(table["gpu_count", "2"]["delta_percent"]))
+        self.assertEqual(table["gpu_count:b", "2"]["error"], "")
+        self.assertEqual(table["gpu_count", "0.5"]["error"], "")
+        pathlib.Path(self.config).write_text(
+            "gpus: [{name: a, count: 2}]\nmodels: [{name: m, layer_times: [3 ms], placed_on: [a1]}]\nload: {rate_per_s: 100, requests: 2000}\npolicies: [fifo]\n",
+            encoding="utf-8")
+        self.assertIn("leaves no GPU that m is placed on", self.table("--resource", "gpu_count", "--factors", "0.5,2")["gpu_count", "0.5"]["error"])
 
     def test_points_are_runs_of_their_own(self):
         """With one seed's changes taken apart: the same figures as runs with the key changed, at the same warm-up."""
@@ -188,7 +223,13 @@ class BadInput(Folder):
         r = self.run_distsim("serving", "--config", self.config, "--set", "load.rate_per_s=5000", "--set", "policies=[fifo]")
         self.assertRegex(r.stdout, "unstable")
         self.assertRegex(r.stdout, r"fifo at 5000/s: load above capacity, saturates at 1\d\d\d requests/s")
-        self.refused("the load is above capacity, which saturates at", "load.rate_per_s=5000", "policies=[fifo]", "run.max_in_system=100")
+        self.refused("load above capacity, 5000 requests/s arrive and at most 1143 can be served", "load.rate_per_s=5000", "policies=[fifo]",
+                     "run.max_in_system=100")
+        table = self.run_distsim("serving", "--config", self.config, "--set", "load.rate_per_s=5000", "--set", "policies=[fifo]", "--csv", "-")
+        self.assertRegex(table.stderr, "load above capacity, saturates at")
+        row = next(csv.DictReader(table.stdout.splitlines()))
+        self.assertEqual(row["unstable"], "1")
+        self.assertAlmostEqual(float(row["saturates_at_per_s"]), 1143, delta=40)
 
     def test_a_model_that_fits_no_gpu(self):
         self.refused("models\\[0\\].weights: found 20 GiB, expected at most the 6 GiB of a0", "models.0.weights=20 GiB", "gpus.0.memory=6 GiB")

@@ -38,8 +38,9 @@ class Serving(Table):
         rows: List[Dict[str, Any]] = []
         for point in self.to_dict()["points"]:
             for result in point.get("results", []):
-                rows.append({"policy": point["policy"], "unstable": point["unstable"], "mean_ms": None, "p50_ms": None, "p90_ms": None,
-                             "p99_ms": None, "p999_ms": None, **result})
+                figures = dict.fromkeys(("rate_per_s", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "p999_ms", "throughput_per_s", "goodput_per_s",
+                                         "utilisation", "moves", "batches"))
+                rows.append({"policy": point["policy"], "unstable": point["unstable"], **figures, **result})
         super().__init__(rows)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -76,7 +77,9 @@ def serving(config: Config, *, policy: Optional[Callable[[], ServingPolicy]] = N
     Raises ConfigError, also where a policy does what cannot be done (a GPU that does not exist) or leaves a request waiting; what the
     policy itself raises comes out as it is, with its traceback."""
     if policy is not None and not callable(policy):
-        raise TypeError(f"policy: found {type(policy).__name__}, expected a class or a function that makes a policy")
+        made = hasattr(policy, "arrived") and hasattr(policy, "next")
+        raise TypeError(f"policy: found {'an object of class ' if made else ''}{type(policy).__name__}, expected "
+                        + ("the class itself, of which each run has an object of its own" if made else "a class or a function that makes a policy"))
     name = getattr(policy, "__name__", "policy")
     experiment = experiment_of(config, set)
     with about(config):

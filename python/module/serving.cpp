@@ -52,14 +52,23 @@ class Raised {
   throw py::error_already_set();
 }
 
-std::uint32_t number_of(const py::handle& value, const char* where) {
+/// `where`: "arrived() returned", "runs_on() was given"; `what`: "a GPU".
+std::uint32_t number_of(const py::handle& value, const std::string& where, const std::string& what) {
   if (!PyLong_Check(value.ptr()) || PyBool_Check(value.ptr()))
-    refuse(std::string(where) + " returned " + Py_TYPE(value.ptr())->tp_name + ", expected whole numbers");
+    refuse(where + " " + Py_TYPE(value.ptr())->tp_name + ", expected whole numbers");
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-  // What no count can be is a number that does not exist, as any other that is too large.
-  return overflow != 0 || number < 0 || number > 0xFFFFFFFDLL ? 0xFFFFFFFDu : static_cast<std::uint32_t>(number);
+  if (overflow != 0 || number < 0 || number > 0xFFFFFFFDLL) {
+    const std::string shown = py::str(value);
+    PyErr_SetString(PyExc_ValueError, (where + " " + shown.substr(0, 40) + ", expected " + what).c_str());
+    throw py::error_already_set();
+  }
+  return static_cast<std::uint32_t>(number);
 }
+
+constexpr const char* kRequest = "the id of a request, from 0";
+constexpr const char* kGpu = "the number of a GPU, from 0";
+constexpr const char* kModel = "the number of a model, from 0";
 
 class Policy : public serving_policy::Policy {
  public:
@@ -77,7 +86,8 @@ class Policy : public serving_policy::Policy {
   std::uint32_t arrived(const serving_policy::State& state, std::uint32_t id) override {
     return called(state, [&] {
       const py::object gpu = policy_.attr("arrived")(shown_, id);
-      return gpu.is_none() ? serving_policy::kAny : number_of(gpu, "arrived()");
+      return gpu.is_none() ? serving_policy::kAny
+                           : number_of(gpu, "arrived() returned", "the number of a GPU, from 0, or None for any");
     });
   }
 
@@ -90,13 +100,13 @@ class Policy : public serving_policy::Policy {
         const auto pair = py::reinterpret_borrow<py::tuple>(given);
         if (pair.size() != 2)
           refuse("next() returned a tuple, expected a list of requests, or that and a number of layers");
-        work.layers = number_of(pair[1], "next()");
+        work.layers = number_of(pair[1], "next() returned", "a number of layers, or 0 for all");
         given = pair[0];
       }
       if (!py::isinstance<py::list>(given))
         refuse(std::string("next() returned ") + Py_TYPE(given.ptr())->tp_name +
                ", expected a list of requests or None");
-      for (const py::handle id : given) work.requests.push_back(number_of(id, "next()"));
+      for (const py::handle id : given) work.requests.push_back(number_of(id, "next() returned", kRequest));
       return work;
     });
   }
@@ -181,15 +191,37 @@ void add_serving(py::module_& m) {
       .def_property_readonly("gpus", [](const State& s) { return s.now().gpus(); })
       .def_property_readonly("models", [](const State& s) { return s.now().models(); })
       .def_property_readonly("draining", [](const State& s) { return s.now().draining(); })
-      .def("layers", [](const State& s, std::uint32_t model) { return s.now().layers(model); })
-      .def("max_batch", [](const State& s, std::uint32_t model) { return s.now().max_batch(model); })
-      .def("request", [](const State& s, std::uint32_t id) { return s.now().request(id); })
-      .def("runs_on", [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().runs_on(id, gpu); })
+      .def("layers",
+           [](const State& s, const py::object& model) {
+             return s.now().layers(number_of(model, "layers() was given", kModel));
+           })
+      .def("max_batch",
+           [](const State& s, const py::object& model) {
+             return s.now().max_batch(number_of(model, "max_batch() was given", kModel));
+           })
+      .def("request",
+           [](const State& s, const py::object& id) {
+             return s.now().request(number_of(id, "request() was given", kRequest));
+           })
+      .def("runs_on",
+           [](const State& s, const py::object& id, const py::object& gpu) {
+             return s.now().runs_on(number_of(id, "runs_on() was given", kRequest),
+                                    number_of(gpu, "runs_on() was given", kGpu));
+           })
       .def("predicted_s",
-           [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().predicted_s(id, gpu); })
-      .def("fetch_s", [](const State& s, std::uint32_t id, std::uint32_t gpu) { return s.now().fetch_s(id, gpu); })
-      .def("resident",
-           [](const State& s, std::uint32_t gpu, std::uint32_t model) { return s.now().resident(gpu, model); });
+           [](const State& s, const py::object& id, const py::object& gpu) {
+             return s.now().predicted_s(number_of(id, "predicted_s() was given", kRequest),
+                                        number_of(gpu, "predicted_s() was given", kGpu));
+           })
+      .def("fetch_s",
+           [](const State& s, const py::object& id, const py::object& gpu) {
+             return s.now().fetch_s(number_of(id, "fetch_s() was given", kRequest),
+                                    number_of(gpu, "fetch_s() was given", kGpu));
+           })
+      .def("resident", [](const State& s, const py::object& gpu, const py::object& model) {
+        return s.now().resident(number_of(gpu, "resident() was given", kGpu),
+                                number_of(model, "resident() was given", kModel));
+      });
   py::class_<api::Serving>(m, "Serving", "Results of a serving experiment.")
       .def("json", [](const api::Serving& s) { return written_serving(s, &api::Serving::json); })
       .def("csv", [](const api::Serving& s) { return written_serving(s, &api::Serving::csv); })

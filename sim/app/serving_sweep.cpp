@@ -6,15 +6,18 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/serving/report/chart.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
@@ -33,7 +36,7 @@ std::vector<double> figures_of_point(const serving::Experiment& e, const serving
   const auto at = [&](double q) {
     return t.answered() == 0 ? -1 : static_cast<double>(t.latency_ps.quantile(q)) * 1e-9;
   };
-  return {f.rate_per_s,
+  return {f.offered_per_s > 0 ? f.offered_per_s : -1,
           static_cast<double>(t.requests),
           t.answered() == 0 ? -1 : t.latency_ms.mean(),
           at(0.5),
@@ -48,7 +51,7 @@ std::vector<double> figures_of_point(const serving::Experiment& e, const serving
           static_cast<double>(f.moves),
           static_cast<double>(f.batches),
           f.joules,
-          p.result.unstable ? p.result.served_per_s : 0};
+          p.result.unstable ? p.result.saturates_per_s : 0};
 }
 
 /// All policies and rates at one point: their figures one after the other, and policy and error of each as texts.
@@ -60,8 +63,11 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets)
   for (const serving::Point& p : c.points) {
     row.texts.emplace_back(p.policy->name);
     row.texts.push_back(p.error);
-    const std::vector<double> figures =
-        p.error.empty() ? figures_of_point(*e, p) : std::vector<double>(kColumnCount, -1);
+    std::vector<double> figures(kColumnCount, -1);
+    if (p.error.empty())
+      figures = figures_of_point(*e, p);
+    else if (const double offered = serving::offered_rate(serving::load_at(*e, p.rate_per_s)); offered > 0)
+      figures[0] = offered;
     row.figures.insert(row.figures.end(), figures.begin(), figures.end());
   }
   return row;
@@ -84,6 +90,28 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
   }
   points.evaluate = [request](std::size_t index) { return play(request.config, study::sets_at(request, index)); };
   return points;
+}
+
+/// What changes nothing at the first point and at the last, and axes whose values are all the same to the emulator.
+std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::SweepRequest& request,
+                                       std::size_t points) {
+  std::vector<std::string> out = serving::without_effect(sweep.config, study::sets_at(request, 0));
+  const std::vector<std::string> last = serving::without_effect(sweep.config, study::sets_at(request, points - 1));
+  std::erase_if(out, [&](const std::string& line) { return std::ranges::find(last, line) == last.end(); });
+  std::size_t below = points;
+  for (const study::SweepAxis& axis : sweep.axes) {
+    below /= axis.values.size();
+    std::set<std::string> prints;
+    for (std::size_t v = 0; v < axis.values.size() && prints.size() < 2; ++v) {
+      const auto e = serving::load_experiment(sweep.config, study::sets_at(request, v * below));
+      prints.insert(e.ok() ? serving::fingerprint(*e) : "point " + std::to_string(v));
+    }
+    const std::string key = "--set " + axis.key + ":";
+    if (prints.size() == 1 && std::ranges::none_of(out, [&](const std::string& l) { return l.starts_with(key); }))
+      out.push_back("--set " + printable(axis.key, 200) +
+                    ": no effect, the experiment is the same with all its values");
+  }
+  return out;
 }
 
 /// A cell of a figure that is not there is empty.
@@ -116,27 +144,46 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
   return out;
 }
 
-/// The columns that a reader looks at first.
+/// The columns that a reader looks at first, each as wide as it needs.
 std::string table_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
-  std::string out;
-  const std::vector<std::string> names = study::short_names(sweep.axes);
-  for (const std::string& name : names) out += fmt::format("{:<14} ", name);
-  out += fmt::format("{:<18} {:>10} {:>10} {:>10} {:>10} {:>10} {:>6}\n", "policy", "mean ms", "p99 ms", "served/s",
-                     "goodput/s", "violations", "busy %");
+  std::vector<std::string> header = study::short_names(sweep.axes);
+  const std::size_t names = header.size() + 1;
+  for (const char* column :
+       {"policy", "offered/s", "mean ms", "p99 ms", "served/s", "goodput/s", "violations", "busy %", ""})
+    header.emplace_back(column);
+  std::vector<std::vector<std::string>> lines{header};
+  const auto digits = [](double value) { return value < 0 ? "-" : fmt::format("{:.4g}", value); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows.has(i)) continue;
     const study::Row row = rows.at(i);
-    std::string head;
-    for (const std::string& value : study::values_at(request.axes, i)) head += fmt::format("{:<14} ", value);
-    if (!row.error.empty()) out += head + row.error + "\n";
+    const std::vector<std::string> values = study::values_at(request.axes, i);
+    const auto add = [&](const std::vector<std::string>& cells) {
+      lines.push_back(values);
+      lines.back().insert(lines.back().end(), cells.begin(), cells.end());
+    };
+    if (!row.error.empty()) add({row.error});
     for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
       const double* f = row.figures.data() + p * kColumnCount;
-      out += head + (row.texts[2 * p + 1].empty()
-                         ? fmt::format("{:<18} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.0f} {:>6.1f}{}\n",
-                                       row.texts[2 * p], f[2], f[5], f[8], f[9], f[10], 100 * f[11],
-                                       f[15] > 0 ? "  unstable" : "")
-                         : row.texts[2 * p] + " " + row.texts[2 * p + 1] + "\n");
+      if (!row.texts[2 * p + 1].empty())
+        add({row.texts[2 * p], digits(f[0]), row.texts[2 * p + 1]});
+      else
+        add({row.texts[2 * p], digits(f[0]), digits(f[2]), digits(f[5]), digits(f[8]), digits(f[9]),
+             fmt::format("{:.0f}", f[10]), fmt::format("{:.1f}", 100 * f[11]), f[15] > 0 ? "unstable" : ""});
     }
+  }
+  std::vector<std::size_t> widths(header.size(), 0);
+  for (const auto& line : lines) {  // messages are the last cells of short lines
+    for (std::size_t c = 0; c + (line.size() < header.size() ? 1 : 0) < line.size(); ++c)
+      if (c + 1 < header.size()) widths[c] = std::max(widths[c], line[c].size());
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    std::string text;
+    for (std::size_t c = 0; c < line.size(); ++c)
+      text += (c == 0 ? "" : "  ") + (c < names || (line.size() < header.size() && c + 1 == line.size())
+                                          ? fmt::format("{:<{}}", line[c], c + 1 == line.size() ? 0 : widths[c])
+                                          : fmt::format("{:>{}}", line[c], widths[c]));
+    out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
 }
@@ -233,10 +280,12 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   request.sets = sweep.sets;
   request.axes = sweep.axes;
   TRY_ASSIGN(study::PointList points, points_of(sweep, request));
+  const std::vector<std::string> idle = idle_settings(sweep, request, points.count);
   const EarlyEnd early;
   std::unique_ptr<study::StudyRun> study;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), sweep.run));
   if (study->is_over()) return {};
+  for (const std::string& line : idle) remark(line);
   TRY(study->evaluate());
   if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
   if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, html_of(sweep, request, study->rows())));

@@ -5,6 +5,7 @@
 #include "base/random.hpp"
 #include "scenarios.hpp"
 #include "sim/serving/emulator/gpus/stream_plan.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -189,6 +190,25 @@ TEST(Branches, PartsOfTheLatencyAddUp) {
       EXPECT_NEAR(sum, r.all.latency_ms.mean() * static_cast<double>(r.all.answered()), 1e-6 * sum) << policy;
     }
   }
+}
+
+/// A limit on the SMs is one of GPUs that several pieces of work share: on others branches stay beside each other.
+TEST(Branches, OnStreamsHeedNoLimitOfSharedGpus) {
+  const std::string text =
+      "gpus: [{name: a, streams: 2, idle_power: 10 W, busy_power: 100 W}]\n"
+      "models: [{name: m, layer_times: [1 ms, 4 ms, 3 ms, 1 ms], after: [[], 0, 0, [1, 2]], sm_demand: 0.5}]\n"
+      "load: {kind: closed, requests: 10}\npolicies: [fifo]\nrun: {warm_up: 0}\n";
+  const auto makespan = [&](const std::vector<std::string>& sets) {
+    const auto e = parse_experiment(text, "x.yaml", sets);
+    EXPECT_TRUE(e.ok()) << (e.ok() ? "" : e.error().text());
+    const auto r = emulate(e->scenario, *e->policies[0], e->policy_options, e->load, e->run);
+    EXPECT_TRUE(r.ok());
+    EXPECT_LE(r->joules[0], 100 * static_cast<double>(r->makespan_ps) * 1e-12 * (1 + 1e-12));
+    return r->makespan_ps;
+  };
+  EXPECT_EQ(makespan({}), 60 * test::kMs);
+  EXPECT_EQ(makespan({"models.0.sm_limit=0.25"}), 60 * test::kMs);
+  EXPECT_EQ(makespan({"models.0.sm_limit=0.25", "gpus.0.execution=shared"}), 180 * test::kMs);
 }
 
 }  // namespace

@@ -33,6 +33,26 @@ TEST(Energy, OfTimesThatAreGiven) {
   EXPECT_EQ(test::run(s, "fifo", closed_load(50)).joules[0], 0);
 }
 
+/// What overlaps without loss takes no longer, and the GPU draws its busy power once.
+TEST(Energy, OfWorkAtTheSameTimeIsThatOfOneGpu) {
+  Scenario s = test::gpus_of_one_kind(1);
+  s.gpus[0].execution = Execution::shared;
+  s.gpus[0].slots = 2;
+  s.gpus[0].idle_watts = 10;
+  s.gpus[0].busy_watts = 100;
+  test::set_models(s, {{"m", {10 * test::kMs}}, {"n", {10 * test::kMs}}});
+  s.models[0].demand = {1, 0, 0};
+  s.models[1].demand = {0, 1, 0};
+  Load load;
+  load.kind = LoadKind::trace;
+  load.trace = {{0, 0}, {0, 1}};
+  const RunResult r = test::run(s, "fifo", load);
+  EXPECT_EQ(r.makespan_ps, 10 * test::kMs);
+  EXPECT_NEAR(r.joules[0], 100 * 0.01, 1e-9);
+  s.models[1].demand = {1, 0, 0};  // now they compete, and take twice as long
+  EXPECT_NEAR(test::run(s, "fifo", load).joules[0], 100 * 0.02, 1e-9);
+}
+
 TEST(Energy, IsInTheTables) {
   const auto e = parse_experiment(
       "gpus: [{name: a, idle_power: 10 W, busy_power: 100 W}]\nmodels: [{name: m, layer_times: [1 ms]}]\n"
@@ -41,7 +61,7 @@ TEST(Energy, IsInTheTables) {
   ASSERT_TRUE(e.ok()) << e.error().text();
   const Comparison c = compare_policies(*e, 1, [] {});
   EXPECT_NE(comparison_text(c).find("fifo: 10 J, 0.1 J per request"), std::string::npos) << comparison_text(c);
-  EXPECT_NE(comparison_csv(c).find(",energy_j\n"), std::string::npos);
+  EXPECT_NE(comparison_csv(c).find(",energy_j,"), std::string::npos);
   EXPECT_NE(comparison_json(c).find("\"energy_j\": "), std::string::npos);
 }
 

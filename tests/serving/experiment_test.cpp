@@ -126,9 +126,10 @@ TEST(Experiment, RefusesNonsenseOfPolicies) {
       refusal_of_policy<1>(),
       "policy mine: request 0 of m waits since 5 ps and is not started at 5 ps, though nothing else is left to do");
   EXPECT_EQ(refusal_of_policy<2>(),
-            "policy mine: handed out a request twice, expected an assignment that can be executed");
-  EXPECT_EQ(refusal_of_policy<3>(),
-            "policy mine: handed out a request that does not wait, expected an assignment that can be executed");
+            "policy mine: handed out request 0 (id 0) twice in one batch, expected an assignment that can be executed");
+  EXPECT_EQ(
+      refusal_of_policy<3>(),
+      "policy mine: handed out a request with id 1, which no request has had, expected an assignment that can be executed");
   EXPECT_EQ(refusal_of_policy<4>(), "policy mine: handed out no request, expected an assignment that can be executed");
   EXPECT_EQ(refusal_of_policy<5>(),
             "policy mine: asked to be woken at a time that has passed, expected an assignment that can be executed");
@@ -139,13 +140,13 @@ TEST(Experiment, NamesAnOverload) {
   ASSERT_TRUE(above.ok());
   const Comparison c = compare_policies(*above, 1, [] {});
   EXPECT_TRUE(c.points[0].result.unstable);
-  EXPECT_NEAR(c.points[0].result.served_per_s, 1000.0 / 3, 1);
+  EXPECT_NEAR(c.points[0].result.saturates_per_s, 1000.0 / 3, 1);
   EXPECT_NE(comparison_text(c).find("saturates at 333.3 requests/s"), std::string::npos) << comparison_text(c);
   const auto below = parse_experiment(kSmall, "x.yaml", {"load.rate_per_s=300", "load.requests=20000"});
   EXPECT_FALSE(compare_policies(*below, 1, [] {}).points[0].result.unstable);
   const auto capped =
       parse_experiment(kSmall, "x.yaml", {"load.rate_per_s=1000", "load.requests=20000", "run.max_in_system=1000"});
-  EXPECT_NE(compare_policies(*capped, 1, [] {}).points[0].error.find("saturates at 33"), std::string::npos);
+  EXPECT_NE(compare_policies(*capped, 1, [] {}).points[0].error.find("at most 333.3 can be served"), std::string::npos);
 }
 
 /// The same seed gives the same bytes on any number of threads; another one does not.

@@ -88,17 +88,21 @@ TEST(PolicyLibrary, NonsenseIsNamed) {
       "if (waiting.empty()) return {}; const auto id = waiting.back(); waiting.pop_back(); return {{id}};";
   EXPECT_EQ(error_of("no_such_gpu", "return 7;", "return {};"),
             "policy no_such_gpu: named GPU 7 for request 0, expected one of 0 to 1");
-  EXPECT_NE(
-      error_of("no_such_request", "return kAny;", "return {{12345}};").find("handed out a request that does not wait"),
-      std::string::npos);
+  EXPECT_NE(error_of("no_such_request", "return kAny;", "return {{12345}};")
+                .find("handed out a request with id 12345, which no request has had"),
+            std::string::npos);
   EXPECT_NE(error_of("twice", "waiting.push_back(id); return kAny;",
                      "if (waiting.empty()) return {}; return {{waiting[0], waiting[0]}};")
-                .find("handed out a request twice"),
+                .find("handed out request 0 (id 0) twice in one batch"),
             std::string::npos);
   EXPECT_EQ(error_of("throws", "throw std::runtime_error(\"no idea\");", "return {};"),
             "policy throws: threw an exception: no idea");
   EXPECT_EQ(error_of("asks_wrongly", "state.request(99999); return kAny;", "return {};"),
-            "policy asks_wrongly: asked for request 99999, which does not exist");
+            "policy asks_wrongly: asked for the request with id 99999, which no request has had");
+  EXPECT_NE(
+      error_of("keeps", "waiting.push_back(id); return kAny;", "if (waiting.empty()) return {}; return {{waiting[0]}};")
+          .find("(id 0), which is being executed or answered already and does not wait"),
+      std::string::npos);
   // It never hands anything out.
   EXPECT_NE(error_of("idle", "return kAny;", "return {};").find("policy idle: request 0 of m waits since"),
             std::string::npos);
@@ -113,6 +117,9 @@ TEST(PolicyLibrary, NonsenseIsNamed) {
 
 TEST(PolicyLibrary, WhatIsNoLibraryIsRefused) {
   EXPECT_NE(load_policy("/no/such.so").error().text().find("no such file"), std::string::npos);
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "folder.so";
+  std::filesystem::create_directories(folder);
+  EXPECT_NE(load_policy(folder.string()).error().text().find("it is a folder"), std::string::npos);
   const std::string text = (std::filesystem::path(testing::TempDir()) / "text.so").string();
   std::ofstream(text) << "no library\n";
   EXPECT_FALSE(load_policy(text).ok());

@@ -116,6 +116,7 @@ TEST(Online, NamesABadLine) {
   };
   EXPECT_EQ(refusal("0,m\n0.5,k\n"), "input:2: found 'k', expected a model of the experiment; one of m, n");
   EXPECT_EQ(refusal("1\n0.5\n"), "input:2: found '0.5' after 1, expected times in ascending order");
+  EXPECT_EQ(refusal("2000\n0.5\n"), "input:2: found '0.5' after 2000, expected times in ascending order");
   EXPECT_NE(refusal("-1\n").find("input:1: found '-1', expected TIME"), std::string::npos);
   EXPECT_NE(refusal("nan\n").find("input:1: "), std::string::npos);
   EXPECT_NE(refusal("now\n").find("input:1: found 'now'"), std::string::npos);

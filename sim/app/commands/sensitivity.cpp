@@ -50,8 +50,7 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
     request.resources.push_back(name);
   }
   request.jobs = std::max(1u, std::thread::hardware_concurrency());
-  for (const std::string& set : serving::sets_without_effect(flags.config, flags.sets))
-    remark("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
+  for (const std::string& line : serving::without_effect(flags.config, flags.sets)) remark(line);
   const EarlyEnd early;
   serving::Sensitivity found;
   {

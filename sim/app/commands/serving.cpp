@@ -26,17 +26,6 @@ struct ServingFlags {
   bool online = false;
 };
 
-/// Load above capacity is an answer, and one that is easily overlooked in a file.
-void name_unstable(const serving::Comparison& c) {
-  for (const serving::Point& p : c.points) {
-    if (!p.result.unstable) continue;
-    const auto figures = serving::figures_of(*c.experiment, p, c.experiment->scenario.models.size());
-    remark(std::string(p.policy->name) +
-           ": unstable, load above capacity: " + format_quantity(figures.rate_per_s, Dimension::none) +
-           " requests/s arrive, it saturates at " + format_quantity(p.result.served_per_s, Dimension::none));
-  }
-}
-
 Result<void> write_serving(const ServingFlags& flags, const serving::Comparison& c) {
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, serving::comparison_csv(c)));
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, serving::comparison_json(c)));
@@ -54,8 +43,7 @@ Result<void> run_serving(const ServingFlags& flags) {
   if (!flags.timeline.empty()) TRY(traces::check_timeline_path("--timeline", flags.timeline));
   TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
   TRY(check_outputs(outputs));
-  for (const std::string& set : serving::sets_without_effect(flags.config, flags.sets))
-    remark("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
+  for (const std::string& line : serving::without_effect(flags.config, flags.sets)) remark(line);
   const EarlyEnd early;
   serving::Comparison found;
   {
@@ -65,10 +53,11 @@ Result<void> run_serving(const ServingFlags& flags) {
   }
   if (end_asked()) return Error{"interrupted before all runs were done", "", ""};
   TRY(write_serving(flags, found));
-  if (takes_stdout(outputs))
-    name_unstable(found);
-  else
+  if (takes_stdout(outputs)) {  // load above capacity is an answer, and one that is easily overlooked in a file
+    for (const std::string& line : serving::overloads_of(found)) remark(line);
+  } else {
     TRY(print(serving::comparison_text(found)));
+  }
   return serving::failed_points(found);
 }
 

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "sim/serving/emulator/backlog.hpp"
+#include "sim/serving/emulator/overload.hpp"
 #include "sim/serving/emulator/request.hpp"
 #include "sim/serving/emulator/scenario.hpp"
 #include "sim/serving/emulator/work.hpp"
@@ -17,7 +18,7 @@ namespace distsim::serving {
 
 class Account {
  public:
-  Account(const Scenario& s, std::uint64_t warm_up) : s_(s) {
+  Account(const Scenario& s, std::uint64_t warm_up, Capacity capacity) : s_(s), overload_(std::move(capacity)) {
     result_.models.resize(s.models.size());
     result_.classes.resize(s.classes.size());
     result_.joules.assign(s.gpus.size(), 0);
@@ -28,15 +29,23 @@ class Account {
 
   RunResult& result() { return result_; }
   const RunResult& result() const { return result_; }
+  std::int64_t last_answer_ps() const { return last_answer_ps_; }
   std::uint64_t in_system() const { return result_.sent - answered_; }
 
-  /// A number for a request that comes now.
-  std::uint64_t sent(std::int64_t now_ps) {
-    if (result_.sent == result_.warm_up) result_.first_counted_ps = now_ps;
-    return result_.sent++;
+  /// Whether the request that comes next is the first that counts.
+  bool begins_to_count() const { return result_.sent == result_.warm_up; }
+  /// What was busy before the first request that counts.
+  void begin_to_count(std::int64_t now_ps, std::vector<std::int64_t> busy_ps, std::vector<std::int64_t> link_busy_ps) {
+    result_.first_counted_ps = now_ps;
+    counts_ = true;
+    busy_before_ps_ = std::move(busy_ps);
+    link_busy_before_ps_ = std::move(link_busy_ps);
   }
+  /// A number for a request that comes now.
+  std::uint64_t sent() { return result_.sent++; }
   /// It waits for a GPU.
-  void admitted() { backlog_.arrival(result_.sent, in_system()); }
+  void admitted(const Request& r) { overload_.arrival(r.arrival_ps, r.model, r.factor, in_system()); }
+  const Overload& overload() const { return overload_; }
 
   /// A number for a piece of work that is assigned.
   std::uint64_t assigned(std::uint32_t model) {
@@ -47,15 +56,18 @@ class Account {
     ++result_.moves;
     ++result_.shares[model].moves;
   }
-  void executed(const Work& work) {
+  void executed(const Work& work, std::int64_t now_ps) {
     const Gpu& gpu = s_.gpus[work.gpu];
-    result_.shares[work.model].executing_ps += work.alone_ps / gpu.stages;
+    const double counted = counted_part(work.start_ps, now_ps);
+    const std::int64_t alone = work.alone_ps / gpu.stages;
+    result_.shares[work.model].executing_ps +=
+        counted == 1 ? alone : std::llround(counted * static_cast<double>(alone));
     result_.joules[work.gpu] +=
         work.factor * s_.joules(gpu, work.model, work.begin_layer, work.end_layer(), work.batch());
     if (result_.resources.empty()) return;
     const Demand busy = s_.busy_ps(gpu.kind, work.model, work.begin_layer, work.end_layer(), work.batch());
     ResourceTime& sum = result_.resources[work.gpu];
-    const double part = work.factor / gpu.stages;
+    const double part = counted * work.factor / gpu.stages;
     sum.sm_ps += busy.sm * part;
     sum.memory_ps += busy.memory * part;
     sum.launch_ps += busy.launch * part;
@@ -69,22 +81,68 @@ class Account {
     if (!result_.classes.empty()) count(result_.classes[r.service_class], r, now_ps, at_ps, dropped);
   }
 
-  RunResult finish(const Load& load, std::uint64_t evictions, const std::vector<std::int64_t>& busy_ps,
-                   const std::vector<std::int64_t>& link_busy_ps) {
+  /// `occupied_ps`: by GPU, with no slot or no time left for more.
+  RunResult finish(const Load& load, bool late_are_dropped, std::uint64_t evictions,
+                   const std::vector<std::int64_t>& busy_ps, const std::vector<std::int64_t>& link_busy_ps,
+                   const std::vector<std::int64_t>& occupied_ps) {
     result_.evictions = evictions;
-    result_.link_busy_ps = link_busy_ps;
     result_.makespan_ps = last_answer_ps_;
-    result_.busy_ps = busy_ps;
+    result_.busy_ps = since(busy_ps, busy_before_ps_);
+    result_.link_busy_ps = since(link_busy_ps, link_busy_before_ps_);
     const double seconds = static_cast<double>(last_answer_ps_) * 1e-12;
-    for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) result_.joules[g] += s_.gpus[g].idle_watts * seconds;
-    result_.unstable = !load.is_closed() && load.kind != LoadKind::offline && backlog_.grows();
-    result_.suggested_warm_up = result_.all.latency_ms.warm_up();
+    for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
+      const Gpu& gpu = s_.gpus[g];
+      // What runs at the same time draws no more than the GPU's busy power, together.
+      if (overlaps(gpu) && gpu.busy_watts > gpu.idle_watts)
+        result_.joules[g] =
+            std::min(result_.joules[g], (gpu.busy_watts - gpu.idle_watts) * static_cast<double>(busy_ps[g]) * 1e-12);
+      result_.joules[g] += gpu.idle_watts * seconds;
+    }
+    result_.suggested_warm_up =
+        result_.all.latency_ms.warm_up(s_.residency == Residency::cached);  // weights are loaded first
     if (result_.makespan_ps > 0) result_.served_per_s = static_cast<double>(result_.sent) / seconds;
+    if (!load.is_closed() && load.kind != LoadKind::offline) judge(load, late_are_dropped, occupied_ps);
     return std::move(result_);
   }
 
  private:
   static constexpr double kMsPerPs = 1e-9;
+
+  /// Whether a GPU executes pieces of work, or branches of one, at the same time.
+  bool overlaps(const Gpu& gpu) const {
+    if (gpu.execution != Execution::serial) return gpu.execution == Execution::shared;
+    for (std::uint32_t m = 0; m < s_.models.size(); ++m) {
+      if (s_.branches(gpu.kind, m)) return true;
+    }
+    return false;
+  }
+  /// Of a time that ends now, the part within the span.
+  double counted_part(std::int64_t start_ps, std::int64_t now_ps) const {
+    if (!counts_) return 0;
+    if (start_ps >= result_.first_counted_ps) return 1;
+    return static_cast<double>(now_ps - result_.first_counted_ps) / static_cast<double>(now_ps - start_ps);
+  }
+  static std::vector<std::int64_t> since(std::vector<std::int64_t> all, const std::vector<std::int64_t>& before) {
+    for (std::size_t i = 0; i < before.size(); ++i) all[i] -= before[i];
+    return all;
+  }
+
+  /// Where what would be late is dropped, what waits is bounded.
+  void judge(const Load& load, bool late_are_dropped, const std::vector<std::int64_t>& occupied_ps) {
+    const double most = overload_.capacity().rate_per_s;
+    const bool behind = overload_.ends_behind(), grows = overload_.grows();
+    const bool above =
+        load.kind == LoadKind::trace ? behind && overload_.rate_per_s() > most : offered_rate(load) > most;
+    result_.unstable = grows || (above && !late_are_dropped);
+    if (!result_.unstable) {
+      if (!late_are_dropped) result_.overload = overload_.longest();
+      return;
+    }
+    const std::int64_t longest = *std::ranges::max_element(occupied_ps);
+    const bool measured = (grows || behind) && longest > 0;
+    result_.saturates_per_s =
+        measured ? std::min(most, static_cast<double>(result_.sent) / (static_cast<double>(longest) * 1e-12)) : most;
+  }
 
   static void count(Tally& tally, const Request& r, std::int64_t now_ps, std::int64_t at_ps, bool dropped) {
     ++tally.requests;
@@ -103,7 +161,9 @@ class Account {
 
   const Scenario& s_;
   RunResult result_;
-  Backlog backlog_;
+  Overload overload_;
+  bool counts_ = false;
+  std::vector<std::int64_t> busy_before_ps_, link_busy_before_ps_;
   std::uint64_t answered_ = 0;
   std::int64_t last_answer_ps_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "sim/serving/emulator/assignment_check.hpp"
 
+#include <fmt/format.h>
+
 #include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
 
@@ -17,7 +19,14 @@ Result<void> AssignmentCheck::check(const Assignment& a, std::uint32_t gpu, std:
   std::uint32_t model = 0, layer = 0;
   for (std::size_t i = 0; i < a.requests.size(); ++i) {
     const RequestSlot slot = a.requests[i];
-    if (slot >= pool_.size() || !pool_[slot].waiting) return nonsense("handed out a request that does not wait");
+    if (slot >= pool_.size())
+      return nonsense("handed out a request with id " + std::to_string(slot) + ", which no request has had");
+    for (std::size_t j = 0; j < i; ++j) {
+      if (a.requests[j] == slot) return nonsense("handed out request " + number_of(slot) + " twice in one batch");
+    }
+    if (!pool_[slot].waiting)
+      return nonsense("handed out request " + number_of(slot) +
+                      ", which is being executed or answered already and does not wait");
     const Request& r = pool_[slot];
     if (now_ps - r.waiting_since_ps > options_.max_wait_ps) return starved(r, now_ps);
     if (i == 0) {
@@ -27,9 +36,6 @@ Result<void> AssignmentCheck::check(const Assignment& a, std::uint32_t gpu, std:
     if (r.model != model) return nonsense("put requests of two models into one batch");
     if (r.next_layer != layer && !s_.models[model].cells)
       return nonsense("put requests at different layers into one batch");
-    for (std::size_t j = 0; j < i; ++j) {
-      if (a.requests[j] == slot) return nonsense("handed out a request twice");
-    }
   }
   if (!s_.runs_on(s_.gpus[gpu].kind, model))
     return nonsense("gave " + s_.models[model].name + " to " + s_.gpus[gpu].name + ", which has no times for it");
@@ -37,6 +43,10 @@ Result<void> AssignmentCheck::check(const Assignment& a, std::uint32_t gpu, std:
     return nonsense("handed out a batch of " + std::to_string(a.requests.size()) + " of " + s_.models[model].name +
                     ", which takes " + std::to_string(s_.models[model].max_batch));
   return {};
+}
+
+std::string AssignmentCheck::number_of(RequestSlot slot) const {
+  return std::to_string(pool_[slot].number) + " (id " + std::to_string(slot) + ")";
 }
 
 Result<void> AssignmentCheck::check_waits(std::int64_t now_ps) const {
@@ -71,14 +81,17 @@ Error AssignmentCheck::starved(const Request& r, std::int64_t now_ps) const {
       "", ""};
 }
 
-Error AssignmentCheck::overload(std::uint64_t in_system, std::uint64_t sent, std::int64_t now_ps) const {
-  const double seconds = static_cast<double>(now_ps) * 1e-12;
-  const double served = seconds > 0 ? static_cast<double>(sent - in_system) / seconds : 0;
-  return Error{policy_name() + ": " + counted(in_system, "request") + " in the system after " +
-                   format_quantity(seconds, Dimension::seconds) + ", expected at most " +
-                   std::to_string(options_.max_in_system) + ": the load is above capacity, which saturates at " +
-                   format_quantity(served, Dimension::none) + " requests/s",
-               "", ""};
+Error AssignmentCheck::too_many(std::uint64_t in_system, std::int64_t now_ps, const Load& load,
+                                const Overload& overload) const {
+  const double offered = offered_rate(load), most = overload.capacity().rate_per_s;
+  return Error{
+      policy_name() + ": " + counted(in_system, "request") + " in the system after " + seconds_text(now_ps) +
+          ", expected at most " + std::to_string(options_.max_in_system) +
+          (offered > most
+               ? fmt::format(": load above capacity, {:.4g} requests/s arrive and at most {:.4g} can be served",
+                             offered, most)
+               : ""),
+      "", offered > most ? "" : "run.max_in_system is how many there may be"};
 }
 
 }  // namespace distsim::serving

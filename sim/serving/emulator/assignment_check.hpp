@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "sim/serving/emulator/emulator.hpp"
+#include "sim/serving/emulator/overload.hpp"
 
 namespace distsim::serving {
 
@@ -29,9 +30,11 @@ class AssignmentCheck {
 
   Error nonsense(const std::string& what) const;
   Error no_such_gpu(std::uint32_t gpu) const;
-  Error overload(std::uint64_t in_system, std::uint64_t sent, std::int64_t now_ps) const;
+  /// More requests in the system than are meant to be: because more comes than any policy could serve, or not.
+  Error too_many(std::uint64_t in_system, std::int64_t now_ps, const Load& load, const Overload& overload) const;
 
  private:
+  std::string number_of(RequestSlot slot) const;
   Error starved(const Request& r, std::int64_t now_ps) const;
   std::string policy_name() const { return "policy " + std::string(entry_.name); }
 

@@ -9,6 +9,7 @@
 #include "sim/serving/emulator/account.hpp"
 #include "sim/serving/emulator/assignment_check.hpp"
 #include "sim/serving/emulator/branches.hpp"
+#include "sim/serving/emulator/capacity.hpp"
 #include "sim/serving/emulator/event_heap.hpp"
 #include "sim/serving/emulator/gpus/executor.hpp"
 #include "sim/serving/emulator/id_set.hpp"
@@ -20,6 +21,18 @@
 
 namespace distsim::serving {
 namespace {
+
+/// Requests by model, relative: those of a file where it names them.
+std::vector<double> mix_of(const Scenario& s, const Load& load) {
+  double weights = 0, unnamed = load.kind == LoadKind::trace ? 0 : 1;
+  for (const Model& m : s.models) weights += m.weight;
+  std::vector<double> mix(s.models.size(), 0);
+  if (load.kind == LoadKind::trace) {
+    for (const TraceRow& row : load.trace) ++(row.model < mix.size() ? mix[row.model] : unnamed);
+  }
+  for (std::size_t m = 0; m < mix.size() && weights > 0; ++m) mix[m] += unnamed * s.models[m].weight / weights;
+  return mix;
+}
 
 class Emulation {
  public:
@@ -36,8 +49,10 @@ class Emulation {
         check_(s, entry, options, pool_),
         policy_(entry.create(s, policy_options)),
         executor_(s, works_, heap_),
-        account_(s, options.warm_up),
+        account_(s, options.warm_up, capacity_of(s, entry, policy_options, mix_of(s, load))),
         used_slots_(s.gpus.size(), 0),
+        full_since_ps_(s.gpus.size(), 0),
+        full_ps_(s.gpus.size(), 0),
         free_(static_cast<std::uint32_t>(s.gpus.size())),
         draws_(s, load.seed),
         clients_(load, heap_),
@@ -59,7 +74,7 @@ class Emulation {
       while (!heap_.empty() && heap_.top().time_ps() == now) handle(heap_.pop());
       while (sender_.is_due(now)) take_arrival();
       if (account_.in_system() > options_.max_in_system)
-        return check_.overload(account_.in_system(), account_.result().sent, now);
+        return check_.too_many(account_.in_system(), now, load_, account_.overload());
       TRY(assign_all());
       sender_.decided();
       look_at_sender();
@@ -67,7 +82,8 @@ class Emulation {
       if (options_.max_wait_ps != kNever && (rounds_ & 0xFFF) == 0) TRY(check_.check_waits(now));
       if ((rounds_ & 0xFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
     }
-    return account_.finish(load_, weights_.evictions(), executor_.busy_ps(), links_.busy_ps());
+    return account_.finish(load_, options_.drop_late, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
+                           occupied_ps());
   }
 
  private:
@@ -99,7 +115,8 @@ class Emulation {
     const RequestSlot slot = pool_.take();
     Request& r = pool_[slot];
     r = Request{};
-    r.number = account_.sent(now_ps_);
+    if (account_.begins_to_count()) account_.begin_to_count(now_ps_, executor_.busy_until(now_ps_), links_.busy_ps());
+    r.number = account_.sent();
     r.arrival_ps = r.waiting_since_ps = now_ps_;
     r.deadline_ps = m.deadline_ps == kNever ? kNever : now_ps_ + m.deadline_ps;
     r.model = model;
@@ -112,7 +129,7 @@ class Emulation {
       answer(slot, now_ps_, kHost, true);
       return;
     }
-    account_.admitted();
+    account_.admitted(r);
     starts_waiting(r);
     if (takes_branches_ && !m.graph.is_chain())
       take_apart(slot);
@@ -177,6 +194,17 @@ class Emulation {
     return r.next_layer == r.end_layer && (r.whole == kNoWhole || branches_.is_last(r.whole));
   }
 
+  /// By GPU: time with all slots taken, or in which it executed, whichever is longer. When a pipeline's stages are full
+  /// cannot be told from its slots.
+  std::vector<std::int64_t> occupied_ps() const {
+    std::vector<std::int64_t> out = executor_.busy_ps();
+    for (std::uint32_t g = 0; g < out.size(); ++g) {
+      const bool piped = s_.gpus[g].execution == Execution::pipeline;
+      out[g] = std::max(out[g], piped ? account_.last_answer_ps() : full_ps_[g]);
+    }
+    return out;
+  }
+
   // ---- events
 
   void handle(Event event) {
@@ -214,7 +242,7 @@ class Emulation {
   }
 
   void free_slot(std::uint32_t gpu) {
-    --used_slots_[gpu];
+    if (used_slots_[gpu]-- == s_.gpus[gpu].slots) full_ps_[gpu] += now_ps_ - full_since_ps_[gpu];
     free_.insert(gpu);
     to_ask_.push_back(gpu);
   }
@@ -223,7 +251,7 @@ class Emulation {
   void done(std::uint32_t id, bool frees_slot) {
     Work& work = works_[id];
     const std::int64_t executed = now_ps_ - work.start_ps;
-    account_.executed(work);
+    account_.executed(work, now_ps_);
     if (observer_ != nullptr)
       observer_->executed({work.gpu, work.model, work.begin_layer, work.end_layer(), work.assigned_ps, work.start_ps,
                            now_ps_, &work.requests});
@@ -372,7 +400,10 @@ class Emulation {
         s_.time_ps(s_.gpus[g].kind, work.model, work.begin_layer, work.end_layer(), work.batch());
     work.alone_ps = work.factor == 1 ? alone : std::llround(static_cast<double>(alone) * work.factor);
     work.order = account_.assigned(work.model);
-    if (++used_slots_[g] == s_.gpus[g].slots) free_.erase(g);
+    if (++used_slots_[g] == s_.gpus[g].slots) {
+      free_.erase(g);
+      full_since_ps_[g] = now_ps_;
+    }
     if (observer_ != nullptr) {
       numbers_.clear();
       for (const RequestSlot slot : work.requests) numbers_.push_back(pool_[slot].number);
@@ -434,6 +465,7 @@ class Emulation {
   Executor executor_;
   Account account_;
   std::vector<std::uint32_t> used_slots_;
+  std::vector<std::int64_t> full_since_ps_, full_ps_;
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
   IdSet free_;
   std::vector<std::uint32_t> to_ask_;

@@ -1,5 +1,7 @@
 #include "sim/serving/online/online.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/json/json.hpp"
@@ -75,7 +77,7 @@ class Lines : public Arrivals {
                    ", expected TIME, TIME,MODEL or advance TIME, with seconds from 0 to 4e6");
     row.time_ps = std::llround(*seconds * kPsPerS);
     if (row.time_ps < last_ps_)
-      return wrong("found " + in_quotes(time) + " after " + format_quantity(in_seconds(last_ps_), Dimension::none) +
+      return wrong("found " + in_quotes(time) + " after " + fmt::format("{:.12g}", in_seconds(last_ps_)) +
                    ", expected times in ascending order");
     if (comma == std::string::npos) return row;
     const std::string model = trimmed(line.substr(comma + 1));

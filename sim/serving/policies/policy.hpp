@@ -7,9 +7,11 @@
 // takes branches is handed the tasks of a request instead, and so decides on the GPU of each.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "sim/serving/emulator/request.hpp"
@@ -107,6 +109,14 @@ struct PolicyEntry {
   /// Requests come to it taken apart: each strand of a model's graph (emulator/layer_graph.hpp) as a request of its own,
   /// when all that it needs are done.
   bool takes_branches = false;
+
+  /// Whether it puts several requests into one piece of work: those that are named so, and perhaps a user's own.
+  bool batches() const { return factory != nullptr || std::string_view(name).ends_with("batching"); }
+  /// Requests of a batch at most, of a model that takes `max_batch`.
+  std::uint32_t largest_batch(const PolicyOptions& options, std::uint32_t max_batch) const {
+    if (factory != nullptr) return max_batch;
+    return batches() ? std::min(options.batch, max_batch) : 1;
+  }
 
   std::unique_ptr<Policy> create(const Scenario& scenario, const PolicyOptions& options) const {
     return factory != nullptr ? factory->make(scenario, options) : make(scenario, options);

@@ -13,32 +13,43 @@
 #include "base/system/signals.hpp"
 #include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
+#include "sim/serving/report/play.hpp"
 
 namespace distsim::serving {
 namespace {
 
-constexpr std::uint64_t kFewest = 1'000;  ///< requests of a run whose warm-up is looked for
-constexpr double kMsPerPicosecond = 1e-9;
-
-/// A second run leaves out the warm-up that the first one shows.
-Result<RunResult> run_point(const Experiment& e, const PolicyEntry& policy, double rate_per_s) {
-  const Load load = load_at(e, rate_per_s);
-  RunOptions options = e.run;
-  TRY_ASSIGN(RunResult first, emulate(e.scenario, policy, e.policy_options, load, options));
-  const std::uint64_t cut = first.suggested_warm_up;
-  if (!e.find_warm_up || first.unstable || cut == 0 || first.all.requests < kFewest || 5 * cut > 2 * first.all.requests)
-    return first;
-  options.warm_up = cut;
-  return emulate(e.scenario, policy, e.policy_options, load, options);
-}
+constexpr double kMsPerPicosecond = 1e-9, kSecondsPerPicosecond = 1e-12;
 
 void fill(const Experiment& e, Point& point) {
-  auto result =
-      end_asked() ? Result<RunResult>(Error{"interrupted", "", ""}) : run_point(e, *point.policy, point.rate_per_s);
+  auto result = end_asked() ? Result<RunResult>(Error{"interrupted", "", ""})
+                            : play(e, *point.policy, load_at(e, point.rate_per_s));
   if (result.ok())
     point.result = std::move(*result);
   else
     point.error = result.error().text();
+}
+
+double sum_of_weights(const Experiment& e) {
+  double sum = 0;
+  for (const Model& m : e.scenario.models) sum += m.weight;
+  return sum;
+}
+
+/// Of the requests that come, the part that a row of the table is about.
+double share_of_row(const Experiment& e, std::size_t row) {
+  const std::size_t models = e.scenario.models.size();
+  if (row == models) return 1;
+  if (row > models) {
+    double sum = 0;
+    for (const ServiceClass& c : e.scenario.classes) sum += c.weight;
+    return e.scenario.classes[row - models - 1].weight / sum;
+  }
+  const double weighted = e.scenario.models[row].weight / sum_of_weights(e);
+  if (e.load.kind != LoadKind::trace) return weighted;
+  double count = 0;
+  for (const TraceRow& arrival : e.load.trace)
+    count += arrival.model == row ? 1 : arrival.model >= models ? weighted : 0;
+  return count / static_cast<double>(e.load.trace.size());
 }
 
 }  // namespace
@@ -96,40 +107,25 @@ Comparison compare_policies(const Experiment& e, unsigned jobs, const std::funct
 
 std::size_t rows_of(const Experiment& e) { return e.scenario.models.size() + 1 + e.scenario.classes.size(); }
 
-static Figures class_figures(const Experiment& e, const Point& point, std::size_t index) {
-  Figures f;
-  f.model = "class " + e.scenario.classes[index].name;
-  f.tally = &point.result.classes[index];
-  const double span = point.result.span_s();
-  f.throughput_per_s = span > 0 ? static_cast<double>(f.tally->answered()) / span : 0;
-  f.goodput_per_s = span > 0 ? static_cast<double>(f.tally->requests - f.tally->violations) / span : 0;
-  f.rate_per_s = f.throughput_per_s;
-  f.makespan_ms = static_cast<double>(point.result.makespan_ps) * kMsPerPicosecond;
-  return f;
-}
-
-Figures figures_of(const Experiment& e, const Point& point, std::size_t model) {
+Figures figures_of(const Experiment& e, const Point& point, std::size_t row) {
   const RunResult& r = point.result;
   const std::size_t models = e.scenario.models.size();
-  const bool all = model == models;
+  const bool all = row == models, of_class = row > models;
   Figures f;
-  if (model > models) return class_figures(e, point, model - models - 1);
-  f.model = all ? "all" : e.scenario.models[model].name;
-  f.tally = all ? &r.all : &r.models[model];
-  double weights = 0;
-  for (const Model& m : e.scenario.models) weights += m.weight;
-  const double offered = offered_rate(load_at(e, point.rate_per_s));
-  const double span = r.span_s(), makespan = static_cast<double>(r.makespan_ps);
-  const auto answered = static_cast<double>(f.tally->answered());
-  f.throughput_per_s = span > 0 ? answered / span : 0;
-  f.rate_per_s = offered > 0 ? offered * (all ? 1 : e.scenario.models[model].weight / weights) : f.throughput_per_s;
+  f.model = name_of_row(e, row);
+  f.tally = all ? &r.all : of_class ? &r.classes[row - models - 1] : &r.models[row];
+  f.offered_per_s = offered_rate(load_at(e, point.rate_per_s)) * share_of_row(e, row);
+  const double span = r.span_s();
+  f.throughput_per_s = span > 0 ? static_cast<double>(f.tally->answered()) / span : 0;
   f.goodput_per_s = span > 0 ? static_cast<double>(f.tally->requests - f.tally->violations) / span : 0;
-  f.makespan_ms = makespan * kMsPerPicosecond;
+  f.makespan_ms = static_cast<double>(r.makespan_ps) * kMsPerPicosecond;
+  if (of_class) return f;
+  f.has_work = true;
   const auto busy = static_cast<double>(all ? std::accumulate(r.busy_ps.begin(), r.busy_ps.end(), std::int64_t{0})
-                                            : r.shares[model].executing_ps);
-  f.utilisation = makespan > 0 ? busy / makespan / static_cast<double>(r.busy_ps.size()) : 0;
-  f.moves = all ? r.moves : r.shares[model].moves;
-  f.batches = all ? r.batches : r.shares[model].batches;
+                                            : r.shares[row].executing_ps);
+  f.utilisation = span > 0 ? busy * kSecondsPerPicosecond / span / static_cast<double>(r.busy_ps.size()) : 0;
+  f.moves = all ? r.moves : r.shares[row].moves;
+  f.batches = all ? r.batches : r.shares[row].batches;
   if (all) f.joules = std::accumulate(r.joules.begin(), r.joules.end(), 0.0);
   return f;
 }

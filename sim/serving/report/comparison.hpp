@@ -33,17 +33,20 @@ Result<void> failed_points(const Comparison& c);
 /// The load at one of the experiment's rates.
 Load load_at(const Experiment& experiment, double rate_per_s);
 
-/// What a row of a table states, of a model or (model = models.size()) of all.
+/// What a row of a table states, of a model, of all (row = models.size()) or of a class of service (above).
 struct Figures {
   std::string model;
-  double rate_per_s = 0;
+  double offered_per_s = 0;  ///< by the load; 0: answers decide it, or all come at once
   const Tally* tally = nullptr;
-  double makespan_ms = 0, throughput_per_s = 0, goodput_per_s = 0, utilisation = 0;
+  double makespan_ms = 0, throughput_per_s = 0, goodput_per_s = 0;
+  bool has_work = false;  ///< below: not known of classes
+  double utilisation = 0;
   std::uint64_t moves = 0, batches = 0;
   double joules = 0;  ///< of all GPUs; 0: not known, or of a single model
+
+  bool any() const { return tally->requests > 0; }
 };
-/// model above models.size(): of the classes of service, in their order, without moves and batches.
-Figures figures_of(const Experiment& experiment, const Point& point, std::size_t model);
+Figures figures_of(const Experiment& experiment, const Point& point, std::size_t row);
 /// Rows of a table: all, the models, the classes of service.
 std::size_t rows_of(const Experiment& experiment);
 
@@ -54,6 +57,7 @@ struct QuantileEstimate {
 };
 QuantileEstimate quantile_of(const Tally& tally, double q, double confidence);
 
+/// A row per rate, policy and row of the table; cells without a figure are empty, the last one says why there are none.
 std::string comparison_csv(const Comparison& c);
 std::string comparison_text(const Comparison& c);
 std::string comparison_json(const Comparison& c);
@@ -67,6 +71,9 @@ std::string facts_of(const Experiment& experiment);
 std::string name_of_row(const Experiment& experiment, std::size_t row);
 /// Policies above capacity, verdicts of MLPerf's scenarios, energy: a line each.
 std::vector<std::string> notes_of(const Comparison& c);
+
+/// Of these the policies above capacity, over the whole run or for a while.
+std::vector<std::string> overloads_of(const Comparison& c);
 
 /// The pieces of work of every policy at the first rate, a process for each policy and a track for each GPU. Error: more
 /// than 500,000 pieces.

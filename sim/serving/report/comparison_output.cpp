@@ -1,11 +1,10 @@
+// Results of serving for programs: CSV and JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/json/json.hpp"
-#include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
 #include "sim/serving/report/comparison.hpp"
@@ -13,113 +12,87 @@
 namespace distsim::serving {
 namespace {
 
+std::vector<std::string> header() {
+  return {"policy",
+          "model",
+          "rate_per_s",
+          "requests",
+          "mean_ms",
+          "p50_ms",
+          "p90_ms",
+          "p99_ms",
+          "p999_ms",
+          "makespan_ms",
+          "throughput_per_s",
+          "goodput_per_s",
+          "violations",
+          "utilisation",
+          "moves",
+          "batches",
+          "energy_j",
+          "dropped",
+          "warm_up",
+          "waiting_ms",
+          "fetching_ms",
+          "executing_ms",
+          "returning_ms",
+          "unstable",
+          "saturates_at_per_s",
+          "overload_requests",
+          "error"};
+}
+
 std::string number(double value) { return fmt::format("{:.10g}", value); }
 
-/// Empty where nothing was answered.
-std::string latency_cell(const Tally& t, double q) {
-  return t.latency_ps.count() == 0 ? "" : number(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
-}
-
+/// Empty where there is no figure: of no answer, of no request, of what is not known.
 std::vector<std::string> csv_cells(const Point& p, const Figures& f) {
   const Tally& t = *f.tally;
+  const RunResult& r = p.result;
+  const auto only_if = [](bool there, const std::string& text) { return there ? text : ""; };
+  const auto latency = [&](double q) {
+    return t.answered() == 0 ? "" : number(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
+  };
+  const auto part = [&](double sum_ms) {
+    return t.answered() == 0 ? "" : number(sum_ms / static_cast<double>(t.answered()));
+  };
+  const bool work = f.has_work && f.any();
   return {p.policy->name,
           f.model,
-          number(f.rate_per_s),
+          only_if(f.offered_per_s > 0, number(f.offered_per_s)),
           std::to_string(t.requests),
           t.answered() == 0 ? "" : number(t.latency_ms.mean()),
-          latency_cell(t, 0.5),
-          latency_cell(t, 0.9),
-          latency_cell(t, 0.99),
-          latency_cell(t, 0.999),
+          latency(0.5),
+          latency(0.9),
+          latency(0.99),
+          latency(0.999),
           number(f.makespan_ms),
-          number(f.throughput_per_s),
-          number(f.goodput_per_s),
-          std::to_string(t.violations),
-          number(f.utilisation),
-          std::to_string(f.moves),
-          std::to_string(f.batches),
-          f.joules > 0 ? number(f.joules) : ""};
+          only_if(f.any(), number(f.throughput_per_s)),
+          only_if(f.any(), number(f.goodput_per_s)),
+          only_if(f.any(), std::to_string(t.violations)),
+          only_if(work, number(f.utilisation)),
+          only_if(work, std::to_string(f.moves)),
+          only_if(work, std::to_string(f.batches)),
+          only_if(f.joules > 0, number(f.joules)),
+          only_if(f.any(), std::to_string(t.dropped)),
+          std::to_string(r.warm_up),
+          part(t.waited_ms),
+          part(t.fetched_ms),
+          part(t.executed_ms),
+          part(t.returned_ms),
+          r.unstable ? "1" : "0",
+          only_if(r.unstable, number(r.saturates_per_s)),
+          std::to_string(r.overload.requests),
+          ""};
 }
 
-std::vector<std::string> empty_cells(const Comparison& c, const Point& p, const std::string& model) {
-  std::vector<std::string> cells(17);
+std::vector<std::string> empty_cells(const Comparison& c, const Point& p, std::size_t row) {
+  std::vector<std::string> cells(header().size());
   cells[0] = p.policy->name;
-  cells[1] = model;
+  cells[1] = name_of_row(*c.experiment, row);
   const double offered = offered_rate(load_at(*c.experiment, p.rate_per_s));
-  if (offered > 0 && model == "all") cells[2] = number(offered);
+  if (offered > 0 && row == c.experiment->scenario.models.size()) cells[2] = number(offered);
+  cells.back() = p.error;
   return cells;
-}
-
-std::string load_words(const Experiment& e) {
-  switch (e.load.kind) {
-    case LoadKind::poisson:
-      return "Poisson arrivals";
-    case LoadKind::constant:
-      return "constant gaps";
-    case LoadKind::gamma:
-      return fmt::format("gamma gaps (cv {:g})", e.load.cv);
-    case LoadKind::bursts:
-      return fmt::format("bursts of {}", counted(e.load.bursts.size(), "state"));
-    case LoadKind::trace:
-      return "arrivals of a file";
-    case LoadKind::closed:
-      return counted(e.load.clients, "client");
-    case LoadKind::server:
-      return "MLPerf server";
-    case LoadKind::offline:
-      return "MLPerf offline";
-    case LoadKind::single_stream:
-      return "MLPerf single stream";
-    case LoadKind::multi_stream:
-      return "MLPerf multi stream";
-  }
-  return "";
-}
-
-std::string milliseconds(double ms) { return fmt::format("{:.4g}", ms); }
-
-std::string text_row(const Comparison& c, const Point& p, std::size_t model) {
-  const Figures f = figures_of(*c.experiment, p, model);
-  const Tally& t = *f.tally;
-  const double half = t.latency_ms.half_width(c.experiment->confidence);
-  const std::string mean =
-      t.answered() == 0 ? "-"
-                        : milliseconds(t.latency_ms.mean()) + (std::isfinite(half) ? " +- " + milliseconds(half) : "");
-  const auto at = [&](double q) {
-    return t.answered() == 0 ? "-" : milliseconds(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
-  };
-  return fmt::format("{:<18} {:<14} {:>9.4g} {:>9} {:>19} {:>9} {:>9} {:>9} {:>10.4g} {:>10.4g} {:>6.1f} {:>8}{}\n",
-                     p.policy->name, f.model, f.rate_per_s, t.requests, mean, at(0.5), at(0.99), at(0.999),
-                     f.throughput_per_s, f.goodput_per_s, 100 * f.utilisation, f.batches,
-                     p.result.unstable ? "  unstable" : "");
-}
-
-/// The metric that MLPerf's rules take of a scenario.
-std::string scenario_line(const Experiment& e, const Point& p) {
-  const RunResult& r = p.result;
-  const auto query_ms = [&](double q) { return static_cast<double>(r.query_ps.quantile(q)) * 1e-9; };
-  if (e.load.kind == LoadKind::single_stream && r.query_ps.count() > 0)
-    return fmt::format("{}: 90th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.9));
-  if (e.load.kind == LoadKind::multi_stream && r.query_ps.count() > 0)
-    return fmt::format("{}: 99th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.99));
-  if (e.load.kind == LoadKind::offline) return fmt::format("{}: {:.4g} samples/s", p.policy->name, r.served_per_s);
-  if (e.load.kind != LoadKind::server) return "";
-  std::string late;
-  for (std::size_t m = 0; m < r.models.size(); ++m) {
-    if (100 * r.models[m].violations > r.models[m].requests)
-      late += (late.empty() ? "" : ", ") + e.scenario.models[m].name;
-  }
-  return fmt::format("{}: {}", p.policy->name,
-                     late.empty() ? "valid, at most 1 % of requests above their deadline"
-                                  : "not valid, more than 1 % of requests above their deadline: " + late);
-}
-
-/// Where the power of GPUs is known.
-std::string energy_line(const Experiment& e, const Point& p) {
-  const Figures f = figures_of(e, p, e.scenario.models.size());
-  if (f.joules <= 0 || p.result.sent == 0) return "";
-  return fmt::format("{}: {:.4g} J, {:.4g} J per request", p.policy->name, f.joules,
-                     f.joules / static_cast<double>(p.result.sent));
 }
 
 nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size_t model) {
@@ -127,7 +100,7 @@ nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size
   const Tally& t = *f.tally;
   nlohmann::ordered_json out;
   out["model"] = f.model;
-  out["rate_per_s"] = f.rate_per_s;
+  if (f.offered_per_s > 0) out["rate_per_s"] = f.offered_per_s;
   out["requests"] = t.requests;
   out["dropped"] = t.dropped;
   out["violations"] = t.violations;
@@ -150,8 +123,10 @@ nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size
     out["executing_ms"] = t.executed_ms / n;
     out["returning_ms"] = t.returned_ms / n;
   }
+  if (!f.any()) return out;
   out["throughput_per_s"] = f.throughput_per_s;
   out["goodput_per_s"] = f.goodput_per_s;
+  if (!f.has_work) return out;
   out["utilisation"] = f.utilisation;
   out["moves"] = f.moves;
   out["batches"] = f.batches;
@@ -169,19 +144,22 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   out["sent"] = r.sent;
   out["warm_up"] = r.warm_up;
   out["unstable"] = r.unstable;
-  if (r.unstable) out["saturates_at_per_s"] = r.served_per_s;
+  if (r.unstable) out["saturates_at_per_s"] = r.saturates_per_s;
+  if (r.overload.requests > 0)
+    out["overload"] = {
+        {"requests", r.overload.requests}, {"begin_s", r.overload.begin_s}, {"work_left_s", r.overload.most_s}};
   out["makespan_ms"] = static_cast<double>(r.makespan_ps) * 1e-9;
   out["events"] = r.events;
   out["weight_loads"] = r.weight_loads;
   out["evictions"] = r.evictions;
+  const double span = std::max(1.0, r.span_s() * 1e12);
   for (std::size_t g = 0; g < r.busy_ps.size(); ++g) {
-    const auto span = static_cast<double>(std::max<std::int64_t>(1, r.makespan_ps));
     nlohmann::ordered_json gpu{{"name", c.experiment->scenario.gpus[g].name},
                                {"utilisation", static_cast<double>(r.busy_ps[g]) / span}};
     if (!r.resources.empty()) {
-      gpu["sm_utilisation"] = r.resources[g].sm_ps / static_cast<double>(span);
-      gpu["memory_utilisation"] = r.resources[g].memory_ps / static_cast<double>(span);
-      gpu["launch_utilisation"] = r.resources[g].launch_ps / static_cast<double>(span);
+      gpu["sm_utilisation"] = r.resources[g].sm_ps / span;
+      gpu["memory_utilisation"] = r.resources[g].memory_ps / span;
+      gpu["launch_utilisation"] = r.resources[g].launch_ps / span;
     }
     if (r.joules[g] > 0) gpu["energy_j"] = r.joules[g];
     out["gpus"].push_back(std::move(gpu));
@@ -189,83 +167,32 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   for (std::size_t l = 0; l < r.link_busy_ps.size(); ++l) {
     if (r.link_busy_ps[l] == 0) continue;
     out["links"].push_back({{"name", c.experiment->scenario.links[l].name},
-                            {"utilisation", static_cast<double>(r.link_busy_ps[l]) /
-                                                static_cast<double>(std::max<std::int64_t>(1, r.makespan_ps))}});
+                            {"utilisation", static_cast<double>(r.link_busy_ps[l]) / span}});
   }
   if (r.query_ps.count() > 0) {
     out["queries"] = {{"count", r.query_ps.count()}};
     for (const auto& [name, q] : {std::pair("p50_ms", 0.5), {"p90_ms", 0.9}, {"p99_ms", 0.99}})
       out["queries"][name] = static_cast<double>(r.query_ps.quantile(q)) * 1e-9;
   }
-  for (std::size_t m = c.experiment->scenario.models.size() + 1; m-- > 0;)
-    out["results"].push_back(tally_json(c, p, m));
-  for (std::size_t m = c.experiment->scenario.models.size() + 1; m < rows_of(*c.experiment); ++m)
-    out["classes"].push_back(tally_json(c, p, m));
+  const std::size_t models = c.experiment->scenario.models.size();
+  out["results"].push_back(tally_json(c, p, models));  // all of them first
+  for (std::size_t m = 0; m < models; ++m) out["results"].push_back(tally_json(c, p, m));
+  for (std::size_t m = models + 1; m < rows_of(*c.experiment); ++m) out["classes"].push_back(tally_json(c, p, m));
   return out;
 }
 
 }  // namespace
 
-std::string name_of_row(const Experiment& e, std::size_t row) {
-  const std::size_t models = e.scenario.models.size();
-  if (row == models) return "all";
-  return row < models ? e.scenario.models[row].name : "class " + e.scenario.classes[row - models - 1].name;
-}
-
-std::string facts_of(const Experiment& e) {
-  return fmt::format("{} on {}, {}, seed {}", counted(e.scenario.models.size(), "model"),
-                     counted(e.scenario.gpus.size(), "GPU"), load_words(e), e.load.seed);
-}
-
-std::vector<std::string> notes_of(const Comparison& c) {
-  const Experiment& e = *c.experiment;
-  std::vector<std::string> out;
-  for (const Point& p : c.points) {
-    if (!p.error.empty()) continue;
-    if (p.result.unstable)
-      out.push_back(fmt::format(
-          "{} at {:.4g}/s: load above capacity, saturates at {:.4g} requests/s; latencies grow with the length of the run",
-          p.policy->name, figures_of(e, p, e.scenario.models.size()).rate_per_s, p.result.served_per_s));
-    for (std::string& line : std::array{scenario_line(e, p), energy_line(e, p)})
-      if (!line.empty()) out.push_back(std::move(line));
-  }
-  return out;
-}
-
 std::string comparison_csv(const Comparison& c) {
-  std::string out =
-      "policy,model,rate_per_s,requests,mean_ms,p50_ms,p90_ms,p99_ms,p999_ms,makespan_ms,throughput_per_s,goodput_per_s,"
-      "violations,utilisation,moves,batches,energy_j\n";
+  std::string out = csv_line(header());
   const std::size_t models = c.experiment->scenario.models.size();
   for (const Point& p : c.points) {
     for (std::size_t i = 0; i < rows_of(*c.experiment); ++i) {
       const std::size_t m = i == 0 ? models : i <= models ? i - 1 : i;  // all of them first
-      out += csv_line(p.error.empty() ? csv_cells(p, figures_of(*c.experiment, p, m))
-                                      : empty_cells(c, p, name_of_row(*c.experiment, m)));
+      out += csv_line(p.error.empty() ? csv_cells(p, figures_of(*c.experiment, p, m)) : empty_cells(c, p, m));
     }
   }
   return out;
-}
-
-std::string comparison_text(const Comparison& c) {
-  const Experiment& e = *c.experiment;
-  const std::size_t models = e.scenario.models.size();
-  std::string out = e.title + "\n" + facts_of(e) + "\n\n";
-  out += fmt::format("{:<18} {:<14} {:>9} {:>9} {:>19} {:>9} {:>9} {:>9} {:>10} {:>10} {:>6} {:>8}\n", "policy",
-                     "model", "offered/s", "requests", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "served/s",
-                     "goodput/s", "busy %", "batches");
-  for (const Point& p : c.points) {
-    if (!p.error.empty()) {
-      out += fmt::format("{:<18} {}\n", p.policy->name, p.error);
-      continue;
-    }
-    out += text_row(c, p, models);
-    for (std::size_t m = 0; m < models && models > 1 && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
-    for (std::size_t m = models + 1; m < rows_of(e) && e.rates_per_s.size() == 1; ++m) out += text_row(c, p, m);
-  }
-  std::string notes;
-  for (const std::string& note : notes_of(c)) notes += note + "\n";
-  return notes.empty() ? out : out + "\n" + notes;
 }
 
 std::string comparison_json(const Comparison& c) {

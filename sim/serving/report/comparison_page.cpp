@@ -28,17 +28,21 @@ std::vector<double> shares_of(std::size_t distributions) {
   return out;
 }
 
-double rounded(double value) { return std::isfinite(value) ? std::stod(fmt::format("{:.5g}", value)) : 0; }
+/// More digits than the page shows, so that they are not rounded twice.
+double rounded(double value) { return std::isfinite(value) ? std::stod(fmt::format("{:.7g}", value)) : 0; }
+
+/// What is offered, or served where answers decide what comes.
+double rate_of(const Figures& f) { return f.offered_per_s > 0 ? f.offered_per_s : f.throughput_per_s; }
 
 PageJson row_json(const Comparison& c, const Point& p, std::size_t row, const std::vector<double>& shares) {
   const Figures f = figures_of(*c.experiment, p, row);
   const Tally& t = *f.tally;
-  PageJson out{{"rate_per_s", rounded(f.rate_per_s)},
+  PageJson out{{"rate_per_s", rounded(rate_of(f))},
                {"requests", t.requests},
                {"violations", t.violations},
                {"served_per_s", rounded(f.throughput_per_s)},
                {"goodput_per_s", rounded(f.goodput_per_s)}};
-  if (row <= c.experiment->scenario.models.size()) out["busy"] = rounded(f.utilisation);
+  if (f.has_work) out["busy"] = rounded(f.utilisation);
   if (t.answered() == 0) return out;
   out["mean_ms"] = rounded(t.latency_ms.mean());
   for (const auto& [name, q] : {std::pair("p50_ms", 0.5), {"p90_ms", 0.9}, {"p99_ms", 0.99}, {"p999_ms", 0.999}})
@@ -65,7 +69,7 @@ std::string comparison_page_json(const Comparison& c) {
   for (const Point& p : c.points) {
     PageJson point{{"policy", p.policy->name}};
     if (p.error.empty()) {
-      point["rate_per_s"] = rounded(figures_of(e, p, models).rate_per_s);
+      point["rate_per_s"] = rounded(rate_of(figures_of(e, p, models)));
       point["unstable"] = p.result.unstable;
       PageJson figures = PageJson::array();
       for (const std::size_t row : shown) figures.push_back(row_json(c, p, row, shares));

@@ -68,9 +68,11 @@ double BatchMeans::independent() const {
   return batch > 0 ? std::min(count, count * variance() / batch) : count;
 }
 
-std::uint64_t BatchMeans::warm_up() const {
+std::uint64_t BatchMeans::warm_up(bool may_start_high) const {
   const std::size_t k = sums_.size();
   if (k < kLeastBatches) return 0;
+  double total = 0;
+  for (const double s : sums_) total += s / static_cast<double>(length_);
   double sum = 0, squares = 0, best = std::numeric_limits<double>::infinity();
   std::size_t cut = 0;
   for (std::size_t d = k; d-- > 0;) {  // with the batches from d on
@@ -78,6 +80,7 @@ std::uint64_t BatchMeans::warm_up() const {
     sum += mean;
     squares += mean * mean;
     if (d > k / 2) continue;
+    if (!may_start_high && d > 0 && (total - sum) / static_cast<double>(d) > sum / n) continue;
     const double error = std::max(0.0, squares - sum * sum / n) / (n * n);
     if (error <= best) {
       best = error;

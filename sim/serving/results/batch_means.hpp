@@ -36,8 +36,10 @@ class BatchMeans {
   /// How many independent values would tell as much as these: count() x variance of a value / (length x variance of a
   /// batch's mean), at most count().
   double independent() const;
-  /// Values to leave out at the start. `count()` / 2 or more: no steady state found.
-  std::uint64_t warm_up() const;
+  /// Values to leave out at the start, of a series that starts low as GPUs that are idle do: what is left out is lower in the
+  /// mean than the rest, so a burst is not. `may_start_high`: it may be higher, too. `count()` / 2 or more: no steady state
+  /// found.
+  std::uint64_t warm_up(bool may_start_high = false) const;
 
  private:
   double variance_of_means() const;

@@ -5,8 +5,8 @@
 //   makespan  : from the start of the run to the last answer
 //   span      : from the first counted arrival to the last answer
 //   throughput = counted requests / span, goodput = those without violation / span
+//   utilisation = time in which a GPU executes, a link transfers or a resource is busy within the span / span
 //   energy    = idle power x makespan + sum over pieces of work of what they draw above idle
-//   utilisation = time in which a GPU executes / makespan, mean over the GPUs
 #pragma once
 
 #include <cstdint>
@@ -31,18 +31,25 @@ struct ResourceTime {
   double sm_ps = 0, memory_ps = 0, launch_ps = 0;
 };
 
+/// A time in which requests came faster than they could be served.
+struct OverloadStretch {
+  std::uint64_t requests = 0;      ///< that came until all was worked off, by a policy that wastes nothing; 0: none
+  double begin_s = 0, most_s = 0;  ///< when it began; the most work that was left, in seconds of all GPUs
+};
+
 struct RunResult {
   Tally all;
   std::vector<Tally> models;
-  std::vector<Tally> classes;              ///< of service; empty where all requests are of one
-  Quantiles query_ps;                      ///< closed loads: first sample sent to last answer
+  std::vector<Tally> classes;  ///< of service; empty where all requests are of one
+  Quantiles query_ps;          ///< closed loads: first sample sent to last answer
+  // Within the span:
   std::vector<std::int64_t> busy_ps;       ///< by GPU; of a pipeline the mean over its stages
   std::vector<ResourceTime> resources;     ///< by GPU; empty where no model says what it keeps busy
   std::vector<std::int64_t> link_busy_ps;  ///< by link: with a transfer on it
   std::vector<double> joules;              ///< by GPU: idle power for the makespan, and what executing draws above it
   struct Share {
     std::int64_t executing_ps =
-        0;  ///< alone on the GPU, for work on shared GPUs; of a pipeline the mean over its stages
+        0;  ///< within the span; alone on the GPU, for work on shared GPUs; of a pipeline the mean over its stages
     std::uint64_t moves = 0, batches = 0;
   };
   std::vector<Share> shares;  ///< by model
@@ -50,8 +57,10 @@ struct RunResult {
   std::uint64_t sent = 0, moves = 0, batches = 0, weight_loads = 0, evictions = 0, events = 0;
   std::uint64_t warm_up = 0;  ///< requests left out at the start
   std::uint64_t suggested_warm_up = 0;
-  bool unstable = false;    ///< the number of requests in the system grew to the end
-  double served_per_s = 0;  ///< answers over makespan: where unstable, the rate at which it saturates
+  bool unstable = false;       ///< more comes than is served, over any length of time (emulator/overload.hpp)
+  double saturates_per_s = 0;  ///< where unstable: the rate at which as much is served as comes
+  OverloadStretch overload;    ///< where it is not: one that decides the tail
+  double served_per_s = 0;     ///< answers over makespan
 
   double span_s() const { return static_cast<double>(makespan_ps - first_counted_ps) * 1e-12; }
 };

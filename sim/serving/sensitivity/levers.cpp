@@ -40,17 +40,43 @@ void add_links(std::vector<Lever>& out, const std::string& name, const std::stri
                  false});
 }
 
+std::string name_of_gpu(const GpuSpec& g, std::int64_t index, std::int64_t count) {
+  return count == 1 ? g.name : g.name + std::to_string(index);
+}
+
+/// As many GPUs of a kind. Further ones have the models of those that are there, one after the other; of those that are
+/// taken away nothing stays placed. Error: a model is left without a GPU.
+Result<void> set_count(ServingSpec& s, std::size_t kind, std::int64_t count) {
+  GpuSpec& g = s.gpus[kind];
+  const std::int64_t before = g.count;
+  for (ModelTimesSpec& m : s.models) {
+    if (m.placed_on.empty() || count == before) continue;
+    std::vector<std::string> places = m.placed_on;
+    for (std::int64_t i = 0; i < before; ++i) std::erase(places, name_of_gpu(g, i, before));
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (std::ranges::find(m.placed_on, name_of_gpu(g, i % before, before)) != m.placed_on.end())
+        places.push_back(name_of_gpu(g, i, count));
+    }
+    if (places.empty()) return Error{"leaves no GPU that " + m.name + " is placed on", "", ""};
+    m.placed_on = std::move(places);
+  }
+  g.count = count;
+  return {};
+}
+
 void add_gpus(std::vector<Lever>& out, const ServingSpec& spec) {
   const auto speed = [](std::size_t only, std::size_t count) {
-    return [only, count](ServingSpec& s, double factor) {
+    return [only, count](ServingSpec& s, double factor) -> Result<void> {
       for (std::size_t i = 0; i < s.gpus.size(); ++i) s.gpus[i].speed *= i == only || only == count ? factor : 1;
+      return {};
     };
   };
   const auto number = [](std::size_t only, std::size_t count) {
-    return [only, count](ServingSpec& s, double factor) {
+    return [only, count](ServingSpec& s, double factor) -> Result<void> {
       for (std::size_t i = 0; i < s.gpus.size(); ++i) {
-        if (i == only || only == count) s.gpus[i].count = scaled_count(s.gpus[i].count, factor);
+        if (i == only || only == count) TRY(set_count(s, i, scaled_count(s.gpus[i].count, factor)));
       }
+      return {};
     };
   };
   const std::size_t all = spec.gpus.size();
@@ -62,8 +88,9 @@ void add_gpus(std::vector<Lever>& out, const ServingSpec& spec) {
     out.push_back({"gpu_count:" + name, "number of " + name, "gpu", number(i, all), nullptr, true});
   }
   out.push_back({"slots", "slots of a GPU", "gpu",
-                 [](ServingSpec& s, double factor) {
+                 [](ServingSpec& s, double factor) -> Result<void> {
                    for (GpuSpec& g : s.gpus) g.slots = scaled_count(g.slots, factor);
+                   return {};
                  },
                  nullptr, true});
 }
@@ -109,12 +136,16 @@ std::vector<Lever> levers_of(const ServingSpec& spec, const Experiment& e) {
   if (!single) out.push_back({"load", "time between requests", "load", nullptr, scale_load, e.load.is_closed()});
   if (std::string_view(e.policies[0]->name).ends_with("batching")) {
     out.push_back({"batch_size", "batching.size", "batching",
-                   [](ServingSpec& x, double factor) { x.batching.size = scaled_count(x.batching.size, factor); },
+                   [](ServingSpec& x, double factor) -> Result<void> {
+                     x.batching.size = scaled_count(x.batching.size, factor);
+                     return {};
+                   },
                    nullptr, true});
     out.push_back({"batch_delay", "batching.delay", "batching",
-                   [](ServingSpec& x, double factor) {
+                   [](ServingSpec& x, double factor) -> Result<void> {
                      x.batching.delay =
                          Duration::picoseconds(std::llround(static_cast<double>(x.batching.delay.ps()) / factor));
+                     return {};
                    },
                    nullptr, false});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -10,7 +11,9 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/report/play.hpp"
 #include "sim/serving/results/batch_means.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -42,16 +45,9 @@ Result<Runs> run_all(const Experiment& e, const PolicyEntry& policy, const Runs*
   for (int i = 0; i < kSensitivitySeeds; ++i) {
     Load load = load_at(e, e.rates_per_s[0]);
     load.seed += static_cast<std::uint64_t>(i);
-    RunOptions options = e.run;
-    if (base != nullptr) {
-      options.warm_up = base->runs[static_cast<std::size_t>(i)].warm_up;
-    } else if (e.find_warm_up) {
-      TRY_ASSIGN(const RunResult first, emulate(e.scenario, policy, e.policy_options, load, options));
-      const std::uint64_t cut = first.suggested_warm_up;
-      if (!first.unstable && 5 * cut <= 2 * first.all.requests) options.warm_up = cut;
-    }
-    TRY_ASSIGN(const RunResult r, emulate(e.scenario, policy, e.policy_options, load, options));
-    out.runs.push_back({p99_of(r), goodput_of(r), options.warm_up});
+    const std::uint64_t* warm_up = base == nullptr ? nullptr : &base->runs[static_cast<std::size_t>(i)].warm_up;
+    TRY_ASSIGN(const RunResult r, play(e, policy, load, warm_up));
+    out.runs.push_back({p99_of(r), goodput_of(r), r.warm_up});
     out.unstable = out.unstable || r.unstable;
   }
   return out;
@@ -62,9 +58,11 @@ Change change_of(const Runs& base, const Runs& now, double Run::*figure) {
   Change out;
   double sum = 0, squares = 0;
   const auto n = static_cast<double>(now.runs.size());
+  out.known = true;
   for (std::size_t i = 0; i < now.runs.size(); ++i) {
     const double before = base.runs[i].*figure, after = now.runs[i].*figure;
     const double change = before > 0 ? after / before - 1 : 0;
+    out.known = out.known && before > 0;
     out.value += after / n;
     sum += change;
     squares += change * change;
@@ -83,6 +81,7 @@ class Study {
   Result<Sensitivity> run(const std::function<void()>& on_lever) {
     ServingSpec spec;
     TRY_ASSIGN(base_, load_changed(path_, sets_, [&](ServingSpec& s) { spec = s; }));
+    base_print_ = fingerprint(base_);
     TRY_ASSIGN(base_runs_, run_all(base_, *base_.policies[0], nullptr));
     std::vector<Lever> levers = levers_of(spec, base_);
     TRY(choose(levers));
@@ -111,7 +110,7 @@ class Study {
     if (end_asked()) return Error{"interrupted before all points were done", "", ""};
     std::ranges::stable_sort(out_.levers, {}, [](const LeverSensitivity& l) { return gain(l); });
     std::ranges::stable_sort(out_.policies, {}, [](const SensitivityPoint& p) {
-      return p.error.empty() ? p.p99_ms.change : std::numeric_limits<double>::infinity();
+      return p.error.empty() && p.p99_ms.known ? p.p99_ms.change : std::numeric_limits<double>::infinity();
     });
     return std::move(out_);
   }
@@ -155,7 +154,7 @@ class Study {
   }
 
   LeverSensitivity lever(const Lever& l) const {
-    LeverSensitivity out{l.name, l.words, l.level, {}, 0};
+    LeverSensitivity out{l.name, l.words, l.level, {}, std::nullopt};
     for (const double factor : out_.factors) out.points.push_back(point(l, factor));
     const SensitivityPoint below = point(l, kBelow), above = point(l, kAbove);
     if (below.error.empty() && above.error.empty() && below.p99_ms.value > 0 && above.p99_ms.value > 0)
@@ -171,14 +170,23 @@ class Study {
       return out;
     }
     const double finite = std::isinf(factor) ? kNoLimit : factor;
+    Result<void> done;
     auto changed = load_changed(path_, sets_, [&](ServingSpec& s) {
-      if (l.of_spec) l.of_spec(s, finite);
+      if (l.of_spec) done = l.of_spec(s, finite);
     });
+    if (!done.ok()) {
+      out.error = done.error().what;
+      return out;
+    }
     if (!changed.ok()) {
       out.error = changed.error().what;
       return out;
     }
     if (l.of_experiment) l.of_experiment(*changed, finite);
+    if (factor != 1 && fingerprint(*changed) == base_print_) {
+      out.error = "changes nothing: " + std::string(l.has_limit ? "a whole number stays what it is" : "it is not used");
+      return out;
+    }
     for (std::size_t m = 0; m < base_.scenario.models.size(); ++m) {
       Model& model = changed->scenario.models[m];
       model.deadline_ps = base_.scenario.models[m].deadline_ps;
@@ -211,7 +219,8 @@ class Study {
   static double gain(const LeverSensitivity& l) {
     double least = 0;
     for (const SensitivityPoint& p : l.points) {
-      if (p.error.empty() && (p.factor == 2 || l.at(2) == nullptr)) least = std::min(least, p.p99_ms.change);
+      if (p.error.empty() && p.p99_ms.known && (p.factor == 2 || l.at(2) == nullptr))
+        least = std::min(least, p.p99_ms.change);
     }
     return least;
   }
@@ -220,6 +229,7 @@ class Study {
   std::vector<std::string> sets_;
   const SensitivityRequest& request_;
   Experiment base_;
+  std::string base_print_;
   Runs base_runs_;
   bool with_policies_ = true;
   Sensitivity out_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct SensitivityRequest {
 /// A figure with its change against the unchanged experiment, relative: -0.31 is 31 % less.
 struct Change {
   double value = 0, change = 0, half_width = 0;  ///< of `change`, at 95 %
+  bool known = false;                            ///< the unchanged figure is above 0 with every seed
 };
 
 struct SensitivityPoint {
@@ -38,7 +40,7 @@ struct SensitivityPoint {
 struct LeverSensitivity {
   std::string name, words, level;
   std::vector<SensitivityPoint> points;  ///< smallest factor first
-  double elasticity = 0;                 ///< d ln(P99) / d ln(factor), from 0.9 and 1.1
+  std::optional<double> elasticity;      ///< d ln(P99) / d ln(factor), from 0.9 and 1.1, where both can be tried
 
   const SensitivityPoint* at(double factor) const;
 };

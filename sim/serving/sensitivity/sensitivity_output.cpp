@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 
 #include "base/json/json.hpp"
 #include "base/text/csv.hpp"
@@ -32,32 +34,45 @@ struct Gain {
   bool unstable = false;
 };
 
-/// What changes a figure in the wanted direction by more than its interval: levers twice as good, and policies. Most first.
+/// The factor at which levers are compared: 2, or the one above 1 that is nearest to it. None: none is above 1.
+std::optional<double> better_factor(const Sensitivity& s) {
+  std::optional<double> best;
+  for (const double factor : s.factors) {
+    if (factor > 1 && (!best || std::abs(std::log(factor / 2)) < std::abs(std::log(*best / 2)))) best = factor;
+  }
+  return best;
+}
+
+/// "2x GPU speed", "host bandwidth without limit"
+std::string better_words(const std::string& lever, double factor) {
+  return std::isinf(factor) ? lever + " without limit" : fmt::format("{:g}x {}", factor, lever);
+}
+
+/// What changes a figure in the wanted direction by more than its interval: levers that are better, and policies. Most first.
 std::vector<Gain> gains(const Sensitivity& s, Change SensitivityPoint::*figure, double sign) {
   std::vector<Gain> out;
   const auto add = [&](const std::string& words, const SensitivityPoint& p) {
     const Change& c = p.*figure;
-    if (p.error.empty() && sign * c.change > std::max(kSeenChange, c.half_width))
+    if (p.error.empty() && c.known && sign * c.change > std::max(kSeenChange, c.half_width))
       out.push_back({words, &c, p.unstable});
   };
+  const std::optional<double> factor = better_factor(s);
   for (const LeverSensitivity& l : s.levers) {
-    if (l.at(2) != nullptr) add("2x " + l.words, *l.at(2));
+    if (factor) add(better_words(l.words, *factor), *l.at(*factor));
   }
   for (const SensitivityPoint& p : s.policies) add("policy " + p.policy, p);
   std::ranges::stable_sort(out, {}, [&](const Gain& g) { return -sign * g.change->change; });
   return out;
 }
 
-constexpr std::size_t kMostGains = 8;
-
 std::string gain_lines(const Sensitivity& s) {
   std::string out;
   const auto add = [&](const char* title, const std::vector<Gain>& found, double before, const char* unit) {
     out += title;
-    if (found.empty()) out += "  nothing that is twice as good, and no other policy\n";
-    for (std::size_t i = 0; i < std::min(kMostGains, found.size()); ++i)
-      out += fmt::format("  {}: {}{}\n", found[i].words, change_words(*found[i].change, before, unit),
-                         found[i].unstable ? ", unstable" : "");
+    if (found.empty()) out += "  nothing that was tried\n";
+    for (const Gain& gain : found)
+      out += fmt::format("  {}: {}{}\n", gain.words, change_words(*gain.change, before, unit),
+                         gain.unstable ? ", unstable" : "");
   };
   add("What would shorten the 99th percentile most\n", gains(s, &SensitivityPoint::p99_ms, -1), s.p99_ms, "ms");
   add("\nWhat would raise the goodput most\n", gains(s, &SensitivityPoint::goodput_per_s, 1), s.goodput_per_s,
@@ -65,15 +80,42 @@ std::string gain_lines(const Sensitivity& s) {
   return out;
 }
 
+/// A dash where nothing was or could be tried, or where there was nothing to change.
+std::string change_cell(const SensitivityPoint& p, Change SensitivityPoint::*figure) {
+  return p.error.empty() && (p.*figure).known ? percent((p.*figure).change) : "-";
+}
+
+/// "a, b: changes nothing: a whole number stays what it is"
+std::string reasons(const Sensitivity& s) {
+  std::map<std::string, std::string> by_reason;
+  for (const LeverSensitivity& l : s.levers) {
+    for (const SensitivityPoint& p : l.points) {
+      if (p.error.empty()) continue;
+      std::string& names = by_reason[p.error];
+      names += (names.empty() ? "" : ", ") + l.words + " " + factor_heading(p.factor);
+    }
+  }
+  std::string out;
+  for (const auto& [reason, names] : by_reason) out += "  " + names + ": " + reason + "\n";
+  return out.empty() ? out : "\nNot tried\n" + out;
+}
+
+/// Of the column of names.
+std::size_t name_width(const Sensitivity& s) {
+  std::size_t width = 28;
+  for (const LeverSensitivity& l : s.levers) width = std::max(width, l.words.size());
+  for (const SensitivityPoint& p : s.policies) width = std::max(width, p.policy.size());
+  return width;
+}
+
 std::string table(const Sensitivity& s, const char* title, Change SensitivityPoint::*figure, bool elasticity) {
-  std::string out = fmt::format("\n{}\n  {:<28}", title, "resource");
+  std::string out = fmt::format("\n{}\n  {:<{}}", title, "resource", name_width(s));
   for (const double factor : s.factors) out += fmt::format("{:>10}", factor_heading(factor));
   out += elasticity ? fmt::format("{:>11}\n", "elasticity") : "\n";
   for (const LeverSensitivity& l : s.levers) {
-    out += fmt::format("  {:<28}", l.words);
-    for (const SensitivityPoint& p : l.points)
-      out += fmt::format("{:>10}", p.error.empty() ? percent((p.*figure).change) : "-");
-    out += elasticity ? fmt::format("{:>11.2f}\n", l.elasticity) : "\n";
+    out += fmt::format("  {:<{}}", l.words, name_width(s));
+    for (const SensitivityPoint& p : l.points) out += fmt::format("{:>10}", change_cell(p, figure));
+    out += elasticity ? fmt::format("{:>11}\n", l.elasticity ? fmt::format("{:.2f}", *l.elasticity) : "-") : "\n";
   }
   return out;
 }
@@ -81,17 +123,19 @@ std::string table(const Sensitivity& s, const char* title, Change SensitivityPoi
 std::vector<std::string> row_of(const std::string& resource, const std::string& level, const SensitivityPoint& p,
                                 const std::string& elasticity) {
   const bool ok = p.error.empty();
-  const auto cell = [&](const char* form, double value) { return ok ? fmt::format(fmt::runtime(form), value) : ""; };
+  const auto cell = [&](const char* form, double value, bool known = true) {
+    return ok && known ? fmt::format(fmt::runtime(form), value) : "";
+  };
   return {resource,
           level,
           p.policy.empty() ? factor_word(p.factor) : p.policy,
           cell("{:.6f}", p.p99_ms.value),
-          cell("{:.3f}", 100 * p.p99_ms.change),
+          cell("{:.3f}", 100 * p.p99_ms.change, p.p99_ms.known),
           elasticity,
-          cell("{:.3f}", 100 * p.p99_ms.half_width),
+          cell("{:.3f}", 100 * p.p99_ms.half_width, p.p99_ms.known),
           cell("{:.6g}", p.goodput_per_s.value),
-          cell("{:.3f}", 100 * p.goodput_per_s.change),
-          cell("{:.3f}", 100 * p.goodput_per_s.half_width),
+          cell("{:.3f}", 100 * p.goodput_per_s.change, p.goodput_per_s.known),
+          cell("{:.3f}", 100 * p.goodput_per_s.half_width, p.goodput_per_s.known),
           ok ? (p.unstable ? "1" : "0") : "",
           p.error};
 }
@@ -107,11 +151,15 @@ nlohmann::ordered_json point_of(const SensitivityPoint& p) {
     return out;
   }
   out["p99_ms"] = p.p99_ms.value;
-  out["delta_percent"] = 100 * p.p99_ms.change;
-  out["delta_half_width"] = 100 * p.p99_ms.half_width;
+  if (p.p99_ms.known) {
+    out["delta_percent"] = 100 * p.p99_ms.change;
+    out["delta_half_width"] = 100 * p.p99_ms.half_width;
+  }
   out["goodput_per_s"] = p.goodput_per_s.value;
-  out["goodput_delta_percent"] = 100 * p.goodput_per_s.change;
-  out["goodput_delta_half_width"] = 100 * p.goodput_per_s.half_width;
+  if (p.goodput_per_s.known) {
+    out["goodput_delta_percent"] = 100 * p.goodput_per_s.change;
+    out["goodput_delta_half_width"] = 100 * p.goodput_per_s.half_width;
+  }
   out["unstable"] = p.unstable;
   return out;
 }
@@ -124,7 +172,7 @@ std::string sensitivity_csv(const Sensitivity& s) {
                 "goodput_per_s", "goodput_delta_percent", "goodput_delta_half_width", "unstable", "error"});
   for (const LeverSensitivity& l : s.levers) {
     for (const SensitivityPoint& p : l.points)
-      out += csv_line(row_of(l.name, l.level, p, fmt::format("{:.4f}", l.elasticity)));
+      out += csv_line(row_of(l.name, l.level, p, l.elasticity ? fmt::format("{:.4f}", *l.elasticity) : ""));
   }
   for (const SensitivityPoint& p : s.policies) out += csv_line(row_of("policy", "policy", p, ""));
   return out;
@@ -137,13 +185,16 @@ std::string sensitivity_text(const Sensitivity& s) {
   out += gain_lines(s);
   if (!s.levers.empty()) {
     out += table(s, "Change of the 99th percentile", &SensitivityPoint::p99_ms, true);
-    out += table(s, "Change of the goodput", &SensitivityPoint::goodput_per_s, false);
+    out += table(s, "Change of the goodput", &SensitivityPoint::goodput_per_s, false) + reasons(s);
   }
-  if (!s.policies.empty()) out += fmt::format("\n{:<30}{:>10}{:>10}\n", "Other policies", "P99", "goodput");
+  if (!s.policies.empty())
+    out += fmt::format("\n{:<{}}{:>10}{:>10}\n", "Other policies", name_width(s) + 2, "P99", "goodput");
   for (const SensitivityPoint& p : s.policies)
-    out += p.error.empty() ? fmt::format("  {:<28}{:>10}{:>10}{}\n", p.policy, percent(p.p99_ms.change),
-                                         percent(p.goodput_per_s.change), p.unstable ? "  unstable" : "")
-                           : fmt::format("  {:<28}{}\n", p.policy, p.error);
+    out += p.error.empty()
+               ? fmt::format("  {:<{}}{:>10}{:>10}{}\n", p.policy, name_width(s),
+                             change_cell(p, &SensitivityPoint::p99_ms),
+                             change_cell(p, &SensitivityPoint::goodput_per_s), p.unstable ? "  unstable" : "")
+               : fmt::format("  {:<{}}{}\n", p.policy, name_width(s), p.error);
   return out;
 }
 
@@ -156,7 +207,10 @@ std::string sensitivity_json(const Sensitivity& s) {
     nlohmann::ordered_json points = nlohmann::ordered_json::array();
     for (const SensitivityPoint& p : l.points) points.push_back(point_of(p));
     out["resources"].push_back(
-        {{"resource", l.name}, {"level", l.level}, {"elasticity", l.elasticity}, {"points", std::move(points)}});
+        {{"resource", l.name},
+         {"level", l.level},
+         {"elasticity", l.elasticity ? nlohmann::ordered_json(*l.elasticity) : nlohmann::ordered_json()},
+         {"points", std::move(points)}});
   }
   out["policies"] = nlohmann::ordered_json::array();
   for (const SensitivityPoint& p : s.policies) out["policies"].push_back(point_of(p));
@@ -166,16 +220,17 @@ std::string sensitivity_json(const Sensitivity& s) {
 /// The table with a bar for each lever at twice as good.
 std::string sensitivity_html(const Sensitivity& s) {
   const std::string title = in_markup(s.title + ": what would help most");
+  const std::optional<double> factor = better_factor(s);
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title +
       "</title>\n<style>body{font:14px system-ui,sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}"
       "td,th{padding:.2em .7em;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}"
       ".bar{display:inline-block;height:.8em;background:#0072b2}.worse{background:#d55e00}</style></head><body>\n<h1>" +
-      title + "</h1>\n<pre>" + in_markup(sensitivity_text(s)) +
-      "</pre>\n<table><tr><th>2x</th><th>P99</th><th></th></tr>\n";
+      title + "</h1>\n<pre>" + in_markup(sensitivity_text(s)) + "</pre>\n<table><tr><th>" +
+      (factor ? factor_heading(*factor) : "") + "</th><th>P99</th><th></th></tr>\n";
   for (const LeverSensitivity& l : s.levers) {
-    const SensitivityPoint* twice = l.at(2);
-    if (twice == nullptr || !twice->error.empty()) continue;
+    const SensitivityPoint* twice = factor ? l.at(*factor) : nullptr;
+    if (twice == nullptr || !twice->error.empty() || !twice->p99_ms.known) continue;
     const double change = twice->p99_ms.change;
     out += fmt::format(
         "<tr><td>{}</td><td>{}</td><td style=\"text-align:left\"><span class=\"bar{}\" style=\"width:{:.1f}em\"></span></td></tr>\n",

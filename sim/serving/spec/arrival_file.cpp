@@ -86,7 +86,8 @@ Result<double> time_of(const Columns& c, const std::vector<std::string>& row, co
   if (c.format == Format::own) return *time;
   const auto duration = seconds_of(row[c.duration]);
   if (!duration) return wrong("duration", row[c.duration], "seconds, 0 or more");
-  return std::max(0.0, *time - *duration);
+  if (*duration > kMostSeconds) return wrong("duration", row[c.duration], "seconds from 0 to 4e6");
+  return *time - *duration;  // below 0: begun before the file's time 0
 }
 
 Result<std::uint32_t> number_of_model(const std::string& cell, const std::vector<std::string>& models,
@@ -130,6 +131,8 @@ Result<std::vector<TraceRow>> read_arrivals(const std::string& path, const std::
     std::ranges::stable_sort(rows, {}, &TraceRow::time_ps);
     const std::int64_t start = rows.front().time_ps;
     for (TraceRow& row : rows) row.time_ps -= start;
+    if (static_cast<double>(rows.back().time_ps) > kMostSeconds * 1e12)
+      return Error{"found a start more than 4e6 s after the first, expected fewer", path, ""};
   }
   return rows;
 }

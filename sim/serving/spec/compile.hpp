@@ -10,6 +10,8 @@
 
 namespace distsim::serving {
 
+class ModelPricer;
+
 /// The text that a spec was read from, for messages.
 struct Text {
   const ConfigNode& root;
@@ -22,8 +24,11 @@ struct Text {
 /// GPUs and links.
 Result<void> add_gpus(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out);
 /// Models and their times on each kind of GPU; where they are placed.
-Result<void> add_models(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out,
+Result<void> add_models(const ServingSpec& spec, const Text& text, const ModelPricer& pricer, Scenario& out,
                         PolicyOptions& policy_options);
 Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario& scenario);
+/// A line for each key of the text that changes nothing here: "x.yaml:3:12: load.cv: no effect, it is of kind gamma".
+std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
+                                   const Scenario& scenario, const Load& load);
 
 }  // namespace distsim::serving

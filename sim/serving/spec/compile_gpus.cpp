@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/config/config.hpp"
 #include "sim/serving/spec/compile.hpp"
 #include "topology/topology.hpp"
@@ -137,6 +138,11 @@ Result<void> add_gpus(const ServingSpec& spec, const Text& text, const DeviceTab
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     const GpuSpec& gpu = spec.gpus[i];
     const std::string key = "gpus[" + std::to_string(i) + "]";
+    if (devices.busy_watts(gpu) > 0 && devices.busy_watts(gpu) < devices.idle_watts(gpu))
+      return text.refuse(key + (gpu.busy_power.value() > 0 ? ".busy_power" : ".idle_power"),
+                         "found " + format_quantity(devices.busy_watts(gpu), Dimension::watts) +
+                             " while it executes and " + format_quantity(devices.idle_watts(gpu), Dimension::watts) +
+                             " while it does not, expected at least as much");
     if (out.gpus.size() + static_cast<std::size_t>(gpu.count) > kMostGpus)
       return text.refuse(key + ".count", "found more than 1000000 GPUs in all, expected fewer");
     for (std::int64_t n = 0; n < gpu.count; ++n) {

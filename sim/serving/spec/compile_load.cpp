@@ -1,5 +1,8 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/text/counted.hpp"
 #include "sim/serving/spec/arrival_file.hpp"
 #include "sim/serving/spec/compile.hpp"
 
@@ -40,6 +43,12 @@ Result<void> check_load(const ServingSpec& spec, const Text& text) {
     return text.refuse("load.requests", "missing, expected requests or duration");
   if (l.schedule_seed >= 0 && (l.kind != LoadKind::server || l.streams > 1 || l.per_model))
     return text.refuse("load.schedule_seed", "found a seed, expected it with kind server and one stream only");
+  for (std::size_t i = 0; i < spec.run.rates_per_s.size(); ++i) {
+    if (std::find(spec.run.rates_per_s.begin(), spec.run.rates_per_s.begin() + static_cast<std::ptrdiff_t>(i),
+                  spec.run.rates_per_s[i]) != spec.run.rates_per_s.begin() + static_cast<std::ptrdiff_t>(i))
+      return text.refuse("run.rates_per_s[" + std::to_string(i) + "]",
+                         fmt::format("found {:g} twice, expected each rate once", spec.run.rates_per_s[i]));
+  }
   const bool has_gaps = has_rate(l.kind) || l.kind == LoadKind::bursts;
   if (l.per_model && !has_gaps)
     return text.refuse("load.per_model", "found true, expected it with gaps between requests only");
@@ -48,6 +57,29 @@ Result<void> check_load(const ServingSpec& spec, const Text& text) {
       return text.refuse("models[" + std::to_string(i) + "].refused",
                          "found true, expected it with requests that do not wait for answers");
   }
+  return {};
+}
+
+/// Requests that come at most; 0: no number is stated.
+std::uint64_t requests_at_most(const Load& load) {
+  const std::uint64_t streams = load.is_closed() || load.kind == LoadKind::trace || load.kind == LoadKind::offline
+                                    ? 1
+                                    : load.streams * std::max<std::uint64_t>(1, load.model_shares.size());
+  if (load.kind != LoadKind::trace) return load.requests * streams;
+  return load.requests == 0 ? load.trace.size() : std::min<std::uint64_t>(load.requests, load.trace.size());
+}
+
+/// Something must be left to count, and a closed load must be allowed to be in the system.
+Result<void> check_counts(const ServingSpec& spec, const Text& text, const Load& load) {
+  const std::uint64_t most = requests_at_most(load);
+  if (most > 0 && spec.run.warm_up >= 0 && static_cast<std::uint64_t>(spec.run.warm_up) >= most)
+    return text.refuse("run.warm_up", "found " + std::to_string(spec.run.warm_up) + ", expected less than the " +
+                                          counted(most, "request") + " that come");
+  const std::uint64_t all = std::uint64_t{load.clients} * load.samples, clients = most > 0 ? std::min(all, most) : all;
+  if (load.is_closed() && clients > static_cast<std::uint64_t>(spec.run.max_in_system))
+    return text.refuse("run.max_in_system", "found " + std::to_string(spec.run.max_in_system) +
+                                                ", expected at least the " + counted(clients, "request") +
+                                                " of all clients");
   return {};
 }
 
@@ -63,15 +95,17 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
   for (const BurstSpec& b : l.bursts) load.bursts.push_back({b.rate_per_s, b.duration.seconds()});
   load.requests = static_cast<std::uint64_t>(l.requests);
   load.duration_ps = l.duration.ps();
-  load.streams = static_cast<std::uint32_t>(l.streams);
+  const bool has_streams = has_rate(l.kind) || l.kind == LoadKind::bursts;
+  load.streams = has_streams ? static_cast<std::uint32_t>(l.streams) : 1;
   double weights = 0;
   for (const Model& m : scenario.models) weights += m.weight;
   for (std::size_t i = 0; l.per_model && i < scenario.models.size(); ++i)
     load.model_shares.push_back(scenario.models[i].weight / weights);
   load.clients = l.kind == LoadKind::closed ? static_cast<std::uint32_t>(l.clients) : 1;
   load.think_s = l.kind == LoadKind::closed ? l.think.seconds() : 0;
-  load.samples = l.samples > 0 ? static_cast<std::uint32_t>(l.samples)
-                               : (l.kind == LoadKind::multi_stream ? kMultiStreamSamples : 1);
+  load.samples = !load.is_closed() ? 1
+                 : l.samples > 0   ? static_cast<std::uint32_t>(l.samples)
+                                   : (l.kind == LoadKind::multi_stream ? kMultiStreamSamples : 1);
   load.seed = static_cast<std::uint64_t>(l.seed);
   load.has_schedule_seed = l.schedule_seed >= 0;
   load.schedule_seed = load.has_schedule_seed ? static_cast<std::uint64_t>(l.schedule_seed) : 0;
@@ -86,6 +120,7 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
     for (const Model& m : scenario.models) names.push_back(m.name);
     TRY_ASSIGN(load.trace, read_arrivals(text.path_of("load.file", l.file), names));
   }
+  TRY(check_counts(spec, text, load));
   return load;
 }
 

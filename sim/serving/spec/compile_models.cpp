@@ -39,24 +39,42 @@ Model model_of(const ModelTimesSpec& spec, std::uint32_t max_batch, const GraphM
   return m;
 }
 
+/// Numbers of the GPUs that a name of placed_on means: one GPU, or all of an entry of gpus.
+std::vector<std::uint32_t> gpus_named(const ServingSpec& spec, const Scenario& s, const std::string& name) {
+  std::vector<std::uint32_t> out;
+  std::uint32_t first = 0;
+  for (const GpuSpec& g : spec.gpus) {
+    const auto count = static_cast<std::uint32_t>(g.count);
+    for (std::uint32_t i = first; i < first + count; ++i) {
+      if (g.name == name || s.gpus[i].name == name) out.push_back(i);
+    }
+    first += count;
+  }
+  return out;
+}
+
 /// Numbers of the GPUs that a model is placed on.
 Result<std::vector<std::uint32_t>> placement(const ServingSpec& spec, std::size_t model, const Text& text,
                                              const Scenario& s) {
   std::vector<std::uint32_t> out;
-  std::vector<std::string> names;
-  for (const Gpu& gpu : s.gpus) names.push_back(gpu.name);
   const std::vector<std::string>& places = spec.models[model].placed_on;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto found = std::ranges::find(names, places[i]);
     const std::string key = "models[" + std::to_string(model) + "].placed_on[" + std::to_string(i) + "]";
-    if (found == names.end())
+    const std::vector<std::uint32_t> named = gpus_named(spec, s, places[i]);
+    if (named.empty()) {
+      std::vector<std::string> names;
+      for (const Gpu& gpu : s.gpus) names.push_back(gpu.name);
       return text.refuse(key, "found " + in_quotes(places[i]) + ", expected the name of a GPU",
                          spelling_hint(places[i], names));
-    const auto gpu = static_cast<std::uint32_t>(found - names.begin());
-    if (!s.runs_on(s.gpus[gpu].kind, static_cast<std::uint32_t>(model)))
-      return text.refuse(key, "found " + in_quotes(places[i]) + ", expected a GPU that there are times of " +
-                                  spec.models[model].name + " for");
-    out.push_back(gpu);
+    }
+    for (const std::uint32_t gpu : named) {
+      if (std::ranges::find(out, gpu) != out.end())
+        return text.refuse(key, "found " + in_quotes(s.gpus[gpu].name) + " twice, expected each GPU once");
+      if (!s.runs_on(s.gpus[gpu].kind, static_cast<std::uint32_t>(model)))
+        return text.refuse(key, "found " + in_quotes(places[i]) + ", expected a GPU that there are times of " +
+                                    spec.models[model].name + " for");
+      out.push_back(gpu);
+    }
   }
   return out;
 }
@@ -141,6 +159,9 @@ Result<void> check_names(const ServingSpec& spec, const Text& text) {
     if (!names.insert(spec.models[i].name).second)
       return text.refuse("models[" + std::to_string(i) + "].name",
                          "found " + in_quotes(spec.models[i].name) + " twice, expected each model's name once");
+    if (spec.models[i].name == "all")
+      return text.refuse("models[" + std::to_string(i) + "].name",
+                         "found 'all', expected another name: results have a row of that name for all models");
     weight += spec.models[i].weight;
   }
   if (spec.models.empty()) return text.refuse("models", "found an empty list, expected at least one model");
@@ -192,10 +213,9 @@ void plan_all_streams(const ServingSpec& spec, std::uint32_t model, Scenario& ou
 
 }  // namespace
 
-Result<void> add_models(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out,
+Result<void> add_models(const ServingSpec& spec, const Text& text, const ModelPricer& pricer, Scenario& out,
                         PolicyOptions& policy_options) {
   TRY(check_names(spec, text));
-  TRY_ASSIGN(const ModelPricer pricer, ModelPricer::create(spec, text, devices));
   for (std::size_t i = 0; i < spec.models.size(); ++i)
     out.models.push_back(model_of(spec.models[i], pricer.largest_batch(i), pricer.graph_of(i)));
   for (std::size_t i = 0; i < spec.models.size(); ++i) {

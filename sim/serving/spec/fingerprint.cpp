@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "base/text/printable.hpp"
+
 namespace distsim::serving {
 namespace {
 
@@ -11,12 +16,18 @@ void put(std::string& out, const Values&... values) {
   out += '\n';
 }
 
+/// Whether a GPU that executes several pieces of work at the same time has the model.
+bool is_shared(const Scenario& s, std::uint32_t model) {
+  return std::ranges::any_of(
+      s.gpus, [&](const Gpu& g) { return g.execution == Execution::shared && s.runs_on(g.kind, model); });
+}
+
 void put_model(std::string& out, const Scenario& s, std::uint32_t m) {
   const Model& model = s.models[m];
   put(out, model.name, model.layers, model.max_batch, model.weight_bytes, model.input_bytes, model.output_bytes,
       model.state_bytes, model.deadline_ps, model.priority, model.weight, model.size_ps,
       static_cast<int>(model.variation), model.variation == Variation::lognormal ? model.cv : 1, model.demand.sm,
-      model.demand.memory, model.demand.launch, model.sm_limit, model.cells, model.refused);
+      model.demand.memory, model.demand.launch, is_shared(s, m) ? model.sm_limit : 1, model.cells, model.refused);
   for (const std::int64_t bytes : model.state_after) put(out, bytes);
   for (std::uint32_t k = 0; k < s.kinds.size(); ++k) {
     for (std::uint32_t b = 1; s.runs_on(k, m) && b <= model.max_batch; ++b) {
@@ -63,14 +74,18 @@ std::string fingerprint(const Experiment& e) {
   for (const ServiceClass& c : s.classes) put(out, c.name, c.weight, c.priority, c.deadline_ps);
   put(out, static_cast<int>(s.residency));
   put_load(out, e);
-  bool batches = false, branches = false;
+  bool batches = false, delays = false, branches = false;
   for (const PolicyEntry* policy : e.policies) {
     put(out, policy->name);
     branches = branches || policy->takes_branches;
-    batches = batches || policy->factory != nullptr || std::string_view(policy->name).ends_with("batching");
+    batches = batches || (policy->batches() && policy->factory == nullptr);  // a user's own is told neither
+    delays = delays || std::string_view(policy->name) == "dynamic_batching";
   }
   for (std::uint32_t m = 0; branches && m < s.models.size(); ++m) put_graph(out, s.models[m].graph);
-  if (batches) put(out, e.policy_options.batch, e.policy_options.delay_ps);
+  std::uint32_t largest = 1;
+  for (const Model& m : s.models) largest = std::max(largest, m.max_batch);
+  if (batches) put(out, std::min(e.policy_options.batch, largest));
+  if (delays) put(out, e.policy_options.delay_ps);
   for (const auto& places : e.policy_options.placement) {
     for (const std::uint32_t gpu : places) put(out, gpu);
     put(out, "placed");
@@ -92,6 +107,20 @@ std::vector<std::string> sets_without_effect(const std::string& path, const std:
     if (without.ok() && fingerprint(*without) == with) idle.push_back(sets[i]);
   }
   return idle;
+}
+
+std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets) {
+  std::vector<std::string> lines;
+  const auto e = load_experiment(path, sets);
+  if (e.ok()) lines = e->idle_keys;
+  const std::size_t reasons = lines.size();
+  for (const std::string& set : sets_without_effect(path, sets)) {
+    const std::string key = "--set " + set.substr(0, set.find('=')) + ":";
+    const auto end = lines.begin() + static_cast<std::ptrdiff_t>(reasons);
+    if (std::none_of(lines.begin(), end, [&](const std::string& line) { return line.starts_with(key); }))
+      lines.push_back("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
+  }
+  return lines;
 }
 
 }  // namespace distsim::serving

@@ -4,6 +4,7 @@
 #include "sim/config/config_folders.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/serving/spec/compile.hpp"
+#include "sim/serving/spec/model_pricer.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -72,7 +73,8 @@ Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
   e.scenario.residency = spec->residency;
   TRY_ASSIGN(const DeviceTable devices, DeviceTable::create(*spec, text));
   TRY(add_gpus(*spec, text, devices, e.scenario));
-  TRY(add_models(*spec, text, devices, e.scenario, e.policy_options));
+  TRY_ASSIGN(const ModelPricer pricer, ModelPricer::create(*spec, text, devices));
+  TRY(add_models(*spec, text, pricer, e.scenario, e.policy_options));
   TRY(add_classes(*spec, text, e.scenario));
   TRY_ASSIGN(e.load, make_load(*spec, text, e.scenario));
   e.policies = spec->policies;
@@ -85,6 +87,7 @@ Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
   e.run.max_in_system = static_cast<std::uint64_t>(spec->run.max_in_system);
   e.rates_per_s = spec->run.rates_per_s.empty() ? std::vector<double>{spec->load.rate_per_s} : spec->run.rates_per_s;
   e.confidence = spec->run.confidence;
+  e.idle_keys = idle_keys(*spec, text, pricer, e.scenario, e.load);
   return e;
 }
 

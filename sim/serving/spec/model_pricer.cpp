@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/config/config.hpp"
 
 namespace distsim::serving {
@@ -15,18 +18,24 @@ std::string key_of_model(std::size_t model, const char* key) { return "models[" 
 const std::string& table_name(const ModelTimesSpec& m) { return m.table_name.empty() ? m.name : m.table_name; }
 const std::string& table_name(const GpuSpec& g) { return g.kind.empty() ? g.name : g.kind; }
 
-std::vector<PricedLayer> given_layers(const std::vector<double>& ps) {
-  std::vector<PricedLayer> layers(ps.size());
-  for (std::size_t i = 0; i < ps.size(); ++i) layers[i].time_ps = ps[i];
-  return layers;
+/// What layer `l` keeps busy, as stated.
+Demand stated_demand(const ModelTimesSpec& m, std::size_t l) {
+  return {l < m.layer_sm_demands.size() ? m.layer_sm_demands[l] : m.sm_demand,
+          l < m.layer_memory_demands.size() ? m.layer_memory_demands[l] : m.memory_demand, m.launch_demand};
 }
 
 }  // namespace
 
 Result<ModelPricer> ModelPricer::create(const ServingSpec& spec, const Text& text, const DeviceTable& devices) {
   ModelPricer out(spec, text, devices);
-  for (std::size_t i = 0; i < spec.times.size(); ++i)
-    TRY(out.table_.read(text.path_of("times[" + std::to_string(i) + "]", spec.times[i])));
+  std::set<std::filesystem::path> read;
+  for (std::size_t i = 0; i < spec.times.size(); ++i) {
+    const std::string key = "times[" + std::to_string(i) + "]", path = text.path_of(key, spec.times[i]);
+    std::error_code failed;
+    if (!read.insert(std::filesystem::weakly_canonical(path, failed)).second)
+      return text.refuse(key, "found " + in_quotes(spec.times[i]) + " twice, expected each file once");
+    TRY(out.table_.read(path));
+  }
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const ModelTimesSpec& m = spec.models[i];
     if (m.graph.empty()) continue;
@@ -58,11 +67,12 @@ const GraphModel* ModelPricer::graph_of(std::size_t model) const {
 std::uint32_t ModelPricer::largest_batch(std::size_t model) const {
   const ModelTimesSpec& m = spec_->models[model];
   if (m.max_batch > 0) return static_cast<std::uint32_t>(m.max_batch);
-  if (!m.layer_times.empty()) return 1;
   std::uint32_t least = 4096;
   for (const GpuSpec& g : spec_->gpus) {
     if (in_table(m, g))
       least = std::min(least, table_.largest_batch(table_name(m), table_name(g)));
+    else if (!m.layer_times.empty())
+      least = 1;
     else if (prices(model, g))
       least = std::min(least, static_cast<std::uint32_t>(spec_->batching.size));
   }
@@ -85,22 +95,29 @@ Result<std::vector<PricedLayer>> ModelPricer::graph_layers(std::size_t model, co
   return layers;
 }
 
-Result<std::vector<PricedLayer>> ModelPricer::layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
+Result<std::vector<PricedLayer>> ModelPricer::table_layers(std::size_t model, const GpuSpec& g,
+                                                           std::uint32_t batch) const {
   const ModelTimesSpec& m = spec_->models[model];
-  if (!m.layer_times.empty()) {
-    std::vector<PricedLayer> layers(m.layer_times.size());
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-      layers[i].time_ps = static_cast<double>(m.layer_times[i].ps()) * (1 + (batch - 1) * m.batch_cost);
-      layers[i].demand = {m.layer_sm_demands.empty() ? m.sm_demand : m.layer_sm_demands[i],
-                          m.layer_memory_demands.empty() ? m.memory_demand : m.layer_memory_demands[i],
-                          m.launch_demand};
-    }
-    return layers;
-  }
-  if (!in_table(m, g)) return graph_layers(model, g, batch);
   const auto times = table_.layers(table_name(m), table_name(g), batch);
   if (!times.ok()) return text_->refuse(key_of_model(model, "max_batch"), times.error().what);
-  return given_layers(*times);
+  std::vector<PricedLayer> layers(times->size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    layers[i].time_ps = (*times)[i];
+    layers[i].demand = stated_demand(m, i);
+  }
+  return layers;
+}
+
+Result<std::vector<PricedLayer>> ModelPricer::layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  if (in_table(m, g)) return table_layers(model, g, batch);
+  if (m.layer_times.empty()) return graph_layers(model, g, batch);
+  std::vector<PricedLayer> layers(m.layer_times.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    layers[i].time_ps = static_cast<double>(m.layer_times[i].ps()) * (1 + (batch - 1) * m.batch_cost);
+    layers[i].demand = stated_demand(m, i);
+  }
+  return layers;
 }
 
 Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& g, std::uint32_t max_batch,

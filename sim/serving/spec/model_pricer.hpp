@@ -1,4 +1,5 @@
-// What the layers of an experiment's models take: stated, from a table, or priced from a graph, in this order.
+// What the layers of an experiment's models take: from a table, where one has them for the GPU; else stated, or priced from a
+// graph.
 #pragma once
 
 #include <map>
@@ -18,6 +19,8 @@ class ModelPricer {
   /// Whether there are times of a model on the GPUs of a spec.
   bool prices(std::size_t model, const GpuSpec& g) const;
   std::uint32_t largest_batch(std::size_t model) const;
+  /// Whether a table has a model's times for the GPUs of a spec.
+  bool measured(std::size_t model, const GpuSpec& g) const { return in_table(spec_->models[model], g); }
   /// Null where the model is no graph.
   const GraphModel* graph_of(std::size_t model) const;
 
@@ -37,6 +40,7 @@ class ModelPricer {
       : spec_(&spec), text_(&text), devices_(&devices) {}
   bool in_table(const ModelTimesSpec& m, const GpuSpec& g) const;
   Result<std::vector<PricedLayer>> layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  Result<std::vector<PricedLayer>> table_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
   Result<std::vector<PricedLayer>> graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
 
   const ServingSpec* spec_;

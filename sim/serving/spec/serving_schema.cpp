@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/text/counted.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/reference.hpp"
 #include "sim/serving/policies/library/policy_library.hpp"
@@ -58,6 +60,12 @@ Schema<GpuSpec> gpu_schema() {
     return std::nullopt;
   });
   s.rule([](const GpuSpec& g) -> std::optional<std::string> {
+    if (g.busy_power.value() > 0 && g.busy_power.value() < g.idle_power.value())
+      return "busy_power: found " + format_quantity(g.busy_power.value(), Dimension::watts) +
+             ", expected at least the idle_power of " + format_quantity(g.idle_power.value(), Dimension::watts);
+    return std::nullopt;
+  });
+  s.rule([](const GpuSpec& g) -> std::optional<std::string> {
     if (g.streams > 1 && g.execution == Execution::pipeline)
       return "streams: found it with execution: pipeline, expected one of them";
     return std::nullopt;
@@ -80,6 +88,8 @@ Result<void> read_after(ModelTimesSpec& out, const ConfigNode& node, const std::
         return schema_detail::expected(
             number, at,
             l == 0 ? "no layer, as none is before layer 0" : "a layer before it, from 0 to " + std::to_string(l - 1));
+      if (std::ranges::find(needs, static_cast<std::uint32_t>(*need)) != needs.end())
+        return schema_detail::expected(number, at, "each layer once");
       needs.push_back(static_cast<std::uint32_t>(*need));
     }
   }
@@ -90,8 +100,9 @@ Schema<ModelTimesSpec> model_schema() {
   Schema<ModelTimesSpec> s("models", "Models that are served: chains or graphs of layers.");
   s.required("name", &ModelTimesSpec::name, "Name.");
   s.optional("table_name", &ModelTimesSpec::table_name, "What tables of times call it; default: the name.");
-  s.scalars("layer_times", &ModelTimesSpec::layer_times, {0, 1e4},
-            "Time of each layer for one request on a GPU of speed 1, where no table has them.");
+  s.scalars(
+      "layer_times", &ModelTimesSpec::layer_times, {0, 1e4},
+      "Time of each layer for one request on a GPU of speed 1, on GPUs that no table has times of the model for.");
   s.optional(
       "graph", &ModelTimesSpec::graph,
       "Graph of its calls (docs/graph_format.md): layers are priced by the op models for each device and batch, where no table has them.");
@@ -146,8 +157,9 @@ Schema<ModelTimesSpec> model_schema() {
              "All layers are one cell, as of an RNN: requests at different layers may share a batch.");
   s.optional("refused", &ModelTimesSpec::refused,
              "No GPU has it: its requests are refused as they come, and count as violations.");
-  s.scalars("placed_on", &ModelTimesSpec::placed_on, {},
-            "Names of the GPUs that execute it; default: all that have times.");
+  s.scalars(
+      "placed_on", &ModelTimesSpec::placed_on, {},
+      "Names of the GPUs that execute it, or of entries of gpus for all of theirs; default: all that have times.");
   s.rule([](const ModelTimesSpec& m) -> std::optional<std::string> {
     if (m.deadline.ps() > 0 && m.deadline_factor > 0)
       return "deadline_factor: found it with deadline, expected one of them";
@@ -272,6 +284,8 @@ Schema<ServingSpec> serving_schema() {
                TRY_ASSIGN(const std::string name, schema_detail::read_string(item, at));
                const auto entry = name.ends_with(".so") ? load_policy(path_from(item, name)) : find_policy(name);
                if (!entry.ok()) return Error{at + ": " + entry.error().what, item.where.text(), entry.error().hint};
+               if (std::ranges::find(out.policies, *entry) != out.policies.end())
+                 return schema_detail::expected(item, at, "each policy once");
                out.policies.push_back(*entry);
              }
              return {};

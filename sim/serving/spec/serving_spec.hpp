@@ -132,6 +132,7 @@ struct Experiment {
   bool find_warm_up = true;
   std::vector<double> rates_per_s;  ///< at least one; of open loads without rates of their own: 0
   double confidence = 0.95;
+  std::vector<std::string> idle_keys;  ///< lines about keys that are written and change nothing
 };
 
 /// Reads the file, lays each KEY=VALUE of `sets` on it, checks all of it, and reads the files that it names.

@@ -17,13 +17,31 @@ constexpr double kPsPerUs = 1e6;
 
 }  // namespace
 
+Result<void> TimesTable::check_layer(const std::string& model, const std::string& layer, const std::string& where,
+                                     Block& block) {
+  const std::size_t index = block.ps.size();
+  const auto number = parse_integer(layer);
+  if (number.ok() && *number <= block.last_number)
+    return Error{"layer: found " + in_quotes(layer) + " after " + std::to_string(block.last_number) +
+                     ", expected layers with numbers in ascending order, each once",
+                 where, ""};
+  if (number.ok()) block.last_number = *number;
+  auto& known = layers_[model];
+  if (index == known.size()) known.emplace_back(layer, where);
+  if (known[index].first == layer) return {};
+  return Error{"layer: found " + in_quotes(layer) + " as layer " + std::to_string(index + 1) + " of " +
+                   printable(model, 80) + ", expected " + in_quotes(known[index].first) + " as at " +
+                   known[index].second,
+               where, ""};
+}
+
 Result<void> TimesTable::read(const std::string& path) {
   TRY_ASSIGN(const auto in, open_input_stream(path));
   TRY_ASSIGN(CsvReader csv, CsvReader::open(*in, path));
   TRY_ASSIGN(const std::size_t model, csv.require("model"));
   TRY_ASSIGN(const std::size_t gpu, csv.require("gpu"));
   TRY_ASSIGN(const std::size_t batch, csv.require("batch"));
-  TRY(csv.require("layer"));
+  TRY_ASSIGN(const std::size_t layer, csv.require("layer"));
   TRY_ASSIGN(const std::size_t time, csv.require("time_us"));
   for (;;) {
     TRY_ASSIGN(const auto row, csv.next());
@@ -36,7 +54,15 @@ Result<void> TimesTable::read(const std::string& path) {
     if (!us.ok() || *us < 0 || *us > 1e10)
       return Error{"time_us: found " + in_quotes((*row)[time]) + ", expected microseconds from 0 to 1e10",
                    csv.position(), ""};
-    rows_[{(*row)[model], (*row)[gpu]}][static_cast<std::uint32_t>(*size)].push_back(*us * kPsPerUs);
+    Block& block = rows_[{(*row)[model], (*row)[gpu]}][static_cast<std::uint32_t>(*size)];
+    if (block.ps.empty()) block.file = path;
+    if (block.file != path)
+      return Error{"found times of " + printable((*row)[model], 80) + " on " + printable((*row)[gpu], 80) +
+                       " at batch " + std::to_string(*size) + ", expected them in one file: " + block.file +
+                       " has them, too",
+                   csv.position(), ""};
+    TRY(check_layer((*row)[model], (*row)[layer], csv.position(), block));
+    block.ps.push_back(*us * kPsPerUs);
   }
 }
 
@@ -54,20 +80,21 @@ Result<std::vector<double>> TimesTable::layers(const std::string& model, const s
     return Error{"found times of " + model + " on " + gpu + " up to batch " + std::to_string(batches.rbegin()->first) +
                      ", expected batch " + std::to_string(batch),
                  "", ""};
-  if (above->first == batch) return above->second;
+  if (above->first == batch) return above->second.ps;
   if (above == batches.begin())
     return Error{"found times of " + model + " on " + gpu + " from batch " + std::to_string(above->first) +
                      " on, expected batch " + std::to_string(batch),
                  "", ""};
   const auto below = std::prev(above);
-  if (below->second.size() != above->second.size())
-    return Error{"found " + counted(below->second.size(), "layer") + " of " + model + " on " + gpu + " at batch " +
-                     std::to_string(below->first) + " and " + std::to_string(above->second.size()) + " at batch " +
+  const std::vector<double>&from = below->second.ps, &to = above->second.ps;
+  if (from.size() != to.size())
+    return Error{"found " + counted(from.size(), "layer") + " of " + model + " on " + gpu + " at batch " +
+                     std::to_string(below->first) + " and " + std::to_string(to.size()) + " at batch " +
                      std::to_string(above->first) + ", expected the same layers",
                  "", ""};
   const double share = static_cast<double>(batch - below->first) / static_cast<double>(above->first - below->first);
-  std::vector<double> times = below->second;
-  for (std::size_t i = 0; i < times.size(); ++i) times[i] += share * (above->second[i] - times[i]);
+  std::vector<double> times = from;
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] += share * (to[i] - times[i]);
   return times;
 }
 

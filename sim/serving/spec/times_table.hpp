@@ -2,7 +2,8 @@
 //
 //   model,gpu,batch,layer,time_us      one row for each layer, in order of execution; other columns are ignored
 //
-// The same layer may come several times in a model. Between two batches times are interpolated linearly; a batch that
+// The layers of a model are the same, in the same order, on all GPUs and at all batches. Layers with a name ("conv2d") may come
+// several times in a model; those with a number ascend. The rows of a model, a GPU and a batch are in one file. Between two batches times are interpolated linearly; a batch that
 // is larger than the largest measured one is not priced.
 #pragma once
 
@@ -18,7 +19,8 @@ namespace distsim::serving {
 
 class TimesTable {
  public:
-  /// Adds the rows of a file. Errors: a missing column, a time that is no number from 0 to 1e10 us, a batch below 1.
+  /// Adds the rows of a file. Errors: a missing column, a time that is no number from 0 to 1e10 us, a batch below 1, another
+  /// layer than elsewhere, a layer's number out of order, rows of what another file has.
   Result<void> read(const std::string& path);
 
   bool has(const std::string& model, const std::string& gpu) const { return rows_.contains({model, gpu}); }
@@ -30,8 +32,16 @@ class TimesTable {
   std::vector<std::string> gpus() const;
 
  private:
-  using Batches = std::map<std::uint32_t, std::vector<double>>;
+  struct Block {
+    std::vector<double> ps;  ///< by layer
+    std::string file;
+    std::int64_t last_number = -1;  ///< of the layers so far
+  };
+  using Batches = std::map<std::uint32_t, Block>;
+  Result<void> check_layer(const std::string& model, const std::string& layer, const std::string& where, Block& block);
   std::map<std::pair<std::string, std::string>, Batches> rows_;
+  /// By model: names of its layers, and where each was read first.
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> layers_;
 };
 
 }  // namespace distsim::serving

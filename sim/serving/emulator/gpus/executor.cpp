@@ -64,6 +64,16 @@ void Executor::free(std::uint32_t gpu, std::int64_t now_ps) {
   start_next(gpu, now_ps);
 }
 
+std::vector<std::int64_t> Executor::busy_until(std::int64_t now_ps) const {
+  std::vector<std::int64_t> out = busy_ps_;
+  for (std::size_t g = 0; g < gpus_.size(); ++g) {
+    const GpuState& gpu = gpus_[g];
+    if (!gpu.shared.empty()) out[g] += now_ps - gpu.shared_since_ps;
+    if (gpu.pipeline == nullptr && gpu.executing) out[g] -= gpu.end_ps - now_ps;
+  }
+  return out;
+}
+
 void Executor::start_next(std::uint32_t g, std::int64_t now_ps) {
   GpuState& gpu = gpus_[g];
   if (gpu.ready.empty()) return;
@@ -73,6 +83,7 @@ void Executor::start_next(std::uint32_t g, std::int64_t now_ps) {
   work.start_ps = now_ps;
   if (gpu.pipeline == nullptr) {
     busy_ps_[g] += work.alone_ps;
+    gpu.end_ps = now_ps + work.alone_ps;
     heap_.push(Event::of(now_ps + work.alone_ps, EventKind::work_done, work.event_order(), id));
     return;
   }

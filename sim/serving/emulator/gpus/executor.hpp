@@ -37,11 +37,14 @@ class Executor {
 
   /// Time in which a GPU executed, up to what is done; of a pipeline the mean over its stages.
   const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }
+  /// The same up to now, with what is under way as far as it is done; of a pipeline with all that has entered it.
+  std::vector<std::int64_t> busy_until(std::int64_t now_ps) const;
 
  private:
   struct GpuState {
     bool executing = false;
-    Fifo ready;  ///< pieces of work whose data is there
+    std::int64_t end_ps = 0;  ///< of what a serial GPU executes
+    Fifo ready;               ///< pieces of work whose data is there
     SharedGpu shared;
     std::int64_t shared_since_ps = 0;
     std::unique_ptr<PipelineStages> pipeline;

@@ -62,7 +62,9 @@ std::int64_t time_alone(std::vector<SharedGpu::Part> parts) {
 
 void plan_streams(Scenario& s, std::uint32_t kind, std::uint32_t model, std::uint32_t streams) {
   const Model& m = s.models[model];
-  if (m.graph.is_chain() || streams < 2 || m.sm_limit < 1) return;
+  const bool shared =
+      std::ranges::any_of(s.gpus, [&](const Gpu& g) { return g.kind == kind && g.execution == Execution::shared; });
+  if (m.graph.is_chain() || streams < 2 || (shared && m.sm_limit < 1)) return;
   StreamPlan plan;
   bool gains = false;
   for (std::uint32_t batch = 1; batch <= m.max_batch; ++batch) {

@@ -69,7 +69,8 @@ class LibraryState : public own::State {
     return gpu;
   }
   const Request& request_at(std::uint32_t id) const {
-    if (!view_.knows(id)) throw PolicyFailure("asked for request " + std::to_string(id) + ", which does not exist");
+    if (!view_.knows(id))
+      throw PolicyFailure("asked for the request with id " + std::to_string(id) + ", which no request has had");
     return view_.request(id);
   }
   const View& view_;
@@ -143,7 +144,9 @@ Result<Found> open_library(const std::string& path) {
     return Error{"found " + in_quotes(path) + ", expected a library with a policy: " + what, "", ""};
   };
   std::error_code failed;
-  if (!std::filesystem::is_regular_file(path, failed)) return refused("no such file");
+  if (std::filesystem::is_directory(path, failed)) return refused("it is a folder");
+  if (!std::filesystem::exists(path, failed)) return refused("no such file");
+  if (!std::filesystem::is_regular_file(path, failed)) return refused("it is not a plain file");
   void* library = dlopen(std::filesystem::absolute(path).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();

@@ -1,0 +1,148 @@
+// Keys of a file that are written and change nothing.
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "base/text/counted.hpp"
+#include "sim/serving/spec/compile.hpp"
+#include "sim/serving/spec/model_pricer.hpp"
+
+namespace distsim::serving {
+namespace {
+
+/// Keys with the same name and reason are one line.
+class IdleKeys {
+ public:
+  explicit IdleKeys(const ConfigNode& root) : root_(root) {}
+
+  /// Notes `list[index].key`, or `map.key`, where the file has it.
+  void add(const std::string& where, std::string_view key, const std::string& why) {
+    const std::string path = where + "." + std::string(key);
+    const ConfigNode* node = node_at(where);
+    if (node == nullptr || node->find(key) == nullptr) return;
+    Found& found = found_[{std::string(key), why}];
+    if (found.count++ == 0) {
+      found.path = path;
+      found.at = position_in(root_, path).text();
+      found.is_set = found.at.starts_with("--") && found.at.ends_with("." + std::string(key));
+      order_.push_back({std::string(key), why});
+    }
+  }
+  std::vector<std::string> lines() const {
+    std::vector<std::string> out;
+    for (const auto& name : order_) {
+      const Found& f = found_.at(name);
+      const std::string others =
+          f.count > 1 ? " and " + counted(f.count - 1, "other key", "other keys") + " of this name" : "";
+      out.push_back(f.is_set && f.count == 1 ? f.at + ": no effect, " + name.second
+                                             : f.at + ": " + f.path + others + ": no effect, " + name.second);
+    }
+    return out;
+  }
+
+ private:
+  struct Found {
+    std::string path, at;
+    std::size_t count = 0;
+    bool is_set = false;  ///< `at` is "--set models.0.cv"
+  };
+  /// "load" or "models[3]"
+  const ConfigNode* node_at(const std::string& where) const {
+    const std::size_t bracket = where.find('[');
+    const ConfigNode* node = root_.find(where.substr(0, bracket));
+    if (node == nullptr || bracket == std::string::npos) return node;
+    const std::size_t index = std::stoul(where.substr(bracket + 1));
+    return node->kind == ConfigNode::Kind::sequence && index < node->items.size() ? &node->items[index] : nullptr;
+  }
+
+  const ConfigNode& root_;
+  std::map<std::pair<std::string, std::string>, Found> found_;
+  std::vector<std::pair<std::string, std::string>> order_;
+};
+
+void look_at_load(const LoadSpec& l, const Load& load, IdleKeys& out) {
+  const bool gaps = !load.is_closed() && l.kind != LoadKind::trace && l.kind != LoadKind::offline;
+  if (!gaps) out.add("load", "streams", "it is of loads with gaps between requests");
+  if (!load.is_closed()) out.add("load", "samples", "it is of clients that wait for their answers");
+  if (l.kind != LoadKind::gamma) out.add("load", "cv", "it is of kind gamma");
+  if (l.kind != LoadKind::closed) {
+    out.add("load", "clients", "it is of kind closed");
+    out.add("load", "think", "it is of kind closed");
+  }
+  if (l.kind == LoadKind::trace && l.requests > static_cast<std::int64_t>(load.trace.size()))
+    out.add("load", "requests", "the file has no more than " + counted(load.trace.size(), "arrival"));
+}
+
+void look_at_model(const ServingSpec& spec, std::size_t index, const ModelPricer& pricer, const Scenario& s,
+                   IdleKeys& out) {
+  const ModelTimesSpec& m = spec.models[index];
+  const std::string where = "models[" + std::to_string(index) + "]";
+  bool shared = false, streams = false, piped = false, stated = false;
+  for (const GpuSpec& g : spec.gpus) {
+    if (!pricer.prices(index, g)) continue;
+    shared = shared || g.execution == Execution::shared;
+    piped = piped || g.execution == Execution::pipeline;
+    streams = streams || g.streams > 1;
+    stated = stated || !pricer.measured(index, g);
+  }
+  if (m.variation != Variation::lognormal) out.add(where, "cv", "it is of variation: lognormal");
+  if (m.graph.empty()) out.add(where, "precision", "it is of models with a graph");
+  if (spec.times.empty()) out.add(where, "table_name", "there are no tables of times");
+  if (!stated) {
+    out.add(where, "layer_times", "tables have the times of the model on all GPUs");
+    out.add(where, "batch_cost", "tables have the times of the model on all GPUs");
+    out.add(where, "framework", "tables have the times of the model on all GPUs");
+    out.add(where, "fused", "tables have the times of the model on all GPUs");
+  } else if (m.layer_times.empty() || s.models[index].max_batch == 1) {
+    out.add(where, "batch_cost", "it is of layer_times and batches of more than one request");
+  }
+  if (!shared) out.add(where, "sm_limit", "no GPU of the model executes several pieces of work at the same time");
+  if (!shared && !(streams && !s.models[index].graph.is_chain()))
+    for (const char* key : {"sm_demand", "memory_demand", "launch_demand", "layer_sm_demands", "layer_memory_demands"})
+      out.add(where, key,
+              "nothing is executed at the same time as the model; it only counts in how busy resources of GPUs are");
+  if (shared && !m.graph.empty() && stated)
+    for (const char* key : {"sm_demand", "memory_demand", "launch_demand"})
+      out.add(where, key, "layers of a graph have demands of their own");
+  if (s.gpus.size() == 1 && !piped) out.add(where, "state", "there is one GPU, from which nothing moves");
+}
+
+void look_at_gpu(const ServingSpec& spec, std::size_t index, const Scenario& s, IdleKeys& out) {
+  const GpuSpec& g = spec.gpus[index];
+  const std::string where = "gpus[" + std::to_string(index) + "]";
+  if (g.count == 1) out.add(where, "host_link_shared_by", "there is one such GPU");
+  if (spec.times.empty() && g.name != g.kind) out.add(where, "kind", "there are no tables of times");
+  if (std::ranges::all_of(s.models, [](const Model& m) { return m.graph.is_chain(); }))
+    out.add(where, "streams", "no model has branches");
+  if (s.gpus.size() == 1 && g.execution != Execution::pipeline)
+    for (const char* key : {"peer_bandwidth", "peer_latency"}) out.add(where, key, "there is one GPU");
+  if (std::ranges::all_of(s.gpus, [&](const Gpu& other) { return other.box == s.gpus[0].box; }))
+    for (const char* key : {"box_bandwidth", "box_latency"}) out.add(where, key, "all GPUs are in one box");
+}
+
+void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
+  const auto any = [&](const auto& is) { return std::ranges::any_of(spec.policies, is); };
+  const bool graphs =
+      std::ranges::any_of(spec.models, [](const ModelTimesSpec& m) { return !m.graph.empty() && m.max_batch == 0; });
+  if (!graphs && !any([](const PolicyEntry* p) { return p->batches() && p->factory == nullptr; }))
+    out.add("batching", "size", "no policy batches");
+  if (!any([](const PolicyEntry* p) { return std::string_view(p->name) == "dynamic_batching"; }))
+    out.add("batching", "delay", "it is of policy dynamic_batching");
+  const bool deadlines = std::ranges::any_of(s.models, [](const Model& m) { return m.deadline_ps != kNever; }) ||
+                         std::ranges::any_of(s.classes, [](const ServiceClass& c) { return c.deadline_ps != kNever; });
+  if (!deadlines && spec.run.drop_late) out.add("run", "drop_late", "no request has a deadline");
+}
+
+}  // namespace
+
+std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
+                                   const Scenario& s, const Load& load) {
+  IdleKeys out(text.root);
+  look_at_load(spec.load, load, out);
+  for (std::size_t i = 0; i < spec.models.size(); ++i) look_at_model(spec, i, pricer, s, out);
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
+  look_at_policies(spec, s, out);
+  return out.lines();
+}
+
+}  // namespace distsim::serving

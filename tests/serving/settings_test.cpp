@@ -1,0 +1,218 @@
+// What an experiment says and what becomes of it: tables beside stated times, duplicates, keys without effect, empty windows.
+
+#include <filesystem>
+#include <fstream>
+
+#include "scenarios.hpp"
+#include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/arrival_file.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
+#include "sim/serving/spec/times_table.hpp"
+
+namespace distsim::serving {
+namespace {
+
+const std::string kOneModel =
+    "gpus: [{name: a}, {name: b, speed: 2}]\n"
+    "models: [{name: m, layer_times: [1 ms, 2 ms]}]\n"
+    "load: {rate_per_s: 100, requests: 1000}\n"
+    "policies: [fifo]\n";
+
+std::string file_of(const std::string& name, const std::string& text) {
+  const std::string path = (std::filesystem::path(testing::TempDir()) / name).string();
+  std::ofstream(path) << text;
+  return path;
+}
+std::string error_of(const std::vector<std::string>& sets, const std::string& text = kOneModel) {
+  const auto e = parse_experiment(text, "x.yaml", sets);
+  return e.ok() ? "" : e.error().text();
+}
+std::string table_error(const std::string& rows) {
+  TimesTable table;
+  const auto read = table.read(file_of("rows.csv", "model,gpu,batch,layer,time_us\n" + rows));
+  const std::string text = read.ok() ? "" : read.error().text();
+  return text.substr(std::min(text.size(), text.find("rows.csv")));
+}
+bool has(const std::vector<std::string>& lines, const std::string& part) {
+  return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+/// A measured table goes before stated times, on the GPUs that it has.
+TEST(Settings, TablesGoBeforeStatedTimes) {
+  const std::string table = file_of("a_only.csv", "model,gpu,batch,layer,time_us\nm,a,1,x,5000\nm,a,1,y,7000\n");
+  const auto e = parse_experiment(kOneModel, "x.yaml", {"times=[" + table + "]"});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  EXPECT_EQ(e->scenario.time_ps(0, 0, 0, 2, 1), 12 * test::kMs);
+  EXPECT_EQ(e->scenario.time_ps(1, 0, 0, 2, 1), 3 * test::kMs / 2);  // stated, at twice the speed
+  EXPECT_EQ(e->idle_keys.size(), 0u);
+  const auto all = parse_experiment(kOneModel, "x.yaml", {"times=[" + table + "]", "gpus.1.kind=a"});
+  ASSERT_TRUE(all.ok()) << all.error().text();
+  EXPECT_TRUE(has(all->idle_keys, "x.yaml:2:33: models[0].layer_times: no effect, tables have the times"))
+      << (all->idle_keys.empty() ? "" : all->idle_keys[0]);
+}
+
+TEST(Settings, TablesNameTheirLayers) {
+  EXPECT_EQ(table_error("m,a,1,conv,1\nm,a,1,relu,2\nm,a,2,conv,1\nm,a,2,relu,2\n"), "");
+  EXPECT_EQ(table_error("m,a,1,relu,1\nm,a,1,relu,1\nm,a,2,relu,1\nm,a,2,relu,2\n"), "");  // twice in the model
+  EXPECT_NE(table_error("m,a,1,conv,1\nm,a,1,relu,2\nm,a,2,relu,1\nm,a,2,conv,2\n")
+                .find("rows.csv:4: layer: found 'relu' as layer 1 of m, expected 'conv' as at "),
+            std::string::npos);
+  EXPECT_NE(table_error("m,a,1,conv,1\nm,b,1,relu,2\n").find("rows.csv:3: layer: found 'relu' as layer 1 of m"),
+            std::string::npos);
+  EXPECT_EQ(table_error("m,a,1,0,1\nm,a,1,1,2\nm,a,1,0,1\n"),
+            "rows.csv:4: layer: found '0' after 1, expected layers with numbers in ascending order, each once");
+  const std::string rows = "model,gpu,batch,layer,time_us\nm,a,1,x,5000\n";
+  const std::string one = file_of("one.csv", rows), other = file_of("other.csv", rows);
+  EXPECT_NE(error_of({"times=[" + one + ", " + one + "]"}).find("times[1]: found '" + one + "' twice"),
+            std::string::npos);
+  EXPECT_NE(error_of({"times=[" + one + ", " + other + "]"})
+                .find("found times of m on a at batch 1, expected them in one file"),
+            std::string::npos);
+}
+
+TEST(Settings, DuplicatesAreRefused) {
+  EXPECT_NE(error_of({"policies=[fifo, sjf, fifo]"}).find("policies[2]: found 'fifo', expected each policy once"),
+            std::string::npos)
+      << error_of({"policies=[fifo, sjf, fifo]"});
+  EXPECT_NE(error_of({"run.rates_per_s=[100, 200, 100]"}).find("run.rates_per_s[2]: found 100 twice"),
+            std::string::npos);
+  EXPECT_NE(error_of({"models.0.placed_on=[a, a]"}).find("models[0].placed_on[1]: found 'a' twice"), std::string::npos);
+  EXPECT_NE(
+      error_of({"models.0.after=[[], [0, 0]]"}).find("models[0].after[1][1]: found '0', expected each layer once"),
+      std::string::npos);
+  EXPECT_NE(error_of({"models.0.name=all"}).find("models[0].name: found 'all', expected another name"),
+            std::string::npos);
+  EXPECT_NE(error_of({"gpus.0.idle_power=100 W", "gpus.0.busy_power=50 W"})
+                .find("busy_power: found 50 W, expected at least the idle_power of 100 W"),
+            std::string::npos);
+  EXPECT_NE(error_of({"gpus.0.device=a100_sxm4_40gb", "gpus.0.busy_power=1 W"}).find("gpus[0].busy_power: found 1 W"),
+            std::string::npos)
+      << error_of({"gpus.0.device=a100_sxm4_40gb", "gpus.0.busy_power=1 W"});
+}
+
+/// The name of an entry of gpus is all of its GPUs.
+TEST(Settings, ModelsMayBePlacedOnAllOfAKind) {
+  const auto e = parse_experiment(kOneModel, "x.yaml", {"gpus.0.count=3", "models.0.placed_on=[a, b]"});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  EXPECT_EQ(e->policy_options.placement[0], (std::vector<std::uint32_t>{0, 1, 2, 3}));
+  EXPECT_NE(error_of({"gpus.0.count=3", "models.0.placed_on=[a, a1]"}).find("found 'a1' twice"), std::string::npos);
+}
+
+TEST(Settings, KeysWithoutEffectAreNamed) {
+  const auto idle = [](const std::vector<std::string>& sets, const std::string& text = kOneModel) {
+    const auto e = parse_experiment(text, "x.yaml", sets);
+    EXPECT_TRUE(e.ok()) << (e.ok() ? "" : e.error().text());
+    return e.ok() ? e->idle_keys : std::vector<std::string>{};
+  };
+  const std::string trace = file_of("three.csv", "arrival_s\n0\n1\n2\n");
+  const std::string of_trace = "load={kind: trace, file: " + trace;
+  EXPECT_EQ(idle({}).size(), 0u);
+  EXPECT_TRUE(has(idle({of_trace + ", streams: 3}"}), "load.streams: no effect"));
+  EXPECT_TRUE(has(idle({of_trace + ", samples: 3}"}), "load.samples: no effect"));
+  EXPECT_TRUE(
+      has(idle({of_trace + ", requests: 9}"}), "load.requests: no effect, the file has no more than 3 arrivals"));
+  EXPECT_EQ(idle({of_trace + ", requests: 2}"}).size(), 0u);
+  EXPECT_TRUE(has(idle({"load.samples=2"}), "--set load.samples: no effect"));
+  EXPECT_TRUE(has(idle({"load.cv=2"}), "load.cv: no effect"));
+  EXPECT_TRUE(has(idle({"load.clients=2"}), "load.clients: no effect"));
+  EXPECT_TRUE(has(idle({"models.0.sm_limit=0.5"}), "--set models.0.sm_limit: no effect"));
+  EXPECT_TRUE(has(idle({"models.0.launch_demand=0.5"}), "--set models.0.launch_demand: no effect"));
+  EXPECT_EQ(idle({"models.0.sm_limit=0.5", "models.0.launch_demand=0.5", "gpus.0.execution=shared"}).size(), 0u);
+  EXPECT_TRUE(has(idle({"models.0.cv=2"}), "--set models.0.cv: no effect"));
+  EXPECT_TRUE(has(idle({"models.0.batch_cost=0.5"}), "--set models.0.batch_cost: no effect"));
+  EXPECT_EQ(idle({"models.0.batch_cost=0.5", "models.0.max_batch=2"}).size(), 0u);
+  EXPECT_TRUE(has(idle({"models.0.precision=fp16"}), "--set models.0.precision: no effect"));
+  EXPECT_TRUE(has(idle({"gpus.0.streams=2"}), "--set gpus.0.streams: no effect, no model has branches"));
+  EXPECT_TRUE(has(idle({"gpus.0.box_latency=1 us"}), "--set gpus.0.box_latency: no effect"));
+  EXPECT_TRUE(has(idle({"batching.size=2"}), "batching.size: no effect, no policy batches"));
+  EXPECT_EQ(idle({"batching.size=2", "policies=[static_batching]"}).size(), 0u);
+  EXPECT_TRUE(has(idle({"batching.delay=1 ms", "policies=[static_batching]"}), "batching.delay: no effect"));
+  EXPECT_TRUE(has(idle({"run.drop_late=true"}), "run.drop_late: no effect"));
+}
+
+/// Those that --set gave are named once.
+TEST(Settings, ASetWithoutEffectIsOneLine) {
+  const std::string path = file_of("idle.yaml", kOneModel);
+  for (const char* set :
+       {"load.cv=2", "load.samples=2", "models.0.sm_limit=0.5", "batching.size=3", "gpus.0.streams=2"})
+    EXPECT_EQ(without_effect(path, {set}).size(), 1u) << set;
+  EXPECT_EQ(sets_without_effect(path, {"load.samples=2", "models.0.sm_limit=0.5"}).size(), 2u);
+  EXPECT_EQ(sets_without_effect(path, {"batching.size=3", "policies=[static_batching]"}).size(), 1u);  // of one each
+}
+
+/// Nothing that is counted is no result.
+TEST(Settings, EmptyWindowsAreRefused) {
+  EXPECT_EQ(error_of({"run.warm_up=1000"}),
+            "--set run.warm_up: found 1000, expected less than the 1000 requests that come");
+  EXPECT_EQ(error_of({"run.warm_up=1000", "load.streams=2"}), "");
+  const auto failure = [](const std::vector<std::string>& sets) {
+    const auto e = parse_experiment(
+        "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms]}]\nload: {rate_per_s: 100, duration: 1 s}\npolicies: [fifo]\n",
+        "x.yaml", sets);
+    EXPECT_TRUE(e.ok());
+    return compare_policies(*e, 1, [] {}).points[0].error;
+  };
+  EXPECT_EQ(failure({}), "");
+  EXPECT_EQ(failure({"load.duration=1 ns"}), "load.duration: no request came within 1 ns, expected at least one");
+  EXPECT_NE(failure({"run.warm_up=5000"}).find("run.warm_up: found 5000, expected less than the "), std::string::npos);
+}
+
+/// An invocation that began before the file's time 0 keeps its distance to the others.
+TEST(Settings, StartsBeforeTimeZeroAreKept) {
+  const auto rows =
+      read_arrivals(file_of("early.csv", "app,func,end_timestamp,duration\na,f,1,5\na,f,2,1\na,f,3,0.5\n"), {"m"});
+  ASSERT_TRUE(rows.ok()) << rows.error().text();
+  ASSERT_EQ(rows->size(), 3u);
+  EXPECT_EQ((*rows)[1].time_ps, 5000 * test::kMs);
+  EXPECT_EQ((*rows)[2].time_ps, 6500 * test::kMs);
+}
+
+/// A dash, or an empty cell, where there is no figure.
+TEST(Settings, RowsWithoutRequestsHaveNoFigures) {
+  const auto e =
+      parse_experiment(kOneModel, "x.yaml", {"classes=[{name: gold, weight: 0}, {name: other}]", "load.requests=200"});
+  ASSERT_TRUE(e.ok());
+  const Comparison c = compare_policies(*e, 1, [] {});
+  const Figures none = figures_of(*e, c.points[0], 2), other = figures_of(*e, c.points[0], 3);
+  EXPECT_FALSE(none.any());
+  EXPECT_TRUE(other.any());
+  EXPECT_FALSE(other.has_work);
+  EXPECT_EQ(none.offered_per_s, 0);
+  EXPECT_EQ(other.offered_per_s, 100);
+  const std::string csv = comparison_csv(c);
+  EXPECT_NE(csv.find("fifo,class gold,,0,,,,,,"), std::string::npos) << csv;
+  EXPECT_EQ(csv.find(",error\n"), csv.find('\n') - 6);
+  std::size_t commas = std::string::npos;
+  for (std::size_t at = 0; at < csv.size(); at = csv.find('\n', at) + 1) {
+    const std::string line = csv.substr(at, csv.find('\n', at) - at);
+    const auto count = static_cast<std::size_t>(std::ranges::count(line, ','));
+    EXPECT_TRUE(commas == std::string::npos || commas == count) << line;
+    commas = count;
+  }
+  const auto closed = parse_experiment(kOneModel, "x.yaml", {"load={kind: closed, clients: 2, requests: 100}"});
+  ASSERT_TRUE(closed.ok());
+  const Comparison answers = compare_policies(*closed, 1, [] {});
+  EXPECT_EQ(figures_of(*closed, answers.points[0], 1).offered_per_s, 0);
+  EXPECT_EQ(comparison_json(answers).find("\"rate_per_s\""), std::string::npos);
+}
+
+/// Names of any length leave the columns where they are.
+TEST(Settings, ColumnsAreAsWideAsTheirNames) {
+  const auto e = parse_experiment(
+      "gpus: [{name: a}]\nmodels: [{name: a_model_with_a_very_long_name_indeed, layer_times: [1 ms]}, {name: n, layer_times: [1 ms]}]\n"
+      "load: {kind: constant, rate_per_s: 10, requests: 100}\npolicies: [fifo]\nrun: {warm_up: 0}\n",
+      "x.yaml", {});
+  ASSERT_TRUE(e.ok());
+  const std::string text = comparison_text(compare_policies(*e, 1, [] {}));
+  EXPECT_NE(text.find("1 +- 0 "), std::string::npos) << text;  // equal latencies
+  std::size_t end = std::string::npos;
+  for (std::size_t at = text.find("policy"); at < text.size() && text[at] != '\n'; at = text.find('\n', at) + 1) {
+    const std::size_t length = text.find('\n', at) - at;
+    EXPECT_TRUE(end == std::string::npos || end == length) << text;
+    end = length;
+  }
+}
+
+}  // namespace
+}  // namespace distsim::serving
