@@ -3,29 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <optional>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/markup.hpp"
-#include "base/text/quantity_text.hpp"
-#include "sim/serving/report/chart.hpp"
+#include "sim/app/serving_sweep_page.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
 namespace {
-
-/// Of one policy at one rate.
-constexpr const char* kColumns[] = {
-    "offered_per_s", "requests",          "mean_ms",       "p50_ms",     "p90_ms",      "p99_ms", "p999_ms",
-    "makespan_ms",   "throughput_per_s",  "goodput_per_s", "violations", "utilisation", "moves",  "batches",
-    "energy_j",      "saturates_at_per_s"};
-constexpr std::size_t kColumnCount = std::size(kColumns);
 
 std::vector<double> figures_of_point(const serving::Experiment& e, const serving::Point& p) {
   const serving::Figures f = serving::figures_of(e, p, e.scenario.models.size());
@@ -61,7 +49,7 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets)
     row.texts.emplace_back(p.policy->name);
     row.texts.push_back(p.error);
     const std::vector<double> figures =
-        p.error.empty() ? figures_of_point(*e, p) : std::vector<double>(kColumnCount, -1);
+        p.error.empty() ? figures_of_point(*e, p) : std::vector<double>(kServingColumnCount, -1);
     row.figures.insert(row.figures.end(), figures.begin(), figures.end());
   }
   return row;
@@ -88,7 +76,7 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
 
 /// A cell of a figure that is not there is empty.
 std::string cell_of(double figure, std::size_t column) {
-  const bool none = figure < 0 || (figure == 0 && column + 2 >= kColumnCount);
+  const bool none = figure < 0 || (figure == 0 && column + 2 >= kServingColumnCount);
   return none ? "" : fmt::format("{:.10g}", figure);
 }
 
@@ -96,7 +84,7 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
   std::vector<std::string> header;
   for (const std::string& name : study::short_names(sweep.axes)) header.push_back(name);
   header.emplace_back("policy");
-  header.insert(header.end(), std::begin(kColumns), std::end(kColumns));
+  for (const ServingColumn& column : kServingColumns) header.emplace_back(column.name);
   header.emplace_back("error");
   std::string out = csv_line(header);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -107,8 +95,8 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
       std::vector<std::string> cells = values;
       const bool played = row.error.empty();
       cells.push_back(played ? row.texts[2 * p] : "");
-      for (std::size_t c = 0; c < kColumnCount; ++c)
-        cells.push_back(played ? cell_of(row.figures[p * kColumnCount + c], c) : "");
+      for (std::size_t c = 0; c < kServingColumnCount; ++c)
+        cells.push_back(played ? cell_of(row.figures[p * kServingColumnCount + c], c) : "");
       cells.push_back(played ? row.texts[2 * p + 1] : row.error);
       out += csv_line(cells);
     }
@@ -130,7 +118,7 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
     for (const std::string& value : study::values_at(request.axes, i)) head += fmt::format("{:<14} ", value);
     if (!row.error.empty()) out += head + row.error + "\n";
     for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
-      const double* f = row.figures.data() + p * kColumnCount;
+      const double* f = row.figures.data() + p * kServingColumnCount;
       out += head + (row.texts[2 * p + 1].empty()
                          ? fmt::format("{:<18} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.0f} {:>6.1f}{}\n",
                                        row.texts[2 * p], f[2], f[5], f[8], f[9], f[10], 100 * f[11],
@@ -139,83 +127,6 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
     }
   }
   return out;
-}
-
-/// "400", "12 GB/s" and "0.5 ms": the number that a value begins with.
-std::optional<double> number_in(const std::string& value) {
-  char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  return end == value.c_str() ? std::nullopt : std::optional(number);
-}
-
-/// The first axis whose values are all numbers; the number of axes where there is none.
-std::size_t curve_axis(const ServingSweep& sweep) {
-  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-    if (sweep.axes[a].values.size() > 1 &&
-        std::ranges::all_of(sweep.axes[a].values, [](const std::string& v) { return number_in(v).has_value(); }))
-      return a;
-  }
-  return sweep.axes.size();
-}
-
-/// A figure over an axis: a curve for each policy and combination of the other values.
-std::vector<serving::Curve> curves_of(const study::SweepRequest& request, const study::Rows& rows, std::size_t axis,
-                                      std::size_t column) {
-  std::map<std::string, serving::Curve> curves;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows.has(i)) continue;
-    const study::Row row = rows.at(i);
-    const std::vector<std::string> values = study::values_at(request.axes, i);
-    std::string rest;
-    for (std::size_t a = 0; a < values.size(); ++a) rest += a == axis ? "" : ", " + values[a];
-    for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
-      const double figure = row.figures[p * kColumnCount + column];
-      if (!row.texts[2 * p + 1].empty() || figure < 0) continue;
-      const std::string name = row.texts[2 * p] + rest;
-      curves[name].name = name;
-      curves[name].points.emplace_back(*number_in(values[axis]), figure);
-    }
-  }
-  std::vector<serving::Curve> out;
-  for (auto& [name, curve] : curves) {
-    std::ranges::sort(curve.points);
-    out.push_back(std::move(curve));
-  }
-  return out;
-}
-
-std::string html_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
-  std::string out = serving::page_head(sweep.config) + "<table><tr>";
-  for (const std::string& name : study::short_names(sweep.axes)) out += "<th>" + in_markup(name) + "</th>";
-  out += "<th>policy</th><th>mean ms</th><th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>p99.9 ms</th>";
-  out += "<th>served/s</th><th>goodput/s</th><th>violations</th><th>busy %</th></tr>\n";
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows.has(i)) continue;
-    const study::Row row = rows.at(i);
-    std::string head;
-    for (const std::string& value : study::values_at(request.axes, i)) head += "<td>" + in_markup(value) + "</td>";
-    if (!row.error.empty()) out += "<tr>" + head + "<td colspan=\"10\">" + in_markup(row.error) + "</td></tr>\n";
-    for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
-      const double* f = row.figures.data() + p * kColumnCount;
-      out += "<tr>" + head + "<td>" + in_markup(row.texts[2 * p]) + (f[15] > 0 ? " (unstable)" : "") + "</td>";
-      if (!row.texts[2 * p + 1].empty()) {
-        out += "<td colspan=\"9\">" + in_markup(row.texts[2 * p + 1]) + "</td></tr>\n";
-        continue;
-      }
-      for (const std::size_t c : {2, 3, 4, 5, 6, 8, 9, 10})
-        out += "<td>" + (f[c] < 0 ? "" : fmt::format("{:.4g}", f[c])) + "</td>";
-      out += fmt::format("<td>{:.1f}</td></tr>\n", 100 * f[11]);
-    }
-  }
-  out += "</table>\n";
-  const std::size_t axis = curve_axis(sweep);
-  if (axis < sweep.axes.size()) {
-    const std::string& key = sweep.axes[axis].key;
-    out += "<h2>99th percentile</h2>\n" +
-           serving::chart(curves_of(request, rows, axis, 5), {key}, {"99th percentile (ms)", true});
-    out += "<h2>Goodput</h2>\n" + serving::chart(curves_of(request, rows, axis, 9), {key}, {"goodput (requests/s)"});
-  }
-  return out + "</body></html>\n";
 }
 
 }  // namespace
@@ -239,7 +150,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   if (study->is_over()) return {};
   TRY(study->evaluate());
   if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
-  if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, html_of(sweep, request, study->rows())));
+  if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
   if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
   if (end_asked()) return study->interruption();
   std::string first;
