@@ -138,9 +138,11 @@ class Page(unittest.TestCase):
 
     def test_a_link_pasted_into_the_open_page(self):
         before = self.b.text("#iteration")
+        self.b.wait_for("location.hash.startsWith('#e=')")
+        first = self.b.js("location.hash")
         self.move(SLIDER, 2)
         now = self.b.text("#iteration")
-        self.b.wait_for("location.hash.startsWith('#e=')")
+        self.b.wait_for(f"location.hash !== {json.dumps(first)}")
         link = self.b.js("location.hash")
         self.answered(lambda: self.b.click("#undo"))
         self.b.wait_for(f"location.hash !== {json.dumps(link)}")
@@ -196,8 +198,8 @@ class Page(unittest.TestCase):
 
     def test_the_text_is_completed_explained_and_left_by_keyboard(self):
         root = "document.querySelector('#experiment-text').shadowRoot"
-        colours = self.editor("return [...new Set([...content.querySelectorAll('span')].map((e) => getComputedStyle(e).color))];")
-        self.assertGreater(len(colours), 1, "keys and comments look alike: no style sheet")
+        self.editor("")
+        self.b.wait_for(f"new Set([...{root}.querySelectorAll('.cm-content span')].map((e) => getComputedStyle(e).color)).size > 1")  # keys and comments differ
         self.write("cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: dlrm_mlperf, global_batch: 65536}\nframework: {name: pytorch_dlrm}\nengine:\n  ")
         for letter in "contenti":
             self.b.press(letter, ord(letter.upper()))
@@ -305,6 +307,7 @@ class Page(unittest.TestCase):
         calls, steps = [], []
         for batch in (64, 2048):
             self.answered(lambda: self.write(f"cluster: {{system: dgx_h100, nodes: 1}}\nmodel: {{name: llama3_8b, global_batch: {batch}, memory_check: false}}\nframework: {{name: megatron_core}}\nparallel: {{pipeline: 8, tensor: 1, micro_batch: 1, schedule: gpipe}}\n"))
+            self.show("#ask-main-keys")
             self.show("#tab-timeline")
             self.b.wait_for("/[\\d.]+ k? ?steps/.test(document.querySelector('.pointed')?.innerText) && document.querySelector('#timeline').height > 400", 120)
             time.sleep(1)  # what the view lacks has come

@@ -80,14 +80,6 @@ class Sweeps(Folder):
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertEqual(pathlib.Path(table).read_text(encoding="utf-8"), plain)
 
-    def test_page(self):
-        page = self.path("x.html")
-        self.run_distsim("sweep", "--config", self.config, *self.AXES, "--html", page)
-        text = pathlib.Path(page).read_text(encoding="utf-8")
-        self.assertEqual(text.count("<tr>"), 1 + 3 * 2 * 2)
-        self.assertIn("dynamic_batching, 4</text>", text)  # a curve for each policy and size, over the rate
-        self.assertEqual(text.count("<svg"), 2)
-
     def test_policies_over_the_speed_ratio_of_the_gpus(self):
         config = "configs/serving/two_gpus.yaml"
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", config, "--set", "gpus.1.speed=0.5,1,2", "--set", "load.rate_per_s=200,400",

@@ -150,7 +150,9 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   if (study->is_over()) return {};
   TRY(study->evaluate());
   if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
-  if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
+  if (!sweep.html.empty())
+    TRY(write_file_atomically(sweep.html,
+                              serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
   if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
   if (end_asked()) return study->interruption();
   std::string first;

@@ -133,9 +133,9 @@ SweepJson point_of(const ServingSweep& sweep, const Cells& cells, const Cell& ce
     const bool has = cell.figures != nullptr && std::isfinite(cell.figures[c]) && cell.figures[c] >= 0;
     out.push_back(has ? SweepJson(std::stod(fmt::format("{:.6g}", cell.figures[c]))) : SweepJson(nullptr));
   }
-  const Mark mark = cell.figures == nullptr           ? Mark::error
+  const Mark mark = cell.figures == nullptr         ? Mark::error
                     : cell.figures[kSaturation] > 0 ? Mark::above_capacity
-                                                      : Mark::played;
+                                                    : Mark::played;
   out.push_back(static_cast<int>(mark));
   return out;
 }
@@ -165,14 +165,14 @@ std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& row
   const std::string title = title_of_sweep(sweep);
   const std::string facts = counted(rows.size(), "combination") + " of keys, " +
                             counted(cells.policies.size(), "policy", "policies") + "; " + sweep.config;
-  const std::string note =
-      points.size() < cells.all.size()
-          ? "The page holds the first " + study::grouped(points.size()) + " of " + study::grouped(cells.all.size()) + " rows; --csv has all."
-          : "";
+  const std::string note = points.size() < cells.all.size()
+                               ? "The page holds the first " + study::grouped(points.size()) + " of " +
+                                     study::grouped(cells.all.size()) + " rows; --csv has all."
+                               : "";
   const SweepJson data{{"kind", "serving_sweep"}, {"title", title},   {"facts", facts}, {"axes", axes_of(sweep, cells)},
                        {"figures", figures},      {"points", points}, {"note", note},   {"reasons", reasons}};
-  return report::page_html(
-      {title, data.dump(-1, ' ', false, SweepJson::error_handler_t::replace), title + "\n" + facts + "\n" + text + reasons});
+  return report::page_html({title, data.dump(-1, ' ', false, SweepJson::error_handler_t::replace),
+                            title + "\n" + facts + "\n" + text + reasons});
 }
 
 }  // namespace distsim::app

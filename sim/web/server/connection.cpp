@@ -57,7 +57,8 @@ bool takes_gzip(std::string_view accepted) {
     coding.remove_prefix(std::min(coding.find_first_not_of(' '), coding.size()));
     const std::size_t semicolon = std::min(coding.find(';'), coding.size());
     if (coding.substr(0, coding.find_first_of("; ")) == "gzip")
-      return coding.substr(semicolon).find_first_of("123456789") != std::string_view::npos || semicolon == coding.size();
+      return coding.substr(semicolon).find_first_of("123456789") != std::string_view::npos ||
+             semicolon == coding.size();
     begin = end + 1;
   }
   return false;
@@ -66,15 +67,15 @@ bool takes_gzip(std::string_view accepted) {
 /// Scripts, styles, pictures and connections of this server only; nothing inline.
 Response asset_response(const Asset& asset, const Request& request) {
   const bool is_packed = takes_gzip(view(request[http::field::accept_encoding]));
-  Response out =
-      response_of(http::status::ok, asset.type, std::string(is_packed ? packed_text(asset) : asset.text));
+  Response out = response_of(http::status::ok, asset.type, std::string(is_packed ? packed_text(asset) : asset.text));
   if (is_packed) out.set(http::field::content_encoding, "gzip");
   out.set(http::field::vary, "Accept-Encoding");
   if (asset.is_forever) out.set(http::field::cache_control, "max-age=31536000, immutable");
   out.set(
       "Content-Security-Policy",
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self' ws://" +
-          std::string(view(request[http::field::host])) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+          std::string(view(request[http::field::host])) +
+          "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   return out;
 }
 
