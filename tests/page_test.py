@@ -207,8 +207,9 @@ class Page(unittest.TestCase):
         self.picture("completion_light")
         time.sleep(0.2)  # what is shown for less is not accepted
         self.b.press("Enter", 13)
-        self.b.wait_for(f"[...{root}.querySelectorAll('.cm-tooltip-autocomplete li')].map((e) => e.textContent).join() === 'true,false'")
+        self.b.wait_for(f"[...{root}.querySelectorAll('.cm-tooltip-autocomplete li')].map((e) => e.textContent).join() === 'false,true'")
         time.sleep(0.2)
+        self.b.press("ArrowDown", 40)
         self.answered(lambda: self.b.press("Enter", 13))
         self.assertTrue(self.written().endswith("engine:\n  contention: true"), self.written())
         self.assertIsNone(self.b.js("document.querySelector('#problem')"))

@@ -73,8 +73,8 @@ class Writer {
   private extensions() {
     return [
       lintGutter(), lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), indentUnit.of("  "), yaml(),
-      autocompletion({ override: [complete(this.store)] }), hoverHelp(this.store), syntaxHighlighting(colours), look, this.dark.of(EditorView.darkTheme.of(this.scheme.matches)),
-      EditorView.contentAttributes.of({ "aria-label": "The experiment as YAML", spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
+      autocompletion({ override: [complete(this.store)], icons: false }), hoverHelp(this.store), syntaxHighlighting(colours), look, this.dark.of(EditorView.darkTheme.of(this.scheme.matches)),
+      EditorView.contentAttributes.of({ "aria-label": "The experiment as YAML", tabindex: "0", spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
       keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap, { key: "Escape", run: (view) => { view.setTabFocusMode(true); return true; } }, indentWithTab]),
       EditorView.domEventHandlers({
         keydown: (e, view) => { if (!["Escape", "Tab", "Shift"].includes(e.key)) view.setTabFocusMode(false); return false; },

@@ -103,7 +103,7 @@ function Table({ data }: { data: ServingData }) {
     <Scroll label="Policies" tall><table id="serving-table">
       <thead><tr><th>policy</th><th>requests of</th><th class="n">offered/s</th><th class="n">requests</th><th class="n">mean</th><th class="n">median</th><th class="n">90th</th><th class="n">99th</th><th class="n">99.9th percentile</th><th class="n">above deadline</th><th class="n">served/s</th><th class="n">goodput/s</th>{busy && <th class="n">busy</th>}</tr></thead>
       <tbody>{data.points.flatMap((p, i) => (p.error ? [<tr key={i} class="soft"><th scope="row">{p.policy}</th><td colSpan={busy ? 12 : 11}>{p.error}</td></tr>] : (p.rows ?? []).map((f, k) => (
-        <tr key={`${i} ${k}`} class={k > 0 ? "soft" : ""}>{k === 0 ? <th scope="row">{p.policy}{p.unstable && <span class="worse"> above capacity</span>}</th> : <td />}<td>{data.rows[k].replaceAll(" ", "\u00a0")}</td><td class="n">{digits(f.rate_per_s, 4)}</td><td class="n">{count(f.requests)}</td>
+        <tr key={`${i} ${k}`} class={k > 0 ? "soft" : ""}>{k === 0 ? <th scope="row">{p.policy}{p.unstable && <span class="worse"> above capacity</span>}</th> : <td />}<td>{data.rows[k].replaceAll(" ", "\u00a0")}</td><td class="n">{digits(f.rate_per_s, 4)}</td><td class="n">{f.requests.toLocaleString("en")}</td>
           {([f.mean_ms, f.p50_ms, f.p90_ms, f.p99_ms, f.p999_ms] as const).map((v, n) => <td key={n} class="n">{v === undefined ? "" : ms(v)}</td>)}
           <td class="n">{percent(late(f))}</td><td class="n">{digits(f.served_per_s, 4)}</td><td class="n">{digits(f.goodput_per_s, 4)}</td>{busy && <td class="n">{f.busy === undefined ? "" : percent(f.busy)}</td>}</tr>
       ))))}</tbody>

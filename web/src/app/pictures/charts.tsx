@@ -10,9 +10,10 @@ import { Scroll } from "../report/see";
 export interface Sweep { axes: { key: string; name: string; values: string[] }[]; figures: { name: string; head: string }[]; points: (number | null)[][] }
 
 const ABOVE_CAPACITY = 3;
-const TEXTS: Record<string, (v: number) => string> = { utilisation: (v) => percent(v), requests: count, violations: count, offered_per_s: count, throughput_per_s: count, goodput_per_s: count, mfu: (v) => percent(v), memory_gb: (v) => bytes(v * 1e9), scaling_efficiency: (v) => percent(v), samples_per_s: count, tokens_per_s_per_gpu: count, gpus: count };
+const whole = (v: number) => v.toLocaleString("en");
+const TEXTS: Record<string, (v: number) => string> = { utilisation: (v) => percent(v), requests: whole, violations: whole, offered_per_s: count, throughput_per_s: count, goodput_per_s: count, mfu: (v) => percent(v), memory_gb: (v) => bytes(v * 1e9), scaling_efficiency: (v) => percent(v), samples_per_s: count, tokens_per_s_per_gpu: count, gpus: count };
 export const figureText = (name: string): ((v: number) => string) => TEXTS[name] ?? (name.endsWith("_ms") ? ms : (v) => digits(v, 4));
-const LESS_IS_BETTER = /_ms$|^memory_gb$|^violations$/, MOST_LINES = 8, MOST_ROWS = 500;
+const LESS_IS_BETTER = /_ms$|^memory_gb$|^violations$/, MOST_LINES = 16, COLOURS = 8, MOST_ROWS = 500;
 
 const SCALES: Record<string, number> = { T: 1e12, G: 1e9, M: 1e6, K: 1e3, k: 1e3 };
 function numberIn(text: string): number {
@@ -20,6 +21,9 @@ function numberIn(text: string): number {
   return m ? Number(m[1]) * (SCALES[m[2] ?? ""] ?? 1) : Number.NaN;
 }
 const numbersOf = (values: string[]): number[] | null => { const all = values.map(numberIn); return all.every(Number.isFinite) ? all : null; };
+
+// A colour for each line; from the ninth on they are dashed.
+const lineOf = (line: number) => `line-${line % COLOURS}${line >= COLOURS ? " dashes" : ""}`;
 
 class Points {
   constructor(readonly sweep: Sweep) {}
@@ -82,7 +86,7 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
             const sorted = [...list].sort((a, b) => place(a.p[along]!) - place(b.p[along]!));
             const path = (f: (g: (typeof good)[number]) => number) => sorted.map((g) => `${place(g.p[along]!).toFixed(1)},${y(f(g)).toFixed(1)}`);
             return (
-              <g key={name} class={`line-${line}`}>
+              <g key={name} class={lineOf(line)}>
                 {band[0] >= 0 && lines.length <= 3 && <polygon class="band" points={[...path((g) => all.value(g.p, band[0]) ?? g.v), ...path((g) => all.value(g.p, band[1]) ?? g.v).reverse()].join(" ")} />}
                 <polyline points={path((g) => g.v).join(" ")} />
                 {(sorted.length <= 60 || onOpen) && sorted.map((g) => {
@@ -95,7 +99,7 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
             );
           })}
         </svg>
-        {lines.length > 1 && <figcaption class="legend small">{lines.map(([name], i) => <span key={name}><svg class={`swatch line-${i}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> {name}</span>)}{groups.size > lines.length && <span>the first {lines.length} of {groups.size} curves; all are in the table</span>}</figcaption>}
+        {lines.length > 1 && <figcaption class="legend small">{lines.map(([name], i) => <span key={name}><svg class={`swatch ${lineOf(i)}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> {name}</span>)}{groups.size > lines.length && <span>the first {lines.length} of {groups.size} curves; all are in the table</span>}</figcaption>}
         {good.some((g) => all.isAboveCapacity(g.p)) && <p class="small soft">Rings: above capacity, latencies grow with the length of the run.</p>}
       </figure>
     </Picture>
@@ -108,11 +112,13 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
   const low = Math.min(...values), high = Math.max(...values);
   const L = 96, W = 690, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
   const few = points.length <= 150 && cellW > 44 && cellH > 15, every = (n: number, room: number) => Math.max(1, Math.ceil(n / Math.max(1, room)));
-  const strength = (v: number) => (high > low ? 0.1 + (0.9 * (v - low)) / (high - low) : 0.5);
+  const isLog = low > 0 && high / low > 30, share = (v: number) => (isLog ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
+  const strength = (v: number) => (high > low ? 0.1 + 0.9 * share(v) : 0.5);
+  const isStaggered = Math.max(...across.values.map((v) => 7.5 * Math.min(14, v.length))) > cellW && 2 * cellW > 105;  // names on two lines
   return (
     <Picture name={`Heat map of ${figures[figure].head}`} why="sweep">
       <figure>
-        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + 62}`} role="img" aria-label={`${figures[figure].head} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
+        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + (isStaggered ? 78 : 62)}`} role="img" aria-label={`${figures[figure].head} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
           {points.map((p, i) => {
             const v = all.predicted(p) ? all.value(p, figure) : null, x = L + p[1]! * cellW, y = 6 + p[0]! * cellH, word = v === null ? all.word(p) : text(v);
             return (
@@ -123,8 +129,8 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
             );
           })}
           {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{v.slice(0, 14)}</text>)}
-          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={L + (i + 0.5) * cellW} y={H + 24} text-anchor="middle">{v.slice(0, 14)}</text>)}
-          <text class="t soft small" x={L + W / 2} y={H + 46} text-anchor="middle">across: {across.key}; down: {down.key}</text>
+          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={L + (i + 0.5) * cellW} y={H + 24 + (isStaggered ? 16 * (i % 2) : 0)} text-anchor="middle">{v.length > 16 ? `${v.slice(0, 15)}…` : v}<title>{v}</title></text>)}
+          <text class="t soft small" x={L + W / 2} y={H + (isStaggered ? 62 : 46)} text-anchor="middle">across: {across.key}; down: {down.key}</text>
         </svg>
         <figcaption class="small soft">From {text(low)} (pale) to {text(high)} (strong).{points.some((p) => !all.predicted(p)) && " Grey cells have no prediction; the table says why."}</figcaption>
       </figure>
