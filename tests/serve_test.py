@@ -4,7 +4,9 @@ disturb nobody.
 
 serve_test.py DISTSIM
 """
+import base64
 import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -326,8 +328,8 @@ class Answers(Serving):
 
 class Page(Serving):
     def test_assets_and_their_policy(self):
-        query, kinds = f"?token={self.server.token}", {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
-        served = [f for f in sorted((ROOT / "web/dist").iterdir()) if f.suffix in kinds and not f.name.startswith("page.")]
+        query, kinds = f"?token={self.server.token}", {".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+        served = [f for f in sorted((ROOT / "web/dist").iterdir()) if f.suffix in kinds and f.name not in ("page.js", "page.css")]
         self.assertGreater(len(served), 10)
         for file in served:
             path = "/" + query if file.name == "index.html" else "/" + file.name
@@ -348,10 +350,13 @@ class Page(Serving):
                 _, headers, plain = self.server.get(path, Accept_Encoding=refused)
                 self.assertEqual((headers.get("content-encoding"), plain), (None, body), refused)
         page = self.server.get("/" + query)[2].decode()
+        style = re.search("<style>(.*?)</style>", page, re.S)[1]
+        self.assertIn(f"style-src 'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}';", policy)
         self.assertNotRegex(page, r"<script>|style=|onclick|https?:")
         for name in re.findall(r'(?:href|src)="/([^"]+)"', page):
             self.assertTrue((ROOT / "web/dist" / name).exists(), name)
-        self.assertEqual(self.server.get("/index.html" + query)[0], 404)
+        for name in ("index.html", "style.sha256", "page.js", "LICENSES.txt"):
+            self.assertEqual(self.server.get(f"/{name}{query}")[0], 404)
 
     def test_token(self):
         token = self.server.token

@@ -1,6 +1,7 @@
 // Bundles the page of distsim serve, in parts that are fetched when they are first shown and are named by their content, and the
 // script and style sheet of the pages that --html writes, each one file. usage: node build.mjs [FOLDER]      default: dist
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,17 +16,18 @@ for (const name of readdirSync(out)) rmSync(join(out, name));
 
 const served = await build({ ...script, entryPoints: { app: join(source, "main.tsx") }, format: "esm", splitting: true, entryNames: "[name]-[hash]", chunkNames: "[name]-[hash]" });
 const own = await build({ ...script, entryPoints: { page: join(source, "page_main.tsx") }, format: "iife" });
-const sheet = await build({ ...style, entryPoints: { app: join(source, "app.css") }, entryNames: "[name]-[hash]" });
 await build({ ...style, entryPoints: { page: join(source, "app.css") } });
 
-// What the first script imports is fetched beside it, not after it.
+// The style sheet is part of the page, so that nothing is waited for before it is painted; the server's Content-Security-Policy allows
+// it by its hash. What the first script imports is fetched beside it, not after it.
 const outputs = served.metafile.outputs, entry = Object.keys(outputs).find((name) => outputs[name].entryPoint?.endsWith("/main.tsx"));
 const first = new Set([entry]);
 for (const name of first) for (const i of outputs[name].imports) if (i.kind === "import-statement") first.add(i.path);
-const tags = [`<link rel="stylesheet" href="/${basename(Object.keys(sheet.metafile.outputs)[0])}">`,
-  ...[...first].slice(1).map((name) => `<link rel="modulepreload" href="/${basename(name)}">`),
-  `<script type="module" src="/${basename(entry)}"></script>`];
-writeFileSync(join(out, "index.html"), readFileSync(join(source, "index.html"), "utf8").replace("<!-- style sheet and scripts -->", tags.join("\n")));
+const sheet = readFileSync(join(out, "page.css"), "utf8");
+if (sheet.includes("</")) throw new Error("the style sheet would end its element");
+const tags = [`<style>${sheet}</style>`, ...[...first].slice(1).map((name) => `<link rel="modulepreload" href="/${basename(name)}">`), `<script type="module" src="/${basename(entry)}"></script>`];
+writeFileSync(join(out, "index.html"), readFileSync(join(source, "index.html"), "utf8").replace("<!-- style sheet and scripts -->", () => tags.join("\n")));
+writeFileSync(join(out, "style.sha256"), `sha256-${createHash("sha256").update(sheet).digest("base64")}`);
 copyFileSync(join(source, "icon.svg"), join(out, "icon.svg"));
 
 // Licences of what is bundled.

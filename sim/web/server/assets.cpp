@@ -14,11 +14,10 @@
 namespace distsim::web {
 namespace {
 
-constexpr std::string_view kIndex = "index.html";
+constexpr std::string_view kIndex = "index.html", kStyleHash = "style.sha256";
 
 constexpr std::string_view type_of(std::string_view name) {
   if (name.ends_with(".js")) return "text/javascript; charset=utf-8";
-  if (name.ends_with(".css")) return "text/css; charset=utf-8";
   return name.ends_with(".svg") ? "image/svg+xml" : "text/html; charset=utf-8";
 }
 
@@ -40,16 +39,20 @@ std::string gzip_of(std::string_view text) {
   return out;
 }
 
+static_assert(std::ranges::find(kPageAssets, kStyleHash, &PageAsset::name) != std::end(kPageAssets));
+
 }  // namespace
 
 std::optional<Asset> asset_at(std::string_view path) {
   if (!path.starts_with('/')) return std::nullopt;
   const std::string_view name = path == "/" ? kIndex : path.substr(1);
-  if (path != "/" && name == kIndex) return std::nullopt;
+  if ((path != "/" && name == kIndex) || name == kStyleHash) return std::nullopt;
   const auto* const it = std::ranges::find(kPageAssets, name, &PageAsset::name);
   if (it == std::end(kPageAssets)) return std::nullopt;
   return Asset{it->name, type_of(it->name), it->text, it->name.find('-') != std::string_view::npos};
 }
+
+std::string_view style_hash() { return std::ranges::find(kPageAssets, kStyleHash, &PageAsset::name)->text; }
 
 std::string_view packed_text(const Asset& asset) {
   struct Packed {

@@ -64,18 +64,17 @@ bool takes_gzip(std::string_view accepted) {
   return false;
 }
 
-/// Scripts, styles, pictures and connections of this server only; nothing inline.
+/// Scripts, pictures and connections of this server only; nothing inline but the page's one style sheet.
 Response asset_response(const Asset& asset, const Request& request) {
   const bool is_packed = takes_gzip(view(request[http::field::accept_encoding]));
   Response out = response_of(http::status::ok, asset.type, std::string(is_packed ? packed_text(asset) : asset.text));
   if (is_packed) out.set(http::field::content_encoding, "gzip");
   out.set(http::field::vary, "Accept-Encoding");
   if (asset.is_forever) out.set(http::field::cache_control, "max-age=31536000, immutable");
-  out.set(
-      "Content-Security-Policy",
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self' ws://" +
-          std::string(view(request[http::field::host])) +
-          "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  out.set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src '" + std::string(style_hash()) +
+                                         "'; img-src 'self' data: blob:; connect-src 'self' ws://" +
+                                         std::string(view(request[http::field::host])) +
+                                         "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   return out;
 }
 
