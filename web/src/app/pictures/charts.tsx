@@ -129,7 +129,7 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
             );
           })}
           {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{v.slice(0, 14)}</text>)}
-          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={L + (i + 0.5) * cellW} y={H + 24 + (isStaggered ? 16 * (i % 2) : 0)} text-anchor="middle">{v.length > 16 ? `${v.slice(0, 15)}…` : v}<title>{v}</title></text>)}
+          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={Math.min(L + (i + 0.5) * cellW, 796 - 4 * Math.min(16, v.length))} y={H + 24 + (isStaggered ? 16 * (i % 2) : 0)} text-anchor="middle">{v.length > 16 ? `${v.slice(0, 15)}…` : v}<title>{v}</title></text>)}
           <text class="t soft small" x={L + W / 2} y={H + (isStaggered ? 62 : 46)} text-anchor="middle">across: {across.key}; down: {down.key}</text>
         </svg>
         <figcaption class="small soft">From {text(low)} (pale) to {text(high)} (strong).{points.some((p) => !all.predicted(p)) && " Grey cells have no prediction; the table says why."}</figcaption>
@@ -196,7 +196,7 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
   return (
     <Scroll label="Points" tall>
       <table id="sweep-table">
-        <thead><tr>{heads.map((h, i) => <th key={i} class="n" aria-sort={sort?.column === i ? (sort.descending ? "descending" : "ascending") : "none"}><button class="quiet" onClick={() => press(i)}>{h}{sort?.column === i && (sort.descending ? " ↓" : " ↑")}</button></th>)}{onOpen && <td />}</tr></thead>
+        <thead class="wrapped"><tr>{heads.map((h, i) => <th key={i} class="n" aria-sort={sort?.column === i ? (sort.descending ? "descending" : "ascending") : "none"}><button class="quiet" onClick={() => press(i)}>{h}{sort?.column === i && (sort.descending ? " ↓" : " ↑")}</button></th>)}{onOpen && <td />}</tr></thead>
         <tbody>{rows.slice(0, MOST_ROWS).map(({ p, index }) => {
           const why = all.predicted(p) ? "" : reasons?.(index) || all.word(p);
           return (
