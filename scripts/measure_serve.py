@@ -76,25 +76,33 @@ def summary(name, values):
 
 def page(binary, count):
     """First paints of a new tab, and what the page takes on the wire."""
-    server, paints = Server(binary, "--config", CONFIG, cwd=ROOT), []
+    server, paints, figures_at = Server(binary, "--config", CONFIG, cwd=ROOT), [], []
     try:
-        sent = packed = 0
-        for target in (f"/?token={server.token}", "/app.js", "/app.css", "/icon.svg"):
+        sizes = {"at first": [], "in all": []}
+        index = server.get(f"/?token={server.token}")[2].decode()
+        at_first = ["", *re.findall(r'(?:href|src)="/([^"]+)"', index)]
+        for name in {*at_first, *(f.name for f in (ROOT / "web/dist").glob("*-*"))}:
+            target = f"/{name}" if name else f"/?token={server.token}"
             status, _, body = server.get(target)
+            packed = server.get(target, Accept_Encoding="gzip")[2]
             assert status == 200, (target, status)
-            sent, packed = sent + len(body), packed + len(gzip.compress(body))
-        print(f"page: {sent / 1000:.0f} kB as it is sent, to this machine; {packed / 1000:.0f} kB compressed")
-        figure("page, compressed", packed / 1000, "kB", 400)
+            for what in ("at first", "in all") if name in at_first else ("in all",):
+                sizes[what].append((len(body), len(packed)))
+        for what, list_of in sizes.items():
+            print(f"page, {what}: {len(list_of)} files, {sum(s for s, _ in list_of) / 1000:.0f} kB, {sum(p for _, p in list_of) / 1000:.0f} kB compressed, as they are sent to browsers")
+        figure("page, compressed", sum(p for _, p in sizes["in all"]) / 1000, "kB", 400)
         for _ in range(count if program() is not None else 0):
             browser = Browser()
             try:
                 browser.open(server.url)
                 browser.wait_for(READY)
                 paints.append(browser.js("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+                figures_at.append(browser.js("performance.getEntriesByName('first figures')[0].startTime"))
             finally:
                 browser.close()
         if paints:
             summary("first paints", paints)
+            summary("first predictions on the page", figures_at)
             figure(f"first paint, 95th percentile of {count} new browsers", quantile(paints, 0.95), "ms", 300)
     finally:
         server.end()

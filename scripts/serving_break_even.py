@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Whether to wait for a busy GPU or to move to a free one, over the size of what is moved and the link: configs/serving/break_even.yaml.
 
-usage: scripts/serving_break_even.py [--html FILE] [--csv FILE] [DISTSIM]      default: build/bin/distsim
+usage: scripts/serving_break_even.py [--csv FILE] [DISTSIM]      default: build/bin/distsim
 
 A cell is the time that moving saves the last request (above 0: moving pays), from two runs of the emulator: one that moves, one
 that waits. Links: PCIe 3.0 x4 to x16, PCIe 4.0 and 5.0 x16, NVLink of a V100 and an H100 (usable rates per direction).
 """
 import argparse
 import csv
-import html
 import io
 import json
 import os
@@ -39,28 +38,6 @@ def saved(distsim):
             yield link, gigabytes, megabytes, end_ms(distsim, megabytes, gigabytes, True) - end_ms(distsim, megabytes, gigabytes, False)
 
 
-def colour(ms):
-    share = max(-1.0, min(1.0, ms / 10))
-    strength = int(235 - 130 * abs(share))
-    return f"rgb({strength},{strength},255)" if share > 0 else f"rgb(255,{strength},{strength})"
-
-
-def page(rows):
-    sizes = "".join(f"<th>{mb} MB</th>" for mb in SIZES_MB)
-    body = ""
-    for gigabytes, link in LINKS_GB:
-        cells = "".join(f'<td style="background:{colour(ms)}">{ms:+.2f}</td>' for name, _, _, ms in rows if name == link)
-        body += f"<tr><th>{html.escape(link)}<br>{gigabytes} GB/s</th>{cells}</tr>\n"
-    return f"""<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>To wait or to move</title>
-<style>body {{ font: 14px sans-serif; margin: 2em }} td {{ padding: .5em .7em; text-align: right }} th {{ padding: .4em; text-align: left }}</style></head>
-<body><h1>To wait or to move</h1>
-<p>Milliseconds that a request saves by loading its weights on a free GPU instead of waiting for a busy one; blue: moving pays, red: waiting does.</p>
-<table><tr><th></th>{sizes}</tr>
-{body}</table></body></html>
-"""
-
-
 def write(path, text):
     folder = os.path.dirname(os.path.abspath(path))
     with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
@@ -71,7 +48,6 @@ def write(path, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("distsim", nargs="?", default="build/bin/distsim")
-    parser.add_argument("--html", help="a page with the chart")
     parser.add_argument("--csv", help="the table; default: standard output")
     options = parser.parse_args()
     rows = list(saved(options.distsim))
@@ -79,11 +55,9 @@ def main():
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["link", "bandwidth_gb_per_s", "size_mb", "saved_ms"])
     table.writerows((link, gigabytes, megabytes, f"{ms:.6g}") for link, gigabytes, megabytes, ms in rows)
-    if options.html:
-        write(options.html, page(rows))
     if options.csv:
         write(options.csv, text.getvalue())
-    if not options.html and not options.csv:
+    else:
         print(text.getvalue(), end="")
     return 0
 

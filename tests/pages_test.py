@@ -3,6 +3,7 @@
 
 pages_test.py DISTSIM     The comparison needs npm and web/node_modules (npm ci in web); it is left out where they are absent.
 """
+import csv
 import gzip
 import json
 import pathlib
@@ -27,7 +28,7 @@ def page(binary, *words):
 
 def split(text):
     """The page without its script and style sheet, and what its components show."""
-    for name in ("app.js", "app.css"):
+    for name in ("page.js", "page.css"):
         shared = (WEB / "dist" / name).read_text()
         assert shared in text, f"a page without web/dist/{name}"
         text = text.replace(shared, "")
@@ -91,23 +92,36 @@ def main():
     data = checked(binary, "serving", "--config", ROOT / "configs/serving/two_gpus.yaml", "--set", "load.requests=2000", "--set", "run.rates_per_s=[200,400]", "--set", CLASSES)
     assert data["kind"] == "serving" and {"class gold", "class other"} <= set(data["rows"]) and len({p["rate_per_s"] for p in data["points"]}) == 2
     assert all(len(p["rows"]) == len(data["rows"]) for p in data["points"])
+    serving = ["sweep", "--config", ROOT / "configs/serving/two_gpus.yaml", "--set", "load.requests=500"]
+    data = checked(binary, *serving, "--set", "load.rate_per_s=200,3000", "--set", "batching.size=1,0")
+    rows = list(csv.DictReader(subprocess.run([binary, *map(str, serving), "--set", "load.rate_per_s=200,3000", "--set", "batching.size=1,0", "--csv", "-"], capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()))
+    assert data["kind"] == "serving_sweep" and [a["name"] for a in data["axes"]] == ["rate_per_s", "size", "policy"] and len(data["points"]) > 4
+    names, played = [f["name"] for f in data["figures"]], [r for r in rows if r["p99_ms"]]
+    for point in data["points"]:
+        values = {a["name"]: a["values"][i] for a, i in zip(data["axes"], point)}
+        row = next(r for r in played if all(r[k] == v for k, v in values.items()))
+        for name, value in zip(names, point[len(data["axes"]):-1]):
+            assert abs(value - float(row[name])) <= 1e-5 * abs(value), (values, name, value, row[name])
+        assert (point[-1] == 3) == bool(row["saturates_at_per_s"])
+    assert "batching.size" in data["reasons"], "why there are no points of size 0"
+    data = checked(binary, *serving, "--set", "run.rates_per_s=[200,400]", "--set", "gpus.1.speed=1,2")
+    assert [a["name"] for a in data["axes"]] == ["speed", "offered/s", "policy"] and data["axes"][1]["values"] == ["200", "400"]
     run = ROOT / "tests/traces/data/formats/host.prof.json"
     data = checked(binary, "hugectr", "scaling", "--run", f"a={run}", "--run", f"b={run}")
     assert data["kind"] == "hugectr" and [r["name"] for r in data["runs"]] == ["a", "b"] and data["events"]
-    served = sum(len(gzip.compress((WEB / "dist" / name).read_bytes())) for name in ("index.html", "app.js", "app.css", "icon.svg"))
+    served = sum(len(gzip.compress(file.read_bytes())) for file in (WEB / "dist").iterdir() if file.name not in ("page.js", "page.css", "style.sha256", "LICENSES.txt"))
     assert served < 400_000, f"the page of distsim serve takes {served} bytes, compressed"
-    for name in ("index.html", "icon.svg"):
-        assert (WEB / "dist" / name).read_bytes() == (WEB / "src/app" / name).read_bytes(), f"web/dist/{name}: npm run build in web"
     hostile = split(page(binary, *sweep, "--set", "title=</script><script>alert(1)</script>", "--set", "framework.name=pytorch_dlrm,</script><img>"))[0]
     assert "<img>" not in hostile and "<script>alert" not in hostile, "text of the user's became markup"
     if not shutil.which("npx") or not (WEB / "node_modules").is_dir():
         print("web/dist: not compared with its sources, no npm or no web/node_modules")
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        for script, name in (("app", "app.js"), ("style", "app.css")):
-            out = pathlib.Path(folder) / name
-            subprocess.run(["npm", "run", "-s", script, "--", f"--outfile={out}"], cwd=WEB, check=True, capture_output=True, timeout=300)
-            assert out.read_text() == (WEB / "dist" / name).read_text(), f"web/dist/{name} is not what web/src makes: npm run build in web"
+        subprocess.run(["npm", "run", "-s", "build", "--", folder], cwd=WEB, check=True, capture_output=True, timeout=300)
+        made, kept = ({file.name: file.read_bytes() for file in pathlib.Path(place).iterdir()} for place in (folder, WEB / "dist"))
+        assert sorted(made) == sorted(kept), f"web/dist is not what web/src makes, npm run build in web: {sorted(set(made) ^ set(kept))}"
+        for name, text in made.items():
+            assert text == kept[name], f"web/dist/{name} is not what web/src makes: npm run build in web"
     subprocess.run(["npm", "run", "-s", "check"], cwd=WEB, check=True, timeout=300)
     return 0
 

@@ -4,6 +4,9 @@ disturb nobody.
 
 serve_test.py DISTSIM
 """
+import base64
+import gzip
+import hashlib
 import json
 import os
 import pathlib
@@ -325,17 +328,35 @@ class Answers(Serving):
 
 class Page(Serving):
     def test_assets_and_their_policy(self):
-        query = f"?token={self.server.token}"
-        for path, kind in (("/" + query, "text/html"), ("/app.js", "text/javascript"), ("/app.css", "text/css"), ("/icon.svg", "image/svg+xml")):
+        query, kinds = f"?token={self.server.token}", {".html": "text/html", ".js": "text/javascript", ".svg": "image/svg+xml"}
+        served = [f for f in sorted((ROOT / "web/dist").iterdir()) if f.suffix in kinds and f.name not in ("page.js", "page.css")]
+        self.assertGreater(len(served), 10)
+        for file in served:
+            path = "/" + query if file.name == "index.html" else "/" + file.name
             status, headers, body = self.server.get(path)
             self.assertEqual(status, 200, path)
-            self.assertTrue(headers["content-type"].startswith(kind))
+            self.assertTrue(headers["content-type"].startswith(kinds[file.suffix]))
             policy = headers["content-security-policy"]
             self.assertIn("default-src 'none'", policy)
             self.assertNotIn("unsafe", policy)
             self.assertEqual(headers["x-content-type-options"], "nosniff")
-            self.assertEqual(body, (ROOT / "web/dist" / (path.split("?")[0].strip("/") or "index.html")).read_bytes())
-        self.assertNotRegex(self.server.get("/" + query)[2].decode(), r"<script>|style=|onclick|https?:")
+            self.assertEqual(body, file.read_bytes())
+            self.assertEqual("immutable" in headers["cache-control"], "-" in file.name, path)  # named by its content
+            self.assertEqual(headers["vary"], "Accept-Encoding")
+            _, headers, packed = self.server.get(path, Accept_Encoding="deflate, gzip;q=0.8")
+            self.assertEqual((headers["content-encoding"], gzip.decompress(packed)), ("gzip", body))
+            self.assertLess(len(packed), 0.5 * len(body) if len(body) > 4000 else len(body) + 20, path)
+            for refused in ("gzip;q=0", "gzip; q=0.000", "identity", "xgzip", "", "br, gzip ; q=0"):
+                _, headers, plain = self.server.get(path, Accept_Encoding=refused)
+                self.assertEqual((headers.get("content-encoding"), plain), (None, body), refused)
+        page = self.server.get("/" + query)[2].decode()
+        style = re.search("<style>(.*?)</style>", page, re.S)[1]
+        self.assertIn(f"style-src 'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}';", policy)
+        self.assertNotRegex(page, r"<script>|style=|onclick|https?:")
+        for name in re.findall(r'(?:href|src)="/([^"]+)"', page):
+            self.assertTrue((ROOT / "web/dist" / name).exists(), name)
+        for name in ("index.html", "style.sha256", "page.js", "LICENSES.txt"):
+            self.assertEqual(self.server.get(f"/{name}{query}")[0], 404)
 
     def test_token(self):
         token = self.server.token
@@ -362,7 +383,7 @@ class Hostile(Serving):
         good.close()
 
     def test_no_path_leads_out(self):
-        for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/app.js/..", "/%2e%2e/app.js", "/file/../app.js", "/file/", "/file", "/app.js%00", "/APP.JS", "/configs/dgx_a100_4node.yaml",
+        for path in ("/../../etc/passwd", "/..%2f..%2fetc/passwd", "//etc/passwd", "/icon.svg/..", "/%2e%2e/icon.svg", "/file/../icon.svg", "/file/", "/file", "/icon.svg%00", "/ICON.SVG", "/page.js", "/configs/dgx_a100_4node.yaml",
                      "http://evil.example/", "*", "/\\..\\x"):
             self.assertIn(self.server.get(f"{path}?token={self.server.token}")[0], (400, 404), path)
 

@@ -80,14 +80,6 @@ class Sweeps(Folder):
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertEqual(pathlib.Path(table).read_text(encoding="utf-8"), plain)
 
-    def test_page(self):
-        page = self.path("x.html")
-        self.run_distsim("sweep", "--config", self.config, *self.AXES, "--html", page)
-        text = pathlib.Path(page).read_text(encoding="utf-8")
-        self.assertEqual(text.count("<tr>"), 1 + 3 * 2 * 2)
-        self.assertIn("dynamic_batching, 4</text>", text)  # a curve for each policy and size, over the rate
-        self.assertEqual(text.count("<svg"), 2)
-
     def test_names_settings_without_effect(self):
         r = self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=100,200", "--set", "load.cv=2", "--set", "gpus.0.box_latency=1 us,2 us",
                              "--set", "models.0.table_name=x,y", "--set", "policies=[fifo]", "--csv", "-")

@@ -3,32 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
-#include <optional>
 #include <set>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/quantity_text.hpp"
-#include "sim/serving/report/chart.hpp"
+#include "sim/app/serving_sweep_page.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
 namespace {
-
-/// Of one policy at one rate.
-constexpr const char* kColumns[] = {
-    "offered_per_s", "requests",          "mean_ms",       "p50_ms",     "p90_ms",      "p99_ms", "p999_ms",
-    "makespan_ms",   "throughput_per_s",  "goodput_per_s", "violations", "utilisation", "moves",  "batches",
-    "energy_j",      "saturates_at_per_s"};
-constexpr std::size_t kColumnCount = std::size(kColumns);
 
 std::vector<double> figures_of_point(const serving::Experiment& e, const serving::Point& p) {
   const serving::Figures f = serving::figures_of(e, p, e.scenario.models.size());
@@ -63,7 +51,7 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets)
   for (const serving::Point& p : c.points) {
     row.texts.emplace_back(p.policy->name);
     row.texts.push_back(p.error);
-    std::vector<double> figures(kColumnCount, -1);
+    std::vector<double> figures(kServingColumnCount, -1);
     if (p.error.empty())
       figures = figures_of_point(*e, p);
     else if (const double offered = serving::offered_rate(serving::load_at(*e, p.rate_per_s)); offered > 0)
@@ -116,7 +104,7 @@ std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::S
 
 /// A cell of a figure that is not there is empty.
 std::string cell_of(double figure, std::size_t column) {
-  const bool none = figure < 0 || (figure == 0 && column + 2 >= kColumnCount);
+  const bool none = figure < 0 || (figure == 0 && column + 2 >= kServingColumnCount);
   return none ? "" : fmt::format("{:.10g}", figure);
 }
 
@@ -124,7 +112,7 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
   std::vector<std::string> header;
   for (const std::string& name : study::short_names(sweep.axes)) header.push_back(name);
   header.emplace_back("policy");
-  header.insert(header.end(), std::begin(kColumns), std::end(kColumns));
+  for (const ServingColumn& column : kServingColumns) header.emplace_back(column.name);
   header.emplace_back("error");
   std::string out = csv_line(header);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -135,8 +123,8 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
       std::vector<std::string> cells = values;
       const bool played = row.error.empty();
       cells.push_back(played ? row.texts[2 * p] : "");
-      for (std::size_t c = 0; c < kColumnCount; ++c)
-        cells.push_back(played ? cell_of(row.figures[p * kColumnCount + c], c) : "");
+      for (std::size_t c = 0; c < kServingColumnCount; ++c)
+        cells.push_back(played ? cell_of(row.figures[p * kServingColumnCount + c], c) : "");
       cells.push_back(played ? row.texts[2 * p + 1] : row.error);
       out += csv_line(cells);
     }
@@ -163,7 +151,7 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
     };
     if (!row.error.empty()) add({row.error});
     for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
-      const double* f = row.figures.data() + p * kColumnCount;
+      const double* f = row.figures.data() + p * kServingColumnCount;
       if (!row.texts[2 * p + 1].empty())
         add({row.texts[2 * p], digits(f[0]), row.texts[2 * p + 1]});
       else
@@ -186,83 +174,6 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
     out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
   }
   return out;
-}
-
-/// "400", "12 GB/s" and "0.5 ms": the number that a value begins with.
-std::optional<double> number_in(const std::string& value) {
-  char* end = nullptr;
-  const double number = std::strtod(value.c_str(), &end);
-  return end == value.c_str() ? std::nullopt : std::optional(number);
-}
-
-/// The first axis whose values are all numbers; the number of axes where there is none.
-std::size_t curve_axis(const ServingSweep& sweep) {
-  for (std::size_t a = 0; a < sweep.axes.size(); ++a) {
-    if (sweep.axes[a].values.size() > 1 &&
-        std::ranges::all_of(sweep.axes[a].values, [](const std::string& v) { return number_in(v).has_value(); }))
-      return a;
-  }
-  return sweep.axes.size();
-}
-
-/// A figure over an axis: a curve for each policy and combination of the other values.
-std::vector<serving::Curve> curves_of(const study::SweepRequest& request, const study::Rows& rows, std::size_t axis,
-                                      std::size_t column) {
-  std::map<std::string, serving::Curve> curves;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows.has(i)) continue;
-    const study::Row row = rows.at(i);
-    const std::vector<std::string> values = study::values_at(request.axes, i);
-    std::string rest;
-    for (std::size_t a = 0; a < values.size(); ++a) rest += a == axis ? "" : ", " + values[a];
-    for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
-      const double figure = row.figures[p * kColumnCount + column];
-      if (!row.texts[2 * p + 1].empty() || figure < 0) continue;
-      const std::string name = row.texts[2 * p] + rest;
-      curves[name].name = name;
-      curves[name].points.emplace_back(*number_in(values[axis]), figure);
-    }
-  }
-  std::vector<serving::Curve> out;
-  for (auto& [name, curve] : curves) {
-    std::ranges::sort(curve.points);
-    out.push_back(std::move(curve));
-  }
-  return out;
-}
-
-std::string html_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
-  std::string out = serving::page_head(sweep.config) + "<table><tr>";
-  for (const std::string& name : study::short_names(sweep.axes)) out += "<th>" + in_markup(name) + "</th>";
-  out += "<th>policy</th><th>mean ms</th><th>p50 ms</th><th>p90 ms</th><th>p99 ms</th><th>p99.9 ms</th>";
-  out += "<th>served/s</th><th>goodput/s</th><th>violations</th><th>busy %</th></tr>\n";
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows.has(i)) continue;
-    const study::Row row = rows.at(i);
-    std::string head;
-    for (const std::string& value : study::values_at(request.axes, i)) head += "<td>" + in_markup(value) + "</td>";
-    if (!row.error.empty()) out += "<tr>" + head + "<td colspan=\"10\">" + in_markup(row.error) + "</td></tr>\n";
-    for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
-      const double* f = row.figures.data() + p * kColumnCount;
-      out += "<tr>" + head + "<td>" + in_markup(row.texts[2 * p]) + (f[15] > 0 ? " (unstable)" : "") + "</td>";
-      if (!row.texts[2 * p + 1].empty()) {
-        out += "<td colspan=\"9\">" + in_markup(row.texts[2 * p + 1]) + "</td></tr>\n";
-        continue;
-      }
-      for (const std::size_t c : {2, 3, 4, 5, 6, 8, 9, 10})
-        out += "<td>" + (f[c] < 0 ? "" : fmt::format("{:.4g}", f[c])) + "</td>";
-      out += fmt::format("<td>{:.1f}</td></tr>\n", 100 * f[11]);
-    }
-  }
-  out += "</table>\n";
-  const std::size_t axis = curve_axis(sweep);
-  if (axis < sweep.axes.size()) {
-    const std::string& key = sweep.axes[axis].key;
-    out += "<h2>99th percentile</h2>\n" +
-           serving::chart(curves_of(request, rows, axis, 5), {key}, {"99th percentile (ms)", true});
-    out += "<h2>Goodput</h2>\n" + serving::chart(curves_of(request, rows, axis, 9), {key}, {"goodput (requests/s)"});
-  }
-  return out + "</body></html>\n";
 }
 
 }  // namespace
@@ -288,7 +199,9 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   for (const std::string& line : idle) remark(line);
   TRY(study->evaluate());
   if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
-  if (!sweep.html.empty()) TRY(write_file_atomically(sweep.html, html_of(sweep, request, study->rows())));
+  if (!sweep.html.empty())
+    TRY(write_file_atomically(sweep.html,
+                              serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
   if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
   if (end_asked()) return study->interruption();
   std::string first;

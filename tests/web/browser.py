@@ -76,15 +76,16 @@ class Browser:
         return self.js(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
 
     def click(self, selector):
-        assert self.js(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e?.click(); return !!e; }})()"), f"nothing is {selector}"
+        """Waits until it is there: views come with scripts of their own."""
+        self.wait_for(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e?.click(); return !!e; }})()", 20)
 
     def wait_for(self, expression, seconds=60):
         return until(lambda: self.js(expression), seconds, expression)
 
     def fill(self, selector, text, event="input"):
-        """As typing does: a value and its event."""
-        assert self.js(f"""(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return false; e.focus();
-            Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), 'value').set.call(e, {json.dumps(text)}); e.dispatchEvent(new Event('{event}', {{bubbles: true}})); return true; }})()"""), f"nothing is {selector}"
+        """As typing does: a value and its event. Waits until it is there."""
+        self.wait_for(f"""(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return false; e.focus();
+            Object.getOwnPropertyDescriptor(Object.getPrototypeOf(e), 'value').set.call(e, {json.dumps(text)}); e.dispatchEvent(new Event('{event}', {{bubbles: true}})); return true; }})()""", 20)
 
     def press(self, key, code=0, modifiers=0):
         for kind in ("keyDown", "keyUp"):

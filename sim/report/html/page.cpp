@@ -25,10 +25,17 @@ std::string embedded(const std::string& json) {
   return out;
 }
 
-}  // namespace
+/// What all pages share.
+constexpr std::string_view page_asset(std::string_view name) {
+  for (const PageAsset& asset : kPageAssets) {
+    if (asset.name == name) return asset.text;
+  }
+  return "";
+}
+constexpr std::string_view kScript = page_asset("page.js"), kStyle = page_asset("page.css");
+static_assert(!kScript.empty() && !kStyle.empty());
 
-std::string_view page_script() { return kAppJs; }
-std::string_view page_style() { return kAppCss; }
+}  // namespace
 
 std::string page_html(const Page& page) {
   std::string out =
@@ -36,11 +43,11 @@ std::string page_html(const Page& page) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
       std::string(kPolicy) + "\">\n<title>" + in_markup(one_line(page.title)) + "</title>\n<style>";
-  out.append(page_style());
+  out.append(kStyle);
   out += "</style></head>\n<body><div id=\"app\"></div>\n<noscript><pre>" + in_markup(page.text) +
          "</pre></noscript>\n<script type=\"application/json\" id=\"page-data\">" + embedded(page.data) +
          "</script>\n<script>";
-  return out.append(page_script()).append("</script></body></html>\n");
+  return out.append(kScript).append("</script></body></html>\n");
 }
 
 }  // namespace distsim::report

@@ -49,13 +49,32 @@ Response refusal(http::status status, std::string text) {
   return response_of(status, "text/plain; charset=utf-8", std::move(text) + "\n");
 }
 
-/// Scripts, styles, pictures and connections of this server only; nothing inline.
-Response asset_response(const Asset& asset, std::string_view host) {
-  Response out = response_of(http::status::ok, asset.type, std::string(asset.text));
-  out.set(
-      "Content-Security-Policy",
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self' ws://" +
-          std::string(host) + "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+/// "gzip, deflate, br" takes gzip, "gzip;q=0" does not.
+bool takes_gzip(std::string_view accepted) {
+  for (std::size_t begin = 0; begin < accepted.size();) {
+    const std::size_t end = std::min(accepted.find(',', begin), accepted.size());
+    std::string_view coding = accepted.substr(begin, end - begin);
+    coding.remove_prefix(std::min(coding.find_first_not_of(' '), coding.size()));
+    const std::size_t semicolon = std::min(coding.find(';'), coding.size());
+    if (coding.substr(0, coding.find_first_of("; ")) == "gzip")
+      return coding.substr(semicolon).find_first_of("123456789") != std::string_view::npos ||
+             semicolon == coding.size();
+    begin = end + 1;
+  }
+  return false;
+}
+
+/// Scripts, pictures and connections of this server only; nothing inline but the page's one style sheet.
+Response asset_response(const Asset& asset, const Request& request) {
+  const bool is_packed = takes_gzip(view(request[http::field::accept_encoding]));
+  Response out = response_of(http::status::ok, asset.type, std::string(is_packed ? packed_text(asset) : asset.text));
+  if (is_packed) out.set(http::field::content_encoding, "gzip");
+  out.set(http::field::vary, "Accept-Encoding");
+  if (asset.is_forever) out.set(http::field::cache_control, "max-age=31536000, immutable");
+  out.set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src '" + std::string(style_hash()) +
+                                         "'; img-src 'self' data: blob:; connect-src 'self' ws://" +
+                                         std::string(view(request[http::field::host])) +
+                                         "; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   return out;
 }
 
@@ -90,13 +109,13 @@ std::optional<Response> refused(const Request& request, const Gate& gate) {
 Response respond(const Request& request, House& house) {
   const auto [path, query] = target_of(request);
   const std::optional<Asset> asset = asset_at(path);
-  if (asset && path != "/") return asset_response(*asset, view(request[http::field::host]));  // the same for everybody
+  if (asset && path != "/") return asset_response(*asset, request);  // the same for everybody
   const bool is_file = path.starts_with("/file/");
   if (!asset && !is_file && path != "/ws") return refusal(http::status::not_found, "There is no such page.");
   if (!house.gate.knows_token(query))
     return refusal(http::status::forbidden, "Open the URL that distsim printed: it ends in ?token=...");
   if (is_file) return file_response(path, house.answers.files());
-  if (asset) return asset_response(*asset, view(request[http::field::host]));
+  if (asset) return asset_response(*asset, request);
   return refusal(http::status::upgrade_required, "Expected a WebSocket.");
 }
 

@@ -1,8 +1,11 @@
 // What is asked: the main keys as sliders, every key in a list, and the experiment's text.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { KeyControl, Picker, Slider } from "./controls";
+import { later } from "./later";
 import { Store } from "./store";
 import { KeyDoc } from "./types";
+
+const Editor = later(() => import("./editor/editor").then((m) => m.Editor));
 
 // Shown first where the experiment has them; the peak of the GPU is that of the model's precision.
 const MAIN = ["cluster.nodes", "model.global_batch", "model.per_gpu_batch", "parallel.tensor", "parallel.pipeline", "parallel.expert", "parallel.context", "parallel.micro_batch",
@@ -47,44 +50,6 @@ function whereOf(store: Store, key: string) {
   const where = store.values[key]?.[1];
   if (!where) return "Not set.";
   return where.startsWith(`${store.file}:`) ? "From this experiment." : `From ${where}.`;
-}
-
-function Editor({ store }: { store: Store }) {
-  const area = useRef<HTMLTextAreaElement>(null), gutter = useRef<HTMLDivElement>(null);
-  const [typed, setTyped] = useState<string | null>(null);
-  const timer = useRef(0);
-  const text = typed ?? store.draft ?? store.text;
-  const line = store.problem?.line;
-  const lines = text.split("\n").length;
-  const send = (now: string) => { setTyped(null); store.setText(now); };
-  const onInput = (now: string) => {
-    setTyped(now);
-    clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => send(now), 250);
-  };
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const follow = () => { if (gutter.current && area.current) gutter.current.scrollTop = area.current.scrollTop; };
-  useEffect(follow);
-  const goToLine = () => {
-    if (!area.current || !line) return;
-    const begin = text.split("\n").slice(0, line - 1).reduce((n, l) => n + l.length + 1, 0) + (store.problem?.column ?? 1) - 1;
-    area.current.focus();
-    area.current.setSelectionRange(begin, begin);
-  };
-  return (
-    <div class="editor-box">
-      <label for="experiment-text" class="small soft">The experiment as YAML; the controls change it in place.</label>
-      <div class="editor">
-        <div class="gutter" ref={gutter} aria-hidden="true">
-          {Array.from({ length: lines }, (_, i) => <div key={i} class={i + 1 === line ? "bad-line" : ""}>{i + 1}</div>)}
-        </div>
-        <textarea id="experiment-text" ref={area} spellcheck={false} autocomplete="off" wrap="off" rows={Math.min(40, Math.max(16, lines + 1))} value={text}
-          aria-invalid={line !== undefined} aria-describedby={store.problem ? "problem" : undefined} onInput={(e) => onInput(e.currentTarget.value)} onScroll={follow}
-          onKeyDown={(e) => { if (e.key === "Escape") area.current?.blur(); }} />
-      </div>
-      {line !== undefined && <button class="quiet" onClick={goToLine}>Go to line {line}</button>}
-    </div>
-  );
 }
 
 export function Problem({ store }: { store: Store }) {

@@ -47,7 +47,7 @@ function useAsked<T>(store: Store, key: string, type: string, body: object | nul
 
 interface AskedCollective { system: string; kind: string; nodes: string; gpus: string; from: string; to: string; at: string; figure: string }
 
-export function CollectiveView({ store }: { store: Store }) {
+function CollectiveView({ store }: { store: Store }) {
   const [asked, set] = useKept<AskedCollective>("collective", { system: "", kind: "all_reduce", nodes: "", gpus: "", from: "1 KiB", to: "1 GiB", at: "64 MiB", figure: "time" });
   const offer = useOffer(store);
   const change = (more: Partial<AskedCollective>) => set((a) => ({ ...a, ...more }));
@@ -107,7 +107,7 @@ function useOffer(store: Store): Offer | null {
 
 interface AskedOp { gpu: string; op: string; dtype: string; pass: string; sizes: Record<string, string>; vary: string; from: string; to: string; figure: string }
 
-export function OpView({ store }: { store: Store }) {
+function OpView({ store }: { store: Store }) {
   const [asked, set] = useKept<AskedOp>("op", { gpu: "", op: "gemm", dtype: "bf16", pass: "fwd", sizes: {}, vary: "m", from: "64", to: "65536", figure: "time" });
   const offer = useOffer(store);
   const change = (more: Partial<AskedOp>) => set((a) => ({ ...a, ...more }));
@@ -160,3 +160,5 @@ export function OpView({ store }: { store: Store }) {
     </section>
   );
 }
+
+export function CalculatorView({ store }: { store: Store }) { return <><CollectiveView store={store} /><OpView store={store} /></>; }

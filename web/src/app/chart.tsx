@@ -6,7 +6,7 @@ export interface Scale { at: (value: number) => number; ticks: number[]; log: bo
 const L = 84, R = 780, T = 26, B = 300;
 
 // Without zeros that say nothing: "20.00 GB" as "20 GB", "1.000 k" as "1 k".
-const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+export const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 
 // From pixel `from` to pixel `to`. `log`: as asked, where all values are positive.
 export function scaleOf(values: number[], from: number, to: number, log: boolean, withZero = false): Scale {

@@ -1,5 +1,5 @@
 // Controls of keys: a slider, a choice or a field, as the key's type asks for.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { isQuantity, quantity } from "./format";
 import { nearestPlace, placesOf } from "./slider_scale";
 import { Store } from "./store";
@@ -37,7 +37,7 @@ function Field({ doc, value, store, id }: { doc: KeyDoc; value?: Value; store: S
 export function Slider({ doc, value, store }: { doc: KeyDoc; value: Value; store: Store }) {
   const now = value[2] ?? Number.NaN;
   const id = `k-${doc.key.replaceAll(".", "-")}`;
-  const places = placesOf(doc, baseOf(doc.key, now, value[1], store.file));
+  const base = baseOf(doc.key, now, value[1], store.file), places = useMemo(() => placesOf(doc, base), [doc, base]);
   const at = places.length > 0 ? nearestPlace(places, now) : 0;
   const move = (index: number) => {
     const text = quantity(places[index], doc.type);
@@ -93,7 +93,7 @@ export function Picker({ label: name, keyName, current, choices, store }: { labe
   const words = (query ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   // Those called so first, then those that begin so, then those whose name has it.
   const rank = (name: string) => (words.length === 0 ? 0 : name === words[0] ? 0 : name.startsWith(words[0]) ? 1 : words.every((w) => name.includes(w)) ? 2 : 3);
-  const found = choices.filter((c) => words.every((w) => `${c.name} ${c.text}`.toLowerCase().includes(w))).sort((a, b) => rank(a.name.toLowerCase()) - rank(b.name.toLowerCase())).slice(0, 80);
+  const found = query === null ? [] : choices.filter((c) => words.every((w) => `${c.name} ${c.text}`.toLowerCase().includes(w))).sort((a, b) => rank(a.name.toLowerCase()) - rank(b.name.toLowerCase())).slice(0, 80);
   const choose = (value: string) => {
     forgetBases();
     setQuery(null);

@@ -1,10 +1,12 @@
 // What can be explored from here: studies, plans, single costs, and how well measured iterations are met.
-import { CollectiveView, OpView } from "./calculator";
 import { SensitivityView, SweepView } from "./explore";
 import { useKept } from "./kept";
-import { PlanView } from "./plan";
+import { later } from "./later";
 import { Store } from "./store";
-import { ValidationView } from "./validation";
+
+const PlanView = later(() => import("./plan").then((m) => m.PlanView));
+const CalculatorView = later(() => import("./calculator").then((m) => m.CalculatorView));
+const ValidationView = later(() => import("./validation").then((m) => m.ValidationView));
 
 const VIEWS = ["Sensitivity and sweeps", "Plan", "Calculator", "Measured iterations"] as const;
 type View = (typeof VIEWS)[number];
@@ -28,7 +30,7 @@ export function ExploreView({ store }: { store: Store }) {
       <div id="explore-view" role="tabpanel" aria-labelledby={idOf(view)}>
         {view === "Sensitivity and sweeps" && <><SensitivityView store={store} /><SweepView store={store} /></>}
         {view === "Plan" && <PlanView store={store} />}
-        {view === "Calculator" && <><CollectiveView store={store} /><OpView store={store} /></>}
+        {view === "Calculator" && <CalculatorView store={store} />}
         {view === "Measured iterations" && <ValidationView store={store} />}
       </div>
     </>

@@ -21,7 +21,7 @@ const STEPS: [number, string][] = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "
 export function count(value: number): string {
   if (Math.abs(value) < 1000) return Number.isInteger(value) ? String(value) : digits(value);
   const [scale, letter] = STEPS.find(([s]) => Math.abs(value) >= s)!;
-  return `${digits(value / scale, 4)} ${letter}`;
+  return `${digits(value / scale, 4).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "")} ${letter}`;  // 2 k, not 2.000 k
 }
 export const bytes = (value: number) => `${count(value)}${value >= 1000 ? "" : " "}B`;
 export const percent = (share: number, places = 1) => `${(100 * share).toFixed(places)} %`;

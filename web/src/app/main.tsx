@@ -1,50 +1,25 @@
 import { render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Ask } from "./ask";
-import { Compare } from "./compare";
-import { ExploreView } from "./explore_views";
+import { DropZone } from "./drop_zone";
 import { digits } from "./format";
-import { LinkLoads, NetworkView } from "./pictures/network";
-import { renderPage } from "./page";
-import { Schedule, ScheduleView } from "./pictures/schedule";
+import { later } from "./later";
 import { Basis, Cycle, Headline, Overview, Ranks, Tables } from "./report/see";
 import { Store } from "./store";
-import { TimelineView } from "./pictures/timeline/timeline";
 import { TimelineSource } from "./pictures/timeline/windows";
-import { DropZone, TracesView } from "./traces";
-import { Problem, Report, Timeline } from "./types";
+import { Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
+
+const TimelineView = later(() => import("./pictures/timeline/timeline").then((m) => m.TimelineView));
+const PicturesView = later(() => import("./pictures/pictures_view").then((m) => m.PicturesView));
+const Compare = later(() => import("./compare").then((m) => m.Compare));
+const ExploreView = later(() => import("./explore_views").then((m) => m.ExploreView));
+const TracesView = later(() => import("./traces").then((m) => m.TracesView));
+const send = (store: Store, files: File[]) => import("./traces").then((m) => m.sendFiles(store, files), () => store.say("The files could not be sent: no connection to the server."));
 
 const TABS = ["Overview", "Timeline", "Network", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore", "Traces"] as const;
 type Tab = (typeof TABS)[number];
 const idOf = (tab: Tab) => `tab-${tab.toLowerCase().replaceAll(" ", "-")}`;
-
-interface Pictures { text: string; links: LinkLoads | null; schedule: Schedule | null; problem: string }
-
-// Network and schedule of what is shown; asked for while their view is open, the last ones stay meanwhile.
-function PicturesView({ store, report }: { store: Store; report: Report }) {
-  const [got, setGot] = useState<Pictures | null>(null);
-  const busy = useRef(false), text = store.shown?.text ?? "";
-  const fetch = async () => {
-    const now = store.shown?.text;
-    if (busy.current || now === undefined) return;
-    busy.current = true;
-    const a = await store.connection.ask("pictures", { text: now });
-    busy.current = false;
-    if (a.type === "pictures") setGot({ text: now, links: a.links as LinkLoads, schedule: a.schedule as Schedule | null, problem: "" });
-    else setGot({ text: now, links: null, schedule: null, problem: (a.error as Problem | undefined)?.text ?? `No answer: ${a.type}.` });
-    if (store.shown && store.shown.text !== now) void fetch();
-  };
-  useEffect(() => { void fetch(); }, [text]);
-  if (!got) return <p class="soft">Counting bytes ...</p>;
-  return (
-    <div class={got.text === text ? "" : "old"}>
-      {got.problem && <p class="problem" role="alert">{got.problem}</p>}
-      {got.links && <NetworkView loads={got.links} iteration={report.iteration_ms} limitedBy={report.limited_by} />}
-      {got.schedule && <ScheduleView schedule={got.schedule} />}
-    </div>
-  );
-}
 
 function timelineOf(store: Store): TimelineSource {
   return async (request) => {
@@ -61,7 +36,8 @@ function App({ store }: { store: Store }) {
   useEffect(() => { const off = store.subscribe(() => tick((n) => n + 1)); return () => void off(); }, []);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
-      const typing = /^(INPUT|TEXTAREA|SELECT)$/.test((e.target as HTMLElement).tagName) && (e.target as HTMLInputElement).type !== "range";
+      const at = e.composedPath()[0] as HTMLElement;  // within the editor too
+      const typing = at.isContentEditable || (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) && (at as HTMLInputElement).type !== "range");
       if (typing || !(e.ctrlKey || e.metaKey) || e.key.toLowerCase() !== "z") return;
       e.preventDefault();
       if (e.shiftKey) store.redo(); else store.undo();
@@ -98,7 +74,7 @@ function App({ store }: { store: Store }) {
         </div>
       </header>
       {!store.connected && <p class="problem" role="alert">No connection to the server. It answers again once distsim serve runs; the page tries by itself.</p>}
-      <DropZone store={store} onFiles={() => setTab("Traces")} />
+      <DropZone onFiles={(files) => { setTab("Traces"); void send(store, files); }} />
       <div class="notice" role="status">{store.notice}</div>
       <div class="body">
         <Ask store={store} />
@@ -126,6 +102,6 @@ function App({ store }: { store: Store }) {
   );
 }
 
-const page = document.getElementById("page-data"), place = document.getElementById("app")!;
-if (page) renderPage(place, page.textContent ?? "");
-else render(<App store={new Store(new URLSearchParams(location.search).get("token") ?? "")} />, place);
+const place = document.getElementById("app")!;
+place.replaceChildren();  // what index.html shows until here
+render(<App store={new Store(new URLSearchParams(location.search).get("token") ?? "")} />, place);

@@ -14,6 +14,7 @@ import { About, Frame, goTo } from "./pages/frame";
 import { HugectrData, HugectrPage } from "./pages/hugectr_page";
 import { ProfileData, ProfilePage } from "./pages/profile_page";
 import { ServingData, ServingPage } from "./pages/serving_page";
+import { ServingSweepData, ServingSweepPage } from "./pages/serving_sweep_page";
 import { Report, Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
 
@@ -24,7 +25,7 @@ interface CompareData { kind: "compare"; per_sample: boolean; inputs: { key: str
 interface SweepData extends Sweep { kind: "sweep"; title: string; facts: string; note: string; reasons: string }
 interface SensitivityData { kind: "sensitivity"; title: string; sentences: string[]; result: Sensitivity }
 interface PlanData { kind: "plan"; title: string; summary: string[]; columns: { key: string; head: string }[]; plan: Plan }
-type PageData = ReportData | CompareData | SweepData | SensitivityData | PlanData | ProfileData | ServingData | HugectrData;
+type PageData = ReportData | CompareData | SweepData | SensitivityData | PlanData | ProfileData | ServingData | ServingSweepData | HugectrData;
 
 // Numbers within it say what they rest on in this report.
 function Rests({ report, onAll, children }: { report: Report; onAll: () => void; children: ComponentChildren }) {
@@ -120,6 +121,7 @@ export function renderPage(place: Element, text: string) {
     case "plan": return render(<PlanPage data={data} />, place);
     case "profile": return render(<ProfilePage data={data} />, place);
     case "serving": return render(<ServingPage data={data} />, place);
+    case "serving_sweep": return render(<ServingSweepPage data={data} />, place);
     case "hugectr": return render(<HugectrPage data={data} />, place);
   }
 }

@@ -169,6 +169,7 @@ export class Store {
     document.documentElement.dataset.answers = String(this.answers);
     document.documentElement.dataset.latency = this.latency.toFixed(2);
     this.changed();
+    if (this.answers === 1) performance.mark("first figures");
     if (this.pending) void this.send();
     else this.afterwards();
   }

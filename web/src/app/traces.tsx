@@ -1,5 +1,5 @@
 // Measured traces: dropped on the page or named on the command line; their profile, measured against replayed, what-ifs.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { Answer } from "./connection";
 import { why } from "./explore";
 import { bytes, ms, signed } from "./format";
@@ -48,28 +48,6 @@ async function look(store: Store, files: string[], names: string[], steps = "") 
   setKept("traces.running", null, null);
   if (answer.type === "trace") setKept<Looked | null>("traces.looked", { ...(answer as unknown as Looked), files, names }, null);
   else setKept("traces.failure", why(answer), "");
-}
-
-// Files dropped anywhere on the page.
-export function DropZone({ store, onFiles }: { store: Store; onFiles: () => void }) {
-  const [over, setOver] = useState(false);
-  useEffect(() => {
-    const has = (e: DragEvent) => [...(e.dataTransfer?.types ?? [])].includes("Files");
-    const drag = (e: DragEvent) => { if (has(e)) { e.preventDefault(); setOver(true); } };
-    const leave = (e: DragEvent) => { if (e.relatedTarget === null) setOver(false); };
-    const drop = (e: DragEvent) => {
-      if (!has(e)) return;
-      e.preventDefault();
-      setOver(false);
-      const files = [...(e.dataTransfer?.files ?? [])];
-      if (files.length === 0) return;
-      onFiles();
-      void sendFiles(store, files);
-    };
-    addEventListener("dragover", drag); addEventListener("dragleave", leave); addEventListener("drop", drop);
-    return () => { removeEventListener("dragover", drag); removeEventListener("dragleave", leave); removeEventListener("drop", drop); };
-  }, []);
-  return over ? <div class="drop-here" aria-hidden="true"><p>Drop the traces of one job here</p></div> : null;
 }
 
 export function TracesView({ store }: { store: Store }) {

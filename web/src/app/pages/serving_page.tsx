@@ -16,6 +16,7 @@ const FIGURES: { name: Name; head: string; text: (v: number) => string }[] = [
   { name: "p99_ms", head: "99th percentile", text: tick }, { name: "p50_ms", head: "median", text: tick }, { name: "p90_ms", head: "90th percentile", text: tick }, { name: "p999_ms", head: "99.9th percentile", text: tick },
   { name: "mean_ms", head: "mean latency", text: tick }, { name: "late", head: "above their deadline", text: (v) => percent(v) }, { name: "goodput_per_s", head: "goodput/s", text: count }, { name: "served_per_s", head: "served/s", text: count }, { name: "busy", head: "GPUs busy", text: (v) => percent(v, 0) },
 ];
+const rate = (v: number) => String(Number(v.toPrecision(4)));  // 200 and 66.67
 const late = (f: Figures) => (f.requests > 0 ? f.violations / f.requests : 0);
 const valueOf = (f: Figures | undefined, name: Name) => (f === undefined ? undefined : name === "late" ? late(f) : f[name]);
 const spread = (values: number[]) => values.length > 0 && Math.min(...values) > 0 && Math.max(...values) / Math.min(...values) > 5;
@@ -30,7 +31,7 @@ function Legend({ policies, all }: { policies: string[]; all: string[] }) {
 export function ServingPage({ data }: { data: ServingData }) {
   const policies = [...new Set(data.points.map((p) => p.policy))], rates = [...new Set(data.points.map((p) => p.rate_per_s))];
   const [row, setRow] = useState(0);
-  const [rate, setRate] = useState(0);
+  const [load, setLoad] = useState(0);
   const [figure, setFigure] = useState<Name>("p99_ms");
   const at = (policy: string) => data.points.filter((p) => p.policy === policy && p.rows).map((p) => ({ point: p, figures: p.rows![row] }));
   const ofRow = data.rows.length > 1 && <label>Requests <select id="serving-row" value={String(row)} onChange={(e) => setRow(Number(e.currentTarget.value))}>{data.rows.map((r, i) => <option key={r} value={String(i)}>{r}</option>)}</select></label>;
@@ -38,8 +39,8 @@ export function ServingPage({ data }: { data: ServingData }) {
     <Frame title={data.title || "Serving"} under={data.facts} made="Emulated by distsim.">
       <section>
         <h2>Latencies</h2>
-        <div class="toolbar">{ofRow}{rates.length > 1 && <label>at <select id="serving-rate" value={String(rate)} onChange={(e) => setRate(Number(e.currentTarget.value))}>{rates.map((r, i) => <option key={i} value={String(i)}>{r > 0 ? `${digits(r, 4)} requests/s` : "the load as given"}</option>)}</select></label>}</div>
-        <Distribution data={data} policies={policies} points={data.points.filter((p) => p.rate_per_s === rates[rate])} row={row} />
+        <div class="toolbar">{ofRow}{rates.length > 1 && <label>at <select id="serving-rate" value={String(load)} onChange={(e) => setLoad(Number(e.currentTarget.value))}>{rates.map((r, i) => <option key={i} value={String(i)}>{r > 0 ? `${rate(r)} requests/s` : "the load as given"}</option>)}</select></label>}</div>
+        <Distribution data={data} policies={policies} points={data.points.filter((p) => p.rate_per_s === rates[load])} row={row} />
       </section>
       {rates.length > 1 && (
         <section>
@@ -86,7 +87,7 @@ function OverLoad({ policies, figure, of }: { policies: string[]; figure: Name; 
           {(x, y) => curves.map((c) => (
             <g key={c.policy} class={lineOf(policies, c.policy)}>
               <polyline points={line(c.points, x, y)} />
-              {c.points.map((p, i) => <circle key={i} class={p.unstable ? "hollow" : ""} cx={x(p.x)} cy={y(p.y)} r="4"><title>{`${c.policy} at ${digits(p.x, 4)}/s: ${text(p.y)}${p.unstable ? ", above capacity" : ""}`}</title></circle>)}
+              {c.points.map((p, i) => <circle key={i} class={p.unstable ? "hollow" : ""} cx={x(p.x)} cy={y(p.y)} r="4"><title>{`${c.policy} at ${rate(p.x)}/s: ${text(p.y)}${p.unstable ? ", above capacity" : ""}`}</title></circle>)}
             </g>
           ))}
         </Chart>
@@ -101,9 +102,9 @@ function Table({ data }: { data: ServingData }) {
   const busy = data.points.some((p) => p.rows?.[0]?.busy !== undefined);
   return (
     <Scroll label="Policies" tall><table id="serving-table">
-      <thead><tr><th>policy</th><th>requests of</th><th class="n">offered/s</th><th class="n">requests</th><th class="n">mean</th><th class="n">median</th><th class="n">90th</th><th class="n">99th</th><th class="n">99.9th percentile</th><th class="n">above deadline</th><th class="n">served/s</th><th class="n">goodput/s</th>{busy && <th class="n">busy</th>}</tr></thead>
+      <thead class="wrapped"><tr><th>policy</th><th>requests of</th><th class="n">offered/s</th><th class="n">requests</th><th class="n">mean latency</th><th class="n">median latency</th><th class="n">90th percentile</th><th class="n">99th percentile</th><th class="n">99.9th percentile</th><th class="n">above deadline</th><th class="n">served/s</th><th class="n">goodput/s</th>{busy && <th class="n">busy</th>}</tr></thead>
       <tbody>{data.points.flatMap((p, i) => (p.error ? [<tr key={i} class="soft"><th scope="row">{p.policy}</th><td colSpan={busy ? 12 : 11}>{p.error}</td></tr>] : (p.rows ?? []).map((f, k) => (
-        <tr key={`${i} ${k}`} class={k > 0 ? "soft" : ""}>{k === 0 ? <th scope="row">{p.policy}{p.unstable && <span class="worse"> above capacity</span>}</th> : <td />}<td>{data.rows[k].replaceAll(" ", "\u00a0")}</td><td class="n">{digits(f.rate_per_s, 4)}</td><td class="n">{count(f.requests)}</td>
+        <tr key={`${i} ${k}`} class={k > 0 ? "soft" : ""}>{k === 0 ? <th scope="row">{p.policy}{p.unstable && <span class="worse"> above capacity</span>}</th> : <td />}<td>{data.rows[k].replaceAll(" ", "\u00a0")}</td><td class="n">{rate(f.rate_per_s)}</td><td class="n">{f.requests.toLocaleString("en")}</td>
           {([f.mean_ms, f.p50_ms, f.p90_ms, f.p99_ms, f.p999_ms] as const).map((v, n) => <td key={n} class="n">{v === undefined ? "" : ms(v)}</td>)}
           <td class="n">{percent(late(f))}</td><td class="n">{digits(f.served_per_s, 4)}</td><td class="n">{digits(f.goodput_per_s, 4)}</td>{busy && <td class="n">{f.busy === undefined ? "" : percent(f.busy)}</td>}</tr>
       ))))}</tbody>

@@ -1,15 +1,19 @@
 // Pictures of studies: curves, a heat map, all keys at once, and the table of a sweep; and what would help most.
 import { useMemo, useState } from "preact/hooks";
 import { bytes, count, digits, ms, percent } from "../format";
+import { scaleOf, short } from "../chart";
 import { Picture } from "./picture";
 import { Scroll } from "../report/see";
 
-// A point: the place of its value on each axis, its figures, and 0: predicted, 1: does not fit, 2: an error. Null: no figure.
+// A point: the place of its value on each axis, its figures, and 0: predicted, 1: does not fit, 2: an error, 3: predicted, of
+// a load above what can be served. Null: no figure.
 export interface Sweep { axes: { key: string; name: string; values: string[] }[]; figures: { name: string; head: string }[]; points: (number | null)[][] }
 
-const TEXTS: Record<string, (v: number) => string> = { mfu: (v) => percent(v), memory_gb: (v) => bytes(v * 1e9), scaling_efficiency: (v) => percent(v), samples_per_s: count, tokens_per_s_per_gpu: count, gpus: count };
+const ABOVE_CAPACITY = 3;
+const whole = (v: number) => v.toLocaleString("en");
+const TEXTS: Record<string, (v: number) => string> = { utilisation: (v) => percent(v), requests: whole, violations: whole, offered_per_s: count, throughput_per_s: count, goodput_per_s: count, mfu: (v) => percent(v), memory_gb: (v) => bytes(v * 1e9), scaling_efficiency: (v) => percent(v), samples_per_s: count, tokens_per_s_per_gpu: count, gpus: count };
 export const figureText = (name: string): ((v: number) => string) => TEXTS[name] ?? (name.endsWith("_ms") ? ms : (v) => digits(v, 4));
-const LESS_IS_BETTER = /_ms$|^memory_gb$/, MOST_LINES = 8, MOST_ROWS = 500;
+const LESS_IS_BETTER = /_ms$|^memory_gb$|^violations$/, MOST_LINES = 16, COLOURS = 8, MOST_ROWS = 500;
 
 const SCALES: Record<string, number> = { T: 1e12, G: 1e9, M: 1e6, K: 1e3, k: 1e3 };
 function numberIn(text: string): number {
@@ -18,9 +22,13 @@ function numberIn(text: string): number {
 }
 const numbersOf = (values: string[]): number[] | null => { const all = values.map(numberIn); return all.every(Number.isFinite) ? all : null; };
 
+// A colour for each line; from the ninth on they are dashed.
+const lineOf = (line: number) => `line-${line % COLOURS}${line >= COLOURS ? " dashes" : ""}`;
+
 class Points {
   constructor(readonly sweep: Sweep) {}
-  predicted(p: (number | null)[]) { return p[p.length - 1] === 0; }
+  predicted(p: (number | null)[]) { return p[p.length - 1] === 0 || this.isAboveCapacity(p); }
+  isAboveCapacity(p: (number | null)[]) { return p[p.length - 1] === ABOVE_CAPACITY; }
   value(p: (number | null)[], figure: number): number | null { return figure < 0 ? null : p[this.sweep.axes.length + figure]; }
   figure(name: string) { return this.sweep.figures.findIndex((f) => f.name === name); }
   word(p: (number | null)[]) { return ["", "memory", "error"][p[p.length - 1] ?? 2]; }
@@ -50,7 +58,7 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
   const good = points.map((p, index) => ({ p, index, v: all.value(p, figure) })).filter((g) => all.predicted(g.p) && g.v !== null) as { p: (number | null)[]; index: number; v: number }[];
   if (good.length === 0) return <p class="soft">No point has this figure.</p>;
   const low = xs ? Math.min(...xs) : 0, high = xs ? Math.max(...xs) : 1, logX = xs !== null && low > 0 && high / low >= 4;
-  const L = 92, R = 780, T = 16, B = 270;
+  const L = 92, R = 780, T = 28, B = 270;
   const place = (i: number) => {
     if (!xs) return L + ((i + 0.5) / names.length) * (R - L);
     if (high === low) return (L + R) / 2;
@@ -58,11 +66,11 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
   };
   const band = figures[figure].name === "iteration_ms" ? ([all.figure("low_ms"), all.figure("high_ms")] as const) : ([-1, -1] as const);
   const values = good.flatMap((g) => [g.v, all.value(g.p, band[0]) ?? g.v, all.value(g.p, band[1]) ?? g.v]);
-  const most = Math.max(...values) || 1, least = Math.min(...values), logY = least > 0 && most / least > 30;
-  const y = (v: number) => (logY ? B - (Math.log(v / least) / Math.log(most / least)) * (B - T) : B - (v / most) * (B - T));
+  const least = Math.min(...values), logY = least > 0 && Math.max(...values) / least > 30;
+  const scale = scaleOf(values, B, T, logY, !logY), y = scale.at;
   const groups = new Map<string, typeof good>();
   for (const g of good) { const k = all.name(g.p, along); groups.set(k, [...(groups.get(k) ?? []), g]); }
-  const lines = [...groups].slice(0, MOST_LINES), ticks = logY ? [least, Math.sqrt(least * most), most] : [0, most / 2, most];
+  const lines = [...groups].slice(0, MOST_LINES);
   const order = names.map((_, i) => i).sort((a, b) => place(a) - place(b));
   let lastLabel = -Infinity;
   const labelled = order.filter((i) => { const at = place(i); if (at - lastLabel < 12 + 7 * names[i].length) return false; lastLabel = at; return true; });
@@ -70,27 +78,29 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
     <Picture name={`${figures[figure].head} over ${axes[along].key}`} why="sweep">
       <figure>
         <svg class="chart" id="sweep-chart" viewBox="0 0 800 310" role="group" aria-label={`${figures[figure].head} over ${axes[along].key}`}>
-          {ticks.map((t) => <g key={t}><line class="grid" x1={L} x2={R} y1={y(t)} y2={y(t)} /><text class="t soft" x={L - 8} y={y(t) + 4} text-anchor="end">{text(t)}</text></g>)}
+          {scale.ticks.map((t) => <g key={t}><line class="grid" x1={L} x2={R} y1={y(t)} y2={y(t)} /><text class="t soft" x={L - 8} y={y(t) + 4} text-anchor="end">{short(text(t))}</text></g>)}
+          <text class="t soft" x={L} y="12">{figures[figure].head}</text>
           {labelled.map((i) => <text key={i} class="t soft" x={place(i)} y={B + 18} text-anchor="middle">{names[i]}</text>)}
           <text class="t soft" x={(L + R) / 2} y="305" text-anchor="middle">{axes[along].key}</text>
           {lines.map(([name, list], line) => {
             const sorted = [...list].sort((a, b) => place(a.p[along]!) - place(b.p[along]!));
             const path = (f: (g: (typeof good)[number]) => number) => sorted.map((g) => `${place(g.p[along]!).toFixed(1)},${y(f(g)).toFixed(1)}`);
             return (
-              <g key={name} class={`line-${line}`}>
+              <g key={name} class={lineOf(line)}>
                 {band[0] >= 0 && lines.length <= 3 && <polygon class="band" points={[...path((g) => all.value(g.p, band[0]) ?? g.v), ...path((g) => all.value(g.p, band[1]) ?? g.v).reverse()].join(" ")} />}
                 <polyline points={path((g) => g.v).join(" ")} />
                 {(sorted.length <= 60 || onOpen) && sorted.map((g) => {
-                  const said = `${all.name(g.p)}: ${text(g.v)}`;
+                  const above = all.isAboveCapacity(g.p), said = `${all.name(g.p)}: ${text(g.v)}${above ? ", above capacity" : ""}`;
                   return onOpen
                     ? <circle key={g.index} cx={place(g.p[along]!)} cy={y(g.v)} r="5" tabIndex={0} role="button" aria-label={`${said}; open`} onClick={() => onOpen(g.index)} onKeyDown={(e) => { if (e.key === "Enter" || e.key === " ") { e.preventDefault(); onOpen(g.index); } }}><title>{said}</title></circle>
-                    : <circle key={g.index} cx={place(g.p[along]!)} cy={y(g.v)} r="4"><title>{said}</title></circle>;
+                    : <circle key={g.index} class={above ? "hollow" : ""} cx={place(g.p[along]!)} cy={y(g.v)} r="4"><title>{said}</title></circle>;
                 })}
               </g>
             );
           })}
         </svg>
-        {lines.length > 1 && <figcaption class="legend small">{lines.map(([name], i) => <span key={name}><svg class={`swatch line-${i}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> {name}</span>)}{groups.size > lines.length && <span>the first {lines.length} of {groups.size} curves; all are in the table</span>}</figcaption>}
+        {lines.length > 1 && <figcaption class="legend small">{lines.map(([name], i) => <span key={name}><svg class={`swatch ${lineOf(i)}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> {name}</span>)}{groups.size > lines.length && <span>the first {lines.length} of {groups.size} curves; all are in the table</span>}</figcaption>}
+        {good.some((g) => all.isAboveCapacity(g.p)) && <p class="small soft">Rings: above capacity, latencies grow with the length of the run.</p>}
       </figure>
     </Picture>
   );
@@ -102,11 +112,13 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
   const low = Math.min(...values), high = Math.max(...values);
   const L = 96, W = 690, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
   const few = points.length <= 150 && cellW > 44 && cellH > 15, every = (n: number, room: number) => Math.max(1, Math.ceil(n / Math.max(1, room)));
-  const strength = (v: number) => (high > low ? 0.1 + (0.9 * (v - low)) / (high - low) : 0.5);
+  const isLog = low > 0 && high / low > 30, share = (v: number) => (isLog ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
+  const strength = (v: number) => (high > low ? 0.1 + 0.9 * share(v) : 0.5);
+  const isStaggered = Math.max(...across.values.map((v) => 7.5 * Math.min(14, v.length))) > cellW && 2 * cellW > 105;  // names on two lines
   return (
     <Picture name={`Heat map of ${figures[figure].head}`} why="sweep">
       <figure>
-        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + 62}`} role="img" aria-label={`${figures[figure].head} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
+        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + (isStaggered ? 78 : 62)}`} role="img" aria-label={`${figures[figure].head} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
           {points.map((p, i) => {
             const v = all.predicted(p) ? all.value(p, figure) : null, x = L + p[1]! * cellW, y = 6 + p[0]! * cellH, word = v === null ? all.word(p) : text(v);
             return (
@@ -117,8 +129,8 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
             );
           })}
           {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{v.slice(0, 14)}</text>)}
-          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={L + (i + 0.5) * cellW} y={H + 24} text-anchor="middle">{v.slice(0, 14)}</text>)}
-          <text class="t soft small" x={L + W / 2} y={H + 46} text-anchor="middle">across: {across.key}; down: {down.key}</text>
+          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={Math.min(L + (i + 0.5) * cellW, 796 - 4 * Math.min(16, v.length))} y={H + 24 + (isStaggered ? 16 * (i % 2) : 0)} text-anchor="middle">{v.length > 16 ? `${v.slice(0, 15)}…` : v}<title>{v}</title></text>)}
+          <text class="t soft small" x={L + W / 2} y={H + (isStaggered ? 62 : 46)} text-anchor="middle">across: {across.key}; down: {down.key}</text>
         </svg>
         <figcaption class="small soft">From {text(low)} (pale) to {text(high)} (strong).{points.some((p) => !all.predicted(p)) && " Grey cells have no prediction; the table says why."}</figcaption>
       </figure>
@@ -184,11 +196,11 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
   return (
     <Scroll label="Points" tall>
       <table id="sweep-table">
-        <thead><tr>{heads.map((h, i) => <th key={i} class="n" aria-sort={sort?.column === i ? (sort.descending ? "descending" : "ascending") : "none"}><button class="quiet" onClick={() => press(i)}>{h}{sort?.column === i && (sort.descending ? " ↓" : " ↑")}</button></th>)}{onOpen && <td />}</tr></thead>
+        <thead class="wrapped"><tr>{heads.map((h, i) => <th key={i} class="n" aria-sort={sort?.column === i ? (sort.descending ? "descending" : "ascending") : "none"}><button class="quiet" onClick={() => press(i)}>{h}{sort?.column === i && (sort.descending ? " ↓" : " ↑")}</button></th>)}{onOpen && <td />}</tr></thead>
         <tbody>{rows.slice(0, MOST_ROWS).map(({ p, index }) => {
           const why = all.predicted(p) ? "" : reasons?.(index) || all.word(p);
           return (
-            <tr key={index} class={why ? "soft" : ""}>{axes.map((a, i) => <td key={i} class="n">{a.values[p[i]!]}</td>)}
+            <tr key={index} class={why ? "soft" : ""}>{axes.map((a, i) => <td key={i} class="n">{a.values[p[i]!]}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
               {why ? <td colSpan={figures.length} class="cut" title={why}>{why}</td> : figures.map((f, i) => { const v = all.value(p, i); return <td key={f.name} class="n">{v === null ? "" : figureText(f.name)(v)}</td>; })}
               {onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}</tr>
           );

@@ -104,7 +104,7 @@ export function Overview({ report: r, causes }: { report: Report; causes?: Cause
         ) : (
           <Scroll label="Longest steps of the critical cycle"><table class="plain">
             <thead><tr><th>Longest steps on it</th><th>kind</th><th class="n">rank</th><th class="n">time</th><th>basis</th></tr></thead>
-            <tbody>{top.map(({ step: s, index }) => <WhyRow key={index} id={`step ${index}`}><td class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></td><td>{s.kind}</td><td class="n">{s.rank}</td><td class="n">{ms(s.time_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
+            <tbody>{top.map(({ step: s, index }, place) => <WhyRow key={place} id={`step ${index}`}><td class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></td><td>{s.kind}</td><td class="n">{s.rank}</td><td class="n">{ms(s.time_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
           </table></Scroll>
         )}
       </section>
