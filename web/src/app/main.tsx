@@ -9,10 +9,12 @@ import { renderPage } from "./page";
 import { Schedule, ScheduleView } from "./pictures/schedule";
 import { Basis, Cycle, Headline, Overview, Ranks, Tables } from "./report/see";
 import { Store } from "./store";
+import { tabFor } from "./tabs";
 import { TimelineView } from "./pictures/timeline/timeline";
 import { TimelineSource } from "./pictures/timeline/windows";
 import { DropZone, TracesView } from "./traces";
-import { Problem, Report, Timeline } from "./types";
+import { why } from "./problems";
+import { Report, Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
 
 const TABS = ["Overview", "Timeline", "Network", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore", "Traces"] as const;
@@ -32,7 +34,7 @@ function PicturesView({ store, report }: { store: Store; report: Report }) {
     const a = await store.connection.ask("pictures", { text: now });
     busy.current = false;
     if (a.type === "pictures") setGot({ text: now, links: a.links as LinkLoads, schedule: a.schedule as Schedule | null, problem: "" });
-    else setGot({ text: now, links: null, schedule: null, problem: (a.error as Problem | undefined)?.text ?? `No answer: ${a.type}.` });
+    else setGot({ text: now, links: null, schedule: null, problem: why(a) });
     if (store.shown && store.shown.text !== now) void fetch();
   };
   useEffect(() => { void fetch(); }, [text]);
@@ -57,7 +59,7 @@ function timelineOf(store: Store): TimelineSource {
 function App({ store }: { store: Store }) {
   const [, tick] = useState(0);
   const [tab, setTab] = useState<Tab>("Overview");
-  const [why, setWhy] = useState<WhyId | null>(null);
+  const [asked, setAsked] = useState<WhyId | null>(null);
   useEffect(() => { const off = store.subscribe(() => tick((n) => n + 1)); return () => void off(); }, []);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
@@ -75,17 +77,17 @@ function App({ store }: { store: Store }) {
     return () => clearTimeout(timer);
   }, [store.notice]);
   const tabKeys = (e: KeyboardEvent) => {
-    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-    if (step === 0) return;
-    const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length];
+    const next = tabFor(e.key, TABS, tab);
+    if (next === null) return;
+    e.preventDefault();
     setTab(next);
     document.getElementById(idOf(next))?.focus();
   };
   const r = store.report;
   return (
-    <WhyOpen.Provider value={setWhy}>
+    <WhyOpen.Provider value={setAsked}>
       <header>
-        <div><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && <div class="small soft">{r.context.title}</div>}</div>
+        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && <div class="small soft">{r.context.title}</div>}</div>
         <div class="actions">
           <button onClick={() => store.undo()} disabled={!store.canUndo} id="undo">Undo</button>
           <button onClick={() => store.redo()} disabled={!store.canRedo} id="redo">Redo</button>
@@ -121,7 +123,7 @@ function App({ store }: { store: Store }) {
         </main>
       </div>
       <footer class="small soft">{r && `${r.context.device}, ${r.context.framework}. `}{store.latency > 0 && `The last answer took ${digits(store.latency, 2)} ms. `}Everything stays on the machine that runs distsim.</footer>
-      {r && <WhyPanel report={r} id={why} close={() => setWhy(null)} onAll={() => { setTab("Basis"); document.getElementById(idOf("Basis"))?.focus(); }} />}
+      {r && <WhyPanel report={r} id={asked} close={() => setAsked(null)} onAll={() => { setTab("Basis"); document.getElementById(idOf("Basis"))?.focus(); }} />}
     </WhyOpen.Provider>
   );
 }
