@@ -5,6 +5,7 @@ import { Answer } from "./connection";
 import { why, wholeNumber } from "./problems";
 import { binary, count, digits, ms, plural, rate as rateText, sourceText, tick } from "./format";
 import { useKept } from "./kept";
+import { Explanation } from "./report/explanation";
 import { Store } from "./store";
 
 type Point = [size: number, us: number, low: number, high: number, basis: string, source: string, flops?: number];
@@ -88,13 +89,13 @@ export function CollectiveView({ store }: { store: Store }) {
             {(x, y) => (
               <>
                 <g class="line-0"><polygon class="band" points={band(points.map((p) => ({ x: p[0], low: figure(p[0], p[2]), high: figure(p[0], p[3]) })), x, y)} /><polyline points={line(points.map((p) => ({ x: p[0], y: figure(p[0], p[1]) })), x, y)} /></g>
-                {got.measured.map((c, i) => <g key={i} class={`line-${1 + (i % 6)} measured`}>{c.points.filter((p) => p[1] > 0 && p[0] >= points[0][0] && p[0] <= points[points.length - 1][0]).map((p, j) => <Mark key={j} x={x(p[0])} y={y(figure(p[0], p[1]))} r={4} title={`measured ${us(p[1])} for ${binary(p[0])}, ${c.source} ${c.label}`} />)}</g>)}
+                {got.measured.map((c, i) => <g key={i} class={`line-${1 + (i % 6)} measured`}>{c.points.filter((p) => p[1] > 0 && p[0] >= points[0][0] && p[0] <= points[points.length - 1][0]).map((p, j) => <Mark key={j} x={x(p[0])} y={y(figure(p[0], p[1]))} r={4} title={`measured ${us(p[1])} for ${binary(p[0])}, ${curveName(c)}`} />)}</g>)}
               </>
             )}
           </Chart>
-          <div class="legend small"><span>line and band: predicted, with its range</span>{got.measured.map((c, i) => <span key={i}><svg class={`swatch line-${1 + (i % 6)}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> measured {c.origin}: {c.source} {c.label}{c.timed_by === "pytorch" ? ", with the host's launch" : ""}</span>)}{got.measured.length === 0 && <span>nothing was measured of this collective on a group of this size</span>}</div>
+          <div class="legend small"><span>line and band: predicted, with its range</span>{got.measured.map((c, i) => <span key={i}><svg class={`swatch line-${1 + (i % 6)}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> measured {c.origin}: {curveName(c)}{c.timed_by === "pytorch" ? ", with the host's launch" : ""}</span>)}{got.measured.length === 0 && <span>nothing was measured of this collective on a group of this size</span>}</div>
           <p id="collective-price">{binary(got.at[0])} over {got.ranks} GPUs on {plural(got.nodes, "node")}: <b>{us(got.at[1])}</b> ({us(got.at[2])} to {us(got.at[3])}){got.busbw_factor > 0 && got.at[1] > 0 && `, ${rateText((got.at[0] / got.at[1]) * 1e6 * got.busbw_factor)} bus bandwidth`}, <Based on={got.at} /></p>
-          <pre class="explanation" tabIndex={0} aria-label="Explanation">{got.explanation}</pre>
+          <Explanation text={got.explanation} />
           {got.remarks.map((r) => <p key={r} class="small soft">{r}</p>)}
         </>
       )}
@@ -102,6 +103,7 @@ export function CollectiveView({ store }: { store: Store }) {
   );
 }
 
+const curveName = (c: Curve) => (c.label === "" || c.source.includes(c.label) ? c.source : `${c.source} ${c.label}`);
 function Based({ on }: { on: Point }) { return <><span class={`basis ${on[4]}`}>{on[4]}</span> <span class="soft small">{sourceText(on[4], on[5])}</span></>; }
 
 function useOffer(store: Store): Offer | null {

@@ -53,7 +53,8 @@ export const gigabytes = text(BYTES.map(([scale, unit]) => [scale / 1e9, unit]),
 export const binary = text(BINARY, (value) => { const [scale, unit] = unitFor(BINARY, value); return `${trimmed(digits(value / scale, 4))} ${unit}`; });
 export const rate = text(RATES, (value) => scaled(RATES, value, 3));
 export const percent = (share: number, places = 1) => `${(100 * share).toFixed(places)} %`;
-export const signed = (share: number) => `${share > 0 ? "+" : share < 0 ? "−" : ""}${Math.abs(100 * share).toFixed(1)} %`;
+// "+2.0 %", "−0.04 %".
+export const signed = (share: number) => { const size = Math.abs(100 * share), shown = size.toFixed(size < 0.05 ? 2 : 1); return Number(shown) === 0 ? "0.0 %" : `${share > 0 ? "+" : "−"}${shown} %`; };
 // "−0.38", "0": what rounds to nothing has no sign.
 export const signedNumber = (value: number, places = 2) => { const shown = Math.abs(value).toFixed(places); return Number(shown) === 0 ? "0" : `${value < 0 ? "−" : ""}${shown}`; };
 export const plural = (n: number, one: string, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;

@@ -5,7 +5,7 @@ import { Sensitivity, SensitivityTable, Sweep, SweepCharts, SweepTable, Tornado 
 import { WaterfallChart } from "./compare";
 import { ms } from "./format";
 import { LinkLoads, NetworkView } from "./pictures/network";
-import { Plan, PlanView } from "./pictures/plan_view";
+import { joined, Plan, PlanView } from "./pictures/plan_view";
 import { Schedule, ScheduleView } from "./pictures/schedule";
 import { Basis, Causes, Cycle, Headline, Overview, PARTS, Ranks, Scroll, Tables } from "./report/see";
 import { TimelineView } from "./pictures/timeline/timeline";
@@ -103,7 +103,7 @@ function SensitivityPage({ data }: { data: SensitivityData }) {
 function PlanPage({ data }: { data: PlanData }) {
   return (
     <Frame title={data.title}>
-      <section>{data.summary.map((line) => <p key={line}>{line}</p>)}</section>
+      <section>{joined(data.summary).map((line) => <p key={line}>{line}</p>)}</section>
       <PlanView plan={data.plan} columns={data.columns} />
       <About>Each row is a prediction of the whole experiment with these keys. What a row rests on stands in its report: <code>distsim --html report.html</code> with the row's keys as <code>--set</code>.</About>
     </Frame>

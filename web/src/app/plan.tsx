@@ -1,6 +1,6 @@
 // Plans: the search for the best way to run the experiment, started here; every layout that was played leads to its experiment.
 import { Answer } from "./connection";
-import { PlanPicture, PlanRow, PlanTable, Played, shortSets } from "./pictures/plan_view";
+import { joined, PlanPicture, PlanRow, PlanTable, Played, shortSets } from "./pictures/plan_view";
 import { why } from "./problems";
 import { bytes, count, ms } from "./format";
 import { useKept } from "./kept";
@@ -95,7 +95,7 @@ function Rows({ found, open, store }: { found: Found; open: (sets: string[]) => 
   const shown = found.keys.filter((k) => rows.some((r) => r.keys[k] !== rows[0].keys[k]) || rows[0].keys[k] !== "automatic");
   return (
     <>
-      <ul class="small" id="plan-summary">{found.summary.map((line) => <li key={line}>{line}</li>)}</ul>
+      <ul class="small" id="plan-summary">{joined(found.summary).map((line) => <li key={line}>{line}</li>)}</ul>
       {found.placement && <p class="small"><a href={`${found.placement}?token=${encodeURIComponent(store.token)}`} download="placement.csv">Download the placement of the tables</a> (kept for two minutes), for <code>parallel.placement_file</code>.</p>}
       <PlanTable rows={rows} columns={shown.map((key) => ({ key, head: key.split(".").pop()!.replaceAll("_", " ") }))} open={open} />
     </>

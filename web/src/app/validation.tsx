@@ -4,6 +4,7 @@ import { Chart, Mark } from "./chart";
 import { why } from "./problems";
 import { ms, percent, signed, tick } from "./format";
 import { useKept } from "./kept";
+import { Explanation } from "./report/explanation";
 import { Store } from "./store";
 
 interface Case { id: string; family: string; tier: string; source: string; notes: string; measured_ms: number | null; failure?: string; framework?: string; model?: string; system?: string; precision?: string; nodes?: number; gpus?: number; predicted_ms?: number; low_ms?: number; high_ms?: number; error?: number; basis?: string; limited_by?: string }
@@ -65,7 +66,7 @@ export function ValidationView({ store }: { store: Store }) {
         <div id="case-explanation">
           <h3 class="long">{chosen.case}</h3>
           {one && <p class="small long">{one.source && <span>Published in {one.source}. </span>}{one.notes}</p>}
-          <pre class="explanation" tabIndex={0} aria-label="Explanation">{chosen.explanation}</pre>
+          <Explanation text={chosen.explanation} />
           {chosen.text && <button id="open-case" onClick={() => { store.open(chosen.text!); store.say("The case is the experiment now. Undo goes back."); }}>Open this experiment</button>}
         </div>
       )}
@@ -79,7 +80,7 @@ export function ValidationView({ store }: { store: Store }) {
           ))}</tbody>
         </table></div>
       )}
-      {summary && <details><summary>Errors in numbers</summary><pre class="explanation" tabIndex={0} aria-label="Errors in numbers">{summary}</pre></details>}
+      {summary && <details><summary>Errors in numbers</summary><Explanation text={summary} label="Errors in numbers" /></details>}
       {good.length > 0 && <p class="small soft">{percent(good.filter((c) => c.measured_ms! >= c.low_ms! && c.measured_ms! <= c.high_ms!).length / good.length, 0)} of {good.length} measurements lie in the range that was stated.</p>}
     </section>
   );

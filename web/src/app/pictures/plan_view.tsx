@@ -52,22 +52,29 @@ export function PlanPicture({ rows, played = [], open }: { rows: PlanRow[]; play
 
 function Swatch({ n }: { n: number }) { return <svg class={`swatch line-${n}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg>; }
 
-// `columns`: keys in which rows differ.
+// What is not as it is without the key.
+const saysNothing = (value: string | undefined) => value === undefined || ["", "false", "[]", "-", "0", "automatic"].includes(value);
+const layoutOf = (keys: Record<string, string>, columns: { key: string; head: string }[]) => columns.filter((c) => !saysNothing(keys[c.key])).map((c) => (keys[c.key] === "true" ? c.head : `${c.head} ${keys[c.key]}`)).join(", ");
+const MOST_COLUMNS = 5;
+// Lines that were broken at a comma are one.
+export const joined = (lines: string[]) => lines.join("\n").replaceAll(",\n", ", ").split("\n");
+
+// `columns`: keys in which rows differ; of many, one column names those that say something.
 export function PlanTable({ rows, columns, open }: { rows: PlanRow[]; columns: { key: string; head: string }[]; open?: (sets: string[]) => void }) {
   const tokens = rows.some((r) => (r.tokens_per_s_per_gpu ?? 0) > 0), cost = rows.some((r) => (r.cost ?? 0) > 0);
-  const told = columns.filter((c) => rows.some((r) => (r.keys[c.key] ?? "") !== ""));
+  const told = columns.filter((c) => rows.some((r) => (r.keys[c.key] ?? "") !== "")), isOne = told.length > MOST_COLUMNS;
   return (
     <Scroll label="Rows of the plan" tall><table id="plan-table">
-      <thead><tr><th>row</th><th class="n">iteration</th>{told.map((c) => <th key={c.key} title={c.key}>{c.head}</th>)}<th class="n">memory</th>{cost && <th class="n">cost</th>}<th>slower by, most</th><th>limited by</th><th class="n">MFU</th><th class="n">{tokens ? "tokens/s per GPU" : "samples/s"}</th></tr></thead>
+      <thead><tr><th>row</th><th class="n">iteration</th>{isOne ? <th>layout</th> : told.map((c) => <th key={c.key} title={c.key}>{c.head}</th>)}<th class="n">memory</th>{cost && <th class="n">cost</th>}<th>slower by, most</th><th>limited by</th><th class="n">MFU</th><th class="n">{tokens ? "tokens/s per GPU" : "samples/s"}</th></tr></thead>
       <tbody>{rows.map((r, i) => (
         <tr key={i} class={r.error ? "soft" : ""}>
           <th scope="row">{r.baseline ? "baseline, as it is" : i + 1}{open && !r.error && <> <button class="quiet" aria-label={`Open row ${i + 1}`} onClick={() => open(r.set ?? [])}>open</button></>}</th>
           <td class="n">{r.iteration_ms !== undefined && ms(r.iteration_ms)}{r.low_ms !== undefined && <div class="small soft">{ms(r.low_ms)} .. {ms(r.high_ms!)}</div>}</td>
-          {told.map((c) => <td key={c.key} class="wrap">{r.keys[c.key]}</td>)}
-          {r.error ? <td colSpan={5 + Number(cost)} class="wrap">{r.fits ? r.error : `does not fit: ${r.error}`}</td> : (
+          {isOne ? <td class="wrap layout">{layoutOf(r.keys, told)}</td> : told.map((c) => <td key={c.key} class="wrap">{r.keys[c.key]}</td>)}
+          {r.error ? <td colSpan={5 + Number(cost)} class="wrap words">{r.fits ? r.error : `does not fit: ${r.error}`}</td> : (
             <>
               <td class="n">{r.memory_gb !== undefined && bytes(r.memory_gb * 1e9)}</td>{cost && <td class="n">{r.cost ? digits(r.cost, 4) : ""}</td>}
-              <td class="wrap">{r.why_slower}</td><td class="wrap">{r.limited_by}</td><td class="n">{r.mfu ? percent(r.mfu) : ""}</td><td class="n">{count(Math.round((tokens ? r.tokens_per_s_per_gpu : r.samples_per_s) ?? 0))}</td>
+              <td class="wrap words">{r.why_slower}</td><td>{r.limited_by}</td><td class="n">{r.mfu ? percent(r.mfu) : ""}</td><td class="n">{count(Math.round((tokens ? r.tokens_per_s_per_gpu : r.samples_per_s) ?? 0))}</td>
             </>
           )}
         </tr>
