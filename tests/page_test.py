@@ -190,6 +190,20 @@ class Page(unittest.TestCase):
         self.assertEqual(self.b.js("document.querySelector('#k-cluster-nodes').value"), "4")
         self.b.js("sessionStorage.clear()")
 
+    def test_a_model_that_does_not_fit_offers_ways_out(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", "cluster: {system: dgx_h100, nodes: 8}\nmodel: {name: mixtral_8x7b, global_batch: 256}\nframework: {name: megatron_core}\n"))
+        self.assertIn("it fits with parallel.shard=weights", self.b.text("#problem"))
+        self.assertNotIn("--set", self.b.text("#problem"))
+        self.picture("does_not_fit")
+        ways = self.b.js("[...document.querySelectorAll('#problem .way')].map((e) => e.innerText)")
+        self.assertGreater(len(ways), 1)
+        self.answered(lambda: self.b.click("#problem .way"))
+        self.assertEqual(self.b.text("#problem"), "")
+        self.assertIn("shard: weights", self.b.js("document.querySelector('#experiment-text').value"))
+        self.assertIn("mixtral_8x7b on 8 x 8 dgx_h100", self.b.text("header"))
+        self.assertNotIn("dgx_a100_4node", self.b.text("header"))
+
     def test_a_text_with_an_error_moves_the_controls_too(self):
         self.b.click("#ask-text")
         text = self.b.js("document.querySelector('#experiment-text').value")

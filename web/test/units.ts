@@ -1,6 +1,6 @@
 // Numbers, errors and tabs as people read and use them. Run by `npm test`, and by tests/pages_test.py.
 import { axisTexts, scaleOf } from "../src/app/chart";
-import { binary, bytes, count, cut, digits, gigabytes, ms, quantity, rate, signedNumber, sourceText, tick } from "../src/app/format";
+import { binary, bytes, count, cut, digits, gigabytes, ms, msRange, quantity, rate, signedNumber, sourceText, tick } from "../src/app/format";
 import { told, wholeNumber } from "../src/app/problems";
 import { tabFor } from "../src/app/tabs";
 
@@ -18,6 +18,7 @@ is([1024, 65_536, 2 ** 30, 1.5 * 2 ** 20].map(binary), ["1 KiB", "64 KiB", "1 Gi
 is([128e3, 25e9, 19.2e12].map(rate), ["128 kB/s", "25.0 GB/s", "19.2 TB/s"], "rates");
 is([-0.384, -0.004, 0, 0.004, 1.2].map((v) => signedNumber(v)), ["−0.38", "0", "0", "0", "1.20"], "elasticities");
 is([0.0555, 0.2441, 9.9, 4720, 14_560].map(ms), ["55.5 us", "0.2441 ms", "9.900 ms", "4720 ms", "14.56 s"], "times");
+is([msRange(7538, 11_770), msRange(2.12, 3.739), msRange(0.05, 0.2)], ["7.538 s to 11.77 s", "2.120 ms to 3.739 ms", "0.05000 ms to 0.2000 ms"], "ranges");
 is([0.03, 0.3, 3, 300, 1000, 10_000].map(tick), ["30 us", "300 us", "3 ms", "300 ms", "1 s", "10 s"], "times on a logarithmic axis");
 is([sourceText("learned", "learned product16"), sourceText("scaled", "OCI 2023"), sourceText("learned", "learnedly")], ["product16", "OCI 2023", "learnedly"]);
 is([cut("abc", 3), cut("abcd", 3)], ["abc", "ab…"]);

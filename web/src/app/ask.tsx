@@ -89,13 +89,20 @@ function Editor({ store }: { store: Store }) {
   );
 }
 
+// "it fits with --set A=1, or --set B=2 --set C=3": what each way sets.
+function waysOut(hint: string): string[][] {
+  return hint.split(", or ").map((way) => [...way.matchAll(/--set ([\w.]+=[\w.]+)/g)].map((m) => m[1])).filter((sets) => sets.length > 0);
+}
+
 export function Problem({ store }: { store: Store }) {
   const p = store.problem;
   if (!p) return null;
+  const ways = waysOut(p.hint);
   return (
     <div class="problem" id="problem" role="alert">
-      <b>{p.line ? `Line ${p.line}${p.column ? `, column ${p.column}` : ""}: ` : ""}</b>{p.what || p.text}{p.hint && <span>; {p.hint}</span>}
+      <b>{p.line ? `Line ${p.line}${p.column ? `, column ${p.column}` : ""}: ` : ""}</b>{p.what || p.text}{p.hint && <span>; {p.hint.replaceAll("--set ", "")}</span>}
       {!p.line && p.where && <span class="soft"> ({p.where})</span>}
+      {ways.length > 0 && <p class="small">{ways.map((sets) => <button key={sets.join(" ")} class="way" onClick={() => store.edit(sets.map((s) => ({ key: s.slice(0, s.indexOf("=")), value: s.slice(s.indexOf("=") + 1) })))}>Set {sets.join(" and ")}</button>)}</p>}
       {store.shown && <p class="small">The figures are those of {store.shown.text === store.first ? "the experiment that distsim serve was started with" : "the last experiment that could be predicted"}. <button class="link" id="back-to-good" onClick={() => store.open(store.shown!.text)}>Go back to it</button></p>}
     </div>
   );

@@ -12,7 +12,7 @@ export const forgetBases = () => bases.clear();
 export function shortKey(key: string) { return key.split(".").slice(1).join(" ").replaceAll("_", " ") || key; }
 
 function baseOf(key: string, now: number, where: string, file: string): number {
-  if (!(now > 0)) return now;
+  if (!(now > 0)) return bases.get(key) ?? now;
   const known = bases.get(key);
   if (known !== undefined && now <= known * 32 && now >= known / 1024) return known;
   if (known === undefined || !where.startsWith(file)) bases.set(key, now);

@@ -28,6 +28,12 @@ export function ms(value: number): string {
   return `${digits(value / 1000, 4)} s`;
 }
 
+// "7.538 s to 11.77 s": both in the unit of the larger.
+export function msRange(low: number, high: number, between = " to "): string {
+  const unit = ms(high).split(" ")[1], scale = unit === "s" ? 1000 : unit === "us" ? 1e-3 : 1;
+  return `${ms(low).endsWith(` ${unit}`) ? ms(low) : `${digits(low / scale, 4)} ${unit}`}${between}${ms(high)}`;
+}
+
 // On an axis, in milliseconds: each power of ten of a logarithmic one in its own unit.
 const TIMES: Units = [[1000, "s"], [1, "ms"], [1e-3, "us"], [1e-6, "ns"]];
 export const tick = text(TIMES, (value) => { const [scale, unit] = unitFor(TIMES, value); return value === 0 ? "0" : `${trimmed(digits(value / scale, 4))} ${unit}`; });

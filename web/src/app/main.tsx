@@ -21,6 +21,9 @@ const TABS = ["Overview", "Timeline", "Network", "Ops and collectives", "Memory 
 type Tab = (typeof TABS)[number];
 const idOf = (tab: Tab) => `tab-${tab.toLowerCase().replaceAll(" ", "-")}`;
 
+// An experiment without a title has the name of its file, which says nothing once it is another one.
+const titleOf = (title: string, file: string) => (title === file.split("/").pop()?.replace(/\.ya?ml$/, "") ? "" : title);
+
 interface Pictures { text: string; links: LinkLoads | null; schedule: Schedule | null; problem: string }
 
 // Network and schedule of what is shown; asked for while their view is open, the last ones stay meanwhile.
@@ -87,7 +90,7 @@ function App({ store }: { store: Store }) {
   return (
     <WhyOpen.Provider value={setAsked}>
       <header>
-        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && <div class="small soft">{r.context.title}</div>}</div>
+        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && titleOf(r.context.title, store.file) && <div class="small soft">{r.context.title}</div>}</div>
         <div class="actions">
           <button onClick={() => store.undo()} disabled={!store.canUndo} id="undo">Undo</button>
           <button onClick={() => store.redo()} disabled={!store.canRedo} id="redo">Redo</button>

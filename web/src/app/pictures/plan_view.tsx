@@ -1,6 +1,6 @@
 // A plan: time of an iteration over memory, and its rows. On the page of distsim serve, and on that of `distsim plan --html`.
 import { Chart, Mark } from "../chart";
-import { bytes, count, digits, gigabytes, ms, percent, tick } from "../format";
+import { bytes, count, digits, gigabytes, ms, msRange, percent, tick } from "../format";
 import { Picture } from "./picture";
 import { Scroll } from "../report/see";
 
@@ -69,7 +69,7 @@ export function PlanTable({ rows, columns, open }: { rows: PlanRow[]; columns: {
       <tbody>{rows.map((r, i) => (
         <tr key={i} class={r.error ? "soft" : ""}>
           <th scope="row">{r.baseline ? "baseline, as it is" : i + 1}{open && !r.error && <> <button class="quiet" aria-label={`Open row ${i + 1}`} onClick={() => open(r.set ?? [])}>open</button></>}</th>
-          <td class="n">{r.iteration_ms !== undefined && ms(r.iteration_ms)}{r.low_ms !== undefined && <div class="small soft">{ms(r.low_ms)} .. {ms(r.high_ms!)}</div>}</td>
+          <td class="n">{r.iteration_ms !== undefined && ms(r.iteration_ms)}{r.low_ms !== undefined && <div class="small soft">{msRange(r.low_ms, r.high_ms!, " .. ")}</div>}</td>
           {isOne ? <td class="wrap layout">{layoutOf(r.keys, told)}</td> : told.map((c) => <td key={c.key} class="wrap">{r.keys[c.key]}</td>)}
           {r.error ? <td colSpan={5 + Number(cost)} class="wrap words">{r.fits ? r.error : `does not fit: ${r.error}`}</td> : (
             <>

@@ -1,7 +1,7 @@
 // What is answered: the headline, where the time goes, tables, and what it rests on. Of distsim serve and of the pages of their own.
 import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, count, digits, ms, percent, rate, sourceText } from "../format";
+import { bytes, count, digits, ms, msRange, percent, rate, sourceText } from "../format";
 import { Picture } from "../pictures/picture";
 import { Report, Split, Values } from "../types";
 import { Why, WhyId, WhyRow } from "./why";
@@ -28,7 +28,7 @@ export function Headline({ report: r, old, waiting, onBasis }: { report: Report 
     <div class={`headline ${old ? "old" : ""}`} aria-live="polite" aria-atomic="true">
       <div class="main-figure">
         <Why id="iteration" label={`${ms(r.iteration_ms)} per iteration; what it rests on`}><span id="iteration">{ms(r.iteration_ms)}</span></Why> <span class="unit">per iteration</span>
-        <div class="range" id="range">likely <Why id="range">{ms(r.low_ms)} to {ms(r.high_ms)}</Why></div>
+        <div class="range" id="range">likely <Why id="range">{msRange(r.low_ms, r.high_ms)}</Why></div>
       </div>
       <dl class="figures">
         {r.tokens ? <Figure name="tokens/s per GPU" why="rate" value={count(r.tokens.tokens_per_second_per_gpu)} note={`${count(Math.round(r.tokens.tokens_per_second))} in all`} /> : <Figure name="samples/s" why="rate" value={count(r.samples_per_second)} note={`${r.context.ranks} GPU${r.context.ranks === 1 ? "" : "s"}`} />}
@@ -165,7 +165,7 @@ export function Ranks({ report: r }: { report: Report }) {
     <div class="panes">
       <section>
         <h2>Memory</h2>
-        <p><Why id="memory">{bytes(fullest(r))}</Why> of {bytes(r.memory.capacity_bytes)} on the fullest GPU{used.length > 1 ? `, ${bytes(Math.min(...used))} on the emptiest` : ", the same on all"}.</p>
+        <p><Why id="memory">{bytes(fullest(r))}</Why> of {bytes(r.memory.capacity_bytes)}{r.context.ranks === 1 ? "" : used.length > 1 ? ` on the fullest GPU, ${bytes(Math.min(...used))} on the emptiest` : ", the same on all GPUs"}.</p>
         {kinds && <table class="plain"><thead><tr><th>What rank {kinds.rank} holds</th><th class="n">bytes</th></tr></thead><tbody>{Object.entries(kinds.bytes).filter(([, b]) => b > 0).sort((a, b) => b[1] - a[1]).map(([what, b]) => <WhyRow key={what} id="memory"><td><Why id="memory">{what}</Why></td><td class="n">{bytes(b)}</td></WhyRow>)}</tbody></table>}
         {used.length > 1 && <Picture name="Memory by rank" why="memory"><Columns values={used} label="Memory by rank" text={bytes} /></Picture>}
       </section>
@@ -248,7 +248,7 @@ function ValueTable({ values, file }: { values: Values; file: string }) {
     <>
       <h2>Values and where they come from</h2>
       <label class="small"><input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /> also those of the files that the experiment names</label>
-      <Scroll label="Values" tall><table class="plain"><thead><tr><th>key</th><th>value</th><th>from</th></tr></thead><tbody>{given.map(([key, v]) => <tr key={key}><td class="long">{key}</td><td class="long">{v[0]}</td><td class="small soft long">{v[1]}</td></tr>)}</tbody></table></Scroll>
+      <Scroll label="Values" tall><table class="plain"><thead><tr><th>key</th><th>value, and where it comes from</th></tr></thead><tbody>{given.map(([key, v]) => <tr key={key}><td class="long">{key}</td><td class="long">{v[0]}<div class="small soft">{v[1]}</div></td></tr>)}</tbody></table></Scroll>
     </>
   );
 }

@@ -43,7 +43,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
     flight.current.text = now;
     const whole = Math.max(p.period, axis), part = p.period > 0 ? [p.from / whole, p.to / whole] : [0, 1];  // the same part of it as before
     p.period = t.period;
-    p.names = t.names ?? [];
+    p.names = (t.names ?? []).map((n) => ({ ...n, args: n.args === undefined ? {} : (t.arg_sets?.[n.args] ?? {}) }));
     p.categories = t.categories;
     p.streams = t.tracks.map((track) => streamOf(track, ask.current.isWhole ? { from: 0, to: t.period, least: 0 } : { from: t.from, to: t.to, least: (t.to - t.from) / t.columns }));
     p.cycle.shift = t.cycle_start;
