@@ -208,6 +208,16 @@ class Page(unittest.TestCase):
         self.b.click("#ask-text")
         text = self.b.js("document.querySelector('#experiment-text').value")
         self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2").replace("65536", "many")))
+        pale = "document.querySelector('#view').classList.contains('old')"
+        self.assertTrue(self.b.js(pale))
+        for tab in ("compare", "explore", "traces"):  # which do not show the prediction
+            self.b.click(f"#tab-{tab}")
+            self.b.wait_for(f"!{pale}")
+        self.b.click("#tab-overview")
+        self.b.call("Emulation.setEmulatedMedia", media="print")
+        self.assertIn("found 'many'", self.b.text("main .print-only"), "figures of another experiment on paper")
+        self.b.call("Emulation.setEmulatedMedia", media="")
+        self.b.scheme("light")
         self.b.click("#ask-main-keys")
         self.assertEqual(self.b.js("['cluster-nodes', 'model-global_batch', 'cluster-nic-count'].map((k) => document.querySelector(`#k-${k}`).value)"), ["2", "many", "8"])
 
@@ -783,6 +793,11 @@ class Page(unittest.TestCase):
         self.b.press("Home", 36)
         self.b.js(f"document.querySelector(\"{SLIDER}\").focus()")
         self.answered(lambda: self.b.press("ArrowRight", 39))
+        menu = "document.querySelector('.menu')"
+        for leave in (lambda: self.b.press("Escape", 27), lambda: self.b.js("document.querySelector('#tab-overview').focus()")):
+            self.b.js(f"{menu}.open = true; {menu}.querySelector('button').focus()")
+            leave()
+            self.b.wait_for(f"!{menu}.open")
         order = self.b.js("[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter((e) => e.tabIndex > 0).length")
         self.assertEqual(order, 0)
 

@@ -13,12 +13,13 @@ import { tabFor } from "./tabs";
 import { TimelineView } from "./pictures/timeline/timeline";
 import { TimelineSource } from "./pictures/timeline/windows";
 import { DropZone, TracesView } from "./traces";
-import { why } from "./problems";
+import { told, why } from "./problems";
 import { Report, Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
 
 const TABS = ["Overview", "Timeline", "Network", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore", "Traces"] as const;
 type Tab = (typeof TABS)[number];
+const OWN: Tab[] = ["Compare", "Explore", "Traces"];  // which are more than what is shown of the prediction
 const idOf = (tab: Tab) => `tab-${tab.toLowerCase().replaceAll(" ", "-")}`;
 
 // An experiment without a title has the name of its file, which says nothing once it is another one.
@@ -49,6 +50,12 @@ function PicturesView({ store, report }: { store: Store; report: Report }) {
       {got.schedule && <ScheduleView schedule={got.schedule} />}
     </div>
   );
+}
+
+function closeMenu(menu: HTMLDetailsElement, focus: boolean) {
+  if (!menu.open) return;
+  menu.open = false;
+  if (focus) menu.querySelector("summary")?.focus();
 }
 
 function timelineOf(store: Store): TimelineSource {
@@ -96,7 +103,7 @@ function App({ store }: { store: Store }) {
           <button onClick={() => store.redo()} disabled={!store.canRedo} id="redo">Redo</button>
           <button onClick={() => store.pin()} disabled={!r} id="pin">Pin</button>
           <button onClick={() => void store.link()}>Copy link</button>
-          <details class="menu"><summary>Download</summary><div>
+          <details class="menu" onKeyDown={(e) => { if (e.key === "Escape") closeMenu(e.currentTarget, true); }} onFocusOut={(e) => { if (!e.currentTarget.contains(e.relatedTarget as Node | null)) closeMenu(e.currentTarget, false); }}><summary>Download</summary><div onClick={(e) => closeMenu(e.currentTarget.parentElement as HTMLDetailsElement, true)}>
             <button onClick={() => store.downloadText()}>Experiment (YAML)</button><button onClick={() => void store.download("json")} id="download-json">Report (JSON)</button><button onClick={() => void store.download("csv")}>Figures (CSV)</button>
             <button onClick={() => void store.download("html")}>Page that works offline (HTML)</button><button onClick={() => void store.download("trace")}>Timeline for Perfetto (JSON)</button>
           </div></details>
@@ -108,11 +115,12 @@ function App({ store }: { store: Store }) {
       <div class="body">
         <Ask store={store} />
         <main>
+          {store.problem && <p class="print-only"><b>These figures are of another experiment than the page's text, which has an error:</b> {told(store.problem)}</p>}
           <Headline report={r} old={store.problem !== null} waiting={store.problem ? "No prediction yet." : "Predicting ..."} onBasis={() => setTab("Basis")} />
           <div class="tabs" role="tablist" aria-label="Views of the prediction" onKeyDown={tabKeys}>
             {TABS.map((t) => <button key={t} id={idOf(t)} role="tab" aria-selected={t === tab} tabIndex={t === tab ? 0 : -1} aria-controls="view" onClick={() => setTab(t)}>{t}{t === "Compare" && store.pins.length > 0 ? ` (${store.pins.length})` : ""}</button>)}
           </div>
-          <div id="view" role="tabpanel" aria-labelledby={idOf(tab)} class={store.problem ? "old" : ""}>
+          <div id="view" role="tabpanel" aria-labelledby={idOf(tab)} class={store.problem && !OWN.includes(tab) ? "old" : ""}>
             {r && tab === "Overview" && <Overview report={r} />}
             {r && tab === "Timeline" && <><TimelineView report={r} id={store.shown?.text ?? ""} source={timelineOf(store)} /><Cycle report={r} steps={r.critical_path.length} /></>}
             {r && tab === "Network" && <PicturesView store={store} report={r} />}

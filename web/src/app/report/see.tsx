@@ -150,7 +150,7 @@ export function Cycle({ report: r, steps }: { report: Report; steps: number }) {
       <h2>{r.cycle_closed ? "Critical cycle, step by step" : "Critical path, step by step"}</h2>
       <Scroll label="Steps of the critical cycle" tall><table>
         <thead><tr><th>step</th><th class="n">time</th><th class="n">share</th><th class="n">rank</th><th>stream</th><th>kind</th><th class="n">from</th><th>basis</th></tr></thead>
-        <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why>{s.steps > 1 && <span class="soft small"> ({s.steps})</span>}</td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td class="n">{s.rank}</td><td>{s.stream}</td><td>{s.kind}</td><td class="n">{ms(s.start_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
+        <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why>{s.steps > 1 && !s.name.endsWith(`(${s.steps})`) && <span class="soft small"> ({s.steps})</span>}</td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td class="n">{s.rank}</td><td>{s.stream}</td><td>{s.kind}</td><td class="n">{ms(s.start_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
       </table></Scroll>
       {!all && shown.length < r.critical_path.length && <button class="quiet" onClick={() => setAll(true)}>All {r.critical_path.length} steps</button>}
       {steps > r.critical_path.length && <p class="small soft">The first {r.critical_path.length} of {steps} steps; the JSON report has all.</p>}
