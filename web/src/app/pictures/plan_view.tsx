@@ -70,7 +70,7 @@ export function PlanTable({ rows, columns, open }: { rows: PlanRow[]; columns: {
         <tr key={i} class={r.error ? "soft" : ""}>
           <th scope="row">{r.baseline ? "baseline, as it is" : i + 1}{open && !r.error && <> <button class="quiet" aria-label={`Open row ${i + 1}`} onClick={() => open(r.set ?? [])}>open</button></>}</th>
           <td class="n">{r.iteration_ms !== undefined && ms(r.iteration_ms)}{r.low_ms !== undefined && <div class="small soft">{msRange(r.low_ms, r.high_ms!, " .. ")}</div>}</td>
-          {isOne ? <td class="wrap layout">{layoutOf(r.keys, told)}</td> : told.map((c) => <td key={c.key} class="wrap">{r.keys[c.key]}</td>)}
+          {isOne ? <td class="wrap layout">{layoutOf(r.keys, told)}</td> : told.map((c) => <td key={c.key} class={(r.keys[c.key] ?? "").split(" ").some((w) => w.length > 16) ? "wrap" : ""}>{r.keys[c.key]}</td>)}
           {r.error ? <td colSpan={5 + Number(cost)} class="wrap words">{r.fits ? r.error : `does not fit: ${r.error}`}</td> : (
             <>
               <td class="n">{r.memory_gb !== undefined && bytes(r.memory_gb * 1e9)}</td>{cost && <td class="n">{r.cost ? digits(r.cost, 4) : ""}</td>}
