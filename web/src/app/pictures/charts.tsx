@@ -106,7 +106,7 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
   const { axes, figures, points } = all.sweep, text = figureText(figures[figure].name), [down, across] = axes;
   const values = points.filter((p) => all.predicted(p)).map((p) => all.value(p, figure)).filter((v) => v !== null);
   const low = Math.min(...values), high = Math.max(...values);
-  const L = 124, W = 664, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
+  const L = 136, W = 652, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
   const few = points.length <= 150 && cellW > 44 && cellH > 15, every = (n: number, room: number) => Math.max(1, Math.ceil(n / Math.max(1, room)));
   const acrossEvery = every(across.values.length, W / 60), acrossRoom = Math.max(4, Math.floor((cellW * acrossEvery) / 7.6));
   const strength = (v: number) => (high > low ? 0.1 + (0.9 * (v - low)) / (high - low) : 0.5);
