@@ -55,8 +55,9 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   const bool same_group = e.carry == Carry::none;
   const Calibration used = same_group ? e.factors : carried(e.factors);
   char factors[96];
-  std::snprintf(factors, sizeof factors, ", latency x%.2f, transfer time x%.2f, weight %.2g", used.latency,
-                used.bandwidth, e.trust);
+  const bool counts_little = e.trust < 0.01;
+  std::snprintf(factors, sizeof factors, ", latency x%.2f, transfer time x%.2f, weight %s%.2f", used.latency,
+                used.bandwidth, counts_little ? "below " : "", counts_little ? 0.01 : e.trust);
   std::string line = std::string(e.source_name.substr(0, 60)) + ": ";
   if (c.kind != kind) line += std::string(graph::name_of(c.kind)) + ", ";
   line += counted(c.points.size(), "size") + ", " + counted(c.ranks, "rank");

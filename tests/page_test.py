@@ -4,6 +4,7 @@
 page_test.py DISTSIM     DISTSIM_PICTURES=FOLDER keeps pictures of the page.
 """
 import base64
+import gzip
 import json
 import os
 import pathlib
@@ -57,6 +58,19 @@ SAVED = """(async () => {
   for (let i = 0; i < d.length; i += 4) colours.add((d[i] << 16) | (d[i + 1] << 8) | d[i + 2]);
   return {names, width: image.width, height: image.height, colours: colours.size, parse: new DOMParser().parseFromString(text, 'image/svg+xml').querySelector('parsererror') === null, text: text.slice(0, 400), length: text.length};
 })()"""
+
+
+# Text of charts that is cut at the edge of its picture.
+CUT = """[...document.querySelectorAll('svg.chart text')].filter((t) => t.textContent && t.getClientRects().length > 0).filter((t) => { const s = t.ownerSVGElement.getBoundingClientRect(), r = t.getBoundingClientRect();
+  return r.left < s.left - 1.5 || r.right > s.right + 1.5; }).map((t) => `${t.ownerSVGElement.id}: ${t.textContent}`)"""
+# Tables with columns out of sight.
+HIDDEN = """[...document.querySelectorAll('.scroll table, .panes > section table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const place = t.closest('.scroll') ?? t.closest('section'); return place.scrollWidth > place.clientWidth + 1; })
+  .map((t) => `${t.id || t.closest('[aria-label]')?.getAttribute('aria-label')}: ${t.closest('.scroll')?.scrollWidth} of ${t.closest('.scroll')?.clientWidth}`)"""
+# Tables whose first columns, one with a number among them, cannot be seen together.
+NUMBERS_OUT_OF_SIGHT = """[...document.querySelectorAll('.scroll table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const cell = t.querySelector('tbody td.n'); return cell && cell.getBoundingClientRect().right > t.closest('.scroll').getBoundingClientRect().right + 1; })
+  .map((t) => t.id || t.closest('.scroll').getAttribute('aria-label'))"""
+# Words that stand beside each other twice, numbers of nothing, signs of nothing.
+ODD = """(document.querySelector('main').innerText.match(/\\b(learned learned|scaled scaled|analytic analytic)\\b|NaN|undefined|Infinity|[−-]0\\.0+(?!\\d)|\\d\\.000 k\\b|\\de-\\d\\d|\\bmessage:/g) ?? [])"""
 
 
 class Page(unittest.TestCase):
@@ -169,6 +183,140 @@ class Page(unittest.TestCase):
         typed("4")
         self.assertEqual(self.b.js("document.querySelector('#k-cluster-nodes').getAttribute('aria-invalid')"), "false")
         self.assertEqual(self.b.text("#iteration"), before)
+
+    def test_a_wrong_value_outlives_a_reload(self):
+        """And the last figures with it; where there are none, those that the server began with."""
+        first = self.b.text("#iteration")
+        self.move(SLIDER, 1)
+        good = self.b.text("#iteration")
+        self.assertNotEqual(good, first)
+        self.b.wait_for(f"sessionStorage.length > 0 && [...Array(sessionStorage.length).keys()].some((i) => /nodes: [58]/.test(sessionStorage.getItem(sessionStorage.key(i))))")
+        self.b.fill("#k-cluster-nodes", "-1")
+        self.answered(lambda: self.b.press("Enter", 13))
+        link = self.b.js("location.hash")
+        self.b.wait_for(f"location.hash !== {json.dumps(link)}")
+        url = self.b.js("location.href")
+        for expected, words in ((good, "the last experiment that could be predicted"), (first, "the experiment that distsim serve was started with")):
+            self.b.open("about:blank")
+            self.b.open(url)
+            self.b.wait_for(READY)
+            self.assertEqual(self.b.text("#iteration"), expected)
+            self.assertIn("cluster.nodes: found '-1', expected 1 .. 1000000", self.b.text("#problem"))
+            self.assertIn(words, self.b.text("#problem"))
+            self.assertEqual(self.b.js("['value', 'ariaInvalid'].map((p) => document.querySelector('#k-cluster-nodes')[p])"), ["-1", "true"])
+            self.assertGreater(self.b.js("document.querySelectorAll('#view table tbody tr').length"), 3)
+            if expected == good:
+                self.picture("reload_of_a_wrong_value")
+                self.b.js("sessionStorage.clear()")
+        self.answered(lambda: self.b.click("#back-to-good"))
+        self.assertEqual(self.b.text("#problem"), "")
+        self.assertEqual(self.b.js("document.querySelector('#k-cluster-nodes').value"), "4")
+        self.b.js("sessionStorage.clear()")
+
+    def test_a_model_that_does_not_fit_offers_ways_out(self):
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", "cluster: {system: dgx_h100, nodes: 8}\nmodel: {name: mixtral_8x7b, global_batch: 256}\nframework: {name: megatron_core}\n"))
+        self.assertIn("it fits with parallel.shard=weights", self.b.text("#problem"))
+        self.assertNotIn("--set", self.b.text("#problem"))
+        self.picture("does_not_fit")
+        ways = self.b.js("[...document.querySelectorAll('#problem .way')].map((e) => e.innerText)")
+        self.assertGreater(len(ways), 1)
+        self.answered(lambda: self.b.click("#problem .way"))
+        self.assertEqual(self.b.text("#problem"), "")
+        self.assertIn("shard: weights", self.b.js("document.querySelector('#experiment-text').value"))
+        self.assertIn("mixtral_8x7b on 8 x 8 dgx_h100", self.b.text("header"))
+        self.assertNotIn("dgx_a100_4node", self.b.text("header"))
+
+    def test_a_text_with_an_error_moves_the_controls_too(self):
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2").replace("65536", "many")))
+        pale = "document.querySelector('#view').classList.contains('old')"
+        self.assertTrue(self.b.js(pale))
+        for tab in ("compare", "explore", "traces"):  # which do not show the prediction
+            self.b.click(f"#tab-{tab}")
+            self.b.wait_for(f"!{pale}")
+        self.b.click("#tab-overview")
+        self.b.call("Emulation.setEmulatedMedia", media="print")
+        self.assertIn("found 'many'", self.b.text("main .print-only"), "figures of another experiment on paper")
+        self.b.call("Emulation.setEmulatedMedia", media="")
+        self.b.scheme("light")
+        self.b.click("#ask-main-keys")
+        self.assertEqual(self.b.js("['cluster-nodes', 'model-global_batch', 'cluster-nic-count'].map((k) => document.querySelector(`#k-${k}`).value)"), ["2", "many", "8"])
+
+    def test_a_key_that_is_reset_keeps_its_control(self):
+        controls = "[...document.querySelectorAll('.controls .field')].map((e) => e.id)"
+        self.b.click("#ask-text")
+        self.answered(lambda: self.b.fill("#experiment-text", LLM + "parallel: {tensor: 2}\n"))
+        self.b.click("#ask-main-keys")
+        before = self.b.js(controls)
+        self.assertIn("k-parallel-tensor", before)
+        resets = self.b.js("[...document.querySelectorAll('button.reset')].map((e) => e.getAttribute('aria-label'))")
+        self.assertGreater(len(resets), 2)
+        for label in resets:
+            self.answered(lambda: self.b.click(f"button[aria-label='{label}']"))
+            self.assertLessEqual(set(before), set(self.b.js(controls)), label)
+            self.assertTrue(self.b.js("document.activeElement.classList.contains('field')"), "the focus is lost")
+        self.b.fill("#k-parallel-tensor", "4")
+        self.answered(lambda: self.b.press("Enter", 13))
+        self.b.fill("#k-parallel-tensor", "")
+        self.answered(lambda: self.b.press("Enter", 13))
+        self.assertLessEqual(set(before), set(self.b.js(controls)))
+
+    def test_the_first_pin_stays(self):
+        names = "[...document.querySelectorAll('#compare .pin-name')].map((e) => e.value)"
+        for i in range(8):
+            self.b.click("#pin")
+            self.b.fill("#k-cluster-nodes", str(5 + i))
+            self.answered(lambda: self.b.press("Enter", 13))
+        self.assertIn("Not pinned", self.b.text(".notice"))
+        self.b.click("#tab-compare")
+        self.b.wait_for("document.querySelector('#compare') !== null")
+        kept = self.b.js(names)
+        self.assertEqual(len(kept), 6)
+        self.assertTrue(kept[0].startswith("4 x 8"), kept)
+        self.assertEqual(self.b.js(HIDDEN), [])
+        self.picture("compare_six_light")
+        self.b.click("button[aria-label^='Unpin 5 x 8']")
+        self.b.click("#pin")
+        self.b.wait_for(f"{names}.length === 6 && {names}[5].startsWith('12 x 8')")
+
+    def test_everything_that_matters_is_in_sight(self):
+        """At 1400 pixels no table has columns out of sight, and no chart cuts a text; on a phone a number of each row is seen."""
+        texts = {"dlrm": None, "llm": LLM, "bert": "cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: bert_large_seq128}\nframework: {name: pytorch}\n",
+                 "one GPU a node": "cluster: {system: dgx_a100_80gb, nodes: 4, gpus_per_node: 1}\nmodel: {name: resnet50_v1_5, per_gpu_batch: 64}\nframework: {name: pytorch}\n"}
+        for name, text in texts.items():
+            self.b.size(1400, 1000)
+            if text is not None:
+                self.b.click("#ask-text")
+                self.answered(lambda: self.b.fill("#experiment-text", text))
+                self.assertEqual(self.b.text("#problem"), "")
+            for tab in ("overview", "timeline", "network", "ops-and-collectives", "memory-and-ranks", "basis"):
+                self.b.size(1400, 1000)
+                self.b.click(f"#tab-{tab}")
+                self.b.wait_for(f"document.querySelector('#tab-{tab}').getAttribute('aria-selected') === 'true' && document.querySelector('#view').innerText.length > 100")
+                if tab == "network":
+                    self.b.wait_for("document.querySelector('#network') !== null && document.querySelector('#view .old') === null", 120)
+                if tab == "basis":
+                    self.b.js("document.querySelector('#basis input[type=checkbox]').click()")
+                where = f"{name}, {tab}"
+                self.assertEqual(self.b.js(HIDDEN), [], where)
+                self.assertEqual(self.b.js(CUT), [], where)
+                self.assertEqual(self.b.js(ODD), [], where)
+                self.picture(f"{name.replace(' ', '_')}_{tab}")
+                self.b.size(390, 844, is_phone=True)
+                self.assertEqual(self.b.js(NUMBERS_OUT_OF_SIGHT), [], f"{where}, phone")
+                self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, f"{where}, phone")
+
+    def test_a_long_title(self):
+        self.b.click("#ask-text")
+        text = self.b.js("document.querySelector('#experiment-text').value")
+        self.answered(lambda: self.b.fill("#experiment-text", text.replace("title: ", "title: " + "very_long_word_" * 40)))
+        for width, is_phone in ((1400, False), (390, True)):
+            self.b.size(width, 1000, is_phone)
+            self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), width)
+            self.assertLessEqual(self.b.js("document.querySelector('header .long').getBoundingClientRect().right"), width)
+        self.picture("long_title")
 
     def test_undo_and_redo(self):
         before = self.b.text("#iteration")
@@ -344,13 +492,33 @@ class Page(unittest.TestCase):
         self.show("#tab-explore")
         self.b.click("#run-sensitivity")
         self.b.wait_for("document.querySelector('#tornado') !== null", 120)
+        self.assertEqual(self.b.js(CUT), [])
         self.assertIn("twice as good", self.b.js("document.querySelector('#tornado').getAttribute('aria-label')"))
         self.b.click("#run-sweep")
         self.b.wait_for("document.querySelectorAll('#sweep-chart circle').length > 3 && document.querySelector('#run-sweep') !== null", 120)
         self.picture("explore_light")
+        self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN), self.b.js(ODD)], [[], [], []])
         before = self.b.text("#iteration")
         self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
+
+    def test_a_sweep_says_what_is_wrong_with_it(self):
+        self.b.click("#tab-explore")
+        self.b.wait_for("document.querySelector('#run-sweep') !== null")
+        for key, values, expected in (("cluster.nodes", "", "Values of cluster.nodes: found none, expected values with commas"), ("cluster.nodes", "1,,2", "found an empty one"), ("no.such", "1", "Key: found 'no.such'"),
+                                      ("cluster.nodes", "1..100000", "found more than 5000 points"), ("cluster.nodes", "4..1", "found '4..1', expected A..B")):
+            self.b.fill("section input[list=sweep-keys]", key, "change")
+            self.b.fill("section input[placeholder='1,2,4,8 or 1..8:x2']", values, "change")
+            self.b.click("#run-sweep")
+            self.b.wait_for(f"document.querySelector('main .problem')?.innerText.includes({json.dumps(expected)})")
+            self.assertNotRegex(self.b.text("main .problem"), r"message|axes")
+        self.b.fill("section input[list=sweep-keys]", "model.precision", "change")
+        self.b.fill("section input[placeholder='1,2,4,8 or 1..8:x2']", "bf16,nope", "change")
+        self.b.click("#run-sweep")
+        self.b.wait_for("document.querySelectorAll('#sweep-table tbody tr').length === 2")
+        self.assertIn("model.precision: found 'nope', expected one of fp32", self.b.text("#sweep-table"))
+        self.assertNotIn("--set", self.b.text("#sweep-table"))
+        self.assertEqual(self.b.js(ODD), [])
 
     def explore(self, view):
         self.show("#tab-explore")
@@ -368,8 +536,11 @@ class Page(unittest.TestCase):
         self.b.wait_for("document.querySelector('#plan-table') !== null", 240)
         self.assertIn("as it is", self.b.text("#plan-table"))
         self.assertIn("played", self.b.text("#plan-summary"))
+        self.assertRegex(self.b.text("#plan-summary"), r"an iteration: [\d.]+ (J|kJ|kWh)")
+        self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN), self.b.js(ODD)], [[], [], []])
+        self.assertEqual(self.b.js("[...document.querySelectorAll('#plan-chart > text')].map((t) => t.textContent)"), ["memory of the fullest GPU", "iteration"])
         self.picture("plan_light")
-        best = self.b.js("document.querySelector('#plan-table tbody tr').children[1].innerText")
+        best = self.b.js("document.querySelector('#plan-table tbody tr').children[1].innerText.split('\\n')[0]")
         self.answered(lambda: self.b.click("#plan-table tbody tr button"))
         self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(best)}")
         self.assertNotEqual(best, before)
@@ -380,6 +551,15 @@ class Page(unittest.TestCase):
         said = self.b.js(f"{point}.querySelector('title').textContent").split(",")[0]
         self.b.js(f"{point}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(said)}")
+
+    def test_a_plan_says_what_is_wrong_with_it(self):
+        self.explore("plan")
+        for field, value, expected in (("#plan-price", "two", "price per GPU and hour: found 'two'"), ("#plan-price", "-1", "price per GPU and hour: found '-1'"), ("#plan-gpus", "many", "GPUs"), ("#plan-vary", "nonsense", "also vary")):
+            self.b.fill(field, value)
+            self.b.click("#run-plan")
+            self.b.wait_for(f"document.querySelector('main .problem')?.innerText.includes({json.dumps(expected)})")
+            self.assertNotRegex(self.b.text("main .problem"), r"message:|--")
+            self.b.fill(field, "")
 
     def test_a_plan_is_cancelled(self):
         self.answered(lambda: self.write(LLM.replace("nodes: 1", "nodes: 64").replace("batch: 16", "batch: 2048")))
@@ -442,12 +622,28 @@ class Page(unittest.TestCase):
         price = self.b.text("#collective-price")
         self.assertRegex(price, r"us|ms")
         self.assertIn("measured", self.b.js("document.querySelector('#collective-chart .measured title').textContent"))
+        self.assertEqual(self.b.js("[...document.querySelectorAll('#collective-chart > g > text')].map((t) => t.textContent).filter((t) => / ?[kMG]B$/.test(t))"), [], "sizes of nccl-tests are powers of two")
+        for field, value, back in (("#collective-nodes", "abc", "1"), ("#collective-nodes", "-3", "1"), ("#collective-nodes", "1.5", "1"), ("#collective-nodes", "0", "1"), ("#collective-gpus", "x", ""), ("#collective-from", "", "1 KiB"),
+                                   ("#collective-at", "abc", "64 MiB"), ("#collective-at", "0", "64 MiB")):
+            self.b.fill(field, value)
+            self.b.wait_for("document.querySelector('main .problem')?.innerText.includes('expected')")
+            self.assertIn("found", self.b.text("main .problem"))
+            self.assertEqual([self.b.text("#collective-price"), self.b.js(f"document.querySelector('{field}').ariaInvalid")], ["", "true"], f"{field} {value}: the price of another question")
+            self.b.fill(field, back)
+            self.b.wait_for("document.querySelector('main .problem') === null && document.querySelector('#collective-price') !== null")
         self.b.fill("#collective-at", "256 MiB")
         self.b.wait_for(f"document.querySelector('#collective-price').innerText !== {json.dumps(price)}")
         self.b.wait_for("document.querySelector('#op-chart polyline') !== null")
         price = self.b.text("#op-price")
         self.b.fill("#op-size-k", "16384")
         self.b.wait_for(f"document.querySelector('#op-price').innerText !== {json.dumps(price)}")
+        for value in ("", "abc", "-1"):
+            self.b.fill("#op-size-k", value)
+            self.b.wait_for("document.querySelector('main .problem')?.innerText.startsWith('k: found')")
+            self.assertEqual(self.b.text("#op-price"), "")
+        self.b.fill("#op-size-k", "16384")
+        self.b.wait_for("document.querySelector('#op-price') !== null")
+        self.assertEqual(self.b.js(ODD), [])
         self.b.fill("#op-kind", "embedding_bag", "change")
         self.b.wait_for("document.querySelector('#op-price')?.innerText.includes('embedding')")
         self.picture("calculator_light")
@@ -462,8 +658,22 @@ class Page(unittest.TestCase):
         self.assertIn("critical cycle", self.b.text("#case-explanation"))
         self.picture("validation_light")
         row = self.b.js("[...document.querySelectorAll('#validation-table tr[aria-current]')[0].children].map((c) => c.innerText)")
+        self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN)], [[], []])
+        for i in range(self.b.js("document.querySelectorAll('#validation-table tbody button').length")):
+            self.b.size(390, 844, is_phone=True)
+            before = self.b.text("#case-explanation h3")
+            self.b.click(f"#validation-table tbody tr:nth-child({i + 1}) button")
+            self.b.wait_for(f"document.querySelector('#case-explanation h3').innerText !== {json.dumps(before)} || {i} === 0")
+            self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, "wider than a phone")
+            wrapped = "[...document.querySelectorAll('.explanation .columns-of-text')].map((e) => e.getBoundingClientRect().height)"
+            self.assertTrue(all(0 < high < 25 for high in self.b.js(wrapped)), "columns that wrap are none")
+        self.assertEqual(self.b.js(NUMBERS_OUT_OF_SIGHT), [])
+        self.picture("validation_phone")
+        self.b.size(1400, 1000)
+        self.b.js("document.querySelector('#validation-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+        self.b.wait_for(f"document.querySelector('#validation-table tr[aria-current]').innerText.startsWith({json.dumps(row[0].split(chr(10))[0])})")
         self.answered(lambda: self.b.click("#open-case"))
-        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(row[7])}")
+        self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(row[2])}")
 
     def drop(self, *paths):
         """Files from outside, let go over the page."""
@@ -480,12 +690,28 @@ class Page(unittest.TestCase):
         self.b.click("#trace-kernels tbody button")
         self.b.wait_for("document.querySelector('#whatif')?.innerText.includes('relative to the replay')")
         self.assertIn("−", self.b.text("#whatif"), "without a kernel it is no longer")
+        self.assertIn("without rank 1 of 2", self.b.text("#trace-partial"))
+        self.assertEqual([self.b.js(CUT), self.b.js(ODD)], [[], []])
         self.picture("trace_profile_light")
         self.b.click("#whatif-moved")
         self.b.fill("#whatif-remove", "", "change")
         self.b.fill("#whatif-on", "dgx_h100")
         self.b.click("#run-whatif")
         self.b.wait_for("[...document.querySelectorAll('main .problem')].some((e) => e.innerText.includes('measured on'))")
+
+    def test_a_trace_that_was_cut_off_says_so_above_its_figures(self):
+        whole = (ROOT / "tests/data/traces/hta/resnet_a100_ncclmeta_rank0of2.json.gz").read_bytes()
+        with tempfile.TemporaryDirectory() as folder:
+            cut = pathlib.Path(folder, "cut.json")
+            cut.write_bytes(gzip.decompress(whole)[:-200_000])
+            self.drop(cut)
+            self.b.wait_for("document.querySelector('#trace-names')?.innerText === 'cut.json' && document.querySelector('#trace-steps rect') !== null", 120)
+        self.assertIn("Partial trace", self.b.text("#trace-partial"))
+        self.assertIn("the rest of a file that is cut off", self.b.text("#trace-partial"))
+        above = "(document.querySelector('#trace-partial').compareDocumentPosition(document.querySelector('#trace-steps')) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0"
+        self.assertTrue(self.b.js(above), "the warning is below the figures")
+        self.assertTrue(self.b.js("document.querySelector('#trace-partial').closest('details') === null"))
+        self.picture("trace_cut_light")
 
     def test_a_chakra_job_and_a_file_that_is_none(self):
         self.drop(*[f"tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.{i}.et" for i in range(8)])
@@ -629,8 +855,20 @@ class Page(unittest.TestCase):
         self.b.js("document.querySelector('#tab-overview').focus()")
         self.b.press("ArrowRight", 39)
         self.assertEqual(self.b.js("document.querySelector('#tab-timeline').getAttribute('aria-selected')"), "true")
+        for key, code, tab in (("End", 35, "tab-traces"), ("Home", 36, "tab-overview"), ("ArrowLeft", 37, "tab-traces")):
+            self.b.press(key, code)
+            self.assertEqual(self.b.js("[document.activeElement.id, document.activeElement.getAttribute('aria-selected')]"), [tab, "true"], key)
+        self.b.js("document.querySelector('#ask-main-keys').focus()")
+        self.b.press("End", 35)
+        self.assertEqual(self.b.js("[document.activeElement.id, document.querySelector('#experiment-text') !== null]"), ["ask-text", True])
+        self.b.press("Home", 36)
         self.b.js(f"document.querySelector(\"{SLIDER}\").focus()")
         self.answered(lambda: self.b.press("ArrowRight", 39))
+        menu = "document.querySelector('.menu')"
+        for leave in (lambda: self.b.press("Escape", 27), lambda: self.b.js("document.querySelector('#tab-overview').focus()")):
+            self.b.js(f"{menu}.open = true; {menu}.querySelector('button').focus()")
+            leave()
+            self.b.wait_for(f"!{menu}.open")
         order = self.b.js("[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')].filter((e) => e.tabIndex > 0).length")
         self.assertEqual(order, 0)
 
@@ -691,11 +929,13 @@ class OwnPages(unittest.TestCase):
                 b.wait_for(f"document.querySelector({selector!r}) !== null")
             b.wait_for("[...document.querySelectorAll('.timeline canvas')].every((c) => c.height > 100 && c.toDataURL().length > 3000)")
             self.assertEqual(axe(b), [], f"{name}, {scheme}")
+            self.assertEqual([b.js(CUT), b.js(HIDDEN), b.js(ODD)], [[], [], []], f"{name}, {scheme}")
             if "DISTSIM_PICTURES" in os.environ:
                 b.size(1400, min(6000, b.js("document.documentElement.scrollHeight")))
                 b.picture(pathlib.Path(os.environ["DISTSIM_PICTURES"], f"own_{name}_{scheme}.png"))
         b.size(390, 844, is_phone=True)
         self.assertLessEqual(b.js("document.documentElement.scrollWidth"), 390, f"{name} is wider than a phone")
+        self.assertEqual(b.js(NUMBERS_OUT_OF_SIGHT), [], f"{name}, phone")
         self.assertEqual(b.said, [], f"{name} said something on the console")
         self.assertEqual([url for url in b.loads if not url.startswith(("file:", "about:", "blob:", "data:"))], [])
 
@@ -709,6 +949,7 @@ class OwnPages(unittest.TestCase):
         self.check("pipeline", ["#iteration", "#schedule", "#network"], "predict", "--config", "configs/megatron_gpt_145b.yaml")
         b = self.browser
         b.size(1400, 1000)
+        self.assertRegex(b.text("#folded"), r"Drawn are [\d.]+ m?s of the iteration's \d+\.\d+ s: \d+ of \d+ micro-batches are simulated")
         b.js("document.querySelector('#schedule').scrollIntoView()")
         before = b.js("document.querySelectorAll('#schedule path').length + document.querySelector('#schedule').innerHTML.length")
         box = b.js("(() => { const r = document.querySelector('#schedule').getBoundingClientRect(); return [r.x, r.y, r.width, r.height]; })()")
@@ -739,7 +980,7 @@ class OwnPages(unittest.TestCase):
         self.check("sensitivity", ["#tornado"], "sensitivity", "--config", CONFIG)
 
     def test_plan(self):
-        self.check("plan", ["#pareto", "#plan-table"], "plan", "--config", "configs/megatron_gpt_145b.yaml")
+        self.check("plan", ["#plan-chart", "#plan-table"], "plan", "--config", "configs/megatron_gpt_145b.yaml")
 
     def test_schedule_colours_what_is_computed_again(self):
         config = pathlib.Path(self.folder.name, "again.yaml")

@@ -77,6 +77,8 @@ def main():
     data = checked(binary, "sensitivity", "--config", CONFIG)
     whole = json.loads(subprocess.run([binary, "sensitivity", "--config", str(CONFIG), "--json", "-"], capture_output=True, check=True, timeout=120).stdout)
     assert data["kind"] == "sensitivity" and data["result"] == whole
+    data = checked(binary, "--config", ROOT / "configs/bert_large_dgx_a100.yaml", "--set", "cluster.nodes=4")  # thousands of steps
+    assert all("args" not in n or data["timeline"]["arg_sets"][n["args"]]["op"] for n in data["timeline"]["names"])
     data = checked(binary, "compare", CONFIG, ROOT / "configs/dlrm_skewed_2node.yaml")
     assert data["kind"] == "compare" and [s["letter"] for s in data["sides"]] == ["A", "B"]
     data = checked(binary, "plan", "--config", PIPELINE)
@@ -122,7 +124,8 @@ def main():
         assert sorted(made) == sorted(kept), f"web/dist is not what web/src makes, npm run build in web: {sorted(set(made) ^ set(kept))}"
         for name, text in made.items():
             assert text == kept[name], f"web/dist/{name} is not what web/src makes: npm run build in web"
-    subprocess.run(["npm", "run", "-s", "check"], cwd=WEB, check=True, timeout=300)
+    for script in ("check", "test"):
+        subprocess.run(["npm", "run", "-s", script], cwd=WEB, check=True, timeout=300)
     return 0
 
 

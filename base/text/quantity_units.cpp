@@ -99,7 +99,7 @@ std::vector<std::string> unit_names(Dimension dimension) {
     case Dimension::none:
       return {};
     case Dimension::bytes:
-      return {"B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
+      return {"B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
     case Dimension::seconds:
       return {"ps", "ns", "us", "ms", "s", "min", "h"};
     case Dimension::bytes_per_second:

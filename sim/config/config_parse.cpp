@@ -18,11 +18,22 @@ const std::vector<std::string>& section_names() {
   return names;
 }
 
+/// Two of the sections that every experiment of serving has and none of training.
+bool is_of_serving(const ConfigNode& root) {
+  int found = 0;
+  for (const char* name : {"gpus", "models", "load", "policies"}) found += root.find(name) != nullptr ? 1 : 0;
+  return found >= 2;
+}
+
 Result<void> check_sections(const ConfigNode& root) {
   for (const ConfigNode::Entry& entry : root.entries) {
     bool known = false;
     for (const std::string& name : section_names()) known = known || name == entry.key;
     if (known) continue;
+    if (is_of_serving(root))
+      return Error{printable(entry.key) + ": found a section of a serving experiment, expected one of training",
+                   entry.where.text(),
+                   "distsim serving --config " + (root.where.file ? printable(*root.where.file) : "FILE") + " runs it"};
     return Error{printable(entry.key) + ": found an unknown section, expected a section of an experiment",
                  entry.where.text(), spelling_hint(entry.key, section_names())};
   }

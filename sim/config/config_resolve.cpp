@@ -5,6 +5,7 @@
 
 #include "base/config/schema.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
@@ -282,6 +283,19 @@ Result<topology::DeviceSpec> read_device(const ConfigNode& merged, const std::op
   return device;
 }
 
+/// 0 stands for a batch that is not given; where that is all there is, it is the one to correct.
+Result<void> check_batch(const ConfigNode& merged, const workload::ModelSpec& model) {
+  if (model.global_batch > 0 || model.per_gpu_batch > 0) return {};
+  for (const char* key : {"global_batch", "per_gpu_batch"}) {
+    const ConfigNode* section = merged.find("model");
+    const ConfigNode* batch = section != nullptr ? section->find(key) : nullptr;
+    if (batch != nullptr)
+      return Error{std::string("model.") + key + ": found " + in_quotes(batch->scalar) + ", expected 1 or more samples",
+                   batch->where.text(), ""};
+  }
+  return {};
+}
+
 /// Text of a top-level key, or `fallback` where it is absent.
 Result<std::string> read_text(const ConfigNode& merged, const std::string& key, const std::string& fallback) {
   const ConfigNode* node = merged.find(key);
@@ -317,6 +331,7 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));
   TRY_ASSIGN(e.device, read_device(e.merged, merger.described_device()));
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
+  TRY(check_batch(e.merged, e.model));
   TRY_ASSIGN(e.model.parallel, read_section(e.merged, "parallel", parallel_keys()));
   TRY(read_placement(e));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));

@@ -2,6 +2,7 @@
 #include "sim/report/timeline/timeline_window.hpp"
 
 #include <gtest/gtest.h>
+#include <set>
 
 #include <map>
 
@@ -63,9 +64,12 @@ TEST(TimelineWindow, CountsWhatThereIsAndSaysOfEachNameWhatItCosts) {
   for (const Json& name : json["names"]) {
     if (name["category"] == "host") continue;
     ++described;
-    EXPECT_TRUE(name["args"].contains("op")) << name;
-    EXPECT_TRUE(name["args"].contains("source")) << name;
+    const Json& args = json["arg_sets"].at(name["args"].get<std::size_t>());
+    EXPECT_TRUE(args.contains("op")) << name;
+    EXPECT_TRUE(args.contains("source")) << name;
   }
+  const std::set<Json> sets(json["arg_sets"].begin(), json["arg_sets"].end());
+  EXPECT_EQ(sets.size(), json["arg_sets"].size()) << "arguments that are written twice";
   EXPECT_EQ(described, 14u);  // seven names in each of two phases
 }
 

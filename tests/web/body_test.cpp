@@ -30,6 +30,16 @@ TEST(Body, TextsAndNumbersAreWhatTheySay) {
   EXPECT_FALSE(flag_in(kBody, "text"));
 }
 
+TEST(Body, ErrorsSayWhatWasFound) {
+  EXPECT_EQ(integer_within(kBody, "small", 1, 8, 3).error().what,
+            "small: found -3, expected a whole number from 1 to 8");
+  EXPECT_EQ(integer_within(kBody, "text", 1, 8, 3).error().what,
+            "text: found 'a', expected a whole number from 1 to 8");
+  EXPECT_EQ(amount_in(kBody, "small").error().what, "small: found -3, expected a number of 0 or more");
+  const Json large{{"n", Json(std::vector<int>(10'000, 7))}};
+  EXPECT_LT(integer_within(large, "n", 1, 8, 3).error().what.size(), 150u);
+}
+
 TEST(Body, ListsAreBounded) {
   EXPECT_EQ(strings_in(kBody, "list", 2)->size(), 2u);
   EXPECT_FALSE(strings_in(kBody, "list", 1).ok());

@@ -49,7 +49,7 @@ std::string time_text(Duration d) {
 
 std::string count_text(double value) { return scaled(value, 1000, {"", " k", " M", " G", " T", " P"}); }
 std::string binary_bytes(double bytes) { return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"}); }
-std::string decimal_bytes(double bytes) { return scaled(bytes, 1000, {" B", " KB", " MB", " GB", " TB", " PB"}); }
+std::string decimal_bytes(double bytes) { return scaled(bytes, 1000, {" B", " kB", " MB", " GB", " TB", " PB"}); }
 std::string percent_text(double a, double b) { return fixed(b > 0 ? 100 * a / b : 0, 1); }
 
 std::string whole_percent(double share) {

@@ -127,14 +127,25 @@ using TrackJson = nlohmann::json;
 
 std::string dumped(const TrackJson& json) { return json.dump(-1, ' ', false, TrackJson::error_handler_t::replace); }
 
-TrackJson names_json(const TimelineIndex& index) {
-  TrackJson names = TrackJson::array();
+/// Names, and the arguments that they refer to: those of equal ops, as of all layers of a model, are written once.
+void add_names(const TimelineIndex& index, TrackJson& out) {
+  TrackJson names = TrackJson::array(), sets = TrackJson::array();
+  std::map<std::vector<std::pair<std::string, std::string>>, std::size_t> known;
   for (const SliceName& name : index.names()) {
-    TrackJson args = TrackJson::object();
-    for (const auto& [key, value] : name.args) args[key] = value;
-    names.push_back({{"name", name.name}, {"category", name.category}, {"args", std::move(args)}});
+    TrackJson one{{"name", name.name}, {"category", name.category}};
+    if (!name.args.empty()) {
+      const auto [it, is_new] = known.try_emplace(name.args, sets.size());
+      if (is_new) {
+        TrackJson args = TrackJson::object();
+        for (const auto& [key, value] : name.args) args[key] = value;
+        sets.push_back(std::move(args));
+      }
+      one["args"] = it->second;
+    }
+    names.push_back(std::move(one));
   }
-  return names;
+  out["names"] = std::move(names);
+  out["arg_sets"] = std::move(sets);
 }
 
 }  // namespace
@@ -145,7 +156,7 @@ std::string timeline_json(const TimelineIndex& index, const TimelineWindow& wind
       {"period", index.period()},         {"from", window.from},          {"to", to},
       {"columns", window.columns},        {"first", window.first},        {"total", index.slices()},
       {"categories", index.categories()}, {"left_out", index.left_out()}, {"cycle_start", index.cycle_start().ps()}};
-  if (window.names) head["names"] = names_json(index);
+  if (window.names) add_names(index, head);
   std::string out = dumped(head);
   out.pop_back();
   out += ",\"tracks\":[";

@@ -58,11 +58,25 @@ Result<void> add_classes(const ServingSpec& spec, const Text& text, Scenario& ou
   return {};
 }
 
+/// Sections that every experiment of training has, or may have, and none of serving.
+Result<void> refuse_training(const ConfigNode& root) {
+  for (const char* name : {"model", "framework", "device", "parallel"}) {
+    const ConfigNode* section = root.find(name);
+    if (section == nullptr || root.find("gpus") != nullptr) continue;
+    return Error{
+        std::string(name) + ": found a section of a training experiment, expected gpus, models, load and policies",
+        section->where.text(),
+        "distsim predict --config " + (root.where.file ? printable(*root.where.file) : "FILE") + " predicts it"};
+  }
+  return {};
+}
+
 using ChangeSpec = std::function<void(ServingSpec&)>;
 
 Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
   if (root.kind != ConfigNode::Kind::map)
     return schema_detail::expected(root, "experiment", "a map with gpus, models, load and policies");
+  TRY(refuse_training(root));
   auto spec = serving_schema().read(root);
   if (!spec.ok()) return without_prefix(spec.error());
   if (change) change(*spec);

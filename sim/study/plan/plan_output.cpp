@@ -145,6 +145,19 @@ std::string comparison_text(const Plan& plan) {
   return gain_text(baseline_ratio(plan, first), plan.goal.objective) + " than the baseline";
 }
 
+/// "17.29 J", "2.41 kJ", "0.0365 kWh".
+std::string energy_text(double joules) {
+  if (joules < 1e3) return fmt::format("{:.4g} J", joules);
+  return joules < 3.6e4 ? fmt::format("{:.4g} kJ", joules / 1e3) : fmt::format("{:.4g} kWh", joules / 3.6e6);
+}
+
+/// "145,087,329".
+std::string grouped(double whole) {
+  std::string out = fmt::format("{:.0f}", whole);
+  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
+  return out;
+}
+
 std::string purchase_text(const Plan& plan, const PlanRow& row) {
   const Purchase& p = plan.purchase;
   const std::string what = p.tokens > 0    ? report::count_text(p.tokens) + " tokens"
@@ -153,7 +166,7 @@ std::string purchase_text(const Plan& plan, const PlanRow& row) {
   std::string out;
   if (p.price_per_gpu_hour > 0)
     out += fmt::format("{}: {:.4g} at {:g} per GPU and hour, ", what, row.cost, p.price_per_gpu_hour);
-  return out + fmt::format("{}{:.4g} kWh", p.price_per_gpu_hour > 0 ? "" : what + ": ", row.energy / 3.6e6);
+  return out + (p.price_per_gpu_hour > 0 ? "" : what + ": ") + energy_text(row.energy);
 }
 
 /// Lines that end behind a comma, of at most about 90 columns.
@@ -181,7 +194,8 @@ std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::s
   std::string layout;
   for (const std::size_t k : keys) {
     const std::string& value = row.values[k];
-    if (value == "automatic" || value == "false" || value == "[]" || value == "-" || value == "0") continue;
+    if (value.empty() || value == "automatic" || value == "false" || value == "[]" || value == "-" || value == "0")
+      continue;
     layout += (layout.empty() ? "" : ", ") + plan.keys[k].substr(plan.keys[k].rfind('.') + 1) + " " +
               printable(short_value(value), 200);
   }
@@ -192,9 +206,9 @@ std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::s
 
 std::string counts_text(const Plan& plan) {
   const SearchCounts& c = plan.counts;
-  std::string out = fmt::format("considered {:.0f}", c.space.considered);
+  std::string out = "considered " + grouped(c.space.considered);
   const auto add = [&](double n, const char* what) {
-    if (n > 0) out += fmt::format(", {} {:.0f}", what, n);
+    if (n > 0) out += fmt::format(", {} {}", what, grouped(n));
   };
   add(c.space.undivided, "did not divide");
   add(c.unfit, "did not fit");
@@ -202,7 +216,7 @@ std::string counts_text(const Plan& plan) {
   add(c.pruned, "pruned by bounds");
   add(c.played, "played");
   if (c.left > 0) {
-    out += fmt::format(", not reached {:.0f}: ", c.left);
+    out += ", not reached " + grouped(c.left) + ": ";
     const double best = plan.rows.empty() ? 0 : plan.rows.front().value;
     out += plan.played_all || c.least_left <= 0 || best <= 0
                ? "there is no bound on what they could gain"

@@ -242,6 +242,7 @@ Result<std::string> Answers::predict(const Message& m) {
   if (!shown.ok()) {  // the edited text belongs to the error: its lines are those of the text
     Json out = Json::parse(error_answer(m.id, shown.error(), predictions_.file()));
     out["text"] = text;
+    if (const Result<ConfigNode> parsed = predictions_.parse(text); parsed.ok()) out["given"] = values_json(*parsed);
     return dumped(out);
   }
   if (wants_values) head["values"] = values_json((*shown)->experiment.merged);

@@ -21,11 +21,11 @@ Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
   std::vector<study::SweepAxis> out;
   const auto it = body.find("axes");
   if (it == body.end() || !it->is_array() || it->empty() || it->size() > kMostAxes)
-    return Error{"axes: expected one to four texts KEY=V1,V2,...", "message", ""};
+    return unexpected("axes", "one to four keys, each with its values as KEY=V1,V2,...");
   std::size_t points = 1;
   for (const Json& text : *it) {
-    if (!text.is_string()) return Error{"axes: expected texts KEY=V1,V2,...", "message", ""};
-    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text.get<std::string>(), "axis"));
+    if (!text.is_string()) return unexpected("axes", "keys with their values as KEY=V1,V2,...");
+    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text.get<std::string>(), "sweep of"));
     points *= axis.values.size();
     if (points > kMostSwept)
       return Error{"axes: found more than " + std::to_string(kMostSwept) + " points, expected fewer values", "message",

@@ -2,9 +2,22 @@
 
 #include <cmath>
 
+#include "base/text/printable.hpp"
+
 namespace distsim::web {
 
 using Json = nlohmann::json;
+
+namespace {
+
+/// As it was sent, at a length that a line can hold.
+std::string found_in(const Json& value) {
+  constexpr std::size_t kMostShown = 60;
+  const std::string text = value.is_string() ? in_quotes(value.get<std::string>()) : dumped(value);
+  return text.size() <= kMostShown ? text : text.substr(0, kMostShown) + "...";
+}
+
+}  // namespace
 
 Error unexpected(const std::string& key, const std::string& expectation) {
   return Error{key + ": expected " + expectation, "message", ""};
@@ -34,7 +47,9 @@ Result<std::int64_t> integer_within(const Json& body, const char* key, std::int6
   const bool is_large = it->is_number_unsigned() && it->get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   const std::int64_t value = it->is_number_integer() && !is_large ? it->get<std::int64_t>() : least - 1;
   if (value >= least && value <= most) return value;
-  return unexpected(key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return Error{std::string(key) + ": found " + found_in(*it) + ", expected a whole number from " +
+                   std::to_string(least) + " to " + std::to_string(most),
+               "message", ""};
 }
 
 Result<double> amount_in(const Json& body, const char* key) {
@@ -42,7 +57,7 @@ Result<double> amount_in(const Json& body, const char* key) {
   if (it == body.end() || it->is_null()) return 0.0;
   const double value = it->is_number() ? it->get<double>() : -1;
   if (std::isfinite(value) && value >= 0) return value;
-  return unexpected(key, "a number of 0 or more");
+  return Error{std::string(key) + ": found " + found_in(*it) + ", expected a number of 0 or more", "message", ""};
 }
 
 Result<std::vector<std::string>> strings_in(const Json& body, const char* key, std::size_t most) {

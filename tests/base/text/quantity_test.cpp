@@ -172,7 +172,7 @@ TEST(FormatQuantity, KeepsRoundBinarySizesBinary) {
   EXPECT_EQ(format_quantity(25.0 * 1024 * 1024, Dimension::bytes), "25 MiB");
   EXPECT_EQ(format_quantity(65536, Dimension::bytes), "64 KiB");
   EXPECT_EQ(format_quantity(40 * 0x1p30, Dimension::bytes), "40 GiB");
-  EXPECT_EQ(format_quantity(1000, Dimension::bytes), "1 KB");
+  EXPECT_EQ(format_quantity(1000, Dimension::bytes), "1 kB");
   EXPECT_EQ(format_quantity(80e9, Dimension::bytes), "80 GB");
 }
 

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { KeyControl, Picker, Slider } from "./controls";
 import { later } from "./later";
 import { Store } from "./store";
+import { tabFor } from "./tabs";
 import { KeyDoc } from "./types";
 
 const Editor = later(() => import("./editor/editor").then((m) => m.Editor));
@@ -16,7 +17,8 @@ export function mainKeys(store: Store): KeyDoc[] {
 }
 
 function Sliders({ store }: { store: Store }) {
-  return <div class="controls">{mainKeys(store).map((doc) => <Slider key={doc.key} doc={doc} value={store.values[doc.key]} store={store} />)}</div>;
+  const shown = MAIN.filter((key) => store.values[key]?.[2] !== undefined || store.seen.has(key)).map((key) => store.keys.get(key)!).filter(Boolean);
+  return <div class="controls">{shown.map((doc) => <Slider key={doc.key} doc={doc} value={store.values[doc.key]} store={store} />)}</div>;
 }
 
 const MOST_FOUND = 40;
@@ -52,31 +54,46 @@ function whereOf(store: Store, key: string) {
   return where.startsWith(`${store.file}:`) ? "From this experiment." : `From ${where}.`;
 }
 
+// "it fits with --set A=1, or --set B=2 --set C=3": what each way sets.
+function waysOut(hint: string): string[][] {
+  return hint.split(", or ").map((way) => [...way.matchAll(/--set ([\w.]+=[\w.]+)/g)].map((m) => m[1])).filter((sets) => sets.length > 0);
+}
+
 export function Problem({ store }: { store: Store }) {
   const p = store.problem;
   if (!p) return null;
+  const ways = waysOut(p.hint);
   return (
     <div class="problem" id="problem" role="alert">
-      <b>{p.line ? `Line ${p.line}${p.column ? `, column ${p.column}` : ""}: ` : ""}</b>{p.what || p.text}{p.hint && <span>; {p.hint}</span>}
+      <b>{p.line ? `Line ${p.line}${p.column ? `, column ${p.column}` : ""}: ` : ""}</b>{p.what || p.text}{p.hint && <span>; {p.hint.replaceAll("--set ", "")}</span>}
       {!p.line && p.where && <span class="soft"> ({p.where})</span>}
-      {store.shown && <p class="small">The figures are those of the last experiment that could be predicted.</p>}
+      {ways.length > 0 && <p class="small">{ways.map((sets) => <button key={sets.join(" ")} class="way" onClick={() => store.edit(sets.map((s) => ({ key: s.slice(0, s.indexOf("=")), value: s.slice(s.indexOf("=") + 1) })))}>Set {sets.join(" and ")}</button>)}</p>}
+      {store.shown && <p class="small">The figures are those of {store.shown.text === store.first ? "the experiment that distsim serve was started with" : "the last experiment that could be predicted"}. <button class="link" id="back-to-good" onClick={() => store.open(store.shown!.text)}>Go back to it</button></p>}
     </div>
   );
 }
 
 const VIEWS = ["Main keys", "All keys", "Text"] as const;
+const idOf = (view: (typeof VIEWS)[number]) => `ask-${view.replace(" ", "-").toLowerCase()}`;
 
 export function Ask({ store }: { store: Store }) {
   const [view, setView] = useState<(typeof VIEWS)[number]>("Main keys");
   const value = (key: string) => store.values[key]?.[0] ?? "";
   const context = store.report?.context;
+  const keys = (e: KeyboardEvent) => {
+    const next = tabFor(e.key, VIEWS, view);
+    if (next === null) return;
+    e.preventDefault();
+    setView(next);
+    document.getElementById(idOf(next))?.focus();
+  };
   return (
     <section class="ask" aria-label="Experiment">
       <Picker label="System" keyName="cluster.system" current={context?.system ?? value("cluster.name")} choices={store.lists?.systems ?? []} store={store} />
       <Picker label="Model" keyName="model.name" current={context?.model ?? value("model.name")} choices={store.lists?.models ?? []} store={store} />
       <Picker label="Framework" keyName="framework.name" current={context?.framework ?? value("framework.name")} choices={store.lists?.frameworks ?? []} store={store} />
-      <div class="tabs" role="tablist" aria-label="Ways to change the experiment">
-        {VIEWS.map((v) => <button key={v} role="tab" id={`ask-${v.replace(" ", "-").toLowerCase()}`} aria-selected={v === view} onClick={() => setView(v)}>{v}</button>)}
+      <div class="tabs" role="tablist" aria-label="Ways to change the experiment" onKeyDown={keys}>
+        {VIEWS.map((v) => <button key={v} role="tab" id={idOf(v)} aria-selected={v === view} tabIndex={v === view ? 0 : -1} onClick={() => setView(v)}>{v}</button>)}
       </div>
       <Problem store={store} />
       {view === "Main keys" && <Sliders store={store} />}

@@ -2,9 +2,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Chart, Mark, band, line } from "./chart";
 import { Answer } from "./connection";
-import { why } from "./explore";
-import { bytes, count, digits, tick } from "./format";
+import { why, wholeNumber } from "./problems";
+import { binary, count, digits, ms, plural, rate as rateText, sourceText, tick } from "./format";
 import { useKept } from "./kept";
+import { Explanation } from "./report/explanation";
 import { Store } from "./store";
 
 type Point = [size: number, us: number, low: number, high: number, basis: string, source: string, flops?: number];
@@ -13,7 +14,7 @@ interface Priced { system: string; ranks: number; nodes: number; bottleneck: str
 interface PricedOp { device: string; what: string; at: Point; flops: number; points: Point[]; measured: [number, number][]; has_measured: boolean }
 interface Offer { ops: { op: string; sentence: string; sizes: { name: string; value: number; part: boolean }[] }[]; dtypes: string[]; collectives: string[]; gpus: string[] }
 
-const us = (value: number) => tick(value / 1000);
+const us = (value: number) => ms(value / 1000), usTick = (value: number) => tick(value / 1000);
 const words = (name: string) => name.replaceAll("_", " ");
 const DELAY_MS = 200;
 
@@ -25,7 +26,12 @@ export function sizeOf(text: string): number {
   return Math.round(Number(m[1]) * (m[3] || !m[4] ? 1024 : 1000) ** power);
 }
 
-// Asks again a moment after something changed; only the last answer counts.
+const gigabytesPerSecond = Object.assign((v: number) => rateText(v * 1e9), { axis: (ticks: number[]) => rateText.axis!(ticks.map((t) => t * 1e9)) });
+// What is wrong with a size that was typed; nothing where it can be read.
+const wrongSize = (field: string, text: string) => (sizeOf(text) >= 1 ? "" : `${field}: found '${text.trim()}', expected a number of bytes of 1 or more, such as 64 MiB, 1G or 500 kB`);
+function Complaints({ of }: { of: string[] }) { return <>{of.filter(Boolean).map((c) => <p key={c} class="problem" role="alert">{c}</p>)}</>; }
+
+// Asks again a moment after something changed; only the last answer counts. Of what cannot be asked there is no answer.
 function useAsked<T>(store: Store, key: string, type: string, body: object | null): [T | null, string] {
   const [answer, setAnswer] = useKept<T | null>(`${key}.answer`, null);
   const [failure, setFailure] = useKept<string>(`${key}.failure`, "");
@@ -38,11 +44,11 @@ function useAsked<T>(store: Store, key: string, type: string, body: object | nul
       last.current = question.id;
       const got: Answer = await question;
       if (last.current !== question.id) return;
-      if (got.type === type) { setAnswer(got as unknown as T); setFailure(""); } else setFailure(why(got));
+      if (got.type === type) { setAnswer(got as unknown as T); setFailure(""); } else { setAnswer(null); setFailure(why(got)); }
     }, DELAY_MS);
-    return () => clearTimeout(timer);
+    return () => { clearTimeout(timer); last.current = 0; };
   }, [line]);
-  return [answer, failure];
+  return body === null ? [null, ""] : [answer, failure];
 }
 
 interface AskedCollective { system: string; kind: string; nodes: string; gpus: string; from: string; to: string; at: string; figure: string }
@@ -51,13 +57,14 @@ function CollectiveView({ store }: { store: Store }) {
   const [asked, set] = useKept<AskedCollective>("collective", { system: "", kind: "all_reduce", nodes: "", gpus: "", from: "1 KiB", to: "1 GiB", at: "64 MiB", figure: "time" });
   const offer = useOffer(store);
   const change = (more: Partial<AskedCollective>) => set((a) => ({ ...a, ...more }));
-  const number = (text: string) => (/^\d+$/.test(text.trim()) ? Number(text) : undefined);
+  const nodes = wholeNumber("nodes", asked.nodes), gpus = wholeNumber("GPUs of a node", asked.gpus);
   const from = sizeOf(asked.from), to = sizeOf(asked.to), at = sizeOf(asked.at);
+  const wrong = [nodes.problem, gpus.problem, wrongSize("from", asked.from), wrongSize("to", asked.to), wrongSize("explain", asked.at), from > to ? `to: found '${asked.to.trim()}', expected at least '${asked.from.trim()}'` : ""].filter(Boolean);
   const text = store.shown?.text ?? store.text;
-  const body = from >= 1 && to >= from && at >= 1 && text ? { ...(asked.system ? { system: asked.system } : { text }), kind: asked.kind, nodes: number(asked.nodes), gpus_per_node: number(asked.gpus), from, to, at } : null;
+  const body = wrong.length === 0 && text ? { ...(asked.system ? { system: asked.system } : { text }), kind: asked.kind, nodes: nodes.value, gpus_per_node: gpus.value, from, to, at } : null;
   const [got, failure] = useAsked<Priced>(store, "collective", "collective", body);
-  const rate = asked.figure === "bandwidth" && (got?.busbw_factor ?? 0) > 0;
-  const figure = (size: number, t: number) => (rate ? (size / t / 1000) * got!.busbw_factor : t);
+  const isRate = asked.figure === "bandwidth" && (got?.busbw_factor ?? 0) > 0;
+  const figure = (size: number, t: number) => (isRate ? (size / t / 1000) * got!.busbw_factor : t);
   const points = (got?.points ?? []).filter((p) => p[1] > 0);
   return (
     <section>
@@ -66,35 +73,38 @@ function CollectiveView({ store }: { store: Store }) {
         <label>On <input id="collective-system" list="calculator-systems" value={asked.system} placeholder="the experiment's cluster" spellcheck={false} onChange={(e) => change({ system: e.currentTarget.value.trim() })} /></label>
         <datalist id="calculator-systems">{(store.lists?.systems ?? []).map((s) => <option key={s.name} value={s.name} />)}</datalist>
         <label>kind <select id="collective-kind" value={asked.kind} onChange={(e) => change({ kind: e.currentTarget.value })}>{(offer?.collectives ?? ["all_reduce"]).map((k) => <option key={k} value={k}>{words(k)}</option>)}</select></label>
-        <label>nodes <input class="short" id="collective-nodes" value={asked.nodes} placeholder={got ? String(got.nodes) : ""} inputMode="numeric" onInput={(e) => change({ nodes: e.currentTarget.value })} /></label>
-        <label>GPUs of a node <input class="short" value={asked.gpus} placeholder="all" inputMode="numeric" onInput={(e) => change({ gpus: e.currentTarget.value })} /></label>
-        <label>from <input class="short" value={asked.from} onInput={(e) => change({ from: e.currentTarget.value })} /></label>
-        <label>to <input class="short" value={asked.to} onInput={(e) => change({ to: e.currentTarget.value })} /></label>
+        <label>nodes <input class="short" id="collective-nodes" aria-invalid={nodes.problem !== ""} value={asked.nodes} placeholder={got ? String(got.nodes) : ""} inputMode="numeric" onInput={(e) => change({ nodes: e.currentTarget.value })} /></label>
+        <label>GPUs of a node <input class="short" id="collective-gpus" aria-invalid={gpus.problem !== ""} value={asked.gpus} placeholder="all" inputMode="numeric" onInput={(e) => change({ gpus: e.currentTarget.value })} /></label>
+        <label>from <input class="short" id="collective-from" aria-invalid={!(from >= 1)} value={asked.from} onInput={(e) => change({ from: e.currentTarget.value })} /></label>
+        <label>to <input class="short" aria-invalid={!(to >= from)} value={asked.to} onInput={(e) => change({ to: e.currentTarget.value })} /></label>
+        <label>explain <input class="short" id="collective-at" aria-invalid={!(at >= 1)} value={asked.at} onInput={(e) => change({ at: e.currentTarget.value })} /></label>
         <label>show <select value={asked.figure} onChange={(e) => change({ figure: e.currentTarget.value })}><option value="time">time</option><option value="bandwidth">bus bandwidth</option></select></label>
       </div>
-      {body === null && <p class="small soft">Sizes are numbers of bytes, such as 64 MiB, 1G or 500 kB.</p>}
-      {failure && <p class="problem" role="alert">{failure}</p>}
-      {got && points.length > 1 && (
+      <Complaints of={[...wrong, failure]} />
+      {got && points.length > 0 && (
         <>
-          <Chart id="collective-chart" label={`${words(asked.kind)} on ${got.ranks} GPUs: ${rate ? "bus bandwidth" : "time"} over size`} x={points.map((p) => p[0])}
+          <Chart id="collective-chart" label={`${words(asked.kind)} on ${got.ranks} GPUs: ${isRate ? "bus bandwidth" : "time"} over size`} binaryX x={points.map((p) => p[0])}
             y={[...points.flatMap((p) => (p[2] > 0 ? [figure(p[0], p[2]), figure(p[0], p[3])] : [figure(p[0], p[1])])), ...got.measured.flatMap((c) => c.points.filter((p) => p[0] >= points[0][0] && p[0] <= points[points.length - 1][0]).map((p) => figure(p[0], p[1])))]} logX logY
-            xName="size, as in nccl-tests" yName={rate ? "bus bandwidth" : "time"} xText={bytes} yText={rate ? (v) => `${digits(v, 2)} GB/s` : us}>
+            xName="size, as in nccl-tests" yName={isRate ? "bus bandwidth" : "time"} xText={binary} yText={isRate ? gigabytesPerSecond : usTick}>
             {(x, y) => (
               <>
                 <g class="line-0"><polygon class="band" points={band(points.map((p) => ({ x: p[0], low: figure(p[0], p[2]), high: figure(p[0], p[3]) })), x, y)} /><polyline points={line(points.map((p) => ({ x: p[0], y: figure(p[0], p[1]) })), x, y)} /></g>
-                {got.measured.map((c, i) => <g key={i} class={`line-${1 + (i % 6)} measured`}>{c.points.filter((p) => p[1] > 0 && p[0] >= points[0][0] && p[0] <= points[points.length - 1][0]).map((p, j) => <Mark key={j} x={x(p[0])} y={y(figure(p[0], p[1]))} r={4} title={`measured ${us(p[1])} for ${bytes(p[0])}, ${c.source} ${c.label}`} />)}</g>)}
+                {got.measured.map((c, i) => <g key={i} class={`line-${1 + (i % 6)} measured`}>{c.points.filter((p) => p[1] > 0 && p[0] >= points[0][0] && p[0] <= points[points.length - 1][0]).map((p, j) => <Mark key={j} x={x(p[0])} y={y(figure(p[0], p[1]))} r={4} title={`measured ${us(p[1])} for ${binary(p[0])}, ${curveName(c)}`} />)}</g>)}
               </>
             )}
           </Chart>
-          <div class="legend small"><span>line and band: predicted, with its range</span>{got.measured.map((c, i) => <span key={i}><svg class={`swatch line-${1 + (i % 6)}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> measured {c.origin}: {c.source} {c.label}{c.timed_by === "pytorch" ? ", with the host's launch" : ""}</span>)}{got.measured.length === 0 && <span>nothing was measured of this collective on a group of this size</span>}</div>
-          <div class="toolbar"><label>Explain <input class="short" id="collective-at" value={asked.at} onInput={(e) => change({ at: e.currentTarget.value })} /></label><span id="collective-price">{us(got.at[1])} ({us(got.at[2])} to {us(got.at[3])}), {digits((got.at[0] / got.at[1] / 1000) * got.busbw_factor)} GB/s bus bandwidth, <span class={`basis ${got.at[4]}`}>{got.at[4]}</span> <span class="soft small">{got.at[5]}</span></span></div>
-          <pre class="explanation" tabIndex={0} aria-label="Explanation">{got.explanation}</pre>
+          <div class="legend small"><span>line and band: predicted, with its range</span>{got.measured.map((c, i) => <span key={i}><svg class={`swatch line-${1 + (i % 6)}`} viewBox="0 0 10 10" aria-hidden="true"><circle cx="5" cy="5" r="5" /></svg> measured {c.origin}: {curveName(c)}{c.timed_by === "pytorch" ? ", with the host's launch" : ""}</span>)}{got.measured.length === 0 && <span>nothing was measured of this collective on a group of this size</span>}</div>
+          <p id="collective-price">{binary(got.at[0])} over {got.ranks} GPUs on {plural(got.nodes, "node")}: <b>{us(got.at[1])}</b> ({us(got.at[2])} to {us(got.at[3])}){got.busbw_factor > 0 && got.at[1] > 0 && `, ${rateText((got.at[0] / got.at[1]) * 1e6 * got.busbw_factor)} bus bandwidth`}, <Based on={got.at} /></p>
+          <Explanation text={got.explanation} />
           {got.remarks.map((r) => <p key={r} class="small soft">{r}</p>)}
         </>
       )}
     </section>
   );
 }
+
+const curveName = (c: Curve) => (c.label === "" || c.source.includes(c.label) ? c.source : `${c.source} ${c.label}`);
+function Based({ on }: { on: Point }) { return <><span class={`basis ${on[4]}`}>{on[4]}</span> <span class="soft small">{sourceText(on[4], on[5])}</span></>; }
 
 function useOffer(store: Store): Offer | null {
   const [offer, set] = useKept<Offer | null>("calculator.offer", null);
@@ -114,13 +124,16 @@ function OpView({ store }: { store: Store }) {
   const kind = offer?.ops.find((o) => o.op === asked.op);
   const sizes = Object.fromEntries((kind?.sizes ?? []).map((s) => [s.name, asked.sizes[s.name] ?? String(s.value)]).filter(([, v]) => v !== ""));
   const vary = kind?.sizes.some((s) => s.name === asked.vary) ? asked.vary : kind?.sizes.find((s) => !s.part && s.value > 1)?.name ?? "";
-  const from = Number(asked.from), to = Number(asked.to), text = store.shown?.text ?? store.text;
-  const good = Number.isInteger(from) && Number.isInteger(to) && from >= 1 && to > from;
-  const body = kind && good && text ? { ...(asked.gpu ? { gpu: asked.gpu } : { text }), op: asked.op, dtype: asked.dtype, pass: asked.pass, sizes, vary, from, to } : null;
+  const from = wholeNumber("from", asked.from), to = wholeNumber("to", asked.to), text = store.shown?.text ?? store.text;
+  const empty = (kind?.sizes ?? []).filter((s) => (asked.sizes[s.name] ?? String(s.value)).trim() === "" || !(Number(asked.sizes[s.name] ?? s.value) >= 0));
+  const wrong = [...empty.map((s) => `${words(s.name)}: found ${asked.sizes[s.name].trim() === "" ? "nothing" : `'${asked.sizes[s.name].trim()}'`}, expected a number`), from.problem, to.problem,
+    from.value === undefined && from.problem === "" ? "from: found nothing, expected a whole number" : "", to.value === undefined && to.problem === "" ? "to: found nothing, expected a whole number" : "",
+    (to.value ?? 0) <= (from.value ?? 0) && from.value !== undefined && to.value !== undefined ? `to: found ${to.value}, expected more than ${from.value}` : ""].filter(Boolean);
+  const body = kind && wrong.length === 0 && text ? { ...(asked.gpu ? { gpu: asked.gpu } : { text }), op: asked.op, dtype: asked.dtype, pass: asked.pass, sizes, vary, from: from.value, to: to.value } : null;
   const [got, failure] = useAsked<PricedOp>(store, "op", "op", body);
-  const rate = asked.figure === "rate" && (got?.flops ?? 0) > 0;
-  const figure = (t: number, flops = 0) => (rate ? flops / t / 1e6 : t);
-  const points = (got?.points ?? []).filter((p) => p[1] > 0 && (!rate || (p[6] ?? 0) > 0));
+  const isRate = asked.figure === "rate" && (got?.flops ?? 0) > 0;
+  const figure = (t: number, flops = 0) => (isRate ? flops / t / 1e6 : t);
+  const points = (got?.points ?? []).filter((p) => p[1] > 0 && (!isRate || (p[6] ?? 0) > 0));
   const flopsAt = (size: number) => points.find((p) => p[0] === size)?.[6] ?? 0;
   return (
     <section>
@@ -135,18 +148,18 @@ function OpView({ store }: { store: Store }) {
       </div>
       {kind && <p class="small soft">{kind.sentence}</p>}
       <div class="toolbar">
-        {(kind?.sizes ?? []).map((s) => <label key={s.name}>{words(s.name)} <input class="short" id={`op-size-${s.name}`} value={asked.sizes[s.name] ?? String(s.value)} inputMode="numeric" onInput={(e) => change({ sizes: { ...asked.sizes, [s.name]: e.currentTarget.value } })} /></label>)}
+        {(kind?.sizes ?? []).map((s) => <label key={s.name}>{words(s.name)} <input class="short" id={`op-size-${s.name}`} aria-invalid={empty.includes(s)} value={asked.sizes[s.name] ?? String(s.value)} inputMode="numeric" onInput={(e) => change({ sizes: { ...asked.sizes, [s.name]: e.currentTarget.value } })} /></label>)}
       </div>
       <div class="toolbar">
         <label>along <select value={vary} onChange={(e) => change({ vary: e.currentTarget.value })}>{(kind?.sizes ?? []).map((s) => <option key={s.name} value={s.name}>{words(s.name)}</option>)}</select></label>
         <label>from <input class="short" value={asked.from} inputMode="numeric" onInput={(e) => change({ from: e.currentTarget.value })} /></label>
         <label>to <input class="short" value={asked.to} inputMode="numeric" onInput={(e) => change({ to: e.currentTarget.value })} /></label>
       </div>
-      {failure && <p class="problem" role="alert">{failure}</p>}
-      {got && <p id="op-price">{got.what} on {got.device}: <b>{us(got.at[1])}</b> ({us(got.at[2])} to {us(got.at[3])}){got.flops > 0 && `, ${digits(got.flops / got.at[1] / 1e6)} TFLOP/s`}, <span class={`basis ${got.at[4]}`}>{got.at[4]}</span> <span class="soft small">{got.at[5]}</span></p>}
+      <Complaints of={[...wrong, failure]} />
+      {got && <p id="op-price">{got.what} on {got.device}: <b>{us(got.at[1])}</b> ({us(got.at[2])} to {us(got.at[3])}){got.flops > 0 && `, ${digits(got.flops / got.at[1] / 1e6)} TFLOP/s`}, <Based on={got.at} /></p>}
       {got && points.length > 1 && (
         <>
-          <Chart id="op-chart" label={`${words(asked.op)}: ${rate ? "TFLOP/s" : "time"} over ${words(vary)}`} x={points.map((p) => p[0])} y={[...points.flatMap((p) => [figure(p[2], p[6]), figure(p[3], p[6])]), ...got.measured.map((p) => figure(p[1], flopsAt(p[0])))]} logX logY xName={words(vary)} yName={rate ? "TFLOP/s" : "time"} xText={count} yText={rate ? (v) => digits(v, 2) : us}>
+          <Chart id="op-chart" label={`${words(asked.op)}: ${isRate ? "TFLOP/s" : "time"} over ${words(vary)}`} x={points.map((p) => p[0])} y={[...points.flatMap((p) => [figure(p[2], p[6]), figure(p[3], p[6])]), ...got.measured.map((p) => figure(p[1], flopsAt(p[0])))]} logX logY xName={words(vary)} yName={isRate ? "TFLOP/s" : "time"} xText={count} yText={isRate ? (v) => digits(v, 2) : usTick}>
             {(x, y) => (
               <>
                 <g class="line-0"><polygon class="band" points={band(points.map((p) => ({ x: p[0], low: figure(p[2], p[6]), high: figure(p[3], p[6]) })), x, y)} /><polyline points={line(points.map((p) => ({ x: p[0], y: figure(p[1], p[6]) })), x, y)} /></g>

@@ -1,15 +1,18 @@
 // A chart of points, lines and bands over two axes, each logarithmic where its values are spread.
 import { ComponentChildren } from "preact";
+import { Text } from "./format";
 
 export interface Scale { at: (value: number) => number; ticks: number[]; log: boolean }
 
 const L = 84, R = 780, T = 26, B = 300;
 
-// Without zeros that say nothing: "20.00 GB" as "20 GB", "1.000 k" as "1 k".
+// Without zeros that say nothing: "20.00 GB" as "20 GB".
 export const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+// Of a linear axis in one unit; each power of ten of a logarithmic one in its own.
+export const axisTexts = (scale: Scale, text: Text): string[] => (!scale.log && text.axis ? text.axis(scale.ticks) : scale.ticks.map((t) => short(text(t))));
 
-// From pixel `from` to pixel `to`. `log`: as asked, where all values are positive.
-export function scaleOf(values: number[], from: number, to: number, log: boolean, withZero = false): Scale {
+// From pixel `from` to pixel `to`. `log`: as asked, where all values are positive. `isBinary`: ticks are powers of two.
+export function scaleOf(values: number[], from: number, to: number, log: boolean, withZero = false, isBinary = false): Scale {
   const good = values.filter((v) => Number.isFinite(v) && (!log || v > 0));
   let low = Math.min(...good), high = Math.max(...good);
   if (good.length === 0) { low = log ? 1 : 0; high = 1; }
@@ -17,6 +20,12 @@ export function scaleOf(values: number[], from: number, to: number, log: boolean
     if (high / low < 1.5) { low /= 1.25; high *= 1.25; }
     const span = Math.log(high / low), pad = span * 0.03, a = Math.log(low) - pad, b = Math.log(high) + pad;
     const ticks: number[] = [];
+    const first = Math.ceil(a / Math.LN2), last = Math.floor(b / Math.LN2);
+    if (isBinary && last > first) {
+      const every = [1, 2, 5, 10].find((n) => (last - first) / n < 8) ?? 10;
+      for (let e = Math.ceil(first / every) * every; e <= last; e += every) ticks.push(2 ** e);
+      return { at: (v) => from + ((Math.log(v) - a) / (b - a)) * (to - from), ticks, log };
+    }
     const decades = (b - a) / Math.LN10, steps = decades > 5 ? [1] : decades > 1.6 ? [1, 3] : [1, 1.5, 2, 3, 4, 5, 7];
     for (let e = Math.floor(a / Math.LN10); e <= b / Math.LN10; ++e) for (const s of steps) { const v = s * 10 ** e; if (Math.log(v) >= a && Math.log(v) <= b) ticks.push(v); }
     const every = Math.ceil(ticks.length / 8);
@@ -31,14 +40,14 @@ export function scaleOf(values: number[], from: number, to: number, log: boolean
   return { at: (v) => from + ((v - a) / (b - a)) * (to - from), ticks, log };
 }
 
-interface Frame { id: string; label: string; x: number[]; y: number[]; logX?: boolean; logY?: boolean; zeroY?: boolean; xName: string; yName: string; xText: (v: number) => string; yText: (v: number) => string; children: (x: (v: number) => number, y: (v: number) => number) => ComponentChildren }
+interface Frame { id: string; label: string; x: number[]; y: number[]; logX?: boolean; logY?: boolean; zeroY?: boolean; xName: string; yName: string; xText: Text; yText: Text; binaryX?: boolean; children: (x: (v: number) => number, y: (v: number) => number) => ComponentChildren }
 
-export function Chart({ id, label, x, y, logX = false, logY = false, zeroY = false, xName, yName, xText, yText, children }: Frame) {
-  const sx = scaleOf(x, L, R, logX), sy = scaleOf(y, B, T, logY, zeroY);
+export function Chart({ id, label, x, y, logX = false, logY = false, zeroY = false, xName, yName, xText, yText, binaryX = false, children }: Frame) {
+  const sx = scaleOf(x, L, R, logX, false, binaryX), sy = scaleOf(y, B, T, logY, zeroY), xs = axisTexts(sx, xText), ys = axisTexts(sy, yText);
   return (
     <svg class="chart" id={id} viewBox="0 0 800 342" role="group" aria-label={label}>
-      {sy.ticks.map((t) => <g key={t}><line class="grid" x1={L} x2={R} y1={sy.at(t)} y2={sy.at(t)} /><text class="t soft" x={L - 8} y={sy.at(t) + 4} text-anchor="end">{short(yText(t))}</text></g>)}
-      {sx.ticks.map((t) => <g key={t}><line class="grid" x1={sx.at(t)} x2={sx.at(t)} y1={T} y2={B} /><text class="t soft" x={sx.at(t)} y={B + 17} text-anchor="middle">{short(xText(t))}</text></g>)}
+      {sy.ticks.map((t, i) => <g key={t}><line class="grid" x1={L} x2={R} y1={sy.at(t)} y2={sy.at(t)} /><text class="t soft" x={L - 8} y={sy.at(t) + 4} text-anchor="end">{ys[i]}</text></g>)}
+      {sx.ticks.map((t, i) => <g key={t}><line class="grid" x1={sx.at(t)} x2={sx.at(t)} y1={T} y2={B} /><text class="t soft" x={sx.at(t)} y={B + 17} text-anchor="middle">{xs[i]}</text></g>)}
       <text class="t soft" x={(L + R) / 2} y="336" text-anchor="middle">{xName}</text>
       <text class="t soft" x={L - 8} y="12" text-anchor="start">{yName}</text>
       {children(sx.at, sy.at)}

@@ -1,5 +1,5 @@
 // Pinned states beside the present one, and how the time of one becomes that of another.
-import { bytes, count, digits, ms, percent, signed } from "./format";
+import { bytes, count, cut, ms, percent, signed } from "./format";
 import { Picture } from "./pictures/picture";
 import { fullest, PARTS } from "./report/see";
 import { Store } from "./store";
@@ -17,7 +17,7 @@ const ROWS: { name: string; value: (r: Report) => number; text: (v: number) => s
   { name: "host", value: (r) => r.breakdown.host_bound_ms, text: ms, less: true },
   { name: "idle", value: (r) => r.breakdown.idle_ms, text: ms, less: true },
   { name: "memory, fullest GPU", value: fullest, text: bytes, less: true },
-  { name: "GPUs", value: (r) => r.context.ranks, text: (v) => digits(v, 6).replace(/\.0+$/, ""), less: true },
+  { name: "GPUs", value: (r) => r.context.ranks, text: count, less: true },
 ];
 
 function differing(columns: Column[]): string[] {
@@ -36,21 +36,21 @@ export function Compare({ store }: { store: Store }) {
       <h2>Compare</h2>
       <div class="scroll" tabIndex={0} role="region" aria-label="Pinned states"><table id="compare">
         <thead><tr><td />{columns.map((c) => (
-          <th key={c.id} class="n">{c.id === 0 ? "now" : <><input class="pin-name" aria-label="Name of the pinned state" value={c.name} onChange={(e) => store.rename(c.id, e.currentTarget.value)} /><br /><button class="quiet" onClick={() => store.open(c.text)}>open</button> <button class="quiet" onClick={() => store.unpin(c.id)} aria-label={`Unpin ${c.name}`}>unpin</button></>}</th>
+          <th key={c.id} class="n">{c.id === 0 ? "now" : <><input class="pin-name" aria-label="Name of the pinned state" title={c.name} value={c.name} onChange={(e) => store.rename(c.id, e.currentTarget.value)} /><br /><button class="quiet" onClick={() => store.open(c.text)}>open</button> <button class="quiet" onClick={() => store.unpin(c.id)} aria-label={`Unpin ${c.name}`}>unpin</button></>}</th>
         ))}</tr></thead>
         <tbody>
           {ROWS.filter((row) => columns.some((c) => row.value(c.report) > 0)).map((row) => (
             <tr key={row.name}><th scope="row">{row.name}</th>{columns.map((c) => {
               const value = row.value(c.report), first = row.value(base.report), change = first > 0 ? value / first - 1 : 0;
               const better = row.less ? change < 0 : change > 0;
-              return <td key={c.id} class="n">{row.text(value)}{c !== base && Math.abs(change) >= 5e-4 && <span class={`small ${better ? "better" : "worse"}`}> {signed(change)}</span>}</td>;
+              return <td key={c.id} class="n">{row.text(value)}{c !== base && Math.abs(change) >= 5e-4 && <div class={`small ${better ? "better" : "worse"}`}>{signed(change)}</div>}</td>;
             })}</tr>
           ))}
-          <tr><th scope="row">limited by</th>{columns.map((c) => <td key={c.id} class="n">{c.report.limited_by}</td>)}</tr>
+          <tr><th scope="row">limited by</th>{columns.map((c) => <td key={c.id} class="n wrap">{c.report.limited_by}</td>)}</tr>
         </tbody>
         <tbody class="keys">
           <tr><th scope="rowgroup" colSpan={columns.length + 1}>{keys.length === 0 ? "No key differs." : `Keys that differ (${keys.length})`}</th></tr>
-          {keys.slice(0, 60).map((key) => <tr key={key}><th scope="row">{key}</th>{columns.map((c) => <td key={c.id} class="n cut" title={c.values[key]?.[0]}>{c.values[key]?.[0] ?? ""}</td>)}</tr>)}
+          {keys.slice(0, 60).map((key) => <tr key={key}><th scope="row" class="long">{key}</th>{columns.map((c) => <td key={c.id} class="n cut" title={c.values[key]?.[0]}>{c.values[key]?.[0] ?? ""}</td>)}</tr>)}
         </tbody>
       </table></div>
       <Waterfall from={base} to={now} />
@@ -82,7 +82,7 @@ export function WaterfallChart({ from, to, first, last, steps }: { from: string;
         <svg class="chart waterfall" viewBox={`0 0 800 ${bars.length * row}`} role="img" aria-label={`Waterfall: ${bars.map((b) => `${b.name} ${b.text}`).join(", ")}`}>
           {bars.map((b, i) => (
             <g key={i}>
-              <text class="t" x={left - 8} y={i * row + 17} text-anchor="end">{b.name.slice(0, 34)}</text>
+              <text class="t" x={left - 8} y={i * row + 17} text-anchor="end">{cut(b.name, 28)}<title>{b.name}</title></text>
               <rect class={b.colour} x={left + (width * b.low) / most} y={i * row + 4} width={Math.max(1, (width * (b.high - b.low)) / most)} height={row - 8} />
               <text class="t" x={left + (width * b.high) / most + 6} y={i * row + 17}>{b.text}</text>
             </g>

@@ -12,6 +12,7 @@ export const forgetBases = () => bases.clear();
 export function shortKey(key: string) { return key.split(".").slice(1).join(" ").replaceAll("_", " ") || key; }
 
 function baseOf(key: string, now: number, where: string, file: string): number {
+  if (!(now > 0)) return bases.get(key) ?? now;
   const known = bases.get(key);
   if (known !== undefined && now <= known * 32 && now >= known / 1024) return known;
   if (known === undefined || !where.startsWith(file)) bases.set(key, now);
@@ -34,25 +35,26 @@ function Field({ doc, value, store, id }: { doc: KeyDoc; value?: Value; store: S
   );
 }
 
-export function Slider({ doc, value, store }: { doc: KeyDoc; value: Value; store: Store }) {
-  const now = value[2] ?? Number.NaN;
+// `value`: nothing where no file has the key; then its default holds.
+export function Slider({ doc, value, store }: { doc: KeyDoc; value?: Value; store: Store }) {
+  const now = value?.[2] ?? (/^[\d.]+$/.test(doc.default) ? Number(doc.default) : Number.NaN);
   const id = `k-${doc.key.replaceAll(".", "-")}`;
-  const base = baseOf(doc.key, now, value[1], store.file), places = useMemo(() => placesOf(doc, base), [doc, base]);
+  const base = baseOf(doc.key, now, value?.[1] ?? "", store.file), places = useMemo(() => placesOf(doc, base), [doc, base]);
   const at = places.length > 0 ? nearestPlace(places, now) : 0;
   const move = (index: number) => {
-    const text = quantity(places[index], doc.type);
+    const text = quantity(places[index], doc.type, value?.[0]);
     store.numbers.set(`${doc.key}=${text}`, places[index]);
     store.edit([{ key: doc.key, value: text }], false);
   };
-  const given = value[1].startsWith(`${store.file}:`);
+  const given = value?.[1].startsWith(`${store.file}:`) ?? false;
   const idle = store.idle.some((k) => k.key === doc.key);
-  const reset = given && <button class="quiet reset" title="Take this key out of the experiment: the value of its file holds again" aria-label={`Reset ${doc.key}`} onClick={() => store.edit([{ key: doc.key, value: null }])}>reset</button>;
+  const reset = given && <button class="quiet reset" title="Take this key out of the experiment: the value of its file holds again" aria-label={`Reset ${doc.key}`} onClick={() => { store.edit([{ key: doc.key, value: null }]); document.getElementById(id)?.focus(); }}>reset</button>;
   return (
     <div class="control" title={doc.doc}>
       <div><label for={id}>{label(doc)}</label>{reset}</div>
       <Field doc={doc} value={value} store={store} id={id} />
       {places.length > 1 && (
-        <input class="slider" type="range" min={0} max={places.length - 1} step={1} value={at} data-key={doc.key} aria-label={`${doc.key}, slider`} aria-valuetext={value[0]}
+        <input class="slider" type="range" min={0} max={places.length - 1} step={1} value={at} data-key={doc.key} aria-label={`${doc.key}, slider`} aria-valuetext={value?.[0] ?? doc.default}
           onInput={(e) => move(Number(e.currentTarget.value))} />
       )}
       {idle && <p class="remark">No effect on this prediction.</p>}

@@ -5,6 +5,7 @@ import { mainKeys } from "./ask";
 import { Sensitivity, Sweep, SweepCharts, SweepTable, Tornado, words } from "./pictures/charts";
 import { Answer } from "./connection";
 import { ms, quantity } from "./format";
+import { why } from "./problems";
 import { placesOf } from "./slider_scale";
 import { Store } from "./store";
 import { KeyDoc, SweepPoint } from "./types";
@@ -14,8 +15,6 @@ interface Running { id: number; done: number; total: number }
 function Progress({ running, cancel }: { running: Running; cancel: () => void }) {
   return <p class="progress"><progress value={running.done} max={running.total} aria-label="Progress" /> {running.done} of {running.total} <button onClick={cancel}>Cancel</button></p>;
 }
-
-export function why(answer: Answer) { return (answer.error as { text: string } | undefined)?.text ?? ({ busy: "Other studies of this page are still running.", timeout: "This takes more than 30 s.", stale: "Something newer was asked.", lost: "The connection to the server was lost.", cancelled: "Cancelled." } as Record<string, string>)[answer.type] ?? answer.type; }
 
 export function SensitivityView({ store }: { store: Store }) {
   const [running, setRunning] = useKept<Running | null>("sensitivity.running", null);
@@ -64,8 +63,19 @@ function suggested(doc: KeyDoc | undefined, store: Store): string {
   const now = store.values[doc.key]?.[2];
   if (now === undefined || !(now > 0)) return "";
   const far = placesOf(doc, now).filter((v) => v >= now / 8 && v <= now * 8);
-  return (doc.type === "integer" ? far.filter((v) => Number.isInteger(Math.log2(v / now))) : [0.25, 0.5, 1, 2, 4].map((f) => f * now).filter((v) => v >= (doc.min ?? 0) && v <= (doc.max ?? Infinity))).map((v) => quantity(v, doc.type)).join(",");
+  return (doc.type === "integer" ? far.filter((v) => Number.isInteger(Math.log2(v / now))) : [0.25, 0.5, 1, 2, 4].map((f) => f * now).filter((v) => v >= (doc.min ?? 0) && v <= (doc.max ?? Infinity))).map((v) => quantity(v, doc.type, store.values[doc.key]?.[0])).join(",");
 }
+
+// What is wrong with a key and its values, before they are sent. Keys of a map, such as those of device.peak, are known to the server alone.
+function wrongAxis({ key, values }: { key: string; values: string }, store: Store): string {
+  if (key.trim() === "") return "Key: found none, expected one of those under All keys";
+  const above = key.split(".").slice(0, -1).join(".");
+  if (!store.keys.has(key) && !store.keys.get(above)?.type.startsWith("map")) return `Key: found '${key}', expected one of those under All keys, such as cluster.nodes`;
+  if (values.split(",").some((v) => v.trim() === "")) return `Values of ${key}: found ${values.trim() === "" ? "none" : "an empty one"}, expected values with commas between them, such as 1,2,4, or a range such as 1..8`;
+  return "";
+}
+
+const MOST_AXES = 4;
 
 export function SweepView({ store }: { store: Store }) {
   const keys = mainKeys(store);
@@ -80,7 +90,9 @@ export function SweepView({ store }: { store: Store }) {
   const list = chosen.length > 0 ? chosen : [{ key: keys[0]?.key ?? "cluster.nodes", values: suggested(keys[0], store) }];
   const change = (i: number, next: Partial<{ key: string; values: string }>) => setChosen(list.map((a, j) => (i === j ? { ...a, ...next } : a)));
   const run = async () => {
-    setFailure("");
+    const wrong = list.map((a) => wrongAxis(a, store)).find(Boolean) ?? "";
+    setFailure(wrong);
+    if (wrong) return;
     const text = store.shown?.text ?? store.text;
     setBase(text);
     setPartial(null);
@@ -112,7 +124,7 @@ export function SweepView({ store }: { store: Store }) {
       ))}
       <div class="toolbar">
         {!running && <button id="run-sweep" onClick={() => void run()}>Predict all points</button>}
-        {list.length < 3 && <button class="quiet" onClick={() => { const next = keys.find((k) => !list.some((a) => a.key === k.key)); setChosen([...list, { key: next?.key ?? "", values: suggested(next, store) }]); }}>add a key</button>}
+        {list.length < MOST_AXES && <button class="quiet" onClick={() => { const next = keys.find((k) => !list.some((a) => a.key === k.key)); setChosen([...list, { key: next?.key ?? "", values: suggested(next, store) }]); }}>add a key</button>}
         {running && <Progress running={running} cancel={() => store.connection.cancel(running.id)} />}
       </div>
       {failure && <p class="problem" role="alert">{failure}</p>}
@@ -120,7 +132,7 @@ export function SweepView({ store }: { store: Store }) {
       {shown && points.length > 0 && (
         <>
           <SweepCharts sweep={shown.sweep} onOpen={(i) => openPoint(shown.points[i])} />
-          <SweepTable sweep={shown.sweep} reasons={(i) => shown.points[i].error ?? ""} onOpen={(i) => openPoint(shown.points[i])} />
+          <SweepTable sweep={shown.sweep} reasons={(i) => (shown.points[i].error ?? "").replace(/^--set /, "")} onOpen={(i) => openPoint(shown.points[i])} />
         </>
       )}
     </section>

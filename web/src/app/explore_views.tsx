@@ -3,6 +3,7 @@ import { SensitivityView, SweepView } from "./explore";
 import { useKept } from "./kept";
 import { later } from "./later";
 import { Store } from "./store";
+import { tabFor } from "./tabs";
 
 const PlanView = later(() => import("./plan").then((m) => m.PlanView));
 const CalculatorView = later(() => import("./calculator").then((m) => m.CalculatorView));
@@ -15,10 +16,10 @@ const idOf = (view: View) => `explore-${view.toLowerCase().replaceAll(" ", "-")}
 export function ExploreView({ store }: { store: Store }) {
   const [view, setView] = useKept<View>("explore.view", VIEWS[0]);
   const keys = (e: KeyboardEvent) => {
-    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-    if (step === 0) return;
+    const next = tabFor(e.key, VIEWS, view);
+    if (next === null) return;
+    e.preventDefault();
     e.stopPropagation();
-    const next = VIEWS[(VIEWS.indexOf(view) + step + VIEWS.length) % VIEWS.length];
     setView(next);
     document.getElementById(idOf(next))?.focus();
   };

@@ -6,6 +6,8 @@ import { digits } from "./format";
 import { later } from "./later";
 import { Basis, Cycle, Headline, Overview, Ranks, Tables } from "./report/see";
 import { Store } from "./store";
+import { told } from "./problems";
+import { tabFor } from "./tabs";
 import { TimelineSource } from "./pictures/timeline/windows";
 import { Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
@@ -19,7 +21,17 @@ const send = (store: Store, files: File[]) => import("./traces").then((m) => m.s
 
 const TABS = ["Overview", "Timeline", "Network", "Ops and collectives", "Memory and ranks", "Basis", "Compare", "Explore", "Traces"] as const;
 type Tab = (typeof TABS)[number];
+const OWN: Tab[] = ["Compare", "Explore", "Traces"];  // which are more than what is shown of the prediction
 const idOf = (tab: Tab) => `tab-${tab.toLowerCase().replaceAll(" ", "-")}`;
+
+// An experiment without a title has the name of its file, which says nothing once it is another one.
+const titleOf = (title: string, file: string) => (title === file.split("/").pop()?.replace(/\.ya?ml$/, "") ? "" : title);
+
+function closeMenu(menu: HTMLDetailsElement, focus: boolean) {
+  if (!menu.open) return;
+  menu.open = false;
+  if (focus) menu.querySelector("summary")?.focus();
+}
 
 function timelineOf(store: Store): TimelineSource {
   return async (request) => {
@@ -32,7 +44,7 @@ function timelineOf(store: Store): TimelineSource {
 function App({ store }: { store: Store }) {
   const [, tick] = useState(0);
   const [tab, setTab] = useState<Tab>("Overview");
-  const [why, setWhy] = useState<WhyId | null>(null);
+  const [asked, setAsked] = useState<WhyId | null>(null);
   useEffect(() => { const off = store.subscribe(() => tick((n) => n + 1)); return () => void off(); }, []);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
@@ -51,23 +63,23 @@ function App({ store }: { store: Store }) {
     return () => clearTimeout(timer);
   }, [store.notice]);
   const tabKeys = (e: KeyboardEvent) => {
-    const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-    if (step === 0) return;
-    const next = TABS[(TABS.indexOf(tab) + step + TABS.length) % TABS.length];
+    const next = tabFor(e.key, TABS, tab);
+    if (next === null) return;
+    e.preventDefault();
     setTab(next);
     document.getElementById(idOf(next))?.focus();
   };
   const r = store.report;
   return (
-    <WhyOpen.Provider value={setWhy}>
+    <WhyOpen.Provider value={setAsked}>
       <header>
-        <div><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && <div class="small soft">{r.context.title}</div>}</div>
+        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && titleOf(r.context.title, store.file) && <div class="small soft">{r.context.title}</div>}</div>
         <div class="actions">
           <button onClick={() => store.undo()} disabled={!store.canUndo} id="undo">Undo</button>
           <button onClick={() => store.redo()} disabled={!store.canRedo} id="redo">Redo</button>
           <button onClick={() => store.pin()} disabled={!r} id="pin">Pin</button>
           <button onClick={() => void store.link()}>Copy link</button>
-          <details class="menu"><summary>Download</summary><div>
+          <details class="menu" onKeyDown={(e) => { if (e.key === "Escape") closeMenu(e.currentTarget, true); }} onFocusOut={(e) => { if (!e.currentTarget.contains(e.relatedTarget as Node | null)) closeMenu(e.currentTarget, false); }}><summary>Download</summary><div onClick={(e) => closeMenu(e.currentTarget.parentElement as HTMLDetailsElement, true)}>
             <button onClick={() => store.downloadText()}>Experiment (YAML)</button><button onClick={() => void store.download("json")} id="download-json">Report (JSON)</button><button onClick={() => void store.download("csv")}>Figures (CSV)</button>
             <button onClick={() => void store.download("html")}>Page that works offline (HTML)</button><button onClick={() => void store.download("trace")}>Timeline for Perfetto (JSON)</button>
           </div></details>
@@ -79,11 +91,12 @@ function App({ store }: { store: Store }) {
       <div class="body">
         <Ask store={store} />
         <main>
+          {store.problem && <p class="print-only"><b>These figures are of another experiment than the page's text, which has an error:</b> {told(store.problem)}</p>}
           <Headline report={r} old={store.problem !== null} waiting={store.problem ? "No prediction yet." : "Predicting ..."} onBasis={() => setTab("Basis")} />
           <div class="tabs" role="tablist" aria-label="Views of the prediction" onKeyDown={tabKeys}>
             {TABS.map((t) => <button key={t} id={idOf(t)} role="tab" aria-selected={t === tab} tabIndex={t === tab ? 0 : -1} aria-controls="view" onClick={() => setTab(t)}>{t}{t === "Compare" && store.pins.length > 0 ? ` (${store.pins.length})` : ""}</button>)}
           </div>
-          <div id="view" role="tabpanel" aria-labelledby={idOf(tab)} class={store.problem ? "old" : ""}>
+          <div id="view" role="tabpanel" aria-labelledby={idOf(tab)} class={store.problem && !OWN.includes(tab) ? "old" : ""}>
             {r && tab === "Overview" && <Overview report={r} />}
             {r && tab === "Timeline" && <><TimelineView report={r} id={store.shown?.text ?? ""} source={timelineOf(store)} /><Cycle report={r} steps={r.critical_path.length} /></>}
             {r && tab === "Network" && <PicturesView store={store} report={r} />}
@@ -97,7 +110,7 @@ function App({ store }: { store: Store }) {
         </main>
       </div>
       <footer class="small soft">{r && `${r.context.device}, ${r.context.framework}. `}{store.latency > 0 && `The last answer took ${digits(store.latency, 2)} ms. `}Everything stays on the machine that runs distsim.</footer>
-      {r && <WhyPanel report={r} id={why} close={() => setWhy(null)} onAll={() => { setTab("Basis"); document.getElementById(idOf("Basis"))?.focus(); }} />}
+      {r && <WhyPanel report={r} id={asked} close={() => setAsked(null)} onAll={() => { setTab("Basis"); document.getElementById(idOf("Basis"))?.focus(); }} />}
     </WhyOpen.Provider>
   );
 }

@@ -3,9 +3,9 @@ import { ComponentChildren, render } from "preact";
 import { useState } from "preact/hooks";
 import { Sensitivity, SensitivityTable, Sweep, SweepCharts, SweepTable, Tornado } from "./pictures/charts";
 import { WaterfallChart } from "./compare";
-import { ms } from "./format";
+import { ms, msRange } from "./format";
 import { LinkLoads, NetworkView } from "./pictures/network";
-import { Plan, PlanView } from "./pictures/plan_view";
+import { joined, Plan, PlanView } from "./pictures/plan_view";
 import { Schedule, ScheduleView } from "./pictures/schedule";
 import { Basis, Causes, Cycle, Headline, Overview, PARTS, Ranks, Scroll, Tables } from "./report/see";
 import { TimelineView } from "./pictures/timeline/timeline";
@@ -64,7 +64,7 @@ function ComparePage({ data }: { data: CompareData }) {
         <h2>Experiments</h2>
         <Scroll label="Experiments"><table id="sides">
           <thead><tr><td /><th>experiment</th><th class="n">iteration</th><th class="n">range</th><th class="n">samples/s</th><th>limited by</th><th>time over that of A</th></tr></thead>
-          <tbody>{sides.map((s) => <tr key={s.letter}><th scope="row">{s.letter}</th><td>{s.name}</td><td class="n">{ms(s.report.iteration_ms)}</td><td class="n">{ms(s.report.low_ms)} .. {ms(s.report.high_ms)}</td><td class="n">{Math.round(s.report.samples_per_second).toLocaleString("en")}</td><td>{s.report.limited_by}</td><td>{s.ratio.text}</td></tr>)}</tbody>
+          <tbody>{sides.map((s) => <tr key={s.letter}><th scope="row">{s.letter}</th><td>{s.name}</td><td class="n">{ms(s.report.iteration_ms)}</td><td class="n">{msRange(s.report.low_ms, s.report.high_ms, " .. ")}</td><td class="n">{Math.round(s.report.samples_per_second).toLocaleString("en")}</td><td>{s.report.limited_by}</td><td>{s.ratio.text}</td></tr>)}</tbody>
         </table></Scroll>
         {data.per_sample && <p class="small soft">The batches differ: ratios and differences are per sample, for the samples of A.</p>}
       </section>
@@ -104,7 +104,7 @@ function SensitivityPage({ data }: { data: SensitivityData }) {
 function PlanPage({ data }: { data: PlanData }) {
   return (
     <Frame title={data.title}>
-      <section>{data.summary.map((line) => <p key={line}>{line}</p>)}</section>
+      <section>{joined(data.summary).map((line) => <p key={line}>{line}</p>)}</section>
       <PlanView plan={data.plan} columns={data.columns} />
       <About>Each row is a prediction of the whole experiment with these keys. What a row rests on stands in its report: <code>distsim --html report.html</code> with the row's keys as <code>--set</code>.</About>
     </Frame>

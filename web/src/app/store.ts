@@ -1,12 +1,14 @@
 // The state of the page: an experiment's text, the last prediction that it gave, and what led here.
 import { Answer, Connection } from "./connection";
 import { fromLink, toLink } from "./link";
+import { why } from "./problems";
 import { save, saveText } from "./save";
-import { Edit, KeyDoc, Lists, Problem, Report, Section, Shown, Values } from "./types";
+import { Edit, KeyDoc, Lists, Problem, Report, Section, Shown, Value, Values } from "./types";
 
 export interface Pin { id: number; name: string; shown: Shown }
 
-const MOST_UNDO = 200, MOST_PINS = 6, SAME_MOVE_MS = 800;
+const MOST_UNDO = 200, SAME_MOVE_MS = 800;
+export const MOST_PINS = 6;
 const PATIENCE_MS = 300;  // after which an answer that is still awaited gives way to a newer question
 
 interface Question { edits: Map<string, string | null>; text: string | null; values: boolean }
@@ -21,6 +23,7 @@ export class Store {
   keys = new Map<string, KeyDoc>();
   lists: Lists | null = null;
   file = "";
+  first = "";                     // the experiment that distsim serve was started with
   connected = false;
   busy = false;
   latency = 0;                    // of the last answer, in ms
@@ -78,7 +81,8 @@ export class Store {
     this.sections = schema.sections as Section[];
     for (const section of this.sections) for (const doc of section.keys) this.keys.set(doc.key, doc);
     this.file = schema.file as string;
-    this.text = linked ?? (schema.text as string);
+    this.first = schema.text as string;
+    this.text = linked ?? this.first;
     this.request(new Map(), this.text, true);
     this.changed();
     const lists = await this.connection.ask("lists");
@@ -165,6 +169,7 @@ export class Store {
     this.busy = false;
     this.latency = performance.now() - began;
     this.take(answer, next.edits, base);
+    if (this.problem && !this.shown) await this.showAnother();
     this.answers += 1;
     document.documentElement.dataset.answers = String(this.answers);
     document.documentElement.dataset.latency = this.latency.toFixed(2);
@@ -182,12 +187,16 @@ export class Store {
       if (!answer.values) for (const key of edits.keys()) this.moveValue(values, key, edits.get(key) ?? null);
       this.shown = { text: this.text, report: answer.report as Report, values };
       this.problem = null;
+      this.noteKeys();
+      this.rememberGood();
     } else if (answer.type === "error") {
       if (typeof answer.text === "string") {
         this.text = answer.text;
         if (this.draft === this.text) this.draft = null;
         if (this.shown) this.shown = { ...this.shown, values: { ...this.shown.values } };
         for (const [key, value] of edits) if (this.shown) this.moveValue(this.shown.values, key, value);
+        this.given = (answer.given as Values | undefined) ?? null;
+        this.takeGiven();
       }
       this.problem = answer.error as Problem;
     } else if (answer.type !== "lost") {
@@ -195,6 +204,44 @@ export class Store {
     } else if (!this.pending) {
       this.pending = { edits, text: base, values: true };
     }
+  }
+
+  // The controls hold what the text says, also where it is wrong; of keys that it does not name, what was shown last.
+  private given: Values | null = null;
+  private takeGiven() {
+    if (!this.given || !this.shown) return;
+    const kept = Object.entries(this.shown.values).filter(([, v]) => !v[1].startsWith(`${this.file}:`));
+    const told = Object.entries(this.given).map(([key, v]): [string, Value] => [key, [v[0], v[1], v[2] ?? this.shown!.values[key]?.[2]]]);
+    this.shown = { ...this.shown, values: Object.fromEntries([...kept, ...told]) };
+  }
+
+  // Where the first experiment of the page cannot be predicted, as after a reload: the figures of the last one that could be, in
+  // this tab, else of the one that distsim serve was started with.
+  private async showAnother() {
+    const last = sessionStorage.getItem(this.goodKey);
+    for (const text of [last, this.first]) {
+      if (text === null || text === this.text || this.shown) continue;
+      const answer = await this.connection.ask("predict", { text, edits: [], values: true });
+      if (answer.type === "prediction" && !this.shown) this.shown = { text: answer.text as string, report: answer.report as Report, values: answer.values as Values };
+    }
+    this.noteKeys();
+    this.takeGiven();
+  }
+  // Keys that had a number since the model was chosen: one that is taken out of the text keeps its control.
+  readonly seen = new Set<string>();
+  private seenOf = "";
+  private noteKeys() {
+    if (!this.shown) return;
+    const { model, framework } = this.shown.report.context, of = `${model} ${framework}`;
+    if (of !== this.seenOf) this.seen.clear();
+    this.seenOf = of;
+    for (const [key, value] of Object.entries(this.shown.values)) if (value[2] !== undefined) this.seen.add(key);
+  }
+  private get goodKey() { return `distsim.good.${this.token}`; }
+  private goodTimer = 0;
+  private rememberGood() {
+    clearTimeout(this.goodTimer);
+    this.goodTimer = window.setTimeout(() => { try { sessionStorage.setItem(this.goodKey, this.shown?.text ?? ""); } catch { /* a browser that keeps nothing */ } }, 400);
   }
 
   // A slider stays where it was while its box holds what is no number: it can be corrected there.
@@ -223,7 +270,7 @@ export class Store {
   pin() {
     if (!this.shown) return;
     const { context } = this.shown.report;
-    if (this.pins.length === MOST_PINS) this.pins.shift();
+    if (this.pins.length >= MOST_PINS) return this.say(`Not pinned: ${MOST_PINS} states are kept already, and the first is what the others are compared with. Unpin one under Compare.`);
     this.pins = [...this.pins, { id: this.nextPin++, name: `${context.nodes} x ${context.gpus_per_node} ${context.system}`, shown: this.shown }];
     this.say(`Pinned. ${this.pins.length} of ${MOST_PINS} states are kept; see Compare.`);
   }
@@ -234,7 +281,7 @@ export class Store {
 
   async download(kind: "json" | "csv" | "html" | "trace") {
     const answer = await this.connection.ask("file", { text: this.shown?.text ?? this.text, kind });
-    if (answer.type !== "file") return this.say((answer.error as Problem | undefined)?.text ?? "The file could not be made.");
+    if (answer.type !== "file") return this.say(`The file could not be made. ${why(answer)}`);
     save(`${answer.path as string}?token=${encodeURIComponent(this.token)}`, "");
   }
   downloadText() { saveText(this.text, "experiment.yaml", "text/yaml"); }

@@ -1,7 +1,7 @@
 // Measured traces: dropped on the page or named on the command line; their profile, measured against replayed, what-ifs.
 import { useEffect } from "preact/hooks";
 import { Answer } from "./connection";
-import { why } from "./explore";
+import { why, wholeNumber } from "./problems";
 import { bytes, ms, signed } from "./format";
 import { setKept, useKept } from "./kept";
 import { NotesView, Profile, ProfileSteps, ProfileTables, Replay } from "./report/profile_view";
@@ -93,7 +93,7 @@ function bodyOf(store: Store, looked: Looked, w: WhatIf): Record<string, unknown
   if (w.moved) {
     body.text = store.shown?.text ?? store.text;
     if (w.on.trim()) body.measured_on = w.on.trim();
-    if (/^\d+$/.test(w.ranks.trim())) body.ranks = Number(w.ranks);
+    body.ranks = wholeNumber("ranks", w.ranks).value;
   }
   return body;
 }
@@ -105,12 +105,14 @@ function WhatIfView({ store, looked }: { store: Store; looked: Looked }) {
   const [busy, setBusy] = useKept<number>("traces.whatif.id", 0);
   const change = (more: Partial<WhatIf>) => set((now) => ({ ...now, ...more }));
   const run = async (timeline = false) => {
-    setFailure("");
+    const wrong = w.moved ? wholeNumber("ranks", w.ranks).problem : "";
+    setFailure(wrong);
+    if (wrong) return setGot(null);
     const question = store.connection.ask("replay", { ...bodyOf(store, looked, w), timeline });
     setBusy(question.id);
     const answer = await question;
     setBusy(0);
-    if (answer.type !== "replay") return setFailure(why(answer));
+    if (answer.type !== "replay") { setGot(null); return setFailure(why(answer)); }
     if (timeline) save(`${answer.path as string}?token=${encodeURIComponent(store.token)}`, "replay.json");
     else setGot(answer.result as Replay);
   };
@@ -152,8 +154,10 @@ function ChakraView({ store, looked }: { store: Store; looked: Looked }) {
   const [ranks, setRanks] = useKept<string>("traces.chakra.ranks", "");
   const text = store.shown?.text;
   const run = async () => {
-    const answer = await store.connection.ask("replay", { files: looked.files, text, ...(/^\d+$/.test(ranks) ? { ranks: Number(ranks) } : {}) });
-    if (answer.type === "replay") { setGot(answer.result as Chakra); setFailure(""); } else setFailure(why(answer));
+    const asked = wholeNumber("ranks", ranks);
+    if (asked.problem) { setGot(null); return setFailure(asked.problem); }
+    const answer = await store.connection.ask("replay", { files: looked.files, text, ranks: asked.value });
+    if (answer.type === "replay") { setGot(answer.result as Chakra); setFailure(""); } else { setGot(null); setFailure(why(answer)); }
   };
   useEffect(() => { if (text) { const timer = setTimeout(() => void run(), 250); return () => clearTimeout(timer); } }, [text, ranks, looked]);
   const names: Record<string, string> = { compute: "compute", exposed_comm: "exposed communication", waiting: "waiting", host: "host", idle: "idle", comm: "communication in all" };

@@ -1,9 +1,10 @@
 // The measured iterations that come with distsim against their predictions; each leads to why, and to its experiment.
 import { useEffect } from "preact/hooks";
 import { Chart, Mark } from "./chart";
-import { why } from "./explore";
+import { why } from "./problems";
 import { ms, percent, signed, tick } from "./format";
 import { useKept } from "./kept";
+import { Explanation } from "./report/explanation";
 import { Store } from "./store";
 
 interface Case { id: string; family: string; tier: string; source: string; notes: string; measured_ms: number | null; failure?: string; framework?: string; model?: string; system?: string; precision?: string; nodes?: number; gpus?: number; predicted_ms?: number; low_ms?: number; high_ms?: number; error?: number; basis?: string; limited_by?: string }
@@ -63,23 +64,23 @@ export function ValidationView({ store }: { store: Store }) {
       )}
       {chosen && (
         <div id="case-explanation">
-          <h3>{chosen.case}</h3>
-          {one && <p class="small">{one.source && <span>Published in {one.source}. </span>}{one.notes}</p>}
-          <pre class="explanation" tabIndex={0} aria-label="Explanation">{chosen.explanation}</pre>
+          <h3 class="long">{chosen.case}</h3>
+          {one && <p class="small long">{one.source && <span>Published in {one.source}. </span>}{one.notes}</p>}
+          <Explanation text={chosen.explanation} />
           {chosen.text && <button id="open-case" onClick={() => { store.open(chosen.text!); store.say("The case is the experiment now. Undo goes back."); }}>Open this experiment</button>}
         </div>
       )}
       {cases.length > 0 && (
         <div class="scroll tall" tabIndex={0} role="region" aria-label="Cases"><table id="validation-table">
-          <thead><tr><th>case</th><th>family</th><th>model</th><th>system</th><th class="n">GPUs</th><th>precision</th><th class="n">measured</th><th class="n">predicted</th><th class="n">error</th><th>in range</th><td /></tr></thead>
+          <thead><tr><th>case</th><th class="n">measured</th><th class="n">predicted</th><th class="n">error</th><th>in range</th><th class="n">GPUs</th><th>model</th><th>system</th><th>precision</th></tr></thead>
           <tbody>{cases.map((c) => (
-            <tr key={c.id} aria-current={c.id === chosen?.case ? "true" : undefined}><td class="cut" title={c.id}>{c.id}</td><td>{c.family}</td><td>{c.model}</td><td>{c.system}</td><td class="n">{c.gpus}</td><td>{c.precision}</td><td class="n">{c.measured_ms ? ms(c.measured_ms) : ""}</td>
-              {c.failure ? <td colSpan={3} class="cut" title={c.failure}>{c.failure}</td> : <><td class="n">{ms(c.predicted_ms!)}</td><td class="n">{c.error !== undefined ? signed(c.error) : ""}</td><td>{c.measured_ms && c.measured_ms >= c.low_ms! && c.measured_ms <= c.high_ms! ? "yes" : "no"}</td></>}
-              <td>{!c.failure && <button class="quiet" onClick={() => void choose(c.id)}>explain</button>}</td></tr>
+            <tr key={c.id} aria-current={c.id === chosen?.case ? "true" : undefined}><td class="cut" title={c.id}>{c.failure ? c.id : <button class="link" aria-label={`Explain ${c.id}`} onClick={() => void choose(c.id)}>{c.id}</button>}<div class="small soft">{c.family}</div></td><td class="n">{c.measured_ms ? ms(c.measured_ms) : ""}</td>
+              {c.failure ? <td colSpan={3} class="wrap">{c.failure}</td> : <><td class="n">{ms(c.predicted_ms!)}</td><td class="n">{c.error !== undefined ? signed(c.error) : ""}</td><td>{c.measured_ms && c.measured_ms >= c.low_ms! && c.measured_ms <= c.high_ms! ? "yes" : "no"}</td></>}
+              <td class="n">{c.gpus}</td><td class="wrap">{c.model}</td><td class="wrap">{c.system}</td><td>{c.precision}</td></tr>
           ))}</tbody>
         </table></div>
       )}
-      {summary && <details><summary>Errors in numbers</summary><pre class="explanation">{summary}</pre></details>}
+      {summary && <details><summary>Errors in numbers</summary><Explanation text={summary} label="Errors in numbers" /></details>}
       {good.length > 0 && <p class="small soft">{percent(good.filter((c) => c.measured_ms! >= c.low_ms! && c.measured_ms! <= c.high_ms!).length / good.length, 0)} of {good.length} measurements lie in the range that was stated.</p>}
     </section>
   );

@@ -7,7 +7,7 @@ export const goTo = (id: string) => () => document.getElementById(id)?.scrollInt
 export function Frame({ title, under, made = "Predicted by distsim.", children }: { title: string; under?: string; made?: string; children: ComponentChildren }) {
   return (
     <WhyOpen.Provider value={goTo("about")}>
-      <header><div><h1>{title}</h1>{under && <div class="small soft">{under}</div>}</div></header>
+      <header><div class="long"><h1>{title}</h1>{under && <div class="small soft">{under}</div>}</div></header>
       <main class="page">{children}</main>
       <footer class="small soft">{made} This page works offline.</footer>
     </WhyOpen.Provider>

@@ -50,10 +50,10 @@ export function HugectrPage({ data }: { data: HugectrData }) {
       <section>
         <h2>Events</h2>
         <Scroll label="Events of the runs"><table id="hugectr-table">
-          <thead><tr><th>event: mean / maximum</th>{runs.map((r) => <th key={r.name} class="n" colSpan={2}>{r.name}</th>)}</tr></thead>
+          <thead><tr><th>event: mean / maximum</th>{runs.map((r) => [<th key={r.name} class="n">{r.name}</th>, <td key={`${r.name} bar`} />])}</tr></thead>
           <tbody>
-            <tr><th scope="row">iteration: mean of hosts / slowest</th>{runs.map((r) => <td key={r.name} class="n" colSpan={2}>{ms(r.iteration_ms)} / {ms(r.slowest_ms)}</td>)}</tr>
-            {events.map((e, n) => <tr key={n}><th scope="row" class="cut" title={e.label}>{e.label}</th>{runs.map((r, i) => { const mean = e.mean_ms[i]; return mean === null ? [<td key={`${r.name} bar`} />, <td key={r.name} class="n">–</td>] : [<td key={`${r.name} bar`} class="tiny-bar"><Bar share={mean / longest} /></td>, <td key={r.name} class="n">{ms(mean)} / {ms(e.max_ms[i] ?? mean)}</td>]; })}</tr>)}
+            <tr><th scope="row">iteration: mean of hosts / slowest</th>{runs.map((r) => [<td key={r.name} class="n">{ms(r.iteration_ms)} / {ms(r.slowest_ms)}</td>, <td key={`${r.name} bar`} />])}</tr>
+            {events.map((e, n) => <tr key={n}><th scope="row" class="cut" title={e.label}>{e.label}</th>{runs.map((r, i) => { const mean = e.mean_ms[i]; return mean === null ? [<td key={r.name} class="n">–</td>, <td key={`${r.name} bar`} />] : [<td key={r.name} class="n">{ms(mean)} / {ms(e.max_ms[i] ?? mean)}</td>, <td key={`${r.name} bar`} class="tiny-bar"><Bar share={mean / longest} /></td>]; })}</tr>)}
           </tbody>
         </table></Scroll>
         {notes.length > 0 && <ul class="small">{notes.map((n) => <li key={n}>{n}</li>)}</ul>}

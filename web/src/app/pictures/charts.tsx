@@ -1,7 +1,7 @@
 // Pictures of studies: curves, a heat map, all keys at once, and the table of a sweep; and what would help most.
 import { useMemo, useState } from "preact/hooks";
-import { bytes, count, digits, ms, percent } from "../format";
-import { scaleOf, short } from "../chart";
+import { axisTexts, scaleOf } from "../chart";
+import { bytes, count, cut, digits, gigabytes, ms, percent, signedNumber, Text, tick } from "../format";
 import { Picture } from "./picture";
 import { Scroll } from "../report/see";
 
@@ -13,6 +13,10 @@ const ABOVE_CAPACITY = 3;
 const whole = (v: number) => v.toLocaleString("en");
 const TEXTS: Record<string, (v: number) => string> = { utilisation: (v) => percent(v), requests: whole, violations: whole, offered_per_s: count, throughput_per_s: count, goodput_per_s: count, mfu: (v) => percent(v), memory_gb: (v) => bytes(v * 1e9), scaling_efficiency: (v) => percent(v), samples_per_s: count, tokens_per_s_per_gpu: count, gpus: count };
 export const figureText = (name: string): ((v: number) => string) => TEXTS[name] ?? (name.endsWith("_ms") ? ms : (v) => digits(v, 4));
+// On an axis, where all values are of one figure.
+const axisText = (name: string): Text => (name.endsWith("_ms") ? tick : name === "memory_gb" ? gigabytes : name in TEXTS ? TEXTS[name] : (v) => digits(v, 4));
+// "iteration ms" of a table of bare numbers: here each number has its unit.
+const headOf = (head: string) => head.replace(/ (ms|GB|GB\/s)$/, "");
 const LESS_IS_BETTER = /_ms$|^memory_gb$|^violations$/, MOST_LINES = 16, COLOURS = 8, MOST_ROWS = 500;
 
 const SCALES: Record<string, number> = { T: 1e12, G: 1e9, M: 1e6, K: 1e3, k: 1e3 };
@@ -42,7 +46,7 @@ export function SweepCharts({ sweep, onOpen }: { sweep: Sweep; onOpen?: (point: 
   if (!sweep.points.some((p) => all.predicted(p))) return <p class="soft">No point has a prediction.</p>;
   return (
     <>
-      <div class="toolbar"><label>Figure <select id="sweep-figure" value={String(figure)} onChange={(e) => setFigure(Number(e.currentTarget.value))}>{shown.map((f) => <option key={f.name} value={String(f.i)}>{f.head}</option>)}</select></label></div>
+      <div class="toolbar"><label>Figure <select id="sweep-figure" value={String(figure)} onChange={(e) => setFigure(Number(e.currentTarget.value))}>{shown.map((f) => <option key={f.name} value={String(f.i)}>{headOf(f.head)}</option>)}</select></label></div>
       {sweep.axes.length === 2 && <HeatMap all={all} figure={figure} onOpen={onOpen} />}
       {sweep.axes.length > 2 && <Parallel all={all} figure={figure} />}
       {sweep.axes.length > 0 && <Curves all={all} figure={figure} onOpen={onOpen} />}
@@ -67,20 +71,21 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
   const band = figures[figure].name === "iteration_ms" ? ([all.figure("low_ms"), all.figure("high_ms")] as const) : ([-1, -1] as const);
   const values = good.flatMap((g) => [g.v, all.value(g.p, band[0]) ?? g.v, all.value(g.p, band[1]) ?? g.v]);
   const least = Math.min(...values), logY = least > 0 && Math.max(...values) / least > 30;
-  const scale = scaleOf(values, B, T, logY, !logY), y = scale.at;
+  const scale = scaleOf(values, B, T, logY, !logY), y = scale.at, tickTexts = axisTexts(scale, axisText(figures[figure].name)), head = headOf(figures[figure].head);
   const groups = new Map<string, typeof good>();
   for (const g of good) { const k = all.name(g.p, along); groups.set(k, [...(groups.get(k) ?? []), g]); }
   const lines = [...groups].slice(0, MOST_LINES);
   const order = names.map((_, i) => i).sort((a, b) => place(a) - place(b));
+  const shortName = (i: number) => cut(names[i], 30);
   let lastLabel = -Infinity;
-  const labelled = order.filter((i) => { const at = place(i); if (at - lastLabel < 12 + 7 * names[i].length) return false; lastLabel = at; return true; });
+  const labelled = order.filter((i) => { const at = place(i); if (at - lastLabel < 12 + 7 * shortName(i).length) return false; lastLabel = at; return true; });
   return (
-    <Picture name={`${figures[figure].head} over ${axes[along].key}`} why="sweep">
+    <Picture name={`${head} over ${axes[along].key}`} why="sweep">
       <figure>
-        <svg class="chart" id="sweep-chart" viewBox="0 0 800 310" role="group" aria-label={`${figures[figure].head} over ${axes[along].key}`}>
-          {scale.ticks.map((t) => <g key={t}><line class="grid" x1={L} x2={R} y1={y(t)} y2={y(t)} /><text class="t soft" x={L - 8} y={y(t) + 4} text-anchor="end">{short(text(t))}</text></g>)}
-          <text class="t soft" x={L} y="12">{figures[figure].head}</text>
-          {labelled.map((i) => <text key={i} class="t soft" x={place(i)} y={B + 18} text-anchor="middle">{names[i]}</text>)}
+        <svg class="chart" id="sweep-chart" viewBox="0 0 800 310" role="group" aria-label={`${head} over ${axes[along].key}`}>
+          {scale.ticks.map((t, i) => <g key={t}><line class="grid" x1={L} x2={R} y1={y(t)} y2={y(t)} /><text class="t soft" x={L - 8} y={y(t) + 4} text-anchor="end">{tickTexts[i]}</text></g>)}
+          <text class="t soft" x={L} y="12">{head}</text>
+          {labelled.map((i) => <text key={i} class="t soft" x={Math.max(3.6 * shortName(i).length, Math.min(796 - 3.6 * shortName(i).length, place(i)))} y={B + 18} text-anchor="middle">{shortName(i)}<title>{names[i]}</title></text>)}
           <text class="t soft" x={(L + R) / 2} y="305" text-anchor="middle">{axes[along].key}</text>
           {lines.map(([name, list], line) => {
             const sorted = [...list].sort((a, b) => place(a.p[along]!) - place(b.p[along]!));
@@ -110,15 +115,17 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
   const { axes, figures, points } = all.sweep, text = figureText(figures[figure].name), [down, across] = axes;
   const values = points.filter((p) => all.predicted(p)).map((p) => all.value(p, figure)).filter((v) => v !== null);
   const low = Math.min(...values), high = Math.max(...values);
-  const L = 96, W = 690, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
+  const L = 136, W = 652, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
   const few = points.length <= 150 && cellW > 44 && cellH > 15, every = (n: number, room: number) => Math.max(1, Math.ceil(n / Math.max(1, room)));
   const isLog = low > 0 && high / low > 30, share = (v: number) => (isLog ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
   const strength = (v: number) => (high > low ? 0.1 + 0.9 * share(v) : 0.5);
-  const isStaggered = Math.max(...across.values.map((v) => 7.5 * Math.min(14, v.length))) > cellW && 2 * cellW > 105;  // names on two lines
+  const acrossEvery = every(across.values.length, W / 60);
+  const isStaggered = Math.max(...across.values.map((v) => 7.5 * Math.min(14, v.length))) > cellW * acrossEvery && 2 * cellW * acrossEvery > 105;  // names on two lines
+  const acrossRoom = Math.max(4, Math.floor(((isStaggered ? 2 : 1) * cellW * acrossEvery) / 7.6));
   return (
-    <Picture name={`Heat map of ${figures[figure].head}`} why="sweep">
+    <Picture name={`Heat map of ${headOf(figures[figure].head)}`} why="sweep">
       <figure>
-        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + (isStaggered ? 78 : 62)}`} role="img" aria-label={`${figures[figure].head} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
+        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + (isStaggered ? 78 : 62)}`} role="img" aria-label={`${headOf(figures[figure].head)} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
           {points.map((p, i) => {
             const v = all.predicted(p) ? all.value(p, figure) : null, x = L + p[1]! * cellW, y = 6 + p[0]! * cellH, word = v === null ? all.word(p) : text(v);
             return (
@@ -128,8 +135,8 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
               </g>
             );
           })}
-          {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{v.slice(0, 14)}</text>)}
-          {across.values.map((v, i) => i % every(across.values.length, W / 60) === 0 && <text key={i} class="t soft small" x={Math.min(L + (i + 0.5) * cellW, 796 - 4 * Math.min(16, v.length))} y={H + 24 + (isStaggered ? 16 * (i % 2) : 0)} text-anchor="middle">{v.length > 16 ? `${v.slice(0, 15)}…` : v}<title>{v}</title></text>)}
+          {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{cut(v, 16)}<title>{v}</title></text>)}
+          {across.values.map((v, i) => i % acrossEvery === 0 && <text key={i} class="t soft small" x={Math.min(L + (i + 0.5) * cellW, 796 - 4 * Math.min(acrossRoom, v.length))} y={H + 24 + (isStaggered ? 16 * ((i / acrossEvery) % 2) : 0)} text-anchor="middle">{cut(v, acrossRoom)}<title>{v}</title></text>)}
           <text class="t soft small" x={L + W / 2} y={H + (isStaggered ? 62 : 46)} text-anchor="middle">across: {across.key}; down: {down.key}</text>
         </svg>
         <figcaption class="small soft">From {text(low)} (pale) to {text(high)} (strong).{points.some((p) => !all.predicted(p)) && " Grey cells have no prediction; the table says why."}</figcaption>
@@ -149,10 +156,10 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
     ...axes.map((a, i) => ({ name: a.name, y: (p: (number | null)[]) => B - ((p[i]! + 0.5) / a.values.length) * (B - T), ends: [a.values[0], a.values[a.values.length - 1]] })),
     ...extra.map((f) => {
       const values = good.map((p) => all.value(p, f)).filter((v) => v !== null), low = Math.min(...values), high = Math.max(...values), text = figureText(figures[f].name);
-      return { name: figures[f].head, y: (p: (number | null)[]) => B - ((((all.value(p, f) ?? low) - low) / (high - low || 1)) * 0.94 + 0.03) * (B - T), ends: [text(low), text(high)] };
+      return { name: headOf(figures[f].head), y: (p: (number | null)[]) => B - ((((all.value(p, f) ?? low) - low) / (high - low || 1)) * 0.94 + 0.03) * (B - T), ends: [text(low), text(high)] };
     }),
   ];
-  const x = (i: number) => 60 + (i * 680) / Math.max(1, scales.length - 1);
+  const x = (i: number) => 70 + (i * 660) / Math.max(1, scales.length - 1), room = Math.floor(Math.min(140, 660 / Math.max(1, scales.length - 1)) / 7.6);
   const passes = (p: (number | null)[]) => [...brush].every(([i, [a, b]]) => { const at = scales[i].y(p); return at >= Math.min(a, b) && at <= Math.max(a, b); });
   const values = good.map((p) => all.value(p, figure) ?? 0), low = Math.min(...values), high = Math.max(...values);
   const yOf = (e: PointerEvent) => { const box = (e.currentTarget as SVGElement).ownerSVGElement!.getBoundingClientRect(); return ((e.clientY - box.top) / box.height) * 300; };
@@ -160,7 +167,7 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
   return (
     <Picture name="All keys at once" why="sweep">
       <figure>
-        <svg class="chart" id="parallel" viewBox="0 0 800 300" role="img" aria-label={`All keys at once: ${good.length} points, coloured by ${figures[figure].head}`}>
+        <svg class="chart" id="parallel" viewBox="0 0 800 300" role="img" aria-label={`All keys at once: ${good.length} points, coloured by ${headOf(figures[figure].head)}`}>
           {good.map((p, i) => <polyline key={i} class={`par ${passes(p) ? "" : "par-out"} par-${high > low ? Math.min(3, Math.floor((4 * ((all.value(p, figure) ?? low) - low)) / (high - low))) : 1}`} points={scales.map((s, a) => `${x(a).toFixed(1)},${s.y(p).toFixed(1)}`).join(" ")} />)}
           {scales.map((s, a) => (
             <g key={a}>
@@ -169,12 +176,12 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
               <rect class="brush-hit" x={x(a) - 14} y={T} width="28" height={B - T}
                 onPointerDown={(e) => { (e.currentTarget as SVGElement).setPointerCapture(e.pointerId); setFrom({ axis: a, y: yOf(e) }); setBrush((b) => { const n = new Map(b); n.delete(a); return n; }); }}
                 onPointerMove={(e) => { if (from?.axis === a) { const y = yOf(e); setBrush((b) => new Map(b).set(a, [from.y, y])); } }} onPointerUp={() => setFrom(null)} />
-              <text class="t small" x={x(a)} y="14" text-anchor="middle">{s.name}</text>
-              <text class="t tiny soft" x={x(a)} y={T - 5} text-anchor="middle">{s.ends[1]}</text><text class="t tiny soft" x={x(a)} y={B + 14} text-anchor="middle">{s.ends[0]}</text>
+              <text class="t small" x={x(a)} y="14" text-anchor="middle">{cut(s.name, room)}<title>{s.name}</title></text>
+              <text class="t tiny soft" x={x(a)} y={T - 5} text-anchor="middle">{cut(s.ends[1], room)}</text><text class="t tiny soft" x={x(a)} y={B + 14} text-anchor="middle">{cut(s.ends[0], room)}</text>
             </g>
           ))}
         </svg>
-        <figcaption class="small soft">Each line is a point, stronger with more {figures[figure].head}. Drag along an axis to keep the lines that pass there. {brush.size > 0 && <>{kept} of {good.length} kept. <button class="quiet" onClick={() => setBrush(new Map())}>Show all</button></>}</figcaption>
+        <figcaption class="small soft">Each line is a point, stronger with more {headOf(figures[figure].head)}. Drag along an axis to keep the lines that pass there. {brush.size > 0 && <>{kept} of {good.length} kept. <button class="quiet" onClick={() => setBrush(new Map())}>Show all</button></>}</figcaption>
       </figure>
     </Picture>
   );
@@ -191,18 +198,18 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
     const sign = sort.descending ? -1 : 1;
     return list.sort((a, b) => { const [x, y] = [key(a.p), key(b.p)]; return x === null || y === null ? Number(x === null) - Number(y === null) : x < y ? -sign : x > y ? sign : 0; });
   }, [sweep, sort]);
-  const heads = [...axes.map((a) => a.name), ...figures.map((f) => f.head)];
+  const heads = [...axes.map((a) => a.name), ...figures.map((f) => headOf(f.head))];
   const press = (column: number) => setSort((s) => ({ column, descending: s?.column === column ? !s.descending : column >= axes.length && !LESS_IS_BETTER.test(figures[column - axes.length].name) }));
   return (
     <Scroll label="Points" tall>
       <table id="sweep-table">
-        <thead class="wrapped"><tr>{heads.map((h, i) => <th key={i} class="n" aria-sort={sort?.column === i ? (sort.descending ? "descending" : "ascending") : "none"}><button class="quiet" onClick={() => press(i)}>{h}{sort?.column === i && (sort.descending ? " ↓" : " ↑")}</button></th>)}{onOpen && <td />}</tr></thead>
+        <thead class="wrapped"><tr>{onOpen && <td />}{heads.map((h, i) => <th key={i} class="n" aria-sort={sort?.column === i ? (sort.descending ? "descending" : "ascending") : "none"}><button class="quiet" onClick={() => press(i)}>{h}{sort?.column === i && (sort.descending ? " ↓" : " ↑")}</button></th>)}</tr></thead>
         <tbody>{rows.slice(0, MOST_ROWS).map(({ p, index }) => {
           const why = all.predicted(p) ? "" : reasons?.(index) || all.word(p);
           return (
-            <tr key={index} class={why ? "soft" : ""}>{axes.map((a, i) => <td key={i} class="n">{a.values[p[i]!]}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
-              {why ? <td colSpan={figures.length} class="cut" title={why}>{why}</td> : figures.map((f, i) => { const v = all.value(p, i); return <td key={f.name} class="n">{v === null ? "" : figureText(f.name)(v)}</td>; })}
-              {onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}</tr>
+            <tr key={index} class={why ? "soft" : ""}>{onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}{axes.map((a, i) => <td key={i} class="n long">{a.values[p[i]!]}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
+              {why ? <td colSpan={figures.length} class="wrap reason">{why}</td> : figures.map((f, i) => { const v = all.value(p, i); return <td key={f.name} class="n">{v === null ? "" : figureText(f.name)(v)}</td>; })}
+            </tr>
           );
         })}</tbody>
       </table>
@@ -214,7 +221,8 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
 export interface Resource { resource: string; level: string; keys: string; elasticity: number; note: string; points: { factor: number | "inf"; iteration_ms?: number; delta_percent?: number; limited_by?: string; error?: string }[] }
 export interface Sensitivity { title?: string; iteration_ms: number; resources: Resource[]; pairs: { resources: [string, string]; iteration_ms: number; alone_ms: [number, number] }[] }
 
-export const words = (name: string) => name.replaceAll("_", " ");
+const PROPER: Record<string, string> = { nic: "NIC", pcie: "PCIe", l2: "L2", nvlink: "NVLink", hbm: "HBM", flops: "FLOP/s", gpu: "GPU" };
+export const words = (name: string) => name.split("_").map((w) => PROPER[w] ?? w).join(" ");
 const change = (percentage: number) => (Math.abs(percentage) < 0.05 ? "0" : `${percentage > 0 ? "+" : "−"}${Math.abs(percentage).toFixed(1)} %`);
 const factorName = (f: number | "inf") => (f === "inf" ? "no limit" : `x${f}`);
 
@@ -222,7 +230,7 @@ export function Tornado({ found }: { found: Sensitivity }) {
   const rows = found.resources, at = (r: Resource, factor: number | "inf") => r.points.find((p) => p.factor === factor);
   const changes = rows.flatMap((r) => [at(r, 0.5), at(r, 2), at(r, "inf")].map((p) => Math.max(-100, Math.min(100, p?.delta_percent ?? 0))));
   const most = Math.max(1, ...changes), least = Math.min(-1, ...changes);
-  const row = 26, left = 160, scale = 450 / (most - least), middle = left - least * scale;
+  const row = 26, left = 160, scale = 400 / (most - least), middle = left - least * scale;
   const x = (delta: number) => middle + Math.max(-100, Math.min(100, delta)) * scale;
   if (rows.length === 0) return null;
   return (
@@ -237,7 +245,7 @@ export function Tornado({ found }: { found: Sensitivity }) {
               <rect class="c-pale" x={Math.min(middle, x(best))} y={y + 4} width={Math.abs(x(best) - middle)} height={row - 8}><title>{`without limit ${best.toFixed(1)} %`}</title></rect>
               <rect class="c-compute" x={Math.min(middle, x(twice))} y={y + 4} width={Math.abs(x(twice) - middle)} height={row - 8}><title>{`twice as good ${twice.toFixed(1)} %`}</title></rect>
               <rect class="c-comm" x={Math.min(middle, x(half))} y={y + 4} width={Math.abs(x(half) - middle)} height={row - 8}><title>{`half as good ${half.toFixed(1)} %`}</title></rect>
-              <text class="t small" x="630" y={y + 16}>twice {change(twice)}, half {change(half)}</text>
+              <text class="t small" x="574" y={y + 16}>twice {change(twice)}, half {change(half)}</text>
             </g>
           );
         })}
@@ -253,7 +261,7 @@ export function SensitivityTable({ found }: { found: Sensitivity }) {
   return (
     <Scroll label="Change of the iteration"><table>
       <thead><tr><th>resource</th>{factors.map((f) => <th key={String(f)} class="n">{factorName(f)}</th>)}<th class="n">elasticity</th><th>at x2 limited by</th></tr></thead>
-      <tbody>{found.resources.map((r) => <tr key={r.resource}><td title={r.keys}>{words(r.resource)}</td>{factors.map((f) => { const p = r.points.find((q) => q.factor === f); return <td key={String(f)} class="n" title={p?.error}>{p?.delta_percent === undefined ? "–" : change(p.delta_percent)}</td>; })}<td class="n">{r.elasticity.toFixed(2)}</td><td>{r.points.find((p) => p.factor === 2)?.limited_by}</td></tr>)}</tbody>
+      <tbody>{found.resources.map((r) => <tr key={r.resource}><td title={r.keys}>{words(r.resource)}</td>{factors.map((f) => { const p = r.points.find((q) => q.factor === f); return <td key={String(f)} class="n" title={p?.error}>{p?.delta_percent === undefined ? "–" : change(p.delta_percent)}</td>; })}<td class="n">{signedNumber(r.elasticity)}</td><td>{r.points.find((p) => p.factor === 2)?.limited_by}</td></tr>)}</tbody>
     </table></Scroll>
   );
 }

@@ -1,7 +1,7 @@
 // The cluster as a picture: GPUs, NICs, leaf switches and spine, each link coloured by how long it is busy in one iteration.
 // Nodes, leaves and pods with equal loads are one box with their number, so that a thousand GPUs stay readable.
 import { useState } from "preact/hooks";
-import { bytes, count, digits, ms, percent } from "../format";
+import { bytes, count, ms, percent, plural, rate } from "../format";
 import { Picture } from "./picture";
 import { Scroll } from "../report/see";
 import { Why, WhyRow } from "../report/why";
@@ -25,7 +25,6 @@ const MOST_DRAWN = 16;  // GPUs or NICs of a node
 
 interface Shown { x: number; y: number; width: number; nodes: NodeClass }
 
-const plural = (n: number, one: string, many: string) => `${count(n)} ${n === 1 ? one : many}`;
 const classTitle = (c: { first: number; count: number; merged: boolean }, one: string, many: string) => (c.count === 1 ? `${one} ${c.first}` : c.merged ? `${c.count} other ${many}, mean` : `${c.count} ${many} alike, such as ${c.first}`);
 
 export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoads; iteration: number; limitedBy: string | null }) {
@@ -38,7 +37,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
 
   const perBox = Math.min(MOST_DRAWN, Math.max(l.gpus_per_node, l.nics_per_node, 1));
   const boxWidth = Math.max(170, 26 * perBox + 24 + SIDE), gap = 18, fit = Math.max(1, Math.floor(1170 / (boxWidth + gap)));
-  const rows = Math.ceil(l.node_classes.length / fit), across = Math.ceil(l.node_classes.length / rows), hasFabric = l.leaves > 0 && l.nodes > 1, boxHeight = 138, rowHeight = boxHeight + 52;
+  const rows = Math.ceil(l.node_classes.length / fit), across = Math.ceil(l.node_classes.length / rows), hasFabric = l.leaves > 0 && l.nodes > 1, boxHeight = l.gpus_per_node > 1 ? 138 : 102, rowHeight = boxHeight + 52;
   const width = Math.max(960, across * (boxWidth + gap) - gap + 20);
   const leafY = 78, podY = 14, top = hasFabric ? 134 : 12;
   const height = top + rows * rowHeight + 6;
@@ -71,7 +70,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
         <rect class="net-box" x={x} y={y} width={w} height={boxHeight} rx="6" />
         <text class="t small" x={x + 8} y={y + boxHeight + 15}>{classTitle(c, "node", "nodes")}{(l.gpus_per_node > MOST_DRAWN || l.nics_per_node > MOST_DRAWN) && `, the first ${MOST_DRAWN}`}</text>
         {hasFabric && nics.map((load, i) => link(nicX(i), nicY - 8, nicX(i), y - 26, load, `NIC ${i}${where}`, isMarked("nic", i)))}
-        {nics.length > 0 && gpus.map((_, i) => { const nic = Math.min(nics.length - 1, Math.floor((i * nics.length) / gpus.length)); return <line key={i} class="net-wire" x1={gpuX(i)} y1={gpuY - size / 2} x2={nicX(nic)} y2={nicY + 8} />; })}
+        {Array.from({ length: nics.length > 0 ? Math.max(gpus.length, nics.length) : 0 }, (_, i) => { const [gpu, nic] = nics.length > gpus.length ? [Math.floor((i * gpus.length) / nics.length), i] : [i, Math.floor((i * nics.length) / gpus.length)]; return <line key={i} class="net-wire" x1={gpuX(gpu)} y1={gpuY - size / 2} x2={nicX(nic)} y2={nicY + 8} />; })}
         {nics.map((load, i) => <g key={i} {...hit(words(`NIC ${i}${where}`, load))}><rect class="net-nic" x={nicX(i) - Math.min(9, size / 2)} y={nicY - 8} width={Math.min(18, size)} height="16" rx="2" /><title>{words(`NIC ${i}${where}`, load)}</title></g>)}
         {gpus.length > 1 && gpus.map((load, i) => link(gpuX(i), gpuY + size / 2, gpuX(i), busY, load, `links of GPU ${i}${where}`, isMarked("gpu", i)))}
         {gpus.length > 1 && <><rect class="net-bus" x={x + 12 + SIDE} y={busY} width={w - 24 - SIDE} height="14" rx="3" /><text class="t tiny" x={x + (w + SIDE) / 2} y={busY + 11} text-anchor="middle">{l.gpu_links.replaceAll("_", " ")}</text></>}
@@ -117,8 +116,8 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
       <p class="pointed-line small" aria-live="polite">{pointed || <span class="soft">Point at a link for its bytes and busy time. {l.domain_nodes > 1 && `NVLink joins ${l.domain_nodes} nodes.`}</span>}</p>
       <p class="legend small">{STEPS.map(([, name], i) => <span key={name}><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class={`heat-fill-${i}`} width="10" height="10" /></svg> {name}</span>)}{mark && <span><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class="outline" x="1" y="1" width="8" height="8" /></svg> {isNetwork ? "limited by" : "most needed"}</span>}<span>busy, as a share of the iteration</span></p>
       <Scroll label="Links by level"><table id="link-levels">
-        <thead><tr><th>link</th><th class="n">number</th><th class="n">bandwidth</th><th class="n">bytes, all</th><th>busiest</th><th class="n">bytes</th><th class="n">busy</th><th class="n">of the iteration</th></tr></thead>
-        <tbody>{l.levels.map((x) => <WhyRow key={x.level} id="link"><td><Why id="link">{x.name}</Why></td><td class="n">{count(x.count)}</td><td class="n">{digits(x.bandwidth / 1e9)} GB/s</td><td class="n">{bytes(x.bytes)}</td><td>{x.bytes > 0 ? x.busiest_name : "none is used"}</td><td class="n">{bytes(x.busiest[0])}</td><td class="n">{ms(x.busiest[1])}</td><td class="n">{rounded(share(x.busiest))}</td></WhyRow>)}</tbody>
+        <thead><tr><th>link</th><th class="n">of the iteration</th><th class="n">busy</th><th class="n">bytes</th><th>busiest</th><th class="n">number</th><th class="n">bandwidth</th><th class="n">bytes, all</th></tr></thead>
+        <tbody>{l.levels.filter((x) => x.level !== "gpu" || l.gpus_per_node > 1 || l.domain_nodes > 1 || x.bytes > 0).map((x) => <WhyRow key={x.level} id="link"><td><Why id="link">{x.name}</Why></td><td class="n">{rounded(share(x.busiest))}</td><td class="n">{ms(x.busiest[1])}</td><td class="n">{bytes(x.busiest[0])}</td><td class="wrap">{x.bytes > 0 ? x.busiest_name : "none is used"}</td><td class="n">{count(x.count)}</td><td class="n">{rate(x.bandwidth)}</td><td class="n">{bytes(x.bytes)}</td></WhyRow>)}</tbody>
       </table></Scroll>
     </section>
   );

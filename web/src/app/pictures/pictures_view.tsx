@@ -1,7 +1,8 @@
 // Network and schedule of what is shown; asked for while their view is open, the last ones stay meanwhile.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Store } from "../store";
-import { Problem, Report } from "../types";
+import { why } from "../problems";
+import { Report } from "../types";
 import { LinkLoads, NetworkView } from "./network";
 import { Schedule, ScheduleView } from "./schedule";
 
@@ -17,7 +18,7 @@ export function PicturesView({ store, report }: { store: Store; report: Report }
     const a = await store.connection.ask("pictures", { text: now });
     busy.current = false;
     if (a.type === "pictures") setGot({ text: now, links: a.links as LinkLoads, schedule: a.schedule as Schedule | null, problem: "" });
-    else setGot({ text: now, links: null, schedule: null, problem: (a.error as Problem | undefined)?.text ?? `No answer: ${a.type}.` });
+    else setGot({ text: now, links: null, schedule: null, problem: why(a) });
     if (store.shown && store.shown.text !== now) void fetch();
   };
   useEffect(() => { void fetch(); }, [text]);

@@ -2,7 +2,7 @@
 import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Chart } from "../chart";
-import { bytes, count, digits, ms, percent, signed, tick } from "../format";
+import { bytes, count, digits, ms, percent, rate, signed, tick } from "../format";
 import { Picture } from "../pictures/picture";
 import { Bar, Scroll, Swatch } from "./see";
 
@@ -43,10 +43,11 @@ export function ProfileSteps({ profile, rank, onRank, replay, noReplay }: Shown 
       <p>{r.devices.length > 0 ? `${[...new Set(r.devices)].join(", ")}. ` : ""}{r.format}, {count(profile.ranks.length)} {profile.ranks.length === 1 ? "rank" : "ranks"}{profile.world_size > profile.ranks.length ? ` of ${profile.world_size}` : ""}.
         {replay && <span id="replay-line"> <b>{ms(replay.replayed_ms)} replayed</b>{replay.measured_ms !== null && <>, {ms(replay.measured_ms)} measured: {signed(replay.replayed_ms / replay.measured_ms - 1)}; worst step {percent(Math.abs(replay.worst_error), 2)}</>}.</span>}
         {noReplay && <span class="soft"> No replay: {noReplay}</span>}</p>
+      {profile.missing.length > 0 && <p class="problem" role="status" id="trace-partial"><b>Partial trace</b>: without {profile.missing.join("; ")}. The figures are of what is there.</p>}
       {profile.ranks.length > 1 && <div class="toolbar"><label>Rank <select id="trace-rank" value={String(rank)} onChange={(e) => onRank(Number(e.currentTarget.value))}>{profile.ranks.map((x, i) => <option key={i} value={String(i)}>{x.rank}</option>)}</select></label></div>}
       {steps.length > 0 && <StepsChart steps={steps} replayed={replayed} rank={r.rank} />}
       {stragglers.length > 0 && <p class="problem">Stragglers: {stragglers.map((s) => `rank ${s.rank} (others waited ${ms(s.made_others_wait_ms)} for it)`).join(", ")}.</p>}
-      <NotesView notes={[...profile.missing.map((m) => `missing in the trace: ${m}`), ...profile.notes.assumptions, ...r.notes.assumptions, ...r.notes.left_out.map((d) => `not read: ${d.what} (${count(d.count)})`), ...(replay?.assumptions ?? [])]} />
+      <NotesView notes={[...profile.notes.assumptions, ...r.notes.assumptions, ...r.notes.left_out.map((d) => `not read: ${d.what} (${count(d.count)})`), ...(replay?.assumptions ?? []).filter((a) => !a.startsWith("the trace is partial"))]} />
     </section>
   );
 }
@@ -105,8 +106,8 @@ export function ProfileTables({ profile, rank, onWithout }: Shown & { onWithout?
         row={(n, i) => <tr key={i}><td class={`cut depth-${Math.min(n.depth, 9)} ${n.kind === "kernel" ? "soft" : ""}`} title={n.name}>{n.name || "all work on the GPU"}</td><td class="n">{count(n.launched)}</td><td class="n">{ms(n.device_ms)}</td><td class="tiny-bar"><Bar share={n.device_ms / inAll} /></td></tr>} />
       <List title={shaped ? "Ops by shape" : "Ops"} label="Ops" list={r.ops} total={r.rows?.ops} head={<><th>op</th>{shaped && <th>shapes</th>}<th class="n">calls</th><th class="n">device time</th>{shaped && <><th class="n">TFLOP/s</th><th class="n">GB/s</th></>}</>}
         row={(o, i) => <tr key={i}><td>{o.op}</td>{shaped && <td class="cut" title={o.shapes}>{o.shapes}</td>}<td class="n">{count(o.calls)}</td><td class="n">{ms(o.device_ms)}</td>{shaped && <><td class="n">{o.tflops ? digits(o.tflops) : ""}</td><td class="n">{o.GBps ? digits(o.GBps) : ""}</td></>}</tr>} />
-      <List title="Collectives" label="Measured collectives" id="trace-collectives" list={profile.collectives} head={<><th>kind</th><th class="n">ranks</th><th class="n">size</th><th class="n">calls</th><th class="n">mean</th>{matched && <><th class="n">transfer</th><th class="n">skew</th></>}<th class="n">bus bandwidth</th></>}
-        row={(c, i) => <tr key={i}><td>{c.kind}</td><td class="n">{c.group_size}</td><td class="n">{c.bytes === null ? "" : bytes(c.bytes)}</td><td class="n">{count(c.calls)}</td><td class="n">{ms(c.mean_us / 1000)}</td>{matched && <><td class="n">{c.transfer_us === null ? "" : ms(c.transfer_us / 1000)}</td><td class="n">{c.skew_median_us === null ? "" : ms(c.skew_median_us / 1000)}</td></>}<td class="n">{c.busbw_GBps ? `${digits(c.busbw_GBps)} GB/s` : ""}</td></tr>} />
+      <List title="Collectives" label="Measured collectives" id="trace-collectives" list={profile.collectives} head={<><th>kind</th><th class="n">ranks</th><th class="n">bytes of one</th><th class="n">calls</th><th class="n">mean</th>{matched && <><th class="n">transfer</th><th class="n">skew</th></>}<th class="n">bus bandwidth</th></>}
+        row={(c, i) => <tr key={i}><td>{c.kind}</td><td class="n">{c.group_size}</td><td class="n">{c.bytes === null ? "" : bytes(c.bytes)}</td><td class="n">{count(c.calls)}</td><td class="n">{ms(c.mean_us / 1000)}</td>{matched && <><td class="n">{c.transfer_us === null ? "" : ms(c.transfer_us / 1000)}</td><td class="n">{c.skew_median_us === null ? "" : ms(c.skew_median_us / 1000)}</td></>}<td class="n">{c.busbw_GBps ? rate(c.busbw_GBps * 1e9) : ""}</td></tr>} />
       {profile.standing.length > 1 && <List title="Ranks" label="Ranks at collectives" list={profile.standing} head={<><th>rank</th><th class="n">arrived last</th><th class="n">others waited for it</th><th class="n">it waited</th><th class="n">compute above the median</th><td /></>}
         row={(s) => <tr key={s.rank}><th scope="row">{s.rank}</th><td class="n">{count(s.last_arrivals)}</td><td class="n">{ms(s.made_others_wait_ms)}</td><td class="n">{ms(s.waited_ms)}</td><td class="n">{signed(s.compute_excess_percent / 100)}</td><td>{s.straggler && "straggler"}</td></tr>} />}
       <List title="Host overheads" label="Host overheads" list={Object.entries(OVERHEADS).filter(([k]) => (r.host_overheads[k]?.count ?? 0) > 0)} head={<><th>between</th><th class="n">count</th><th class="n">median</th><th class="n">mean</th><th class="n">90th percentile</th></>}

@@ -1,7 +1,7 @@
 // What is answered: the headline, where the time goes, tables, and what it rests on. Of distsim serve and of the pages of their own.
 import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, count, digits, ms, percent } from "../format";
+import { bytes, count, digits, ms, msRange, percent, rate, sourceText } from "../format";
 import { Picture } from "../pictures/picture";
 import { Report, Split, Values } from "../types";
 import { Why, WhyId, WhyRow } from "./why";
@@ -28,12 +28,12 @@ export function Headline({ report: r, old, waiting, onBasis }: { report: Report 
     <div class={`headline ${old ? "old" : ""}`} aria-live="polite" aria-atomic="true">
       <div class="main-figure">
         <Why id="iteration" label={`${ms(r.iteration_ms)} per iteration; what it rests on`}><span id="iteration">{ms(r.iteration_ms)}</span></Why> <span class="unit">per iteration</span>
-        <div class="range" id="range">likely <Why id="range">{ms(r.low_ms)} to {ms(r.high_ms)}</Why></div>
+        <div class="range" id="range">likely <Why id="range">{msRange(r.low_ms, r.high_ms)}</Why></div>
       </div>
       <dl class="figures">
-        {r.tokens ? <Figure name="tokens/s per GPU" why="rate" value={count(r.tokens.tokens_per_second_per_gpu)} note={`${count(r.tokens.tokens_per_second)} in all`} /> : <Figure name="samples/s" why="rate" value={count(r.samples_per_second)} note={`${r.context.ranks} GPU${r.context.ranks === 1 ? "" : "s"}`} />}
+        {r.tokens ? <Figure name="tokens/s per GPU" why="rate" value={count(r.tokens.tokens_per_second_per_gpu)} note={`${count(Math.round(r.tokens.tokens_per_second))} in all`} /> : <Figure name="samples/s" why="rate" value={count(r.samples_per_second)} note={`${r.context.ranks} GPU${r.context.ranks === 1 ? "" : "s"}`} />}
         {r.mfu > 0 && <Figure name="MFU" why="mfu" value={percent(r.mfu)} note={`${digits(r.achieved_tflops_per_gpu)} TFLOP/s per GPU`} />}
-        <Figure name="limited by" why="limited" value={r.limited_by ?? "nothing"} note={r.runner_up ? `then ${r.runner_up}, ${ms(r.slack_ms)} shorter` : ""} />
+        <Figure name="limited by" why="limited" value={r.limited_by ?? "nothing"} note={r.runner_up ? `next: ${r.runner_up}, ${ms(r.slack_ms)} behind` : ""} />
         <div class="figure">
           <dt>memory, fullest GPU</dt>
           <dd><Why id="memory" label={`Memory of the fullest GPU: ${bytes(used)}; what it rests on`}>{bytes(used)}</Why><span class="soft small"> of {bytes(r.memory.capacity_bytes)}</span>
@@ -96,15 +96,15 @@ export function Overview({ report: r, causes }: { report: Report; causes?: Cause
         {causes ? (
           <>
             <Scroll label="Critical cycle"><table class="plain" id="causes">
-              <thead><tr><th>{causes.by_cause ? "Causes on it" : "Steps on it"}</th><th>stream, phase</th><th class="n">rank</th><th class="n">steps</th><th class="n">time</th><th class="n">share</th></tr></thead>
-              <tbody>{causes.rows.map((c, i) => <WhyRow key={i} id="iteration"><td class="cut" title={c.name}><Why id="iteration">{c.name}</Why></td><td>{c.where}</td><td class="n">{c.rank}</td><td class="n">{c.steps}</td><td class="n">{ms(c.time_ms)}</td><td class="n">{percent(c.time_ms / total)}</td></WhyRow>)}</tbody>
+              <thead><tr><th>{causes.by_cause ? "Causes on it" : "Steps on it"}</th><th class="n">time</th><th class="n">share</th><th class="n">rank</th><th class="n">steps</th><th>stream, phase</th></tr></thead>
+              <tbody>{causes.rows.map((c, i) => <WhyRow key={i} id="iteration"><td class="cut" title={c.name}><Why id="iteration">{c.name}</Why></td><td class="n">{ms(c.time_ms)}</td><td class="n">{percent(c.time_ms / total)}</td><td class="n">{c.rank}</td><td class="n">{c.steps !== null && count(c.steps)}</td><td>{c.where}</td></WhyRow>)}</tbody>
             </table></Scroll>
             {causes.note && <p class="small soft">{causes.note}</p>}
           </>
         ) : (
           <Scroll label="Longest steps of the critical cycle"><table class="plain">
-            <thead><tr><th>Longest steps on it</th><th>kind</th><th class="n">rank</th><th class="n">time</th><th>basis</th></tr></thead>
-            <tbody>{top.map(({ step: s, index }, place) => <WhyRow key={place} id={`step ${index}`}><td class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></td><td>{s.kind}</td><td class="n">{s.rank}</td><td class="n">{ms(s.time_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
+            <thead><tr><th>Longest steps on it</th><th class="n">time</th><th class="n">rank</th><th>kind</th><th>basis</th></tr></thead>
+            <tbody>{top.map(({ step: s, index }, place) => <WhyRow key={place} id={`step ${index}`}><td class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></td><td class="n">{ms(s.time_ms)}</td><td class="n">{s.rank}</td><td>{s.kind}</td><td>{s.basis}</td></WhyRow>)}</tbody>
           </table></Scroll>
         )}
       </section>
@@ -122,10 +122,10 @@ export function Tables({ report: r }: { report: Report }) {
         <h2>Collectives</h2>
         {r.collectives.length === 0 ? <p class="soft">None.</p> : (
           <Scroll label="Collectives"><table>
-            <thead><tr><th>name</th><th>kind</th><th class="n">ranks</th><th class="n">calls</th><th class="n">size</th><th class="n">transfer</th><td /><th class="n">exposed</th><th class="n">bus bandwidth</th><th>basis and source</th></tr></thead>
+            <thead><tr><th>name and kind</th><th class="n">transfer</th><td /><th class="n">exposed</th><th class="n">ranks</th><th class="n">calls</th><th class="n">bytes, all calls</th><th class="n">bus bandwidth</th><th>basis and source</th></tr></thead>
             <tbody>{r.collectives.map((c, i) => (
-              <WhyRow key={c.name + c.kind + c.group_size} id={`collective ${i}`}><td class="cut" title={c.name}><Why id={`collective ${i}`}>{c.name}</Why></td><td>{c.kind}</td><td class="n">{c.group_size}</td><td class="n">{count(c.calls)}</td><td class="n">{bytes(c.bytes)}</td><td class="n">{ms(c.transfer_ms)}</td>
-                <td class="tiny-bar"><Bar share={c.transfer_ms / longest} colour="c-comm" /></td><td class="n">{ms(c.exposed_ms)}</td><td class="n">{c.busbw_GBps > 0 ? `${digits(c.busbw_GBps)} GB/s` : ""}</td><td class="source"><span class={`basis ${c.basis}`}>{c.basis}</span> <span class="small soft">{c.source}</span></td></WhyRow>
+              <WhyRow key={c.name + c.kind + c.group_size} id={`collective ${i}`}><td class="cut" title={c.name}><Why id={`collective ${i}`}>{c.name}</Why><div class="small soft">{c.kind}</div></td><td class="n">{ms(c.transfer_ms)}</td><td class="tiny-bar"><Bar share={c.transfer_ms / longest} colour="c-comm" /></td><td class="n">{ms(c.exposed_ms)}</td>
+                <td class="n">{count(c.group_size)}</td><td class="n">{count(c.calls)}</td><td class="n">{bytes(c.bytes)}</td><td class="n">{c.busbw_GBps > 0 ? rate(c.busbw_GBps * 1e9) : ""}</td><td class="source"><span class={`basis ${c.basis}`}>{c.basis}</span> <span class="small soft">{sourceText(c.basis, c.source)}</span></td></WhyRow>
             ))}</tbody>
           </table></Scroll>
         )}
@@ -149,8 +149,8 @@ export function Cycle({ report: r, steps }: { report: Report; steps: number }) {
     <section>
       <h2>{r.cycle_closed ? "Critical cycle, step by step" : "Critical path, step by step"}</h2>
       <Scroll label="Steps of the critical cycle" tall><table>
-        <thead><tr><th>step</th><th>kind</th><th>stream</th><th class="n">rank</th><th class="n">from</th><th class="n">time</th><th class="n">share</th><th>basis</th></tr></thead>
-        <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why>{s.steps > 1 && <span class="soft small"> ({s.steps})</span>}</td><td>{s.kind}</td><td>{s.stream}</td><td class="n">{s.rank}</td><td class="n">{ms(s.start_ms)}</td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td>{s.basis}</td></WhyRow>)}</tbody>
+        <thead><tr><th>step</th><th class="n">time</th><th class="n">share</th><th class="n">rank</th><th>stream</th><th>kind</th><th class="n">from</th><th>basis</th></tr></thead>
+        <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why>{s.steps > 1 && !s.name.endsWith(`(${s.steps})`) && <span class="soft small"> ({s.steps})</span>}</td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td class="n">{s.rank}</td><td>{s.stream}</td><td>{s.kind}</td><td class="n">{ms(s.start_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
       </table></Scroll>
       {!all && shown.length < r.critical_path.length && <button class="quiet" onClick={() => setAll(true)}>All {r.critical_path.length} steps</button>}
       {steps > r.critical_path.length && <p class="small soft">The first {r.critical_path.length} of {steps} steps; the JSON report has all.</p>}
@@ -165,7 +165,7 @@ export function Ranks({ report: r }: { report: Report }) {
     <div class="panes">
       <section>
         <h2>Memory</h2>
-        <p><Why id="memory">{bytes(fullest(r))}</Why> of {bytes(r.memory.capacity_bytes)} on the fullest GPU{used.length > 1 ? `, ${bytes(Math.min(...used))} on the emptiest` : ", the same on all"}.</p>
+        <p><Why id="memory">{bytes(fullest(r))}</Why> of {bytes(r.memory.capacity_bytes)}{r.context.ranks === 1 ? "" : used.length > 1 ? ` on the fullest GPU, ${bytes(Math.min(...used))} on the emptiest` : ", the same on all GPUs"}.</p>
         {kinds && <table class="plain"><thead><tr><th>What rank {kinds.rank} holds</th><th class="n">bytes</th></tr></thead><tbody>{Object.entries(kinds.bytes).filter(([, b]) => b > 0).sort((a, b) => b[1] - a[1]).map(([what, b]) => <WhyRow key={what} id="memory"><td><Why id="memory">{what}</Why></td><td class="n">{bytes(b)}</td></WhyRow>)}</tbody></table>}
         {used.length > 1 && <Picture name="Memory by rank" why="memory"><Columns values={used} label="Memory by rank" text={bytes} /></Picture>}
       </section>
@@ -248,7 +248,7 @@ function ValueTable({ values, file }: { values: Values; file: string }) {
     <>
       <h2>Values and where they come from</h2>
       <label class="small"><input type="checkbox" checked={all} onChange={(e) => setAll(e.currentTarget.checked)} /> also those of the files that the experiment names</label>
-      <Scroll label="Values" tall><table class="plain"><thead><tr><th>key</th><th>value</th><th>from</th></tr></thead><tbody>{given.map(([key, v]) => <tr key={key}><td>{key}</td><td class="cut" title={v[0]}>{v[0]}</td><td class="small soft">{v[1]}</td></tr>)}</tbody></table></Scroll>
+      <Scroll label="Values" tall><table class="plain"><thead><tr><th>key</th><th>value, and where it comes from</th></tr></thead><tbody>{given.map(([key, v]) => <tr key={key}><td class="long">{key}</td><td class="long">{v[0]}<div class="small soft">{v[1]}</div></td></tr>)}</tbody></table></Scroll>
     </>
   );
 }

@@ -1,7 +1,7 @@
 // What a number rests on, one click away from it: what it means, its basis and source, the assumptions that go into it.
 import { ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useRef } from "preact/hooks";
-import { bytes, count, ms, percent } from "../format";
+import { bytes, count, ms, msRange, percent, sourceText } from "../format";
 import { Report } from "../types";
 
 export type WhyId = string;  // "iteration", "part compute_ms", "collective 3", ...
@@ -47,7 +47,7 @@ export function explain(r: Report, id: WhyId): Explained {
   };
   switch (kind) {
     case "range":
-      return { ...whole, title: "Range", value: `${ms(r.low_ms)} to ${ms(r.high_ms)}`, text: "About the 10th to 90th percentile of where a measurement would fall: the spreads of the costs on the critical cycle, partly shared among ops of one kind and basis, and what the framework's profile does not know." };
+      return { ...whole, title: "Range", value: msRange(r.low_ms, r.high_ms), text: "About the 10th to 90th percentile of where a measurement would fall: the spreads of the costs on the critical cycle, partly shared among ops of one kind and basis, and what the framework's profile does not know." };
     case "rate":
       return { ...whole, title: "Throughput", value: r.tokens ? `${count(r.tokens.tokens_per_second)} tokens/s` : `${count(r.samples_per_second)} samples/s`, text: "Samples (tokens) of one iteration over all ranks, over the time per iteration." };
     case "mfu":
@@ -121,7 +121,7 @@ export function WhyPanel({ report, id, close, onAll }: { report: Report; id: Why
           <p>{e.text}</p>
           {e.extra && <p>{e.extra.join(", ")}.</p>}
           {e.basis.length > 0 && <p id="why-basis">Basis: {e.basis.map((b, i) => <span key={b.name}>{i > 0 && ", "}<span class={`basis ${b.name}`}>{b.name}</span>{e.basis.length > 1 && ` ${percent(b.share, 0)}`}</span>)} {e.ofWhat && <span class="soft small">({e.ofWhat})</span>}</p>}
-          {e.source && <p class="small">Source: {e.source}</p>}
+          {e.source && <p class="small">Source: {e.basis.length === 1 ? sourceText(e.basis[0].name, e.source) : e.source}</p>}
           {assumptions.length > 0 && <><h3>Assumptions that go into it</h3><ul class="small">{assumptions.map((a, i) => <li key={i}>{a}</li>)}</ul></>}
           <p><button type="button" class="link" id="why-all" onClick={() => { dialog.current?.close(); onAll(); }}>All assumptions and sources</button></p>
         </div>

@@ -264,6 +264,7 @@ export class Painter {
   }
 
   private ticks(): number[] {
+    if (this.period === 0) return [];
     const wanted = (this.to - this.from) / Math.max(2, this.room / 110);
     const power = 10 ** Math.floor(Math.log10(wanted));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= wanted)!;
@@ -277,7 +278,8 @@ export class Painter {
   }
   private drawTicks(g: Drawing) {
     g.fillStyle = this.colour("soft");
-    for (const t of this.ticks()) if (this.x(t) >= GUTTER && this.x(t) < this.width - 50) g.fillText(tick(t / 1e9), this.x(t) + 3, TICKS / 2);
+    const ticks = this.ticks(), texts = tick.axis!(ticks.map((t) => t / 1e9));
+    ticks.forEach((t, i) => { if (this.x(t) >= GUTTER && this.x(t) < this.width - 50) g.fillText(texts[i], this.x(t) + 3, TICKS / 2); });
   }
 
   // The same as SVG, with all rows: neighbours of one colour that are narrower than a pixel or two are one rectangle.

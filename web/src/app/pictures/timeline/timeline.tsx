@@ -23,6 +23,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
   const [only, setOnly] = useState("");
   const [height, setHeight] = useState(300);
   const [said, setSaid] = useState("");
+  const [drawn, setDrawn] = useState(0);  // the period, in milliseconds
   const flight = useRef({ busy: false, text: "", frame: 0 });
   const shownReport = useRef(report), wanted = useRef(id), ask = useRef(source), typed = useRef(query);
   shownReport.current = report;
@@ -42,7 +43,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
     flight.current.text = now;
     const whole = Math.max(p.period, axis), part = p.period > 0 ? [p.from / whole, p.to / whole] : [0, 1];  // the same part of it as before
     p.period = t.period;
-    p.names = t.names ?? [];
+    p.names = (t.names ?? []).map((n) => ({ ...n, args: n.args === undefined ? {} : (t.arg_sets?.[n.args] ?? {}) }));
     p.categories = t.categories;
     p.streams = t.tracks.map((track) => streamOf(track, ask.current.isWhole ? { from: 0, to: t.period, least: 0 } : { from: t.from, to: t.to, least: (t.to - t.from) / t.columns }));
     p.cycle.shift = t.cycle_start;
@@ -51,6 +52,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
     p.hover = null;
     p.colourNames();
     setHeight(Math.min(p.layOut(onlyRef.current), AXIS + MOST_ROWS * ROW));
+    setDrawn(t.period / 1e9);
     setSaid([`${count(t.total)} steps`, t.left_out].filter(Boolean).join("; "));
   };
   // What a view lacks, a few streams at a time. True: there may be more.
@@ -169,7 +171,9 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
         <button onClick={() => zoom(0.5)} aria-label="Zoom in">+</button><button onClick={() => zoom(2)} aria-label="Zoom out">−</button>
         <button onClick={() => painter.current && show(0, Math.max(axis, painter.current.period))}>Whole iteration</button>
       </div>
+      <Folded report={report} drawn={drawn} />
       <Legend />
+      {drawn === 0 && <p class="soft">Reading the timeline ...</p>}
       <Picture name={title} why="timeline" draw={() => painter.current!.svg(shownReport.current)}>
       <canvas ref={canvas} id={name} tabIndex={0} role="img" aria-label="Timeline: streams of the ranks over one iteration. W and S zoom, A and D move, arrow keys scroll, 0 shows all." height={height}
         onPointerDown={down} onPointerMove={move} onPointerUp={() => (drag.current = null)} onPointerLeave={() => { if (!drag.current) { painter.current!.hover = null; setPointed(null); redraw(); } }} onKeyDown={keys} />
@@ -181,6 +185,13 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
       </div>
     </section>
   );
+}
+
+// Of an iteration of many equal micro-steps only some are played, and drawn.
+function Folded({ report: r, drawn }: { report: Report; drawn: number }) {
+  if (drawn === 0 || drawn >= 0.999 * r.iteration_ms) return null;
+  const why = r.assumptions.filter((_, i) => r.assumption_kinds[i] === "folding").join("; ");
+  return <p class="partial" id="folded">Drawn are {ms(drawn)} of the iteration's {ms(r.iteration_ms)}{why && `: ${why}`}.</p>;
 }
 
 function CanvasHeight({ canvas, height }: { canvas: { current: HTMLCanvasElement | null }; height: number }) {
