@@ -215,7 +215,7 @@ class Page(unittest.TestCase):
 
     def test_a_model_that_does_not_fit_offers_ways_out(self):
         self.b.click("#ask-text")
-        self.answered(lambda: self.b.fill("#experiment-text", "cluster: {system: dgx_h100, nodes: 8}\nmodel: {name: mixtral_8x7b, global_batch: 256}\nframework: {name: megatron_core}\n"))
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 8}\nmodel: {name: mixtral_8x7b, global_batch: 256}\nframework: {name: megatron_core}\n"))
         self.assertIn("it fits with parallel.shard=weights", self.b.text("#problem"))
         self.assertNotIn("--set", self.b.text("#problem"))
         self.picture("does_not_fit")
@@ -223,14 +223,14 @@ class Page(unittest.TestCase):
         self.assertGreater(len(ways), 1)
         self.answered(lambda: self.b.click("#problem .way"))
         self.assertEqual(self.b.text("#problem"), "")
-        self.assertIn("shard: weights", self.b.js("document.querySelector('#experiment-text').value"))
+        self.assertIn("shard: weights", self.written())
         self.assertIn("mixtral_8x7b on 8 x 8 dgx_h100", self.b.text("header"))
         self.assertNotIn("dgx_a100_4node", self.b.text("header"))
 
     def test_a_text_with_an_error_moves_the_controls_too(self):
         self.b.click("#ask-text")
-        text = self.b.js("document.querySelector('#experiment-text').value")
-        self.answered(lambda: self.b.fill("#experiment-text", text.replace("nodes: 4", "nodes: 2").replace("65536", "many")))
+        text = self.written()
+        self.answered(lambda: self.write(text.replace("nodes: 4", "nodes: 2").replace("65536", "many")))
         pale = "document.querySelector('#view').classList.contains('old')"
         self.assertTrue(self.b.js(pale))
         for tab in ("compare", "explore", "traces"):  # which do not show the prediction
@@ -247,7 +247,7 @@ class Page(unittest.TestCase):
     def test_a_key_that_is_reset_keeps_its_control(self):
         controls = "[...document.querySelectorAll('.controls .field')].map((e) => e.id)"
         self.b.click("#ask-text")
-        self.answered(lambda: self.b.fill("#experiment-text", LLM + "parallel: {tensor: 2}\n"))
+        self.answered(lambda: self.write(LLM + "parallel: {tensor: 2}\n"))
         self.b.click("#ask-main-keys")
         before = self.b.js(controls)
         self.assertIn("k-parallel-tensor", before)
@@ -289,7 +289,7 @@ class Page(unittest.TestCase):
             self.b.size(1400, 1000)
             if text is not None:
                 self.b.click("#ask-text")
-                self.answered(lambda: self.b.fill("#experiment-text", text))
+                self.answered(lambda: self.write(text))
                 self.assertEqual(self.b.text("#problem"), "")
             for tab in ("overview", "timeline", "network", "ops-and-collectives", "memory-and-ranks", "basis"):
                 self.b.size(1400, 1000)
@@ -310,8 +310,8 @@ class Page(unittest.TestCase):
 
     def test_a_long_title(self):
         self.b.click("#ask-text")
-        text = self.b.js("document.querySelector('#experiment-text').value")
-        self.answered(lambda: self.b.fill("#experiment-text", text.replace("title: ", "title: " + "very_long_word_" * 40)))
+        text = self.written()
+        self.answered(lambda: self.write(text.replace("title: ", "title: " + "very_long_word_" * 40)))
         for width, is_phone in ((1400, False), (390, True)):
             self.b.size(width, 1000, is_phone)
             self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), width)
@@ -860,7 +860,8 @@ class Page(unittest.TestCase):
             self.assertEqual(self.b.js("[document.activeElement.id, document.activeElement.getAttribute('aria-selected')]"), [tab, "true"], key)
         self.b.js("document.querySelector('#ask-main-keys').focus()")
         self.b.press("End", 35)
-        self.assertEqual(self.b.js("[document.activeElement.id, document.querySelector('#experiment-text') !== null]"), ["ask-text", True])
+        self.b.wait_for("document.querySelector('#experiment-text') !== null")
+        self.assertEqual(self.b.js("document.activeElement.id"), "ask-text")
         self.b.press("Home", 36)
         self.b.js(f"document.querySelector(\"{SLIDER}\").focus()")
         self.answered(lambda: self.b.press("ArrowRight", 39))
