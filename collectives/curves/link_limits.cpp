@@ -15,18 +15,24 @@ std::string gigabytes(double rate) {
 }  // namespace
 
 double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& facts) {
-  const double in_flight = kind == graph::CollectiveKind::all_reduce ? 2 : 1;
-  const double within = in_flight * std::max(facts.intra_bandwidth.value(), facts.intra_ring_bandwidth.value());
+  using Kind = graph::CollectiveKind;
+  const bool reduces = kind == Kind::all_reduce;
+  const double link = std::max(facts.intra_bandwidth.value(), facts.intra_ring_bandwidth.value());
+  const double within = reduces && facts.multicast ? 2 * link : link;
   if (facts.nodes < 2) return within;
-  const bool all_to_all = kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v;
-  if (all_to_all && facts.ranks > facts.max_per_node) {
-    const double ranks = facts.ranks, members = facts.max_per_node;
-    return facts.node_bandwidth.value() / members * (ranks - 1) / (ranks - members);
-  }
+  const double node = facts.node_bandwidth.value(), ranks = facts.ranks, members = facts.max_per_node;
+  if ((kind == Kind::all_to_all || kind == Kind::all_to_all_v) && ranks > members)
+    return node / members * (ranks - 1) / (ranks - members);
   // Of ranks that each send to the next, one of a node has its next in another, and no way but through the NICs.
-  const double ways = kind == graph::CollectiveKind::send_recv ? 1 : 2;
-  const double across = in_flight * ways * facts.node_bandwidth.value();
-  return facts.max_per_node > 1 && within > 0 ? std::min(within, across) : across;
+  double ways = 1;
+  if (kind != Kind::send_recv && kind != Kind::broadcast && kind != Kind::reduce) {
+    const double outside = facts.min_per_node == facts.max_per_node ? 1 - 1.0 / facts.nodes : 0.5;
+    ways = (1 - 1 / ranks) / outside;
+    if (reduces && (facts.sharp || facts.transport == topology::Transport::infiniband))
+      ways = std::max(ways, 2 * (1 - 1 / ranks));
+  }
+  const double across = ways * node;
+  return members > 1 && within > 0 ? std::min(within, across) : across;
 }
 
 Result<void> check_links(const Curve& curve, const topology::GroupFacts& facts, const std::string& file) {

@@ -16,12 +16,14 @@ inline constexpr double kLinkTolerance = 1.25;
 /// we know, all_reduce of vLLM's own kernel on two H200, takes 2.25 (data of aiconfigurator).
 inline constexpr double kShortestUs = 0.5;
 
-/// The highest bus bandwidth (as nccl-tests defines it) that `facts` allow a collective, bytes/s:
-///   within a node    rate of a GPU's links to the others; twice for all_reduce, which switches may do in flight (NVLS)
-///   across nodes     at most twice the rate of a node's NICs, the share of a buffer that leaves a node being at least
-///                    half; twice that for all_reduce, which the fabric may do in flight (SHARP). Neither is more than what
-///                    is reached within a node, where a node has several members. all_to_all: every rank sends each other
-///                    one as much, so (n - m) / (n - 1) of it leaves the node of m members.
+/// The highest bus bandwidth (as nccl-tests defines it) that `facts` allow a collective of n ranks on N nodes, bytes/s:
+///   within a node    rate of a GPU's links to the others; twice for all_reduce where switches reduce in flight (NVLS)
+///   across nodes     all_gather, reduce_scatter, gather, scatter and all_reduce move (N - 1) / N of a buffer into each node, all_reduce
+///                    twice, but once and whole where the fabric may reduce in flight (SHARP; any InfiniBand): rate of a
+///                    node's NICs times (n - 1) / n over that share. all_to_all: every rank sends each other one as
+///                    much, so (n - m) / (n - 1) of it leaves the node of m members. The others move all of it: the
+///                    rate of the NICs. Neither is more than what is reached within a node, where a node has several
+///                    members.
 /// 0: not known.
 double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& facts);
 

@@ -13,7 +13,12 @@ Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag) {
   study::SweepAxis out{axis.key, {}};
   for (const std::string& value : axis.values) {
     TRY_ASSIGN(study::SweepAxis one, study::parse_axis(axis.key + "=" + value, flag));
-    out.values.insert(out.values.end(), one.values.begin(), one.values.end());
+    for (std::string& v : one.values) {
+      if (std::ranges::find(out.values, v) != out.values.end())
+        return Error{"found " + in_quotes(v) + " twice, expected each value once", flag + " " + printable(axis.key, 80),
+                     ""};
+      out.values.push_back(std::move(v));
+    }
   }
   if (out.values.empty())
     return Error{"found no values of " + in_quotes(axis.key) + ", expected at least one", flag, ""};

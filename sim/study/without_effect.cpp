@@ -305,7 +305,9 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
   std::vector<char> idle(given.size(), 0);
   const auto compare = [&](std::size_t i) {
     const LogSilence silence;
-    idle[i] = comparison.is_idle(text, given[i]) ? 1 : 0;
+    // Without a key of the experiment, that of its model's file holds.
+    const bool of_experiment = find_at(parsed, given[i].path) != nullptr;
+    idle[i] = comparison.is_idle(of_experiment ? parsed : text, given[i]) ? 1 : 0;
   };
   // Nothing is said of a key for which memory does not suffice: the prediction itself is there.
   (void)for_each_index(given.size(), jobs, compare, [] {});

@@ -27,10 +27,26 @@ Curve curve_of(graph::CollectiveKind kind, std::uint32_t ranks, double busbw) {
 }
 
 TEST(LinkLimits, WhatLinksAllowIsLetPass) {
+  topology::GroupFacts with_nvls = facts_of_nodes(1);
+  with_nvls.multicast = true;
   EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 290e9), facts_of_nodes(1), "x").ok());
   EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 370e9), facts_of_nodes(1), "x").ok());
-  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 8, 480e9), facts_of_nodes(1), "x").ok());  // NVLS
-  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 16, 380e9), facts_of_nodes(2), "x").ok());
+  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 8, 480e9), with_nvls, "x").ok());
+  EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_reduce, 16, 290e9), facts_of_nodes(2), "x").ok());
+}
+
+/// Without switches that reduce, what is summed up crosses the links of a GPU twice, and those of a node nearly twice.
+TEST(LinkLimits, ReductionsInFlightNeedSwitchesThatDoThem) {
+  const auto all_reduce = graph::CollectiveKind::all_reduce;
+  topology::GroupFacts one = facts_of_nodes(1), four = facts_of_nodes(4);
+  EXPECT_EQ(highest_busbw(all_reduce, one), 300e9);
+  one.multicast = four.multicast = true;
+  EXPECT_EQ(highest_busbw(all_reduce, one), 600e9);
+  four.transport = topology::Transport::efa;
+  EXPECT_DOUBLE_EQ(highest_busbw(all_reduce, four), 200e9 * 31 / 32 / 0.75);
+  four.sharp = true;
+  EXPECT_DOUBLE_EQ(highest_busbw(all_reduce, four), 2 * 200e9 * 31 / 32);
+  EXPECT_EQ(highest_busbw(graph::CollectiveKind::broadcast, four), 200e9);
 }
 
 TEST(LinkLimits, WhatTheyDoNotIsRefusedWithBothRates) {

@@ -150,7 +150,7 @@ class Answers : public Observer {
 };
 
 TEST(Oracle, EveryAnswerAtTheSamePicosecond) {
-  const std::uint64_t cases = test::samples(10'000);
+  const std::uint64_t cases = distsim::test::samples(10'000);
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
     const RandomCase c = random_case(seed);
     const char* policy = kPolicies[seed % std::size(kPolicies)];
@@ -168,7 +168,7 @@ TEST(Oracle, EveryAnswerAtTheSamePicosecond) {
 
 /// All policies answer every request of any scenario, whatever the oracle knows of them.
 TEST(Oracle, EveryPolicyAnswersEveryRequest) {
-  const std::uint64_t cases = test::samples(2'000);
+  const std::uint64_t cases = distsim::test::samples(2'000);
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
     const RandomCase c = random_case(seed);
     for (const PolicyEntry* policy : policies()) {

@@ -77,6 +77,9 @@ TEST(KeysWithoutEffect, AModelOfOnesOwnWithALayoutHidesNothing) {
       "megatron}\n";
   EXPECT_EQ(idle_keys({"model.rnn.encoder_layers=3", "parallel.micro_batch=2"}, text, folder + "/x.yaml"),
             (std::vector<std::string>{"model.resnet.classes", "model.rnn.encoder_layers", "parallel.shard"}));
+  // Without it the full recomputation of the file would hold.
+  EXPECT_EQ(idle_keys({"parallel.recompute=none"}, text, folder + "/x.yaml"),
+            (std::vector<std::string>{"model.resnet.classes", "parallel.shard"}));
 }
 
 /// Twice as many micro-steps as the batch has samples for is refused, which is no effect of the three.

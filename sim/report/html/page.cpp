@@ -25,7 +25,6 @@ std::string embedded(const std::string& json) {
   return out;
 }
 
-/// What all pages share.
 constexpr std::string_view page_asset(std::string_view name) {
   for (const PageAsset& asset : kPageAssets) {
     if (asset.name == name) return asset.text;
@@ -36,6 +35,9 @@ constexpr std::string_view kScript = page_asset("page.js"), kStyle = page_asset(
 static_assert(!kScript.empty() && !kStyle.empty());
 
 }  // namespace
+
+std::string_view page_script() { return kScript; }
+std::string_view page_style() { return kStyle; }
 
 std::string page_html(const Page& page) {
   std::string out =

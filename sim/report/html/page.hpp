@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace distsim::report {
 
@@ -13,5 +14,9 @@ struct Page {
 
 /// Text from outside is escaped: in the title and the text as markup, in the data as JSON that cannot end its element.
 std::string page_html(const Page& page);
+
+/// What all pages share.
+std::string_view page_script();
+std::string_view page_style();
 
 }  // namespace distsim::report

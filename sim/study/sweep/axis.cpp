@@ -104,6 +104,12 @@ Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag) {
     TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, flag + " " + printable(axis.key)));
     axis.values.insert(axis.values.end(), values.begin(), values.end());
   }
+  std::vector<std::string> sorted = axis.values;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end())
+    return Error{"found " + in_quotes(*twice) + " twice, expected each value once", flag + " " + printable(axis.key),
+                 ""};
   return axis;
 }
 

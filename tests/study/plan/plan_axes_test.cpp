@@ -13,6 +13,7 @@ TEST(PlanAxes, RangesAreWholeNumbers) {
   EXPECT_FALSE(parse_axis("a.b=4..2").ok());
   EXPECT_FALSE(parse_axis("a.b=1..1000000000000").ok());
   EXPECT_FALSE(parse_axis("a.b=").ok());
+  EXPECT_EQ(parse_axis("a.b=1..3,2").error().text(), "--set a.b: found '2' twice, expected each value once");
 }
 
 TEST(PlanAxes, GpusDouble) {

@@ -7,7 +7,7 @@ export interface Scale { at: (value: number) => number; ticks: number[]; log: bo
 const L = 84, R = 780, T = 26, B = 300;
 
 // Without zeros that say nothing: "20.00 GB" as "20 GB".
-export const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
 // Of a linear axis in one unit; each power of ten of a logarithmic one in its own.
 export const axisTexts = (scale: Scale, text: Text): string[] => (!scale.log && text.axis ? text.axis(scale.ticks) : scale.ticks.map((t) => short(text(t))));
 
