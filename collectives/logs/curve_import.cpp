@@ -124,6 +124,24 @@ Result<void> check_device(const ImportRequest& request, const CurveSet& set, con
   return {};
 }
 
+Error contradicts(const std::string& flag, std::string_view given, std::string_view stated, const std::string& file) {
+  return {flag + ": found " + std::string(given) + ", but the file states " + std::string(stated), file, ""};
+}
+
+/// A date or launch that the file states itself. A curve file, which names its system, states each curve's launch.
+Result<void> check_stated(const ImportRequest& request, const CurveSet& set, const std::string& log) {
+  for (const Curve& c : set.curves) {
+    if (!c.date.empty() && !c.date.starts_with(request.date) && !request.date.starts_with(c.date))
+      return contradicts("--date", request.date, printable(c.date, 40), log);
+    if (set.system.empty()) continue;
+    const Launch stated = c.single_process ? Launch::single_process : Launch::mpi;
+    if (request.launch && *request.launch != stated)
+      return contradicts("--launch", word_of(*request.launch, launch_words()), word_of(stated, launch_words()), log);
+    if (request.cuda_graph && !c.cuda_graph) return contradicts("--cuda-graph", "it", "that there was none", log);
+  }
+  return {};
+}
+
 /// A log that lists its processes says how they were launched, whatever --launch says.
 Result<void> check_launch(const ImportRequest& request, const CurveSet& set, const std::string& log) {
   if (!request.launch || set.processes == 0) return {};
@@ -164,6 +182,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
     TRY(check_hardware(out.hardware, set.hardware, log));
     TRY(check_device(request, set, log));
+    TRY(check_stated(request, set, log));
     TRY(check_launch(request, set, log));
     if (request.spec) TRY(check_curves(set, *request.spec, request.compute_capability, log));
     if (out.hardware.empty()) out.hardware = set.hardware;

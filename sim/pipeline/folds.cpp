@@ -59,6 +59,11 @@ report::ReportContext folded_context(const Whole& whole, report::ReportContext c
 Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) {
   if (played == kAllMicroSteps) return std::optional<Folds>();
   const std::uint32_t ranks = shape_of(e).ranks();
+  if (auto plain = workload::without_idle_accumulation(e.model, e.framework, ranks)) {
+    Experiment other = e;
+    other.model = *std::move(plain);
+    return folds_of(other, played);
+  }
   if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
     const std::int64_t batch = workload::samples_of(e.model, ranks);
     const workload::MicroBatches whole = e.model.family->micro_batches(e.model, ranks, batch);

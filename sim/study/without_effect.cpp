@@ -215,8 +215,8 @@ class Comparison {
     const auto twice = with_twice(text, given.path);
     if (!twice) return true;
     const auto other = with_second_try([&] { return config::resolve(*twice); });
-    if (!other.ok())
-      return other.error().what.find(given.path.back()) != std::string::npos;  // too large, not unreadable
+    if (!other.ok())  // too large, not unreadable
+      return other.error().what.find(given.path.back()) != std::string::npos || refuses_size(other.error().what, given);
     const auto built = workload::build_workload(other->model, other->framework, pipeline::shape_of(*other));
     if (!built.ok() && refuses_size(built.error().what, given)) return true;
     return !has_effect(*other);

@@ -46,6 +46,9 @@ struct ModelFamily {
   Result<Workload> (*build)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, const SamplePlan&);
   /// Null: every rank is a replica, and any batch will do.
   Batching (*batching)(const ModelSpec&, std::uint32_t ranks) = nullptr;
+  /// Whether the layout decides into how many micro-steps a batch is cut: model.accumulation then only multiplies per_gpu_batch.
+  /// Null: it never does.
+  bool (*layout_sets_steps)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
   /// Tokens of a sample, for tokens per second. Null: samples are not sequences.
   std::int64_t (*tokens_per_sample)(const ModelSpec&) = nullptr;
   /// What is added, in squares, to the framework's range for what the family's costs know less about. Null: nothing.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/text/quantity_text.hpp"
 
@@ -92,6 +93,17 @@ std::int64_t samples_of(const ModelSpec& model, std::uint32_t ranks) {
   return model.global_batch > 0 ? model.global_batch : model.per_gpu_batch * takers(model, ranks) * model.accumulation;
 }
 
+std::optional<ModelSpec> without_idle_accumulation(const ModelSpec& model, const FrameworkSpec& framework,
+                                                   std::uint32_t ranks) {
+  const auto by_layout = model.family->layout_sets_steps;
+  if (model.accumulation <= 1 || by_layout == nullptr || !by_layout(model, framework, ranks)) return std::nullopt;
+  ModelSpec out = model;
+  if (out.per_gpu_batch > std::numeric_limits<std::int64_t>::max() / out.accumulation) return std::nullopt;
+  out.per_gpu_batch *= out.accumulation;
+  out.accumulation = 1;
+  return out;
+}
+
 EmbeddingExchange embedding_exchange(const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks) {
   if (framework.embedding.exchange != EmbeddingExchange::rdma) return framework.embedding.exchange;
   const auto has_hybrid = model.family->has_hybrid_embedding;
@@ -102,6 +114,8 @@ EmbeddingExchange embedding_exchange(const ModelSpec& model, const FrameworkSpec
 Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape) {
   CHECK(model.family != nullptr && model.family->needs != nullptr) << "a family that does not say";
   TRY(check_ranks(shape));
+  if (const auto plain = without_idle_accumulation(model, framework, shape.ranks()))
+    return needs_of(*plain, framework, shape);
   TRY_ASSIGN(const SamplePlan samples, plan_samples(model, takers(model, shape.ranks())));
   return model.family->needs(model, framework, shape, samples.total);
 }
@@ -109,6 +123,8 @@ Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framewor
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape) {
   CHECK(model.family != nullptr) << "a model without a family";
   TRY(check_ranks(shape));
+  if (const auto plain = without_idle_accumulation(model, framework, shape.ranks()))
+    return build_workload(*plain, framework, shape);
   TRY_ASSIGN(const SamplePlan samples, plan_samples(model, takers(model, shape.ranks())));
   TRY(check_input_time(framework, samples));
   if (framework.input.decode_rate <= 0) return model.family->build(model, framework, shape, samples);

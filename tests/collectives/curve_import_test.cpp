@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "collective_fixture.hpp"
 #include "collectives/logs/curve_import.hpp"
@@ -68,6 +69,23 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
   EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());
+}
+
+/// A curve file states when and how it was measured; a flag that says otherwise is one of the two wrong.
+TEST(CurveImport, WhatACurveFileStatesIsNotOverruled) {
+  const auto set = import_of({file_with("stated.log", log_of("A100"))});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  const std::string file = file_with("stated.curve.txtpb", curve_text(*set));
+  const std::vector<std::string> files{file};
+  const auto error_of = [&](const std::string& date, std::optional<Launch> launch, bool cuda_graph) {
+    const auto again = import_curves(ImportRequest{files, "my_system", "a100_sxm4_80gb", date, {}, launch, cuda_graph});
+    return again.ok() ? "" : again.error().text();
+  };
+  EXPECT_EQ(error_of("2026-11-20", Launch::mpi, false), "");
+  EXPECT_EQ(error_of("2020-01-01", {}, false), file + ": --date: found 2020-01-01, but the file states 2026-11-20");
+  EXPECT_EQ(error_of("", Launch::single_process, false),
+            file + ": --launch: found single_process, but the file states mpi");
+  EXPECT_NE(error_of("", {}, true).find("--cuda-graph"), std::string::npos);
 }
 
 TEST(CurveImport, APipeIsRefusedAndNamed) {

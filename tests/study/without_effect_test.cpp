@@ -89,6 +89,11 @@ TEST(KeysWithoutEffect, MicroStepsOfALanguageModelAre) {
       "megatron_core}\n";
   for (const char* set : {"model.accumulation=2", "model.accumulation=3", "model.accumulation=4"})
     EXPECT_EQ(idle_keys({set}, text), std::vector<std::string>{"model.accumulation"}) << set;
+  const std::string split =
+      "cluster: {system: dgx_a100_80gb, nodes: 16}\nmodel: {name: megatron_gpt_7_5b}\nframework: {name: megatron}\n";
+  for (const char* set : {"model.accumulation=2", "model.accumulation=3", "model.accumulation=4",
+                          "model.accumulation=5", "model.accumulation=16"})
+    EXPECT_EQ(idle_keys({set}, split), std::vector<std::string>{"model.accumulation"}) << set;
 }
 
 /// Keys of the steps of a program, which is a list.

@@ -113,36 +113,33 @@ void add_hints(CLI::App& sub, CurveFlags& f) {
 void declare_curves(CLI::App& self, Action& action) {
   self.require_subcommand(1);
   auto f = std::make_shared<CurveFlags>();
-  CLI::App* import = self.add_subcommand(
+  CLI::App* importer = self.add_subcommand(
       "import",
       "Write one curve file from the logs of a system: nccl-tests (text or -J), OSU, PARAM, collective_bench");
-  import->add_option("logs", f->files, "Logs or curve files")->required();
-  import->add_option("--system", f->system, "System they were measured on: a name (distsim list systems) or file")
+  importer->add_option("logs", f->files, "Logs or curve files")->required();
+  importer->add_option("--system", f->system, "System they were measured on: a name (distsim list systems) or file")
       ->required();
-  import->add_option("--date", f->date, "Date of the measurement, e.g. 2026-11-20, if the log does not state it");
-  import
+  importer->add_option("--date", f->date, "Date of the measurement, e.g. 2026-11-20, if the log does not state it");
+  importer
       ->add_option("--launch", f->launch, "mpi (one rank per process) or single_process; default: as stated in the log")
       ->type_name("LAUNCH");
-  import->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
-  add_hints(*import, *f);
-  import->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");
-  import->callback([f, &action] { action = [f] { return import_logs(*f);
-};
-}  // namespace
-);
-CLI::App* plan =
-    self.add_subcommand("plan", "List the collectives of an experiment, for `collective_bench --plan FILE`");
-plan->add_option("--config", f->config, "Experiment file")->required()->check(refuse_empty);
-plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
-    ->allow_extra_args(false)
-    ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
-plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
-CLI::App* show = self.add_subcommand("show", "Plot curve files in the terminal and list what is missing");
-show->add_option("files", f->files, "Curve files or logs")->required();
-add_hints(*show, *f);
-show->callback([f, show, &action] { action = [f, show] { return show_files(*f, *show); }; });
-}  // namespace distsim::app
+  importer->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
+  add_hints(*importer, *f);
+  importer->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");
+  importer->callback([f, &action] { action = [f] { return import_logs(*f); }; });
+  CLI::App* plan =
+      self.add_subcommand("plan", "List the collectives of an experiment, for `collective_bench --plan FILE`");
+  plan->add_option("--config", f->config, "Experiment file")->required()->check(refuse_empty);
+  plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
+  plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
+  CLI::App* show = self.add_subcommand("show", "Plot curve files in the terminal and list what is missing");
+  show->add_option("files", f->files, "Curve files or logs")->required();
+  add_hints(*show, *f);
+  show->callback([f, show, &action] { action = [f, show] { return show_files(*f, *show); }; });
+}
 
 constexpr Refusal kCurvesRefuses[] = {
     {"", "subcommand"},

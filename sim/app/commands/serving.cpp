@@ -108,7 +108,7 @@ void declare_serving(CLI::App& self, Action& action) {
 constexpr Refusal kServingRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
-    {"--config configs/dgx_a100_4node.yaml", "cluster.nodes"},
+    {"--config configs/dgx_a100_4node.yaml", "model: found a section of a training experiment"},
     {"--config configs/serving/two_gpus.yaml --set load.rate_per_s=-1", "load.rate_per_s"},
     {"--config configs/serving/two_gpus.yaml --set policies=[fifi]", "fifo"},
     {"--config configs/serving/two_gpus.yaml --set batching.size=0", "batching.size"},

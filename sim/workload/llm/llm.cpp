@@ -195,6 +195,10 @@ constinit const ModelFamily llm_family{
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, llm_schema()); },
     .build = build_llm,
     .batching = [](const ModelSpec& model, std::uint32_t ranks) { return batching_of(model.parallel, ranks); },
+    .layout_sets_steps =
+        [](const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks) {
+          return !is_layer_by_layer(model, framework, ranks) && !keeps_stated_steps(model, framework);
+        },
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
     .own_range = [](const ModelSpec& model) { return model.as<LlmSpec>().experts > 0 ? kExpertsRange : 0; },
     .micro_batches = micro_batches_of,

@@ -163,8 +163,7 @@ Result<std::vector<std::int64_t>> layers_of_chunks(const LlmSpec& m, const Paral
 void settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
   const ModelSpec& m = plan.model;
   const bool states_steps = m.per_gpu_batch > 0 || m.accumulation > 1;
-  const bool may_be_whole = plan.framework.parallel.layer_by_layer && has_plain_layers(m.as<LlmSpec>());
-  if (plan.parallel.states_micro_batch || plan.pipelined() || !states_steps || !may_be_whole) return;
+  if (!states_steps || !keeps_stated_steps(m, plan.framework)) return;
   const std::int64_t shares = std::int64_t{plan.data} * m.accumulation;
   if (batch % shares == 0) plan.parallel.micro_batch = batch / shares;
 }
@@ -388,6 +387,11 @@ bool fits(const LlmPlan& plan) {
 
 double LlmPlan::tied_elements() const {
   return static_cast<double>(spec.vocabulary) / tensor * static_cast<double>(spec.hidden);
+}
+
+bool keeps_stated_steps(const ModelSpec& model, const FrameworkSpec& framework) {
+  return !model.parallel.states_micro_batch && model.parallel.pipeline <= 1 && framework.parallel.layer_by_layer &&
+         has_plain_layers(model.as<LlmSpec>());
 }
 
 Batching batching_of(const ParallelSpec& p, std::uint32_t ranks) {
