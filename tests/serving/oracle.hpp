@@ -112,6 +112,9 @@ class Oracle : OracleMachines {
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
       if (everyone || freed_[g]) ask(g);
     }
+    const bool left = std::ranges::any_of(went_on_, [&](std::size_t t) { return tasks_[t].waiting; });
+    for (std::uint32_t g = 0; left && g < s_.gpus.size(); ++g) ask(g);
+    went_on_.clear();
     return true;
   }
 
@@ -203,7 +206,8 @@ class Oracle : OracleMachines {
       outstanding_[w.gpu] -= load_of(task.model, w.gpu);
       if (task.layer < task.end) {
         task.waiting = true;
-        freed_[w.gpu] = 1;  // where it was, it may go on
+        freed_[w.gpu] = 1;  // where it was, it may go on, and elsewhere if not there
+        went_on_.push_back(t);
         continue;
       }
       if (task.apart) {
@@ -275,12 +279,19 @@ class Oracle : OracleMachines {
     r.end = s_.models[request.model].layers;
     if (!is_dispatching()) return;
     const auto count = static_cast<std::uint32_t>(s_.gpus.size());
-    r.queue = turn_++ % count;
-    if (policy_ != "round_robin") {
-      r.queue = 0;
-      for (std::uint32_t g = 1; g < count; ++g) r.queue = outstanding_[g] < outstanding_[r.queue] ? g : r.queue;
+    if (policy_ == "round_robin") {
+      do r.queue = turn_++ % count;
+      while (!may(r.model, r.queue));
+    } else {
+      for (std::uint32_t g = 0; g < count; ++g) {
+        if (may(r.model, g) && (r.queue == kHost || outstanding_[g] < outstanding_[r.queue])) r.queue = g;
+      }
     }
     outstanding_[r.queue] += load_of(r.model, r.queue);
+  }
+  bool may(std::uint32_t model, std::uint32_t g) const {
+    if (options_.placement.empty() || options_.placement[model].empty()) return true;
+    return std::ranges::count(options_.placement[model], g) > 0;
   }
   std::int64_t timer_at() const {
     std::int64_t at = kNever;
@@ -295,7 +306,7 @@ class Oracle : OracleMachines {
                             std::uint32_t g) const {
     std::size_t best = tasks_.size();
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      if (!tasks_[i].waiting || (is_dispatching() && tasks_[i].queue != g)) continue;
+      if (!tasks_[i].waiting || !may(tasks_[i].model, g) || (is_dispatching() && tasks_[i].queue != g)) continue;
       if (best == tasks_.size() || before(tasks_[i], tasks_[best])) best = i;
     }
     return best;
@@ -325,9 +336,10 @@ class Oracle : OracleMachines {
     }
     return out;
   }
-  std::vector<std::size_t> pick_batch() const {
+  std::vector<std::size_t> pick_batch(std::uint32_t g) const {
     std::vector<std::size_t> best;
     for (std::uint32_t m = 0; m < s_.models.size(); ++m) {
+      if (!may(m, g)) continue;
       const std::vector<std::size_t> b = batch(m);
       if (b.empty()) continue;
       const bool full = b.size() == std::min(options_.batch, s_.models[m].max_batch);
@@ -344,7 +356,7 @@ class Oracle : OracleMachines {
       if (held >= s_.gpus[g].slots) return;
       std::vector<std::size_t> chosen;
       if (policy_ == "static_batching" || policy_ == "dynamic_batching") {
-        chosen = pick_batch();
+        chosen = pick_batch(g);
       } else {
         const std::size_t i = first_waiting([&](const auto& a, const auto& b) { return before(a, b, g); }, g);
         if (i < tasks_.size()) chosen = {i};
@@ -366,8 +378,9 @@ class Oracle : OracleMachines {
     w.ready = now_;
     if (must_load(g, w.model)) {
       ++result_.loads;
-      if (m.weight_bytes > 0) w.ready = std::max(w.ready, copy(kHost, g, m.weight_bytes));
+      loaded_[g][w.model] = m.weight_bytes > 0 ? copy(kHost, g, m.weight_bytes) : now_;
     }
+    w.ready = std::max(w.ready, loaded_[g][w.model]);
     std::int64_t inputs = 0;
     for (const std::size_t t : chosen) {
       OracleTask& task = tasks_[t];
@@ -401,6 +414,7 @@ class Oracle : OracleMachines {
   std::vector<OracleTask> tasks_;
   std::vector<OracleWork> works_;
   std::vector<std::size_t> ready_order_;
+  std::vector<std::size_t> went_on_;  ///< tasks of which some layers ended now, and not all
   std::vector<std::int64_t> outstanding_;
   std::vector<char> freed_;
   std::uint32_t turn_ = 0;

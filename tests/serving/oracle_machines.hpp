@@ -35,6 +35,7 @@ class OracleMachines {
     for (const Needs& needs : setup.needs) graphs_.emplace_back(needs);
     link_free_.assign(s.links.size(), 0);
     used_.assign(s.gpus.size(), std::vector<std::uint64_t>(s.models.size(), 0));
+    loaded_.assign(s.gpus.size(), std::vector<std::int64_t>(s.models.size(), 0));
     left_stage_.resize(s.gpus.size());
   }
 
@@ -184,6 +185,7 @@ class OracleMachines {
   const Scenario& s_;
   const OracleSetup& setup_;
   std::vector<OracleGraph> graphs_;
+  std::vector<std::vector<std::int64_t>> loaded_;  ///< by GPU and model: when its weights came, or will come
   std::int64_t now_ = -1;
   OracleResult result_;
 

@@ -124,6 +124,19 @@ void add_random_models(Random& random, Scenario& s, test::OracleSetup& setup) {
   }
 }
 
+/// Some models on some of the GPUs only.
+void add_random_placement(Random& random, RandomCase& c) {
+  const auto gpus = static_cast<std::uint32_t>(c.scenario.gpus.size());
+  c.options.placement.resize(c.scenario.models.size());
+  for (std::vector<std::uint32_t>& places : c.options.placement) {
+    const std::uint32_t first = pick(random, 0, gpus - 1);
+    if (random.below(2) == 0) continue;
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+      if (g == first || random.below(3) == 0) places.push_back(g);
+    }
+  }
+}
+
 RandomCase random_case(std::uint64_t seed) {
   Random random(seed);
   RandomCase c;
@@ -139,6 +152,7 @@ RandomCase random_case(std::uint64_t seed) {
     time += static_cast<std::int64_t>(random.below(gap));
     c.load.trace.push_back({time, static_cast<std::uint32_t>(random.below(c.scenario.models.size()))});
   }
+  if (random.below(2) == 0) add_random_placement(random, c);
   return c;
 }
 

@@ -81,6 +81,19 @@ Error AssignmentCheck::starved(const Request& r, std::int64_t now_ps) const {
       "", ""};
 }
 
+Error AssignmentCheck::too_long(std::uint64_t in_system) const {
+  return Error{policy_name() + ": the run goes on after " + seconds_text(kLongestPs) +
+                   (in_system > 0 ? " with " + counted(in_system, "request") + " in the system" : "") +
+                   ", expected its end before",
+               "", "load.requests and load.duration are how long it is"};
+}
+
+Error AssignmentCheck::in_no_time(std::int64_t now_ps) const {
+  return Error{policy_name() + ": clients have their answers at the moment they ask, at " + seconds_text(now_ps) +
+                   ", expected that something takes time",
+               "", "load.requests is how many they send"};
+}
+
 Error AssignmentCheck::too_many(std::uint64_t in_system, std::int64_t now_ps, const Load& load,
                                 const Overload& overload) const {
   const double offered = offered_rate(load), most = overload.capacity().rate_per_s;

@@ -34,6 +34,9 @@ std::vector<double> mix_of(const Scenario& s, const Load& load) {
   return mix;
 }
 
+/// Queries at one moment: more than there can be clients, so answers take no time and a duration never ends.
+constexpr std::uint64_t kMostInNoTime = 20'000'000;
+
 class Emulation {
  public:
   Emulation(const Scenario& s, const PolicyEntry& entry, const PolicyOptions& policy_options, const Load& load,
@@ -69,10 +72,12 @@ class Emulation {
         if (!more) break;
         continue;
       }
+      if (now > kLongestPs) return check_.too_long(account_.in_system());
       now_ps_ = now;
       view_.set_now(now);
       while (!heap_.empty() && heap_.top().time_ps() == now) handle(heap_.pop());
       while (sender_.is_due(now)) take_arrival();
+      if (in_no_time_ > kMostInNoTime && load_.requests == 0) return check_.in_no_time(now);
       if (account_.in_system() > options_.max_in_system)
         return check_.too_many(account_.in_system(), now, load_, account_.overload());
       TRY(assign_all());
@@ -82,6 +87,7 @@ class Emulation {
       if (options_.max_wait_ps != kNever && (rounds_ & 0xFFF) == 0) TRY(check_.check_waits(now));
       if ((rounds_ & 0xFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
     }
+    if (account_.last_answer_ps() > kLongestPs) return check_.too_long(0);
     return account_.finish(load_, options_.drop_late, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
                            occupied_ps());
   }
@@ -102,6 +108,8 @@ class Emulation {
   }
   void send_query(std::uint32_t client) {
     if (clients_.end(now_ps_, account_.result().sent)) return;
+    in_no_time_ = now_ps_ == queried_ps_ ? in_no_time_ + 1 : 0;
+    queried_ps_ = now_ps_;
     clients_.sends(client, now_ps_, account_.result().sent >= options_.warm_up);
     for (std::uint32_t i = 0; i < load_.samples; ++i) add_request(0xFFFFFFFFu, client);
     if (!clients_.end(now_ps_, account_.result().sent)) return;
@@ -269,7 +277,7 @@ class Emulation {
       Request& r = pool_[slot];
       if (r.next_layer < r.end_layer) {
         starts_waiting(r);
-        wake(policy_->continued(view_, slot));
+        wake_here_first(policy_->continued(view_, slot), slot);
       } else if (r.whole != kNoWhole) {
         end_task(slot, work.gpu);
       } else {
@@ -309,13 +317,15 @@ class Emulation {
       bad_gpu_ = gpu;
   }
 
+  void wake_here_first(std::uint32_t gpu, RequestSlot slot) {
+    if (gpu == kHereFirst) goes_on_.push_back(slot);
+    wake(gpu == kHereFirst ? pool_[slot].place : gpu);
+  }
+
   Result<void> assign_all() {
     if (bad_gpu_ != kNoGpu) return check_.no_such_gpu(bad_gpu_);
     if (waiting_ > 0 && ask_all_) {
-      for (std::uint32_t g = free_.first(); g != IdSet::kNone && waiting_ > 0; g = free_.next(g + 1)) {
-        TRY_ASSIGN(const bool more, fill(g));
-        if (!more) break;
-      }
+      TRY(ask_free());
     } else if (waiting_ > 0) {
       if (to_ask_.size() > 1) {
         std::ranges::sort(to_ask_);
@@ -325,9 +335,19 @@ class Emulation {
         TRY_ASSIGN(const bool more, fill(g));
         if (!more) break;
       }
+      const auto left = [&](RequestSlot slot) { return pool_[slot].waiting; };
+      if (std::ranges::any_of(goes_on_, left)) TRY(ask_free());
     }
     ask_all_ = false;
     to_ask_.clear();
+    goes_on_.clear();
+    return {};
+  }
+  Result<void> ask_free() {
+    for (std::uint32_t g = free_.first(); g != IdSet::kNone && waiting_ > 0; g = free_.next(g + 1)) {
+      TRY_ASSIGN(const bool more, fill(g));
+      if (!more) break;
+    }
     return {};
   }
   /// Asks for a GPU until its slots are taken, or no more. False: the others need not be asked either.
@@ -345,7 +365,7 @@ class Emulation {
     assignment_.layers = 0;
     std::int64_t wake_ps = kNever;
     const Answer answer = policy_->next(view_, g, assignment_, wake_ps);
-    if (answer == Answer::later && wake_ps < timer_ps_) {
+    if (answer != Answer::work && wake_ps < timer_ps_) {
       if (wake_ps <= now_ps_) return check_.nonsense("asked to be woken at a time that has passed");
       timer_ps_ = wake_ps;
       heap_.push(Event::of(wake_ps, EventKind::timer, 0));
@@ -398,7 +418,7 @@ class Emulation {
     if (assignment_.layers > 0) work.layers = std::min(work.layers, assignment_.layers);
     const std::int64_t alone =
         s_.time_ps(s_.gpus[g].kind, work.model, work.begin_layer, work.end_layer(), work.batch());
-    work.alone_ps = work.factor == 1 ? alone : std::llround(static_cast<double>(alone) * work.factor);
+    work.alone_ps = work.factor == 1 ? alone : bounded_ps(static_cast<double>(alone) * work.factor);
     work.order = account_.assigned(work.model);
     if (++used_slots_[g] == s_.gpus[g].slots) {
       free_.erase(g);
@@ -421,7 +441,10 @@ class Emulation {
     std::int64_t end = now_ps_, inputs = 0;
     if (weights_.use(work.gpu, work.model)) {
       ++account_.result().weight_loads;
-      if (m.weight_bytes > 0) end = std::max(end, links_.transfer(now_ps_, kHost, work.gpu, m.weight_bytes));
+      if (m.weight_bytes > 0)
+        weights_.loaded(work.gpu, work.model, end = links_.transfer(now_ps_, kHost, work.gpu, m.weight_bytes));
+    } else {
+      end = std::max(end, weights_.there_at_ps(work.gpu, work.model));
     }
     for (const RequestSlot slot : work.requests) {
       for_each_fetch(s_, branches_, pool_[slot], work.gpu, [&](std::uint32_t from, std::int64_t bytes) {
@@ -469,7 +492,8 @@ class Emulation {
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
   IdSet free_;
   std::vector<std::uint32_t> to_ask_;
-  std::uint64_t waiting_ = 0;  ///< requests that a policy has
+  std::vector<RequestSlot> goes_on_;  ///< requests in progress that first their own GPU is asked for
+  std::uint64_t waiting_ = 0;         ///< requests that a policy has
   RequestDraws draws_;
   Clients clients_;
   OpenSender sender_;
@@ -477,8 +501,8 @@ class Emulation {
   std::uint32_t bad_gpu_ = kNoGpu;
   Assignment assignment_;
   std::vector<std::uint64_t> numbers_;  ///< for observers
-  std::int64_t now_ps_ = 0, timer_ps_ = kNever, outputs_at_ps_ = 0;
-  std::uint64_t rounds_ = 0;
+  std::int64_t now_ps_ = 0, timer_ps_ = kNever, outputs_at_ps_ = 0, queried_ps_ = 0;
+  std::uint64_t rounds_ = 0, in_no_time_ = 0;  ///< queries at this moment
 };
 
 }  // namespace

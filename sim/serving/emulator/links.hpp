@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -50,7 +49,7 @@ inline std::int64_t transfer_ps(const Scenario& s, const Route& route, std::int6
     latency += s.links[link].latency_ps;
     slowest = std::min(slowest, s.links[link].bytes_per_s);
   }
-  return latency + std::llround(static_cast<double>(bytes) / slowest * 1e12);
+  return latency + bounded_ps(static_cast<double>(bytes) / slowest * 1e12);
 }
 
 class Links {
@@ -62,7 +61,7 @@ class Links {
     const Route route = route_of(scenario_, from, to);
     std::int64_t start = now_ps;
     for (const std::uint32_t link : route) start = std::max(start, free_at_[link]);
-    const std::int64_t end = start + transfer_ps(scenario_, route, bytes);
+    const std::int64_t end = later(start, transfer_ps(scenario_, route, bytes));
     for (const std::uint32_t link : route) {
       free_at_[link] = end;
       busy_ps_[link] += end - start;

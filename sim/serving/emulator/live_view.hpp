@@ -21,9 +21,9 @@ class LiveView : public View {
   std::int64_t fetch_ps(const Request& r, std::uint32_t gpu) const override {
     const Scenario& s = *scenario_;
     std::int64_t total = 0;
-    if (!resident(gpu, r.model)) total += transfer_ps(s, route_of(s, kHost, gpu), s.models[r.model].weight_bytes);
+    if (!resident(gpu, r.model)) total = transfer_ps(s, route_of(s, kHost, gpu), s.models[r.model].weight_bytes);
     for_each_fetch(s, branches_, r, gpu, [&](std::uint32_t from, std::int64_t bytes) {
-      if (bytes > 0) total += transfer_ps(s, route_of(s, from, gpu), bytes);
+      if (bytes > 0) total = later(total, transfer_ps(s, route_of(s, from, gpu), bytes));
     });
     return total;
   }

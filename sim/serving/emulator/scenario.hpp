@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/serving/emulator/layer_graph.hpp"
+#include "sim/serving/load/longest_run.hpp"
 
 namespace distsim::serving {
 

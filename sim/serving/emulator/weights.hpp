@@ -12,6 +12,7 @@ class Weights {
  public:
   explicit Weights(const Scenario& s)
       : scenario_(s), used_at_(s.gpus.size() * s.models.size(), kAbsent), free_(s.gpus.size()) {
+    if (s.residency == Residency::cached) there_at_ps_.assign(used_at_.size(), 0);
     for (std::size_t g = 0; g < free_.size(); ++g) free_[g] = s.gpus[g].memory_bytes;
   }
 
@@ -33,14 +34,21 @@ class Weights {
     while (free_[gpu] < 0) evict_oldest(gpu);
     return true;
   }
+  /// Weights that use() asked for are there at this time; until then others that use them wait, too.
+  void loaded(std::uint32_t gpu, std::uint32_t model, std::int64_t at_ps) {
+    if (!there_at_ps_.empty()) there_at_ps_[index(gpu, model)] = at_ps;
+  }
+  /// When the weights that a model was last loaded with were, or will be, there; 0: from the start.
+  std::int64_t there_at_ps(std::uint32_t gpu, std::uint32_t model) const {
+    return there_at_ps_.empty() ? 0 : there_at_ps_[index(gpu, model)];
+  }
   std::uint64_t evictions() const { return evictions_; }
 
  private:
   static constexpr std::uint64_t kAbsent = 0;
-  std::uint64_t& at(std::uint32_t gpu, std::uint32_t model) { return used_at_[gpu * scenario_.models.size() + model]; }
-  const std::uint64_t& at(std::uint32_t gpu, std::uint32_t model) const {
-    return used_at_[gpu * scenario_.models.size() + model];
-  }
+  std::size_t index(std::uint32_t gpu, std::uint32_t model) const { return gpu * scenario_.models.size() + model; }
+  std::uint64_t& at(std::uint32_t gpu, std::uint32_t model) { return used_at_[index(gpu, model)]; }
+  const std::uint64_t& at(std::uint32_t gpu, std::uint32_t model) const { return used_at_[index(gpu, model)]; }
   void evict_oldest(std::uint32_t gpu) {
     std::uint32_t oldest = 0;
     std::uint64_t when = ~std::uint64_t{0};
@@ -56,7 +64,7 @@ class Weights {
 
   const Scenario& scenario_;
   std::vector<std::uint64_t> used_at_;
-  std::vector<std::int64_t> free_;
+  std::vector<std::int64_t> free_, there_at_ps_;
   std::uint64_t clock_ = 0, evictions_ = 0;
 };
 

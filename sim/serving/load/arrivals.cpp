@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <queue>
 #include <random>
 
 #include "base/check.hpp"
 #include "sim/serving/load/draws.hpp"
+#include "sim/serving/load/longest_run.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -16,19 +17,20 @@ constexpr double kPsPerSecond = 1e12;
 /// Gaps of one stream, in seconds.
 class Gaps {
  public:
-  Gaps(const Load& load, std::uint64_t seed) : load_(load), random_(seed) {
+  /// At this share of the load's rates; states last as long whatever the share.
+  Gaps(const Load& load, std::uint64_t seed, double share) : load_(load), random_(seed), share_(share) {
     if (load.kind == LoadKind::bursts) left_s_ = exponential(random_, load.bursts[0].seconds);
   }
   double next() {
     switch (load_.kind) {
       case LoadKind::constant:
-        return 1 / load_.rate_per_s;
+        return 1 / load_.rate_per_s / share_;
       case LoadKind::gamma:
-        return gamma_of_mean_one(random_, 1 / (load_.cv * load_.cv)) / load_.rate_per_s;
+        return gamma_of_mean_one(random_, 1 / (load_.cv * load_.cv)) / load_.rate_per_s / share_;
       case LoadKind::bursts:
         return next_of_bursts();
       default:
-        return exponential(random_, 1 / load_.rate_per_s);
+        return exponential(random_, 1 / load_.rate_per_s) / share_;
     }
   }
 
@@ -36,9 +38,10 @@ class Gaps {
   /// Exponential gaps have no memory: at a change of state the rest is drawn anew.
   double next_of_bursts() {
     double gap = 0;
-    for (;;) {
+    while (gap < kLongestS) {  // after that no run goes on
       const BurstState& state = load_.bursts[state_];
-      const double here = state.rate_per_s > 0 ? exponential(random_, 1 / state.rate_per_s) : left_s_;
+      const double rate = state.rate_per_s * share_;
+      const double here = rate > 0 ? exponential(random_, 1 / rate) : left_s_;
       if (here < left_s_) {
         left_s_ -= here;
         return gap + here;
@@ -47,10 +50,13 @@ class Gaps {
       state_ = (state_ + 1) % load_.bursts.size();
       left_s_ = exponential(random_, load_.bursts[state_].seconds);
     }
+    return gap;
   }
 
+  static constexpr double kLongestS = static_cast<double>(kLongestPs) / kPsPerSecond;
   const Load& load_;
   Random random_;
+  double share_;
   std::size_t state_ = 0;
   double left_s_ = 0;
 };
@@ -59,25 +65,22 @@ class Stream : public Arrivals {
  public:
   /// `share` of the rate; its requests are of `model`, or drawn from the mix.
   Stream(const Load& load, std::uint64_t seed, double share = 1, std::uint32_t model = 0xFFFFFFFFu)
-      : load_(load), gaps_(load, seed), share_(share), model_(model) {}
+      : load_(load), gaps_(load, seed, share), model_(model) {}
 
-  /// Times are sums of rounded gaps, which loses nothing however long the run is.
+  /// Times are sums of rounded gaps, which loses nothing however long the run is. One that comes after the longest run is
+  /// handed out, too, so that it is not lost unseen.
   bool next(TraceRow& out) override {
     if (load_.requests > 0 && sent_ == load_.requests) return false;
-    const double gap_ps = std::min(gaps_.next() / share_ * kPsPerSecond, kLongest);
-    time_ps_ += std::llround(gap_ps);
+    time_ps_ = later(time_ps_, bounded_ps(gaps_.next() * kPsPerSecond));
     if (load_.duration_ps > 0 && time_ps_ > load_.duration_ps) return false;
-    if (time_ps_ > static_cast<std::int64_t>(kLongest)) return false;
     ++sent_;
     out = {time_ps_, model_};
     return true;
   }
 
  private:
-  static constexpr double kLongest = 4e18;  ///< 46 days
   const Load& load_;
   Gaps gaps_;
-  double share_;
   std::uint32_t model_;
   std::uint64_t sent_ = 0;
   std::int64_t time_ps_ = 0;
@@ -95,27 +98,31 @@ class Overlay : public Arrivals {
       else if (load.model_shares[i % models] > 0)
         streams_.emplace_back(load, seed, load.model_shares[i % models], i % models);
     }
-    heads_.resize(streams_.size());
     for (std::size_t i = 0; i < streams_.size(); ++i) refill(i);
   }
   bool next(TraceRow& out) override {
-    std::size_t first = streams_.size();
-    for (std::size_t i = 0; i < heads_.size(); ++i) {
-      if (heads_[i] && (first == streams_.size() || heads_[i]->time_ps < heads_[first]->time_ps)) first = i;
-    }
-    if (first == streams_.size()) return false;
-    out = *heads_[first];
-    refill(first);
+    if (heads_.empty()) return false;
+    const Head first = heads_.top();
+    heads_.pop();
+    out = first.row;
+    refill(first.stream);
     return true;
   }
 
  private:
+  struct Head {
+    TraceRow row;
+    std::size_t stream = 0;
+    bool operator<(const Head& o) const {  // the first is on top
+      return row.time_ps != o.row.time_ps ? row.time_ps > o.row.time_ps : stream > o.stream;
+    }
+  };
   void refill(std::size_t i) {
     TraceRow row;
-    heads_[i] = streams_[i].next(row) ? std::optional(row) : std::nullopt;
+    if (streams_[i].next(row)) heads_.push({row, i});
   }
   std::vector<Stream> streams_;
-  std::vector<std::optional<TraceRow>> heads_;
+  std::priority_queue<Head> heads_;
 };
 
 /// LoadGen's schedule of the server scenario. Its numbers are those of std::mt19937 and of libstdc++'s
@@ -127,19 +134,18 @@ class LoadGenSchedule : public Arrivals {
   bool next(TraceRow& out) override {
     if (load_.requests > 0 && sent_ == load_.requests) return false;
     if (load_.duration_ps > 0 && time_ns_ * 1000 > load_.duration_ps) return false;
-    if (time_ns_ > kLongestNs) return false;
     ++sent_;
     out = {};
     out.time_ps = time_ns_ * 1000;
     const double low = static_cast<double>(draws_()), high = static_cast<double>(draws_());
     const double u = std::min((low + high * 0x1p32) * 0x1p-64, std::nextafter(1.0, 0.0));
     const double seconds = -std::log(1 - u) / load_.rate_per_s;
-    time_ns_ += static_cast<std::int64_t>(std::min(seconds * 1e9, static_cast<double>(kLongestNs)));
+    const std::int64_t left = 2 * kLongestPs / 1000 - time_ns_;
+    time_ns_ += static_cast<std::int64_t>(std::min(seconds * 1e9, static_cast<double>(left)));
     return true;
   }
 
  private:
-  static constexpr std::int64_t kLongestNs = 4'000'000'000'000'000;  ///< 46 days
   const Load& load_;
   std::mt19937 draws_;
   std::uint64_t sent_ = 0;

@@ -20,7 +20,9 @@
 namespace distsim::serving {
 
 constexpr std::uint32_t kAnyGpu = 0xFFFFFFFEu;  ///< arrived, continued: every free GPU is to be asked
-constexpr std::uint32_t kNoGpu = 0xFFFFFFFFu;   ///< ... none, as nothing can start because of this request
+/// continued: the GPU where its data is, and every other free one if that does not take it.
+constexpr std::uint32_t kHereFirst = 0xFFFFFFFDu;
+constexpr std::uint32_t kNoGpu = 0xFFFFFFFFu;  ///< ... none, as nothing can start because of this request
 
 /// What a policy may know.
 class View {
@@ -62,7 +64,7 @@ struct Assignment {
 
 enum class Answer : std::uint8_t {
   work,     ///< the assignment is filled
-  nothing,  ///< not now, for this GPU
+  nothing,  ///< not now, for this GPU; asked again at `wake_ps`, too, where that is set
   nobody,   ///< not now, for no GPU: the others need not be asked
   later,    ///< not now; ask again at `wake_ps`, if nothing happened before
 };
@@ -70,7 +72,7 @@ enum class Answer : std::uint8_t {
 class Policy {
  public:
   virtual ~Policy() = default;
-  /// A request has come. Returns the GPU that it may start on, kAnyGpu or kNoGpu.
+  /// A request has come. Returns the GPU that it may start on, kAnyGpu or kNoGpu; kHereFirst of one in progress.
   virtual std::uint32_t arrived(const View& view, RequestSlot slot) = 0;
   /// Some of its layers are done.
   virtual std::uint32_t continued(const View& view, RequestSlot slot) { return arrived(view, slot); }
@@ -109,6 +111,8 @@ struct PolicyEntry {
   /// Requests come to it taken apart: each strand of a model's graph (emulator/layer_graph.hpp) as a request of its own,
   /// when all that it needs are done.
   bool takes_branches = false;
+  bool heeds_priority = false;  ///< the priority of models and classes counts
+  bool splits = false;          ///< hands out some of a request's layers, so that it may go on elsewhere
 
   /// Whether it puts several requests into one piece of work: those that are named so, and perhaps a user's own.
   bool batches() const { return factory != nullptr || std::string_view(name).ends_with("batching"); }

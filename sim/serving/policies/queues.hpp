@@ -97,6 +97,11 @@ class KeyedQueue {
   std::vector<Item> heap_;
 };
 
+/// Of picoseconds of work: queues of more than times can hold, whose run is too long, wrap.
+inline std::int64_t wrapped_sum(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 /// A value for each GPU and the GPU with the least one, the first of equals: a tournament.
 class LeastOf {
  public:

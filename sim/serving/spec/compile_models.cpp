@@ -12,7 +12,7 @@
 namespace distsim::serving {
 namespace {
 
-constexpr double kMostPs = 1e16;  ///< of a deadline: 10^4 s
+constexpr double kMostPs = 1e17;  ///< of a deadline: 10^5 s, as where it is stated
 
 /// What an experiment states, and where it states nothing what the graph has.
 Model model_of(const ModelTimesSpec& spec, std::uint32_t max_batch, const GraphModel* graph) {

@@ -1,7 +1,6 @@
 #include "sim/serving/emulator/gpus/executor.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/serving/emulator/gpus/stream_plan.hpp"
 
@@ -12,7 +11,7 @@ namespace {
 SharedGpu::Part limited(std::int64_t alone_ps, Demand demand, double sm_limit) {
   if (demand.sm <= sm_limit) return {alone_ps, demand, 0, {}};
   const double longer = demand.sm / sm_limit;
-  return {std::llround(static_cast<double>(alone_ps) * longer),
+  return {bounded_ps(static_cast<double>(alone_ps) * longer),
           {sm_limit, demand.memory / longer, demand.launch / longer},
           0,
           {}};
@@ -25,7 +24,7 @@ std::vector<SharedGpu::Part> parts_of(const Scenario& s, const Work& work) {
   std::int64_t done = 0;
   for (std::uint32_t l = work.begin_layer; l < work.end_layer(); ++l) {
     const std::int64_t sum = s.serial_ps(kind, work.model, work.begin_layer, l + 1, work.batch());
-    const std::int64_t end = work.factor == 1 ? sum : std::llround(static_cast<double>(sum) * work.factor);
+    const std::int64_t end = work.factor == 1 ? sum : bounded_ps(static_cast<double>(sum) * work.factor);
     times.push_back(end - done);
     done = end;
   }

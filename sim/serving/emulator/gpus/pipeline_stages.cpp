@@ -1,7 +1,6 @@
 #include "sim/serving/emulator/gpus/pipeline_stages.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sim/serving/emulator/links.hpp"
 
@@ -24,7 +23,7 @@ std::uint32_t stages_within(const std::vector<std::int64_t>& times, std::int64_t
 }
 
 std::int64_t scaled(std::int64_t ps, double factor) {
-  return factor == 1 ? ps : std::llround(static_cast<double>(ps) * factor);
+  return factor == 1 ? ps : bounded_ps(static_cast<double>(ps) * factor);
 }
 
 }  // namespace
@@ -82,11 +81,11 @@ PipelineStages::Passage PipelineStages::through(std::vector<std::int64_t>& free_
     const std::uint32_t from = std::max(begin, cuts[k]), to = std::min(end, cuts[k + 1]);
     if (from < to) {
       const std::int64_t time = scaled(scenario_.time_ps(gpu.kind, model, from, to, batch), factor);
-      at = std::max(at, free_at[k]) + time;
+      at = later(std::max(at, free_at[k]), time);
       free_at[k] = at;
-      out.busy_ps += time;
+      out.busy_ps = later(out.busy_ps, time);
       const std::int64_t bytes = to < end ? scenario_.models[model].state_at(to) * batch : 0;
-      if (bytes > 0) at += transfer_ps(scenario_, between, bytes);
+      if (bytes > 0) at = later(at, transfer_ps(scenario_, between, bytes));
     }
     if (k == 0) out.first_free_ps = std::max(now_ps, free_at[0]);
   }

@@ -67,7 +67,7 @@ class SharedGpu {
   std::int64_t next_end_ps() const {
     Wide least = Wide{1} << 120;
     for (const Run& run : runs_) least = std::min(least, (std::max(run.left, Wide{0}) + run.speed - 1) / run.speed);
-    return at_ps_ + static_cast<std::int64_t>(least);
+    return at_ps_ + static_cast<std::int64_t>(std::min(least, Wide{kLongestPs}));
   }
 
  private:

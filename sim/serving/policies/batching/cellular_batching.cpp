@@ -16,7 +16,7 @@ class CellularBatching : public Policy {
     const Request& r = view.request(slot);
     queues_[r.model].push(static_cast<std::int64_t>(r.number), r.number, slot);
     ++waiting_;
-    return r.place == kHost ? kAnyGpu : r.place;
+    return r.place == kHost ? kAnyGpu : kHereFirst;
   }
 
   Answer next(const View& view, std::uint32_t gpu, Assignment& out, std::int64_t&) override {
@@ -55,6 +55,10 @@ class CellularBatching : public Policy {
 
 const PolicyEntry cellular_batching_policy{"cellular_batching",
                                            "a layer at a time, each with as many waiting requests of the model as fit",
-                                           make_policy<CellularBatching>};
+                                           make_policy<CellularBatching>,
+                                           nullptr,
+                                           false,
+                                           false,
+                                           true};
 
 }  // namespace distsim::serving

@@ -15,7 +15,7 @@ class LayerPreemptive : public Policy {
     const Request& r = view.request(slot);
     queues_[r.model * classes_ + r.service_class].push(r.deadline_ps, r.number, slot);
     ++waiting_;
-    return r.place == kHost ? kAnyGpu : r.place;
+    return r.place == kHost ? kAnyGpu : kHereFirst;
   }
 
   Answer next(const View& view, std::uint32_t gpu, Assignment& out, std::int64_t&) override {
@@ -48,7 +48,12 @@ class LayerPreemptive : public Policy {
 }  // namespace
 
 const PolicyEntry layer_preemptive_policy{
-    "layer_preemptive", "highest priority, then earliest deadline; a request in progress gives way after a layer",
-    make_policy<LayerPreemptive>};
+    "layer_preemptive",
+    "highest priority, then earliest deadline; a request in progress gives way after a layer",
+    make_policy<LayerPreemptive>,
+    nullptr,
+    false,
+    true,
+    true};
 
 }  // namespace distsim::serving

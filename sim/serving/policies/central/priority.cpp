@@ -10,7 +10,11 @@ struct ByPriority {
 
 }  // namespace
 
-const PolicyEntry priority_policy{"priority", "a free GPU takes a request of the highest priority, the oldest first",
-                                  make_policy<CentralPolicy<ByPriority>>};
+const PolicyEntry priority_policy{"priority",
+                                  "a free GPU takes a request of the highest priority, the oldest first",
+                                  make_policy<CentralPolicy<ByPriority>>,
+                                  nullptr,
+                                  false,
+                                  true};
 
 }  // namespace distsim::serving

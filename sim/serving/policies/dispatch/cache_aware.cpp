@@ -14,7 +14,7 @@ class CacheAware : public DispatchPolicy {
     return least(r.model, [&](std::uint32_t g) {
       const bool there =
           view.resident(g, r.model) || (!queues_[g].empty() && view.request(queues_[g].back()).model == r.model);
-      return work_.value(g) + (there ? 0 : kFar);
+      return wrapped_sum(work_.value(g), there ? 0 : kFar);
     });
   }
 

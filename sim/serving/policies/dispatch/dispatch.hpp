@@ -20,7 +20,7 @@ class DispatchPolicy : public Policy {
     const std::uint32_t gpu = choose(view, r);
     queues_[gpu].push(slot);
     ++queued_;
-    work_.set(gpu, work_.value(gpu) + load_of(view, r, gpu));
+    add(gpu, load_of(view, r, gpu));
     return gpu;
   }
 
@@ -38,7 +38,7 @@ class DispatchPolicy : public Policy {
   void dropped(const View& view, std::uint32_t gpu, RequestSlot slot) override {
     Request whole = view.request(slot);
     whole.next_layer = whole.begin_layer;
-    work_.set(gpu, work_.value(gpu) - load_of(view, whole, gpu));
+    add(gpu, -load_of(view, whole, gpu));
   }
 
  protected:
@@ -68,10 +68,11 @@ class DispatchPolicy : public Policy {
     if (eligible_.everything()) return work_.least();
     return least(model, [&](std::uint32_t g) { return work_.value(g); });
   }
+  void add(std::uint32_t gpu, std::int64_t work) { work_.set(gpu, wrapped_sum(work_.value(gpu), work)); }
   void move(const View& view, RequestSlot slot, std::uint32_t from, std::uint32_t to) {
     const Request& r = view.request(slot);
-    work_.set(from, work_.value(from) - load_of(view, r, from));
-    work_.set(to, work_.value(to) + load_of(view, r, to));
+    add(from, -load_of(view, r, from));
+    add(to, load_of(view, r, to));
     --queued_;
   }
 

@@ -11,8 +11,9 @@ class Scoring : public DispatchPolicy {
 
  protected:
   std::uint32_t choose(const View& view, const Request& r) override {
-    return least(r.model,
-                 [&](std::uint32_t g) { return work_.value(g) + view.fetch_ps(r, g) + view.predicted_ps(r, g); });
+    return least(r.model, [&](std::uint32_t g) {
+      return wrapped_sum(work_.value(g), later(view.fetch_ps(r, g), view.predicted_ps(r, g)));
+    });
   }
 };
 
