@@ -4,6 +4,8 @@
 
 #include "base/random.hpp"
 #include "scenarios.hpp"
+#include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -107,6 +109,46 @@ TEST(Laws, OrderDoesNotChangeTheWork) {
     EXPECT_EQ(r.busy_ps, fifo.busy_ps) << policy;
     EXPECT_EQ(r.makespan_ps, fifo.makespan_ps) << policy;
   }
+}
+
+/// Whatever executes beside what, the shares of models are parts of the time in which GPUs execute.
+TEST(Laws, SharesOfModelsAddUpToTheWhole) {
+  for (const Execution execution : {Execution::serial, Execution::shared, Execution::pipeline}) {
+    for (const std::uint64_t warm_up : {0u, 100u}) {
+      Scenario s = test::gpus_of_one_kind(2);
+      test::set_models(s, {{"m", {10 * test::kMs, 2 * test::kMs}}, {"n", {7 * test::kMs}}});
+      s.models[0].demand = {0.1, 0, 0};
+      s.models[1].demand = {0.5, 0.2, 0};
+      s.models[1].sm_limit = 0.25;
+      for (Gpu& gpu : s.gpus) {
+        gpu.execution = execution;
+        gpu.slots = 8;
+        gpu.stages = execution == Execution::pipeline ? 2 : 1;
+      }
+      RunOptions options;
+      options.warm_up = warm_up;
+      const RunResult r = test::run(s, "least_loaded", some_load(150), options);
+      const double busy = static_cast<double>(r.busy_ps[0]) + static_cast<double>(r.busy_ps[1]);
+      const double parts = r.shares[0].executing_ps + r.shares[1].executing_ps;
+      EXPECT_NEAR(parts, busy, execution == Execution::pipeline ? 0.02 * busy : 1000) << static_cast<int>(execution);
+      EXPECT_EQ(r.shares[0].batches + r.shares[1].batches, r.batches);
+      EXPECT_LE(r.batches, r.all.requests + 20) << "those before the span are not counted";
+      EXPECT_LE(parts, 2e12 * r.span_s() * (1 + 1e-9));
+    }
+  }
+}
+
+/// 1,000 GPUs of which 0.9 are busy for hours: more picoseconds than 64 bits hold.
+TEST(Laws, ManyGpusOverALongTime) {
+  const auto e = parse_experiment(
+      "gpus: [{name: g, count: 1000}]\nmodels: [{name: m, layer_times: [900 s]}, {name: n, layer_times: [900 s]}]\n"
+      "load: {kind: constant, rate_per_s: 1, duration: 20000 s}\npolicies: [fifo]\nrun: {warm_up: 0}\n",
+      "x.yaml", {});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  const Comparison c = compare_policies(*e, 1, [] {});
+  const double all = figures_of(*e, c.points[0], 2).utilisation;
+  EXPECT_NEAR(all, 0.9 * 20000 / 20900, 0.001);
+  EXPECT_NEAR(figures_of(*e, c.points[0], 0).utilisation + figures_of(*e, c.points[0], 1).utilisation, all, 1e-9);
 }
 
 }  // namespace

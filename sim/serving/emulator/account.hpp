@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Account {
     result_.shares.resize(s.models.size());
     result_.warm_up = warm_up;
     if (s.has_demands()) result_.resources.resize(s.gpus.size());
+    const auto shared = [](const Gpu& gpu) { return gpu.execution == Execution::shared; };
+    if (std::ranges::any_of(s.gpus, shared)) on_shared_ps_.assign(s.gpus.size() * s.models.size(), 0);
   }
 
   RunResult& result() { return result_; }
@@ -38,6 +41,8 @@ class Account {
   void begin_to_count(std::int64_t now_ps, std::vector<std::int64_t> busy_ps, std::vector<std::int64_t> link_busy_ps) {
     result_.first_counted_ps = now_ps;
     counts_ = true;
+    result_.moves = result_.batches = 0;
+    for (RunResult::Share& share : result_.shares) share.moves = share.batches = 0;
     busy_before_ps_ = std::move(busy_ps);
     link_busy_before_ps_ = std::move(link_busy_ps);
   }
@@ -50,7 +55,8 @@ class Account {
   /// A number for a piece of work that is assigned.
   std::uint64_t assigned(std::uint32_t model) {
     ++result_.shares[model].batches;
-    return result_.batches++;
+    ++result_.batches;
+    return assigned_++;
   }
   void moved(std::uint32_t model) {
     ++result_.moves;
@@ -59,9 +65,10 @@ class Account {
   void executed(const Work& work, std::int64_t now_ps) {
     const Gpu& gpu = s_.gpus[work.gpu];
     const double counted = counted_part(work.start_ps, now_ps);
-    const std::int64_t alone = work.alone_ps / gpu.stages;
-    result_.shares[work.model].executing_ps +=
-        counted == 1 ? alone : std::llround(counted * static_cast<double>(alone));
+    if (gpu.execution == Execution::shared)
+      on_shared_ps_[work.gpu * s_.models.size() + work.model] += counted * static_cast<double>(now_ps - work.start_ps);
+    else
+      result_.shares[work.model].executing_ps += counted * static_cast<double>(work.alone_ps) / gpu.stages;
     result_.joules[work.gpu] +=
         work.factor * s_.joules(gpu, work.model, work.begin_layer, work.end_layer(), work.batch());
     if (result_.resources.empty()) return;
@@ -89,6 +96,7 @@ class Account {
     result_.makespan_ps = last_answer_ps_;
     result_.busy_ps = since(busy_ps, busy_before_ps_);
     result_.link_busy_ps = since(link_busy_ps, link_busy_before_ps_);
+    if (!on_shared_ps_.empty()) share_out();
     const double seconds = static_cast<double>(last_answer_ps_) * 1e-12;
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
       const Gpu& gpu = s_.gpus[g];
@@ -121,6 +129,16 @@ class Account {
     if (!counts_) return 0;
     if (start_ps >= result_.first_counted_ps) return 1;
     return static_cast<double>(now_ps - result_.first_counted_ps) / static_cast<double>(now_ps - start_ps);
+  }
+  /// The time in which shared GPUs execute, to the models.
+  void share_out() {
+    const std::size_t models = s_.models.size();
+    for (std::size_t g = 0; g < s_.gpus.size(); ++g) {
+      const auto begin = on_shared_ps_.begin() + static_cast<std::ptrdiff_t>(g * models);
+      const double sum = std::accumulate(begin, begin + static_cast<std::ptrdiff_t>(models), 0.0);
+      for (std::size_t m = 0; m < models && sum > 0; ++m)
+        result_.shares[m].executing_ps += static_cast<double>(result_.busy_ps[g]) * on_shared_ps_[g * models + m] / sum;
+    }
   }
   static std::vector<std::int64_t> since(std::vector<std::int64_t> all, const std::vector<std::int64_t>& before) {
     for (std::size_t i = 0; i < before.size(); ++i) all[i] -= before[i];
@@ -163,8 +181,9 @@ class Account {
   RunResult result_;
   Overload overload_;
   bool counts_ = false;
+  std::vector<double> on_shared_ps_;  ///< by GPU and model: of each piece of work its time on a shared GPU
   std::vector<std::int64_t> busy_before_ps_, link_busy_before_ps_;
-  std::uint64_t answered_ = 0;
+  std::uint64_t answered_ = 0, assigned_ = 0;
   std::int64_t last_answer_ps_ = 0;
 };
 

@@ -121,8 +121,8 @@ Figures figures_of(const Experiment& e, const Point& point, std::size_t row) {
   f.makespan_ms = static_cast<double>(r.makespan_ps) * kMsPerPicosecond;
   if (of_class) return f;
   f.has_work = true;
-  const auto busy = static_cast<double>(all ? std::accumulate(r.busy_ps.begin(), r.busy_ps.end(), std::int64_t{0})
-                                            : r.shares[row].executing_ps);
+  const double busy =
+      all ? std::accumulate(r.busy_ps.begin(), r.busy_ps.end(), 0.0) : r.shares[row].executing_ps;  // of many GPUs
   f.utilisation = span > 0 ? busy * kSecondsPerPicosecond / span / static_cast<double>(r.busy_ps.size()) : 0;
   f.moves = all ? r.moves : r.shares[row].moves;
   f.batches = all ? r.batches : r.shares[row].batches;

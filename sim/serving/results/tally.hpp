@@ -6,6 +6,7 @@
 //   span      : from the first counted arrival to the last answer
 //   throughput = counted requests / span, goodput = those without violation / span
 //   utilisation = time in which a GPU executes, a link transfers or a resource is busy within the span / span
+//   moves, batches: of the span, as they begin
 //   energy    = idle power x makespan + sum over pieces of work of what they draw above idle
 #pragma once
 
@@ -48,8 +49,9 @@ struct RunResult {
   std::vector<std::int64_t> link_busy_ps;  ///< by link: with a transfer on it
   std::vector<double> joules;              ///< by GPU: idle power for the makespan, and what executing draws above it
   struct Share {
-    std::int64_t executing_ps =
-        0;  ///< within the span; alone on the GPU, for work on shared GPUs; of a pipeline the mean over its stages
+    /// Within the span, of all GPUs: parts of the time in which they execute, that of a shared GPU by how long work of each
+    /// model is executed on it; of a pipeline the mean over its stages.
+    double executing_ps = 0;
     std::uint64_t moves = 0, batches = 0;
   };
   std::vector<Share> shares;  ///< by model
