@@ -69,6 +69,13 @@ TEST(Experiment, ReadsAndRefusesArrivals) {
       models);
   ASSERT_TRUE(llm.ok()) << llm.error().text();
   EXPECT_EQ((*llm)[1].time_ps, 1500 * test::kMs);
+  const auto of_2024 = read_arrivals(written("llm24.csv",
+                                             "TIMESTAMP,ContextTokens\n2024-05-10 00:00:00.500000+00:00,1\n"
+                                             "2024-05-10T00:00:01Z,2\n2024-05-10 02:00:01.25+02:00,2\n"),
+                                     models);
+  ASSERT_TRUE(of_2024.ok()) << of_2024.error().text();
+  EXPECT_EQ((*of_2024)[1].time_ps, 500 * test::kMs);
+  EXPECT_EQ((*of_2024)[2].time_ps, 750 * test::kMs);
   const auto functions =
       read_arrivals(written("functions.csv", "app,func,end_timestamp,duration\na,f,10,1\na,f,10.5,5\n"), models);
   ASSERT_TRUE(functions.ok()) << functions.error().text();

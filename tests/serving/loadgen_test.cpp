@@ -54,5 +54,37 @@ TEST(LoadGen, EndsWithItsDuration) {
   EXPECT_NEAR(static_cast<double>(count), 1000, 150);
 }
 
+/// A model's share is one of the rates: states last as long as with all models together.
+TEST(Bursts, SharesOfModelsKeepTheLengthOfStates) {
+  Load shared, alone;
+  shared.kind = alone.kind = LoadKind::bursts;
+  shared.requests = alone.requests = 1000;
+  shared.bursts = {{400, 0.01}, {0, 0.05}};
+  alone.bursts = {{100, 0.01}, {0, 0.05}};
+  shared.model_shares = {0.25, 0.75};
+  const auto all = open_arrivals(shared), one = open_arrivals(alone);
+  TraceRow row, expected;
+  for (int count = 0; all->next(row);) {
+    if (row.model != 0) continue;
+    ASSERT_TRUE(one->next(expected));
+    ASSERT_EQ(row.time_ps, expected.time_ps) << count++;
+  }
+}
+
+/// Ten thousand streams: the requests of each, in the order of time.
+TEST(Overlay, OfManyStreams) {
+  Load load;
+  load.rate_per_s = 0.01;
+  load.requests = 20;
+  load.streams = 10'000;
+  const auto arrivals = open_arrivals(load);
+  std::int64_t before = 0, count = 0;
+  for (TraceRow row; arrivals->next(row); ++count) {
+    ASSERT_GE(row.time_ps, before);
+    before = row.time_ps;
+  }
+  EXPECT_EQ(count, 200'000);
+}
+
 }  // namespace
 }  // namespace distsim::serving

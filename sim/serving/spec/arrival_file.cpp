@@ -34,9 +34,32 @@ std::optional<int> digits(std::string_view text, std::size_t at, std::size_t cou
   return value;
 }
 
-/// "2023-11-16 18:15:46.6805900" in seconds since 1970; the exactness of a double, some hundred nanoseconds.
+/// Takes "Z", "+00:00" or "-08:00" off the end of a time; seconds ahead of UTC.
+std::optional<double> take_offset(std::string& text) {
+  if (text.ends_with('Z')) {
+    text.pop_back();
+    return 0;
+  }
+  constexpr std::size_t kLength = 6, kDate = 10;
+  const std::size_t at = text.size() < kDate + kLength ? 0 : text.size() - kLength;
+  if (at == 0 || (text[at] != '+' && text[at] != '-')) return 0;
+  const std::string cut = text.substr(at + 1) + " ";
+  const auto hours = digits(cut, 0, 2, ':'), minutes = digits(cut, 3, 2, ' ');
+  if (!hours || !minutes || *hours > 23 || *minutes > 59) return std::nullopt;
+  const double seconds = *hours * 3600 + *minutes * 60;
+  const bool ahead = text[at] == '+';
+  text.resize(at);
+  return ahead ? seconds : -seconds;
+}
+
+/// "2023-11-16 18:15:46.6805900" or "2024-05-10T00:00:00.009930+00:00" in seconds since 1970; the exactness of a double,
+/// some hundred nanoseconds.
 std::optional<double> date_seconds(const std::string& text) {
-  const std::string whole = text + (text.find('.') == std::string::npos ? "." : "");
+  std::string whole = text;
+  const auto offset = take_offset(whole);
+  if (!offset) return std::nullopt;
+  if (whole.find('.') == std::string::npos) whole += '.';
+  if (whole.size() > 10 && whole[10] == 'T') whole[10] = ' ';
   const auto year = digits(whole, 0, 4, '-'), month = digits(whole, 5, 2, '-'), day = digits(whole, 8, 2, ' ');
   const auto hour = digits(whole, 11, 2, ':'), minute = digits(whole, 14, 2, ':'), second = digits(whole, 17, 2, '.');
   if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
@@ -46,7 +69,7 @@ std::optional<double> date_seconds(const std::string& text) {
   const auto fraction = seconds_of("0" + whole.substr(19) + "0");
   if (!fraction) return std::nullopt;
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
-  return static_cast<double>(days) * 86400 + *hour * 3600 + *minute * 60 + *second + *fraction;
+  return static_cast<double>(days) * 86400 + *hour * 3600 + *minute * 60 + *second + *fraction - *offset;
 }
 
 enum class Format { own, date, functions };
@@ -79,7 +102,8 @@ Result<double> time_of(const Columns& c, const std::vector<std::string>& row, co
   };
   if (c.format == Format::date) {
     const auto time = date_seconds(row[c.time]);
-    return time ? Result<double>(*time) : wrong("TIMESTAMP", row[c.time], "a time such as 2023-11-16 18:15:46.68");
+    return time ? Result<double>(*time)
+                : wrong("TIMESTAMP", row[c.time], "a time such as 2023-11-16 18:15:46.68 or 2024-05-10 00:00:00+00:00");
   }
   const auto time = seconds_of(row[c.time]);
   if (!time || *time > kMostSeconds) return wrong(csv.header()[c.time], row[c.time], "seconds from 0 to 4e6");

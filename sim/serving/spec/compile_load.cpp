@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/counted.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/serving/spec/arrival_file.hpp"
 #include "sim/serving/spec/compile.hpp"
 
@@ -60,6 +61,25 @@ Result<void> check_load(const ServingSpec& spec, const Text& text) {
   return {};
 }
 
+/// States that follow each other without a request are drawn one by one.
+Result<void> check_bursts(const Text& text, const Load& load) {
+  constexpr double kMostRounds = 1e6;
+  double sent = 0, share = 1;
+  for (const BurstState& state : load.bursts) sent += state.rate_per_s * state.seconds;
+  for (const double s : load.model_shares) share = s > 0 ? std::min(share, s) : share;
+  if (load.bursts.empty() || sent * share * kMostRounds >= 1) return {};
+  return text.refuse("load.bursts",
+                     fmt::format("found {:.4g} rounds of all states from one request to the next, expected at most 1e6",
+                                 1 / (sent * share)));
+}
+
+/// Of the arrivals of a file those that are sent.
+void cut(Load& load) {
+  if (load.requests > 0 && load.requests < load.trace.size()) load.trace.resize(load.requests);
+  if (load.duration_ps > 0)
+    std::erase_if(load.trace, [&](const TraceRow& row) { return row.time_ps > load.duration_ps; });
+}
+
 /// Requests that come at most; 0: no number is stated.
 std::uint64_t requests_at_most(const Load& load) {
   const std::uint64_t streams = load.is_closed() || load.kind == LoadKind::trace || load.kind == LoadKind::offline
@@ -101,6 +121,7 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
   for (const Model& m : scenario.models) weights += m.weight;
   for (std::size_t i = 0; l.per_model && i < scenario.models.size(); ++i)
     load.model_shares.push_back(scenario.models[i].weight / weights);
+  TRY(check_bursts(text, load));
   load.clients = l.kind == LoadKind::closed ? static_cast<std::uint32_t>(l.clients) : 1;
   load.think_s = l.kind == LoadKind::closed ? l.think.seconds() : 0;
   load.samples = !load.is_closed() ? 1
@@ -119,6 +140,10 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
     std::vector<std::string> names;
     for (const Model& m : scenario.models) names.push_back(m.name);
     TRY_ASSIGN(load.trace, read_arrivals(text.path_of("load.file", l.file), names));
+    cut(load);
+    if (load.trace.empty())
+      return text.refuse("load.duration", "found " + format_quantity(l.duration.seconds(), Dimension::seconds) +
+                                              ", expected the time of at least one arrival of the file");
   }
   TRY(check_counts(spec, text, load));
   return load;
