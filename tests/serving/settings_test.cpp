@@ -54,7 +54,9 @@ TEST(Settings, TablesGoBeforeStatedTimes) {
 
 TEST(Settings, TablesNameTheirLayers) {
   EXPECT_EQ(table_error("m,a,1,conv,1\nm,a,1,relu,2\nm,a,2,conv,1\nm,a,2,relu,2\n"), "");
-  EXPECT_EQ(table_error("m,a,1,relu,1\nm,a,1,relu,1\nm,a,2,relu,1\nm,a,2,relu,2\n"), "");  // twice in the model
+  EXPECT_NE(table_error("m,a,1,relu,1\nm,b,1,relu,1\nm,a,1,relu,2\n")
+                .find("rows.csv:4: layer: found 'relu' of m twice, expected each layer once; first at "),
+            std::string::npos);
   EXPECT_NE(table_error("m,a,1,conv,1\nm,a,1,relu,2\nm,a,2,relu,1\nm,a,2,conv,2\n")
                 .find("rows.csv:4: layer: found 'relu' as layer 1 of m, expected 'conv' as at "),
             std::string::npos);
@@ -111,7 +113,7 @@ TEST(Settings, KeysWithoutEffectAreNamed) {
   EXPECT_TRUE(has(idle({of_trace + ", streams: 3}"}), "load.streams: no effect"));
   EXPECT_TRUE(has(idle({of_trace + ", samples: 3}"}), "load.samples: no effect"));
   EXPECT_TRUE(
-      has(idle({of_trace + ", requests: 9}"}), "load.requests: no effect, the file has no more than 3 arrivals"));
+      has(idle({of_trace + ", requests: 9}"}), "load.requests: no effect, no more than 3 arrivals of the file come"));
   EXPECT_EQ(idle({of_trace + ", requests: 2}"}).size(), 0u);
   EXPECT_TRUE(has(idle({"load.samples=2"}), "--set load.samples: no effect"));
   EXPECT_TRUE(has(idle({"load.cv=2"}), "load.cv: no effect"));
@@ -121,7 +123,7 @@ TEST(Settings, KeysWithoutEffectAreNamed) {
   EXPECT_EQ(idle({"models.0.sm_limit=0.5", "models.0.launch_demand=0.5", "gpus.0.execution=shared"}).size(), 0u);
   EXPECT_TRUE(has(idle({"models.0.cv=2"}), "--set models.0.cv: no effect"));
   EXPECT_TRUE(has(idle({"models.0.batch_cost=0.5"}), "--set models.0.batch_cost: no effect"));
-  EXPECT_EQ(idle({"models.0.batch_cost=0.5", "models.0.max_batch=2"}).size(), 0u);
+  EXPECT_EQ(idle({"models.0.batch_cost=0.5", "models.0.max_batch=2", "policies=[lazy_batching]"}).size(), 0u);
   EXPECT_TRUE(has(idle({"models.0.precision=fp16"}), "--set models.0.precision: no effect"));
   EXPECT_TRUE(has(idle({"gpus.0.streams=2"}), "--set gpus.0.streams: no effect, no model has branches"));
   EXPECT_TRUE(has(idle({"gpus.0.box_latency=1 us"}), "--set gpus.0.box_latency: no effect"));
@@ -212,6 +214,90 @@ TEST(Settings, ColumnsAreAsWideAsTheirNames) {
     EXPECT_TRUE(end == std::string::npos || end == length) << text;
     end = length;
   }
+}
+
+/// What a model, a class or a GPU says of what does not happen.
+TEST(Settings, KeysOfWhatDoesNotHappenAreNamed) {
+  const auto named = [](const std::string& line, const std::vector<std::string>& sets) {
+    const auto e = parse_experiment(kOneModel, "x.yaml", sets);
+    return e.ok() && has(e->idle_keys, line);
+  };
+  const struct {
+    const char *set, *line, *unless;
+  } cases[] = {
+      {"models.0.priority=3", "models.0.priority: no effect, no policy goes by priority", "policies=[priority]"},
+      {"classes=[{name: c, priority: 3}]", "classes[0].priority: no effect, no policy goes",
+       "policies=[layer_preemptive]"},
+      {"models.0.max_batch=4", "models.0.max_batch: no effect, no policy batches", "policies=[lazy_batching]"},
+      {"models.0.cells=true", "models.0.cells: no effect, it is of policy cellular_batching",
+       "policies=[cellular_batching]"},
+      {"models.0.state=1 MB", "models.0.state: no effect, no policy moves a request", "policies=[layer_preemptive]"},
+      {"models.0.weights=1 GB", "models.0.weights: no effect, they are on every GPU from the start",
+       "gpus.0.memory=2 GB"},
+      {"gpus.0.memory=2 GB", "gpus.0.memory: no effect, no model has weights", "models.0.weights=1 GB"},
+      {"residency=cached", "residency: no effect, no model has weights", "models.0.weights=1 GB"},
+      {"gpus.0.host_latency=1 ms", "gpus.0.host_latency: no effect, nothing is copied", "models.0.input=1 MB"},
+      {"gpus.0.peer_latency=1 ms", "gpus.0.peer_latency: no effect, nothing moves", "models.0.state=1 MB"},
+      {"models.0.weight=2", "models.0.weight: no effect, there is one model", nullptr},
+      {"load={kind: constant, rate_per_s: 9, requests: 9, seed: 4}", "load.seed: no effect, nothing is drawn",
+       "models.0.variation=exponential"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_TRUE(named(c.line, {c.set})) << c.set;
+    if (c.unless == nullptr) continue;
+    const bool moves = std::string(c.set).find("peer") != std::string::npos;
+    EXPECT_FALSE(named(c.line, {c.set, c.unless, moves ? "policies=[cellular_batching]" : "title=x"})) << c.set;
+  }
+  EXPECT_TRUE(
+      named("load.rate_per_s: no effect, run.rates_per_s has the rates", {"load.rate_per_s=5", "run.rates_per_s=[7]"}));
+  EXPECT_FALSE(named("load.rate_per_s", {"run.rates_per_s=[7]"}));  // the file's rate gives way to --set
+}
+
+/// Times that 64 bits do not hold are refused or end the run, and are never another number.
+TEST(Settings, NoTimeIsLongerThanARun) {
+  EXPECT_NE(error_of({"models.0.layer_times=[1000 s]", "gpus.0.speed=0.001", "gpus.0.time_factors={m: 10}"})
+                .find("models[0].name: found layers of m that take more than 1e6 s on a at batch 1, expected less"),
+            std::string::npos);
+  const auto error = [](const std::vector<std::string>& sets) {
+    const auto e = parse_experiment(kOneModel, "x.yaml", sets);
+    if (!e.ok()) return e.error().text();
+    return compare_policies(*e, 1, [] {}).points[0].error;
+  };
+  const std::string line = "the run goes on after 4e+06 s";
+  for (
+      const char* load :
+      {"{rate_per_s: 0.000001, requests: 1000}", "{kind: single_stream, requests: 5000}",
+       "{kind: closed, think: 1000000 s, requests: 50}", "{rate_per_s: 1, requests: 5000}",
+       "{kind: server, rate_per_s: 0.000001, schedule_seed: 3, requests: 1000}",
+       "{kind: bursts, bursts: [{rate_per_s: 0.00001, duration: 1 s}, {rate_per_s: 0, duration: 99 s}], requests: 50}"})
+    EXPECT_NE(error({std::string("load=") + load, "models.0.layer_times=[10000 s]"}).find(line), std::string::npos)
+        << load << ": " << error({std::string("load=") + load, "models.0.layer_times=[10000 s]"});
+  EXPECT_NE(error({"models.0.input=10 TB", "gpus.0.host_bandwidth=1 MB/s", "gpus.1.host_bandwidth=1 MB/s"}).find(line),
+            std::string::npos);
+  EXPECT_NE(
+      error_of({"load={kind: bursts, requests: 9, bursts: [{rate_per_s: 0.001, duration: 1 ns}]}"})
+          .find("load.bursts: found 1e+12 rounds of all states from one request to the next, expected at most 1e6"),
+      std::string::npos);
+  EXPECT_NE(error({"load={kind: closed, duration: 1 s}", "models.0.layer_times=[0 ms]"}).find("at the moment they ask"),
+            std::string::npos);
+}
+
+/// Of a file that is cut by requests or duration, what is said of the load is of what comes.
+TEST(Settings, ACutFileHasTheRateOfWhatComes) {
+  std::string rows = "arrival_s\n";
+  for (int i = 0; i < 100; ++i) rows += std::to_string(i * 0.1) + "\n";
+  for (int i = 0; i < 1000; ++i) rows += std::to_string(10 + i * 0.001) + "\n";
+  const std::string file = file_of("cut.csv", rows);
+  for (const char* cut : {"requests: 100", "duration: 9.95 s"}) {
+    const auto e = parse_experiment(kOneModel, "x.yaml", {"load={kind: trace, file: " + file + ", " + cut + "}"});
+    ASSERT_TRUE(e.ok()) << e.error().text();
+    EXPECT_NEAR(offered_rate(e->load), 10, 1e-6) << cut;
+    EXPECT_EQ(e->load.trace.size(), 100u) << cut;
+  }
+  const std::string late = file_of("late.csv", "arrival_s\n5\n");
+  EXPECT_NE(error_of({"load={kind: trace, file: " + late + ", duration: 1 s}"})
+                .find("load.duration: found 1 s, expected the time of at least one arrival of the file"),
+            std::string::npos);
 }
 
 }  // namespace

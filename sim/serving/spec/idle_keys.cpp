@@ -17,16 +17,20 @@ class IdleKeys {
 
   /// Notes `list[index].key`, or `map.key`, where the file has it.
   void add(const std::string& where, std::string_view key, const std::string& why) {
-    const std::string path = where + "." + std::string(key);
+    const std::string path = where.empty() ? std::string(key) : where + "." + std::string(key);
     const ConfigNode* node = node_at(where);
     if (node == nullptr || node->find(key) == nullptr) return;
     Found& found = found_[{std::string(key), why}];
     if (found.count++ == 0) {
       found.path = path;
       found.at = position_in(root_, path).text();
-      found.is_set = found.at.starts_with("--") && found.at.ends_with("." + std::string(key));
+      found.is_set = is_set(found.at) && found.at.ends_with((where.empty() ? " " : ".") + std::string(key));
       order_.push_back({std::string(key), why});
     }
+  }
+  /// Whether --set asks for `other`, which a key of the file then gives way to.
+  bool gives_way(const std::string& key, const std::string& other) const {
+    return !is_set(position_in(root_, key).text()) && is_set(position_in(root_, other).text());
   }
   std::vector<std::string> lines() const {
     std::vector<std::string> out;
@@ -46,8 +50,10 @@ class IdleKeys {
     std::size_t count = 0;
     bool is_set = false;  ///< `at` is "--set models.0.cv"
   };
-  /// "load" or "models[3]"
+  static bool is_set(const std::string& position) { return position.starts_with("--"); }
+  /// "load" or "models[3]"; the whole where empty
   const ConfigNode* node_at(const std::string& where) const {
+    if (where.empty()) return &root_;
     const std::size_t bracket = where.find('[');
     const ConfigNode* node = root_.find(where.substr(0, bracket));
     if (node == nullptr || bracket == std::string::npos) return node;
@@ -60,7 +66,41 @@ class IdleKeys {
   std::vector<std::pair<std::string, std::string>> order_;
 };
 
-void look_at_load(const LoadSpec& l, const Load& load, IdleKeys& out) {
+/// Whether requests differ by what is drawn.
+bool is_random(const Load& load, const Scenario& s) {
+  const bool gaps = load.kind != LoadKind::constant && load.kind != LoadKind::trace && load.kind != LoadKind::offline &&
+                    !load.is_closed() && !load.has_schedule_seed;
+  const bool named = load.kind == LoadKind::trace &&
+                     std::ranges::all_of(load.trace, [&](const TraceRow& r) { return r.model < s.models.size(); });
+  const auto drawn = [](const auto& list) {
+    return std::ranges::count_if(list, [](const auto& item) { return item.weight > 0; }) > 1;
+  };
+  return gaps || load.think_s > 0 || drawn(s.classes) || (drawn(s.models) && !named && load.model_shares.empty()) ||
+         std::ranges::any_of(s.models, [](const Model& m) { return m.variation != Variation::none; });
+}
+
+/// What requests of models are, beside when they come.
+void look_at_mix(const ServingSpec& spec, const Load& load, const Scenario& s, IdleKeys& out) {
+  const bool named = load.kind == LoadKind::trace &&
+                     std::ranges::all_of(load.trace, [&](const TraceRow& r) { return r.model < s.models.size(); });
+  const bool promised = !s.classes.empty() && std::ranges::all_of(s.classes, [](const ServiceClass& c) {
+    return c.deadline_ps != kNever || c.weight == 0;
+  });
+  for (std::size_t i = 0; i < spec.models.size(); ++i) {
+    const std::string where = "models[" + std::to_string(i) + "]";
+    if (named) out.add(where, "weight", "all arrivals of the file name their model");
+    if (spec.models.size() == 1) out.add(where, "weight", "there is one model");
+    for (const char* key : {"deadline", "deadline_factor"})
+      if (promised) out.add(where, key, "all classes have deadlines of their own");
+  }
+  if (spec.classes.size() == 1) out.add("classes[0]", "weight", "there is one class");
+}
+
+void look_at_load(const ServingSpec& spec, const Load& load, const Scenario& s, IdleKeys& out) {
+  const LoadSpec& l = spec.load;
+  if (!is_random(load, s)) out.add("load", "seed", "nothing is drawn");
+  if (!spec.run.rates_per_s.empty() && !out.gives_way("load.rate_per_s", "run.rates_per_s"))
+    out.add("load", "rate_per_s", "run.rates_per_s has the rates");
   const bool gaps = !load.is_closed() && l.kind != LoadKind::trace && l.kind != LoadKind::offline;
   if (!gaps) out.add("load", "streams", "it is of loads with gaps between requests");
   if (!load.is_closed()) out.add("load", "samples", "it is of clients that wait for their answers");
@@ -70,8 +110,11 @@ void look_at_load(const LoadSpec& l, const Load& load, IdleKeys& out) {
     out.add("load", "think", "it is of kind closed");
   }
   if (l.kind == LoadKind::trace && l.requests > static_cast<std::int64_t>(load.trace.size()))
-    out.add("load", "requests", "the file has no more than " + counted(load.trace.size(), "arrival"));
+    out.add("load", "requests", "no more than " + counted(load.trace.size(), "arrival") + " of the file come");
 }
+
+/// Whether requests in progress, or branches of them, may go to another GPU.
+bool may_move(const PolicyEntry* p) { return p->splits || p->takes_branches || p->factory != nullptr; }
 
 void look_at_model(const ServingSpec& spec, std::size_t index, const ModelPricer& pricer, const Scenario& s,
                    IdleKeys& out) {
@@ -104,7 +147,40 @@ void look_at_model(const ServingSpec& spec, std::size_t index, const ModelPricer
   if (shared && !m.graph.empty() && stated)
     for (const char* key : {"sm_demand", "memory_demand", "launch_demand"})
       out.add(where, key, "layers of a graph have demands of their own");
-  if (s.gpus.size() == 1 && !piped) out.add(where, "state", "there is one GPU, from which nothing moves");
+  if (s.gpus.size() == 1 && !piped)
+    out.add(where, "state", "there is one GPU, from which nothing moves");
+  else if (!piped && std::ranges::none_of(spec.policies, may_move) && !out.gives_way(where + ".state", "policies"))
+    out.add(where, "state", "no policy moves a request between its layers");
+}
+
+/// What may be sent over links.
+struct Copies {
+  bool host = false;   ///< between the host and a GPU
+  bool moves = false;  ///< between GPUs
+};
+
+Copies copies_of(const ServingSpec& spec, const Scenario& s) {
+  Copies out;
+  for (const Model& m : s.models) {
+    const bool loaded = s.residency != Residency::resident && m.weight_bytes > 0;
+    out.host = out.host || loaded || m.input_bytes > 0 || m.output_bytes > 0;
+    out.moves = out.moves || m.state_bytes > 0 || !m.state_after.empty() || !m.graph.is_chain();
+  }
+  const bool piped =
+      std::ranges::any_of(spec.gpus, [](const GpuSpec& g) { return g.execution == Execution::pipeline; });
+  out.moves = out.moves && (piped || std::ranges::any_of(spec.policies, may_move));
+  return out;
+}
+
+void look_at_weights(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
+  const bool weights = std::ranges::any_of(s.models, [](const Model& m) { return m.weight_bytes > 0; });
+  const bool limits = std::ranges::any_of(s.gpus, [](const Gpu& g) { return g.memory_bytes != kNever; });
+  if (!weights) out.add("", "residency", "no model has weights");
+  for (std::size_t i = 0; i < spec.gpus.size() && !weights; ++i)
+    out.add("gpus[" + std::to_string(i) + "]", "memory", "no model has weights");
+  for (std::size_t i = 0; i < spec.models.size() && !limits && s.residency == Residency::resident; ++i)
+    out.add("models[" + std::to_string(i) + "]", "weights",
+            "they are on every GPU from the start, and no GPU has a memory");
 }
 
 void look_at_gpu(const ServingSpec& spec, std::size_t index, const Scenario& s, IdleKeys& out) {
@@ -116,12 +192,30 @@ void look_at_gpu(const ServingSpec& spec, std::size_t index, const Scenario& s, 
     out.add(where, "streams", "no model has branches");
   if (s.gpus.size() == 1 && g.execution != Execution::pipeline)
     for (const char* key : {"peer_bandwidth", "peer_latency"}) out.add(where, key, "there is one GPU");
+  const Copies copies = copies_of(spec, s);
+  for (const char* key : {"host_bandwidth", "host_latency"})
+    if (!copies.host && !copies.moves) out.add(where, key, "nothing is copied");
+  for (const char* key : {"peer_bandwidth", "peer_latency"})
+    if (s.gpus.size() > 1 && !copies.moves) out.add(where, key, "nothing moves from GPU to GPU");
   if (std::ranges::all_of(s.gpus, [&](const Gpu& other) { return other.box == s.gpus[0].box; }))
     for (const char* key : {"box_bandwidth", "box_latency"}) out.add(where, key, "all GPUs are in one box");
 }
 
 void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
   const auto any = [&](const auto& is) { return std::ranges::any_of(spec.policies, is); };
+  const bool priority = any([](const PolicyEntry* p) { return p->heeds_priority || p->factory != nullptr; });
+  const bool batches = any([](const PolicyEntry* p) { return p->batches(); });
+  const bool cells = any([](const PolicyEntry* p) { return (p->batches() && p->splits) || p->factory != nullptr; });
+  for (std::size_t i = 0; i < spec.models.size(); ++i) {
+    const std::string where = "models[" + std::to_string(i) + "]";
+    if (!priority) out.add(where, "priority", "no policy goes by priority");
+    if (!batches && spec.models[i].max_batch > 1 && !out.gives_way(where + ".max_batch", "policies"))
+      out.add(where, "max_batch", "no policy batches");
+    if (!cells && !out.gives_way(where + ".cells", "policies"))
+      out.add(where, "cells", "it is of policy cellular_batching");
+  }
+  for (std::size_t i = 0; i < spec.classes.size() && !priority; ++i)
+    out.add("classes[" + std::to_string(i) + "]", "priority", "no policy goes by priority");
   const bool graphs =
       std::ranges::any_of(spec.models, [](const ModelTimesSpec& m) { return !m.graph.empty() && m.max_batch == 0; });
   if (!graphs && !any([](const PolicyEntry* p) { return p->batches() && p->factory == nullptr; }))
@@ -138,7 +232,9 @@ void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out)
 std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
                                    const Scenario& s, const Load& load) {
   IdleKeys out(text.root);
-  look_at_load(spec.load, load, out);
+  look_at_load(spec, load, s, out);
+  look_at_mix(spec, load, s, out);
+  look_at_weights(spec, s, out);
   for (std::size_t i = 0; i < spec.models.size(); ++i) look_at_model(spec, i, pricer, s, out);
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
   look_at_policies(spec, s, out);

@@ -2,9 +2,9 @@
 //
 //   model,gpu,batch,layer,time_us      one row for each layer, in order of execution; other columns are ignored
 //
-// The layers of a model are the same, in the same order, on all GPUs and at all batches. Layers with a name ("conv2d") may come
-// several times in a model; those with a number ascend. The rows of a model, a GPU and a batch are in one file. Between two batches times are interpolated linearly; a batch that
-// is larger than the largest measured one is not priced.
+// The layers of a model are the same, in the same order, on all GPUs and at all batches, and each comes once: a row that is
+// there twice would count twice. Those with a number ascend. The rows of a model, a GPU and a batch are in one file. Between
+// two batches times are interpolated linearly; a batch that is larger than the largest measured one is not priced.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ class TimesTable {
   struct Block {
     std::vector<double> ps;  ///< by layer
     std::string file;
-    std::int64_t last_number = -1;  ///< of the layers so far
+    std::int64_t last_number = -1;             ///< of the layers so far
+    std::map<std::string, std::string> names;  ///< of them, and where each was read
   };
   using Batches = std::map<std::uint32_t, Block>;
   Result<void> check_layer(const std::string& model, const std::string& layer, const std::string& where, Block& block);

@@ -157,7 +157,12 @@ Result<Found> open_library(const std::string& path) {
     dlclose(library);
     return refused("it does not define distsim_create_policy");
   }
-  std::unique_ptr<own::Policy> probe(create(own::kVersion));
+  std::unique_ptr<own::Policy> probe;
+  try {
+    probe = guarded([&] { return std::unique_ptr<own::Policy>(create(own::kVersion)); });
+  } catch (const PolicyFailure& failure) {
+    return refused(failure.what());
+  }
   if (probe == nullptr) return refused("it is not for version " + std::to_string(own::kVersion) + " of the interface");
   const auto takes_branches = reinterpret_cast<bool (*)()>(dlsym(library, "distsim_policy_takes_branches"));
   return Found{create, takes_branches != nullptr && takes_branches()};
