@@ -64,7 +64,8 @@ class Account {
   }
   void executed(const Work& work, std::int64_t now_ps) {
     const Gpu& gpu = s_.gpus[work.gpu];
-    const double counted = counted_part(work.start_ps, now_ps);
+    const bool piped = gpu.execution == Execution::pipeline;  // its stages are busy from the moment that work enters
+    const double counted = piped && work.start_ps < result_.first_counted_ps ? 0 : counted_part(work.start_ps, now_ps);
     if (gpu.execution == Execution::shared)
       on_shared_ps_[work.gpu * s_.models.size() + work.model] += counted * static_cast<double>(now_ps - work.start_ps);
     else

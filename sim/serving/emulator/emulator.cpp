@@ -34,8 +34,8 @@ std::vector<double> mix_of(const Scenario& s, const Load& load) {
   return mix;
 }
 
-/// Queries at one moment: more than there can be clients, so answers take no time and a duration never ends.
-constexpr std::uint64_t kMostInNoTime = 20'000'000;
+/// Queries at one moment beside one of each client: answers take no time, and a duration never ends.
+constexpr std::uint64_t kMostInNoTime = 1'000'000;
 
 class Emulation {
  public:
@@ -77,7 +77,7 @@ class Emulation {
       view_.set_now(now);
       while (!heap_.empty() && heap_.top().time_ps() == now) handle(heap_.pop());
       while (sender_.is_due(now)) take_arrival();
-      if (in_no_time_ > kMostInNoTime && load_.requests == 0) return check_.in_no_time(now);
+      if (in_no_time_ > load_.clients + kMostInNoTime && load_.requests == 0) return check_.in_no_time(now);
       if (account_.in_system() > options_.max_in_system)
         return check_.too_many(account_.in_system(), now, load_, account_.overload());
       TRY(assign_all());
