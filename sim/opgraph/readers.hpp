@@ -3,6 +3,8 @@
 
 #include <simdjson.h>
 
+#include <unordered_map>
+
 #include "sim/opgraph/op_graph.hpp"
 
 namespace distsim::opgraph {
@@ -30,6 +32,15 @@ inline constexpr std::uint32_t kMostQuietCalls = 50'000;
 
 /// Whether it could not be had. Throws std::bad_alloc where memory was short, which is no damage of the text.
 bool missing(simdjson::error_code error);
+
+/// A gradient, by its place in the list, that is said to be complete after later nodes than the one that makes it.
+struct LateGradient {
+  std::size_t place = 0;
+  std::uint32_t maker = 0;  ///< index in OpGraph::nodes
+};
+/// Of storages, the last node before or at which the backward pass looks at them in another way.
+using LastViews = std::unordered_map<std::uint64_t, std::uint32_t>;
+std::optional<LateGradient> late_gradient(const OpGraph& graph, const LastViews& last_views);
 
 /// "model.graph: node 57 (aten::mm): found X, expected Y".
 Error node_error(const std::string& file, const std::string& node, const std::string& what);

@@ -126,6 +126,45 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
   }
 }
 
+/// Three layers of equal weights, whose gradients nodes 1, 3 and 5 make; "shared" has that of a result which others read too.
+TEST(CapturedGraph, GradientsAreCompleteWhereTheyAreMade) {
+  std::string tensors = R"([{"shape":[8,16],"dtype":"float32","role":"input","name":"x"})", nodes;
+  for (const std::string name : {"a", "b", "c"})
+    tensors += R"(,{"shape":[16,16],"dtype":"float32","role":"parameter","name":")" + name + R"("})";
+  tensors += R"(,{"shape":[8,16],"dtype":"float32","role":"parameter","name":"shared"})";
+  for (int i = 0; i < 3; ++i) tensors += R"(,{"shape":[8,16],"dtype":"float32"},{"shape":[16,16],"dtype":"float32"})";
+  const auto product = [](int left, int right, int made) {
+    return R"({"op":"aten::mm","phase":"backward","in":[{"t":)" + std::to_string(left) + R"(},{"t":)" +
+           std::to_string(right) + R"(}],"out":[)" + std::to_string(made) + "]}";
+  };
+  for (int i = 0; i < 3; ++i) {
+    const int made = 5 + 2 * i;
+    nodes += (i == 0 ? "[" : ",") + product(i == 0 ? 0 : made - 2, 1 + i, made) + "," + product(made, 0, made + 1);
+  }
+  const auto with = [&](const std::vector<std::pair<int, int>>& gradients) {
+    std::string text;
+    for (const auto& [parameter, after] : gradients)
+      text += (text.empty() ? "" : ",") + std::string(R"({"parameter":)") + std::to_string(parameter) + R"(,"after":)" +
+              std::to_string(after) + "}";
+    return document(tensors + "]", nodes + "]", R"(,"gradients":[)" + text + "]");
+  };
+  EXPECT_EQ(refusal(with({{3, 1}, {4, 1}, {2, 3}, {1, 5}})), "");
+  EXPECT_EQ(refusal(with({{4, 0}, {3, 1}, {2, 3}, {1, 5}})), "");
+  EXPECT_EQ(refusal(with({{3, 5}, {4, 5}, {2, 5}, {1, 5}})), "");  // all at once at the end
+  const std::string late = refusal(with({{2, 3}, {1, 5}, {3, 5}}));
+  EXPECT_EQ(late.find('\n'), std::string::npos);
+  for (const char* word : {"gradient 2: after", "node 1 (aten::mm)", "'c'"})
+    EXPECT_NE(late.find(word), std::string::npos) << word << ": " << late;
+}
+
+TEST(CapturedGraph, GradientsAreNotCompleteInTheOptimizer) {
+  const std::string text = refusal(document(
+      kTensors,
+      R"([{"op":"aten::mm","phase":"backward","in":[{"t":0},{"t":1}],"out":[3]},{"op":"aten::add","phase":"optimizer","in":[{"t":1}],"out":[2]}])",
+      R"(,"gradients":[{"parameter":1,"after":1}])"));
+  EXPECT_NE(text.find("gradient 0: after: found node 1 of the optimizer"), std::string::npos) << text;
+}
+
 /// A tensor that states no storage has one of its own, whatever the others state.
 TEST(CapturedGraph, TensorsWithoutAStorageShareNone) {
   const auto graph = parse_op_graph(
