@@ -72,6 +72,26 @@ def copied(recorder, func, args, kwargs):
     return memo[id(tensor)]
 
 
+def one_hot(recorder, func, args, kwargs):
+    """On a CPU the numbers are read, to check that they are below the number of classes."""
+    classes = argument(args, kwargs, 1, "num_classes", -1)
+    x = argument(args, kwargs, 0, "input", argument(args, kwargs, 0, "tensor", None))
+    if classes < 0:
+        return func(*args, **kwargs)
+    return torch.zeros((*x.shape, classes), dtype=torch.int64).scatter_(-1, x.unsqueeze(-1), 1)
+
+
+def repeat_interleave(recorder, func, args, kwargs):
+    """As many times for each element: the size of the result is known."""
+    x, times = args[0] if args else kwargs["input"], argument(args, kwargs, 1, "repeats", None)
+    if not isinstance(times, int) or isinstance(times, bool):
+        return func(*args, **kwargs)
+    dim = argument(args, kwargs, 2, "dim", None)
+    if dim is None:
+        x, dim = x.flatten(), 0
+    return torch.repeat_interleave(x, torch.full((1,), times), dim, output_size=x.shape[dim] * times)
+
+
 # By the names of the functions: those of C++ are other objects each time that they are asked for.
 ON_A_GPU = {
     "dropout": dropout,
@@ -84,6 +104,8 @@ ON_A_GPU = {
     "embedding": lookup(4),
     "embedding_bag": lookup(5),
     "__deepcopy__": copied,
+    "one_hot": one_hot,
+    "repeat_interleave": repeat_interleave,
 }
 
 

@@ -1,6 +1,7 @@
 """Results of calls that torch 1.13 has no rule for on tensors without data: it would run them on the CPU. Later versions
 have rules of their own; these say the same."""
 import torch
+from torch._subclasses.fake_tensor import DynamicOutputShapeException
 
 
 def like(tensor):
@@ -75,7 +76,33 @@ def weight_norm_backward(gradient, v, g, norms, dim):
     return like(v), like(g)
 
 
+def full(size, value, dtype=None, **named):
+    """torch 1.13 makes floats of whole numbers."""
+    of_value = torch.bool if isinstance(value, bool) else torch.int64 if isinstance(value, int) else None
+    return torch.empty(size, dtype=dtype or of_value, device=named.get("device"))
+
+
+def repeat_interleave(repeats, output_size=None):
+    """Places to gather from."""
+    if output_size is None:
+        raise DynamicOutputShapeException(torch.ops.aten.repeat_interleave.Tensor)
+    return repeats.new_empty((output_size,))
+
+
+def cdist(a, b, p, mode):
+    batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return a.new_empty((*batch, a.shape[-2], b.shape[-2]))
+
+
+def cdist_backward(gradient, a, b, p, distances):
+    return a.new_empty((*gradient.shape[:-2], *a.shape[-2:]))
+
+
 RULES = {
+    "aten::full": full,
+    "aten::repeat_interleave": repeat_interleave,
+    "aten::_cdist_forward": cdist,
+    "aten::_cdist_backward": cdist_backward,
     "aten::_weight_norm_interface": weight_norm,
     "aten::_weight_norm_interface_backward": weight_norm_backward,
     "aten::_weight_norm_cuda_interface": weight_norm,
