@@ -428,6 +428,56 @@ class OfOthers(WithDistsim):
         self.assertIn("module '1' that TorchScript compiled", str(caught.exception))
         self.assertEqual(module(torch.ones(2, 64)).shape, (2, 64))
 
+    def test_calls_whose_sizes_torch_does_not_say(self):
+        """Of tensors that are too large for the CPU to try them out."""
+        functional = nn.functional
+        image = lambda f, *more: lambda: (nn.Conv2d(3, 32, 1), lambda y: f(y).sum())
+        volume = lambda f: lambda: (nn.Conv3d(3, 32, 1), lambda y: f(y).sum())
+        classes = lambda y: functional.cross_entropy(y, torch.zeros(y.shape[0], *y.shape[2:], dtype=torch.int64))
+        speech = lambda y: functional.ctc_loss(y.transpose(0, 1).log_softmax(-1), torch.ones(y.shape[0], 30, dtype=torch.int64),
+                                               torch.full((y.shape[0],), y.shape[1]), torch.full((y.shape[0],), 30))
+        grid = lambda y: functional.grid_sample(y, torch.zeros(y.shape[0], 500, 500, 2))
+        for build, inputs, ops in ((image(classes), "8x3x512x512", ["nll_loss2d_forward", "nll_loss2d_backward"]), (image(grid), "8x3x512x512", ["grid_sampler_2d_backward"]),
+                                   (volume(lambda y: functional.max_pool3d(y, 3, 2, 1)), "4x3x32x128x128", ["max_pool3d_with_indices"]),
+                                   (volume(lambda y: functional.interpolate(y, scale_factor=2)), "4x3x32x64x64", ["upsample_nearest3d.vec", "upsample_nearest3d_backward.vec"]),
+                                   (volume(lambda y: y.unfold(2, 4, 4)), "4x3x32x128x128", ["unfold_backward"]),
+                                   (lambda: (nn.Linear(64, 64), speech), "8x50000x64", ["_ctc_loss", "_ctc_loss_backward"]),
+                                   (lambda: nn.Bilinear(64, 64, 8), ["8x64", "8x64"], ["_trilinear"]),
+                                   (lambda: (nn.Linear(64, 64), lambda y: torch.cdist(y, y).sum()), "8x20x64", ["_cdist_forward", "_cdist_backward"])):
+            graph = capture(build, *([inputs] if isinstance(inputs, str) else inputs))
+            self.assertTrue(graph["any_batch"], graph.get("one_batch"))
+            for op in ops:
+                self.assertIn(op, ops_of(graph))
+            self.report(graph)
+
+    def test_models_made_with_values(self):
+        """Functions that compute a model's sizes with tensors; one that fails is still named."""
+        class Sizes(Calls):
+            def __init__(self):
+                super().__init__(torch.relu, int(torch.linspace(0, 64, 2)[1].item()))
+        self.assertEqual(ops_of(capture(Sizes, "16x64")), ops_of(capture(Calls(torch.relu), "16x64")))
+
+        def fails():
+            raise KeyError(torch.ones(1).item())
+        with self.assertRaises(KeyError):
+            capture(fails, "16x64")
+
+    def test_parts_that_are_written_over(self):
+        """Copies that the gradient of a part needs are none of a gradient that is complete."""
+        class Zeroed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(16, 48)
+
+            def forward(self, x):
+                bias = self.fc.bias.clone()
+                bias[16:32].zero_()
+                return nn.functional.linear(x, self.fc.weight, bias)
+        graph = capture(Zeroed, "8x16")
+        copies = [n for n in graph["nodes"] if n["phase"] == "backward" and n["op"] == "aten::copy_"]
+        self.assertEqual(graph["tensors"][copies[0]["out"][0]]["shape"], [48])
+        self.report(graph)
+
     def test_whole_numbers_stay_whole(self):
         graph = capture(Calls(lambda y: y[torch.full((y.shape[0],), 1)] + torch.full((64,), 1.5)), "16x64")
         types = [graph["tensors"][n["out"][0]]["dtype"] for n in graph["nodes"] if n["op"] == "aten::full"]

@@ -7,7 +7,7 @@ from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from .batches import batches_of, shapes_by_batch
-from .errors import CaptureError, place_of, reason_of
+from .errors import CaptureError, place_of, reads_values, reason_of
 from .gpu_calls import gpu_call
 from .losses import LOSSES, check_own, loss_of
 from .recorder import Recorder
@@ -111,7 +111,7 @@ def run_once(build, inputs, samples, loss, channels_last, inference, notes_nodes
     mode = FakeTensorMode(allow_fallback_kernels=False)
     recorder = Recorder(mode, samples, notes_nodes)
     with changed_torch(recorder), mode, Operators(recorder), recorder:
-        module, own_loss = without_values(build() if not isinstance(build, torch.nn.Module) else build)
+        module, own_loss = without_values(build if isinstance(build, torch.nn.Module) else built_by(build))
         if channels_last:
             module = module.to(memory_format=torch.channels_last)
         for name, tensor in module.named_buffers():
@@ -119,7 +119,7 @@ def run_once(build, inputs, samples, loss, channels_last, inference, notes_nodes
         for name, tensor in module.named_parameters():
             recorder.name(tensor, "parameter", name)
             if tensor.requires_grad and not inference:
-                tensor.register_hook(lambda g, tensor=tensor: recorder.gradient_of(tensor))
+                tensor.register_hook(lambda g, tensor=tensor: recorder.gradient_of(tensor, g))
         given = [placeholder(spec, inputs[0].shape[0], samples) for spec in inputs]
         note_fixed_inputs(inputs, recorder)
         check_inputs(module, given)
@@ -137,6 +137,19 @@ def run_once(build, inputs, samples, loss, channels_last, inference, notes_nodes
                 value.backward()
         recorder.active = False
     return recorder
+
+
+class ReadsValues(Exception):
+    """The function that makes the module computes with values, which tensors of a capture have not."""
+
+
+def built_by(build):
+    try:
+        return build()
+    except Exception as error:
+        if reads_values(error):
+            raise ReadsValues from error
+        raise
 
 
 def passes_of(build, inputs, any_batch, *options):
@@ -163,7 +176,11 @@ def capture(build, inputs, loss="sum", any_batch=True, channels_last=False, infe
     if loss not in LOSSES:
         raise CaptureError(f"--loss: found {loss!r}, expected one of {', '.join(LOSSES)}")
     with ONE_AT_A_TIME:
-        passes, batches, reason = passes_of(build, inputs, any_batch, loss, channels_last, inference)
+        try:
+            passes, batches, reason = passes_of(build, inputs, any_batch, loss, channels_last, inference)
+        except ReadsValues:  # with values, then, and a copy without
+            built = build()
+            passes, batches, reason = passes_of(lambda: built, inputs, any_batch, loss, channels_last, inference)
     recorder = passes[0]
     shapes = [list(t.shape) for t in recorder.tensors]
     if not reason:

@@ -85,7 +85,7 @@ class Recorder(TorchDispatchMode):
         self.notes_nodes = notes_nodes  # for which each node of autograd is looked at
         self.autocast_of = {}  # of each node of autograd, by the region that it was made in
         self.ended = 0  # calls that a node of autograd has been found for
-        self.accumulating = False  # autograd copies a gradient that somebody else, here `kept`, also holds
+        self.accumulating = None  # a gradient that is complete: autograd copies a gradient that somebody else, here `kept`, also holds
 
     def remark(self, text):
         if text not in self.remarks:
@@ -224,9 +224,10 @@ class Recorder(TorchDispatchMode):
     def record(self, func, args, kwargs, results):
         if func._schema.name.startswith("prim::"):
             return
-        self.accumulating = self.accumulating and func._schema.name in ACCUMULATION
-        if self.accumulating:
-            return
+        if self.accumulating is not None:
+            if func._schema.name in ACCUMULATION and any(a is self.accumulating for a in args):
+                return
+            self.accumulating = None
         places = {a.name: i for i, a in enumerate(func._schema.arguments)}
         values = list(args) + [None] * (len(places) - len(args))
         for name, value in kwargs.items():
@@ -253,6 +254,6 @@ class Recorder(TorchDispatchMode):
         self.calls.append(Call(name + ("." + overload if overload else ""), inputs, outputs, label, self.phase, int(begun),
                                self.autocast))
 
-    def gradient_of(self, parameter):
+    def gradient_of(self, parameter, gradient):
         self.gradients.append((self.numbers[id(parameter)], max(0, len(self.calls) - 1)))
-        self.accumulating = True
+        self.accumulating = gradient

@@ -9,6 +9,10 @@
 namespace distsim::opgraph {
 namespace {
 
+/// A node of autograd makes other results beside a gradient, and hooks and copies may follow before it is complete. So many
+/// kernels lie between the making of a gradient and its completion at most.
+constexpr std::uint32_t kMostBetween = 64;
+
 /// A tensor of the backward pass that no kernel reads later, as gradients of parameters are.
 struct Unread {
   std::uint32_t maker = 0;  ///< or the last view of it: gradients of weights that were transposed are transposed back
@@ -39,7 +43,7 @@ std::vector<Unread> unread_results(const OpGraph& graph, const Sizes& sizes, con
 }  // namespace
 
 /// Each gradient takes a result of its size that was made since the gradient before was complete. One that finds none, while
-/// one made earlier is left over, is said to be complete too late. Gradients that several parameters share are no results of
+/// one made long before is left over, is said to be complete too late. Gradients that several parameters share are no results of
 /// their own, and pass.
 std::optional<LateGradient> late_gradient(const OpGraph& graph, const LastViews& last_views) {
   const Sizes sizes(graph, graph.samples);
@@ -64,7 +68,8 @@ std::optional<LateGradient> late_gradient(const OpGraph& graph, const LastViews&
     const double elements = sizes.elements(graph.gradients[g].parameter);
     const auto left = std::ranges::find_if(
         results, [&](const Unread& r) { return !r.taken && r.maker < begins[g] && r.elements == elements; });
-    if (left != results.end()) return LateGradient{g, left->maker};
+    if (left != results.end() && left->maker + kMostBetween < graph.gradients[g].after)
+      return LateGradient{g, left->maker};
   }
   return std::nullopt;
 }

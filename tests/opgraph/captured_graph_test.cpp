@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "sim/opgraph/call.hpp"
 #include "sim/opgraph/op_graph.hpp"
 
@@ -126,19 +128,21 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
   }
 }
 
-/// Three layers of equal weights, whose gradients nodes 1, 3 and 5 make; "shared" has that of a result which others read too.
+/// Forty layers of equal weights, whose gradients every second node makes; "shared" has that of a result which others read too.
 TEST(CapturedGraph, GradientsAreCompleteWhereTheyAreMade) {
+  constexpr int kLayers = 40, kShared = kLayers + 1, kLast = 2 * kLayers - 1;
   std::string tensors = R"([{"shape":[8,16],"dtype":"float32","role":"input","name":"x"})", nodes;
-  for (const std::string name : {"a", "b", "c"})
-    tensors += R"(,{"shape":[16,16],"dtype":"float32","role":"parameter","name":")" + name + R"("})";
+  for (int i = 1; i <= kLayers; ++i)
+    tensors += R"(,{"shape":[16,16],"dtype":"float32","role":"parameter","name":"w)" + std::to_string(i) + R"("})";
   tensors += R"(,{"shape":[8,16],"dtype":"float32","role":"parameter","name":"shared"})";
-  for (int i = 0; i < 3; ++i) tensors += R"(,{"shape":[8,16],"dtype":"float32"},{"shape":[16,16],"dtype":"float32"})";
+  for (int i = 0; i < kLayers; ++i)
+    tensors += R"(,{"shape":[8,16],"dtype":"float32"},{"shape":[16,16],"dtype":"float32"})";
   const auto product = [](int left, int right, int made) {
     return R"({"op":"aten::mm","phase":"backward","in":[{"t":)" + std::to_string(left) + R"(},{"t":)" +
            std::to_string(right) + R"(}],"out":[)" + std::to_string(made) + "]}";
   };
-  for (int i = 0; i < 3; ++i) {
-    const int made = 5 + 2 * i;
+  for (int i = 0; i < kLayers; ++i) {
+    const int made = kShared + 1 + 2 * i;
     nodes += (i == 0 ? "[" : ",") + product(i == 0 ? 0 : made - 2, 1 + i, made) + "," + product(made, 0, made + 1);
   }
   const auto with = [&](const std::vector<std::pair<int, int>>& gradients) {
@@ -146,15 +150,22 @@ TEST(CapturedGraph, GradientsAreCompleteWhereTheyAreMade) {
     for (const auto& [parameter, after] : gradients)
       text += (text.empty() ? "" : ",") + std::string(R"({"parameter":)") + std::to_string(parameter) + R"(,"after":)" +
               std::to_string(after) + "}";
-    return document(tensors + "]", nodes + "]", R"(,"gradients":[)" + text + "]");
+    return refusal(document(tensors + "]", nodes + "]", R"(,"gradients":[)" + text + "]"));
   };
-  EXPECT_EQ(refusal(with({{3, 1}, {4, 1}, {2, 3}, {1, 5}})), "");
-  EXPECT_EQ(refusal(with({{4, 0}, {3, 1}, {2, 3}, {1, 5}})), "");
-  EXPECT_EQ(refusal(with({{3, 5}, {4, 5}, {2, 5}, {1, 5}})), "");  // all at once at the end
-  const std::string late = refusal(with({{2, 3}, {1, 5}, {3, 5}}));
-  EXPECT_EQ(late.find('\n'), std::string::npos);
-  for (const char* word : {"gradient 2: after", "node 1 (aten::mm)", "'c'"})
-    EXPECT_NE(late.find(word), std::string::npos) << word << ": " << late;
+  std::vector<std::pair<int, int>> right, at_the_end;
+  for (int i = 1; i <= kLayers; ++i) right.emplace_back(i, 2 * i - 1), at_the_end.emplace_back(i, kLast);
+  EXPECT_EQ(with(right), "");
+  EXPECT_EQ(with(at_the_end), "");  // all at once
+  auto shared = right;
+  shared.insert(shared.begin() + 20, {kShared, right[19].second});
+  EXPECT_EQ(with(shared), "");
+  auto late = right;
+  std::rotate(late.begin() + 2, late.begin() + 3, late.end());
+  late.back().second = kLast;
+  const std::string text = with(late);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  for (const char* word : {"gradient 39: after", "node 5 (aten::mm)", "'w3'"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
 }
 
 TEST(CapturedGraph, GradientsAreNotCompleteInTheOptimizer) {
