@@ -207,6 +207,27 @@ def residual():
     import torch
     return torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3, 1, 1, bias=False), torch.nn.BatchNorm2d(16), torch.nn.ReLU(),
                                graph_models.Bottleneck(16, 8, 2), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10))
+def reflected():
+    import torch
+    return torch.nn.Sequential(torch.nn.Conv2d(8, 16, 3, padding=1, padding_mode="reflect"), torch.nn.ReLU(), torch.nn.Conv2d(16, 8, 3))
+def symmetric():
+    import torch, torch.nn.utils.parametrize
+    class Symmetric(torch.nn.Module):
+        def forward(self, w): return w.triu() + w.triu(1).t()
+    layer = torch.nn.Linear(64, 64)
+    torch.nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+    return layer
+def grouped():
+    import torch
+    class Grouped(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.q, self.k = torch.nn.Linear(64, 64), torch.nn.Linear(64, 16)
+        def forward(self, x):
+            q = self.q(x).view(x.shape[0], 24, 4, 16).transpose(1, 2)
+            k = self.k(x).view(x.shape[0], 24, 1, 16).transpose(1, 2).repeat_interleave(4, 1)
+            return (q @ k.transpose(2, 3)).softmax(-1)
+    return Grouped()
 """
 
     def both(self, function, inputs, tensors, keys=None):
@@ -248,6 +269,25 @@ def residual():
 
     def test_images(self):
         self.check(*self.both("residual", ["8x3x32x32"], "(torch.randn(2, 3, 32, 32),)"))
+        self.check(*self.both("reflected", ["8x8x16x20"], "(torch.randn(2, 8, 16, 20),)"))  # the exporter computes what is padded
+
+    def test_computed_weights_are_trained(self):
+        captured, exported = self.both("symmetric", ["8x64"], "(torch.randn(2, 64),)")
+        self.check(captured, exported)
+        self.assertFalse([a for a in exported["assumptions"] if "without a gradient" in a])
+
+    def test_grouped_queries(self):
+        captured, exported = self.both("grouped", ["8x24x64"], "(torch.randn(2, 24, 64),)")
+        for key in ("model_tflop_per_iteration",):
+            self.assertAlmostEqual(exported["context"][key] / captured["context"][key], 1, delta=0.005)
+
+    def test_norms_that_are_written_out_are_named(self):
+        export, type(self).EXPORT = self.EXPORT, self.EXPORT.replace("opset_version=17", "opset_version=16")
+        try:
+            _, exported = self.both("gpt", ["8x32:int64"], "(torch.zeros(2, 32, dtype=torch.int64),)")
+        finally:
+            type(self).EXPORT = export
+        self.assertTrue(any("5 layer normalisations written out as nine kernels" in a for a in exported["assumptions"]), exported["assumptions"])
 
 
 @unittest.skipUnless(HAS_TORCH, "no torch")
