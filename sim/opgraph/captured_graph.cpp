@@ -91,7 +91,7 @@ class CapturedReader {
     if (graph_.nodes.empty()) return wrong("found none that launches a kernel, expected at least one");
     TRY(for_each(
         kGradients, [&](const dom::object& e) { return read_gradient(e); }, false));
-    if (const auto late = late_gradient(graph_, last_views_)) {
+    if (const auto late = late_gradient(graph_, views_)) {
       list_ = "gradients", place_ = late->place;
       const Gradient& gradient = graph_.gradients[late->place];
       return wrong("after: found a later node than node " + std::to_string(in_file_[late->maker]) + " (" +
@@ -398,7 +398,7 @@ class CapturedReader {
       quiet_calls_ = std::min(quiet_calls_ + node.calls, kMostQuietCalls);
       placed_.push_back(graph_.nodes.empty() ? 0 : static_cast<std::uint32_t>(graph_.nodes.size() - 1));
       if (node.phase == graph::Phase::backward) {
-        for (const std::uint32_t t : node.outputs) last_views_[graph_.tensors[t].storage] = placed_.back();
+        for (const std::uint32_t t : node.outputs) views_.push_back({t, placed_.back()});
       }
     }
     return {};
@@ -451,7 +451,7 @@ class CapturedReader {
   std::vector<bool> has_gradient_;    ///< of each tensor
   std::vector<graph::Phase> phases_;  ///< of each node of the file
   std::uint32_t quiet_calls_ = 0;     ///< since the last node, of operators that launch nothing
-  LastViews last_views_;
+  std::vector<QuietView> views_;
   std::vector<std::uint32_t> in_file_;  ///< of each node of the graph, its place in the file
   std::vector<std::uint32_t> placed_;   ///< of each node of the file, its place or that of the one before
 };

@@ -1,7 +1,6 @@
 // Whether the nodes after which gradients are said to be complete can be those that make them.
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "sim/opgraph/call.hpp"
 #include "sim/opgraph/readers.hpp"
@@ -13,6 +12,9 @@ namespace {
 /// kernels lie between the making of a gradient and its completion at most.
 constexpr std::uint32_t kMostBetween = 64;
 
+/// Where more results than these are between two gradients, as where all are said to be complete at the end, they pass.
+constexpr std::size_t kMostLookedAt = 1000;
+
 /// A tensor of the backward pass that no kernel reads later, as gradients of parameters are.
 struct Unread {
   std::uint32_t maker = 0;  ///< or the last view of it: gradients of weights that were transposed are transposed back
@@ -20,24 +22,36 @@ struct Unread {
   bool taken = false;
 };
 
-std::vector<Unread> unread_results(const OpGraph& graph, const Sizes& sizes, const LastViews& last_views) {
-  std::unordered_map<std::uint64_t, Unread> last;  // by storage
+/// Of each tensor the number of its storage, counted from 0.
+std::vector<std::uint32_t> storages_of(const OpGraph& graph) {
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers;
+  numbers.reserve(graph.tensors.size());
+  std::vector<std::uint32_t> out;
+  out.reserve(graph.tensors.size());
+  for (const Tensor& t : graph.tensors)
+    out.push_back(numbers.try_emplace(t.storage, static_cast<std::uint32_t>(numbers.size())).first->second);
+  return out;
+}
+
+std::vector<Unread> unread_results(const OpGraph& graph, const Sizes& sizes, const std::vector<QuietView>& views) {
+  const std::vector<std::uint32_t> storage = storages_of(graph);
+  std::vector<Unread> last(graph.tensors.size());  // by storage; without elements: nothing that is not read
   for (std::uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
+    if (node.phase == graph::Phase::forward) continue;
     for (const Argument& a : node.inputs) {
-      for (const std::uint32_t t : a.tensors) last.erase(graph.tensors[t].storage);
+      for (const std::uint32_t t : a.tensors) last[storage[t]].elements = 0;
     }
     if (node.phase != graph::Phase::backward) continue;
-    for (const std::uint32_t t : node.outputs) last[graph.tensors[t].storage] = {i, sizes.elements(t), false};
+    for (const std::uint32_t t : node.outputs) last[storage[t]] = {i, sizes.elements(t), false};
   }
-  std::vector<Unread> out;
-  for (const auto& [storage, result] : last) {
-    out.push_back(result);
-    const auto view = last_views.find(storage);
-    if (view != last_views.end()) out.back().maker = std::max(result.maker, view->second);
+  for (const QuietView& view : views) {
+    Unread& of = last[storage[view.tensor]];
+    of.maker = std::max(of.maker, view.node);
   }
-  std::ranges::sort(out, {}, &Unread::maker);
-  return out;
+  std::erase_if(last, [](const Unread& r) { return r.elements <= 0; });
+  std::ranges::sort(last, {}, &Unread::maker);
+  return last;
 }
 
 }  // namespace
@@ -45,9 +59,9 @@ std::vector<Unread> unread_results(const OpGraph& graph, const Sizes& sizes, con
 /// Each gradient takes a result of its size that was made since the gradient before was complete. One that finds none, while
 /// one made long before is left over, is said to be complete too late. Gradients that several parameters share are no results of
 /// their own, and pass.
-std::optional<LateGradient> late_gradient(const OpGraph& graph, const LastViews& last_views) {
+std::optional<LateGradient> late_gradient(const OpGraph& graph, const std::vector<QuietView>& views) {
   const Sizes sizes(graph, graph.samples);
-  std::vector<Unread> results = unread_results(graph, sizes, last_views);
+  std::vector<Unread> results = unread_results(graph, sizes, views);
   std::vector<std::uint32_t> begins;  // of the nodes since the gradient before
   std::vector<std::size_t> without;
   std::uint32_t begin = 0;
@@ -56,20 +70,27 @@ std::optional<LateGradient> late_gradient(const OpGraph& graph, const LastViews&
     if (g > 0 && graph.gradients[g - 1].after != gradient.after) begin = graph.gradients[g - 1].after + 1;
     begins.push_back(begin);
     const double elements = sizes.elements(gradient.parameter);
-    const auto own = std::find_if(results.rbegin(), results.rend(), [&](const Unread& r) {
-      return !r.taken && r.maker >= begin && r.maker <= gradient.after && r.elements == elements;
-    });
-    if (own != results.rend())
+    Unread* own = nullptr;  // the last one of the window
+    std::size_t looked_at = 0;
+    for (auto r = std::ranges::upper_bound(results, gradient.after, {}, &Unread::maker); r != results.begin();) {
+      if ((--r)->maker < begin || ++looked_at > kMostLookedAt) break;
+      if (r->taken || r->elements != elements) continue;
+      own = &*r;
+      break;
+    }
+    if (own != nullptr)
       own->taken = true;
-    else
+    else if (looked_at <= kMostLookedAt)
       without.push_back(g);
   }
+  std::unordered_map<double, std::uint32_t> earliest;  // of the results that are left over, by their elements
+  for (const Unread& r : results) {
+    if (!r.taken) earliest.try_emplace(r.elements, r.maker);
+  }
   for (const std::size_t g : without) {
-    const double elements = sizes.elements(graph.gradients[g].parameter);
-    const auto left = std::ranges::find_if(
-        results, [&](const Unread& r) { return !r.taken && r.maker < begins[g] && r.elements == elements; });
-    if (left != results.end() && left->maker + kMostBetween < graph.gradients[g].after)
-      return LateGradient{g, left->maker};
+    const auto left = earliest.find(sizes.elements(graph.gradients[g].parameter));
+    if (left != earliest.end() && left->second < begins[g] && left->second + kMostBetween < graph.gradients[g].after)
+      return LateGradient{g, left->second};
   }
   return std::nullopt;
 }

@@ -3,8 +3,6 @@
 
 #include <simdjson.h>
 
-#include <unordered_map>
-
 #include "sim/opgraph/op_graph.hpp"
 
 namespace distsim::opgraph {
@@ -38,9 +36,11 @@ struct LateGradient {
   std::size_t place = 0;
   std::uint32_t maker = 0;  ///< index in OpGraph::nodes
 };
-/// Of storages, the last node before or at which the backward pass looks at them in another way.
-using LastViews = std::unordered_map<std::uint64_t, std::uint32_t>;
-std::optional<LateGradient> late_gradient(const OpGraph& graph, const LastViews& last_views);
+/// A tensor that the backward pass makes without a kernel, by looking at another, after a node of OpGraph::nodes.
+struct QuietView {
+  std::uint32_t tensor = 0, node = 0;
+};
+std::optional<LateGradient> late_gradient(const OpGraph& graph, const std::vector<QuietView>& views);
 
 /// "model.graph: node 57 (aten::mm): found X, expected Y".
 Error node_error(const std::string& file, const std::string& node, const std::string& what);
