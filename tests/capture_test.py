@@ -2,7 +2,7 @@
 """What distsim_capture makes of models that are not plain (docs/graph_format.md), and what distsim predicts of them.
 
 usage: capture_test.py DISTSIM
-Needs torch; where it is missing it says so and tests nothing.
+Needs torch, and runs with a Python of this machine that has it; where none has, it is skipped (exit code 77).
 """
 import contextlib
 import io
@@ -17,12 +17,15 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
-try:
-    import torch
-    from torch import nn
-except ImportError:
-    print("capture_test.py: no torch found, nothing is tested", file=sys.stderr)
-    sys.exit(0)
+sys.path.insert(0, str(ROOT / "tests/support"))
+import other_python  # noqa: E402
+
+if not other_python.run_with("torch"):
+    sys.exit(other_python.SKIPPED)
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+import torch.nn.utils.parametrize  # noqa: E402
+import torch.utils.checkpoint  # noqa: E402
 import distsim_capture  # noqa: E402
 from distsim_capture import __main__ as command  # noqa: E402
 from distsim_capture.errors import place_of, reason_of  # noqa: E402
@@ -51,6 +54,10 @@ class Holds(nn.Module):
 
     def forward(self, x):
         return self.fc(x) * self.plain + self.listed[0] + CONSTANT
+
+
+def tanh_gelu(x):
+    return x * 0.5 * (1.0 + torch.tanh(0.79788456 * x * (1 + 0.044715 * x * x)))
 
 
 class Bags(nn.Module):
@@ -218,6 +225,23 @@ class Laws(WithDistsim):
                     before = max(now, before)
 
 
+    def test_fused_chains_are_not_slower(self):
+        """Also where what is fused are sums of gradients, which the host calls nothing for."""
+        class Loop(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.cell = nn.LSTMCell(16, 16)
+
+            def forward(self, x):
+                state = (torch.zeros(8, 16),) * 2
+                for step in range(5):
+                    state = self.cell(x[:, step], state)
+                return state[0]
+        graph = capture(Loop, "8x5x16", any_batch=False)
+        apart, fused = (self.report(graph, {"fuse": fuse})["iteration_ms"] for fuse in (False, True))
+        self.assertLessEqual(fused, apart)
+
+
 class Weights(WithDistsim):
     def memory(self, graph, **model):
         return self.report(graph, **model)["memory"]["used_bytes_per_rank"][0]
@@ -278,6 +302,35 @@ class Weights(WithDistsim):
         self.assertAlmostEqual(again["achieved_tflops_per_gpu"] * again["iteration_ms"] * 1e9 / product, 24, places=3)
 
 
+    def test_flops_of_first_layers(self):
+        """Layers whose weights are computed, or whose input is padded by hand, are first ones too: three products each."""
+        class Symmetric(nn.Module):
+            def forward(self, w):
+                return w.triu() + w.triu(1).t()
+
+        def parametrized():
+            layer = nn.Linear(64, 64, bias=False)
+            nn.utils.parametrize.register_parametrization(layer, "weight", Symmetric())
+            return layer
+
+        class Einsum(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.zeros(4, 64, 16))
+
+            def forward(self, x):
+                return torch.einsum("bti,hij->bhtj", x, self.w)
+        tflop = lambda build, inputs: self.report(capture(build, inputs))["context"]["model_tflop_per_iteration"] * 1e12 / 8  # of one GPU
+        for build, inputs, product in ((parametrized, "8x64", 8 * 64 * 64), (Einsum, "8x24x64", 8 * 24 * 64 * 64),
+                                       (lambda: nn.Conv2d(8, 16, 3, padding=1, padding_mode="circular"), "4x8x10x12", 4 * 120 * 72 * 16),
+                                       (lambda: nn.Conv1d(8, 16, 5, 2, 1), "4x8x33", 4 * 16 * 40 * 16),
+                                       (lambda: nn.ConvTranspose1d(8, 16, 4, 2, 1), "4x8x33", 4 * 33 * 8 * 64)):
+            self.assertAlmostEqual(tflop(build, inputs) / (3 * 2 * product), 1, places=6)
+        # Two layers: the second one's weights are frozen, so that it has one gradient.
+        last = lambda: nn.Sequential(nn.Linear(64, 64, bias=False), nn.Linear(64, 64, bias=False).requires_grad_(False))
+        self.assertAlmostEqual(tflop(last, "8x64") / (5 * 2 * 8 * 64 * 64), 1, places=6)
+
+
 class Losses(WithDistsim):
     def test_all_outputs_of_floating_type(self):
         graph = capture(Outputs, "16x64")
@@ -287,6 +340,30 @@ class Losses(WithDistsim):
         self.assertEqual(len(scores["gradients"]), 2)
         self.assertIn("output 'small'; not of 'more.0'", scores["remarks"][0])
         self.assertTrue(any("not of 'more.0'" in a for a in self.report(scores)["assumptions"]))
+
+    def test_outputs_in_objects(self):
+        """Those with slots and those that refer to each other or to the module: each tensor once, and no parameter."""
+        class Slots:
+            __slots__ = ("a", "b")
+
+            def __init__(self, a, b):
+                self.a, self.b = a, b
+
+        class Holder:
+            def __init__(self, module, a):
+                self.module, self.a, self.me = module, a, self
+
+        class Returns(Calls):
+            def __init__(self, of):
+                super().__init__(torch.relu)
+                self.of, self.big = of, nn.Linear(64, 32)
+
+            def forward(self, x):
+                y = super().forward(x)
+                return self.of(self, y, self.big(y))
+        plain = capture(lambda: Returns(lambda m, a, b: [a, b]), "16x64")
+        for of in (lambda m, a, b: Slots(a, b), lambda m, a, b: (Holder(m, a), {b})):
+            self.assertEqual(ops_of(capture(lambda of=of: Returns(of), "16x64")), ops_of(plain))
 
     def test_refusals(self):
         for build, loss, words in ((Calls(torch.relu), "output", "returns a tensor of 16x64, expected the loss"),
@@ -299,6 +376,129 @@ class Losses(WithDistsim):
             with self.assertRaises(distsim_capture.CaptureError) as caught:
                 capture(build, "16x64", loss=loss)
             self.assertIn(words, str(caught.exception))
+
+
+class Inputs(WithDistsim):
+    def test_first_sizes_that_are_no_batch(self):
+        """A mask of all pairs of tokens, a table of positions: as large with every batch."""
+        class Masked(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(16, 16)
+
+            def forward(self, x, mask):
+                y = self.fc(x)
+                return (y @ y.transpose(1, 2) + mask).softmax(-1)
+        graph = capture(Masked, "4x24x16", "24x24")
+        self.assertTrue(graph["any_batch"], graph.get("one_batch"))
+        self.assertEqual([t["shape"] for t in graph["tensors"] if t.get("role") == "input"], [[[0, 1], 24, 16], [24, 24]])
+        self.assertEqual(graph["remarks"], ["input 1 has 24x24 elements whatever the batch: its first size is not that of input 0, 4"])
+        self.assertTrue(any("24x24 elements" in a for a in self.report(graph, per_gpu_batch=32)["assumptions"]))
+
+
+class OfOthers(WithDistsim):
+    """What models of other people call."""
+
+    def test_grouped_queries(self):
+        def attend(y):
+            q, k = y.view(y.shape[0], 4, 16), y.view(y.shape[0], 4, 16)[:, :2].repeat_interleave(2, dim=1)
+            return (q @ k.transpose(1, 2)).softmax(-1)
+        graph = capture(Calls(attend), "16x64")
+        self.assertTrue(graph["any_batch"], graph.get("one_batch"))
+        gathered = next(n for n in graph["nodes"] if n["op"] == "aten::index_select")
+        self.assertEqual(graph["tensors"][gathered["out"][0]]["shape"], [[0, 1], 4, 16])
+        self.assertNotIn("unlisted", {o["kind"] for o in self.report(graph)["ops"]})
+        with self.assertRaises(Exception) as caught:
+            capture(Calls(lambda y: y.repeat_interleave(torch.ones(64, dtype=torch.int64), 1)), "16x64")
+        self.assertIn("depends on values", reason_of(caught.exception))
+
+    def test_classes_of_experts(self):
+        graph = capture(Calls(lambda y: y * nn.functional.one_hot(y.argmax(1), 64)), "16x64")
+        self.assertIn("scatter_.value", ops_of(graph))
+        self.assertTrue(graph["any_batch"])
+
+    def test_marks_of_profilers(self):
+        def marked(y):
+            with torch.profiler.record_function("part"):
+                torch.cuda.nvtx.range_push("part")
+                y = y.relu()
+                torch.cuda.nvtx.range_pop()
+            return y
+        plain = capture(Calls(torch.relu), "16x64")
+        self.assertEqual(ops_of(capture(Calls(marked), "16x64")), ops_of(plain))
+        self.assertEqual(ops_of(capture(lambda: nn.DataParallel(Calls(torch.relu)), "16x64")), ops_of(plain))
+
+    def test_scripts(self):
+        """Functions and modules that TorchScript compiles make the calls of the eager ones; a compiled module has no copy."""
+        compiled = torch.jit.script(tanh_gelu)
+        eager = capture(Calls(tanh_gelu), "16x64")
+        for _ in range(2):
+            script = capture(Calls(compiled), "16x64")
+            self.assertTrue(script["any_batch"], script.get("one_batch"))
+            kernels = lambda graph: [n.partition(".")[0] for n in ops_of(graph, "forward") if n != "detach"]
+            self.assertEqual(kernels(script), kernels(eager))
+        inside = capture(lambda: torch.jit.script(nn.Sequential(nn.Linear(64, 64), nn.ReLU())), "16x64")
+        self.assertEqual(ops_of(inside), ops_of(capture(Calls(torch.relu), "16x64")))
+        module = nn.Sequential(nn.Linear(64, 64), torch.jit.script(nn.Linear(64, 64)))
+        with self.assertRaises(distsim_capture.CaptureError) as caught:
+            capture(module, "16x64")
+        self.assertIn("module '1' that TorchScript compiled", str(caught.exception))
+        self.assertEqual(module(torch.ones(2, 64)).shape, (2, 64))
+
+    def test_calls_whose_sizes_torch_does_not_say(self):
+        """Of tensors that are too large for the CPU to try them out."""
+        functional = nn.functional
+        image = lambda f, *more: lambda: (nn.Conv2d(3, 32, 1), lambda y: f(y).sum())
+        volume = lambda f: lambda: (nn.Conv3d(3, 32, 1), lambda y: f(y).sum())
+        classes = lambda y: functional.cross_entropy(y, torch.zeros(y.shape[0], *y.shape[2:], dtype=torch.int64))
+        speech = lambda y: functional.ctc_loss(y.transpose(0, 1).log_softmax(-1), torch.ones(y.shape[0], 30, dtype=torch.int64),
+                                               torch.full((y.shape[0],), y.shape[1]), torch.full((y.shape[0],), 30))
+        grid = lambda y: functional.grid_sample(y, torch.zeros(y.shape[0], 500, 500, 2))
+        for build, inputs, ops in ((image(classes), "8x3x512x512", ["nll_loss2d_forward", "nll_loss2d_backward"]), (image(grid), "8x3x512x512", ["grid_sampler_2d_backward"]),
+                                   (volume(lambda y: functional.max_pool3d(y, 3, 2, 1)), "4x3x32x128x128", ["max_pool3d_with_indices"]),
+                                   (volume(lambda y: functional.interpolate(y, scale_factor=2)), "4x3x32x64x64", ["upsample_nearest3d.vec", "upsample_nearest3d_backward.vec"]),
+                                   (volume(lambda y: y.unfold(2, 4, 4)), "4x3x32x128x128", ["unfold_backward"]),
+                                   (lambda: (nn.Linear(64, 64), speech), "8x50000x64", ["_ctc_loss", "_ctc_loss_backward"]),
+                                   (lambda: nn.Bilinear(64, 64, 8), ["8x64", "8x64"], ["_trilinear"]),
+                                   (lambda: (nn.Linear(64, 64), lambda y: torch.cdist(y, y).sum()), "8x20x64", ["_cdist_forward", "_cdist_backward"])):
+            graph = capture(build, *([inputs] if isinstance(inputs, str) else inputs))
+            self.assertTrue(graph["any_batch"], graph.get("one_batch"))
+            for op in ops:
+                self.assertIn(op, ops_of(graph))
+            self.report(graph)
+
+    def test_models_made_with_values(self):
+        """Functions that compute a model's sizes with tensors; one that fails is still named."""
+        class Sizes(Calls):
+            def __init__(self):
+                super().__init__(torch.relu, int(torch.linspace(0, 64, 2)[1].item()))
+        self.assertEqual(ops_of(capture(Sizes, "16x64")), ops_of(capture(Calls(torch.relu), "16x64")))
+
+        def fails():
+            raise KeyError(torch.ones(1).item())
+        with self.assertRaises(KeyError):
+            capture(fails, "16x64")
+
+    def test_parts_that_are_written_over(self):
+        """Copies that the gradient of a part needs are none of a gradient that is complete."""
+        class Zeroed(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(16, 48)
+
+            def forward(self, x):
+                bias = self.fc.bias.clone()
+                bias[16:32].zero_()
+                return nn.functional.linear(x, self.fc.weight, bias)
+        graph = capture(Zeroed, "8x16")
+        copies = [n for n in graph["nodes"] if n["phase"] == "backward" and n["op"] == "aten::copy_"]
+        self.assertEqual(graph["tensors"][copies[0]["out"][0]]["shape"], [48])
+        self.report(graph)
+
+    def test_whole_numbers_stay_whole(self):
+        graph = capture(Calls(lambda y: y[torch.full((y.shape[0],), 1)] + torch.full((64,), 1.5)), "16x64")
+        types = [graph["tensors"][n["out"][0]]["dtype"] for n in graph["nodes"] if n["op"] == "aten::full"]
+        self.assertEqual(types, ["int64", "float32"])
 
 
 class Modules(WithDistsim):
@@ -337,16 +537,6 @@ class Modules(WithDistsim):
         split = [self.report(g, {"tables": "found"})["iteration_ms"] for g in (dense, sparse)]
         self.assertEqual(split[0], split[1])
 
-    def test_autocast_is_named(self):
-        def cast(y):
-            with torch.autocast("cuda", dtype=torch.float16):
-                return y @ y.t()
-        enter = torch.autocast.__enter__
-        graph = capture(Calls(cast), "16x64")
-        self.assertIn("torch.autocast('cuda', float16)", graph["remarks"][0])
-        self.assertIs(torch.autocast.__enter__, enter)
-        self.assertTrue(any("torch.autocast" in a for a in self.report(graph)["assumptions"]))
-
     def test_threads(self):
         """Captures of several threads are those of one, and leave torch as it was."""
         kept = [torch.nn.functional.has_torch_function, torch.autocast.__enter__, type(nn.Parameter).__instancecheck__]
@@ -364,6 +554,122 @@ class Modules(WithDistsim):
         with contextlib.suppress(RuntimeError):
             capture(Calls(lambda y: y.view(7, -1)), "16x64")
         self.assertEqual(kept, [torch.nn.functional.has_torch_function, torch.autocast.__enter__, type(nn.Parameter).__instancecheck__])
+
+
+class Cast(nn.Module):
+    """A block and its loss, in a region of torch.autocast or in none."""
+
+    def __init__(self, **region):
+        super().__init__()
+        self.region = region
+        self.block, self.out = nn.TransformerEncoderLayer(256, 4, 1024, batch_first=True), nn.Linear(256, 1000)
+
+    def compute(self, x):
+        return nn.functional.cross_entropy(self.out(self.block(x)).flatten(0, 1), torch.zeros(x.shape[0] * x.shape[1], dtype=torch.int64))
+
+    def forward(self, x):
+        if not self.region:
+            return self.compute(x)
+        with torch.autocast("cuda", **self.region):
+            return self.compute(x)
+
+
+class CastFunction(torch.autograd.Function):
+    @staticmethod
+    @torch.cuda.amp.custom_fwd
+    def forward(context, x, w):
+        context.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    @torch.cuda.amp.custom_bwd
+    def backward(context, gradient):
+        x, w = context.saved_tensors
+        return gradient @ w.t(), x.t() @ gradient
+
+
+class Autocast(WithDistsim):
+    def test_a_region_is_the_precision(self):
+        """A whole model in a region has the kernels and the activations that the precision alone gives it; one that disables autocasting those of fp32."""
+        graphs = {name: capture(lambda region=region: Cast(**region), "16x128x256", loss="output") for name, region in
+                  (("plain", {}), ("fp16", {"dtype": torch.float16}), ("bf16", {"dtype": torch.bfloat16}), ("off", {"enabled": False}))}
+
+        def kernels(name, precision, **keys):
+            report = self.report(graphs[name], keys, precision=precision, per_gpu_batch=64)
+            # Of the precision: copies of the gradients' scale, and what kernels of it were corrected by.
+            return {o["kind"]: o["kernels"] for o in report["ops"] if o["kind"] not in ("copy", "elementwise")}, report
+        for region, under, alone in (("fp16", "fp32", "fp16"), ("bf16", "tf32", "bf16"), ("fp16", "bf16", "fp16"), ("off", "fp16", "fp32"), ("off", "fp32", "fp32")):
+            (ours, a), (theirs, b) = kernels(region, under), kernels("plain", alone)
+            self.assertEqual(ours, theirs, f"{region} {under}")
+            of = [{o["kind"]: o for o in r["ops"]} for r in (a, b)]
+            self.assertAlmostEqual(of[0]["elementwise"]["kernels"], of[1]["elementwise"]["kernels"], delta=1)
+            for kind in ("elementwise", "softmax", "normalization"):
+                self.assertAlmostEqual(of[0][kind]["time_ms"] / of[1][kind]["time_ms"], 1, delta=0.03, msg=f"{region} {under} {kind}")
+            self.assertAlmostEqual(a["memory"]["used_bytes_per_rank"][0] / b["memory"]["used_bytes_per_rank"][0], 1, delta=0.01)
+        self.assertEqual(kernels("off", "fp16", amp="half")[0], kernels("plain", "fp16", amp="half")[0])
+        gemm = lambda *a: {o["kind"]: o["time_ms"] for o in kernels(*a)[1]["ops"]}["gemm"]
+        self.assertLess(gemm("fp16", "fp32"), 0.3 * gemm("plain", "fp32"))
+        self.assertGreater(gemm("off", "bf16"), 3 * gemm("plain", "bf16"))
+
+    def test_regions_of_calls(self):
+        """Each call of the forward and the backward pass has the region that its part of the model is in."""
+        def some(y, first, second):
+            with torch.autocast("cuda", dtype=torch.bfloat16):
+                y = first(y)
+                with torch.cuda.amp.autocast(enabled=False):
+                    y = second(y.float())
+            return y.float().softmax(-1)
+
+        class Some(Calls):
+            def __init__(self):
+                super().__init__(lambda y: some(y, self.first, self.second))
+                self.first, self.second = nn.Linear(64, 128), nn.Linear(128, 32)
+        graph = capture(Some, "16x64")
+        products = [n.get("autocast") for n in graph["nodes"] if n["op"] in ("aten::addmm", "aten::mm")]
+        self.assertEqual(products, [None, "bfloat16", "float32", "float32", "float32", "bfloat16", "bfloat16", None])
+        self.assertEqual({n.get("autocast") for n in graph["nodes"] if "softmax" in n["op"]}, {None})
+        self.assertEqual(graph["remarks"], ["torch.autocast('cuda', bfloat16) of the model is followed"])
+        report = self.report(graph)
+        self.assertTrue(any("bfloat16) of the model is followed" in a for a in report["assumptions"]))
+
+    def test_functions_and_checkpoints_keep_their_region(self):
+        class Functions(nn.Module):
+            def __init__(self, inside):
+                super().__init__()
+                self.inside, self.fc, self.w = inside, nn.Linear(64, 64), nn.Parameter(torch.zeros(64, 32))
+
+            def forward(self, x):
+                x = self.fc(x)
+                if not self.inside:
+                    return CastFunction.apply(x, self.w)
+                with torch.autocast("cuda"):
+                    return CastFunction.apply(x, self.w)
+        products = lambda graph: [n.get("autocast") for n in graph["nodes"] if n["op"] in ("aten::mm", "aten::addmm")]
+        self.assertEqual(products(capture(lambda: Functions(False), "16x64")), [None] * 5)
+        self.assertEqual(products(capture(lambda: Functions(True), "16x64")), [None, "float16", "float16", "float16", None])
+
+        class Again(nn.Module):
+            def __init__(self, reentrant, region):
+                super().__init__()
+                self.reentrant, self.region = reentrant, region
+                self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 64)
+
+            def forward(self, x):
+                y = self.first(x)
+                with torch.autocast("cuda", **self.region) if self.region else contextlib.nullcontext():
+                    return torch.utils.checkpoint.checkpoint(self.second, y, use_reentrant=self.reentrant)
+        for reentrant in (True, False):
+            plain, cast = (capture(lambda r=r: Again(reentrant, r), "16x64") for r in ({}, {"dtype": torch.bfloat16}))
+            self.assertEqual((products(plain), plain["remarks"]), ([None] * 6, []))
+            self.assertEqual(products(cast), [None] + ["bfloat16"] * 4 + [None])  # forward twice, and two gradients
+
+    def test_torch_is_put_back(self):
+        kept = lambda: [torch.autocast.__init__, torch.autocast.__enter__, torch.autocast.__exit__, torch.is_autocast_enabled, torch.get_autocast_gpu_dtype,
+                        torch.autograd.Function.__dict__.get("apply"), torch.jit.script, torch.autograd.profiler.record_function.__enter__, torch.cuda.nvtx.range_push]
+        before = kept()
+        capture(lambda: Cast(dtype=torch.float16), "2x8x256", loss="output")
+        self.assertEqual(kept(), before)
+        self.assertFalse(torch.is_autocast_enabled())
 
 
 class Pooled(nn.Module):

@@ -394,9 +394,12 @@ class Refuses(unittest.TestCase):
         self.refused("calibrate", "features", says="`distsim calibrate features --help`")
         self.refused("cost", "op", says="`distsim cost op --help`")
         one = ["cost", "op", "--gpu", "a100_sxm4_80gb", "--dtype", "fp16"]
+        self.refused(*one, "--op", "lstm", says="lstm: found no sizes, expected batch, length, input and hidden")
+        self.refused(*one, "--op", "lstm", "n=8", "hidden=4", says="lstm: found the sizes n and hidden, expected also batch, length and input")
+        self.refused(*one, "--op", "linear", "m=8", "k=8", says="linear: found the sizes m and k, expected also n")
         self.refused(*one, "--op", "interacton", "batch=8", says="did you mean 'interaction'?")
         self.refused(*one, "--op", "interaction", "batch=8", "feature=27", says="did you mean 'features'?")
-        self.refused(*one, "--op", "interaction", "batch=8", "features=27", says="dim: missing")
+        self.refused(*one, "--op", "interaction", "batch=8", "features=27", says="interaction: found the sizes batch and features, expected also dim")
         self.refused(*one, "--op", "linear", "m=8", "n", "k=8", says="expected NAME=VALUE")
         self.refused(*one, "--op", "linear", "m=8", "m=8", says="twice")
         self.refused("cost", "op", "--op", "linear", "--dtype", "fp8", "--gpu", "v100_sxm2_32gb", "m=8", "n=8", "k=8", says="fp8 on v100_sxm2_32gb")

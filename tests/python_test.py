@@ -515,6 +515,8 @@ assert "loss=output: the module returns a tensor of 16x8" in str(failure(lambda:
 normed = nn.Sequential(nn.utils.weight_norm(nn.Linear(64, 64)), nn.LSTM(64, 32))
 assert distsim.capture(normed[0], (16, 64)).any_batch and distsim.capture(normed[1], (16, 8, 64), name="lstm").calls < 30
 graph = distsim.capture(Pairs(64, 64), (16, 64))
+import copy, pickle
+assert pickle.loads(pickle.dumps(graph)).data == copy.deepcopy(graph).data == graph.data and copy.copy(graph).path != graph.path
 assert not graph.any_batch and "64 with 8, 256 with 16, 1024 with 32" in graph.one_batch, graph.one_batch
 job = {"cluster": {"system": "dgx_a100_80gb", "nodes": 1}, "model": graph, "framework": {"name": "pytorch"}}
 assert distsim.predict(job, set={"model.per_gpu_batch": 16}).iteration_ms > 0

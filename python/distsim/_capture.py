@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from ._errors import ConfigError
 
@@ -33,6 +33,9 @@ class Graph:
         self.parameters: int = sum(_product(t["shape"]) for i, t in enumerate(data["tensors"]) if i in trained)
         self._lock = threading.Lock()
         self._path: Optional[str] = None
+
+    def __reduce__(self) -> "Tuple[type, Tuple[Dict[str, Any]]]":
+        return Graph, (self.data,)  # a copy, also in another process, has a file of its own
 
     @property
     def path(self) -> str:

@@ -27,6 +27,13 @@ def place_of(error):
     return f"{frames[-1].filename}:{frames[-1].lineno}: " if frames else ""
 
 
+def reads_values(error):
+    """Tensors have no data in a capture."""
+    text, kind = str(error), type(error).__name__
+    marks = ("_local_scalar_dense", "data dependent", "numpy()", ".tolist()")
+    return "DataDependent" in kind or kind == "DynamicOutputShapeException" or any(mark in text.lower() for mark in marks)
+
+
 def reason_of(error):
     """One line; the lists of backends that torch adds are left out."""
     text, kind = str(error).strip().split("\n", 1)[0], type(error).__name__
@@ -36,6 +43,8 @@ def reason_of(error):
         return f"the size of a result depends on values ({text}: y[y > 0], nonzero(), unique()), and tensors have no data here; expected sizes that follow from sizes, such as torch.where()"
     if "_local_scalar_dense" in text or "data dependent" in text.lower() or "DataDependent" in kind:
         return "the model reads a number out of a tensor (item(), bool(), tolist()), and tensors have no data here; expected a forward pass that does not follow values"
+    if ".tolist()" in text:
+        return "the model reads the values of a tensor (tolist()), and tensors have no data here; expected a forward pass that does not follow values"
     if ".numpy()" in text or "numpy()" in text and "subclass" in text:
         return "the model reads the values of a tensor (numpy()), and tensors have no data here; expected operations of torch"
     if "_pack_padded_sequence" in text or text.startswith("'lengths' argument"):

@@ -72,6 +72,40 @@ def copied(recorder, func, args, kwargs):
     return memo[id(tensor)]
 
 
+def one_hot(recorder, func, args, kwargs):
+    """On a CPU the numbers are read, to check that they are below the number of classes."""
+    classes = argument(args, kwargs, 1, "num_classes", -1)
+    x = argument(args, kwargs, 0, "input", argument(args, kwargs, 0, "tensor", None))
+    if classes < 0:
+        return func(*args, **kwargs)
+    return torch.zeros((*x.shape, classes), dtype=torch.int64).scatter_(-1, x.unsqueeze(-1), 1)
+
+
+def ctc_loss(recorder, func, args, kwargs):
+    """Lengths are read on a CPU: all of them are the longest here."""
+    names = ("log_probs", "targets", "input_lengths", "target_lengths", "blank", "reduction", "zero_infinity")
+    scores, targets, _, _, blank, reduction, no_infinity = (argument(args, kwargs, i, name, 0) for i, name in enumerate(names))
+    if scores.dim() != 3:
+        return func(*args, **kwargs)
+    steps, samples = scores.shape[0], scores.shape[1]
+    longest = targets.shape[1] if targets.dim() == 2 else -(-targets.shape[0] // samples)
+    losses = torch.ops.aten._ctc_loss.default(scores, targets, [steps] * samples, [longest] * samples, blank, bool(no_infinity))[0]
+    if no_infinity:
+        losses = torch.where(losses == float("inf"), torch.zeros(()), losses)
+    return losses if reduction == 0 else losses.sum() if reduction == 2 else (losses / torch.full((samples,), longest)).mean()
+
+
+def repeat_interleave(recorder, func, args, kwargs):
+    """As many times for each element: the size of the result is known."""
+    x, times = args[0] if args else kwargs["input"], argument(args, kwargs, 1, "repeats", None)
+    if not isinstance(times, int) or isinstance(times, bool):
+        return func(*args, **kwargs)
+    dim = argument(args, kwargs, 2, "dim", None)
+    if dim is None:
+        x, dim = x.flatten(), 0
+    return torch.repeat_interleave(x, torch.full((1,), times), dim, output_size=x.shape[dim] * times)
+
+
 # By the names of the functions: those of C++ are other objects each time that they are asked for.
 ON_A_GPU = {
     "dropout": dropout,
@@ -84,6 +118,9 @@ ON_A_GPU = {
     "embedding": lookup(4),
     "embedding_bag": lookup(5),
     "__deepcopy__": copied,
+    "ctc_loss": ctc_loss,
+    "one_hot": one_hot,
+    "repeat_interleave": repeat_interleave,
 }
 
 

@@ -6,20 +6,29 @@ from .errors import CaptureError
 LOSSES = ("output", "sum", "cross_entropy")
 
 
-def floats_in(outputs, path="", found=None):
+def attributes_of(value):
+    """Those of an object, also of a dataclass with slots."""
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return {**{name: getattr(value, name) for name in slots if hasattr(value, name)}, **getattr(value, "__dict__", {})}
+
+
+def floats_in(outputs, path="", found=None, seen=()):
     """Tensors of floating type with their places in what a module returned: "logits", "0", "aux.1"."""
     found = {} if found is None else found
+    if id(outputs) in seen or isinstance(outputs, (torch.nn.Module, type, str, bytes, int, float)):
+        return found
+    seen = (*seen, id(outputs))
     if isinstance(outputs, torch.Tensor):
         if outputs.is_floating_point() or outputs.is_complex():
             found[path or "output"] = outputs
     elif isinstance(outputs, dict):
         for key, value in outputs.items():
-            floats_in(value, f"{path}.{key}" if path else str(key), found)
-    elif isinstance(outputs, (list, tuple)):
+            floats_in(value, f"{path}.{key}" if path else str(key), found, seen)
+    elif isinstance(outputs, (list, tuple, set, frozenset)):
         for i, value in enumerate(outputs):
-            floats_in(value, f"{path}.{i}" if path else str(i), found)
-    elif hasattr(outputs, "__dict__"):
-        floats_in(vars(outputs), path, found)
+            floats_in(value, f"{path}.{i}" if path else str(i), found, seen)
+    else:
+        floats_in(attributes_of(outputs), path, found, seen)
     return found
 
 

@@ -14,11 +14,11 @@ ACCUMULATION = {"aten::new_empty_strided", "aten::copy_", "aten::detach", "aten:
 
 
 class Call:
-    __slots__ = ("op", "inputs", "outputs", "label", "phase", "operators")
+    __slots__ = ("op", "inputs", "outputs", "label", "phase", "operators", "autocast")
 
-    def __init__(self, op, inputs, outputs, label, phase, operators=0):
+    def __init__(self, op, inputs, outputs, label, phase, operators=0, autocast=None):
         self.op, self.inputs, self.outputs, self.label, self.phase = op, inputs, outputs, label, phase
-        self.operators = operators
+        self.operators, self.autocast = operators, autocast
 
 
 class TensorInfo:
@@ -51,6 +51,14 @@ def storage_of(tensor):
     return storage._cdata
 
 
+def node_of(tensor):
+    """The node of autograd that made a tensor. Torch says of some views that it cannot tell."""
+    try:
+        return tensor.grad_fn
+    except RuntimeError:
+        return None
+
+
 def plain(value):
     """A scalar argument as JSON has it; types, devices and layouts as text."""
     if value is None or isinstance(value, (bool, int, float)):
@@ -61,7 +69,7 @@ def plain(value):
 
 
 class Recorder(TorchDispatchMode):
-    def __init__(self, mode, samples):
+    def __init__(self, mode, samples, notes_nodes=False):
         super().__init__()
         self.mode = mode  # in which tensors have no data
         self.samples = samples  # batch of this pass
@@ -72,14 +80,16 @@ class Recorder(TorchDispatchMode):
         self.numbers, self.kept = {}, []  # a tensor that is kept has an id of its own
         self.modules, self.phase, self.active = [""], "forward", False
         self.operator_begun = False
-        self.accumulating = False  # autograd copies a gradient that somebody else, here `kept`, also holds
+        self.autocast = None  # type of the region of torch.autocast that runs, "float32" where it is disabled; None: the caller's
+        self.regions = False  # there was one
+        self.notes_nodes = notes_nodes  # for which each node of autograd is looked at
+        self.autocast_of = {}  # of each node of autograd, by the region that it was made in
+        self.ended = 0  # calls that a node of autograd has been found for
+        self.accumulating = None  # a gradient that is complete: autograd copies a gradient that somebody else, here `kept`, also holds
 
     def remark(self, text):
         if text not in self.remarks:
             self.remarks.append(text)
-
-    def note_autocast(self, dtype):
-        self.remark(f"the model asks for torch.autocast('cuda', {dtype}): captured without casts; model.precision and model.graph.amp say where they are")
 
     def enter(self, name):
         self.modules.append(name)
@@ -91,10 +101,27 @@ class Recorder(TorchDispatchMode):
         """The next recorded call is the first of a function that the model called."""
         self.operator_begun = True
 
-    def end_backward_node(self):
+    def made(self, results):
+        """Notes the region of torch.autocast for the nodes of autograd that a function of the model has made."""
+        if not self.notes_nodes:
+            return
+        left = [node_of(r) for r in tree_flatten(results)[0] if isinstance(r, torch.Tensor)]
+        while left:
+            node = left.pop()
+            if node is not None and node not in self.autocast_of:
+                self.autocast_of[node] = self.autocast
+                left.extend(following for following, _ in node.next_functions)
+
+    def begin_backward(self):
+        self.modules, self.phase, self.ended = ["loss"], "backward", len(self.calls)
+
+    def end_backward_node(self, autocast):
         """A node of autograd has run; its calls are the last recorded ones."""
         if self.calls:
             self.calls[-1].operators += 1
+        for call in self.calls[self.ended:]:
+            call.autocast = call.autocast or autocast
+        self.ended = len(self.calls)
 
     def number_of(self, tensor, storage=None):
         """The number of a tensor, a new one if need be; its storage is `storage`, or what other tensors of it have."""
@@ -197,9 +224,10 @@ class Recorder(TorchDispatchMode):
     def record(self, func, args, kwargs, results):
         if func._schema.name.startswith("prim::"):
             return
-        self.accumulating = self.accumulating and func._schema.name in ACCUMULATION
-        if self.accumulating:
-            return
+        if self.accumulating is not None:
+            if func._schema.name in ACCUMULATION and any(a is self.accumulating for a in args):
+                return
+            self.accumulating = None
         places = {a.name: i for i, a in enumerate(func._schema.arguments)}
         values = list(args) + [None] * (len(places) - len(args))
         for name, value in kwargs.items():
@@ -223,8 +251,9 @@ class Recorder(TorchDispatchMode):
         overload = func._schema.overload_name
         begun = self.operator_begun and self.phase == "forward"
         self.operator_begun = False
-        self.calls.append(Call(name + ("." + overload if overload else ""), inputs, outputs, label, self.phase, int(begun)))
+        self.calls.append(Call(name + ("." + overload if overload else ""), inputs, outputs, label, self.phase, int(begun),
+                               self.autocast))
 
-    def gradient_of(self, parameter):
+    def gradient_of(self, parameter, gradient):
         self.gradients.append((self.numbers[id(parameter)], max(0, len(self.calls) - 1)))
-        self.accumulating = True
+        self.accumulating = gradient

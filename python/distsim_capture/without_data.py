@@ -31,14 +31,15 @@ def held_by(value):
 
 
 def tensors_of(module):
-    """All that a module holds: parameters, buffers, and those in attributes, lists and the objects of its hooks."""
+    """All that a module holds: parameters, buffers, and those in attributes, lists and the objects of its hooks; and compiled
+    functions, which cannot be copied and need not be."""
     left, seen, found = [*module.parameters(), *module.buffers(), module], set(), []
     while left:
         value = left.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, (torch.Tensor, torch.jit.ScriptFunction)):
             found.append(value)
         else:
             left.extend(held_by(value))
@@ -72,6 +73,9 @@ def without_data(module):
     """To be called where tensors that are made have no data. The module itself stays as it is."""
     memo = {}
     for tensor in tensors_of(module):
+        if isinstance(tensor, torch.jit.ScriptFunction):
+            memo[id(tensor)] = tensor
+            continue
         memo[id(tensor)] = empty_like(tensor)
         if isinstance(tensor, torch.nn.Parameter):
             memo[id(tensor)] = torch.nn.Parameter(memo[id(tensor)], requires_grad=tensor.requires_grad)

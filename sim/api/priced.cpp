@@ -83,6 +83,45 @@ Result<std::string> one_row(const OpRequest& f) {
   return csv_line(header) + csv_line(row);
 }
 
+Result<opmodels::OpRow> row_of(const OpRequest& f) {
+  TRY_ASSIGN(const std::string text, one_row(f));
+  std::istringstream in(text);
+  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, "the command line"));
+  TRY_ASSIGN(const opmodels::OpColumns columns, opmodels::OpColumns::of_one_op(reader));
+  TRY_ASSIGN(const auto fields, reader.next());
+  return opmodels::op_from_row(columns, *fields);
+}
+
+/// "batch, length and hidden"
+std::string enumerated(const std::vector<std::string>& names) {
+  std::string out;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return out;
+}
+
+/// All sizes that an op lacks, not the first alone: each that a reader asks for is given until it asks for none.
+Error with_all_missing(const OpRequest& f, Error error) {
+  constexpr std::string_view kMissing = ": missing, expected";
+  const std::vector<std::string> known = opmodels::OpColumns::size_names();
+  OpRequest filled = f;
+  std::vector<std::string> missing, given;
+  for (const auto& size : f.sizes) given.push_back(size.first);
+  std::string what = error.what;
+  for (std::size_t tries = 0; tries < known.size(); ++tries) {
+    const std::string name = what.substr(0, what.find(kMissing));
+    if (name == what || std::find(known.begin(), known.end(), name) == known.end()) break;
+    missing.push_back(name);
+    filled.sizes.emplace_back(name, "1");
+    const Result<opmodels::OpRow> row = row_of(filled);
+    what = row.ok() ? "" : row.error().what;
+  }
+  if (missing.empty()) return error;
+  error.what = f.op + ": found " + (given.empty() ? "no sizes" : "the sizes " + enumerated(given)) + ", expected " +
+               (given.empty() ? "" : "also ") + enumerated(missing);
+  return error;
+}
+
 }  // namespace
 
 Result<PricedCollective> priced_collective(const CollectiveRequest& f) {
@@ -109,13 +148,10 @@ Result<PricedCollective> priced_collective(const CollectiveRequest& f) {
 }
 
 Result<PricedOp> priced_op(const OpRequest& f, pipeline::DeviceModels& devices) {
-  TRY_ASSIGN(const std::string text, one_row(f));
-  std::istringstream in(text);
-  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, "the command line"));
-  TRY_ASSIGN(const opmodels::OpColumns columns, opmodels::OpColumns::of_one_op(reader));
-  TRY_ASSIGN(const auto fields, reader.next());
+  const Result<opmodels::OpRow> read = row_of(f);
   TRY_ASSIGN(const opmodels::OpModels* models, devices(f.gpu));
-  TRY_ASSIGN(const opmodels::OpRow row, opmodels::op_from_row(columns, *fields));
+  if (!read.ok()) return with_all_missing(f, read.error());
+  const opmodels::OpRow& row = *read;
   TRY_ASSIGN(const graph::Cost cost, opmodels::price_row(*models, row, f.gpu));
   PricedOp out{cost, std::string(cost.source), "", models->device().name, ""};
   out.cost.source = {};

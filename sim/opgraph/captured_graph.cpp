@@ -55,8 +55,8 @@ enum Head : std::size_t {
 };
 constexpr std::string_view kTensorKeys[] = {"shape", "dtype", "role", "name", "storage", "channels_last", "device"};
 enum OfTensor : std::size_t { kShape, kDType, kRole, kTensorName, kStorage, kChannelsLast, kDevice };
-constexpr std::string_view kNodeKeys[] = {"op", "label", "phase", "calls", "in", "out"};
-enum OfNode : std::size_t { kOp, kLabel, kPhase, kCalls, kIn, kOut };
+constexpr std::string_view kNodeKeys[] = {"op", "label", "phase", "calls", "autocast", "in", "out"};
+enum OfNode : std::size_t { kOp, kLabel, kPhase, kCalls, kAutocast, kIn, kOut };
 constexpr std::string_view kGradientKeys[] = {"parameter", "after", "sparse"};
 enum OfGradient : std::size_t { kParameter, kAfter, kSparse };
 constexpr std::string_view kReferenceKeys[] = {"t"};
@@ -70,6 +70,8 @@ constexpr std::int64_t kMostStorage = std::int64_t{1} << 53;
 
 constexpr std::string_view kRoles[] = {"activation", "input", "parameter", "buffer"};
 constexpr std::string_view kPhases[] = {"forward", "backward", "optimizer"};
+constexpr std::string_view kRegions[] = {"float16", "bfloat16", "float32"};
+constexpr graph::DType kRegionTypes[] = {graph::DType::fp16, graph::DType::bf16, graph::DType::fp32};
 constexpr graph::Phase kPhaseValues[] = {graph::Phase::forward, graph::Phase::backward, graph::Phase::optimizer};
 
 class CapturedReader {
@@ -89,6 +91,13 @@ class CapturedReader {
     if (graph_.nodes.empty()) return wrong("found none that launches a kernel, expected at least one");
     TRY(for_each(
         kGradients, [&](const dom::object& e) { return read_gradient(e); }, false));
+    if (const auto late = late_gradient(graph_, views_)) {
+      list_ = "gradients", place_ = late->place;
+      const Gradient& gradient = graph_.gradients[late->place];
+      return wrong("after: found a later node than node " + std::to_string(in_file_[late->maker]) + " (" +
+                   graph_.nodes[late->maker].op + "), which makes the gradient of '" +
+                   graph_.tensors[gradient.parameter].name + "', expected that one");
+    }
     graph_.nodes.back().calls += quiet_calls_;
     return std::move(graph_);
   }
@@ -349,6 +358,13 @@ class CapturedReader {
       if (!phase) return wrong("phase: found " + in_quotes(text) + ", expected " + kExpected);
       node.phase = kPhaseValues[*phase];
     }
+    if (f[kAutocast]) {
+      constexpr const char* kExpected = "float16, bfloat16 or float32";
+      TRY_ASSIGN(const std::string_view text, text_of(f[kAutocast], "autocast", kExpected));
+      const auto region = place_of(kRegions, text);
+      if (!region) return wrong("autocast: found " + in_quotes(text) + ", expected " + kExpected);
+      node.autocast = kRegionTypes[*region];
+    }
     const bool launches = listing_of(node.op) != Listing::nothing;
     node.calls = launches ? 1 : 0;
     if (f[kCalls]) {
@@ -368,7 +384,7 @@ class CapturedReader {
       made_[tensor] = true;
       node.outputs.push_back(tensor);
     }
-    backward_.push_back(node.phase != graph::Phase::forward);
+    phases_.push_back(node.phase);
     if (launches) {
       const bool has_tensors = !node.outputs.empty() || std::ranges::any_of(node.inputs, [](const Argument& a) {
         return a.kind == Argument::Kind::tensors && !a.tensors.empty();
@@ -377,9 +393,13 @@ class CapturedReader {
       node.calls += quiet_calls_, quiet_calls_ = 0;
       placed_.push_back(static_cast<std::uint32_t>(graph_.nodes.size()));
       graph_.nodes.push_back(std::move(node));
+      in_file_.push_back(static_cast<std::uint32_t>(placed_.size() - 1));
     } else {
       quiet_calls_ = std::min(quiet_calls_ + node.calls, kMostQuietCalls);
       placed_.push_back(graph_.nodes.empty() ? 0 : static_cast<std::uint32_t>(graph_.nodes.size() - 1));
+      if (node.phase == graph::Phase::backward) {
+        for (const std::uint32_t t : node.outputs) views_.push_back({t, placed_.back()});
+      }
     }
     return {};
   }
@@ -398,9 +418,10 @@ class CapturedReader {
     if (t.role != TensorRole::parameter) return wrong(tensor + " of another role, expected a parameter");
     if (!t.element.floating || t.element.bytes == 1)
       return wrong(tensor + " ('" + t.name + "') of a type that has no gradient, expected one such as float32");
-    if (!backward_[static_cast<std::size_t>(after)])
-      return wrong("after: found node " + std::to_string(after) +
-                   " of the forward pass, expected the node of the backward pass that makes the gradient");
+    if (const graph::Phase phase = phases_[static_cast<std::size_t>(after)]; phase != graph::Phase::backward)
+      return wrong("after: found node " + std::to_string(after) + " of the " +
+                   (phase == graph::Phase::forward ? "forward pass" : "optimizer") +
+                   ", expected the node of the backward pass that makes the gradient");
     if (!graph_.gradients.empty() && graph_.gradients.back().after > g.after)
       return wrong(
           "after: found an earlier node than before, expected gradients in the order in which they are complete");
@@ -427,10 +448,12 @@ class CapturedReader {
   const Node* node_ = nullptr;
   OpGraph graph_;
   std::vector<bool> made_;
-  std::vector<bool> has_gradient_;     ///< of each tensor
-  std::vector<bool> backward_;         ///< of each node of the file
-  std::uint32_t quiet_calls_ = 0;      ///< since the last node, of operators that launch nothing
-  std::vector<std::uint32_t> placed_;  ///< of each node of the file, its place or that of the one before
+  std::vector<bool> has_gradient_;    ///< of each tensor
+  std::vector<graph::Phase> phases_;  ///< of each node of the file
+  std::uint32_t quiet_calls_ = 0;     ///< since the last node, of operators that launch nothing
+  std::vector<QuietView> views_;
+  std::vector<std::uint32_t> in_file_;  ///< of each node of the graph, its place in the file
+  std::vector<std::uint32_t> placed_;   ///< of each node of the file, its place or that of the one before
 };
 
 bool sniff_captured(const dom::object& document) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "sim/opgraph/makers.hpp"
 
@@ -8,7 +10,8 @@ namespace {
 /// One convolution between an image tensor, filters and results.
 struct ConvolutionShape {
   Dims image, filters, result;
-  std::int64_t stride = 1, pad = 0, dilation = 1;
+  std::int64_t stride = 1, pad = 0, dilation = 1;  ///< the largest of all sides
+  std::int64_t least_stride = 1, least_pad = 0;
 };
 
 constexpr std::int64_t kLargestSide = std::int64_t{1} << 31;  // products of two, and with a stride, fit into 64 bits
@@ -17,10 +20,33 @@ std::int64_t largest_of(const std::vector<std::int64_t>& values, std::int64_t ot
   return values.empty() ? otherwise : *std::ranges::max_element(values);
 }
 
-/// The extent of the image that gives `result` with this stride and padding, as strides and paddings that differ between
-/// height and width need it. Without padding where that leaves nothing.
+std::int64_t smallest_of(const std::vector<std::int64_t>& values, std::int64_t otherwise) {
+  return values.empty() ? otherwise : *std::ranges::min_element(values);
+}
+
+/// The extent of the image that gives `result`.
 std::int64_t extent_for(std::int64_t result, std::int64_t filter, const graph::Conv2d& op) {
-  return std::max<std::int64_t>(1, (result - 1) * op.stride + op.dilation * (filter - 1) + 1 - 2 * op.pad);
+  return (result - 1) * op.stride + op.dilation * (filter - 1) + 1 - 2 * op.pad;
+}
+
+/// Strides and paddings that differ between the sides, as those of 1-d convolutions do, which have no height: the op has one of
+/// each. Of those that are stated, and of none and half of the padding, the ones whose image is closest to the size of the
+/// real one; the results, and with them the operations, are the real ones with any of them.
+void fit_sides(const ConvolutionShape& s, std::int64_t out_h, std::int64_t out_w, graph::Conv2d& op) {
+  const double area = graph::real(op.h) * graph::real(op.w);
+  const graph::Conv2d stated = op;
+  double closest = std::numeric_limits<double>::infinity();
+  for (const std::int64_t stride : {stated.stride, std::max<std::int64_t>(1, s.least_stride)}) {
+    for (const std::int64_t pad :
+         {stated.pad, std::max<std::int64_t>(0, s.least_pad), stated.pad / 2, std::int64_t{0}}) {
+      graph::Conv2d tried = stated;
+      tried.stride = stride, tried.pad = pad;
+      tried.h = extent_for(out_h, tried.r, tried), tried.w = extent_for(out_w, tried.s, tried);
+      if (tried.h < 1 || tried.w < 1) continue;
+      const double away = std::abs(std::log(graph::real(tried.h) * graph::real(tried.w) / area));
+      if (away < closest) closest = away, op = tried;
+    }
+  }
 }
 
 /// Lengths of 1-d are widths; the depth of 3-d goes into images and channels, so that products and bytes stay.
@@ -42,8 +68,8 @@ std::optional<graph::Conv2d> conv_of(const ConvolutionShape& s) {
   op.r = height(s.filters), op.s = s.filters.back();
   constexpr auto kMost = static_cast<std::int64_t>(graph::Conv2d::kMostExtent);
   if (std::max({op.r, op.s, op.stride, op.pad, op.dilation}) > kMost) return std::nullopt;
-  if (op.out_h() != height(s.result)) op.h = extent_for(height(s.result), op.r, op);
-  if (op.out_w() != s.result.back()) op.w = extent_for(s.result.back(), op.s, op);
+  if (op.out_h() != height(s.result) || op.out_w() != s.result.back())
+    fit_sides(s, height(s.result), s.result.back(), op);
   return op;
 }
 
@@ -67,6 +93,12 @@ ConvolutionPlaces places_of(std::string_view op) {
   return {3, 4, 5, 6, true};
 }
 
+void set_sides(const Call& call, std::size_t stride, std::size_t pad, std::size_t dilation, ConvolutionShape& s) {
+  s.stride = largest_of(call.list_at(stride), 1), s.least_stride = smallest_of(call.list_at(stride), 1);
+  s.pad = largest_of(call.list_at(pad), 0), s.least_pad = smallest_of(call.list_at(pad), 0);
+  s.dilation = largest_of(call.list_at(dilation), 1);
+}
+
 graph::Op with_pass(graph::Conv2d op, graph::Pass pass) {
   op.pass = pass;
   return op;
@@ -78,8 +110,7 @@ Ops backward_of(const Call& call, std::size_t gradient, std::size_t image, std::
   ConvolutionShape s;
   s.result = call.in(gradient), s.image = call.in(image), s.filters = call.in(2);
   if (transposed) std::swap(s.result, s.image);
-  s.stride = largest_of(call.list_at(places), 1), s.pad = largest_of(call.list_at(places + 1), 0);
-  s.dilation = largest_of(call.list_at(places + 2), 1);
+  set_sides(call, places, places + 1, places + 2, s);
   auto op = conv_of(s);
   if (!op) return std::nullopt;
   op->dtype = call.type(gradient);
@@ -103,8 +134,7 @@ Ops make_convolution(const Call& call, double) {
       call.number_at(at.transposed, 0) != 0 || call.node().op.find("transpose") != std::string::npos;
   ConvolutionShape s;
   s.image = call.in(0), s.filters = call.in(1), s.result = call.out();
-  s.stride = largest_of(call.list_at(at.stride), 1), s.pad = largest_of(call.list_at(at.pad), 0);
-  s.dilation = largest_of(call.list_at(at.dilation), 1);
+  set_sides(call, at.stride, at.pad, at.dilation, s);
   if (transposed) std::swap(s.image, s.result);
   auto op = conv_of(s);
   if (!op) return std::nullopt;
@@ -130,8 +160,7 @@ Ops make_convolution_backward_cudnn(const Call& call, double) {
   if (!call.has(2)) return std::nullopt;
   ConvolutionShape s;
   s.image = call.in(0), s.result = call.in(1), s.filters = call.in(2);
-  s.pad = largest_of(call.list_at(3), 0), s.stride = largest_of(call.list_at(4), 1);
-  s.dilation = largest_of(call.list_at(5), 1);
+  set_sides(call, 4, 3, 5, s);
   auto op = conv_of(s);
   if (!op) return std::nullopt;
   op->dtype = call.type();

@@ -18,6 +18,8 @@ constexpr KernelEntry kLayerKernels[] = {
     {"addmv", make_matmul_first, 0, kHalf},
     {"baddbmm", make_matmul_first, 0, kHalf},
     {"linear", make_linear, 0, kHalf},
+    {"_trilinear", make_trilinear, 0, kHalf},
+    {"_euclidean_dist", make_euclidean_dist, 0, Autocast::fp32},
     {"_cudnn_rnn", make_recurrent, 0, kHalf},
     {"miopen_rnn", make_recurrent, 0, kHalf},
     {"_cudnn_rnn_backward", make_recurrent_backward, 0, kHalf},

@@ -16,6 +16,8 @@ using Maker = Ops (*)(const Call& call, double flops);
 Ops make_matmul(const Call& call, double flops);        ///< mm, bmm, matmul of any rank
 Ops make_matmul_first(const Call& call, double flops);  ///< addmm, baddbmm
 Ops make_linear(const Call& call, double flops);
+Ops make_trilinear(const Call& call, double flops);       ///< of nn.Bilinear: two products for each slice
+Ops make_euclidean_dist(const Call& call, double flops);  ///< of cdist of many rows: one product
 Ops make_attention(const Call& call, double flops);
 Ops make_attention_backward(const Call& call, double flops);
 Ops make_recurrent(const Call& call, double flops);

@@ -75,6 +75,8 @@ struct Node {
   /// of autograd that pass a gradient on). 0: one of several nodes of an operator.
   std::uint32_t calls = 1;
   std::optional<Communication> communication;
+  /// Type of the region of torch.autocast that the model calls it in, fp32 where that disables it; nothing: the job's precision.
+  std::optional<graph::DType> autocast;
   std::optional<StatedWork> work;  ///< of a call without tensors
 };
 

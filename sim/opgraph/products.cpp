@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/opgraph/makers.hpp"
@@ -176,6 +177,58 @@ Ops make_linear(const Call& call, double) {
   op.m = count(product(x) / static_cast<double>(w[1])), op.n = w[0], op.k = w[1];
   op.dtype = call.type();
   return std::vector<graph::Op>{op};
+}
+
+/// nn.Bilinear calls _trilinear(a, b, c, expanded of a, of b, of c, summed, unrolled): all are broadcast to one shape, and the
+/// product of the three is summed over dimensions. ATen does it for each place of the unrolled dimension: a by b, then that by
+/// c. A product of as many operations stands for those of all places; both read and make what these do.
+Ops make_trilinear(const Call& call, double) {
+  if (!call.has(2) || call.outputs().empty()) return std::nullopt;
+  const std::size_t rank = call.in(0).size() + call.list_at(3).size();
+  double whole = 1;  // places of the broadcast shape
+  std::array<std::size_t, 3> next{};
+  for (std::size_t d = 0; d < rank; ++d) {
+    std::int64_t size = 1;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const std::vector<std::int64_t> expanded = call.list_at(3 + i);
+      const Dims own = call.in(i);
+      if (std::ranges::find(expanded, static_cast<std::int64_t>(d)) != expanded.end()) continue;
+      if (next[i] >= own.size()) return std::nullopt;
+      size = std::max(size, own[next[i]++]);
+    }
+    whole *= static_cast<double>(size);
+  }
+  const double results = product(call.out());
+  if (whole < 1 || results < 1) return std::nullopt;
+  graph::Gemm op;
+  op.dtype = call.type();
+  op.n = call.out().empty() ? 1 : std::max<std::int64_t>(1, call.out().back());
+  op.m = count(results / static_cast<double>(op.n)), op.k = count(whole / results);
+  if (call.node().phase == graph::Phase::backward) op.pass = graph::Pass::backward_data;
+  return std::vector<graph::Op>{op};
+}
+
+/// _euclidean_dist(a, b): the squares of both, a product of [-2a, |a|^2, 1] and [b, 1, |b|^2], and the root of the sums.
+Ops make_euclidean_dist(const Call& call, double) {
+  if (!call.has(1) || call.outputs().empty()) return std::nullopt;
+  const Dims a = call.in(0), b = call.in(1), out = call.out();
+  if (a.size() < 2 || b.size() < 2 || out.size() < 2 || a.back() != b.back() || a.back() <= 0) return std::nullopt;
+  constexpr double kRootFlops = 5;  // clamped, then a root
+  std::vector<graph::Op> ops;
+  for (const Dims* x : {&a, &b}) {
+    const std::int64_t elements = count(product(*x));
+    ops.emplace_back(graph::Elementwise{elements, 1, 1, 1, call.type()});  // squares
+    ops.emplace_back(graph::Elementwise{elements, 1, 0, 1, call.type()});  // their sums
+    ops.emplace_back(graph::Concat{count(product(*x) * static_cast<double>(graph::size_of(call.type()))), 3});
+  }
+  graph::Gemm op;
+  op.dtype = call.type();
+  op.m = out[out.size() - 2], op.n = out.back(), op.k = a.back() + 2;
+  if (op.m <= 0 || op.n <= 0) return std::nullopt;
+  op.batch = count(product(out) / (static_cast<double>(op.m) * static_cast<double>(op.n)));
+  ops.emplace_back(op);
+  ops.emplace_back(graph::Elementwise{count(product(out)), 1, 1, kRootFlops, call.type()});
+  return ops;
 }
 
 Ops make_attention(const Call& call, double) {

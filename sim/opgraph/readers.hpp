@@ -31,6 +31,17 @@ inline constexpr std::uint32_t kMostQuietCalls = 50'000;
 /// Whether it could not be had. Throws std::bad_alloc where memory was short, which is no damage of the text.
 bool missing(simdjson::error_code error);
 
+/// A gradient, by its place in the list, that is said to be complete after later nodes than the one that makes it.
+struct LateGradient {
+  std::size_t place = 0;
+  std::uint32_t maker = 0;  ///< index in OpGraph::nodes
+};
+/// A tensor that the backward pass makes without a kernel, by looking at another, after a node of OpGraph::nodes.
+struct QuietView {
+  std::uint32_t tensor = 0, node = 0;
+};
+std::optional<LateGradient> late_gradient(const OpGraph& graph, const std::vector<QuietView>& views);
+
 /// "model.graph: node 57 (aten::mm): found X, expected Y".
 Error node_error(const std::string& file, const std::string& node, const std::string& what);
 

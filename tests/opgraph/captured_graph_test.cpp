@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "sim/opgraph/call.hpp"
 #include "sim/opgraph/op_graph.hpp"
 
@@ -124,6 +126,54 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
     EXPECT_EQ(text.find('\n'), std::string::npos);
     for (const std::string& word : broken.words) EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
   }
+}
+
+/// Forty layers of equal weights, whose gradients every second node makes; "shared" has that of a result which others read too.
+TEST(CapturedGraph, GradientsAreCompleteWhereTheyAreMade) {
+  constexpr int kLayers = 40, kShared = kLayers + 1, kLast = 2 * kLayers - 1;
+  std::string tensors = R"([{"shape":[8,16],"dtype":"float32","role":"input","name":"x"})", nodes;
+  for (int i = 1; i <= kLayers; ++i)
+    tensors += R"(,{"shape":[16,16],"dtype":"float32","role":"parameter","name":"w)" + std::to_string(i) + R"("})";
+  tensors += R"(,{"shape":[8,16],"dtype":"float32","role":"parameter","name":"shared"})";
+  for (int i = 0; i < kLayers; ++i)
+    tensors += R"(,{"shape":[8,16],"dtype":"float32"},{"shape":[16,16],"dtype":"float32"})";
+  const auto product = [](int left, int right, int made) {
+    return R"({"op":"aten::mm","phase":"backward","in":[{"t":)" + std::to_string(left) + R"(},{"t":)" +
+           std::to_string(right) + R"(}],"out":[)" + std::to_string(made) + "]}";
+  };
+  for (int i = 0; i < kLayers; ++i) {
+    const int made = kShared + 1 + 2 * i;
+    nodes += (i == 0 ? "[" : ",") + product(i == 0 ? 0 : made - 2, 1 + i, made) + "," + product(made, 0, made + 1);
+  }
+  const auto with = [&](const std::vector<std::pair<int, int>>& gradients) {
+    std::string text;
+    for (const auto& [parameter, after] : gradients)
+      text += (text.empty() ? "" : ",") + std::string(R"({"parameter":)") + std::to_string(parameter) + R"(,"after":)" +
+              std::to_string(after) + "}";
+    return refusal(document(tensors + "]", nodes + "]", R"(,"gradients":[)" + text + "]"));
+  };
+  std::vector<std::pair<int, int>> right, at_the_end;
+  for (int i = 1; i <= kLayers; ++i) right.emplace_back(i, 2 * i - 1), at_the_end.emplace_back(i, kLast);
+  EXPECT_EQ(with(right), "");
+  EXPECT_EQ(with(at_the_end), "");  // all at once
+  auto shared = right;
+  shared.insert(shared.begin() + 20, {kShared, right[19].second});
+  EXPECT_EQ(with(shared), "");
+  auto late = right;
+  std::rotate(late.begin() + 2, late.begin() + 3, late.end());
+  late.back().second = kLast;
+  const std::string text = with(late);
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  for (const char* word : {"gradient 39: after", "node 5 (aten::mm)", "'w3'"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << ": " << text;
+}
+
+TEST(CapturedGraph, GradientsAreNotCompleteInTheOptimizer) {
+  const std::string text = refusal(document(
+      kTensors,
+      R"([{"op":"aten::mm","phase":"backward","in":[{"t":0},{"t":1}],"out":[3]},{"op":"aten::add","phase":"optimizer","in":[{"t":1}],"out":[2]}])",
+      R"(,"gradients":[{"parameter":1,"after":1}])"));
+  EXPECT_NE(text.find("gradient 0: after: found node 1 of the optimizer"), std::string::npos) << text;
 }
 
 /// A tensor that states no storage has one of its own, whatever the others state.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace distsim::opgraph {
 namespace {
 
@@ -106,6 +108,107 @@ TEST(Kernels, ConvolutionsKeepTheirOperations) {
                                                .out({8, 32, 14, 14})
                                                .kernels());
   EXPECT_EQ(grouped.groups, 32);
+}
+
+/// Lengths have no height, and sides may differ in strides, paddings and dilations, also where little or nothing is left
+/// without the padding: equal operations, and an image of about the same size.
+TEST(Kernels, ConvolutionsOfUnequalSidesKeepTheirOperations) {
+  struct Side {
+    std::int64_t extent, filter, stride, pad, dilation;
+    std::int64_t result() const { return (extent + 2 * pad - dilation * (filter - 1) - 1) / stride + 1; }
+  };
+  const std::vector<std::vector<Side>> cases = {
+      {{1000, 3, 1, 1, 1}},                                   // conv1d
+      {{1500, 3, 2, 1, 1}},                                   // of Whisper
+      {{16000, 10, 5, 0, 1}},                                 // of wav2vec
+      {{400, 3, 1, 16, 16}},                                  // of WaveNet
+      {{17, 1, 1, 0, 1}, {17, 7, 1, 3, 1}},                   // of Inception
+      {{4, 1, 1, 0, 1}, {40, 7, 1, 3, 1}},                    //
+      {{33, 5, 2, 1, 1}, {17, 3, 1, 0, 1}},                   //
+      {{161, 41, 2, 20, 1}, {500, 11, 1, 5, 1}},              // of Deep Speech 2
+      {{40, 3, 1, 0, 1}, {40, 3, 1, 4, 4}},                   //
+      {{8, 3, 1, 1, 1}, {33, 5, 2, 2, 1}, {40, 7, 2, 3, 1}},  // conv3d
+      {{2, 1, 1, 0, 1}, {9, 1, 1, 0, 1}, {90, 9, 1, 4, 1}},
+  };
+  for (const std::vector<Side>& sides : cases) {
+    std::vector<std::int64_t> image = {4, 16}, filters = {32, 16}, result = {4, 32};
+    std::vector<double> strides, pads, dilations;
+    double expected = 2.0 * 4 * 32 * 16, area = 1;
+    for (const Side& s : sides) {
+      image.push_back(s.extent), filters.push_back(s.filter), result.push_back(s.result());
+      strides.push_back(static_cast<double>(s.stride)), pads.push_back(static_cast<double>(s.pad));
+      dilations.push_back(static_cast<double>(s.dilation));
+      expected *= static_cast<double>(s.result() * s.filter);
+      if (&s - sides.data() + 2 >= static_cast<std::ptrdiff_t>(sides.size())) area *= static_cast<double>(s.extent);
+    }
+    const std::vector<double> zeros(sides.size(), 0);
+    const auto forward = only<graph::Conv2d>(OneCall("aten::convolution")
+                                                 .in(image)
+                                                 .in(filters)
+                                                 .none()
+                                                 .numbers(strides)
+                                                 .numbers(pads)
+                                                 .numbers(dilations)
+                                                 .number(0)
+                                                 .numbers(zeros)
+                                                 .number(1)
+                                                 .out(result)
+                                                 .kernels());
+    EXPECT_EQ(forward.useful_flops(), expected) << sides.size() << " sides from " << sides[0].extent;
+    EXPECT_NEAR(std::log(static_cast<double>(forward.h * forward.w) / area), 0, std::log(1.7)) << sides[0].extent;
+    const auto gradients = OneCall("aten::convolution_backward")
+                               .in(result)
+                               .in(image)
+                               .in(filters)
+                               .none()
+                               .numbers(strides)
+                               .numbers(pads)
+                               .numbers(dilations)
+                               .number(0)
+                               .numbers(zeros)
+                               .number(1)
+                               .numbers({1, 1, 0})
+                               .out(image)
+                               .out(filters)
+                               .kernels();
+    ASSERT_EQ(gradients.ops.size(), 2u);
+    for (const graph::Op& op : gradients.ops) EXPECT_EQ(std::get<graph::Conv2d>(op).useful_flops(), expected);
+  }
+}
+
+/// nn.Bilinear(32, 48, 64) of 8 samples, and the gradient of its weight; distances of 40 from 30 rows.
+TEST(Kernels, ProductsInsideOfOtherCalls) {
+  const auto bilinear = only<graph::Gemm>(OneCall("aten::_trilinear")
+                                              .in({8, 32})
+                                              .in({64, 32, 48})
+                                              .in({8, 48})
+                                              .numbers({1, 3})
+                                              .numbers({0})
+                                              .numbers({1, 2})
+                                              .numbers({2, 3})
+                                              .number(1)
+                                              .out({8, 64})
+                                              .kernels());
+  EXPECT_EQ(bilinear.useful_flops(), 2.0 * 8 * 64 * 32 * 48);
+  const auto gradient = only<graph::Gemm>(OneCall("aten::_trilinear")
+                                              .in({8, 32})
+                                              .in({8, 64})
+                                              .in({8, 48})
+                                              .numbers({1, 3})
+                                              .numbers({2, 3})
+                                              .numbers({1, 2})
+                                              .numbers({0})
+                                              .number(1)
+                                              .out({64, 32, 48})
+                                              .kernels());
+  EXPECT_EQ(gradient.useful_flops(), bilinear.useful_flops());
+  const Kernels distances = OneCall("aten::_euclidean_dist").in({2, 40, 16}).in({2, 30, 16}).out({2, 40, 30}).kernels();
+  ASSERT_TRUE(distances.listed);
+  double flops = 0;
+  for (const graph::Op& op : distances.ops) {
+    if (const auto* product = std::get_if<graph::Gemm>(&op)) flops += product->useful_flops();
+  }
+  EXPECT_EQ(flops, 2.0 * 2 * 40 * 30 * 18);
 }
 
 TEST(Kernels, ConvolutionBackwardGivesTheGradientsAskedFor) {

@@ -46,6 +46,8 @@ const std::vector<UnaryGradient>& unary_gradients() {
       {"sub", {}},
       {"mul", {"mul"}},
       {"div", {"div"}},
+      {"tril", {"tril"}},
+      {"remainder", {}},
   };
   return table;
 }

@@ -49,9 +49,55 @@ Result<bool> OnnxLowering::fold_arithmetic() {
   return true;
 }
 
+/// A list in parts of the sizes that are given, or equal ones.
+Result<bool> OnnxLowering::fold_split() {
+  if (!has(0) || !in(0).numbers || in(0).tensor || in(0).dims.size() != 1) return false;
+  const Numbers n = *in(0).numbers;
+  TRY_ASSIGN(Numbers sizes, listed("split", 1));
+  const std::int64_t parts = node_->output_size(), whole = static_cast<std::int64_t>(n.size());
+  if (parts == 0) return false;
+  const std::int64_t each = (whole + parts - 1) / parts;
+  for (std::int64_t i = 0; sizes.size() < static_cast<std::size_t>(parts); ++i)
+    sizes.push_back(std::clamp<std::int64_t>(whole - i * each, 0, each));
+  std::int64_t begin = 0;
+  for (int i = 0; i < node_->output_size(); ++i) {
+    const std::int64_t size = sizes[static_cast<std::size_t>(i)];
+    if (size < 0 || size > whole - begin)
+      return wrong("split: found more than the " + std::to_string(whole) + " numbers");
+    OnnxValue value;
+    value.scalar = size == 1;
+    value.dims = {size};
+    value.element = in(0).element;
+    value.numbers = Numbers(n.begin() + begin, n.begin() + begin + size);
+    values_[node_->output(i)] = std::move(value);
+    begin += size;
+  }
+  return true;
+}
+
+/// A table of numbers, of which padding is put together.
+Result<bool> OnnxLowering::fold_transpose() {
+  const OnnxValue& x = in(0);
+  const Numbers& n = *x.numbers;
+  const Numbers order = integers("perm");
+  if (x.dims.size() < 2 || order == Numbers{0, 1}) {
+    TRY(give_numbers(Dims(x.dims), Numbers(n)));
+    return true;
+  }
+  const std::int64_t rows = x.dims[0], columns = x.dims[1];
+  if (rows * columns != static_cast<std::int64_t>(n.size())) return false;
+  Numbers out;
+  for (std::int64_t c = 0; c < columns; ++c) {
+    for (std::int64_t r = 0; r < rows; ++r) out.push_back(n[static_cast<std::size_t>(r * columns + c)]);
+  }
+  TRY(give_numbers({columns, rows}, std::move(out)));
+  return true;
+}
+
 /// Whether the node only computes such numbers; then its result is known.
 Result<bool> OnnxLowering::fold() {
   const std::string_view op = node_->op_type();
+  if (op == "Split") return fold_split();
   if (node_->input_size() == 0 || op == "Shape" || node_->output_size() != 1) return false;
   for (int i = 0; i < node_->input_size(); ++i) {
     if (!has(i) || !in(i).numbers || in(i).tensor) return false;
@@ -75,7 +121,21 @@ Result<bool> OnnxLowering::fold() {
     TRY(give_numbers(Dims(x.dims), Numbers(n)));
     return true;
   }
-  if (op == "Unsqueeze" || op == "Squeeze" || op == "Reshape" || op == "Flatten") {
+  if (op == "Reshape" && node_->input_size() == 2) {
+    const auto whole = static_cast<std::int64_t>(n.size());
+    Dims dims = *in(1).numbers;
+    std::int64_t known = 1;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] == 0 && i < x.dims.size()) dims[i] = x.dims[i];
+      if (dims[i] != -1) known = bounded(static_cast<double>(known) * static_cast<double>(dims[i]));
+    }
+    for (std::int64_t& d : dims) d = d == -1 && known > 0 ? whole / known : d;
+    if (product(dims) != static_cast<double>(whole)) return false;
+    TRY(give_numbers(std::move(dims), Numbers(n)));
+    return true;
+  }
+  if (op == "Transpose" && x.dims.size() <= 2) return fold_transpose();
+  if (op == "Unsqueeze" || op == "Squeeze" || op == "Flatten") {
     Dims dims;
     if (op != "Squeeze" || n.size() > 1) dims.push_back(static_cast<std::int64_t>(n.size()));
     TRY(give_numbers(std::move(dims), Numbers(n)));
@@ -99,8 +159,11 @@ Result<bool> OnnxLowering::fold() {
     TRY(give_numbers(Dims(in(1).dims), std::move(out)));
     return true;
   }
-  if (op == "Slice" && x.dims.size() == 1 && node_->input_size() >= 3) {
-    const auto size = static_cast<std::int64_t>(n.size());
+  // Of a table, its rows.
+  const bool rows = node_->input_size() < 4 || in(3).numbers->empty() || in(3).numbers->front() == 0;
+  if (op == "Slice" && (x.dims.size() == 1 || (x.dims.size() == 2 && rows)) && node_->input_size() >= 3) {
+    const std::int64_t size = x.dims[0], width = x.dims.size() == 2 ? x.dims[1] : 1;
+    if (size * width != static_cast<std::int64_t>(n.size())) return false;
     const Numbers &begins = *in(1).numbers, &ends = *in(2).numbers;
     const std::int64_t step = node_->input_size() > 4 && !in(4).numbers->empty() ? in(4).numbers->front() : 1;
     if (begins.empty() || ends.empty() || step == 0) return wrong("found a slice without begin, end or step");
@@ -112,8 +175,9 @@ Result<bool> OnnxLowering::fold() {
     Numbers out;
     const std::int64_t stride = std::clamp<std::int64_t>(step, -size - 1, size + 1);
     for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += stride)
-      out.push_back(n[static_cast<std::size_t>(i)]);
-    Dims dims{static_cast<std::int64_t>(out.size())};
+      out.insert(out.end(), n.begin() + i * width, n.begin() + (i + 1) * width);
+    Dims dims = x.dims;
+    dims[0] = static_cast<std::int64_t>(out.size()) / std::max<std::int64_t>(1, width);
     TRY(give_numbers(std::move(dims), std::move(out)));
     return true;
   }

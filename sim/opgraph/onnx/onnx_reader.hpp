@@ -80,6 +80,8 @@ class OnnxLowering {
   // onnx_folding.cpp: of whole numbers that are known.
   Result<bool> fold();
   Result<bool> fold_arithmetic();
+  Result<bool> fold_split();
+  Result<bool> fold_transpose();
   bool fold_scalars();
   Result<void> constant();
   Result<void> constant_of_shape();

@@ -1,6 +1,9 @@
 // Files of the format, and which op goes by which rule.
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/onnx/onnx_reader.hpp"
 #include "sim/opgraph/readers.hpp"
@@ -53,6 +56,24 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three)
   }
   for (std::size_t t = 0; t < all.size(); ++t) one.tensors[t].dims = std::move(all[t]);
   return "";
+}
+
+/// Layer normalisation has an op of its own from opset 17 on; before, exporters write it out: mean, x - mean, its square, ...
+void note_written_out_norms(const onnx::Model& model, OpGraph& graph) {
+  std::unordered_map<std::string_view, const onnx::Node*> makers;
+  std::size_t norms = 0;
+  for (const onnx::Node& node : model.graph().node()) {
+    for (const std::string& name : node.output()) makers[name] = &node;
+    const auto made_by = [&](const onnx::Node& of, int input, std::string_view op) -> const onnx::Node* {
+      const auto at = input < of.input_size() ? makers.find(of.input(input)) : makers.end();
+      return at != makers.end() && at->second->op_type() == op ? at->second : nullptr;
+    };
+    const onnx::Node* centred = node.op_type() == "Pow" ? made_by(node, 0, "Sub") : nullptr;
+    norms += centred != nullptr && made_by(*centred, 1, "ReduceMean") != nullptr ? 1 : 0;
+  }
+  if (norms == 0) return;
+  graph.remarks.push_back(counted(norms, "layer normalisation") +
+                          " written out as nine kernels, which PyTorch runs as one: export with opset_version=17");
 }
 
 }  // namespace
@@ -197,6 +218,7 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
   OpGraph graph;
   TRY_ASSIGN(const auto batch, read(kSamples[0], graph));
   graph.samples = batch.second;
+  note_written_out_norms(model, graph);
   if (!batch.first) return graph;
   OpGraph two, three;
   TRY(read(kSamples[1], two));

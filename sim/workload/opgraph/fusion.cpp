@@ -94,12 +94,14 @@ std::vector<LayerOp> PointwiseFusion::fused(std::uint32_t node, std::vector<Laye
   double flops = 0;
   graph::Elementwise op;
   std::string name;
+  bool called = false;  // sums of gradients are calls of no node of their own
   for (LayerOp& k : kernels) {
     const auto* e = std::get_if<graph::Elementwise>(&k.op);
     if (e == nullptr || k.name.ends_with(".cast")) {
       out.push_back(std::move(k));
       continue;
     }
+    called |= k.dispatch.framework_ops > 0;
     flops += e->flops * graph::real(e->elements);
     if (e->elements > op.elements) op.elements = e->elements, op.dtype = e->dtype;
     if (name.empty()) name = k.name + ".fused";
@@ -111,7 +113,7 @@ std::vector<LayerOp> PointwiseFusion::fused(std::uint32_t node, std::vector<Laye
   for (const auto& [storage, bytes] : made) writes += leaves[storage] ? bytes : 0;
   op.reads = std::min(1000.0, reads / stored), op.writes = std::min(1000.0, writes / stored);
   op.flops = flops / graph::real(op.elements);
-  out.push_back({std::move(name), op, {1, 1}});  // one launch by the compiled code
+  out.push_back({std::move(name), op, {called ? 1u : 0u, 1}});  // one launch by the compiled code
   return out;
 }
 

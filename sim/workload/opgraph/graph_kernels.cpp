@@ -38,6 +38,12 @@ bool is_loss(std::string_view op) {
   return name == "_log_softmax" || name.find("_loss") != name.npos || name.starts_with("binary_cross_entropy");
 }
 
+/// Whether the model itself has regions of torch.autocast in 16 bits.
+bool has_regions(const opgraph::OpGraph& graph) {
+  return std::ranges::any_of(
+      graph.nodes, [](const opgraph::Node& n) { return n.autocast.has_value() && n.autocast != graph::DType::fp32; });
+}
+
 bool is_single(const Element& e) { return e.floating && e.dtype == graph::DType::fp32; }
 bool is_half(const Element& e) { return e.floating && e.bytes == 2; }
 
@@ -67,8 +73,8 @@ GraphKernels::GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, 
                            Amp amp)
     : sizes_(graph, samples),
       numerics_(numerics),
-      autocasts_(numerics.mixed && !graph.recorded),
-      half_(autocasts_ && amp == Amp::half),
+      autocasts_(!graph.recorded && (numerics.mixed || has_regions(graph))),
+      half_(autocasts_ && numerics.mixed && amp == Amp::half),
       eager_(eager) {
   for (std::uint32_t t = 0; half_ && t < graph.tensors.size(); ++t) {
     if (is_single(sizes_.type(t))) sizes_.set_type(t, {numerics.activation, 2, true});
@@ -101,17 +107,62 @@ void GraphKernels::cast(std::uint32_t tensor, const Element& to, const std::stri
   const std::uint32_t storage = storage_of_[tensor];
   if (elements >= 1 && !(narrow && cast_already_[storage])) {
     // Counted in 16-bit tensors: an fp32 one is two.
-    graph::Elementwise op{opgraph::count(elements), narrow ? 2.0 : 1.0, narrow ? 1.0 : 2.0, 1, numerics_.activation};
+    const graph::DType half = narrow ? to.dtype : sizes_.type(tensor).dtype;
+    graph::Elementwise op{opgraph::count(elements), narrow ? 2.0 : 1.0, narrow ? 1.0 : 2.0, 1, half};
     casts.push_back({label + ".cast", op, {1, 1}});
   }
   if (narrow) cast_already_[storage] = true;
 }
 
+std::optional<Element> GraphKernels::narrow_of(const opgraph::Node& node) const {
+  const bool stated = node.autocast.has_value() && !half_;
+  const graph::DType type = stated ? *node.autocast : numerics_.activation;
+  if (stated ? type == graph::DType::fp32 : !numerics_.mixed) return std::nullopt;
+  return Element{type, 2, true};
+}
+
+void GraphKernels::set_results(const opgraph::Node& node, const Element& type) {
+  for (const std::uint32_t t : node.outputs) {
+    const Element& now = sizes_.type(t);
+    if (is_single(now) || is_half(now)) set_type(t, type);
+  }
+}
+
+/// What autocasting left in 16 bits is cast where fp32 is needed: the model's own .float() is no call where its tensors are
+/// captured in fp32. Needed it is in a region that disables autocasting, and of products elsewhere, whose other operand is
+/// in fp32; other kernels promote types, and the backward pass has the types of the forward pass.
+std::optional<graph::DType> GraphKernels::uncast(const opgraph::Node& node, std::vector<LayerOp>& casts) {
+  const opgraph::Call call(sizes_, node);
+  const bool product = opgraph::autocast_of(node.op) == opgraph::Autocast::narrow;
+  const bool disabled = node.autocast.has_value() && node.phase == graph::Phase::forward;
+  const Element single{graph::DType::fp32, 4, true};
+  const auto was_single = [&](std::uint32_t t) { return is_single(sizes_.graph().tensors[t].element); };
+  std::optional<Element> half;
+  bool any_single = false, cast_back = false;
+  for (const std::uint32_t t : call.inputs()) {
+    const bool narrowed = is_half(sizes_.type(t)) && was_single(t);
+    if (narrowed && (product || disabled) && opgraph::listing_of(node.op) != opgraph::Listing::nothing) {
+      cast(t, single, node.label, casts);
+      cast_back = true;
+    } else if (is_half(sizes_.type(t))) {
+      half = sizes_.type(t);
+    } else if (is_single(sizes_.type(t)) && sizes_.elements(t) >= sizes_.elements(call.largest())) {
+      any_single = true;
+    }
+  }
+  for (const std::uint32_t t : node.outputs) {
+    if (was_single(t)) set_type(t, half && !any_single && !cast_back ? *half : single);
+  }
+  return product && cast_back ? std::optional(graph::DType::fp32) : std::nullopt;
+}
+
 /// What is cast for a product stays cast for the next one that reads it, as autocast's cache of weights and autograd's
 /// saved tensors do it.
-void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& casts) {
+std::optional<graph::DType> GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& casts) {
+  const std::optional<Element> region = narrow_of(node);
+  if (!region) return uncast(node, casts);
   const opgraph::Call call(sizes_, node);
-  const Element narrow{numerics_.activation, 2, true}, single{graph::DType::fp32, 4, true};
+  const Element narrow = *region, single{graph::DType::fp32, 4, true};
   opgraph::Autocast rule = opgraph::autocast_of(node.op);
   const bool any_half = std::ranges::any_of(call.inputs(), [&](std::uint32_t t) { return is_half(sizes_.type(t)); });
   if (rule == opgraph::Autocast::fp32 && (node.phase != graph::Phase::forward || (half_ && !is_loss(node.op))))
@@ -136,21 +187,20 @@ void GraphKernels::autocast(const opgraph::Node& node, std::vector<LayerOp>& cas
     });
     if (any_half && !all_half) result = single;  // types are promoted inside of the kernel
   }
-  for (const std::uint32_t t : node.outputs) {
-    const Element& now = sizes_.type(t);
-    if (is_single(now) || is_half(now)) set_type(t, result);
-  }
+  set_results(node, result);
+  return rule == opgraph::Autocast::narrow ? std::optional(narrow.dtype) : std::nullopt;
 }
 
 void GraphKernels::complete(std::uint32_t parameter, std::vector<LayerOp>& ops) {
   if (!autocasts_ || !cast_already_[storage_of_[parameter]]) return;
-  const graph::Elementwise op{opgraph::count(sizes_.elements(parameter)), 1, 2, 1, numerics_.activation};
+  const graph::DType half = numerics_.mixed ? numerics_.activation : graph::DType::fp16;  // 16 bits of either kind
+  const graph::Elementwise op{opgraph::count(sizes_.elements(parameter)), 1, 2, 1, half};
   ops.push_back({sizes_.graph().tensors[parameter].name + ".cast_gradient", op, {1, 1}});
 }
 
 NodeKernels GraphKernels::of(const opgraph::Node& node) {
   NodeKernels out;
-  if (autocasts_) autocast(node, out.ops);
+  const std::optional<graph::DType> products = autocasts_ ? autocast(node, out.ops) : std::nullopt;
   const opgraph::Call call(sizes_, node);
   opgraph::Kernels kernels = opgraph::kernels_of(call);
   out.listed = kernels.listed;
@@ -159,8 +209,10 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
   const std::uint16_t calls = eager_ ? capped(node.calls) : capped(1);
   bool first = true;
   for (graph::Op& op : kernels.ops) {
-    if (autocasts_ && opgraph::autocast_of(node.op) == opgraph::Autocast::narrow)
-      set_dtype(op, graph::DType::fp32, numerics_.activation);
+    if (const graph::DType type = products.value_or(graph::DType::fp32); type != graph::DType::fp32)
+      set_dtype(op, graph::DType::fp32, type);
+    else if (products.has_value())
+      for (const graph::DType half : {graph::DType::fp16, graph::DType::bf16}) set_dtype(op, half, type);
     if (node.work) set_dtype(op, graph::DType::fp32, numerics_.matrix);  // no types are known
     if (numerics_.matrix == graph::DType::tf32) set_dtype(op, graph::DType::fp32, graph::DType::tf32);
     out.ops.push_back({name, std::move(op), {first ? calls : capped(0), 1}});

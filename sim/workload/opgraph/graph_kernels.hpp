@@ -33,8 +33,8 @@ struct NodeKernels {
 /// Nodes are to be asked for in their order: types follow from one to the next.
 class GraphKernels {
  public:
-  /// A captured graph in fp32 is autocast where `numerics` is mixed, or, with Amp::half, all of it in 16 bits; a recorded
-  /// one keeps its types. Products and convolutions of fp32 run as tf32 where that is the precision.
+  /// A captured graph in fp32 is autocast where `numerics` is mixed, or, with Amp::half, all of it in 16 bits; regions of
+  /// torch.autocast in the model have the types that they state, but with Amp::half. A recorded one keeps its types. Products and convolutions of fp32 run as tf32 where that is the precision.
   GraphKernels(const opgraph::OpGraph& graph, std::int64_t samples, const Numerics& numerics, bool eager,
                Amp amp = Amp::autocast);
 
@@ -45,7 +45,13 @@ class GraphKernels {
   const GraphCoverage& coverage() const { return coverage_; }
 
  private:
-  void autocast(const opgraph::Node& node, std::vector<LayerOp>& casts);
+  /// Types of what a node reads and makes. Returns that of its products, where autocasting says which it is.
+  std::optional<graph::DType> autocast(const opgraph::Node& node, std::vector<LayerOp>& casts);
+  /// The 16-bit type that autocasting computes a node's products in; nothing where it does not.
+  std::optional<opgraph::Element> narrow_of(const opgraph::Node& node) const;
+  /// A node outside of all regions, or where one disables autocasting.
+  std::optional<graph::DType> uncast(const opgraph::Node& node, std::vector<LayerOp>& casts);
+  void set_results(const opgraph::Node& node, const opgraph::Element& type);
   void set_type(std::uint32_t tensor, const opgraph::Element& type);
   void cast(std::uint32_t tensor, const opgraph::Element& to, const std::string& label, std::vector<LayerOp>& casts);
   void count(const opgraph::Call& call, const opgraph::Kernels& kernels);

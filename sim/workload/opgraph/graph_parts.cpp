@@ -21,35 +21,54 @@ std::vector<std::uint32_t> regions_of(const std::vector<GraphPart>& parts, const
   return out;
 }
 
-/// Forward nodes that read a trained weight and nothing that follows from any weight: a model's first layers, whose input has
-/// no gradient. Those of cuDNN's recurrent layers have one of their states.
+bool writes_into(const opgraph::OpGraph& graph, const opgraph::Node& node, std::uint64_t storage) {
+  return std::ranges::any_of(node.outputs, [&](std::uint32_t t) { return graph.tensors[t].storage == storage; });
+}
+
+/// What a tensor is made of: of weights alone as long as no data is read, of data as long as no weight is.
+struct Origins {
+  std::unordered_set<std::uint64_t> trained, weights, data, mixed;  ///< storages
+};
+
+/// Forward nodes that read data which follows from no weight, and a trained weight or what is computed from weights alone: a
+/// model's first layers, whose input has no gradient. Those of cuDNN's recurrent layers have one of their states.
 std::vector<bool> first_trained(const opgraph::OpGraph& graph) {
-  std::unordered_set<std::uint64_t> trained, weights, inputs, made, follows;
-  for (const opgraph::Gradient& g : graph.gradients) trained.insert(graph.tensors[g.parameter].storage);
+  Origins of;
+  for (const opgraph::Gradient& g : graph.gradients) of.trained.insert(graph.tensors[g.parameter].storage);
   for (const opgraph::Tensor& t : graph.tensors) {
-    if (t.role == opgraph::TensorRole::parameter) weights.insert(t.storage);
-    if (t.role == opgraph::TensorRole::input || t.role == opgraph::TensorRole::buffer) inputs.insert(t.storage);
+    if (t.role == opgraph::TensorRole::parameter) of.weights.insert(t.storage);
+    if (t.role == opgraph::TensorRole::input || t.role == opgraph::TensorRole::buffer) of.data.insert(t.storage);
   }
   std::vector<bool> out(graph.nodes.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const opgraph::Node& node = graph.nodes[i];
     if (node.phase != graph::Phase::forward) continue;
-    bool reads_trained = false, reads_weight = false, reads_following = false;
+    bool reads_trained = false, reads_weight = false, reads_data = false, reads_mixed = false;
     for (const opgraph::Argument& a : node.inputs) {
       for (const std::uint32_t t : a.tensors) {
         const std::uint64_t storage = graph.tensors[t].storage;
-        const bool weight = weights.contains(storage);
-        // What nothing has made was there without this graph: vectors of tables that others hold.
-        const bool from_outside = !weight && !made.contains(storage) && !inputs.contains(storage);
-        reads_trained |= trained.contains(storage);
+        const bool weight = of.weights.contains(storage), data = of.data.contains(storage);
+        // A buffer that is allocated and written into has nothing in it before.
+        const bool is_result = writes_into(graph, node, storage);
+        reads_trained |= of.trained.contains(storage);
         reads_weight |= weight;
-        reads_following |= from_outside || follows.contains(storage);
+        reads_data |= data;
+        // What nothing has made was there without this graph: vectors of tables that others hold.
+        reads_mixed |= of.mixed.contains(storage) || (!weight && !data && !is_result);
       }
     }
-    out[i] = reads_trained && !reads_following && node.op.find("_rnn") == node.op.npos;
+    out[i] = reads_trained && reads_data && !reads_mixed && node.op.find("_rnn") == node.op.npos;
     for (const std::uint32_t t : node.outputs) {
-      made.insert(graph.tensors[t].storage);
-      if (reads_weight || reads_following) follows.insert(graph.tensors[t].storage);
+      const std::uint64_t storage = graph.tensors[t].storage;
+      if (of.weights.contains(storage)) continue;
+      if (reads_mixed || (reads_weight && reads_data) || (reads_weight && of.data.contains(storage))) {
+        of.mixed.insert(storage);
+      } else if (reads_weight) {
+        of.weights.insert(storage);
+        if (reads_trained) of.trained.insert(storage);
+      } else {
+        of.data.insert(storage);
+      }
     }
   }
   return out;

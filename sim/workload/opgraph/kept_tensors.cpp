@@ -10,11 +10,12 @@
 namespace distsim::workload {
 namespace {
 
-/// Storages that forward products read.
-std::unordered_set<std::uint64_t> read_by_products(const opgraph::OpGraph& graph) {
+/// Storages that forward products read in 16 bits, as the precision or a region of torch.autocast in the model has it.
+std::unordered_set<std::uint64_t> read_by_products(const opgraph::OpGraph& graph, bool mixed) {
   std::unordered_set<std::uint64_t> out;
   for (const opgraph::Node& node : graph.nodes) {
     if (node.phase != graph::Phase::forward || opgraph::autocast_of(node.op) != opgraph::Autocast::narrow) continue;
+    if (node.autocast ? node.autocast == graph::DType::fp32 : !mixed) continue;
     for (const opgraph::Argument& a : node.inputs) {
       for (const std::uint32_t t : a.tensors) out.insert(graph.tensors[t].storage);
     }
@@ -25,8 +26,8 @@ std::unordered_set<std::uint64_t> read_by_products(const opgraph::OpGraph& graph
 /// Bytes of one weight that is not trained, for each element; `read`: by a product that autocasting runs in 16 bits.
 std::int64_t kept_width(const opgraph::Element& element, const Numerics& numerics, Amp amp, bool read) {
   const bool single = element.floating && element.dtype == graph::DType::fp32;
-  if (!single || !numerics.mixed) return element.bytes;
-  if (amp == Amp::half) return 2;
+  if (!single) return element.bytes;
+  if (numerics.mixed && amp == Amp::half) return 2;
   return element.bytes + (read ? 2 : 0);
 }
 
@@ -36,7 +37,7 @@ KeptTensors kept_tensors(const opgraph::OpGraph& graph, const Numerics& numerics
   std::unordered_set<std::uint64_t> trained;
   for (const opgraph::Gradient& g : graph.gradients) trained.insert(graph.tensors[g.parameter].storage);
   const opgraph::Sizes sizes(graph, std::max<std::int64_t>(1, graph.samples));
-  const std::unordered_set<std::uint64_t> read = read_by_products(graph);
+  const std::unordered_set<std::uint64_t> read = read_by_products(graph, numerics.mixed);
   std::unordered_map<std::uint64_t, double> bytes;  // of a storage: its largest tensor
   KeptTensors out;
   for (std::uint32_t t = 0; t < graph.tensors.size(); ++t) {
