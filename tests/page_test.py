@@ -63,6 +63,12 @@ SAVED = """(async () => {
 # Text of charts that is cut at the edge of its picture.
 CUT = """[...document.querySelectorAll('svg.chart text')].filter((t) => t.textContent && t.getClientRects().length > 0).filter((t) => { const s = t.ownerSVGElement.getBoundingClientRect(), r = t.getBoundingClientRect();
   return r.left < s.left - 1.5 || r.right > s.right + 1.5; }).map((t) => `${t.ownerSVGElement.id}: ${t.textContent}`)"""
+# Texts of charts that are too small to be read, in pixels of the page.
+TINY = """[...document.querySelectorAll('svg.chart text')].filter((t) => t.textContent && t.getClientRects().length > 0).filter((t) => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a < 9)
+  .map((t) => `${t.ownerSVGElement.id}: ${t.textContent} ${(parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a).toFixed(1)}`)"""
+# Texts of an axis that touch each other.
+TOUCHING = """[...document.querySelectorAll('svg.chart')].filter((s) => s.getClientRects().length > 0).flatMap((s) => { const all = [...s.querySelectorAll('text.soft')].filter((t) => t.textContent && !t.querySelector('title')).map((t) => [t.textContent, t.getBoundingClientRect()]);
+  return all.flatMap(([a, p], i) => all.slice(i + 1).filter(([, q]) => p.left < q.right && q.left < p.right && p.top + 3 < q.bottom && q.top + 3 < p.bottom).map(([b]) => `${s.id}: ${a} and ${b}`)); })"""
 # Tables with columns out of sight.
 HIDDEN = """[...document.querySelectorAll('.scroll table, .panes > section table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const place = t.closest('.scroll') ?? t.closest('section'); return place.scrollWidth > place.clientWidth + 1; })
   .map((t) => `${t.id || t.closest('[aria-label]')?.getAttribute('aria-label')}: ${t.closest('.scroll')?.scrollWidth} of ${t.closest('.scroll')?.clientWidth}`)"""
@@ -70,7 +76,7 @@ HIDDEN = """[...document.querySelectorAll('.scroll table, .panes > section table
 NUMBERS_OUT_OF_SIGHT = """[...document.querySelectorAll('.scroll table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const cell = t.querySelector('tbody td.n'); return cell && cell.getBoundingClientRect().right > t.closest('.scroll').getBoundingClientRect().right + 1; })
   .map((t) => t.id || t.closest('.scroll').getAttribute('aria-label'))"""
 # Words that stand beside each other twice, numbers of nothing, signs of nothing.
-ODD = """(document.querySelector('main').innerText.match(/\\b(learned learned|scaled scaled|analytic analytic)\\b|NaN|undefined|Infinity|[−-]0\\.0+(?!\\d)|\\d\\.000 k\\b|\\de-\\d\\d|\\bmessage:/g) ?? [])"""
+ODD = """(document.querySelector('main').innerText.match(/\\b(learned learned|scaled scaled|analytic analytic)\\b|NaN|undefined|Infinity|[−-]0\\.0+(?!\\d)|\\d\\.000 k\\b|\\de-\\d\\d|\\bmessage:|\\bon on\\b|(^|\\n)[.,;] |(?<![\\d.])0\\.0\\d+ us\\b|(?<![\\d.])\\d{4,} ms\\b/g) ?? [])"""
 
 
 class Page(unittest.TestCase):
@@ -123,6 +129,15 @@ class Page(unittest.TestCase):
         self.editor("content.focus();")
         self.b.press("a", 65, modifiers=2)
         self.editor(f"const data = new DataTransfer(); data.setData('text/plain', {json.dumps(text)}); content.dispatchEvent(new ClipboardEvent('paste', {{clipboardData: data, bubbles: true, cancelable: true}}));")
+
+    def on_a_phone(self, name):
+        """What is shown can be read there."""
+        self.b.size(390, 844, is_phone=True)
+        self.b.wait_for("[...document.querySelectorAll('svg.chart')].every((s) => s.getClientRects().length === 0 || s.classList.contains('net') || s.classList.contains('wide-chart') || s.viewBox.baseVal.width < 500)")
+        self.assertEqual([self.b.js(CUT), self.b.js(TINY), self.b.js(TOUCHING), self.b.js(NUMBERS_OUT_OF_SIGHT)], [[], [], [], []], name)
+        self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, name)
+        self.picture(name)
+        self.b.size(1400, 1000)
 
     def picture(self, name):
         if "DISTSIM_PICTURES" in os.environ:
@@ -305,7 +320,7 @@ class Page(unittest.TestCase):
                 self.assertEqual(self.b.js(ODD), [], where)
                 self.picture(f"{name.replace(' ', '_')}_{tab}")
                 self.b.size(390, 844, is_phone=True)
-                self.assertEqual(self.b.js(NUMBERS_OUT_OF_SIGHT), [], f"{where}, phone")
+                self.assertEqual([self.b.js(NUMBERS_OUT_OF_SIGHT), self.b.js(TINY), self.b.js(TOUCHING)], [[], [], []], f"{where}, phone")
                 self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, f"{where}, phone")
 
     def test_a_long_title(self):
@@ -405,6 +420,7 @@ class Page(unittest.TestCase):
         self.assertEqual(named["cluster.nodes"][0], "4")
         self.assertIn("Waterfall", self.b.js("document.querySelector('svg.chart').getAttribute('aria-label')"))
         self.picture("compare_light")
+        self.on_a_phone("compare_phone")
 
     def test_system_is_searched_and_chosen(self):
         self.b.wait_for("document.querySelector('#pick-cluster-system') !== null")
@@ -450,6 +466,23 @@ class Page(unittest.TestCase):
         self.b.wait_for(f"{picture} !== {before}")
         self.b.fill("#timeline-search", "all_to_all")
         self.picture("timeline_zoomed_light")
+
+    def test_ranks_of_a_pipeline_by_class(self):
+        """Of many equal ranks one of each stage comes first, and the longest steps are told once."""
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 16}\nmodel: {name: llama3_70b, global_batch: 256}\nframework: {name: megatron_core}\nparallel: {tensor: 8, pipeline: 4}\n"))
+        names = self.b.js("[...document.querySelectorAll('[aria-label=\"Longest steps of the critical cycle\"] tbody tr')].map((r) => r.children[0].innerText + r.children[3].innerText)")
+        self.assertGreater(len(names), 4)
+        self.assertEqual(len(set(names)), len(names))
+        self.assertTrue(any(re.search(r"^backward \(\d+\)", n.replace("\n", " ")) for n in names), names)
+        self.assertEqual(self.b.js(ODD), [], "units")
+        self.show("#tab-timeline")
+        self.b.wait_for("document.querySelector('#timeline')?.height > 400")
+        text = self.b.js("""(async () => { let svg = null; const make = URL.createObjectURL.bind(URL), click = HTMLAnchorElement.prototype.click;
+          URL.createObjectURL = (blob) => { svg = blob; return make(blob); }; HTMLAnchorElement.prototype.click = () => {};
+          [...document.querySelector('#timeline').closest('.picture').querySelectorAll('.take button')].find((b) => b.innerText === 'SVG').click();
+          URL.createObjectURL = make; HTMLAnchorElement.prototype.click = click; return svg.text(); })()""")
+        self.assertEqual(re.findall(r">rank (\d+) \(node \d+, gpu 0\), and 31 with the same times<", text), ["0", "32", "64", "96"])
+        self.picture("pipeline_timeline_light")
 
     def test_a_frame_of_the_timeline_costs_the_same_however_many_steps_there_are(self):
         self.show("#ask-text")
@@ -498,6 +531,7 @@ class Page(unittest.TestCase):
         self.b.wait_for("document.querySelectorAll('#sweep-chart circle').length > 3 && document.querySelector('#run-sweep') !== null", 120)
         self.picture("explore_light")
         self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN), self.b.js(ODD)], [[], [], []])
+        self.on_a_phone("explore_phone")
         before = self.b.text("#iteration")
         self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
@@ -541,6 +575,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.b.js("[...document.querySelectorAll('#plan-chart > text')].map((t) => t.textContent)"), ["memory of the fullest GPU", "iteration"])
         self.picture("plan_light")
         best = self.b.js("document.querySelector('#plan-table tbody tr').children[1].innerText.split('\\n')[0]")
+        self.on_a_phone("plan_phone")
         self.answered(lambda: self.b.click("#plan-table tbody tr button"))
         self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(best)}")
         self.assertNotEqual(best, before)
@@ -647,6 +682,7 @@ class Page(unittest.TestCase):
         self.b.fill("#op-kind", "embedding_bag", "change")
         self.b.wait_for("document.querySelector('#op-price')?.innerText.includes('embedding')")
         self.picture("calculator_light")
+        self.on_a_phone("calculator_phone")
         self.b.fill("#collective-system", "no_such_system", "change")
         self.b.wait_for("document.querySelector('main .problem')?.innerText.includes('no_such_system')")
 
@@ -658,6 +694,8 @@ class Page(unittest.TestCase):
         self.assertIn("critical cycle", self.b.text("#case-explanation"))
         self.picture("validation_light")
         row = self.b.js("[...document.querySelectorAll('#validation-table tr[aria-current]')[0].children].map((c) => c.innerText)")
+        self.on_a_phone("validation_phone")
+        self.assertEqual(self.b.js("[...document.querySelectorAll('#validation-table tbody td.cut')].filter((c) => c.getBoundingClientRect().height > 60).length"), 0, "a name is broken into lines")
         self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN)], [[], []])
         for i in range(self.b.js("document.querySelectorAll('#validation-table tbody button').length")):
             self.b.size(390, 844, is_phone=True)
@@ -716,10 +754,13 @@ class Page(unittest.TestCase):
     def test_a_chakra_job_and_a_file_that_is_none(self):
         self.drop(*[f"tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.{i}.et" for i in range(8)])
         self.b.wait_for("document.querySelector('#chakra') !== null", 60)
-        self.assertIn("8 ranks", self.b.text("#chakra"))
+        self.assertRegex(self.b.text("#chakra"), r"^[\d.]+ [mu]?s on 4 x 8 a100_sxm4_80gb \(dgx_a100_80gb\), 8 ranks\.")
+        self.assertIn("communication in all", self.b.text("#chakra"))
+        self.assertEqual(self.b.js(ODD), [])
         self.drop("README.md")
         self.b.wait_for("document.querySelector('main .problem') !== null")
         self.assertIn("README.md", self.b.text("main .problem"))
+        self.assertIn("Still shown: all_reduce_8npus", self.b.text("main"))
 
     def test_downloads(self):
         self.b.js("""window.saved = []; const blobs = new Map(), make = URL.createObjectURL.bind(URL);
@@ -748,6 +789,9 @@ class Page(unittest.TestCase):
             name = pathlib.Path(path).name
             self.b.wait_for(f"document.querySelector('#trace-names')?.innerText === '{name}' && document.querySelectorAll('#trace-kernels tbody tr').length > 0", 60)
             self.assertEqual(self.b.js("document.querySelectorAll('main [role=alert]').length"), 0, path)
+            self.assertEqual([self.b.js(ODD), self.b.js(HIDDEN), self.b.js(CUT)], [[], [], []], path)
+            self.assertNotIn("0", self.b.js("[...document.querySelectorAll('#trace-collectives tbody tr')].map((r) => r.children[1].innerText)"), "a group of no ranks")
+            self.picture(f"trace_{name}_light")
 
     def test_dark_and_light_and_a_phone(self):
         contrast = """(() => {
@@ -936,7 +980,7 @@ class OwnPages(unittest.TestCase):
                 b.picture(pathlib.Path(os.environ["DISTSIM_PICTURES"], f"own_{name}_{scheme}.png"))
         b.size(390, 844, is_phone=True)
         self.assertLessEqual(b.js("document.documentElement.scrollWidth"), 390, f"{name} is wider than a phone")
-        self.assertEqual(b.js(NUMBERS_OUT_OF_SIGHT), [], f"{name}, phone")
+        self.assertEqual([b.js(NUMBERS_OUT_OF_SIGHT), b.js(CUT), b.js(TINY), b.js(TOUCHING)], [[], [], [], []], f"{name}, phone")
         self.assertEqual(b.said, [], f"{name} said something on the console")
         self.assertEqual([url for url in b.loads if not url.startswith(("file:", "about:", "blob:", "data:"))], [])
 
