@@ -259,6 +259,29 @@ class Page(unittest.TestCase):
         self.b.click("#ask-main-keys")
         self.assertEqual(self.b.js("['cluster-nodes', 'model-global_batch', 'cluster-nic-count'].map((k) => document.querySelector(`#k-${k}`).value)"), ["2", "many", "8"])
 
+    def test_figures_keep_the_values_that_they_are_of(self):
+        """Beside an error: pins, comparisons and the basis are of the experiment that was predicted, the controls of the text."""
+        picked = "['cluster-system', 'model-name', 'framework-name'].map((k) => document.querySelector(`#pick-${k}`).value)"
+        self.answered(lambda: self.write("cluster: {system: pcie_rtx4090, nodes: 2}\nmodel: {name: llama2_7b, global_batch: 128}\nframework: {name: fsdp2_torchtitan}\n"))
+        self.assertIn("cluster.nic.count: found 0", self.b.text("#problem"))
+        self.assertEqual(self.b.js(picked), ["pcie_rtx4090", "llama2_7b", "fsdp2_torchtitan"])
+        self.show("#tab-basis")
+        self.assertIn("65536", self.b.text("#basis"))
+        for word in ("llama2_7b", "pcie_rtx4090"):
+            self.assertNotIn(word, self.b.text("#basis"))
+        self.b.click("#pin")
+        self.answered(lambda: self.b.click("#back-to-good"))
+        self.assertEqual(self.b.js(picked), ["dgx_a100_80gb", "dlrm_mlperf", "pytorch_dlrm"])
+        self.show("#tab-compare")
+        self.b.wait_for("document.querySelector('#compare .keys') !== null")
+        self.assertIn("No key differs", self.b.text("#compare .keys"))
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 0}\nmodel: {name: dlrm_mlperf, global_batch: 65536}\nframework: {name: pytorch_dlrm}\n"))
+        self.show("#ask-main-keys")
+        self.b.fill("#k-cluster-nodes", "2")
+        self.answered(lambda: self.b.press("Enter", 13))
+        self.assertEqual(self.b.text("#problem"), "")
+        self.assertEqual(self.b.js("document.querySelector('#k-cluster-nic-bandwidth').value"), "400 Gb/s", "values of another system")
+
     def test_a_key_that_is_reset_keeps_its_control(self):
         controls = "[...document.querySelectorAll('.controls .field')].map((e) => e.id)"
         self.b.click("#ask-text")
@@ -483,6 +506,10 @@ class Page(unittest.TestCase):
           URL.createObjectURL = make; HTMLAnchorElement.prototype.click = click; return svg.text(); })()""")
         self.assertEqual(re.findall(r">rank (\d+) \(node \d+, gpu 0\), and 31 with the same times<", text), ["0", "32", "64", "96"])
         self.picture("pipeline_timeline_light")
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 16}\nmodel: {name: mixtral_8x7b, global_batch: 1024}\nframework: {name: megatron_core}\nparallel: {tensor: 4, expert: 8, pipeline: 2}\n"))
+        self.show("#tab-network")
+        self.b.wait_for("document.querySelector('#schedule') !== null && document.querySelector('#network') !== null && document.querySelector('#view .old') === null", 60)
+        self.assertEqual([self.b.js(CUT), self.b.js(ODD)], [[], []])
 
     def test_a_frame_of_the_timeline_costs_the_same_however_many_steps_there_are(self):
         self.show("#ask-text")

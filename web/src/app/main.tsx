@@ -102,7 +102,7 @@ function App({ store }: { store: Store }) {
             {r && tab === "Network" && <PicturesView store={store} report={r} />}
             {r && tab === "Ops and collectives" && <Tables report={r} />}
             {r && tab === "Memory and ranks" && <Ranks report={r} />}
-            {r && tab === "Basis" && <Basis report={r} values={store.values} file={store.file} idle={store.idle} />}
+            {r && tab === "Basis" && <Basis report={r} values={store.shown!.values} file={store.file} idle={store.idle} />}
             {tab === "Compare" && <Compare store={store} />}
             {tab === "Explore" && <ExploreView store={store} />}
             {tab === "Traces" && <TracesView store={store} />}
