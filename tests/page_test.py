@@ -69,6 +69,8 @@ TINY = """[...document.querySelectorAll('svg.chart text')].filter((t) => t.textC
 # Texts of an axis that touch each other.
 TOUCHING = """[...document.querySelectorAll('svg.chart')].filter((s) => s.getClientRects().length > 0).flatMap((s) => { const all = [...s.querySelectorAll('text.soft')].filter((t) => t.textContent && !t.querySelector('title')).map((t) => [t.textContent, t.getBoundingClientRect()]);
   return all.flatMap(([a, p], i) => all.slice(i + 1).filter(([, q]) => p.left < q.right && q.left < p.right && p.top + 3 < q.bottom && q.top + 3 < p.bottom).map(([b]) => `${s.id}: ${a} and ${b}`)); })"""
+# Charts have the geometry of a phone.
+NARROW = """[...document.querySelectorAll('svg.chart')].every((s) => s.getClientRects().length === 0 || s.classList.contains('net') || s.classList.contains('wide-chart') || s.viewBox.baseVal.width < 500)"""
 # Tables with columns out of sight.
 HIDDEN = """[...document.querySelectorAll('.scroll table, .panes > section table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const place = t.closest('.scroll') ?? t.closest('section'); return place.scrollWidth > place.clientWidth + 1; })
   .map((t) => `${t.id || t.closest('[aria-label]')?.getAttribute('aria-label')}: ${t.closest('.scroll')?.scrollWidth} of ${t.closest('.scroll')?.clientWidth}`)"""
@@ -133,7 +135,7 @@ class Page(unittest.TestCase):
     def on_a_phone(self, name):
         """What is shown can be read there."""
         self.b.size(390, 844, is_phone=True)
-        self.b.wait_for("[...document.querySelectorAll('svg.chart')].every((s) => s.getClientRects().length === 0 || s.classList.contains('net') || s.classList.contains('wide-chart') || s.viewBox.baseVal.width < 500)")
+        self.b.wait_for(NARROW)
         self.assertEqual([self.b.js(CUT), self.b.js(TINY), self.b.js(TOUCHING), self.b.js(NUMBERS_OUT_OF_SIGHT)], [[], [], [], []], name)
         self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, name)
         self.picture(name)
@@ -343,6 +345,7 @@ class Page(unittest.TestCase):
                 self.assertEqual(self.b.js(ODD), [], where)
                 self.picture(f"{name.replace(' ', '_')}_{tab}")
                 self.b.size(390, 844, is_phone=True)
+                self.b.wait_for(NARROW)
                 self.assertEqual([self.b.js(NUMBERS_OUT_OF_SIGHT), self.b.js(TINY), self.b.js(TOUCHING)], [[], [], []], f"{where}, phone")
                 self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, f"{where}, phone")
 
@@ -354,6 +357,7 @@ class Page(unittest.TestCase):
             self.b.size(width, 1000, is_phone)
             self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), width)
             self.assertLessEqual(self.b.js("document.querySelector('header .long').getBoundingClientRect().right"), width)
+            self.assertLess(self.b.js("document.querySelector('header .title').getBoundingClientRect().height"), 50)
         self.picture("long_title")
 
     def test_undo_and_redo(self):
@@ -456,6 +460,15 @@ class Page(unittest.TestCase):
         self.answered(choose)
         self.assertNotEqual(self.b.text("#iteration"), before)
         self.assertEqual(self.b.js("document.querySelector('#pick-cluster-system').value"), "dgx_h100")
+        answers = self.b.js("document.documentElement.dataset.answers")
+        for pick, now in (("model-name", "dlrm_mlperf"), ("cluster-system", "dgx_h100"), ("framework-name", "pytorch_dlrm")):
+            self.b.js(f"document.querySelector('#pick-{pick}').focus()")
+            self.b.wait_for(f"document.querySelector('#pick-{pick}-list [role=option][aria-selected=true] b')?.innerText === '{now}'")
+            if pick == "model-name":
+                self.assertRegex(self.b.text(f"#pick-{pick}-list"), r"\d+ more; type a part of the name\.$")
+            self.b.press("Enter", 13)
+            self.b.wait_for(f"document.querySelector('#pick-{pick}-list') === null && document.querySelector('#pick-{pick}').value === '{now}'")
+        self.assertEqual(self.b.js("document.documentElement.dataset.answers"), answers, "Enter chose what nobody had asked for")
 
     def test_every_key_is_found(self):
         self.show("#ask-all-keys")
@@ -1006,6 +1019,7 @@ class OwnPages(unittest.TestCase):
                 b.size(1400, min(6000, b.js("document.documentElement.scrollHeight")))
                 b.picture(pathlib.Path(os.environ["DISTSIM_PICTURES"], f"own_{name}_{scheme}.png"))
         b.size(390, 844, is_phone=True)
+        b.wait_for(NARROW)
         self.assertLessEqual(b.js("document.documentElement.scrollWidth"), 390, f"{name} is wider than a phone")
         self.assertEqual([b.js(NUMBERS_OUT_OF_SIGHT), b.js(CUT), b.js(TINY), b.js(TOUCHING)], [[], [], [], []], f"{name}, phone")
         self.assertEqual(b.said, [], f"{name} said something on the console")
@@ -1096,6 +1110,9 @@ class OwnPages(unittest.TestCase):
         b = self.browser
         self.assertEqual(b.text("h1").split(": ")[-1], "rate_per_s")
         self.assertGreater(b.js("document.querySelectorAll('#sweep-chart circle.hollow').length"), 0, "no point is above capacity")
+        pieces = b.js("""[...document.querySelectorAll('#sweep-table td.breaks')].flatMap((c) => [...c.childNodes].filter((n) => n.nodeType === 3)).map((n) => { const r = document.createRange(); r.selectNodeContents(n); return [n.data, r.getClientRects().length]; })""")
+        self.assertIn(["preemptive", 1], pieces)
+        self.assertEqual([p for p in pieces if p[1] > 1], [], "broken within a word")
         self.assertEqual(b.js("[...document.querySelectorAll('#sweep-chart circle')].filter((c) => { const box = c.ownerSVGElement.viewBox.baseVal, r = Number(c.getAttribute('r')) + 1, x = c.cx.baseVal.value, y = c.cy.baseVal.value; return x < r || y < r || x > box.width - r || y > box.height - r; }).length"), 0, "markers are cut")
         before = b.js("document.querySelector('#sweep-chart polyline').getAttribute('points')")
         b.js("(() => { const s = document.querySelector('#sweep-figure'); s.value = [...s.options].find((o) => o.innerText === 'goodput/s').value; s.dispatchEvent(new Event('change', {bubbles: true})); })()")

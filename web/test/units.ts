@@ -1,6 +1,9 @@
 // Numbers, errors and tabs as people read and use them. Run by `npm test`, and by tests/pages_test.py.
 import { axisTexts, scaleOf } from "../src/app/chart";
 import { binary, bytes, count, cut, digits, gigabytes, ms, msRange, quantity, rate, signedNumber, sourceText, tick } from "../src/app/format";
+import { CycleSteps } from "../src/app/pictures/timeline/cycle";
+import { longestSteps } from "../src/app/report/see";
+import { Report } from "../src/app/types";
 import { told, wholeNumber } from "../src/app/problems";
 import { tabFor } from "../src/app/tabs";
 
@@ -50,6 +53,17 @@ is(told(problem("model.precision: found 'nope', expected fp32", "--set model.pre
 is(wholeNumber("ranks", " 8 "), { value: 8, problem: "" });
 is(wholeNumber("ranks", ""), { problem: "" });
 for (const text of ["-3", "abc", "1.5", "0", "1e3", "٣"]) check(wholeNumber("ranks", text).problem.startsWith(`ranks: found '${text}'`), `ranks ${text}`);
+
+// The critical cycle goes round: what lasts beyond the end of the period goes on at its beginning, and nothing lies outside.
+const cycle = new CycleSteps();
+cycle.shift = 7e9;
+const pathStep = (name: string, start_ms: number, time_ms: number) => ({ name, kind: "", phase: "forward", stream: "compute", rank: 0, start_ms, time_ms, steps: 1, basis: "" });
+cycle.of({ iteration_ms: 10, critical_path: [pathStep("a", 0, 2), pathStep("b", 2, 4), pathStep("c", 6, 4)] } as unknown as Report, 10e9);
+const drawn: [string, number, number][] = [];
+cycle.visit(-100e9, 100e9, 0, (i, start, end) => drawn.push([cycle.steps[i].name, start / 1e9, end / 1e9]));
+is(drawn, [["b", 0, 3], ["c", 3, 7], ["a", 7, 9], ["b", 9, 10]], "the critical cycle");
+
+is(longestSteps([pathStep("a", 0, 2), pathStep("b", 2, 3), { ...pathStep("a", 5, 4), rank: 1 }]).map((s) => [s.step.name, s.index, s.time, s.count, s.rank]), [["a", 2, 6, 2, null], ["b", 1, 3, 1, 0]], "equal steps are one");
 
 const tabs = ["a", "b", "c"] as const;
 is(["ArrowRight", "ArrowLeft", "Home", "End", "x"].map((key) => tabFor(key, tabs, "c")), ["a", "b", "a", "c", null]);

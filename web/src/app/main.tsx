@@ -73,7 +73,7 @@ function App({ store }: { store: Store }) {
   return (
     <WhyOpen.Provider value={setAsked}>
       <header>
-        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && titleOf(r.context.title, store.file) && <div class="small soft">{r.context.title}</div>}</div>
+        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && titleOf(r.context.title, store.file) && <div class="small soft title" title={r.context.title}>{r.context.title}</div>}</div>
         <div class="actions">
           <button onClick={() => store.undo()} disabled={!store.canUndo} id="undo">Undo</button>
           <button onClick={() => store.redo()} disabled={!store.canRedo} id="redo">Redo</button>

@@ -189,6 +189,9 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
   );
 }
 
+// Names are broken behind their underscores and commas, not within their words.
+const breakable = (name: string) => name.split(/(?<=[_,/])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
+
 export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?: (point: number) => string; onOpen?: (point: number) => void }) {
   const [sort, setSort] = useState<{ column: number; descending: boolean } | null>(null);
   const all = useMemo(() => new Points(sweep), [sweep]), { axes, figures } = sweep;
@@ -209,7 +212,7 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
         <tbody>{rows.slice(0, MOST_ROWS).map(({ p, index }) => {
           const why = all.predicted(p) ? "" : reasons?.(index) || all.word(p);
           return (
-            <tr key={index} class={why ? "soft" : ""}>{onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}{axes.map((a, i) => <td key={i} class="n long">{a.values[p[i]!]}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
+            <tr key={index} class={why ? "soft" : ""}>{onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}{axes.map((a, i) => <td key={i} class="n breaks">{breakable(a.values[p[i]!])}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
               {why ? <td colSpan={figures.length} class="wrap reason">{why}</td> : figures.map((f, i) => { const v = all.value(p, i); return <td key={f.name} class="n">{v === null ? "" : figureText(f.name)(v)}</td>; })}
             </tr>
           );
