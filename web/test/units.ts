@@ -2,7 +2,7 @@
 import { axisTexts, scaleOf } from "../src/app/chart";
 import { binary, bytes, count, cut, digits, gigabytes, ms, msRange, quantity, rate, signedNumber, sourceText, tick } from "../src/app/format";
 import { CycleSteps } from "../src/app/pictures/timeline/cycle";
-import { longestSteps } from "../src/app/report/see";
+import { breakable, longestSteps } from "../src/app/report/see";
 import { Report } from "../src/app/types";
 import { told, wholeNumber } from "../src/app/problems";
 import { tabFor } from "../src/app/tabs";
@@ -64,6 +64,9 @@ cycle.visit(-100e9, 100e9, 0, (i, start, end) => drawn.push([cycle.steps[i].name
 is(drawn, [["b", 0, 3], ["c", 3, 7], ["a", 7, 9], ["b", 9, 10]], "the critical cycle");
 
 is(longestSteps([pathStep("a", 0, 2), pathStep("b", 2, 3), { ...pathStep("a", 5, 4), rank: 1 }]).map((s) => [s.step.name, s.index, s.time, s.count, s.rank]), [["a", 2, 6, 2, null], ["b", 1, 3, 1, 0]], "equal steps are one");
+
+is(["layer_preemptive", "framework.embedding.exchange=hierarchical", "0.25", "1.5 GB/s"].map((n) => breakable(n).filter((p) => typeof p === "string")),
+  [["layer_", "preemptive"], ["framework.", "embedding.", "exchange=", "hierarchical"], ["0.25"], ["1.5 GB/s"]], "places where names are broken");
 
 const tabs = ["a", "b", "c"] as const;
 is(["ArrowRight", "ArrowLeft", "Home", "End", "x"].map((key) => tabFor(key, tabs, "c")), ["a", "b", "a", "c", null]);

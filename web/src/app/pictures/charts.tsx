@@ -3,7 +3,7 @@ import { useMemo, useState } from "preact/hooks";
 import { axisTexts, scaleOf, useChartWidth, WIDE, within } from "../chart";
 import { bytes, count, cut, digits, gigabytes, ms, percent, signedNumber, Text, tick } from "../format";
 import { Picture } from "./picture";
-import { Scroll } from "../report/see";
+import { breakable, Scroll } from "../report/see";
 
 // A point: the place of its value on each axis, its figures, and 0: predicted, 1: does not fit, 2: an error, 3: predicted, of
 // a load above what can be served. Null: no figure.
@@ -188,9 +188,6 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
     </Picture>
   );
 }
-
-// Names are broken behind their underscores and commas, not within their words.
-const breakable = (name: string) => name.split(/(?<=[_,/])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
 
 export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?: (point: number) => string; onOpen?: (point: number) => void }) {
   const [sort, setSort] = useState<{ column: number; descending: boolean } | null>(null);

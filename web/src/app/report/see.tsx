@@ -64,6 +64,9 @@ function Stack({ parts, total, label }: { parts: { name: string; value: number; 
   );
 }
 
+// Names in a cell of class "breaks" are broken behind their underscores, dots and commas, not within their words.
+export const breakable = (name: string) => name.split(/(?<=[_,=])|(?<=\.)(?=[a-z])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
+
 // A table that scrolls by itself where it is wider than the page.
 export function Scroll({ label, tall, children }: { label: string; tall?: boolean; children: ComponentChildren }) {
   return <div class={`scroll ${tall ? "tall" : ""}`} tabIndex={0} role="region" aria-label={label}>{children}</div>;
