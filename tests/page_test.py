@@ -63,6 +63,14 @@ SAVED = """(async () => {
 # Text of charts that is cut at the edge of its picture.
 CUT = """[...document.querySelectorAll('svg.chart text')].filter((t) => t.textContent && t.getClientRects().length > 0).filter((t) => { const s = t.ownerSVGElement.getBoundingClientRect(), r = t.getBoundingClientRect();
   return r.left < s.left - 1.5 || r.right > s.right + 1.5; }).map((t) => `${t.ownerSVGElement.id}: ${t.textContent}`)"""
+# Texts of charts that are too small to be read, in pixels of the page.
+TINY = """[...document.querySelectorAll('svg.chart text')].filter((t) => t.textContent && t.getClientRects().length > 0).filter((t) => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a < 9)
+  .map((t) => `${t.ownerSVGElement.id}: ${t.textContent} ${(parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a).toFixed(1)}`)"""
+# Texts of an axis that touch each other.
+TOUCHING = """[...document.querySelectorAll('svg.chart')].filter((s) => s.getClientRects().length > 0).flatMap((s) => { const all = [...s.querySelectorAll('text.soft')].filter((t) => t.textContent && !t.querySelector('title')).map((t) => [t.textContent, t.getBoundingClientRect()]);
+  return all.flatMap(([a, p], i) => all.slice(i + 1).filter(([, q]) => p.left < q.right && q.left < p.right && p.top + 3 < q.bottom && q.top + 3 < p.bottom).map(([b]) => `${s.id}: ${a} and ${b}`)); })"""
+# Charts have the geometry of a phone.
+NARROW = """[...document.querySelectorAll('svg.chart')].every((s) => s.getClientRects().length === 0 || s.classList.contains('net') || s.classList.contains('wide-chart') || s.viewBox.baseVal.width < 500)"""
 # Tables with columns out of sight.
 HIDDEN = """[...document.querySelectorAll('.scroll table, .panes > section table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const place = t.closest('.scroll') ?? t.closest('section'); return place.scrollWidth > place.clientWidth + 1; })
   .map((t) => `${t.id || t.closest('[aria-label]')?.getAttribute('aria-label')}: ${t.closest('.scroll')?.scrollWidth} of ${t.closest('.scroll')?.clientWidth}`)"""
@@ -70,7 +78,7 @@ HIDDEN = """[...document.querySelectorAll('.scroll table, .panes > section table
 NUMBERS_OUT_OF_SIGHT = """[...document.querySelectorAll('.scroll table')].filter((t) => t.getClientRects().length > 0).filter((t) => { const cell = t.querySelector('tbody td.n'); return cell && cell.getBoundingClientRect().right > t.closest('.scroll').getBoundingClientRect().right + 1; })
   .map((t) => t.id || t.closest('.scroll').getAttribute('aria-label'))"""
 # Words that stand beside each other twice, numbers of nothing, signs of nothing.
-ODD = """(document.querySelector('main').innerText.match(/\\b(learned learned|scaled scaled|analytic analytic)\\b|NaN|undefined|Infinity|[−-]0\\.0+(?!\\d)|\\d\\.000 k\\b|\\de-\\d\\d|\\bmessage:/g) ?? [])"""
+ODD = """(document.querySelector('main').innerText.match(/\\b(learned learned|scaled scaled|analytic analytic)\\b|NaN|undefined|Infinity|[−-]0\\.0+(?!\\d)|\\d\\.000 k\\b|\\de-\\d\\d|\\bmessage:|\\bon on\\b|(^|\\n)[.,;] |(?<![\\d.])0\\.0\\d+ us\\b|(?<![\\d.])\\d{4,} ms\\b/g) ?? [])"""
 
 
 class Page(unittest.TestCase):
@@ -123,6 +131,15 @@ class Page(unittest.TestCase):
         self.editor("content.focus();")
         self.b.press("a", 65, modifiers=2)
         self.editor(f"const data = new DataTransfer(); data.setData('text/plain', {json.dumps(text)}); content.dispatchEvent(new ClipboardEvent('paste', {{clipboardData: data, bubbles: true, cancelable: true}}));")
+
+    def on_a_phone(self, name):
+        """What is shown can be read there."""
+        self.b.size(390, 844, is_phone=True)
+        self.b.wait_for(NARROW)
+        self.assertEqual([self.b.js(CUT), self.b.js(TINY), self.b.js(TOUCHING), self.b.js(NUMBERS_OUT_OF_SIGHT)], [[], [], [], []], name)
+        self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, name)
+        self.picture(name)
+        self.b.size(1400, 1000)
 
     def picture(self, name):
         if "DISTSIM_PICTURES" in os.environ:
@@ -244,6 +261,29 @@ class Page(unittest.TestCase):
         self.b.click("#ask-main-keys")
         self.assertEqual(self.b.js("['cluster-nodes', 'model-global_batch', 'cluster-nic-count'].map((k) => document.querySelector(`#k-${k}`).value)"), ["2", "many", "8"])
 
+    def test_figures_keep_the_values_that_they_are_of(self):
+        """Beside an error: pins, comparisons and the basis are of the experiment that was predicted, the controls of the text."""
+        picked = "['cluster-system', 'model-name', 'framework-name'].map((k) => document.querySelector(`#pick-${k}`).value)"
+        self.answered(lambda: self.write("cluster: {system: pcie_rtx4090, nodes: 2}\nmodel: {name: llama2_7b, global_batch: 128}\nframework: {name: fsdp2_torchtitan}\n"))
+        self.assertIn("cluster.nic.count: found 0", self.b.text("#problem"))
+        self.assertEqual(self.b.js(picked), ["pcie_rtx4090", "llama2_7b", "fsdp2_torchtitan"])
+        self.show("#tab-basis")
+        self.assertIn("65536", self.b.text("#basis"))
+        for word in ("llama2_7b", "pcie_rtx4090"):
+            self.assertNotIn(word, self.b.text("#basis"))
+        self.b.click("#pin")
+        self.answered(lambda: self.b.click("#back-to-good"))
+        self.assertEqual(self.b.js(picked), ["dgx_a100_80gb", "dlrm_mlperf", "pytorch_dlrm"])
+        self.show("#tab-compare")
+        self.b.wait_for("document.querySelector('#compare .keys') !== null")
+        self.assertIn("No key differs", self.b.text("#compare .keys"))
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 0}\nmodel: {name: dlrm_mlperf, global_batch: 65536}\nframework: {name: pytorch_dlrm}\n"))
+        self.show("#ask-main-keys")
+        self.b.fill("#k-cluster-nodes", "2")
+        self.answered(lambda: self.b.press("Enter", 13))
+        self.assertEqual(self.b.text("#problem"), "")
+        self.assertEqual(self.b.js("document.querySelector('#k-cluster-nic-bandwidth').value"), "400 Gb/s", "values of another system")
+
     def test_a_key_that_is_reset_keeps_its_control(self):
         controls = "[...document.querySelectorAll('.controls .field')].map((e) => e.id)"
         self.b.click("#ask-text")
@@ -305,7 +345,8 @@ class Page(unittest.TestCase):
                 self.assertEqual(self.b.js(ODD), [], where)
                 self.picture(f"{name.replace(' ', '_')}_{tab}")
                 self.b.size(390, 844, is_phone=True)
-                self.assertEqual(self.b.js(NUMBERS_OUT_OF_SIGHT), [], f"{where}, phone")
+                self.b.wait_for(NARROW)
+                self.assertEqual([self.b.js(NUMBERS_OUT_OF_SIGHT), self.b.js(TINY), self.b.js(TOUCHING)], [[], [], []], f"{where}, phone")
                 self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), 390, f"{where}, phone")
 
     def test_a_long_title(self):
@@ -316,6 +357,7 @@ class Page(unittest.TestCase):
             self.b.size(width, 1000, is_phone)
             self.assertLessEqual(self.b.js("document.documentElement.scrollWidth"), width)
             self.assertLessEqual(self.b.js("document.querySelector('header .long').getBoundingClientRect().right"), width)
+            self.assertLess(self.b.js("document.querySelector('header .title').getBoundingClientRect().height"), 50)
         self.picture("long_title")
 
     def test_undo_and_redo(self):
@@ -405,6 +447,7 @@ class Page(unittest.TestCase):
         self.assertEqual(named["cluster.nodes"][0], "4")
         self.assertIn("Waterfall", self.b.js("document.querySelector('svg.chart').getAttribute('aria-label')"))
         self.picture("compare_light")
+        self.on_a_phone("compare_phone")
 
     def test_system_is_searched_and_chosen(self):
         self.b.wait_for("document.querySelector('#pick-cluster-system') !== null")
@@ -417,6 +460,15 @@ class Page(unittest.TestCase):
         self.answered(choose)
         self.assertNotEqual(self.b.text("#iteration"), before)
         self.assertEqual(self.b.js("document.querySelector('#pick-cluster-system').value"), "dgx_h100")
+        answers = self.b.js("document.documentElement.dataset.answers")
+        for pick, now in (("model-name", "dlrm_mlperf"), ("cluster-system", "dgx_h100"), ("framework-name", "pytorch_dlrm")):
+            self.b.js(f"document.querySelector('#pick-{pick}').focus()")
+            self.b.wait_for(f"document.querySelector('#pick-{pick}-list [role=option][aria-selected=true] b')?.innerText === '{now}'")
+            if pick == "model-name":
+                self.assertRegex(self.b.text(f"#pick-{pick}-list"), r"\d+ more; type a part of the name\.$")
+            self.b.press("Enter", 13)
+            self.b.wait_for(f"document.querySelector('#pick-{pick}-list') === null && document.querySelector('#pick-{pick}').value === '{now}'")
+        self.assertEqual(self.b.js("document.documentElement.dataset.answers"), answers, "Enter chose what nobody had asked for")
 
     def test_every_key_is_found(self):
         self.show("#ask-all-keys")
@@ -450,6 +502,27 @@ class Page(unittest.TestCase):
         self.b.wait_for(f"{picture} !== {before}")
         self.b.fill("#timeline-search", "all_to_all")
         self.picture("timeline_zoomed_light")
+
+    def test_ranks_of_a_pipeline_by_class(self):
+        """Of many equal ranks one of each stage comes first, and the longest steps are told once."""
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 16}\nmodel: {name: llama3_70b, global_batch: 256}\nframework: {name: megatron_core}\nparallel: {tensor: 8, pipeline: 4}\n"))
+        names = self.b.js("[...document.querySelectorAll('[aria-label=\"Longest steps of the critical cycle\"] tbody tr')].map((r) => r.children[0].innerText + r.children[3].innerText)")
+        self.assertGreater(len(names), 4)
+        self.assertEqual(len(set(names)), len(names))
+        self.assertTrue(any(re.search(r"^backward \(\d+\)", n.replace("\n", " ")) for n in names), names)
+        self.assertEqual(self.b.js(ODD), [], "units")
+        self.show("#tab-timeline")
+        self.b.wait_for("document.querySelector('#timeline')?.height > 400")
+        text = self.b.js("""(async () => { let svg = null; const make = URL.createObjectURL.bind(URL), click = HTMLAnchorElement.prototype.click;
+          URL.createObjectURL = (blob) => { svg = blob; return make(blob); }; HTMLAnchorElement.prototype.click = () => {};
+          [...document.querySelector('#timeline').closest('.picture').querySelectorAll('.take button')].find((b) => b.innerText === 'SVG').click();
+          URL.createObjectURL = make; HTMLAnchorElement.prototype.click = click; return svg.text(); })()""")
+        self.assertEqual(re.findall(r">rank (\d+) \(node \d+, gpu 0\), and 31 with the same times<", text), ["0", "32", "64", "96"])
+        self.picture("pipeline_timeline_light")
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 16}\nmodel: {name: mixtral_8x7b, global_batch: 1024}\nframework: {name: megatron_core}\nparallel: {tensor: 4, expert: 8, pipeline: 2}\n"))
+        self.show("#tab-network")
+        self.b.wait_for("document.querySelector('#schedule') !== null && document.querySelector('#network') !== null && document.querySelector('#view .old') === null", 60)
+        self.assertEqual([self.b.js(CUT), self.b.js(ODD)], [[], []])
 
     def test_a_frame_of_the_timeline_costs_the_same_however_many_steps_there_are(self):
         self.show("#ask-text")
@@ -498,6 +571,7 @@ class Page(unittest.TestCase):
         self.b.wait_for("document.querySelectorAll('#sweep-chart circle').length > 3 && document.querySelector('#run-sweep') !== null", 120)
         self.picture("explore_light")
         self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN), self.b.js(ODD)], [[], [], []])
+        self.on_a_phone("explore_phone")
         before = self.b.text("#iteration")
         self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
@@ -541,6 +615,7 @@ class Page(unittest.TestCase):
         self.assertEqual(self.b.js("[...document.querySelectorAll('#plan-chart > text')].map((t) => t.textContent)"), ["memory of the fullest GPU", "iteration"])
         self.picture("plan_light")
         best = self.b.js("document.querySelector('#plan-table tbody tr').children[1].innerText.split('\\n')[0]")
+        self.on_a_phone("plan_phone")
         self.answered(lambda: self.b.click("#plan-table tbody tr button"))
         self.b.wait_for(f"document.querySelector('#iteration').innerText === {json.dumps(best)}")
         self.assertNotEqual(best, before)
@@ -647,6 +722,7 @@ class Page(unittest.TestCase):
         self.b.fill("#op-kind", "embedding_bag", "change")
         self.b.wait_for("document.querySelector('#op-price')?.innerText.includes('embedding')")
         self.picture("calculator_light")
+        self.on_a_phone("calculator_phone")
         self.b.fill("#collective-system", "no_such_system", "change")
         self.b.wait_for("document.querySelector('main .problem')?.innerText.includes('no_such_system')")
 
@@ -658,6 +734,8 @@ class Page(unittest.TestCase):
         self.assertIn("critical cycle", self.b.text("#case-explanation"))
         self.picture("validation_light")
         row = self.b.js("[...document.querySelectorAll('#validation-table tr[aria-current]')[0].children].map((c) => c.innerText)")
+        self.on_a_phone("validation_phone")
+        self.assertEqual(self.b.js("[...document.querySelectorAll('#validation-table tbody td.cut')].filter((c) => c.getBoundingClientRect().height > 60).length"), 0, "a name is broken into lines")
         self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN)], [[], []])
         for i in range(self.b.js("document.querySelectorAll('#validation-table tbody button').length")):
             self.b.size(390, 844, is_phone=True)
@@ -716,10 +794,13 @@ class Page(unittest.TestCase):
     def test_a_chakra_job_and_a_file_that_is_none(self):
         self.drop(*[f"tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.{i}.et" for i in range(8)])
         self.b.wait_for("document.querySelector('#chakra') !== null", 60)
-        self.assertIn("8 ranks", self.b.text("#chakra"))
+        self.assertRegex(self.b.text("#chakra"), r"^[\d.]+ [mu]?s on 4 x 8 a100_sxm4_80gb \(dgx_a100_80gb\), 8 ranks\.")
+        self.assertIn("communication in all", self.b.text("#chakra"))
+        self.assertEqual(self.b.js(ODD), [])
         self.drop("README.md")
         self.b.wait_for("document.querySelector('main .problem') !== null")
         self.assertIn("README.md", self.b.text("main .problem"))
+        self.assertIn("Still shown: all_reduce_8npus", self.b.text("main"))
 
     def test_downloads(self):
         self.b.js("""window.saved = []; const blobs = new Map(), make = URL.createObjectURL.bind(URL);
@@ -748,6 +829,9 @@ class Page(unittest.TestCase):
             name = pathlib.Path(path).name
             self.b.wait_for(f"document.querySelector('#trace-names')?.innerText === '{name}' && document.querySelectorAll('#trace-kernels tbody tr').length > 0", 60)
             self.assertEqual(self.b.js("document.querySelectorAll('main [role=alert]').length"), 0, path)
+            self.assertEqual([self.b.js(ODD), self.b.js(HIDDEN), self.b.js(CUT)], [[], [], []], path)
+            self.assertNotIn("0", self.b.js("[...document.querySelectorAll('#trace-collectives tbody tr')].map((r) => r.children[1].innerText)"), "a group of no ranks")
+            self.picture(f"trace_{name}_light")
 
     def test_dark_and_light_and_a_phone(self):
         contrast = """(() => {
@@ -935,8 +1019,9 @@ class OwnPages(unittest.TestCase):
                 b.size(1400, min(6000, b.js("document.documentElement.scrollHeight")))
                 b.picture(pathlib.Path(os.environ["DISTSIM_PICTURES"], f"own_{name}_{scheme}.png"))
         b.size(390, 844, is_phone=True)
+        b.wait_for(NARROW)
         self.assertLessEqual(b.js("document.documentElement.scrollWidth"), 390, f"{name} is wider than a phone")
-        self.assertEqual(b.js(NUMBERS_OUT_OF_SIGHT), [], f"{name}, phone")
+        self.assertEqual([b.js(NUMBERS_OUT_OF_SIGHT), b.js(CUT), b.js(TINY), b.js(TOUCHING)], [[], [], [], []], f"{name}, phone")
         self.assertEqual(b.said, [], f"{name} said something on the console")
         self.assertEqual([url for url in b.loads if not url.startswith(("file:", "about:", "blob:", "data:"))], [])
 
@@ -1025,6 +1110,9 @@ class OwnPages(unittest.TestCase):
         b = self.browser
         self.assertEqual(b.text("h1").split(": ")[-1], "rate_per_s")
         self.assertGreater(b.js("document.querySelectorAll('#sweep-chart circle.hollow').length"), 0, "no point is above capacity")
+        pieces = b.js("""[...document.querySelectorAll('#sweep-table td.breaks')].flatMap((c) => [...c.childNodes].filter((n) => n.nodeType === 3)).map((n) => { const r = document.createRange(); r.selectNodeContents(n); return [n.data, r.getClientRects().length]; })""")
+        self.assertIn(["preemptive", 1], pieces)
+        self.assertEqual([p for p in pieces if p[1] > 1], [], "broken within a word")
         self.assertEqual(b.js("[...document.querySelectorAll('#sweep-chart circle')].filter((c) => { const box = c.ownerSVGElement.viewBox.baseVal, r = Number(c.getAttribute('r')) + 1, x = c.cx.baseVal.value, y = c.cy.baseVal.value; return x < r || y < r || x > box.width - r || y > box.height - r; }).length"), 0, "markers are cut")
         before = b.js("document.querySelector('#sweep-chart polyline').getAttribute('points')")
         b.js("(() => { const s = document.querySelector('#sweep-figure'); s.value = [...s.options].find((o) => o.innerText === 'goodput/s').value; s.dispatchEvent(new Event('change', {bubbles: true})); })()")

@@ -78,7 +78,13 @@ def main():
     whole = json.loads(subprocess.run([binary, "sensitivity", "--config", str(CONFIG), "--json", "-"], capture_output=True, check=True, timeout=120).stdout)
     assert data["kind"] == "sensitivity" and data["result"] == whole
     data = checked(binary, "--config", ROOT / "configs/bert_large_dgx_a100.yaml", "--set", "cluster.nodes=4")  # thousands of steps
-    assert all("args" not in n or data["timeline"]["arg_sets"][n["args"]]["op"] for n in data["timeline"]["names"])
+    assert all(len(n) < 3 or data["timeline"]["arg_sets"][n[2]]["op"] for n in data["timeline"]["names"])
+    with tempfile.TemporaryDirectory() as folder:  # 10,000 kernels of 10,000 names
+        large = pathlib.Path(folder, "large.yaml")
+        large.write_text("cluster: {system: dgx_h100, nodes: 4}\nmodel: {name: gpt_1t, global_batch: 256, memory_check: false}\nframework: {name: pytorch}\n")
+        data = checked(binary, "predict", "--config", large)
+        assert len(data["timeline"]["names"]) > 2000 and data["timeline"]["total"] > 10_000
+        checked(binary, "compare", large, ROOT / "configs/bert_large_dgx_a100.yaml")
     data = checked(binary, "compare", CONFIG, ROOT / "configs/dlrm_skewed_2node.yaml")
     assert data["kind"] == "compare" and [s["letter"] for s in data["sides"]] == ["A", "B"]
     data = checked(binary, "plan", "--config", PIPELINE)

@@ -508,6 +508,8 @@ class Hostile(Serving):
         for value in (True, "1", [], {}, None, -5, 10**18, 1.5):
             self.assertIn(t.ask(type="timeline", text=TEXT, columns=value, first=value, count=value, **{"from": value, "to": value})["type"], ("timeline", "error"), value)
             self.assertIn(t.ask(type="predict", text=TEXT, values=value)["type"], ("prediction", "error"), value)
+            answer = t.ask(type="timeline", text=TEXT, names=value)
+            self.assertNotIn("internal error", json.dumps(answer)[:2000], value)
         self.is_well()
 
     def test_slow_clients_do_not_keep_others_waiting(self):

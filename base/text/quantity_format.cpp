@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/text/quantity_text.hpp"
+#include "base/text/quantity_units.hpp"
 
 namespace distsim {
 namespace {
@@ -75,6 +76,10 @@ std::string format_quantity(double si_value, Dimension dimension) {
     if (!binary.empty() && std::fmod(si_value, 1e3) != 0) return binary;
   }
   return scaled(si_value, kUpwards, unit);
+}
+
+std::string format_decimal_bytes(std::int64_t bytes) {
+  return scaled(static_cast<double>(bytes), kUpwards, unit_name(Dimension::bytes));
 }
 
 }  // namespace distsim

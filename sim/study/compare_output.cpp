@@ -152,7 +152,10 @@ std::string comparison_text(const Comparison& c) {
 
 std::string comparison_html(const Comparison& c) {
   std::string sides;
-  const report::HtmlOptions options{.max_ranks = kRanksShown, .max_slices = kSlicesShown / c.sides.size(), .links = ""};
+  const report::HtmlOptions options{.max_ranks = kRanksShown,
+                                    .max_slices = kSlicesShown / c.sides.size(),
+                                    .max_bytes = report::HtmlOptions{}.max_bytes / c.sides.size(),
+                                    .links = ""};
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     std::string side = dumped_for_page(side_json(c, i));
     side.back() = ',';

@@ -23,7 +23,8 @@ namespace {
 TEST(Format, NumbersReadWell) {
   EXPECT_EQ(time_text(Duration::microseconds(1234)), "1.234 ms");
   EXPECT_EQ(time_text(Duration::microseconds(12345)), "12.35 ms");
-  EXPECT_EQ(time_text(Duration::milliseconds(1234)), "1234 ms");
+  EXPECT_EQ(time_text(Duration::microseconds(999'900)), "999.9 ms");
+  EXPECT_EQ(time_text(Duration::milliseconds(1234)), "1.234 s");
   EXPECT_EQ(time_text(Duration::milliseconds(4'080'064)), "4080 s");
   EXPECT_EQ(time_text(Duration::milliseconds(40'680'000)), "11.30 h");
   EXPECT_EQ(time_text(Duration::nanoseconds(4'000)), "4.000 us");

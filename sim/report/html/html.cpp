@@ -1,5 +1,7 @@
 #include "sim/report/html/html.hpp"
 
+#include <algorithm>
+
 #include "base/json/json.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/report/picture/stage_rows.hpp"
@@ -47,13 +49,17 @@ std::string title_of(const ReportContext& c) {
 
 std::string page_members(const Report& r, const Played& played, const HtmlOptions& options) {
   const TimelineIndex index(played, r, options.max_ranks, {r.slowest_rank, r.fastest_rank}, true);
-  return "\"report\":" + to_json(r, kPageForm) + ",\"steps\":" + std::to_string(r.critical_path.size()) +
-         ",\"causes\":" + causes_json(r) + ",\"timeline\":" + timeline_json(index, options.max_slices);
+  const std::string others = "\"report\":" + to_json(r, kPageForm) +
+                             ",\"steps\":" + std::to_string(r.critical_path.size()) + ",\"causes\":" + causes_json(r);
+  const std::size_t left = options.max_bytes - std::min(others.size(), options.max_bytes);
+  return others + ",\"timeline\":" + timeline_json(index, {.slices = options.max_slices, .bytes = left});
 }
 
 std::string to_html(const Report& r, const Played& played, const HtmlOptions& options) {
   const std::string schedule = options.pipeline == nullptr ? "" : schedule_json(played, *options.pipeline);
-  const std::string data = "{\"kind\":\"report\"," + page_members(r, played, options) +
+  HtmlOptions rest = options;
+  rest.max_bytes -= std::min(rest.max_bytes, schedule.size() + options.links.size());
+  const std::string data = "{\"kind\":\"report\"," + page_members(r, played, rest) +
                            ",\"schedule\":" + (schedule.empty() ? "null" : schedule) +
                            ",\"links\":" + (options.links.empty() ? "null" : options.links) + "}";
   return page_html({title_of(r.context), data, to_text(r, kTextWidth)});

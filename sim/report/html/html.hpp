@@ -13,7 +13,8 @@ struct HtmlOptions {
   std::uint32_t max_ranks =
       8;  ///< ranks in the timeline: the slowest, the fastest, then one of each class of equal ranks, the
           ///< largest classes first
-  std::size_t max_slices = 12'000;                 ///< of the timeline; of more, short neighbours are one
+  std::size_t max_slices = 12'000;  ///< of the timeline; of more, short neighbours are one
+  std::size_t max_bytes = 800'000;  ///< of all data; less of the timeline is drawn where they would be more
   const graph::PipelineOrder* pipeline = nullptr;  ///< of the played iterations; none: no schedule is drawn
   std::string links;  ///< JSON of the network's load (link_loads_json); none: it is not drawn
 };

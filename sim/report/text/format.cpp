@@ -34,7 +34,7 @@ std::string fixed(double value, int digits) {
 TimeScale time_scale(Duration d) {
   const double s = d.seconds();
   TimeScale scale = s >= 1e4              ? TimeScale{"h", 1.0 / 3600}
-                    : s >= 10             ? TimeScale{"s", 1}
+                    : s >= 1              ? TimeScale{"s", 1}
                     : s >= 1e-4 || s <= 0 ? TimeScale{"ms", 1e3}
                                           : TimeScale{"us", 1e6};
   const double value = s * scale.per_second;

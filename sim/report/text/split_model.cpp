@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text/quantity_text.hpp"
+#include "base/text/quantity_units.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report {
@@ -26,7 +26,7 @@ std::string memory_text(const ReportContext::Memory& m) {
   std::string out;
   for (const auto& [what, bytes] : m.kinds) {
     if (bytes <= 0) continue;
-    out += (out.empty() ? "" : ", ") + what + " " + format_quantity(static_cast<double>(bytes), Dimension::bytes);
+    out += (out.empty() ? "" : ", ") + what + " " + format_decimal_bytes(bytes);
   }
   return out;
 }

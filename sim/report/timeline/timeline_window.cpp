@@ -32,7 +32,7 @@ TimelineIndex::TimelineIndex(const Played& played, const Report& report, std::ui
   const RankClasses classes = rank_classes(steady, played.program->ranks);
   for (const traces::Track& track : slices.source.tracks) {
     const std::uint32_t alike = track.process < played.program->ranks ? classes.count[classes.of(track.process)] : 1;
-    tracks_.push_back({track.process_name, track.thread_name, track.process, alike, {}});
+    tracks_.push_back({track.process_name, track.thread_name, track.process, alike, {}, {}});
   }
   if (!slices.left_out.empty()) tracks_.pop_back();  // an empty one that says so
   std::set<std::uint32_t> shown;
@@ -53,6 +53,16 @@ TimelineIndex::TimelineIndex(const Played& played, const Report& report, std::ui
     }
     tracks_[slice.track].slices.push_back({slice.start_ps - steady.begin, slice.duration_ps, name});
   });
+  put_classes_first(classes);
+}
+
+void TimelineIndex::put_classes_first(const RankClasses& classes) {
+  std::map<std::uint32_t, std::uint32_t> first;  // of each class, among those that are shown
+  for (TimelineTrack& track : tracks_) {
+    const auto [it, is_new] = first.try_emplace(classes.of(track.rank), track.rank);
+    if (it->second != track.rank) track.like = it->second;
+  }
+  std::ranges::stable_partition(tracks_, [](const TimelineTrack& track) { return !track.like; });
 }
 
 void TimelineIndex::add_name(const traces::Slice& slice) {
@@ -127,12 +137,15 @@ using TrackJson = nlohmann::json;
 
 std::string dumped(const TrackJson& json) { return json.dump(-1, ' ', false, TrackJson::error_handler_t::replace); }
 
-/// Names, and the arguments that they refer to: those of equal ops, as of all layers of a model, are written once.
-void add_names(const TimelineIndex& index, TrackJson& out) {
+/// `names`: name, place of its category, and of its arguments if it has some; those of equal ops, as of all layers of a
+/// model, are written once. `is_used`: the others are left out; empty: all are written.
+void add_names(const TimelineIndex& index, const std::vector<bool>& is_used, TrackJson& out) {
   TrackJson names = TrackJson::array(), sets = TrackJson::array();
   std::map<std::vector<std::pair<std::string, std::string>>, std::size_t> known;
-  for (const SliceName& name : index.names()) {
-    TrackJson one{{"name", name.name}, {"category", name.category}};
+  for (std::size_t i = 0; i < index.names().size(); ++i) {
+    if (!is_used.empty() && !is_used[i]) continue;
+    const SliceName& name = index.names()[i];
+    TrackJson one{name.name, index.category_of(i)};
     if (!name.args.empty()) {
       const auto [it, is_new] = known.try_emplace(name.args, sets.size());
       if (is_new) {
@@ -140,7 +153,7 @@ void add_names(const TimelineIndex& index, TrackJson& out) {
         for (const auto& [key, value] : name.args) args[key] = value;
         sets.push_back(std::move(args));
       }
-      one["args"] = it->second;
+      one.push_back(it->second);
     }
     names.push_back(std::move(one));
   }
@@ -148,43 +161,67 @@ void add_names(const TimelineIndex& index, TrackJson& out) {
   out["arg_sets"] = std::move(sets);
 }
 
-}  // namespace
+/// The slices of the tracks that a window has, each empty where it has none of them.
+std::vector<std::vector<std::int64_t>> slices_of(const TimelineIndex& index, const TimelineWindow& window) {
+  std::vector<std::vector<std::int64_t>> out(index.tracks().size());
+  for (std::size_t i = window.first; i < out.size() && i - window.first < window.count; ++i)
+    out[i] = index.window(index.tracks()[i], window.from, window.to, window.columns);
+  return out;
+}
 
-std::string timeline_json(const TimelineIndex& index, const TimelineWindow& window) {
-  const std::int64_t to = window.to > window.from ? window.to : index.period();
+/// `is_used`: of the names; the others are left out, and those that stay have the places that are left. Empty: all stay.
+std::string written(const TimelineIndex& index, const TimelineWindow& window,
+                    std::vector<std::vector<std::int64_t>> slices, const std::vector<bool>& is_used) {
   TrackJson head{
-      {"period", index.period()},         {"from", window.from},          {"to", to},
+      {"period", index.period()},         {"from", window.from},          {"to", window.to},
       {"columns", window.columns},        {"first", window.first},        {"total", index.slices()},
       {"categories", index.categories()}, {"left_out", index.left_out()}, {"cycle_start", index.cycle_start().ps()}};
-  if (window.names) add_names(index, head);
+  if (window.names) add_names(index, is_used, head);
+  std::vector<std::int64_t> place(is_used.size());
+  for (std::size_t i = 1; i < place.size(); ++i) place[i] = place[i - 1] + (is_used[i - 1] ? 1 : 0);
   std::string out = dumped(head);
   out.pop_back();
   out += ",\"tracks\":[";
   for (std::size_t i = 0; i < index.tracks().size(); ++i) {
     const TimelineTrack& track = index.tracks()[i];
-    if (i > 0) out += ',';
-    std::string text =
-        dumped({{"process", track.process}, {"thread", track.thread}, {"rank", track.rank}, {"alike", track.alike}});
+    TrackJson one{{"process", track.process}, {"thread", track.thread}, {"rank", track.rank}, {"alike", track.alike}};
+    if (track.like) one["like"] = *track.like;
+    std::string text = dumped(one);
     if (i >= window.first && i - window.first < window.count) {
+      for (std::size_t k = 2; k < slices[i].size() && !place.empty(); k += 3)
+        if (slices[i][k] >= 0) slices[i][k] = place[static_cast<std::size_t>(slices[i][k])];
       text.pop_back();
-      text += ",\"slices\":" + slices_text(index.window(track, window.from, to, window.columns)) + "}";
+      text += ",\"slices\":" + slices_text(slices[i]) + "}";
     }
-    out += text;
+    out += (i > 0 ? "," : "") + text;
   }
   return out + "]}";
 }
 
-std::string timeline_json(const TimelineIndex& index, std::size_t most) {
-  TimelineWindow window;
-  window.count = index.tracks().size();
-  window.names = true;
-  for (window.columns = 1 << 20; window.columns > 64; window.columns /= 2) {
-    std::size_t slices = 0;
-    for (const TimelineTrack& track : index.tracks())
-      slices += index.window(track, 0, index.period(), window.columns).size() / 3;
-    if (slices <= most) break;
+}  // namespace
+
+std::string timeline_json(const TimelineIndex& index, const TimelineWindow& window) {
+  TimelineWindow whole = window;
+  if (whole.to <= whole.from) whole.to = index.period();
+  return written(index, whole, slices_of(index, whole), {});
+}
+
+std::string timeline_json(const TimelineIndex& index, const TimelineRoom& room) {
+  constexpr int kFewest = 64;  // columns
+  TimelineWindow window{.to = index.period(), .count = index.tracks().size(), .names = true};
+  for (window.columns = 1 << 20;; window.columns /= 2) {
+    std::vector<std::vector<std::int64_t>> slices = slices_of(index, window);
+    std::vector<bool> is_used(index.names().size());
+    std::size_t count = 0;
+    for (const std::vector<std::int64_t>& track : slices) {
+      count += track.size() / 3;
+      for (std::size_t k = 2; k < track.size(); k += 3)
+        if (track[k] >= 0) is_used[static_cast<std::size_t>(track[k])] = true;
+    }
+    if (count > room.slices && window.columns > kFewest) continue;
+    std::string out = written(index, window, std::move(slices), is_used);
+    if (out.size() <= room.bytes || window.columns <= kFewest) return out;
   }
-  return timeline_json(index, window);
 }
 
 }  // namespace distsim::report

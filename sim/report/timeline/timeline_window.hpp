@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,8 @@
 #include "traces/timeline/slices.hpp"
 
 namespace distsim::report {
+
+struct RankClasses;
 
 /// A name on the timeline and what its op costs.
 struct SliceName {
@@ -20,7 +23,8 @@ struct SliceName {
 struct TimelineTrack {
   std::string process, thread;
   std::uint32_t rank = 0;
-  std::uint32_t alike = 1;  ///< ranks with the same times, this one included
+  std::uint32_t alike = 1;            ///< ranks with the same times, this one included
+  std::optional<std::uint32_t> like;  ///< the rank with these times that comes before
   struct Slice {
     std::int64_t start = 0, length = 0;
     std::uint32_t name = 0;
@@ -40,6 +44,7 @@ class TimelineIndex {
   std::int64_t period() const { return period_; }
   const std::vector<SliceName>& names() const { return names_; }
   const std::vector<std::string>& categories() const { return categories_; }
+  /// One rank of each class of equal ranks before the others; each in order of rank.
   const std::vector<TimelineTrack>& tracks() const { return tracks_; }
   std::size_t slices() const;  ///< of all tracks
   const std::string& left_out() const { return left_out_; }
@@ -50,8 +55,11 @@ class TimelineIndex {
   /// most of their time is of category c.
   std::vector<std::int64_t> window(const TimelineTrack& track, std::int64_t from, std::int64_t to, int columns) const;
 
+  std::uint32_t category_of(std::size_t name) const { return category_of_name_[name]; }  ///< its place in categories()
+
  private:
   void add_name(const traces::Slice& slice);
+  void put_classes_first(const RankClasses& classes);
 
   std::int64_t period_ = 0;
   std::vector<SliceName> names_;
@@ -73,7 +81,14 @@ struct TimelineWindow {
 /// The members of `timeline` in docs/serve.md as a JSON object.
 std::string timeline_json(const TimelineIndex& index, const TimelineWindow& window);
 
-/// The whole period for a page of its own, with at most about `most` slices: fewer columns where these would be more.
-std::string timeline_json(const TimelineIndex& index, std::size_t most);
+/// What a page of its own has room for.
+struct TimelineRoom {
+  std::size_t slices = 12'000;  ///< about
+  std::size_t bytes = 600'000;  ///< of JSON, about
+};
+
+/// The whole period for a page of its own: fewer columns where it would be more than there is room for, and without the
+/// names that no slice has.
+std::string timeline_json(const TimelineIndex& index, const TimelineRoom& room);
 
 }  // namespace distsim::report

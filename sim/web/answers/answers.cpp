@@ -272,7 +272,7 @@ Result<std::string> Answers::timeline(const Message& m) {
   window.columns = static_cast<int>(std::clamp<std::int64_t>(integer_in(m.body, "columns"), 64, kMostColumns));
   window.first = static_cast<std::size_t>(std::max<std::int64_t>(0, integer_in(m.body, "first")));
   window.count = static_cast<std::size_t>(std::clamp<std::int64_t>(integer_in(m.body, "count"), 1, 64));
-  window.names = m.body.value("names", false);
+  window.names = flag_in(m.body, "names");
   return with_parts({{"id", m.id}, {"type", "timeline"}}, {{"", report::timeline_json(*shown->timeline(), window)}});
 }
 

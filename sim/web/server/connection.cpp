@@ -10,13 +10,13 @@
 
 #include "sim/web/server/assets.hpp"
 #include "sim/web/server/receive.hpp"
+#include "sim/web/server/responses.hpp"
 #include "sim/web/server/talk.hpp"
 
 namespace distsim::web {
 namespace {
 
 using Request = http::request<http::empty_body>;
-using Response = http::response<http::string_body>;
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -31,22 +31,6 @@ Target target_of(const Request& request) {
   const std::size_t mark = text.find('?');
   if (mark == std::string_view::npos) return {text, ""};
   return {text.substr(0, mark), text.substr(mark + 1)};
-}
-
-Response response_of(http::status status, std::string_view type, std::string text) {
-  Response out{status, 11};
-  out.set(http::field::content_type, beast::string_view(type.data(), type.size()));
-  out.set("X-Content-Type-Options", "nosniff");
-  out.set("Referrer-Policy", "no-referrer");
-  out.set("Cross-Origin-Opener-Policy", "same-origin");
-  out.set("Cross-Origin-Resource-Policy", "same-origin");
-  out.set(http::field::cache_control, "no-store");
-  out.body() = std::move(text);
-  return out;
-}
-
-Response refusal(http::status status, std::string text) {
-  return response_of(status, "text/plain; charset=utf-8", std::move(text) + "\n");
 }
 
 /// "gzip, deflate, br" takes gzip, "gzip;q=0" does not.
@@ -144,10 +128,7 @@ net::awaitable<Response> answer_to_file(beast::tcp_stream& stream, beast::flat_b
   const std::string query(target_of(header.get()).query);
   if (!house.gate.knows_token(query))
     co_return refusal(http::status::forbidden, "Open the URL that distsim printed: it ends in ?token=...");
-  Received received = co_await receive_file(stream, buffer, header, query, house);
-  co_return response_of(received.status,
-                        received.status == http::status::created ? "application/json" : "text/plain; charset=utf-8",
-                        std::move(received.text));
+  co_return co_await receive_file(stream, buffer, header, query, house);
 }
 
 bool asks_for_talk(const Request& request) {

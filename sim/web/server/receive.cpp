@@ -46,8 +46,6 @@ net::awaitable<bool> on_files_thread(House& house, std::function<bool()>& work) 
   co_return state->is_good;
 }
 
-Received refused(http::status status, std::string text) { return {status, std::move(text) + "\n"}; }
-
 int digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -81,7 +79,7 @@ net::awaitable<void> tell_to_go_on(beast::tcp_stream& stream, const http::reques
 }
 
 /// The body into the file; what went wrong, if anything.
-net::awaitable<std::optional<Received>> write_body(beast::tcp_stream& stream, beast::flat_buffer& buffer,
+net::awaitable<std::optional<Response>> write_body(beast::tcp_stream& stream, beast::flat_buffer& buffer,
                                                    http::request_parser<http::buffer_body>& parser, std::FILE* file,
                                                    House& house, std::uint64_t& bytes) {
   const auto part = std::make_shared<std::vector<char>>(kPart);
@@ -93,8 +91,8 @@ net::awaitable<std::optional<Received>> write_body(beast::tcp_stream& stream, be
     co_await http::async_read(stream, buffer, parser, net::redirect_error(net::use_awaitable, error));
     if (error && error != http::error::need_buffer) {
       if (error == http::error::body_limit)
-        co_return refused(http::status::payload_too_large, "The file is larger than 2 GiB.");
-      co_return refused(http::status::bad_request, "The file did not arrive as a whole.");
+        co_return refusal(http::status::payload_too_large, "The file is larger than 2 GiB.");
+      co_return refusal(http::status::bad_request, "The file did not arrive as a whole.");
     }
     const std::size_t size = part->size() - parser.get().body().size;
     bytes += size;
@@ -102,7 +100,7 @@ net::awaitable<std::optional<Received>> write_body(beast::tcp_stream& stream, be
     std::function<bool()> write = [part, size, file] { return std::fwrite(part->data(), 1, size, file) == size; };
     const bool written = co_await on_files_thread(house, write);
     if (!written)
-      co_return refused(http::status::insufficient_storage, "There is no room for the file on this machine.");
+      co_return refusal(http::status::insufficient_storage, "There is no room for the file on this machine.");
   }
   co_return std::nullopt;
 }
@@ -120,35 +118,35 @@ std::string value_in_query(std::string_view query, std::string_view name) {
   return "";
 }
 
-net::awaitable<Received> receive_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
+net::awaitable<Response> receive_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
                                       http::request_parser<http::empty_body>& header, const std::string& query,
                                       House& house) {
   if (house.receiving >= kMostReceiving)
-    co_return refused(http::status::service_unavailable, "Too many files are being sent; send it again in a while.");
+    co_return refusal(http::status::service_unavailable, "Too many files are being sent; send it again in a while.");
   const Counted counted(house.receiving);
   http::request_parser<http::buffer_body> parser(std::move(header));
   if (!parser.content_length() && !parser.chunked())
-    co_return refused(http::status::length_required, "Expected a Content-Length.");
+    co_return refusal(http::status::length_required, "Expected a Content-Length.");
   Result<Upload> upload = house.answers.uploads().begin(value_in_query(query, "name"));
-  if (!upload.ok()) co_return refused(http::status::insufficient_storage, upload.error().text());
+  if (!upload.ok()) co_return refusal(http::status::insufficient_storage, upload.error().text());
   co_await tell_to_go_on(stream, parser);
   File file(std::fopen(upload->path.c_str(), "wbx"));
-  std::optional<Received> wrong;
+  std::optional<Response> wrong;
   if (file == nullptr)
-    wrong = refused(http::status::insufficient_storage, "There is no room for the file on this machine.");
+    wrong = refusal(http::status::insufficient_storage, "There is no room for the file on this machine.");
   else
     wrong = co_await write_body(stream, buffer, parser, file.get(), house, upload->bytes);
   std::function<bool()> close = [raw = file.release()] { return raw != nullptr && std::fclose(raw) == 0; };
   const bool is_closed = co_await on_files_thread(house, close);
   if (!wrong && !is_closed)
-    wrong = refused(http::status::insufficient_storage, "There is no room for the file on this machine.");
+    wrong = refusal(http::status::insufficient_storage, "There is no room for the file on this machine.");
   if (wrong) {
     Uploads::drop(*upload);
-    co_return *wrong;
+    co_return std::move(*wrong);
   }
   const nlohmann::json answer{{"file", upload->id}, {"name", upload->name}, {"bytes", upload->bytes}};
   house.answers.uploads().finish(std::move(*upload));
-  co_return Received{http::status::created, answer.dump()};
+  co_return response_of(http::status::created, "application/json", answer.dump());
 }
 
 }  // namespace distsim::web

@@ -1,23 +1,17 @@
 // POST /upload?token=...&name=...: a file from a page, streamed to the server's private folder.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "sim/web/server/asio.hpp"
 #include "sim/web/server/house.hpp"
+#include "sim/web/server/responses.hpp"
 
 namespace distsim::web {
 
-/// What is answered: a status, and the text of the answer.
-struct Received {
-  http::status status = http::status::internal_server_error;
-  std::string text;
-};
-
 /// Reads the body of a request whose header was read. `query`: that of its URL. The file is there, whole, or not at all.
-net::awaitable<Received> receive_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
+net::awaitable<Response> receive_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
                                       http::request_parser<http::empty_body>& header, const std::string& query,
                                       House& house);
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text/quantity_text.hpp"
+#include "base/text/quantity_units.hpp"
 
 namespace distsim::workload {
 std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind) {
@@ -27,7 +27,7 @@ std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind) {
 
 namespace {
 
-std::string amount(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
+std::string amount(std::int64_t bytes) { return format_decimal_bytes(bytes); }
 
 /// "embeddings 84.1 GB, activations 5.2 GB, ...", largest first, without empty parts.
 std::string parts_of(const RankMemory& m) {

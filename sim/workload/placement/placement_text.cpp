@@ -1,11 +1,11 @@
 // A placement as text for the report.
 #include "base/text/counted.hpp"
-#include "base/text/quantity_text.hpp"
+#include "base/text/quantity_units.hpp"
 #include "sim/workload/placement/placement.hpp"
 
 namespace distsim::workload {
 
-std::string gigabytes(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
+std::string gigabytes(std::int64_t bytes) { return format_decimal_bytes(bytes); }
 
 namespace {
 

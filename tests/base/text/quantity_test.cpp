@@ -1,4 +1,5 @@
 #include "base/text/quantity_text.hpp"
+#include "base/text/quantity_units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -197,6 +198,17 @@ TEST(FormatQuantity, ReadsBack) {
       EXPECT_NEAR(*back / value, 1.0, 5.01e-4) << text;
     }
   }
+}
+
+/// Sizes that stand beside each other are in one family of units, round in powers of two or not.
+TEST(Quantity, DecimalBytes) {
+  EXPECT_EQ(format_quantity(18 << 10, Dimension::bytes), "18 KiB");
+  EXPECT_EQ(format_decimal_bytes(18 << 10), "18.43 kB");
+  EXPECT_EQ(format_decimal_bytes(1536), "1.536 kB");
+  EXPECT_EQ(format_decimal_bytes(std::int64_t{80} << 30), "85.9 GB");
+  EXPECT_EQ(format_decimal_bytes(0), "0 B");
+  for (std::int64_t bytes = 1; bytes < std::int64_t{1} << 50; bytes = bytes * 3 / 2 + 1)
+    EXPECT_EQ(format_decimal_bytes(bytes).find('i'), std::string::npos) << bytes;
 }
 
 }  // namespace

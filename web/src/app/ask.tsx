@@ -78,8 +78,8 @@ const idOf = (view: (typeof VIEWS)[number]) => `ask-${view.replace(" ", "-").toL
 
 export function Ask({ store }: { store: Store }) {
   const [view, setView] = useState<(typeof VIEWS)[number]>("Main keys");
-  const value = (key: string) => store.values[key]?.[0] ?? "";
-  const context = store.report?.context;
+  const value = (key: string) => store.values[key]?.[0] ?? "", context = store.report?.context;
+  const chosen = (key: string, now: string | undefined) => store.told?.[key]?.[0] ?? now;  // by a text with an error, else what is predicted
   const keys = (e: KeyboardEvent) => {
     const next = tabFor(e.key, VIEWS, view);
     if (next === null) return;
@@ -89,9 +89,9 @@ export function Ask({ store }: { store: Store }) {
   };
   return (
     <section class="ask" aria-label="Experiment">
-      <Picker label="System" keyName="cluster.system" current={context?.system ?? value("cluster.name")} choices={store.lists?.systems ?? []} store={store} />
-      <Picker label="Model" keyName="model.name" current={context?.model ?? value("model.name")} choices={store.lists?.models ?? []} store={store} />
-      <Picker label="Framework" keyName="framework.name" current={context?.framework ?? value("framework.name")} choices={store.lists?.frameworks ?? []} store={store} />
+      <Picker label="System" keyName="cluster.system" current={chosen("cluster.system", context?.system) ?? value("cluster.name")} choices={store.lists?.systems ?? []} store={store} />
+      <Picker label="Model" keyName="model.name" current={chosen("model.name", context?.model) ?? value("model.name")} choices={store.lists?.models ?? []} store={store} />
+      <Picker label="Framework" keyName="framework.name" current={chosen("framework.name", context?.framework) ?? value("framework.name")} choices={store.lists?.frameworks ?? []} store={store} />
       <div class="tabs" role="tablist" aria-label="Ways to change the experiment" onKeyDown={keys}>
         {VIEWS.map((v) => <button key={v} role="tab" id={idOf(v)} aria-selected={v === view} tabIndex={v === view ? 0 : -1} onClick={() => setView(v)}>{v}</button>)}
       </div>

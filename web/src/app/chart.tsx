@@ -1,10 +1,32 @@
 // A chart of points, lines and bands over two axes, each logarithmic where its values are spread.
 import { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { Text } from "./format";
 
 export interface Scale { at: (value: number) => number; ticks: number[]; log: boolean }
 
-const L = 84, R = 780, T = 26, B = 300;
+const L = 84, T = 26, B = 300, LETTER = 7.4;
+
+// Units across a chart. A unit of a narrow one is about a pixel of a phone, so that its texts can be read.
+export const WIDE = 800, NARROW = 400;
+const narrow = typeof matchMedia === "function" ? matchMedia("screen and (max-width: 40rem)") : null;
+export function useChartWidth(): number {
+  const [width, set] = useState(narrow?.matches ? NARROW : WIDE);
+  useEffect(() => {
+    const change = () => set(narrow?.matches ? NARROW : WIDE);
+    narrow?.addEventListener("change", change);
+    return () => narrow?.removeEventListener("change", change);
+  }, []);
+  return width;
+}
+
+// Of the ticks of an axis at these places, how many apart those are whose texts do not touch.
+export function everyTick(places: number[], texts: string[]): number {
+  const gap = Math.min(...places.slice(1).map((p, i) => Math.abs(p - places[i])), Infinity), widest = Math.max(0, ...texts.map((t) => t.length)) * LETTER + 8;
+  return Number.isFinite(gap) ? Math.max(1, Math.ceil(widest / Math.max(1e-9, gap))) : 1;
+}
+// The middle of a text that stays within the chart.
+export const within = (x: number, text: string, width: number) => { const half = (text.length * LETTER) / 2; return Math.max(half + 2, Math.min(width - half - 2, x)); };
 
 // Without zeros that say nothing: "20.00 GB" as "20 GB".
 const short = (text: string) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
@@ -43,11 +65,13 @@ export function scaleOf(values: number[], from: number, to: number, log: boolean
 interface Frame { id: string; label: string; x: number[]; y: number[]; logX?: boolean; logY?: boolean; zeroY?: boolean; xName: string; yName: string; xText: Text; yText: Text; binaryX?: boolean; children: (x: (v: number) => number, y: (v: number) => number) => ComponentChildren }
 
 export function Chart({ id, label, x, y, logX = false, logY = false, zeroY = false, xName, yName, xText, yText, binaryX = false, children }: Frame) {
+  const W = useChartWidth(), R = W - 20;
   const sx = scaleOf(x, L, R, logX, false, binaryX), sy = scaleOf(y, B, T, logY, zeroY), xs = axisTexts(sx, xText), ys = axisTexts(sy, yText);
+  const every = everyTick(sx.ticks.map(sx.at), xs);
   return (
-    <svg class="chart" id={id} viewBox="0 0 800 342" role="group" aria-label={label}>
+    <svg class="chart" id={id} viewBox={`0 0 ${W} 342`} role="group" aria-label={label}>
       {sy.ticks.map((t, i) => <g key={t}><line class="grid" x1={L} x2={R} y1={sy.at(t)} y2={sy.at(t)} /><text class="t soft" x={L - 8} y={sy.at(t) + 4} text-anchor="end">{ys[i]}</text></g>)}
-      {sx.ticks.map((t, i) => <g key={t}><line class="grid" x1={sx.at(t)} x2={sx.at(t)} y1={T} y2={B} /><text class="t soft" x={sx.at(t)} y={B + 17} text-anchor="middle">{xs[i]}</text></g>)}
+      {sx.ticks.map((t, i) => <g key={t}><line class="grid" x1={sx.at(t)} x2={sx.at(t)} y1={T} y2={B} />{i % every === 0 && <text class="t soft" x={within(sx.at(t), xs[i], W)} y={B + 17} text-anchor="middle">{xs[i]}</text>}</g>)}
       <text class="t soft" x={(L + R) / 2} y="336" text-anchor="middle">{xName}</text>
       <text class="t soft" x={L - 8} y="12" text-anchor="start">{yName}</text>
       {children(sx.at, sy.at)}

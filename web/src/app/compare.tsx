@@ -1,4 +1,5 @@
 // Pinned states beside the present one, and how the time of one becomes that of another.
+import { useChartWidth, WIDE } from "./chart";
 import { bytes, count, cut, ms, percent, signed } from "./format";
 import { Picture } from "./pictures/picture";
 import { fullest, PARTS } from "./report/see";
@@ -74,15 +75,15 @@ export function WaterfallChart({ from, to, first, last, steps }: { from: string;
     at += s.change;
   }
   bars.push({ name: to, low: 0, high: last, colour: "c-fill", text: ms(last) });
-  const most = Math.max(...bars.map((b) => b.high)) || 1, row = 26, left = 220, width = 460;
+  const across = useChartWidth(), isWide = across === WIDE, most = Math.max(...bars.map((b) => b.high)) || 1, row = 26, left = isWide ? 220 : 136, width = across - left - (isWide ? 120 : 98);
   return (
     <figure>
       <figcaption><h3>From {from} to {to}</h3></figcaption>
       <Picture name={`From ${from} to ${to}`} why="iteration">
-        <svg class="chart waterfall" viewBox={`0 0 800 ${bars.length * row}`} role="img" aria-label={`Waterfall: ${bars.map((b) => `${b.name} ${b.text}`).join(", ")}`}>
+        <svg class="chart waterfall" viewBox={`0 0 ${across} ${bars.length * row}`} role="img" aria-label={`Waterfall: ${bars.map((b) => `${b.name} ${b.text}`).join(", ")}`}>
           {bars.map((b, i) => (
             <g key={i}>
-              <text class="t" x={left - 8} y={i * row + 17} text-anchor="end">{cut(b.name, 28)}<title>{b.name}</title></text>
+              <text class="t" x={left - 8} y={i * row + 17} text-anchor="end">{cut(b.name, isWide ? 28 : 15)}<title>{b.name}</title></text>
               <rect class={b.colour} x={left + (width * b.low) / most} y={i * row + 4} width={Math.max(1, (width * (b.high - b.low)) / most)} height={row - 8} />
               <text class="t" x={left + (width * b.high) / most + 6} y={i * row + 17}>{b.text}</text>
             </g>

@@ -86,6 +86,8 @@ export function KeyControl({ doc, store }: { doc: KeyDoc; store: Store }) {
   );
 }
 
+const MOST_CHOICES = 80;
+
 // A list to search in: systems, models, frameworks.
 export function Picker({ label: name, keyName, current, choices, store }: { label: string; keyName: string; current: string; choices: { name: string; text: string; ok: boolean }[]; store: Store }) {
   const [query, setQuery] = useState<string | null>(null);
@@ -93,9 +95,11 @@ export function Picker({ label: name, keyName, current, choices, store }: { labe
   const box = useRef<HTMLInputElement>(null);
   const id = `pick-${keyName.replace(".", "-")}`;
   const words = (query ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  // Those called so first, then those that begin so, then those whose name has it.
-  const rank = (name: string) => (words.length === 0 ? 0 : name === words[0] ? 0 : name.startsWith(words[0]) ? 1 : words.every((w) => name.includes(w)) ? 2 : 3);
-  const found = query === null ? [] : choices.filter((c) => words.every((w) => `${c.name} ${c.text}`.toLowerCase().includes(w))).sort((a, b) => rank(a.name.toLowerCase()) - rank(b.name.toLowerCase())).slice(0, 80);
+  // Those called so first, then those that begin so, then those whose name has it. Before anything is typed, the one that is chosen:
+  // Enter changes nothing.
+  const rank = (name: string) => (words.length === 0 ? Number(name !== current.toLowerCase()) : name === words[0] ? 0 : name.startsWith(words[0]) ? 1 : words.every((w) => name.includes(w)) ? 2 : 3);
+  const found = query === null ? [] : choices.filter((c) => words.every((w) => `${c.name} ${c.text}`.toLowerCase().includes(w))).sort((a, b) => rank(a.name.toLowerCase()) - rank(b.name.toLowerCase()));
+  const left = found.splice(MOST_CHOICES).length;
   const choose = (value: string) => {
     forgetBases();
     setQuery(null);
@@ -125,6 +129,7 @@ export function Picker({ label: name, keyName, current, choices, store }: { labe
               <b>{c.name}</b> <span class="soft">{c.text}</span>
             </li>
           ))}
+          {left > 0 && <li class="soft" role="option" aria-disabled="true" aria-selected="false">{left} more; type a part of the name.</li>}
         </ul>
       )}
     </div>

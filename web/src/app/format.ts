@@ -2,7 +2,7 @@
 export function digits(value: number, count = 3): string {
   if (!Number.isFinite(value)) return "";
   if (value === 0) return "0";
-  const places = Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(value))));
+  const places = Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(Number(value.toPrecision(count))))));  // as rounded: 999.96 is 1000
   return places > 8 ? value.toExponential(count - 1) : value.toFixed(Math.min(places, 6));
 }
 
@@ -23,14 +23,15 @@ const text = (units: Units, write: (value: number) => string): Text => Object.as
 export function ms(value: number): string {
   const size = Math.abs(value);
   if (size === 0) return "0 ms";
+  if (size < 1e-3) return `${digits(value * 1e6)} ns`;
   if (size < 0.1) return `${digits(value * 1000)} us`;
-  if (size < 10_000) return `${digits(value, 4)} ms`;
+  if (size < 999.95) return `${digits(value, 4)} ms`;
   return `${digits(value / 1000, 4)} s`;
 }
 
 // "7.538 s to 11.77 s": both in the unit of the larger.
 export function msRange(low: number, high: number, between = " to "): string {
-  const unit = ms(high).split(" ")[1], scale = unit === "s" ? 1000 : unit === "us" ? 1e-3 : 1;
+  const unit = ms(high).split(" ")[1], scale = unit === "s" ? 1000 : unit === "us" ? 1e-3 : unit === "ns" ? 1e-6 : 1;
   return `${ms(low).endsWith(` ${unit}`) ? ms(low) : `${digits(low / scale, 4)} ${unit}`}${between}${ms(high)}`;
 }
 

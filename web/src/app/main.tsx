@@ -73,7 +73,7 @@ function App({ store }: { store: Store }) {
   return (
     <WhyOpen.Provider value={setAsked}>
       <header>
-        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && titleOf(r.context.title, store.file) && <div class="small soft">{r.context.title}</div>}</div>
+        <div class="long"><h1>{r ? `${r.context.model} on ${r.context.nodes} x ${r.context.gpus_per_node} ${r.context.system}` : "distsim"}</h1>{r && titleOf(r.context.title, store.file) && <div class="small soft title" title={r.context.title}>{r.context.title}</div>}</div>
         <div class="actions">
           <button onClick={() => store.undo()} disabled={!store.canUndo} id="undo">Undo</button>
           <button onClick={() => store.redo()} disabled={!store.canRedo} id="redo">Redo</button>
@@ -102,7 +102,7 @@ function App({ store }: { store: Store }) {
             {r && tab === "Network" && <PicturesView store={store} report={r} />}
             {r && tab === "Ops and collectives" && <Tables report={r} />}
             {r && tab === "Memory and ranks" && <Ranks report={r} />}
-            {r && tab === "Basis" && <Basis report={r} values={store.values} file={store.file} idle={store.idle} />}
+            {r && tab === "Basis" && <Basis report={r} values={store.shown!.values} file={store.file} idle={store.idle} />}
             {tab === "Compare" && <Compare store={store} />}
             {tab === "Explore" && <ExploreView store={store} />}
             {tab === "Traces" && <TracesView store={store} />}

@@ -90,7 +90,10 @@ export class Store {
     this.changed();
   }
 
-  get values(): Values { return this.shown?.values ?? {}; }
+  // Of the text; `shown.values` are those of the figures, of another text where this one has an error.
+  get values(): Values { return this.told ?? this.shown?.values ?? {}; }
+  // Of a text with an error, else null.
+  told: Values | null = null;
   get report(): Report | null { return this.shown?.report ?? null; }
   get canUndo() { return this.undoTexts.length > 0; }
   get canRedo() { return this.redoTexts.length > 0; }
@@ -164,7 +167,7 @@ export class Store {
     this.askedAt = began;
     const edits = [...next.edits].map(([key, value]) => ({ key, value }));
     const base = next.text ?? this.text;
-    const answer = await this.connection.ask("predict", { text: base, edits, values: next.values || !this.shown });
+    const answer = await this.connection.ask("predict", { text: base, edits, values: next.values || !this.shown || this.told !== null });
     if (turn !== this.turn) return;
     this.busy = false;
     this.latency = performance.now() - began;
@@ -186,6 +189,7 @@ export class Store {
       let values = (answer.values as Values | undefined) ?? { ...this.values };
       if (!answer.values) for (const key of edits.keys()) this.moveValue(values, key, edits.get(key) ?? null);
       this.shown = { text: this.text, report: answer.report as Report, values };
+      this.told = null;
       this.problem = null;
       this.noteKeys();
       this.rememberGood();
@@ -193,8 +197,8 @@ export class Store {
       if (typeof answer.text === "string") {
         this.text = answer.text;
         if (this.draft === this.text) this.draft = null;
-        if (this.shown) this.shown = { ...this.shown, values: { ...this.shown.values } };
-        for (const [key, value] of edits) if (this.shown) this.moveValue(this.shown.values, key, value);
+        this.told = { ...this.values };
+        for (const [key, value] of edits) this.moveValue(this.told, key, value);
         this.given = (answer.given as Values | undefined) ?? null;
         this.takeGiven();
       }
@@ -209,10 +213,10 @@ export class Store {
   // The controls hold what the text says, also where it is wrong; of keys that it does not name, what was shown last.
   private given: Values | null = null;
   private takeGiven() {
-    if (!this.given || !this.shown) return;
-    const kept = Object.entries(this.shown.values).filter(([, v]) => !v[1].startsWith(`${this.file}:`));
-    const told = Object.entries(this.given).map(([key, v]): [string, Value] => [key, [v[0], v[1], v[2] ?? this.shown!.values[key]?.[2]]]);
-    this.shown = { ...this.shown, values: Object.fromEntries([...kept, ...told]) };
+    if (!this.given) return;
+    const known = { ...this.shown?.values, ...this.told }, kept = Object.entries(known).filter(([, v]) => !v[1].startsWith(`${this.file}:`));
+    const told = Object.entries(this.given).map(([key, v]): [string, Value] => [key, [v[0], v[1], v[2] ?? known[key]?.[2]]]);
+    this.told = Object.fromEntries([...kept, ...told]);
   }
 
   // Where the first experiment of the page cannot be predicted, as after a reload: the figures of the last one that could be, in

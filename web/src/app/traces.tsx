@@ -72,7 +72,7 @@ export function TracesView({ store }: { store: Store }) {
         <h2>Traces</h2>
         <p class="soft small">Profiler traces of one job: PyTorch (Kineto), Nsight Systems, nvprof, HugeCTR; or Chakra execution traces. Drop them anywhere on the page. They stay on the machine that runs distsim, and go when it ends.</p>
         <div class="toolbar">
-          <label class="file-button">Choose files <input type="file" id="trace-files" multiple onChange={(e) => { const files = [...(e.currentTarget.files ?? [])]; if (files.length > 0) void sendFiles(store, files); }} /></label>
+          <label class="file-button">Choose files<input type="file" id="trace-files" multiple onChange={(e) => { const files = [...(e.currentTarget.files ?? [])]; if (files.length > 0) void sendFiles(store, files); }} /></label>
           {(given?.length ?? 0) > 0 && <button onClick={() => void look(store, [], given!, steps)}>Those of the command line</button>}
           <label class="wide">Iterations are marked by <input value={steps} placeholder="ProfilerStep#N" spellcheck={false} title="Regular expression of the annotations that mark an iteration" onInput={(e) => setSteps(e.currentTarget.value)} /></label>
           {looked && <button class="quiet" onClick={() => void look(store, looked.files, looked.names, steps)}>read again</button>}
@@ -81,7 +81,7 @@ export function TracesView({ store }: { store: Store }) {
         {running && <p class="progress"><progress aria-label={running.what} /> {running.what} <button onClick={() => store.connection.cancel(running.id)}>Cancel</button></p>}
         {failure && <p class="problem" role="alert">{failure}</p>}
       </section>
-      {looked && <p class="small" id="trace-names">{looked.names.join(", ")}</p>}
+      {looked && <p class="small">{failure && "Still shown: "}<span id="trace-names">{looked.names.join(", ")}</span></p>}
       {looked?.format === "chakra" && <ChakraView store={store} looked={looked} />}
       {looked?.profile && <ProfileOf store={store} looked={looked} profile={looked.profile} />}
     </>
@@ -160,14 +160,14 @@ function ChakraView({ store, looked }: { store: Store; looked: Looked }) {
     if (answer.type === "replay") { setGot(answer.result as Chakra); setFailure(""); } else { setGot(null); setFailure(why(answer)); }
   };
   useEffect(() => { if (text) { const timer = setTimeout(() => void run(), 250); return () => clearTimeout(timer); } }, [text, ranks, looked]);
-  const names: Record<string, string> = { compute: "compute", exposed_comm: "exposed communication", waiting: "waiting", host: "host", idle: "idle", comm: "communication in all" };
+  const names: Record<string, string> = { compute: "compute", exposed_comm: "exposed communication", waiting: "waiting", host: "host", idle: "idle", total_comm: "communication in all" };
   return (
     <section>
       <h2>Chakra job on the experiment's cluster</h2>
       <p class="soft small">The sliders on the left move it: the job is played again on the cluster of the experiment.</p>
       {looked.names.length === 1 && <div class="toolbar"><label>on so many ranks <input class="short" value={ranks} placeholder="1" inputMode="numeric" onInput={(e) => setRanks(e.currentTarget.value)} /></label></div>}
       {failure && <p class="problem" role="alert">{failure}</p>}
-      {got && <div id="chakra"><p><b>{ms(got.makespan_ms)}</b> on {got.where}, {got.ranks} {got.ranks === 1 ? "rank" : "ranks"}.</p>
+      {got && <div id="chakra"><p><b>{ms(got.makespan_ms)}</b> {got.where}, {got.ranks} {got.ranks === 1 ? "rank" : "ranks"}.</p>
         <table class="plain"><thead><tr><th>part</th><th class="n">mean over ranks</th><th class="n">least</th><th class="n">most</th></tr></thead><tbody>{Object.entries(got.parts_ms).map(([k, v]) => <tr key={k}><td>{names[k] ?? k.replaceAll("_", " ")}</td><td class="n">{ms(v.mean)}</td><td class="n">{ms(v.least)}</td><td class="n">{ms(v.most)}</td></tr>)}</tbody></table>
         <NotesView notes={got.assumptions} /></div>}
     </section>

@@ -23,9 +23,9 @@ export interface Report {
   assumptions: string[]; assumption_kinds: string[];
 }
 export interface Shown { text: string; report: Report; values: Values }
-export interface Track { process: string; thread: string; rank: number; alike?: number; slices?: number[] }
+export interface Track { process: string; thread: string; rank: number; alike?: number; like?: number; slices?: number[] }
 export interface SliceName { name: string; category: string; args: Record<string, string> }
-export interface Timeline { period: number; from: number; to: number; columns: number; first: number; total: number; categories: string[]; tracks: Track[]; names?: { name: string; category: string; args?: number }[]; arg_sets?: Record<string, string>[]; left_out: string; cycle_start: number }
+export interface Timeline { period: number; from: number; to: number; columns: number; first: number; total: number; categories: string[]; tracks: Track[]; names?: [name: string, category: number, args?: number][]; arg_sets?: Record<string, string>[]; left_out: string; cycle_start: number }
 export interface SweepPoint { index: number; values: string[]; iteration_ms?: number; low_ms?: number; high_ms?: number; samples_per_s?: number; memory_gb?: number; exposed_comm_ms?: number; mfu?: number; gpus?: number; fits?: boolean; limited_by?: string; error?: string }
 export interface SensitivityPoint { factor: number | "inf"; iteration_ms?: number; limited_by?: string; error?: string; change?: number }
 export interface SensitivityRow { name: string; points: SensitivityPoint[]; elasticity: number; note?: string; keys?: string[]; sentence?: string }

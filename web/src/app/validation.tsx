@@ -72,11 +72,11 @@ export function ValidationView({ store }: { store: Store }) {
       )}
       {cases.length > 0 && (
         <div class="scroll tall" tabIndex={0} role="region" aria-label="Cases"><table id="validation-table">
-          <thead><tr><th>case</th><th class="n">measured</th><th class="n">predicted</th><th class="n">error</th><th>in range</th><th class="n">GPUs</th><th>model</th><th>system</th><th>precision</th></tr></thead>
+          <thead><tr><th>case</th><th class="n">measured</th><th class="n">predicted</th><th class="n">error</th><th>in range</th><th class="n">GPUs</th><th>model and system</th><th>precision</th></tr></thead>
           <tbody>{cases.map((c) => (
             <tr key={c.id} aria-current={c.id === chosen?.case ? "true" : undefined}><td class="cut" title={c.id}>{c.failure ? c.id : <button class="link" aria-label={`Explain ${c.id}`} onClick={() => void choose(c.id)}>{c.id}</button>}<div class="small soft">{c.family}</div></td><td class="n">{c.measured_ms ? ms(c.measured_ms) : ""}</td>
               {c.failure ? <td colSpan={3} class="wrap">{c.failure}</td> : <><td class="n">{ms(c.predicted_ms!)}</td><td class="n">{c.error !== undefined ? signed(c.error) : ""}</td><td>{c.measured_ms && c.measured_ms >= c.low_ms! && c.measured_ms <= c.high_ms! ? "yes" : "no"}</td></>}
-              <td class="n">{c.gpus}</td><td class="wrap">{c.model}</td><td class="wrap">{c.system}</td><td>{c.precision}</td></tr>
+              <td class="n">{c.gpus}</td><td class="cut" title={`${c.model}, ${c.system}`}>{c.model}<div class="small soft">{c.system}</div></td><td>{c.precision}</td></tr>
           ))}</tbody>
         </table></div>
       )}

@@ -72,7 +72,7 @@ class Writer {
 
   private extensions() {
     return [
-      lintGutter(), lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), indentUnit.of("  "), yaml(),
+      lintGutter(), lineNumbers(), highlightActiveLineGutter(), highlightActiveLine(), history(), drawSelection(), EditorView.lineWrapping, indentOnInput(), bracketMatching(), closeBrackets(), indentUnit.of("  "), yaml(),
       autocompletion({ override: [complete(this.store)], icons: false }), hoverHelp(this.store), syntaxHighlighting(colours), look, this.dark.of(EditorView.darkTheme.of(this.scheme.matches)),
       EditorView.contentAttributes.of({ "aria-label": "The experiment as YAML", tabindex: "0", spellcheck: "false", autocorrect: "off", autocapitalize: "off" }),
       keymap.of([...closeBracketsKeymap, ...completionKeymap, ...lintKeymap, ...historyKeymap, ...defaultKeymap, { key: "Escape", run: (view) => { view.setTabFocusMode(true); return true; } }, indentWithTab]),

@@ -1,4 +1,5 @@
 // The page of `distsim hugectr scaling --html`: runs beside each other.
+import { useChartWidth, WIDE } from "../chart";
 import { ms } from "../format";
 import { Picture } from "../pictures/picture";
 import { Bar, Scroll } from "../report/see";
@@ -6,10 +7,11 @@ import { About, Frame } from "./frame";
 
 export interface HugectrData { kind: "hugectr"; runs: { name: string; iteration_ms: number; slowest_ms: number; notes: string[] }[]; events: { label: string; mean_ms: (number | null)[]; max_ms: (number | null)[] }[] }
 
-const LINE = 22, LEFT = 190, RIGHT = 700, KINDS = 8;
+const LINE = 22, KINDS = 8;
 
 export function HugectrPage({ data }: { data: HugectrData }) {
-  const { runs, events } = data;
+  const { runs, events } = data, across = useChartWidth(), isWide = across === WIDE;
+  const LEFT = isWide ? 190 : 130, RIGHT = across - (isWide ? 100 : 76), ABOVE = isWide ? 0 : LINE;  // of a narrow one, the run's name
   const sum = (list: "mean_ms" | "max_ms", run: number) => events.reduce((total, e) => total + (e[list][run] ?? 0), 0);
   const most = Math.max(1e-9, ...runs.flatMap((r, i) => [r.iteration_ms, sum("mean_ms", i), sum("max_ms", i)]));
   const width = (v: number) => ((RIGHT - LEFT) * v) / most;
@@ -21,15 +23,15 @@ export function HugectrPage({ data }: { data: HugectrData }) {
         <h2>Iterations and their events</h2>
         <Picture name="Iterations and their events">
           <figure>
-            <svg class="chart" id="hugectr-chart" viewBox={`0 0 800 ${runs.length * (3 * LINE + 14) + 6}`} role="img" aria-label={runs.map((r, i) => `${r.name}: iteration ${ms(r.iteration_ms)}, events ${ms(sum("mean_ms", i))}, their maxima ${ms(sum("max_ms", i))}`).join("; ")}>
+            <svg class="chart" id="hugectr-chart" viewBox={`0 0 ${across} ${runs.length * (3 * LINE + ABOVE + 14) + 6}`} role="img" aria-label={runs.map((r, i) => `${r.name}: iteration ${ms(r.iteration_ms)}, events ${ms(sum("mean_ms", i))}, their maxima ${ms(sum("max_ms", i))}`).join("; ")}>
               {runs.map((r, i) => {
-                const y = 4 + i * (3 * LINE + 14);
+                const y = 4 + i * (3 * LINE + ABOVE + 14);
                 return (
                   <g key={r.name}>
                     <text class="t" x="0" y={y + 15}>{r.name.length > 14 ? `${r.name.slice(0, 13)}…` : r.name}<title>{r.name}</title></text>
                     {([["iteration", null], ["events, mean", "mean_ms"], ["events, maximum", "max_ms"]] as const).map(([head, list], k) => {
                       let x = LEFT;
-                      const at = y + k * LINE, total = list === null ? r.iteration_ms : sum(list, i);
+                      const at = y + ABOVE + k * LINE, total = list === null ? r.iteration_ms : sum(list, i);
                       return (
                         <g key={head}>
                           <text class="t soft small" x={LEFT - 8} y={at + 15} text-anchor="end">{head}</text>

@@ -1,9 +1,9 @@
 // Pictures of studies: curves, a heat map, all keys at once, and the table of a sweep; and what would help most.
 import { useMemo, useState } from "preact/hooks";
-import { axisTexts, scaleOf } from "../chart";
+import { axisTexts, scaleOf, useChartWidth, WIDE, within } from "../chart";
 import { bytes, count, cut, digits, gigabytes, ms, percent, signedNumber, Text, tick } from "../format";
 import { Picture } from "./picture";
-import { Scroll } from "../report/see";
+import { breakable, Scroll } from "../report/see";
 
 // A point: the place of its value on each axis, its figures, and 0: predicted, 1: does not fit, 2: an error, 3: predicted, of
 // a load above what can be served. Null: no figure.
@@ -56,13 +56,14 @@ export function SweepCharts({ sweep, onOpen }: { sweep: Sweep; onOpen?: (point: 
 
 // Along the axis with most numbers, a curve for each combination of the others; scales are logarithmic where values are spread.
 function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?: (point: number) => void }) {
+  const width = useChartWidth();
   const { axes, figures, points } = all.sweep, text = figureText(figures[figure].name);
   const along = axes.map((a, i) => ({ i, n: numbersOf(a.values) ? a.values.length : 0 })).sort((a, b) => b.n - a.n)[0].i;
   const names = axes[along].values, xs = numbersOf(names);
   const good = points.map((p, index) => ({ p, index, v: all.value(p, figure) })).filter((g) => all.predicted(g.p) && g.v !== null) as { p: (number | null)[]; index: number; v: number }[];
   if (good.length === 0) return <p class="soft">No point has this figure.</p>;
   const low = xs ? Math.min(...xs) : 0, high = xs ? Math.max(...xs) : 1, logX = xs !== null && low > 0 && high / low >= 4;
-  const L = 92, R = 780, T = 28, B = 270;
+  const L = 92, R = width - 20, T = 28, B = 270;
   const place = (i: number) => {
     if (!xs) return L + ((i + 0.5) / names.length) * (R - L);
     if (high === low) return (L + R) / 2;
@@ -82,10 +83,10 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
   return (
     <Picture name={`${head} over ${axes[along].key}`} why="sweep">
       <figure>
-        <svg class="chart" id="sweep-chart" viewBox="0 0 800 310" role="group" aria-label={`${head} over ${axes[along].key}`}>
+        <svg class="chart" id="sweep-chart" viewBox={`0 0 ${width} 310`} role="group" aria-label={`${head} over ${axes[along].key}`}>
           {scale.ticks.map((t, i) => <g key={t}><line class="grid" x1={L} x2={R} y1={y(t)} y2={y(t)} /><text class="t soft" x={L - 8} y={y(t) + 4} text-anchor="end">{tickTexts[i]}</text></g>)}
           <text class="t soft" x={L} y="12">{head}</text>
-          {labelled.map((i) => <text key={i} class="t soft" x={Math.max(3.6 * shortName(i).length, Math.min(796 - 3.6 * shortName(i).length, place(i)))} y={B + 18} text-anchor="middle">{shortName(i)}<title>{names[i]}</title></text>)}
+          {labelled.map((i) => <text key={i} class="t soft" x={Math.max(3.6 * shortName(i).length, Math.min(width - 4 - 3.6 * shortName(i).length, place(i)))} y={B + 18} text-anchor="middle">{shortName(i)}<title>{names[i]}</title></text>)}
           <text class="t soft" x={(L + R) / 2} y="305" text-anchor="middle">{axes[along].key}</text>
           {lines.map(([name, list], line) => {
             const sorted = [...list].sort((a, b) => place(a.p[along]!) - place(b.p[along]!));
@@ -112,10 +113,10 @@ function Curves({ all, figure, onOpen }: { all: Points; figure: number; onOpen?:
 }
 
 function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?: (point: number) => void }) {
-  const { axes, figures, points } = all.sweep, text = figureText(figures[figure].name), [down, across] = axes;
+  const { axes, figures, points } = all.sweep, text = figureText(figures[figure].name), [down, across] = axes, width = useChartWidth();
   const values = points.filter((p) => all.predicted(p)).map((p) => all.value(p, figure)).filter((v) => v !== null);
   const low = Math.min(...values), high = Math.max(...values);
-  const L = 136, W = 652, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
+  const L = width === WIDE ? 136 : 84, W = width - 12 - L, cellW = W / across.values.length, cellH = Math.max(8, Math.min(34, 380 / down.values.length)), H = cellH * down.values.length;
   const few = points.length <= 150 && cellW > 44 && cellH > 15, every = (n: number, room: number) => Math.max(1, Math.ceil(n / Math.max(1, room)));
   const isLog = low > 0 && high / low > 30, share = (v: number) => (isLog ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low));
   const strength = (v: number) => (high > low ? 0.1 + 0.9 * share(v) : 0.5);
@@ -125,7 +126,7 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
   return (
     <Picture name={`Heat map of ${headOf(figures[figure].head)}`} why="sweep">
       <figure>
-        <svg class="chart" id="heat-map" viewBox={`0 0 800 ${H + (isStaggered ? 78 : 62)}`} role="img" aria-label={`${headOf(figures[figure].head)} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
+        <svg class="chart" id="heat-map" viewBox={`0 0 ${width} ${H + (isStaggered ? 78 : 62)}`} role="img" aria-label={`${headOf(figures[figure].head)} over ${down.key} and ${across.key}: ${text(low)} to ${text(high)}`}>
           {points.map((p, i) => {
             const v = all.predicted(p) ? all.value(p, figure) : null, x = L + p[1]! * cellW, y = 6 + p[0]! * cellH, word = v === null ? all.word(p) : text(v);
             return (
@@ -135,8 +136,8 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
               </g>
             );
           })}
-          {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{cut(v, 16)}<title>{v}</title></text>)}
-          {across.values.map((v, i) => i % acrossEvery === 0 && <text key={i} class="t soft small" x={Math.min(L + (i + 0.5) * cellW, 796 - 4 * Math.min(acrossRoom, v.length))} y={H + 24 + (isStaggered ? 16 * ((i / acrossEvery) % 2) : 0)} text-anchor="middle">{cut(v, acrossRoom)}<title>{v}</title></text>)}
+          {down.values.map((v, i) => i % every(down.values.length, H / 14) === 0 && <text key={i} class="t soft small" x={L - 8} y={6 + (i + 0.5) * cellH + 4} text-anchor="end">{cut(v, Math.floor((L - 12) / 7.6))}<title>{v}</title></text>)}
+          {across.values.map((v, i) => i % acrossEvery === 0 && <text key={i} class="t soft small" x={Math.min(L + (i + 0.5) * cellW, width - 4 - 4 * Math.min(acrossRoom, v.length))} y={H + 24 + (isStaggered ? 16 * ((i / acrossEvery) % 2) : 0)} text-anchor="middle">{cut(v, acrossRoom)}<title>{v}</title></text>)}
           <text class="t soft small" x={L + W / 2} y={H + (isStaggered ? 62 : 46)} text-anchor="middle">across: {across.key}; down: {down.key}</text>
         </svg>
         <figcaption class="small soft">From {text(low)} (pale) to {text(high)} (strong).{points.some((p) => !all.predicted(p)) && " Grey cells have no prediction; the table says why."}</figcaption>
@@ -147,6 +148,7 @@ function HeatMap({ all, figure, onOpen }: { all: Points; figure: number; onOpen?
 
 // Each line is a point; drag along an axis to keep the lines that pass there.
 function Parallel({ all, figure }: { all: Points; figure: number }) {
+  const width = useChartWidth(), margin = width === WIDE ? 70 : 40, span = width - 2 * margin;
   const { axes, figures, points } = all.sweep;
   const [brush, setBrush] = useState<Map<number, [number, number]>>(new Map());
   const [from, setFrom] = useState<{ axis: number; y: number } | null>(null);
@@ -159,7 +161,7 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
       return { name: headOf(figures[f].head), y: (p: (number | null)[]) => B - ((((all.value(p, f) ?? low) - low) / (high - low || 1)) * 0.94 + 0.03) * (B - T), ends: [text(low), text(high)] };
     }),
   ];
-  const x = (i: number) => 70 + (i * 660) / Math.max(1, scales.length - 1), room = Math.floor(Math.min(140, 660 / Math.max(1, scales.length - 1)) / 7.6);
+  const x = (i: number) => margin + (i * span) / Math.max(1, scales.length - 1), room = Math.floor(Math.min(2 * margin, span / Math.max(1, scales.length - 1)) / 7.6);
   const passes = (p: (number | null)[]) => [...brush].every(([i, [a, b]]) => { const at = scales[i].y(p); return at >= Math.min(a, b) && at <= Math.max(a, b); });
   const values = good.map((p) => all.value(p, figure) ?? 0), low = Math.min(...values), high = Math.max(...values);
   const yOf = (e: PointerEvent) => { const box = (e.currentTarget as SVGElement).ownerSVGElement!.getBoundingClientRect(); return ((e.clientY - box.top) / box.height) * 300; };
@@ -167,7 +169,7 @@ function Parallel({ all, figure }: { all: Points; figure: number }) {
   return (
     <Picture name="All keys at once" why="sweep">
       <figure>
-        <svg class="chart" id="parallel" viewBox="0 0 800 300" role="img" aria-label={`All keys at once: ${good.length} points, coloured by ${headOf(figures[figure].head)}`}>
+        <svg class="chart" id="parallel" viewBox={`0 0 ${width} 300`} role="img" aria-label={`All keys at once: ${good.length} points, coloured by ${headOf(figures[figure].head)}`}>
           {good.map((p, i) => <polyline key={i} class={`par ${passes(p) ? "" : "par-out"} par-${high > low ? Math.min(3, Math.floor((4 * ((all.value(p, figure) ?? low) - low)) / (high - low))) : 1}`} points={scales.map((s, a) => `${x(a).toFixed(1)},${s.y(p).toFixed(1)}`).join(" ")} />)}
           {scales.map((s, a) => (
             <g key={a}>
@@ -207,7 +209,7 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
         <tbody>{rows.slice(0, MOST_ROWS).map(({ p, index }) => {
           const why = all.predicted(p) ? "" : reasons?.(index) || all.word(p);
           return (
-            <tr key={index} class={why ? "soft" : ""}>{onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}{axes.map((a, i) => <td key={i} class="n long">{a.values[p[i]!]}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
+            <tr key={index} class={why ? "soft" : ""}>{onOpen && <td><button class="quiet" aria-label={`Open ${all.name(p)}`} onClick={() => onOpen(index)}>open</button></td>}{axes.map((a, i) => <td key={i} class="n breaks">{breakable(a.values[p[i]!])}{i === axes.length - 1 && all.isAboveCapacity(p) && <span class="worse"> above capacity</span>}</td>)}
               {why ? <td colSpan={figures.length} class="wrap reason">{why}</td> : figures.map((f, i) => { const v = all.value(p, i); return <td key={f.name} class="n">{v === null ? "" : figureText(f.name)(v)}</td>; })}
             </tr>
           );
@@ -230,26 +232,27 @@ export function Tornado({ found }: { found: Sensitivity }) {
   const rows = found.resources, at = (r: Resource, factor: number | "inf") => r.points.find((p) => p.factor === factor);
   const changes = rows.flatMap((r) => [at(r, 0.5), at(r, 2), at(r, "inf")].map((p) => Math.max(-100, Math.min(100, p?.delta_percent ?? 0))));
   const most = Math.max(1, ...changes), least = Math.min(-1, ...changes);
-  const row = 26, left = 160, scale = 400 / (most - least), middle = left - least * scale;
+  const width = useChartWidth(), isWide = width === WIDE;  // a narrow one has its texts above each bar
+  const row = isWide ? 26 : 40, left = isWide ? 160 : 4, bar = isWide ? 4 : 20, scale = (isWide ? 400 : width - 8) / (most - least), middle = left - least * scale, above = ms(found.iteration_ms);
   const x = (delta: number) => middle + Math.max(-100, Math.min(100, delta)) * scale;
   if (rows.length === 0) return null;
   return (
     <Picture name="What would help most" why="sensitivity">
-      <svg class="chart" id="tornado" viewBox={`0 0 800 ${24 + rows.length * row}`} role="img" aria-label={rows.map((r) => `${words(r.resource)} twice as good: ${(at(r, 2)?.delta_percent ?? 0).toFixed(1)} %`).join("; ")}>
-        <text class="t soft" x={middle} y="12" text-anchor="middle">{ms(found.iteration_ms)}</text>
+      <svg class="chart" id="tornado" viewBox={`0 0 ${width} ${24 + rows.length * row}`} role="img" aria-label={rows.map((r) => `${words(r.resource)} twice as good: ${(at(r, 2)?.delta_percent ?? 0).toFixed(1)} %`).join("; ")}>
+        <text class="t soft" x={within(middle, above, width)} y="12" text-anchor="middle">{above}</text>
         {rows.map((r, i) => {
           const y = 20 + i * row, half = at(r, 0.5)?.delta_percent ?? 0, twice = at(r, 2)?.delta_percent ?? 0, best = at(r, "inf")?.delta_percent ?? 0;
           return (
             <g key={r.resource}>
-              <text class="t" x={left - 12} y={y + 16} text-anchor="end">{words(r.resource)}<title>{`${r.keys}${r.note ? `; ${r.note}` : ""}`}</title></text>
-              <rect class="c-pale" x={Math.min(middle, x(best))} y={y + 4} width={Math.abs(x(best) - middle)} height={row - 8}><title>{`without limit ${best.toFixed(1)} %`}</title></rect>
-              <rect class="c-compute" x={Math.min(middle, x(twice))} y={y + 4} width={Math.abs(x(twice) - middle)} height={row - 8}><title>{`twice as good ${twice.toFixed(1)} %`}</title></rect>
-              <rect class="c-comm" x={Math.min(middle, x(half))} y={y + 4} width={Math.abs(x(half) - middle)} height={row - 8}><title>{`half as good ${half.toFixed(1)} %`}</title></rect>
-              <text class="t small" x="574" y={y + 16}>twice {change(twice)}, half {change(half)}</text>
+              <text class="t" x={isWide ? left - 12 : left} y={y + 16} text-anchor={isWide ? "end" : "start"}>{words(r.resource)}<title>{`${r.keys}${r.note ? `; ${r.note}` : ""}`}</title></text>
+              <rect class="c-pale" x={Math.min(middle, x(best))} y={y + bar} width={Math.abs(x(best) - middle)} height={row - bar - 4}><title>{`without limit ${best.toFixed(1)} %`}</title></rect>
+              <rect class="c-compute" x={Math.min(middle, x(twice))} y={y + bar} width={Math.abs(x(twice) - middle)} height={row - bar - 4}><title>{`twice as good ${twice.toFixed(1)} %`}</title></rect>
+              <rect class="c-comm" x={Math.min(middle, x(half))} y={y + bar} width={Math.abs(x(half) - middle)} height={row - bar - 4}><title>{`half as good ${half.toFixed(1)} %`}</title></rect>
+              <text class="t small" x={isWide ? 574 : width - 4} y={y + 16} text-anchor={isWide ? "start" : "end"}>twice {change(twice)}, half {change(half)}</text>
             </g>
           );
         })}
-        <line class="axis" x1={middle} x2={middle} y1="18" y2={24 + rows.length * row} />
+        {isWide ? <line class="axis" x1={middle} x2={middle} y1="18" y2={24 + rows.length * row} /> : rows.map((_, i) => <line key={i} class="axis" x1={middle} x2={middle} y1={20 + i * row + bar - 2} y2={20 + (i + 1) * row - 2} />)}
       </svg>
       <p class="legend small">{[["c-compute", "twice as good"], ["c-pale", "without limit"], ["c-comm", "half as good"]].map(([c, n]) => <span key={n}><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class={c} width="10" height="10" /></svg> {n}</span>)}</p>
     </Picture>

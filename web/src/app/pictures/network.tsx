@@ -107,7 +107,7 @@ export function NetworkView({ loads: l, iteration, limitedBy }: { loads: LinkLoa
       {!mark && <p class="soft">{l.levels.some((x) => x.bytes > 0) ? "No collective is on the critical cycle: a faster network would not make the iteration shorter." : "Nothing is sent between GPUs."}</p>}
       <Picture name="Network" why="link">
         <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the network">
-          <svg class="chart net" id="network" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
+          <svg class={`chart net ${width > 1280 ? "widest" : width > 960 ? "wider" : ""}`} id="network" viewBox={`0 0 ${width} ${height}`} role="img" aria-label={label}>
             {hasFabric && <><rect class="net-band" x="10" y={leafY - 6} width={width - 20} height="36" rx="6" />{spine}{switches(l.leaf_classes, leafY, "leaf", "leaf", "leaves")}</>}
             {boxes.map(nodeBox)}
           </svg>

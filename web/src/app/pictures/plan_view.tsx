@@ -2,7 +2,7 @@
 import { Chart, Mark } from "../chart";
 import { bytes, count, digits, gigabytes, ms, msRange, percent, tick } from "../format";
 import { Picture } from "./picture";
-import { Scroll } from "../report/see";
+import { breakable, Scroll } from "../report/see";
 
 export interface PlanRow { keys: Record<string, string>; baseline: boolean; fits: boolean; error: string; iteration_ms?: number; low_ms?: number; high_ms?: number; samples_per_s?: number; tokens_per_s_per_gpu?: number; mfu?: number; memory_gb?: number; limited_by?: string; why_slower?: string; cost?: number; set?: string[] }
 export interface Plan { subject: string; objective: string; rows: PlanRow[] }
@@ -70,7 +70,7 @@ export function PlanTable({ rows, columns, open }: { rows: PlanRow[]; columns: {
         <tr key={i} class={r.error ? "soft" : ""}>
           <th scope="row">{r.baseline ? "baseline, as it is" : i + 1}{open && !r.error && <> <button class="quiet" aria-label={`Open row ${i + 1}`} onClick={() => open(r.set ?? [])}>open</button></>}</th>
           <td class="n">{r.iteration_ms !== undefined && ms(r.iteration_ms)}{r.low_ms !== undefined && <div class="small soft">{msRange(r.low_ms, r.high_ms!, " .. ")}</div>}</td>
-          {isOne ? <td class="wrap layout">{layoutOf(r.keys, told)}</td> : told.map((c) => <td key={c.key} class={(r.keys[c.key] ?? "").split(" ").some((w) => w.length > 16) ? "wrap" : ""}>{r.keys[c.key]}</td>)}
+          {isOne ? <td class="wrap layout">{layoutOf(r.keys, told)}</td> : told.map((c) => <td key={c.key} class={(r.keys[c.key] ?? "").split(" ").some((w) => w.length > 16) ? "breaks" : ""}>{breakable(r.keys[c.key] ?? "")}</td>)}
           {r.error ? <td colSpan={5 + Number(cost)} class="wrap words">{r.fits ? r.error : `does not fit: ${r.error}`}</td> : (
             <>
               <td class="n">{r.memory_gb !== undefined && bytes(r.memory_gb * 1e9)}</td>{cost && <td class="n">{r.cost ? digits(r.cost, 4) : ""}</td>}

@@ -73,7 +73,7 @@ export function ScheduleView({ schedule: s }: { schedule: Schedule }) {
       <Picture name="Pipeline schedule" why="schedule">
         <div class="scroll" tabIndex={0} role="region" aria-label="Picture of the schedule" onKeyDown={keys}>
           <svg class="chart wide-chart" id="schedule" ref={svg} viewBox={`0 0 ${WIDTH} ${height}`} role="img" aria-label={`Schedule: ${s.stages} stages, ${s.in_iteration} micro-batches, idle ${percent(s.idle)}`} onPointerMove={point} onClick={(e) => point(e as unknown as PointerEvent)} onPointerLeave={() => setPointed("")}>
-            {ticks.map((t, i) => <g key={t}><line class="grid" x1={x(t)} x2={x(t)} y1={TOP - 6} y2={height} /><text class="t tiny soft" x={x(t) + 3} y={TOP - 8}>{tickTexts[i]}</text></g>)}
+            {ticks.map((t, i) => <g key={t}><line class="grid" x1={x(t)} x2={x(t)} y1={TOP - 6} y2={height} /><text class="t tiny soft" x={Math.min(x(t) + 3, WIDTH - 2 - 6.6 * tickTexts[i].length)} y={TOP - 8}>{tickTexts[i]}</text></g>)}
             {drawn.map((r) => (
               <g key={r.stage}>
                 <text class="t tiny" x="2" y={r.y + high / 2 + 4}>stage {r.stage}</text>

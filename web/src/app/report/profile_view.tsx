@@ -2,7 +2,7 @@
 import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Chart } from "../chart";
-import { bytes, count, digits, ms, percent, rate, signed, tick } from "../format";
+import { bytes, count, digits, ms, msRange, percent, rate, signed, tick } from "../format";
 import { Picture } from "../pictures/picture";
 import { Bar, Scroll, Swatch } from "./see";
 
@@ -36,11 +36,12 @@ export function ProfileSteps({ profile, rank, onRank, replay, noReplay }: Shown 
   const r = profile.ranks[Math.min(rank, profile.ranks.length - 1)];
   const steps = (r.steps.length > 0 ? r.steps : r.whole_trace ? [r.whole_trace] : []).slice(0, MOST_STEPS);
   const replayed = (replay?.steps ?? []).filter((s) => s.rank === r.rank);
+  const devices = [...new Set(r.devices.filter(Boolean))];  // some formats do not say which
   const stragglers = profile.standing.filter((s) => s.straggler);
   return (
     <section>
       <h2>Iterations</h2>
-      <p>{r.devices.length > 0 ? `${[...new Set(r.devices)].join(", ")}. ` : ""}{r.format}, {count(profile.ranks.length)} {profile.ranks.length === 1 ? "rank" : "ranks"}{profile.world_size > profile.ranks.length ? ` of ${profile.world_size}` : ""}.
+      <p>{devices.length > 0 ? `${devices.join(", ")}. ` : ""}{r.format}, {count(profile.ranks.length)} {profile.ranks.length === 1 ? "rank" : "ranks"}{profile.world_size > profile.ranks.length ? ` of ${profile.world_size}` : ""}.
         {replay && <span id="replay-line"> <b>{ms(replay.replayed_ms)} replayed</b>{replay.measured_ms !== null && <>, {ms(replay.measured_ms)} measured: {signed(replay.replayed_ms / replay.measured_ms - 1)}; worst step {percent(Math.abs(replay.worst_error), 2)}</>}.</span>}
         {noReplay && <span class="soft"> No replay: {noReplay}</span>}</p>
       {profile.missing.length > 0 && <p class="problem" role="status" id="trace-partial"><b>Partial trace</b>: without {profile.missing.join("; ")}. The figures are of what is there.</p>}
@@ -99,7 +100,7 @@ export function ProfileTables({ profile, rank, onWithout }: Shown & { onWithout?
   return (
     <>
       <List title="Kernels and copies" label="Kernels" id="trace-kernels" list={r.kernels} total={r.rows?.kernels} head={<><th>name</th><th class="n">calls</th><th class="n">total</th><td /><th class="n">mean</th><th class="n">least .. most</th>{occupied && <th class="n">occupancy</th>}{onWithout && <td />}</>}
-        row={(k) => <tr key={k.name}><td class="cut" title={k.name}>{k.name}</td><td class="n">{count(k.calls)}</td><td class="n">{ms(k.total_ms)}</td><td class="tiny-bar"><Bar share={k.total_ms / longest} colour={k.communication ? "c-comm" : k.kind === "kernel" ? "c-compute" : "c-memory"} /></td><td class="n">{ms(k.total_ms / Math.max(1, k.calls))}</td><td class="n">{ms(k.min_us / 1000)} .. {ms(k.max_us / 1000)}</td>{occupied && <td class="n">{share(k.occupancy)}</td>}{onWithout && <td><button class="quiet" onClick={() => onWithout(k.name)} aria-label={`Replay without ${k.name}`}>without</button></td>}</tr>} />
+        row={(k) => <tr key={k.name}><td class="cut" title={k.name}>{k.name}</td><td class="n">{count(k.calls)}</td><td class="n">{ms(k.total_ms)}</td><td class="tiny-bar"><Bar share={k.total_ms / longest} colour={k.communication ? "c-comm" : k.kind === "kernel" ? "c-compute" : "c-memory"} /></td><td class="n">{ms(k.total_ms / Math.max(1, k.calls))}</td><td class="n">{k.min_us === k.max_us ? ms(k.min_us / 1000) : msRange(k.min_us / 1000, k.max_us / 1000, " .. ")}</td>{occupied && <td class="n">{share(k.occupancy)}</td>}{onWithout && <td><button class="quiet" onClick={() => onWithout(k.name)} aria-label={`Replay without ${k.name}`}>without</button></td>}</tr>} />
       <List title="Steps" label="Steps" id="trace-step-table" list={steps} total={(r.rows?.steps ?? r.steps.length) + (r.whole_trace ? 1 : 0)} head={<><th>step</th><th class="n">measured</th><th class="n">span</th><th class="n">busy</th><th class="n">compute</th><th class="n">communication</th><th class="n">exposed</th><th class="n">idle</th><th class="n">of it for the host</th>{has("sm_efficiency") && <th class="n">SMs</th>}{has("occupancy") && <th class="n">occupancy</th>}{has("memory_peak_gb") && <th class="n">peak memory</th>}</>}
         row={(s, i) => <tr key={i}><th scope="row">{s.step}</th><td class="n">{time(s.measured_ms)}</td><td class="n">{ms(s.wall_ms)}</td><td class="n">{ms(s.busy_ms)}</td><td class="n">{ms(s.compute_ms)}</td><td class="n">{ms(s.comm_ms)}</td><td class="n">{ms(s.exposed_comm_ms)}</td><td class="n">{ms(s.idle_ms)}</td><td class="n">{ms(s.host_gap_ms)}</td>{has("sm_efficiency") && <td class="n">{share(s.sm_efficiency)}</td>}{has("occupancy") && <td class="n">{share(s.occupancy)}</td>}{has("memory_peak_gb") && <td class="n">{s.memory_peak_gb === null ? "" : bytes(s.memory_peak_gb * 1e9)}</td>}</tr>} />
       <List title="From the iteration to its kernels" label="Tree of the work" id="trace-tree" list={r.tree} total={r.rows?.tree} head={<><th>layer, op, kernel</th><th class="n">launched</th><th class="n">device time</th><td /></>}
@@ -107,7 +108,7 @@ export function ProfileTables({ profile, rank, onWithout }: Shown & { onWithout?
       <List title={shaped ? "Ops by shape" : "Ops"} label="Ops" list={r.ops} total={r.rows?.ops} head={<><th>op</th>{shaped && <th>shapes</th>}<th class="n">calls</th><th class="n">device time</th>{shaped && <><th class="n">TFLOP/s</th><th class="n">GB/s</th></>}</>}
         row={(o, i) => <tr key={i}><td>{o.op}</td>{shaped && <td class="cut" title={o.shapes}>{o.shapes}</td>}<td class="n">{count(o.calls)}</td><td class="n">{ms(o.device_ms)}</td>{shaped && <><td class="n">{o.tflops ? digits(o.tflops) : ""}</td><td class="n">{o.GBps ? digits(o.GBps) : ""}</td></>}</tr>} />
       <List title="Collectives" label="Measured collectives" id="trace-collectives" list={profile.collectives} head={<><th>kind</th><th class="n">ranks</th><th class="n">bytes of one</th><th class="n">calls</th><th class="n">mean</th>{matched && <><th class="n">transfer</th><th class="n">skew</th></>}<th class="n">bus bandwidth</th></>}
-        row={(c, i) => <tr key={i}><td>{c.kind}</td><td class="n">{c.group_size}</td><td class="n">{c.bytes === null ? "" : bytes(c.bytes)}</td><td class="n">{count(c.calls)}</td><td class="n">{ms(c.mean_us / 1000)}</td>{matched && <><td class="n">{c.transfer_us === null ? "" : ms(c.transfer_us / 1000)}</td><td class="n">{c.skew_median_us === null ? "" : ms(c.skew_median_us / 1000)}</td></>}<td class="n">{c.busbw_GBps ? rate(c.busbw_GBps * 1e9) : ""}</td></tr>} />
+        row={(c, i) => <tr key={i}><td>{c.kind}</td><td class="n">{c.group_size > 0 ? count(c.group_size) : ""}</td><td class="n">{c.bytes === null ? "" : bytes(c.bytes)}</td><td class="n">{count(c.calls)}</td><td class="n">{ms(c.mean_us / 1000)}</td>{matched && <><td class="n">{c.transfer_us === null ? "" : ms(c.transfer_us / 1000)}</td><td class="n">{c.skew_median_us === null ? "" : ms(c.skew_median_us / 1000)}</td></>}<td class="n">{c.busbw_GBps ? rate(c.busbw_GBps * 1e9) : ""}</td></tr>} />
       {profile.standing.length > 1 && <List title="Ranks" label="Ranks at collectives" list={profile.standing} head={<><th>rank</th><th class="n">arrived last</th><th class="n">others waited for it</th><th class="n">it waited</th><th class="n">compute above the median</th><td /></>}
         row={(s) => <tr key={s.rank}><th scope="row">{s.rank}</th><td class="n">{count(s.last_arrivals)}</td><td class="n">{ms(s.made_others_wait_ms)}</td><td class="n">{ms(s.waited_ms)}</td><td class="n">{signed(s.compute_excess_percent / 100)}</td><td>{s.straggler && "straggler"}</td></tr>} />}
       <List title="Host overheads" label="Host overheads" list={Object.entries(OVERHEADS).filter(([k]) => (r.host_overheads[k]?.count ?? 0) > 0)} head={<><th>between</th><th class="n">count</th><th class="n">median</th><th class="n">mean</th><th class="n">90th percentile</th></>}

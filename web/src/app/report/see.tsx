@@ -3,7 +3,7 @@ import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { bytes, count, digits, ms, msRange, percent, rate, sourceText } from "../format";
 import { Picture } from "../pictures/picture";
-import { Report, Split, Values } from "../types";
+import { PathStep, Report, Split, Values } from "../types";
 import { Why, WhyId, WhyRow } from "./why";
 
 export const PARTS: { key: keyof Split; name: string; colour: string; doc: string }[] = [
@@ -64,6 +64,9 @@ function Stack({ parts, total, label }: { parts: { name: string; value: number; 
   );
 }
 
+// Names in a cell of class "breaks" are broken behind their underscores, dots and commas, not within their words.
+export const breakable = (name: string) => name.split(/(?<=[_,=])|(?<=\.)(?=[a-z])/).flatMap((part, i) => (i === 0 ? [part] : [<wbr key={i} />, part]));
+
 // A table that scrolls by itself where it is wider than the page.
 export function Scroll({ label, tall, children }: { label: string; tall?: boolean; children: ComponentChildren }) {
   return <div class={`scroll ${tall ? "tall" : ""}`} tabIndex={0} role="region" aria-label={label}>{children}</div>;
@@ -73,11 +76,28 @@ const CYCLE: Record<string, string> = { "host loop": "c-host", network: "c-comm"
 
 export interface Causes { by_cause: boolean; rows: { name: string; where: string; rank: string; steps: number | null; time_ms: number }[]; note: string }
 
+// Equal steps, as those of all micro-batches, are one: their times together. `index`: of the longest of them; `rank`: of all, if they have one.
+interface Steps { step: PathStep; index: number; time: number; count: number; rank: number | null }
+export function longestSteps(path: PathStep[]): Steps[] {
+  const found = new Map<string, Steps>();
+  path.forEach((step, index) => {
+    const key = `${step.kind} ${step.name}`, one = found.get(key);
+    if (!one) return found.set(key, { step, index, time: step.time_ms, count: step.steps, rank: step.rank });
+    one.time += step.time_ms;
+    one.count += step.steps;
+    if (one.rank !== step.rank) one.rank = null;
+    if (step.time_ms > one.step.time_ms) { one.step = step; one.index = index; }
+  });
+  return [...found.values()].sort((a, b) => b.time - a.time);
+}
+// A name that ends in their number does not say it twice.
+const timesOf = (steps: number, name: string) => (steps > 1 && !name.endsWith(`(${steps})`) && !name.startsWith(`${steps} `) ? ` (${count(steps)})` : "");
+
 // `causes`: the cycle in a few rows, of pages that hold them; else its longest steps.
 export function Overview({ report: r, causes }: { report: Report; causes?: Causes }) {
   const parts = PARTS.map((p) => ({ ...p, value: r.breakdown[p.key] }));
   const total = r.iteration_ms || 1;
-  const top = r.critical_path.map((step, index) => ({ step, index })).sort((a, b) => b.step.time_ms - a.step.time_ms).slice(0, 12);
+  const top = causes ? [] : longestSteps(r.critical_path).slice(0, 12);
   return (
     <div class="panes">
       <section>
@@ -104,7 +124,7 @@ export function Overview({ report: r, causes }: { report: Report; causes?: Cause
         ) : (
           <Scroll label="Longest steps of the critical cycle"><table class="plain">
             <thead><tr><th>Longest steps on it</th><th class="n">time</th><th class="n">rank</th><th>kind</th><th>basis</th></tr></thead>
-            <tbody>{top.map(({ step: s, index }, place) => <WhyRow key={place} id={`step ${index}`}><td class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></td><td class="n">{ms(s.time_ms)}</td><td class="n">{s.rank}</td><td>{s.kind}</td><td>{s.basis}</td></WhyRow>)}</tbody>
+            <tbody>{top.map(({ step: s, index, time, count: n, rank }, place) => <WhyRow key={place} id={`step ${index}`}><td><span class="named"><span class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></span><span class="soft small">{timesOf(n, s.name)}</span></span></td><td class="n">{ms(time)}</td><td class="n">{rank ?? ""}</td><td>{s.kind}</td><td>{s.basis}</td></WhyRow>)}</tbody>
           </table></Scroll>
         )}
       </section>
@@ -150,7 +170,7 @@ export function Cycle({ report: r, steps }: { report: Report; steps: number }) {
       <h2>{r.cycle_closed ? "Critical cycle, step by step" : "Critical path, step by step"}</h2>
       <Scroll label="Steps of the critical cycle" tall><table>
         <thead><tr><th>step</th><th class="n">time</th><th class="n">share</th><th class="n">rank</th><th>stream</th><th>kind</th><th class="n">from</th><th>basis</th></tr></thead>
-        <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why>{s.steps > 1 && !s.name.endsWith(`(${s.steps})`) && <span class="soft small"> ({s.steps})</span>}</td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td class="n">{s.rank}</td><td>{s.stream}</td><td>{s.kind}</td><td class="n">{ms(s.start_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
+        <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why><span class="soft small">{timesOf(s.steps, s.name)}</span></td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td class="n">{s.rank}</td><td>{s.stream}</td><td>{s.kind}</td><td class="n">{ms(s.start_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
       </table></Scroll>
       {!all && shown.length < r.critical_path.length && <button class="quiet" onClick={() => setAll(true)}>All {r.critical_path.length} steps</button>}
       {steps > r.critical_path.length && <p class="small soft">The first {r.critical_path.length} of {steps} steps; the JSON report has all.</p>}

@@ -21,8 +21,8 @@ export class CycleSteps {
       const begin = step.start_ms * 1e9 - folded;  // of a folded iteration the last micro-steps are drawn
       if (begin < -1e-6 * period) continue;
       const start = (((this.shift + begin) % period) + period) % period, end = start + step.time_ms * 1e9;
-      found.push({ step, start, end });
-      if (end > period) found.push({ step, start: start - period, end: end - period });
+      found.push({ step, start, end: Math.min(end, period) });
+      if (end > period) found.push({ step, start: 0, end: end - period });
     }
     found.sort((a, b) => a.start - b.start);
     this.steps = found.map((f) => f.step);

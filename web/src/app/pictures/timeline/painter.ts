@@ -106,7 +106,7 @@ export class Painter {
     let y = AXIS, rank = -1;
     this.streams.forEach((s, track) => {
       if (only !== "" && String(s.rank) !== only) return;
-      if (s.rank !== rank) { this.rows.push({ track, rank: s.rank, thread: "", y, isHead: true, title: s.alike > 1 ? `${s.process}, and ${s.alike - 1} with the same times` : s.process }); y += HEAD; rank = s.rank; }
+      if (s.rank !== rank) { this.rows.push({ track, rank: s.rank, thread: "", y, isHead: true, title: s.like !== undefined ? `${s.process}, like rank ${s.like}` : s.alike > 1 ? `${s.process}, and ${s.alike - 1} with the same times` : s.process }); y += HEAD; rank = s.rank; }
       this.rows.push({ track, rank: s.rank, thread: s.thread, y, isHead: false, title: s.thread });
       y += ROW;
     });

@@ -43,7 +43,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
     flight.current.text = now;
     const whole = Math.max(p.period, axis), part = p.period > 0 ? [p.from / whole, p.to / whole] : [0, 1];  // the same part of it as before
     p.period = t.period;
-    p.names = (t.names ?? []).map((n) => ({ ...n, args: n.args === undefined ? {} : (t.arg_sets?.[n.args] ?? {}) }));
+    p.names = (t.names ?? []).map(([word, category, args]) => ({ name: word, category: t.categories[category], args: args === undefined ? {} : (t.arg_sets?.[args] ?? {}) }));
     p.categories = t.categories;
     p.streams = t.tracks.map((track) => streamOf(track, ask.current.isWhole ? { from: 0, to: t.period, least: 0 } : { from: t.from, to: t.to, least: (t.to - t.from) / t.columns }));
     p.cycle.shift = t.cycle_start;
@@ -159,7 +159,7 @@ export function TimelineView({ report, id, source, name = "timeline", title = "T
     redraw();
     void fetchWindow();
   };
-  const ranks = [...new Set(painter.current?.streams.map((t) => t.rank) ?? [])];
+  const ranks = [...new Set(painter.current?.streams.map((t) => t.rank) ?? [])].sort((a, b) => a - b);
   const found = query.trim() === "" ? -1 : (painter.current?.names.filter((n) => matches(n, query.trim().toLowerCase())).length ?? 0);
   return (
     <section class="timeline">

@@ -8,7 +8,7 @@ export interface TimelineRequest { names: boolean; from: number; to: number; col
 export interface TimelineSource { (request: TimelineRequest): Promise<Timeline | null>; isWhole?: boolean }
 
 export interface Stream {
-  process: string; thread: string; rank: number; alike: number;
+  process: string; thread: string; rank: number; alike: number; like?: number;
   starts: Float64Array; ends: Float64Array; names: Int32Array;  // in order of time; a name below 0: -1 - category, several short steps
   asked: { from: number; to: number; least: number };           // for what, with steps down to so short; nothing: to < from
 }
@@ -28,7 +28,7 @@ export function streamOf(track: Track, asked: Stream["asked"] = NONE): Stream {
     ends[i] = at += told[3 * i + 1];
     names[i] = told[3 * i + 2];
   }
-  return { process: track.process, thread: track.thread, rank: track.rank, alike: track.alike ?? 1, starts, ends, names, asked: track.slices ? asked : NONE };
+  return { process: track.process, thread: track.thread, rank: track.rank, alike: track.alike ?? 1, like: track.like, starts, ends, names, asked: track.slices ? asked : NONE };
 }
 
 // The first whose end is later.
