@@ -28,8 +28,8 @@ Result<void> TimesTable::check_layer(const std::string& model, const std::string
   if (number.ok()) block.last_number = *number;
   const auto [first, is_new] = block.names.try_emplace(layer, where);
   if (!is_new)
-    return Error{"layer: found " + in_quotes(layer) + " of " + printable(model, 80) + " twice, expected each layer once; " +
-                     "first at " + first->second,
+    return Error{"layer: found " + in_quotes(layer) + " of " + printable(model, 80) +
+                     " twice, expected each layer once; " + "first at " + first->second,
                  where, "layers of one kind are told apart by a number, as in conv.1 and conv.2"};
   auto& known = layers_[model];
   if (index == known.size()) known.emplace_back(layer, where);
