@@ -256,6 +256,7 @@ class Works(unittest.TestCase):
                 return {f.name: f.read_text() for f in sorted((pathlib.Path(d) / folder).iterdir())}
             once, again, other = generated("a", "--seed", 7), generated("b", "--seed", 7), generated("c", "--seed", 8)
             self.assertEqual(once, again)
+            self.assertEqual(generated("a", "--seed", 7), once)  # over files that are there as they would be written
             self.assertNotEqual(list(once.values()), list(other.values()))
             for name in [pathlib.Path(d) / "a" / f for f in once] + [next(iter((pathlib.Path(d) / "c").iterdir()))]:
                 r = run("--config", name)
@@ -466,6 +467,10 @@ class Refuses(unittest.TestCase):
             self.assertEqual(r.stderr, "distsim: warning: t: ranks 2 to 15999 are left out\n")
             self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json", "t.set.json"})
         self.refused("--config", FLAGSHIP, "--write-et-ranks", 2, says="--write-et")
+
+    def test_more_ranks_than_the_job_has(self):
+        for file, flag in (("t", "--write-et"), ("t.json", "--timeline")):
+            self.refused("--config", FLAGSHIP, flag, file, flag + "-ranks", 33, says=f"{flag}-ranks: found 33, expected at most 32, the ranks of the job")
 
     def test_curve_cut_in_the_middle(self):
         whole = sorted((ROOT / "configs/curves").glob("*.txtpb"))[0].read_text()

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "base/output.hpp"
@@ -58,12 +59,12 @@ Result<void> make_folder(const std::string& folder) {
   return Error{"--out: found no folder and none can be made, expected a folder to write to", folder, ""};
 }
 
-/// A file of this name with another text may be somebody's work.
-Result<void> check_keeps_edits(const std::string& path, const std::string& text) {
+/// Whether the file is there as it would be written. Errors: one of this name with another text, which may be somebody's work.
+Result<bool> is_written(const std::string& path, const std::string& text) {
   std::error_code failed;
-  if (!std::filesystem::exists(path, failed)) return {};
+  if (!std::filesystem::exists(path, failed)) return false;
   const Result<std::string> found = read_file(path, text.size());
-  if (found.ok() && *found == text) return {};
+  if (found.ok() && *found == text) return true;
   return Error{"--out: found a file of this name with another text, expected a folder without it", path,
                "remove it, or name another folder"};
 }
@@ -76,11 +77,17 @@ Result<void> write_tasks(const GenerateFlags& f) {
   const auto path_of = [&](const study::RandomDlrm& task) {
     return (std::filesystem::path(f.out) / (task.name + ".yaml")).string();
   };
-  for (const study::RandomDlrm& task : tasks) TRY(check_keeps_edits(path_of(task), task.experiment));
+  std::set<std::string> there;
+  for (const study::RandomDlrm& task : tasks) {
+    TRY_ASSIGN(const bool written, is_written(path_of(task), task.experiment));
+    if (written) there.insert(path_of(task));
+  }
   for (const study::RandomDlrm& task : tasks) {
     const std::string path = path_of(task);
-    TRY(check_outputs({{"--out", path}}));
-    TRY(write_file_atomically(path, task.experiment));
+    if (!there.contains(path)) {
+      TRY(check_outputs({{"--out", path}}));
+      TRY(write_file_atomically(path, task.experiment));
+    }
     text += path + ": " + counted(task.tables, "table") + ", " +
             format_quantity(static_cast<double>(task.bytes), Dimension::bytes) + ", mean pooling factor " +
             std::to_string(static_cast<int>(task.mean_pooling + 0.5)) + (task.heavy ? ", heavy" : ", light") + "\n";

@@ -166,8 +166,15 @@ Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
   return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 
+Result<void> check_rank_count(const char* flag, std::uint32_t found, std::uint32_t ranks) {
+  if (found <= ranks) return {};
+  return Error{fmt::format("{}: found {}, expected at most {}, the ranks of the job", flag, found, ranks), "", ""};
+}
+
 Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   const pipeline::Prediction& p = played.prediction;
+  TRY(check_rank_count("--timeline-ranks", f.timeline_ranks, p.report.rank_count));
+  TRY(check_rank_count("--write-et-ranks", f.et_ranks, p.report.rank_count));
   TRY(check_outputs(outputs_of(f)));
   if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played));  // first, since it may refuse
   if (!f.write_et.empty()) TRY(write_et(f, *played.whole));             // first, since it may refuse
