@@ -61,6 +61,13 @@ install_packages() {
   rm -f "$log"
 }
 
+# What the page's tests and its build check need from npm, where there is npm and a Chromium to use it in.
+install_page_tools() {
+  [ -e web/package-lock.json ] && [ ! -e web/node_modules/axe-core ] || return 0
+  command -v npm >/dev/null 2>&1 && command -v chromium >/dev/null 2>&1 || return 0
+  (cd web && timeout 120 npm ci --no-audit --no-fund >/dev/null 2>&1) || say "web/node_modules: npm ci failed; the page is tested without axe-core"
+}
+
 # build PRESET TARGET...: configures where needed and builds; the log is shown only when it fails.
 build() {
   preset=$1; shift
