@@ -184,13 +184,14 @@ function(distsim_test_root)
   endif()
 endfunction()
 
-# distsim_test(NAME SEES <names>... [LINK <libraries>...] [ANSWERS <tests>...])
+# distsim_test(NAME SEES <names>... [LINK <libraries>...] [ANSWERS <tests>...] [OWN_WORK])
 #   Test binary test_NAME of all .cpp files in tests/NAME, and test_NAME_sanitized of the same objects; both are registered with ctest,
 #   the second for `ctest -C sanitized`. With DISTSIM_UNITY eight files are compiled as one, so names in their anonymous namespaces differ.
 #   ANSWERS: patterns of gtest of long tests that compare answers of the same code by the hundred, which the second leaves out: others
 #   pass there too, and find what the sanitizers can find.
+#   OWN_WORK: the tests' own code, an oracle or a replay, takes most of their time, and is optimized; elsewhere that is not worth its time.
 function(distsim_test NAME)
-  cmake_parse_arguments(ARG "" "" "SEES;LINK;ANSWERS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_WORK" "" "SEES;LINK;ANSWERS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${NAME}/*.cpp)
   add_library(test_${NAME}_objects OBJECT ${sources})
   distsim_test_root()
@@ -198,7 +199,11 @@ function(distsim_test NAME)
   list(TRANSFORM ARG_SEES PREPEND distsim_ OUTPUT_VARIABLE folders)
   target_link_libraries(test_${NAME}_objects PRIVATE ${folders} ${libraries})
   distsim_unity(test_${NAME}_objects 8)
-  distsim_precompiled(test_${NAME}_objects -O0)  # nearly all of their time is in the folders
+  if(ARG_OWN_WORK)
+    target_compile_options(test_${NAME}_objects PRIVATE -O1)
+  else()
+    distsim_precompiled(test_${NAME}_objects -O0)
+  endif()
   add_executable(test_${NAME} $<TARGET_OBJECTS:test_${NAME}_objects>)
   target_link_libraries(test_${NAME} PRIVATE ${folders} ${libraries})
   distsim_sanitized(test_${NAME}_sanitized OBJECTS $<TARGET_OBJECTS:test_${NAME}_objects> SEES ${ARG_SEES} LINK ${libraries})

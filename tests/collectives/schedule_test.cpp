@@ -15,8 +15,7 @@ TEST(Schedule, RingAllReduceLeavesTheSumEverywhere) {
     State state = everyone_has_all(n, n);
     const auto schedule = ring_all_reduce(n, 1000 * n);
     replay(schedule, state);
-    for (const auto& [key, held] : state)
-      ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    expect_sum_everywhere(state, n, n);
     EXPECT_EQ(steps_of(schedule), 2 * (n - 1));
     for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000) << "2 (n-1)/n of the buffer";
   }
@@ -46,7 +45,7 @@ TEST(Schedule, TreeAllReduceTakesTwiceTheLogarithm) {
     State state = everyone_has_all(n, 1);
     const auto schedule = tree_all_reduce(n, 4096);
     replay(schedule, state);
-    for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first;
+    expect_sum_everywhere(state, n, 1);
     std::uint32_t levels = 0;
     while ((1u << levels) < n) ++levels;
     EXPECT_EQ(steps_of(schedule), 2 * levels);
@@ -59,8 +58,7 @@ TEST(Schedule, DoubleTreeLeavesTheSumEverywhereAndSharesTheWork) {
     State state = everyone_has_all(n, 2);
     const auto schedule = double_tree_all_reduce(n, 4096);
     replay(schedule, state);
-    for (const auto& [key, held] : state)
-      ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    expect_sum_everywhere(state, n, 2);
     EXPECT_LE(steps_of(schedule), 2u * static_cast<std::uint32_t>(std::bit_width(n))) << n;
     std::int64_t all = 0;
     for (std::int64_t bytes : sent_by(schedule, n)) all += bytes;
@@ -95,8 +93,7 @@ TEST(Schedule, HalvingDoublingLeavesTheSumEverywhere) {
     State state = everyone_has_all(n, p);
     const auto schedule = halving_doubling_all_reduce(n, 1000 * p);
     replay(schedule, state);
-    for (const auto& [key, held] : state)
-      ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    expect_sum_everywhere(state, n, p);
     const auto log2p = static_cast<std::uint32_t>(std::bit_width(p)) - 1;
     EXPECT_EQ(steps_of(schedule), 2 * log2p + (n > p ? 2 : 0));
     if (n > p) continue;
@@ -125,8 +122,7 @@ TEST(Schedule, HierarchicalAllReduceSendsWhatAFlatRingSends) {
       State state = everyone_has_all(n, n);
       const auto schedule = hierarchical_all_reduce(nodes, per_node, 1000 * n);
       replay(schedule, state);
-      for (const auto& [key, held] : state)
-        ASSERT_EQ(held, all_of(n)) << nodes << " x " << per_node << ", rank " << key.first << " chunk " << key.second;
+      expect_sum_everywhere(state, n, n);
       EXPECT_EQ(steps_of(schedule), 2 * (per_node - 1) + 2 * (nodes - 1));
       // Inside: 2 (p-1)/p of the buffer; along the rail 2 (N-1)/N of its p-th part: together 2 (n-1)/n.
       for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000);
