@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/text/words.hpp"
+#include "base/text/names/words.hpp"
 
 namespace distsim::collectives {
 namespace {

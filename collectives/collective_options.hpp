@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/config/schema.hpp"
-#include "base/text/words.hpp"
+#include "base/text/names/words.hpp"
 #include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "base/text/name_pattern.hpp"
+#include "base/text/names/name_pattern.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {

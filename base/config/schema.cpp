@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_units.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::schema_detail {
 namespace {

@@ -26,8 +26,8 @@
 
 #include "base/config/config_node.hpp"
 #include "base/result.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/quantity_text.hpp"
-#include "base/text/spelling.hpp"
 #include "base/units.hpp"
 
 namespace distsim {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/text/lower_case.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim {
 namespace {

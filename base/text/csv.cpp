@@ -7,8 +7,8 @@
 #include <system_error>
 
 #include "base/text/markup.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim {
 namespace {

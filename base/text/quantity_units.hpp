@@ -1,7 +1,6 @@
 // The units of each dimension: how they are written and what they are worth.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,10 +22,6 @@ std::optional<Unit> find_unit(std::string_view text, Dimension dimension);
 
 /// Canonical names in ascending size, for hints.
 std::vector<std::string> unit_names(Dimension dimension);
-
-/// As format_quantity, in powers of ten whatever the size: where several sizes stand beside each other, a table of
-/// 18,432 bytes reads "18.43 kB" and not "18 KiB".
-std::string format_decimal_bytes(std::int64_t bytes);
 
 /// "a rate with its unit, e.g. 25 GB/s": what messages expect.
 std::string expected_quantity(Dimension dimension);

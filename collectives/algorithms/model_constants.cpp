@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/config/config_node.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "collectives/shipped_constants_text.hpp"
 #include "collectives/shipped_text.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/text/words.hpp"
+#include "base/text/names/words.hpp"
 #include "sim/graph/op.hpp"
 
 namespace distsim::collectives {

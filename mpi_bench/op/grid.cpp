@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

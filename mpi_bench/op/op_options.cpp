@@ -3,8 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text/csv.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/number_text.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

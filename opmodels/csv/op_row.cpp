@@ -4,7 +4,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "opmodels/csv/row_readers.hpp"
 
 namespace distsim::opmodels {

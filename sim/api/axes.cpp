@@ -1,7 +1,6 @@
 #include "sim/api/axes.hpp"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/text/printable.hpp"
 
@@ -12,18 +11,13 @@ Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag) {
   if (axis.key.empty() || axis.key.find('=') != std::string::npos)
     return Error{"found the key " + in_quotes(axis.key) + ", expected one such as cluster.nodes", flag, ""};
   study::SweepAxis out{axis.key, {}};
-  std::unordered_set<std::string> seen;
   for (const std::string& value : axis.values) {
     TRY_ASSIGN(study::SweepAxis one, study::parse_axis(axis.key + "=" + value, flag));
-    for (std::string& v : one.values) {
-      if (!seen.insert(v).second)
-        return Error{"found " + in_quotes(v) + " twice, expected each value once", flag + " " + printable(axis.key, 80),
-                     ""};
-      out.values.push_back(std::move(v));
-    }
+    out.values.insert(out.values.end(), one.values.begin(), one.values.end());
   }
   if (out.values.empty())
     return Error{"found no values of " + in_quotes(axis.key) + ", expected at least one", flag, ""};
+  TRY(study::check_repeats(out, flag));
   return out;
 }
 

@@ -4,8 +4,8 @@
 
 #include <string_view>
 
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/api/axes.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 

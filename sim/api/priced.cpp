@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include "base/text/csv.hpp"
+#include "base/text/names/spelling.hpp"
+#include "base/text/names/words.hpp"
 #include "base/text/number_text.hpp"
 #include "base/text/quantity_text.hpp"
-#include "base/text/spelling.hpp"
-#include "base/text/words.hpp"
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"

@@ -7,6 +7,7 @@
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/columns.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
@@ -159,21 +160,7 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
              fmt::format("{:.0f}", f[10]), fmt::format("{:.1f}", 100 * f[11]), f[15] > 0 ? "unstable" : ""});
     }
   }
-  std::vector<std::size_t> widths(header.size(), 0);
-  for (const auto& line : lines) {  // messages are the last cells of short lines
-    for (std::size_t c = 0; c + (line.size() < header.size() ? 1 : 0) < line.size(); ++c)
-      if (c + 1 < header.size()) widths[c] = std::max(widths[c], line[c].size());
-  }
-  std::string out;
-  for (const auto& line : lines) {
-    std::string text;
-    for (std::size_t c = 0; c < line.size(); ++c)
-      text += (c == 0 ? "" : "  ") + (c < names || (line.size() < header.size() && c + 1 == line.size())
-                                          ? fmt::format("{:<{}}", line[c], c + 1 == line.size() ? 0 : widths[c])
-                                          : fmt::format("{:>{}}", line[c], widths[c]));
-    out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
-  }
-  return out;
+  return aligned_table(lines, names);
 }
 
 }  // namespace

@@ -166,8 +166,8 @@ std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& row
   const std::string facts = counted(rows.size(), "combination") + " of keys, " +
                             counted(cells.policies.size(), "policy", "policies") + "; " + sweep.config;
   const std::string note = points.size() < cells.all.size()
-                               ? "The page holds the first " + study::grouped(points.size()) + " of " +
-                                     study::grouped(cells.all.size()) + " rows; --csv has all."
+                               ? "The page holds the first " + grouped(points.size()) + " of " +
+                                     grouped(cells.all.size()) + " rows; --csv has all."
                                : "";
   const SweepJson data{{"kind", "serving_sweep"}, {"title", title},   {"facts", facts}, {"axes", axes_of(sweep, cells)},
                        {"figures", figures},      {"points", points}, {"note", note},   {"reasons", reasons}};

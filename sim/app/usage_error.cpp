@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::app {
 namespace {

@@ -17,8 +17,8 @@
 #include "base/file.hpp"
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "collectives/shipped_text.hpp"
 #include "sim/config/config.hpp"
 

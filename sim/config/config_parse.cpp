@@ -3,8 +3,8 @@
 
 #include "base/config/schema.hpp"
 #include "base/log.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/text_experiments.hpp"
 #include "sim/config/variants.hpp"

@@ -5,8 +5,8 @@
 
 #include "base/config/schema.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/variants.hpp"

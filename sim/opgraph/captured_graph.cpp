@@ -5,8 +5,8 @@
 #include <iterator>
 
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/readers.hpp"
 

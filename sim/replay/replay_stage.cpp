@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "topology/devices/device_names.hpp"

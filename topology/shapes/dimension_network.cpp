@@ -5,7 +5,7 @@
 
 #include "base/config/schema.hpp"
 #include "base/file.hpp"
-#include "base/text/words.hpp"
+#include "base/text/names/words.hpp"
 
 namespace distsim::topology {
 namespace {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/config/config_node.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::traces {
 namespace {

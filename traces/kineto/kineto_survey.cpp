@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text/name_pattern.hpp"
+#include "base/text/names/name_pattern.hpp"
 #include "traces/build/rank_builder.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/kineto/kineto_metadata.hpp"

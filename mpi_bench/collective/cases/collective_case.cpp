@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "mpi_bench/collective/cases/cases.hpp"
 
 namespace distsim::bench {

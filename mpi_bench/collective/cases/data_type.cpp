@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

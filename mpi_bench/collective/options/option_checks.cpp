@@ -1,7 +1,7 @@
 // From the text of the flags to options: every value is checked, and what is wrong is said with the flag's name.
 #include <cstdio>
 
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
 
 namespace distsim::bench {

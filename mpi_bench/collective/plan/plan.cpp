@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "base/text/csv.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/text/counted.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/text/lower_case.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 
 namespace distsim::graph {
 namespace {

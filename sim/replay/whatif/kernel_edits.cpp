@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "base/text/name_pattern.hpp"
+#include "base/text/names/name_pattern.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::replay {

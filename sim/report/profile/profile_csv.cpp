@@ -3,7 +3,7 @@
 
 #include "base/median.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"

@@ -60,11 +60,6 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string shortened(std::string_view text, std::size_t width) {
   if (columns_of(text) <= width) return std::string(text);
   if (width <= 2) return std::string(text.substr(0, bytes_of_columns(text, width)));

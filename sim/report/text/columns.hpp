@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text/columns.hpp"
+
 namespace distsim::report {
 
 /// Text fit for a line: control characters and bytes that are not UTF-8 become '?'.
 std::string one_line(std::string_view text);
-/// Columns that `text` (valid UTF-8) takes, a character one column.
-std::size_t columns_of(std::string_view text);
 /// `text` in exactly `width` columns: padded, or cut with "..".
 std::string padded(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text/quantity_units.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report {

@@ -6,9 +6,9 @@
 
 #include "base/json/json.hpp"
 #include "base/text/markup.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::serving {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <vector>
 
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::serving {
 

@@ -1,10 +1,10 @@
 // Results of serving for people.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "base/text/columns.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/serving/report/comparison.hpp"
@@ -74,32 +74,6 @@ Cells row_cells(const Comparison& c, const Point& p, std::size_t row) {
           p.result.unstable                ? "unstable"
           : p.result.overload.requests > 0 ? "overload"
                                            : ""};
-}
-
-/// Characters, not bytes.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char b) { return (b & 0xC0) != 0x80; }));
-}
-
-/// Names to the left, figures to the right, each column as wide as it needs; a row of two cells is a name and a message.
-std::string table_of(const std::vector<Cells>& rows) {
-  constexpr std::size_t kNames = 2;
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const Cells& row : rows) {
-    for (std::size_t i = 0; i < row.size() && (row.size() > kNames || i == 0); ++i)
-      widths[i] = std::max(widths[i], width_of(row[i]));
-  }
-  std::string out;
-  for (const Cells& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const bool last = i + 1 == widths.size(), message = row.size() == kNames && i == 1;
-      const std::string room(message || width_of(row[i]) > widths[i] ? 0 : widths[i] - width_of(row[i]), ' ');
-      line += (i == 0 ? "" : "  ") + (i < kNames || last ? row[i] + room : room + row[i]);
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return out;
 }
 
 /// The metric that MLPerf's rules take of a scenario.
@@ -197,7 +171,7 @@ std::string comparison_text(const Comparison& c) {
   }
   std::string notes;
   for (const std::string& note : notes_of(c)) notes += note + "\n";
-  return e.title + "\n" + facts_of(e) + "\n\n" + table_of(rows) + (notes.empty() ? "" : "\n" + notes);
+  return e.title + "\n" + facts_of(e) + "\n\n" + aligned_table(rows, 2) + (notes.empty() ? "" : "\n" + notes);
 }
 
 }  // namespace distsim::serving

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/system/signals.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/report/play.hpp"
 #include "sim/serving/results/batch_means.hpp"

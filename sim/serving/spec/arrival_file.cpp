@@ -7,9 +7,9 @@
 
 #include "base/system/open_input.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::serving {
 namespace {

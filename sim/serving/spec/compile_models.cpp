@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/serving/emulator/gpus/stream_plan.hpp"
 #include "sim/serving/spec/compile.hpp"
 #include "sim/serving/spec/model_pricer.hpp"

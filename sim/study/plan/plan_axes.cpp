@@ -45,12 +45,14 @@ std::string mebibytes(Bytes size) {
   return bytes % mebi == 0 ? std::to_string(bytes / mebi) + " MiB" : std::to_string(bytes) + " B";
 }
 
-/// How weights are split, of a graph whose weights can be.
+const opgraph::OpGraph* graph_of(const config::Experiment& e) {
+  return e.model.family->name == "graph" ? e.model.as<workload::GraphSpec>().graph.get() : nullptr;
+}
+
+/// How weights are split, of a graph whose weights can be: a captured one.
 std::optional<SweepAxis> shard_axis(const config::Experiment& e) {
   using workload::StateSplit;
-  if (e.model.family->name != "graph" || workload::mode_of(e.model) != workload::StepMode::train) return std::nullopt;
-  const workload::GraphSpec& spec = e.model.as<workload::GraphSpec>();
-  if (spec.graph == nullptr || spec.graph->recorded) return std::nullopt;
+  if (graph_of(e) == nullptr || workload::mode_of(e.model) != workload::StepMode::train) return std::nullopt;
   const StateSplit stated = e.model.parallel.shard;
   const StateSplit own = stated == StateSplit::automatic ? e.framework.parallel.shard : stated;
   std::vector<std::string> all;
@@ -60,11 +62,7 @@ std::optional<SweepAxis> shard_axis(const config::Experiment& e) {
 }
 
 /// A recorded iteration runs as it ran.
-bool is_recorded(const config::Experiment& e) {
-  if (e.model.family->name != "graph") return false;
-  const workload::GraphSpec& spec = e.model.as<workload::GraphSpec>();
-  return spec.graph != nullptr && spec.graph->recorded;
-}
+bool is_recorded(const config::Experiment& e) { return graph_of(e) != nullptr && graph_of(e)->recorded; }
 
 }  // namespace
 

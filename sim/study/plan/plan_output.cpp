@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/json/json.hpp"
+#include "base/text/columns.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
@@ -82,24 +83,6 @@ std::string short_value(const std::string& value) {
   return out.empty() ? "even" : out;
 }
 
-using TextTable = std::vector<std::vector<std::string>>;
-
-std::string aligned_table(const TextTable& table) {
-  std::vector<std::size_t> widths(table.front().size(), 0);
-  for (const auto& row : table) {
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  std::string out;
-  for (const auto& row : table) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c)
-      line += c + 1 == row.size() ? "  " + row[c] : fmt::format("{:>{}}", row[c], widths[c] + (c > 0 ? 2 : 0));
-    while (line.ends_with(' ')) line.pop_back();
-    out += line + "\n";
-  }
-  return out;
-}
-
 std::string frame(const std::vector<std::string>& lines) {
   std::size_t width = 0;
   for (const std::string& line : lines) width = std::max(width, line.size());
@@ -149,13 +132,6 @@ std::string comparison_text(const Plan& plan) {
 std::string energy_text(double joules) {
   if (joules < 1e3) return fmt::format("{:.4g} J", joules);
   return joules < 3.6e4 ? fmt::format("{:.4g} kJ", joules / 1e3) : fmt::format("{:.4g} kWh", joules / 3.6e6);
-}
-
-/// "145,087,329".
-std::string grouped(double whole) {
-  std::string out = fmt::format("{:.0f}", whole);
-  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
-  return out;
 }
 
 std::string purchase_text(const Plan& plan, const PlanRow& row) {
@@ -326,13 +302,13 @@ std::string plan_text(const Plan& plan) {
   const std::vector<std::size_t> keys = shown_keys(plan);
   std::string out = printable(plan.subject, 200) + "\n" + frame(winner_lines(plan, keys)) + "\n";
   const bool tokens = plan.rows.front().report.context.tokens_per_sample > 0;
-  TextTable table{{"", report::time_scale(plan.rows.front().report.iteration).unit}};
+  std::vector<std::vector<std::string>> table{{"", report::time_scale(plan.rows.front().report.iteration).unit}};
   for (const std::size_t k : keys) table.front().push_back(plan.heads[k]);
   for (const char* head : {tokens ? "tok/s/GPU" : "samples/s", "MFU %", "GB"}) table.front().emplace_back(head);
   if (plan.purchase.price_per_gpu_hour > 0) table.front().emplace_back("cost");
   table.front().emplace_back("slower by, most");
   for (std::size_t i = 0; i < plan.rows.size(); ++i) table.push_back(table_cells(plan, keys, i));
-  return out + aligned_table(table) + "\n" + counts_text(plan) + rank_text(plan.rank);
+  return out + aligned_table(table, 0) + "\n" + counts_text(plan) + rank_text(plan.rank);
 }
 
 std::string plan_json(const Plan& plan) {

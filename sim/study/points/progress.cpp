@@ -10,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
 
 namespace distsim::study {
 namespace {
@@ -30,12 +31,6 @@ std::size_t columns_of_terminal() {
 }
 
 }  // namespace
-
-std::string grouped(std::size_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
 
 StudyProgress::StudyProgress(std::string command, std::size_t total, std::size_t kept)
     : command_(std::move(command)),

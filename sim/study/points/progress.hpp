@@ -32,7 +32,4 @@ class StudyProgress {
   Clock::time_point begin_, last_;
 };
 
-/// "12,345,678".
-std::string grouped(std::size_t number);
-
 }  // namespace distsim::study

@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/counted.hpp"
 #include "sim/study/points/crew.hpp"
 #include "sim/study/points/helpers.hpp"
 #include "sim/study/points/journal.hpp"

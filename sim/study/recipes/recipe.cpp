@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/config/schema.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "sim/config/config_folders.hpp"
 
 namespace distsim::study {

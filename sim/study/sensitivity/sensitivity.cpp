@@ -11,8 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"

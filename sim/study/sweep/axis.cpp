@@ -104,13 +104,16 @@ Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag) {
     TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, flag + " " + printable(axis.key)));
     axis.values.insert(axis.values.end(), values.begin(), values.end());
   }
-  std::vector<std::string> sorted = axis.values;
+  TRY(check_repeats(axis, flag));
+  return axis;
+}
+
+Result<void> check_repeats(const SweepAxis& axis, const std::string& flag) {
+  std::vector<std::string_view> sorted(axis.values.begin(), axis.values.end());
   std::ranges::sort(sorted);
   const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end())
-    return Error{"found " + in_quotes(*twice) + " twice, expected each value once", flag + " " + printable(axis.key),
-                 ""};
-  return axis;
+  if (twice == sorted.end()) return {};
+  return Error{"found " + in_quotes(*twice) + " twice, expected each value once", flag + " " + printable(axis.key), ""};
 }
 
 std::vector<std::string> short_names(const std::vector<SweepAxis>& axes) {

@@ -19,6 +19,9 @@ struct SweepAxis {
 /// A..B, A..B:STEP or A..B:xFACTOR stands for the numbers from A to B, whole ones or decimals, by 1, STEP or FACTOR.
 Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag = "--set");
 
+/// Error: a value that comes twice.
+Result<void> check_repeats(const SweepAxis& axis, const std::string& flag);
+
 /// True for axes that change how many GPUs there are.
 bool counts_gpus(const SweepAxis& axis);
 

@@ -12,8 +12,8 @@
 
 #include "base/file.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim::study {
 namespace {

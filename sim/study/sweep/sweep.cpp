@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"

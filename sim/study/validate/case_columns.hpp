@@ -30,7 +30,7 @@
 #include "base/config/config_node.hpp"
 #include "base/config/template_text.hpp"
 #include "base/result.hpp"
-#include "base/text/name_pattern.hpp"
+#include "base/text/names/name_pattern.hpp"
 
 namespace distsim::study {
 

@@ -5,9 +5,9 @@
 #include <istream>
 
 #include "base/text/csv.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/config/reference.hpp"
 
 namespace distsim::study {

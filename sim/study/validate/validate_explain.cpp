@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/validate/validate.hpp"
 

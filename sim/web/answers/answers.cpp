@@ -8,7 +8,7 @@
 
 #include "base/log.hpp"
 #include "base/system/stop.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/report/picture/stage_rows.hpp"

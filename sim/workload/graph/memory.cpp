@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text/quantity_units.hpp"
+#include "base/text/quantity_text.hpp"
 
 namespace distsim::workload {
 std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind) {

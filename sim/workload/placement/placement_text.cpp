@@ -1,6 +1,6 @@
 // A placement as text for the report.
 #include "base/text/counted.hpp"
-#include "base/text/quantity_units.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/workload/placement/placement.hpp"
 
 namespace distsim::workload {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "base/text/words.hpp"
+#include "base/text/names/words.hpp"
 
 namespace distsim::workload {
 

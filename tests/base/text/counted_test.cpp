@@ -18,5 +18,12 @@ TEST(Counted, VerbsAgreeToo) {
   EXPECT_EQ(agreeing(0, "is", "are"), "are");
 }
 
+TEST(Grouped, DigitsInThrees) {
+  EXPECT_EQ(grouped(std::uint64_t{0}), "0");
+  EXPECT_EQ(grouped(std::uint64_t{999}), "999");
+  EXPECT_EQ(grouped(std::uint64_t{12345678}), "12,345,678");
+  EXPECT_EQ(grouped(1e15), "1,000,000,000,000,000");
+}
+
 }  // namespace
 }  // namespace distsim

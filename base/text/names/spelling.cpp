@@ -1,4 +1,4 @@
-#include "base/text/spelling.hpp"
+#include "base/text/names/spelling.hpp"
 
 #include <algorithm>
 #include <array>

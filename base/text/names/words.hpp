@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/spelling.hpp"
 
 namespace distsim {
 

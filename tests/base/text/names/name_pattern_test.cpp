@@ -1,4 +1,4 @@
-#include "base/text/name_pattern.hpp"
+#include "base/text/names/name_pattern.hpp"
 
 #include <gtest/gtest.h>
 
