@@ -152,14 +152,13 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   out["events"] = r.events;
   out["weight_loads"] = r.weight_loads;
   out["evictions"] = r.evictions;
-  const double span = std::max(1.0, r.span_s() * 1e12);
   for (std::size_t g = 0; g < r.busy_ps.size(); ++g) {
     nlohmann::ordered_json gpu{{"name", c.experiment->scenario.gpus[g].name},
-                               {"utilisation", static_cast<double>(r.busy_ps[g]) / span}};
+                               {"utilisation", r.part_of_span(static_cast<double>(r.busy_ps[g]))}};
     if (!r.resources.empty()) {
-      gpu["sm_utilisation"] = r.resources[g].sm_ps / span;
-      gpu["memory_utilisation"] = r.resources[g].memory_ps / span;
-      gpu["launch_utilisation"] = r.resources[g].launch_ps / span;
+      gpu["sm_utilisation"] = r.part_of_span(r.resources[g].sm_ps);
+      gpu["memory_utilisation"] = r.part_of_span(r.resources[g].memory_ps);
+      gpu["launch_utilisation"] = r.part_of_span(r.resources[g].launch_ps);
     }
     if (r.joules[g] > 0) gpu["energy_j"] = r.joules[g];
     out["gpus"].push_back(std::move(gpu));
@@ -167,7 +166,7 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   for (std::size_t l = 0; l < r.link_busy_ps.size(); ++l) {
     if (r.link_busy_ps[l] == 0) continue;
     out["links"].push_back({{"name", c.experiment->scenario.links[l].name},
-                            {"utilisation", static_cast<double>(r.link_busy_ps[l]) / span}});
+                            {"utilisation", r.part_of_span(static_cast<double>(r.link_busy_ps[l]))}});
   }
   if (r.query_ps.count() > 0) {
     out["queries"] = {{"count", r.query_ps.count()}};
