@@ -249,7 +249,7 @@ class BadInput(Folder):
             '};\nextern "C" Policy* distsim_create_policy(int) { return new P; }\n', encoding="utf-8")
         library = self.path("forgets.so")
         subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "sim/serving/policies/library", "-o", library, source], check=True)
-        self.refused("policy forgets: request \\d+ of n waits since .* though every GPU that may execute it had no work for more than 3 s of that "
+        self.refused("policy forgets: request \\d+ of n waits since .* though every GPU that may execute it had no work for more than 12 s of that "
                      "\\(1000 times what the longest model takes\\); run.max_wait", f"policies=[{library}]", "load.requests=100000")
         self.refused("policy fifo: request \\d+ of \\w waits since .* expected a wait of at most 1 ms", "run.max_wait=1 ms", "policies=[fifo]", "load.rate_per_s=2000")
 

@@ -2,8 +2,9 @@
 //
 // Where the experiment bounds waits, every request is looked at. Where it does not, the request that has waited longest is:
 // its policy is refused when each GPU that may execute it has been without any work, in all, for kTimes times the longest
-// that a model takes with what is fetched for it, and of our batching policies the delay of batches. Queues above capacity grow without that, as
-// their GPUs work. static_batching, which waits for full batches however long that takes, has no such bound.
+// that a model takes in its largest batch with what is fetched for it, and of our batching policies the delay of batches.
+// Queues above capacity grow without that, as their GPUs work. static_batching, which waits for full batches however long
+// that takes, has no such bound.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class WaitWatch {
         eligible_(s, entry.factory == nullptr ? options : PolicyOptions{}),
         idle_ps_(s.gpus.size(), 0) {
     if (max_wait_ps != kNever || entry.waits_for_full_batches) return;
-    max_idle_ps_ = bounded_ps(static_cast<double>(kTimes) * static_cast<double>(longest_ps(s)));
+    max_idle_ps_ = bounded_ps(static_cast<double>(kTimes) * static_cast<double>(longest_ps(s, entry, options)));
     if (entry.batches() && entry.factory == nullptr) max_idle_ps_ = later(max_idle_ps_, options.delay_ps);
   }
 
@@ -65,7 +66,7 @@ class WaitWatch {
   }
 
  private:
-  static std::int64_t longest_ps(const Scenario& s) {
+  static std::int64_t longest_ps(const Scenario& s, const PolicyEntry& entry, const PolicyOptions& options) {
     std::int64_t longest = 0;
     for (std::uint32_t m = 0; m < s.models.size(); ++m) {
       for (std::uint32_t g = 0; g < s.gpus.size(); ++g) {
@@ -73,8 +74,9 @@ class WaitWatch {
         if (!s.runs_on(s.gpus[g].kind, m)) continue;
         const std::int64_t bytes =
             later(s.residency == Residency::resident ? 0 : model.weight_bytes, model.input_bytes);
-        longest = std::max(longest, later(s.time_ps(s.gpus[g].kind, m, 0, model.layers, model.max_batch),
-                                          bytes > 0 ? transfer_ps(s, route_of(s, kHost, g), bytes) : 0));
+        longest = std::max(
+            longest, later(s.time_ps(s.gpus[g].kind, m, 0, model.layers, entry.largest_batch(options, model.max_batch)),
+                           bytes > 0 ? transfer_ps(s, route_of(s, kHost, g), bytes) : 0));
       }
     }
     return longest;
