@@ -239,6 +239,9 @@ class BadInput(Folder):
         self.refused("arrivals.csv", *self.arrivals("arrival_s\n"))
         self.refused("arrivals.csv", *self.arrivals(""))
         self.refused("arrivals.csv:2: .*'?x'?", *self.arrivals("arrival_s,model\n0,x\n"))
+        for text, is_cut in (("arrival_s\n0\n1.2", True), ("arrival_s\n0\n1.25\n", False)):
+            said = self.run_distsim("serving", "--config", self.config, "--set", *self.arrivals(text), "--set", "policies=[fifo]").stderr
+            self.assertEqual("arrivals.csv: the last line has no end; if the file was cut" in said, is_cut, said)
 
     def test_starvation(self):
         source = self.path("forgets.cpp")

@@ -85,6 +85,13 @@ std::uint32_t ModelPricer::largest_batch(std::size_t model) const {
   return least;
 }
 
+std::string ModelPricer::name_of_prices(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  return fmt::format("{}\n{}\n{}\n{}\n{} {} {:a}", text_->path_of(key_of_model(model, "graph"), m.graph),
+                     workload::name_of(m.precision), devices_->source(g.device), m.framework, batch, m.fused,
+                     devices_->idle_watts(g));
+}
+
 Result<PriceStore::Layers> ModelPricer::graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
   const ModelTimesSpec& m = spec_->models[model];
   const GraphModel& graph = graphs_.at(model);
@@ -93,12 +100,9 @@ Result<PriceStore::Layers> ModelPricer::graph_layers(std::size_t model, const Gp
                          "found batch " + std::to_string(batch) + ", expected " + std::to_string(graph.only_batch()) +
                              ": the graph has the sizes of that batch only",
                          "capture it without --one-batch");
-  GraphOptions options{m.precision, m.fused, nullptr, devices_->idle_watts(g)};
-  const std::string name =
-      fmt::format("{}\n{}\n{}\n{}\n{} {} {} {:a}", text_->path_of(key_of_model(model, "graph"), m.graph),
-                  workload::name_of(m.precision), devices_->source(g.device), m.framework, batch, m.fused,
-                  m.framework.empty(), options.idle_watts);
+  const std::string name = name_of_prices(model, g, batch);
   if (PriceStore::Layers kept = prices_->find(name)) return kept;
+  GraphOptions options{m.precision, m.fused, nullptr, devices_->idle_watts(g)};
   if (!m.framework.empty()) options.framework = &frameworks_.at(m.framework);
   auto layers = graph.price(devices_->prices(g.device), batch, options);
   if (!layers.ok()) return text_->refuse(key_of_model(model, "graph"), layers.error().what, layers.error().hint);
@@ -107,6 +111,7 @@ Result<PriceStore::Layers> ModelPricer::graph_layers(std::size_t model, const Gp
 
 void ModelPricer::price_ahead(std::size_t model, const GpuSpec& g, std::uint32_t max_batch) const {
   const unsigned cores = std::min(std::thread::hardware_concurrency(), max_batch / 16);
+  if (cores < 2 || prices_->find(name_of_prices(model, g, max_batch)) != nullptr) return;
   std::atomic<std::uint32_t> next{1};
   const auto price = [&] {
     for (std::uint32_t batch = next++; batch <= max_batch; batch = next++) {
@@ -118,7 +123,7 @@ void ModelPricer::price_ahead(std::size_t model, const GpuSpec& g, std::uint32_t
     for (unsigned t = 1; t < cores; ++t) threads.emplace_back(price);
   } catch (const std::system_error&) {  // fewer threads
   }
-  if (cores > 1) price();
+  price();
 }
 
 Result<std::vector<PricedLayer>> ModelPricer::table_layers(std::size_t model, const GpuSpec& g,

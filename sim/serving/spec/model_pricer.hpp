@@ -44,6 +44,8 @@ class ModelPricer {
   Result<PriceStore::Layers> layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
   Result<std::vector<PricedLayer>> table_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
   Result<PriceStore::Layers> graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  /// All that the prices of a graph's layers depend on.
+  std::string name_of_prices(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
   /// Many batches of a graph, on all cores.
   void price_ahead(std::size_t model, const GpuSpec& g, std::uint32_t max_batch) const;
 
