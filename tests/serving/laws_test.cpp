@@ -177,6 +177,22 @@ TEST(Laws, NothingIsBusyForLongerThanTheSpan) {
   }
 }
 
+/// Where one request of one model counts, the work of all others in its time is stated still.
+TEST(Laws, RowsWithoutCountedRequestsHaveTheirWork) {
+  const auto e = parse_experiment(
+      "gpus: [{name: g}]\nmodels: [{name: m, layer_times: [3 ms]}, {name: n, layer_times: [2 ms]}]\n"
+      "load: {kind: closed, clients: 20, requests: 100}\npolicies: [fifo]\nrun: {warm_up: 99}\n",
+      "x.yaml", {});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  const Comparison c = compare_policies(*e, 1, [] {});
+  const Figures all = figures_of(*e, c.points[0], 2), m = figures_of(*e, c.points[0], 0),
+                n = figures_of(*e, c.points[0], 1);
+  EXPECT_EQ(all.utilisation, 1);
+  EXPECT_NEAR(m.utilisation + n.utilisation, 1, 1e-12);
+  EXPECT_NE(m.any(), n.any());
+  EXPECT_TRUE(m.works() && n.works());
+}
+
 /// Work that is under way when counting begins has run alone until then and shares the GPU afterwards: of what it used only
 /// what it used since counts.
 TEST(Laws, ResourcesOfWorkThatTheSpanCuts) {

@@ -45,6 +45,8 @@ struct Figures {
   double joules = 0;  ///< of all GPUs; 0: not known, or of a single model
 
   bool any() const { return tally->requests > 0; }
+  /// Whether there is work of it in the span, be it of requests that came before and are not counted.
+  bool works() const { return has_work && (any() || utilisation > 0 || batches > 0); }
 };
 Figures figures_of(const Experiment& experiment, const Point& point, std::size_t row);
 /// Rows of a table: all, the models, the classes of service.

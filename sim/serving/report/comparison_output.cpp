@@ -55,7 +55,7 @@ std::vector<std::string> csv_cells(const Point& p, const Figures& f) {
   const auto part = [&](double sum_ms) {
     return t.answered() == 0 ? "" : number(sum_ms / static_cast<double>(t.answered()));
   };
-  const bool work = f.has_work && f.any();
+  const bool work = f.works();
   return {p.policy->name,
           f.model,
           only_if(f.offered_per_s > 0, number(f.offered_per_s)),
@@ -123,10 +123,11 @@ nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size
     out["executing_ms"] = t.executed_ms / n;
     out["returning_ms"] = t.returned_ms / n;
   }
-  if (!f.any()) return out;
-  out["throughput_per_s"] = f.throughput_per_s;
-  out["goodput_per_s"] = f.goodput_per_s;
-  if (!f.has_work) return out;
+  if (f.any()) {
+    out["throughput_per_s"] = f.throughput_per_s;
+    out["goodput_per_s"] = f.goodput_per_s;
+  }
+  if (!f.works()) return out;
   out["utilisation"] = f.utilisation;
   out["moves"] = f.moves;
   out["batches"] = f.batches;

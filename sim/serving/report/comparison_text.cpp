@@ -58,7 +58,7 @@ Cells row_cells(const Comparison& c, const Point& p, std::size_t row) {
   const auto at = [&](double q) {
     return t.answered() == 0 ? "-" : four_digits(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
   };
-  const bool work = f.has_work && f.any();
+  const bool work = f.works();
   return {p.policy->name,
           f.model,
           or_dash(f.offered_per_s > 0, four_digits(f.offered_per_s)),
