@@ -239,8 +239,21 @@ class BadInput(Folder):
         self.refused("arrivals.csv", *self.arrivals("arrival_s\n"))
         self.refused("arrivals.csv", *self.arrivals(""))
         self.refused("arrivals.csv:2: .*'?x'?", *self.arrivals("arrival_s,model\n0,x\n"))
+        for text, is_cut in (("arrival_s\n0\n1.2", True), ("arrival_s\n0\n1.25\n", False)):
+            said = self.run_distsim("serving", "--config", self.config, "--set", *self.arrivals(text), "--set", "policies=[fifo]").stderr
+            self.assertEqual("arrivals.csv: the last line has no end; if the file was cut" in said, is_cut, said)
 
     def test_starvation(self):
+        source = self.path("forgets.cpp")
+        pathlib.Path(source).write_text(
+            '#include "distsim_policy.hpp"\nusing namespace serving_policy;\nstruct P : Policy {\n  std::vector<std::uint32_t> waiting;\n'
+            '  std::uint32_t arrived(const State& s, std::uint32_t id) override { if (s.request(id).model == 0) waiting.push_back(id); return kAny; }\n'
+            '  Work next(const State&, std::uint32_t) override { if (waiting.empty()) return {}; auto id = waiting.back(); waiting.pop_back(); return {{id}}; }\n'
+            '};\nextern "C" Policy* distsim_create_policy(int) { return new P; }\n', encoding="utf-8")
+        library = self.path("forgets.so")
+        subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "sim/serving/policies/library", "-o", library, source], check=True)
+        self.refused("policy forgets: request \\d+ of n waits since .* though every GPU that may execute it had no work for more than 12 s of that "
+                     "\\(1000 times what the longest model takes\\); run.max_wait", f"policies=[{library}]", "load.requests=100000")
         self.refused("policy fifo: request \\d+ of \\w waits since .* expected a wait of at most 1 ms", "run.max_wait=1 ms", "policies=[fifo]", "load.rate_per_s=2000")
 
 
@@ -249,8 +262,11 @@ class Shipped(Folder):
         for config in sorted((ROOT / "configs/serving").glob("*.yaml")):
             with self.subTest(config=config.name):
                 files = {flag: self.path(config.stem + end) for flag, end in (("--csv", ".csv"), ("--json", ".json"), ("--html", ".html"), ("--timeline", ".pftrace"))}
-                sets = ("--set", "load.requests=500") if "requests" in config.read_text(encoding="utf-8") else ()
-                self.run_distsim("serving", "--config", config, *sets, *(word for pair in files.items() for word in pair))
+                # One with all its requests, of which not all pieces of work are in the timeline.
+                whole = config.stem == "two_gpus"
+                sets = ("--set", "load.requests=500") if "requests" in config.read_text(encoding="utf-8") and not whole else ()
+                said = self.run_distsim("serving", "--config", config, *sets, *(word for pair in files.items() for word in pair)).stderr
+                self.assertEqual("the first 500000 pieces of work of layer_preemptive are in it, up to " in said, whole, said)
                 self.assertGreater(len(list(csv.DictReader(pathlib.Path(files["--csv"]).read_text(encoding="utf-8").splitlines()))), 0)
                 self.assertGreater(len(json.loads(pathlib.Path(files["--json"]).read_text(encoding="utf-8"))["points"]), 0)
                 self.assertIn("</html>", pathlib.Path(files["--html"]).read_text(encoding="utf-8"))
@@ -261,9 +277,26 @@ class Shipped(Folder):
         for point in data["points"]:
             for gpu in point["gpus"]:
                 for resource in ("sm", "memory", "launch"):
-                    self.assertLessEqual(gpu[f"{resource}_utilisation"], 1 + 1e-9)
+                    self.assertLessEqual(gpu[f"{resource}_utilisation"], 1)
         data = json.loads(self.run_distsim("serving", "--config", "configs/serving/two_gpus.yaml", "--set", "load.requests=500", "--json", "-").stdout)
         self.assertTrue(all(0 < link["utilisation"] <= 1 for point in data["points"] for link in point["links"]))
+
+
+class Dashes(Folder):
+    """Rows without figures say why."""
+
+    def test_are_explained(self):
+        path = self.path("arrivals.csv")
+        pathlib.Path(path).write_text("arrival_s,model\n0,m\n1,m\n", encoding="utf-8")
+        for line, sets in (("n: no counted request, so that it has no figures: the file of arrivals has none of it", [f"load={{kind: trace, file: {path}}}"]),
+                           ("n: no counted request, so that it has no figures: its weight is 0", ["models.1.weight=0"]),
+                           ("n: no counted request, so that it has no figures: its share is 0.0001 %, of 2000 requests, the first 100 not counted",
+                            ["models.1.weight=1e-6", "run.warm_up=100"]),
+                           ("m: all its requests were dropped, so that it has no latencies", ["models.0.deadline=0.1 ms", "run.drop_late=true"])):
+            with self.subTest(line=line):
+                out = self.run_distsim("serving", "--config", self.config, *(word for one in sets for word in ("--set", one))).stdout
+                self.assertEqual(out.count(line), 1, out)
+        self.assertNotIn("counted request", self.run_distsim("serving", "--config", self.config).stdout)
 
 
 class Online(Folder):

@@ -1,4 +1,5 @@
 #include "base/text/csv.hpp"
+#include "base/text/counted.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -6,6 +7,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/text/counted.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -131,7 +133,7 @@ Result<std::size_t> CsvReader::require(std::string_view name) const {
 Result<std::optional<std::vector<std::string>>> CsvReader::next() {
   TRY_ASSIGN(auto record, read_record());
   if (record && record->size() != header_.size()) {
-    return Error{"found " + std::to_string(record->size()) + " fields, expected " + std::to_string(header_.size()) +
+    return Error{"found " + counted(record->size(), "field") + ", expected " + std::to_string(header_.size()) +
                      " as in the header",
                  position(), ""};
   }

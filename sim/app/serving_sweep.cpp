@@ -14,6 +14,7 @@
 #include "sim/app/serving_sweep_page.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
+#include "sim/serving/spec/price_store.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
@@ -44,8 +45,8 @@ std::vector<double> figures_of_point(const serving::Experiment& e, const serving
 }
 
 /// All policies and rates at one point: their figures one after the other, and policy and error of each as texts.
-study::Row play(const std::string& config, const std::vector<std::string>& sets) {
-  const auto e = serving::load_experiment(config, sets);
+study::Row play(const std::string& config, const std::vector<std::string>& sets, serving::PriceStore& prices) {
+  const auto e = serving::load_experiment(config, sets, &prices);
   if (!e.ok()) return {{}, {}, e.error().text()};
   const serving::Comparison c = serving::compare_policies(*e, 1, [] {});
   study::Row row;
@@ -62,7 +63,8 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets)
   return row;
 }
 
-Result<study::PointList> points_of(const ServingSweep& sweep, const study::SweepRequest& request) {
+Result<study::PointList> points_of(const ServingSweep& sweep, const study::SweepRequest& request,
+                                   serving::PriceStore& prices) {
   study::PointList points;
   points.command = "sweep";
   points.count = 1;
@@ -77,22 +79,25 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
   for (const study::SweepAxis& axis : sweep.axes) {
     for (const std::string& value : axis.values) points.identity.push_back({"--set " + axis.key, value});
   }
-  points.evaluate = [request](std::size_t index) { return play(request.config, study::sets_at(request, index)); };
+  points.evaluate = [request, &prices](std::size_t index) {
+    return play(request.config, study::sets_at(request, index), prices);
+  };
   return points;
 }
 
 /// What changes nothing at the first point and at the last, and axes whose values are all the same to the emulator.
 std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::SweepRequest& request,
-                                       std::size_t points) {
-  std::vector<std::string> out = serving::without_effect(sweep.config, study::sets_at(request, 0));
-  const std::vector<std::string> last = serving::without_effect(sweep.config, study::sets_at(request, points - 1));
+                                       std::size_t points, serving::PriceStore& prices) {
+  std::vector<std::string> out = serving::without_effect(sweep.config, study::sets_at(request, 0), &prices);
+  const std::vector<std::string> last =
+      serving::without_effect(sweep.config, study::sets_at(request, points - 1), &prices);
   std::erase_if(out, [&](const std::string& line) { return std::ranges::find(last, line) == last.end(); });
   std::size_t below = points;
   for (const study::SweepAxis& axis : sweep.axes) {
     below /= axis.values.size();
     std::set<std::string> prints;
     for (std::size_t v = 0; v < axis.values.size() && prints.size() < 2; ++v) {
-      const auto e = serving::load_experiment(sweep.config, study::sets_at(request, v * below));
+      const auto e = serving::load_experiment(sweep.config, study::sets_at(request, v * below), &prices);
       prints.insert(e.ok() ? serving::fingerprint(*e) : "point " + std::to_string(v));
     }
     const std::string key = "--set " + axis.key + ":";
@@ -172,13 +177,14 @@ bool is_serving_experiment(const std::string& path) {
 }
 
 Result<void> sweep_serving(const ServingSweep& sweep) {
-  TRY(serving::load_experiment(sweep.config, sweep.sets));
+  serving::PriceStore prices;
+  TRY(serving::load_experiment(sweep.config, sweep.sets, &prices));
   study::SweepRequest request;
   request.config = sweep.config;
   request.sets = sweep.sets;
   request.axes = sweep.axes;
-  TRY_ASSIGN(study::PointList points, points_of(sweep, request));
-  const std::vector<std::string> idle = idle_settings(sweep, request, points.count);
+  TRY_ASSIGN(study::PointList points, points_of(sweep, request, prices));
+  const std::vector<std::string> idle = idle_settings(sweep, request, points.count, prices);
   const EarlyEnd early;
   std::unique_ptr<study::StudyRun> study;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), sweep.run));

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "scenarios.hpp"
 #include "sim/serving/policies/library/policy_library.hpp"
@@ -24,28 +25,17 @@ std::string compiled(const std::string& source, const std::string& name) {
 }
 
 /// A policy whose bodies of arrived() and next() are given.
-std::string source_of(const std::string& name, const std::string& arrived, const std::string& next) {
+std::string source_of(const std::string& name, const std::string& arrived, const std::string& next,
+                      const std::string& before = "") {
   const std::string source = (std::filesystem::path(testing::TempDir()) / (name + ".cpp")).string();
   std::ofstream(source)
       << "#include <stdexcept>\n#include \"distsim_policy.hpp\"\nusing namespace serving_policy;\n"
-         "struct P : Policy {\n  std::vector<std::uint32_t> waiting;\n"
+      << before
+      << "struct P : Policy {\n  std::vector<std::uint32_t> waiting;\n"
          "  std::uint32_t arrived(const State& state, std::uint32_t id) override { (void)state; (void)id; " +
              arrived + " }\n  Work next(const State& state, std::uint32_t gpu) override { (void)state; (void)gpu; " +
              next + " }\n};\nextern \"C\" Policy* distsim_create_policy(int) { return new P; }\n";
   return compiled(source, name);
-}
-
-std::string error_of(const std::string& name, const std::string& arrived, const std::string& next,
-                     const RunOptions& options = {}) {
-  const auto policy = load_policy(source_of(name, arrived, next));
-  EXPECT_TRUE(policy.ok()) << (policy.ok() ? "" : policy.error().text());
-  Scenario s = test::gpus_of_one_kind(2);
-  test::set_models(s, {{"m", {test::kMs}}});
-  Load load;
-  load.rate_per_s = 1000;
-  load.requests = 20'000;
-  const auto result = emulate(s, **policy, {}, load, options);
-  return result.ok() ? "" : result.error().text();
 }
 
 TEST(PolicyLibrary, TheExampleDoesWhatItSays) {
@@ -83,36 +73,76 @@ TEST(PolicyLibrary, OfFirstComeFirstServedIsFifo) {
   EXPECT_EQ(own->makespan_ps, fifo.makespan_ps);
 }
 
+/// What policies of one library do wrong, each by the name of its file: bodies of arrived() and next().
+struct Wrong {
+  const char *name, *arrived, *next;
+};
+constexpr Wrong kWrong[] = {
+    {"no_such_gpu", "return 7;", "return {};"},
+    {"no_such_request", "return kAny;", "return {{12345}};"},
+    {"twice", "waiting.push_back(id); return kAny;",
+     "if (waiting.empty()) return {}; return {{waiting[0], waiting[0]}};"},
+    {"throws", "throw std::runtime_error(\"no idea\");", "return {};"},
+    {"asks_wrongly", "state.request(99999); return kAny;", "return {};"},
+    {"keeps", "waiting.push_back(id); return kAny;", "if (waiting.empty()) return {}; return {{waiting[0]}};"},
+    {"idle", "return kAny;", "return {};"},
+    {"forgets", "if (state.request(id).number > 0) waiting.push_back(id); return kAny;",
+     "if (waiting.empty()) return {}; const auto last = waiting.back(); waiting.pop_back(); return {{last}};"},
+};
+
+/// All of them are compiled once; which one a copy is comes from the environment when it is loaded.
+std::string error_of(const std::string& name, const RunOptions& options = {}) {
+  static const std::string library = [] {
+    std::string arrived = "const std::string me = name();\n", next = arrived;
+    for (const Wrong& w : kWrong) {
+      arrived += "if (me == \"" + std::string(w.name) + "\") { " + w.arrived + " }\n";
+      next += "if (me == \"" + std::string(w.name) + "\") { " + w.next + " }\n";
+    }
+    return source_of(
+        "wrong", arrived + "return kAny;", next + "return {};",
+        "#include <cstdlib>\n#include <string>\n"
+        "static const std::string& name() { static const std::string n = std::getenv(\"WRONG\"); return n; }\n"
+        "static const std::string& at_load = name();\n"
+        "extern \"C\" const char* loaded_as() { return at_load.c_str(); }\n");
+  }();
+  const std::string copy = (std::filesystem::path(testing::TempDir()) / (name + ".so")).string();
+  static std::set<std::string> copies;  // one that is loaded is not written again
+  if (copies.insert(name).second)
+    std::filesystem::copy_file(library, copy, std::filesystem::copy_options::overwrite_existing);
+  setenv("WRONG", name.c_str(), 1);
+  const auto policy = load_policy(copy);
+  EXPECT_TRUE(policy.ok()) << (policy.ok() ? "" : policy.error().text());
+  Scenario s = test::gpus_of_one_kind(2);
+  test::set_models(s, {{"m", {test::kMs}}});
+  Load load;
+  load.rate_per_s = 1000;
+  load.requests = 20'000;
+  const auto result = emulate(s, **policy, {}, load, options);
+  return result.ok() ? "" : result.error().text();
+}
+
 TEST(PolicyLibrary, NonsenseIsNamed) {
-  const std::string take =
-      "if (waiting.empty()) return {}; const auto id = waiting.back(); waiting.pop_back(); return {{id}};";
-  EXPECT_EQ(error_of("no_such_gpu", "return 7;", "return {};"),
-            "policy no_such_gpu: named GPU 7 for request 0, expected one of 0 to 1");
-  EXPECT_NE(error_of("no_such_request", "return kAny;", "return {{12345}};")
-                .find("handed out a request with id 12345, which no request has had"),
-            std::string::npos);
-  EXPECT_NE(error_of("twice", "waiting.push_back(id); return kAny;",
-                     "if (waiting.empty()) return {}; return {{waiting[0], waiting[0]}};")
-                .find("handed out request 0 (id 0) twice in one batch"),
-            std::string::npos);
-  EXPECT_EQ(error_of("throws", "throw std::runtime_error(\"no idea\");", "return {};"),
-            "policy throws: threw an exception: no idea");
-  EXPECT_EQ(error_of("asks_wrongly", "state.request(99999); return kAny;", "return {};"),
+  const auto expect = [](const std::string& name, const std::string& part, const RunOptions& options = {}) {
+    const std::string error = error_of(name, options);
+    EXPECT_NE(error.find("policy " + name + ": " + part), std::string::npos) << error;
+    return error;
+  };
+  EXPECT_EQ(error_of("no_such_gpu"), "policy no_such_gpu: named GPU 7 for request 0, expected one of 0 to 1");
+  expect("no_such_request", "handed out a request with id 12345, which no request has had");
+  expect("twice", "handed out request 0 (id 0) twice in one batch");
+  EXPECT_EQ(error_of("throws"), "policy throws: threw an exception: no idea");
+  EXPECT_EQ(error_of("asks_wrongly"),
             "policy asks_wrongly: asked for the request with id 99999, which no request has had");
-  EXPECT_NE(
-      error_of("keeps", "waiting.push_back(id); return kAny;", "if (waiting.empty()) return {}; return {{waiting[0]}};")
-          .find("(id 0), which is being executed or answered already and does not wait"),
-      std::string::npos);
-  // It never hands anything out.
-  EXPECT_NE(error_of("idle", "return kAny;", "return {};").find("policy idle: request 0 of m waits since"),
+  EXPECT_NE(error_of("keeps").find("(id 0), which is being executed or answered already and does not wait"),
             std::string::npos);
-  // It takes the newest and so starves the first while others come: named after the bounded wait.
+  // It never hands anything out.
+  expect("idle", "request 0 of m waits since");
+  // It takes the newest and so starves the first while others come: named after the wait that the user allows, or ours.
   RunOptions bounded;
   bounded.max_wait_ps = 100 * test::kMs;
-  const std::string starved =
-      error_of("forgets", "if (state.request(id).number > 0) waiting.push_back(id); return kAny;", take, bounded);
-  EXPECT_NE(starved.find("policy forgets: request 0 of m waits since"), std::string::npos) << starved;
+  const std::string starved = expect("forgets", "request 0 of m waits since", bounded);
   EXPECT_NE(starved.find("expected a wait of at most 100 ms"), std::string::npos) << starved;
+  EXPECT_NE(expect("forgets", "request 0 of m waits since").find("had no work for more than 1 s"), std::string::npos);
 }
 
 TEST(PolicyLibrary, WhatIsNoLibraryIsRefused) {

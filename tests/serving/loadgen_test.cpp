@@ -41,6 +41,27 @@ TEST(LoadGen, ArrivalsOfItsServerScenario) {
   EXPECT_FALSE(arrivals->next(row));
 }
 
+/// The standard's value of the generator (C++20, 29.6.6: the 10,000th of the default seed), and times from a generator and a
+/// logarithm of another language, by the definitions of MT19937 and of libstdc++'s generate_canonical.
+TEST(LoadGen, ArrivalsAreThoseOfMersenneTwisterAnywhere) {
+  std::mt19937 generator;
+  generator.discard(9'999);
+  EXPECT_EQ(generator(), 4123659995u);
+  Load load;
+  load.kind = LoadKind::server;
+  load.rate_per_s = 137;
+  load.requests = 1'001;
+  load.has_schedule_seed = true;
+  load.schedule_seed = 12134888396634371638u;  // the generator takes its lower 32 bits
+  const auto arrivals = open_arrivals(load);
+  std::vector<std::int64_t> ns;
+  for (TraceRow row; arrivals->next(row);) ns.push_back(row.time_ps / 1000);
+  ASSERT_EQ(ns.size(), 1'001u);
+  const std::vector<std::int64_t> first{0, 17'928'616, 19'988'345, 24'192'758, 30'180'613, 37'449'514};
+  EXPECT_EQ(std::vector<std::int64_t>(ns.begin(), ns.begin() + 6), first);
+  EXPECT_EQ(ns.back(), 7'375'740'472);
+}
+
 TEST(LoadGen, EndsWithItsDuration) {
   Load load;
   load.kind = LoadKind::server;

@@ -194,6 +194,7 @@ class Oracle : OracleMachines {
 
   void finish(std::size_t i) {
     OracleWork& w = works_[i];
+    const std::uint32_t gpu = w.gpu;
     w.over = true;
     const Model& m = s_.models[w.model];
     std::int64_t bytes = 0;
@@ -224,6 +225,7 @@ class Oracle : OracleMachines {
     for (const std::size_t t : done) {
       if (tasks_[t].apart && tasks_[t].layer == tasks_[t].end) start_strands(tasks_[t].request, tasks_[t].strand);
     }
+    let_in(gpu);
   }
   /// Strands that needed this one and now have all. `strand` none: those that need nothing.
   void start_strands(std::size_t request, std::size_t strand) {
@@ -367,7 +369,6 @@ class Oracle : OracleMachines {
   }
   void assign(std::uint32_t g, const std::vector<std::size_t>& chosen) {
     const OracleTask& first = tasks_[chosen[0]];
-    const Model& m = s_.models[first.model];
     OracleWork w;
     w.gpu = g;
     w.model = first.model;
@@ -375,16 +376,34 @@ class Oracle : OracleMachines {
     w.begin_layer = first.layer;
     w.layers = policy_ == "layer_preemptive" ? 1 : first.end - first.layer;
     w.alone = play_alone(w, first.layer, first.layer + w.layers);
+    w.ready = kNever;
+    for (const std::size_t t : chosen) tasks_[t].waiting = false;
+    ++result_.batches;
+    works_.push_back(w);
+    let_in(g);
+  }
+  /// In the order of assignment, as far as weights have room.
+  void let_in(std::uint32_t g) {
+    for (std::size_t i = 0; i < works_.size(); ++i) {
+      if (works_[i].over || works_[i].has_room || works_[i].gpu != g) continue;
+      if (!room(g, works_[i].model)) return;
+      fetch(works_[i]);
+      if (works_[i].ready == now_) make_ready(i);
+    }
+  }
+  void fetch(OracleWork& w) {
+    const std::uint32_t g = w.gpu;
+    const Model& m = s_.models[w.model];
     w.ready = now_;
     if (must_load(g, w.model)) {
       ++result_.loads;
       loaded_[g][w.model] = m.weight_bytes > 0 ? copy(kHost, g, m.weight_bytes) : now_;
     }
+    w.has_room = true;
     w.ready = std::max(w.ready, loaded_[g][w.model]);
     std::int64_t inputs = 0;
-    for (const std::size_t t : chosen) {
-      OracleTask& task = tasks_[t];
-      task.waiting = false;
+    for (const std::size_t t : w.tasks) {
+      const OracleTask& task = tasks_[t];
       if (task.place == kHost) {
         inputs += m.input_bytes;
         continue;
@@ -403,16 +422,12 @@ class Oracle : OracleMachines {
       }
     }
     if (inputs > 0) w.ready = std::max(w.ready, copy(kHost, g, inputs));
-    ++result_.batches;
-    works_.push_back(w);
-    if (w.ready == now_) make_ready(works_.size() - 1);
   }
 
   std::string policy_;
   const PolicyOptions& options_;
   std::vector<OracleRequest> requests_;
   std::vector<OracleTask> tasks_;
-  std::vector<OracleWork> works_;
   std::vector<std::size_t> ready_order_;
   std::vector<std::size_t> went_on_;  ///< tasks of which some layers ended now, and not all
   std::vector<std::int64_t> outstanding_;

@@ -15,7 +15,7 @@ struct OracleWork {
   std::vector<std::size_t> tasks;
   std::int64_t ready = 0, alone = 0, first_free = -1, end = -1;
   std::vector<OraclePart> parts;  ///< shared
-  bool is_ready = false, started = false, slot_free = false, over = false;
+  bool has_room = false, is_ready = false, started = false, slot_free = false, over = false;
 };
 
 struct OracleResult {
@@ -163,6 +163,28 @@ class OracleMachines {
     for (const std::uint32_t l : links) link_free_[l] = end;
     return end;
   }
+  /// Bytes of weights that pieces of work on a GPU use, beside those of `model`; of streamed ones each piece has its own.
+  std::int64_t in_use(std::uint32_t g, std::uint32_t model) const {
+    std::int64_t sum = 0;
+    std::vector<char> counted(s_.models.size(), 0);
+    for (const OracleWork& w : works_) {
+      if (w.over || !w.has_room || w.gpu != g) continue;
+      if (s_.residency == Residency::cached && (w.model == model || counted[w.model] != 0)) continue;
+      counted[w.model] = 1;
+      sum += s_.models[w.model].weight_bytes;
+    }
+    return sum;
+  }
+  bool uses(std::uint32_t g, std::size_t model) const {
+    return std::ranges::any_of(
+        works_, [&](const OracleWork& w) { return !w.over && w.has_room && w.gpu == g && w.model == model; });
+  }
+  /// Whether a model's weights are there, or room can be made for them.
+  bool room(std::uint32_t g, std::uint32_t m) const {
+    if (s_.residency == Residency::resident || (s_.residency == Residency::cached && used_[g][m] > 0)) return true;
+    return in_use(g, m) + s_.models[m].weight_bytes <= s_.gpus[g].memory_bytes;
+  }
+  /// Precondition: room.
   bool must_load(std::uint32_t g, std::uint32_t m) {
     if (s_.residency == Residency::resident) return false;
     if (s_.residency == Residency::streamed) return true;
@@ -174,6 +196,7 @@ class OracleMachines {
       for (std::size_t k = 0; k < s_.models.size(); ++k) {
         if (used_[g][k] == 0) continue;
         sum += s_.models[k].weight_bytes;
+        if (k == m || uses(g, k)) continue;
         if (oldest == s_.models.size() || used_[g][k] < used_[g][oldest]) oldest = k;
       }
       if (sum <= s_.gpus[g].memory_bytes) return !there;
@@ -185,6 +208,7 @@ class OracleMachines {
   const Scenario& s_;
   const OracleSetup& setup_;
   std::vector<OracleGraph> graphs_;
+  std::vector<OracleWork> works_;
   std::vector<std::vector<std::int64_t>> loaded_;  ///< by GPU and model: when its weights came, or will come
   std::int64_t now_ = -1;
   OracleResult result_;

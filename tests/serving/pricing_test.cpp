@@ -3,11 +3,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "scenarios.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/device_models.hpp"
 #include "sim/serving/pricing/graph_model.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
+#include "sim/serving/spec/price_store.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
 #include "test_paths.hpp"
 
@@ -136,6 +139,36 @@ TEST(GraphModels, FillWhatTheExperimentDoesNotState) {
   const auto stated = parse_experiment(text, "x.yaml", {"models.0.weights=1 MB", "gpus.0.host_bandwidth=5 GB/s"});
   EXPECT_EQ(stated->scenario.models[0].weight_bytes, 1'000'000);
   EXPECT_EQ(stated->scenario.links[stated->scenario.gpus[0].host_in].bytes_per_s, 5e9);
+}
+
+/// What is kept from one reading to the next is what is priced anew, whatever changes in between.
+TEST(GraphModels, KeptPricesAreThoseOfEachExperiment) {
+  const std::string path = testing::TempDir() + "kept.yaml";
+  std::ofstream(path) << "gpus: [{name: a, device: rtx_2060}]\nmodels: [{name: m, framework: pytorch, graph: "
+                      << graph_file("alexnet")
+                      << "}]\nload: {rate_per_s: 100, requests: 100}\npolicies: [dynamic_batching]\n";
+  PriceStore kept;
+  std::set<std::string> different;
+  const std::vector<std::vector<std::string>> changes{{},
+                                                      {"batching.size=40"},
+                                                      {"gpus.0.device=a100_sxm4_40gb"},
+                                                      {"gpus.0.device=a100_sxm4_40gb", "models.0.precision=tf32"},
+                                                      {"models.0.precision=fp16"},
+                                                      {"models.0.fused=true"},
+                                                      {"models.0={name: m, graph: " + graph_file("alexnet") + "}"},
+                                                      {"models.0.graph=" + graph_file("resnet18")},
+                                                      {"gpus.0.device=gtx_1080_ti"},
+                                                      {"gpus.0.idle_power=50 W"},
+                                                      {"gpus.0.speed=2"}};
+  for (int round = 0; round < 2; ++round) {
+    for (const std::vector<std::string>& sets : changes) {
+      const auto anew = load_experiment(path, sets), again = load_experiment(path, sets, &kept);
+      ASSERT_TRUE(anew.ok() && again.ok()) << (anew.ok() ? "" : anew.error().text());
+      EXPECT_EQ(fingerprint(*again), fingerprint(*anew)) << (sets.empty() ? "" : sets[0]);
+      different.insert(fingerprint(*anew));
+    }
+  }
+  EXPECT_EQ(different.size(), changes.size()) << "the test would notice nothing";
 }
 
 TEST(GraphModels, NameWhatIsWrong) {

@@ -11,6 +11,7 @@
 #include "sim/app/unheeded.hpp"
 #include "sim/serving/sensitivity/sensitivity.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
+#include "sim/serving/spec/price_store.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 
 namespace distsim::app {
@@ -50,7 +51,9 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
     request.resources.push_back(name);
   }
   request.jobs = std::max(1u, std::thread::hardware_concurrency());
-  for (const std::string& line : serving::without_effect(flags.config, flags.sets)) remark(line);
+  serving::PriceStore prices;
+  request.prices = &prices;
+  for (const std::string& line : serving::without_effect(flags.config, flags.sets, &prices)) remark(line);
   const EarlyEnd early;
   serving::Sensitivity found;
   {

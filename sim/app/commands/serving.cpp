@@ -14,6 +14,7 @@
 #include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
+#include "sim/serving/spec/price_store.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -32,7 +33,9 @@ Result<void> write_serving(const ServingFlags& flags, const serving::Comparison&
   if (!flags.html.empty())
     TRY(write_file_atomically(flags.html, report::page_html({c.experiment->title, serving::comparison_page_json(c),
                                                              serving::comparison_text(c)})));
-  if (!flags.timeline.empty()) TRY(serving::write_timeline(c, flags.timeline));
+  if (flags.timeline.empty()) return {};
+  TRY_ASSIGN(const std::vector<std::string> notes, serving::write_timeline(c, flags.timeline));
+  for (const std::string& note : notes) remark(note);
   return {};
 }
 
@@ -41,9 +44,10 @@ Result<void> run_serving(const ServingFlags& flags) {
       {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--timeline", flags.timeline}};
   TRY(check_outputs(outputs));
   if (!flags.timeline.empty()) TRY(traces::check_timeline_path("--timeline", flags.timeline));
-  TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
+  serving::PriceStore prices;
+  TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets, &prices));
   TRY(check_outputs(outputs));
-  for (const std::string& line : serving::without_effect(flags.config, flags.sets)) remark(line);
+  for (const std::string& line : serving::without_effect(flags.config, flags.sets, &prices)) remark(line);
   const EarlyEnd early;
   serving::Comparison found;
   {

@@ -38,9 +38,12 @@ class Account {
   /// Whether the request that comes next is the first that counts.
   bool begins_to_count() const { return result_.sent == result_.warm_up; }
   /// What was busy before the first request that counts.
-  void begin_to_count(std::int64_t now_ps, std::vector<std::int64_t> busy_ps, std::vector<std::int64_t> link_busy_ps) {
+  void begin_to_count(std::int64_t now_ps, std::vector<std::int64_t> busy_ps, std::vector<std::int64_t> link_busy_ps,
+                      std::vector<Demand> used_ps) {
     result_.first_counted_ps = now_ps;
     counts_ = true;
+    first_order_ = assigned_;
+    used_before_ps_ = std::move(used_ps);
     result_.moves = result_.batches = 0;
     for (RunResult::Share& share : result_.shares) share.moves = share.batches = 0;
     busy_before_ps_ = std::move(busy_ps);
@@ -64,8 +67,7 @@ class Account {
   }
   void executed(const Work& work, std::int64_t now_ps) {
     const Gpu& gpu = s_.gpus[work.gpu];
-    const bool piped = gpu.execution == Execution::pipeline;  // its stages are busy from the moment that work enters
-    const double counted = piped && work.start_ps < result_.first_counted_ps ? 0 : counted_part(work.start_ps, now_ps);
+    const double counted = gpu.execution == Execution::pipeline ? counted_if_piped(work) : counted_part(work, now_ps);
     if (gpu.execution == Execution::shared)
       on_shared_ps_[work.gpu * s_.models.size() + work.model] += counted * static_cast<double>(now_ps - work.start_ps);
     else
@@ -73,9 +75,12 @@ class Account {
     result_.joules[work.gpu] +=
         work.factor * s_.joules(gpu, work.model, work.begin_layer, work.end_layer(), work.batch());
     if (result_.resources.empty()) return;
+    if (gpu.execution == Execution::shared) return;  // they count themselves
     const Demand busy = s_.busy_ps(gpu.kind, work.model, work.begin_layer, work.end_layer(), work.batch());
     ResourceTime& sum = result_.resources[work.gpu];
-    const double part = counted * work.factor / gpu.stages;
+    const std::int64_t plain = s_.time_ps(gpu.kind, work.model, work.begin_layer, work.end_layer(), work.batch());
+    const double part =
+        plain > 0 ? counted * static_cast<double>(work.alone_ps) / static_cast<double>(plain) / gpu.stages : 0;
     sum.sm_ps += busy.sm * part;
     sum.memory_ps += busy.memory * part;
     sum.launch_ps += busy.launch * part;
@@ -89,15 +94,16 @@ class Account {
     if (!result_.classes.empty()) count(result_.classes[r.service_class], r, now_ps, at_ps, dropped);
   }
 
-  /// `occupied_ps`: by GPU, with no slot or no time left for more.
+  /// `occupied_ps`: by GPU, with no slot or no time left for more. `used_ps`: of shared GPUs.
   RunResult finish(const Load& load, bool late_are_dropped, std::uint64_t evictions,
                    const std::vector<std::int64_t>& busy_ps, const std::vector<std::int64_t>& link_busy_ps,
-                   const std::vector<std::int64_t>& occupied_ps) {
+                   const std::vector<Demand>& used_ps, const std::vector<std::int64_t>& occupied_ps) {
     result_.evictions = evictions;
     result_.makespan_ps = last_answer_ps_;
     result_.busy_ps = since(busy_ps, busy_before_ps_);
     result_.link_busy_ps = since(link_busy_ps, link_busy_before_ps_);
     if (!on_shared_ps_.empty()) share_out();
+    if (!result_.resources.empty()) count_used(used_ps);
     const double seconds = static_cast<double>(last_answer_ps_) * 1e-12;
     for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
       const Gpu& gpu = s_.gpus[g];
@@ -125,11 +131,26 @@ class Account {
     }
     return false;
   }
-  /// Of a time that ends now, the part within the span.
-  double counted_part(std::int64_t start_ps, std::int64_t now_ps) const {
+  /// Of the time of a piece of work that ends now, the part within the span.
+  double counted_part(const Work& work, std::int64_t now_ps) const {
     if (!counts_) return 0;
-    if (start_ps >= result_.first_counted_ps) return 1;
-    return static_cast<double>(now_ps - result_.first_counted_ps) / static_cast<double>(now_ps - start_ps);
+    if (work.start_ps >= result_.first_counted_ps) return 1;
+    return static_cast<double>(now_ps - result_.first_counted_ps) / static_cast<double>(now_ps - work.start_ps);
+  }
+  /// A pipeline's stages are busy from the moment that work enters: all of it, or nothing.
+  double counted_if_piped(const Work& work) const {
+    const bool before = work.start_ps < result_.first_counted_ps ||
+                        (work.start_ps == result_.first_counted_ps && work.order < first_order_);
+    return counts_ && !before ? 1 : 0;
+  }
+  /// Of shared GPUs, where work that the span cuts does not progress evenly.
+  void count_used(const std::vector<Demand>& used_ps) {
+    for (std::size_t g = 0; g < used_ps.size(); ++g) {
+      if (s_.gpus[g].execution != Execution::shared) continue;
+      const Demand before = g < used_before_ps_.size() ? used_before_ps_[g] : Demand{0, 0, 0};
+      result_.resources[g] = {used_ps[g].sm - before.sm, used_ps[g].memory - before.memory,
+                              used_ps[g].launch - before.launch};
+    }
   }
   /// The time in which shared GPUs execute, to the models.
   void share_out() {
@@ -184,7 +205,8 @@ class Account {
   bool counts_ = false;
   std::vector<double> on_shared_ps_;  ///< by GPU and model: of each piece of work its time on a shared GPU
   std::vector<std::int64_t> busy_before_ps_, link_busy_before_ps_;
-  std::uint64_t answered_ = 0, assigned_ = 0;
+  std::vector<Demand> used_before_ps_;
+  std::uint64_t answered_ = 0, assigned_ = 0, first_order_ = 0;
   std::int64_t last_answer_ps_ = 0;
 };
 

@@ -28,7 +28,7 @@ Result<void> AssignmentCheck::check(const Assignment& a, std::uint32_t gpu, std:
       return nonsense("handed out request " + number_of(slot) +
                       ", which is being executed or answered already and does not wait");
     const Request& r = pool_[slot];
-    if (now_ps - r.waiting_since_ps > options_.max_wait_ps) return starved(r, now_ps);
+    if (now_ps - r.waiting_since_ps > options_.max_wait_ps) return above_max_wait(r, now_ps);
     if (i == 0) {
       model = r.model;
       layer = r.next_layer;
@@ -49,17 +49,23 @@ std::string AssignmentCheck::number_of(RequestSlot slot) const {
   return std::to_string(pool_[slot].number) + " (id " + std::to_string(slot) + ")";
 }
 
-Result<void> AssignmentCheck::check_waits(std::int64_t now_ps) const {
-  for (RequestSlot slot = 0; slot < pool_.size(); ++slot) {
-    const Request& r = pool_[slot];
-    if (r.waiting && now_ps - r.waiting_since_ps > options_.max_wait_ps) return starved(r, now_ps);
-  }
-  return {};
+Result<void> AssignmentCheck::check_waits(WaitWatch& watch, const std::vector<std::uint32_t>& used_slots,
+                                          std::int64_t now_ps) const {
+  const Request* r = watch.too_long(pool_, used_slots, now_ps);
+  if (r == nullptr) return {};
+  if (options_.max_wait_ps != kNever) return above_max_wait(*r, now_ps);
+  return starved(*r, now_ps,
+                 ", though every GPU that may execute it had no work for more than " +
+                     seconds_text(watch.max_idle_ps()) + " of that (" + std::to_string(WaitWatch::kTimes) +
+                     " times what the longest model takes)",
+                 "run.max_wait is how long a request may wait, if that is meant");
 }
 
 Result<void> AssignmentCheck::check_end(std::int64_t now_ps) const {
   for (RequestSlot slot = 0; slot < pool_.size(); ++slot) {
-    if (pool_[slot].waiting) return starved(pool_[slot], now_ps);
+    if (!pool_[slot].waiting) continue;
+    if (options_.max_wait_ps != kNever) return above_max_wait(pool_[slot], now_ps);
+    return starved(pool_[slot], now_ps, ", though nothing else is left to do");
   }
   return {};
 }
@@ -72,13 +78,16 @@ Error AssignmentCheck::no_such_gpu(std::uint32_t gpu) const {
   return nonsense("named GPU " + std::to_string(gpu) + " of " + counted(s_.gpus.size(), "GPU"));
 }
 
-Error AssignmentCheck::starved(const Request& r, std::int64_t now_ps) const {
-  return Error{
-      policy_name() + ": request " + std::to_string(r.number) + " of " + s_.models[r.model].name + " waits since " +
-          seconds_text(r.waiting_since_ps) + " and is not started at " + seconds_text(now_ps) +
-          (options_.max_wait_ps == kNever ? ", though nothing else is left to do"
-                                          : ", expected a wait of at most " + seconds_text(options_.max_wait_ps)),
-      "", ""};
+Error AssignmentCheck::starved(const Request& r, std::int64_t now_ps, const std::string& expected,
+                               const std::string& hint) const {
+  return Error{policy_name() + ": request " + std::to_string(r.number) + " of " + s_.models[r.model].name +
+                   " waits since " + seconds_text(r.waiting_since_ps) + " and is not started at " +
+                   seconds_text(now_ps) + expected,
+               "", hint};
+}
+
+Error AssignmentCheck::above_max_wait(const Request& r, std::int64_t now_ps) const {
+  return starved(r, now_ps, ", expected a wait of at most " + seconds_text(options_.max_wait_ps));
 }
 
 Error AssignmentCheck::too_long(std::uint64_t in_system) const {

@@ -7,6 +7,7 @@
 #include "base/result.hpp"
 #include "sim/serving/emulator/emulator.hpp"
 #include "sim/serving/emulator/overload.hpp"
+#include "sim/serving/emulator/wait_watch.hpp"
 
 namespace distsim::serving {
 
@@ -24,7 +25,7 @@ class AssignmentCheck {
     return r.waiting && now_ps - r.waiting_since_ps <= options_.max_wait_ps && s_.runs_on(s_.gpus[gpu].kind, r.model);
   }
   /// Whether any request waits longer than it may.
-  Result<void> check_waits(std::int64_t now_ps) const;
+  Result<void> check_waits(WaitWatch& watch, const std::vector<std::uint32_t>& used_slots, std::int64_t now_ps) const;
   /// Nothing is left to do: requests that still wait.
   Result<void> check_end(std::int64_t now_ps) const;
 
@@ -39,7 +40,8 @@ class AssignmentCheck {
 
  private:
   std::string number_of(RequestSlot slot) const;
-  Error starved(const Request& r, std::int64_t now_ps) const;
+  Error starved(const Request& r, std::int64_t now_ps, const std::string& expected, const std::string& hint = "") const;
+  Error above_max_wait(const Request& r, std::int64_t now_ps) const;
   std::string policy_name() const { return "policy " + std::string(entry_.name); }
 
   const Scenario& s_;

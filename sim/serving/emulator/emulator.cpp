@@ -16,8 +16,10 @@
 #include "sim/serving/emulator/links.hpp"
 #include "sim/serving/emulator/live_view.hpp"
 #include "sim/serving/emulator/senders.hpp"
+#include "sim/serving/emulator/wait_watch.hpp"
 #include "sim/serving/emulator/weights.hpp"
 #include "sim/serving/emulator/work.hpp"
+#include "sim/serving/policies/queues.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -46,10 +48,11 @@ class Emulation {
         options_(options),
         observer_(observer),
         takes_branches_(entry.takes_branches),
-        links_(s),
+        links_(s, options.warm_up > 0),
         weights_(s),
         view_(s, pool_, weights_, branches_),
         check_(s, entry, options, pool_),
+        watch_(s, entry, policy_options, options.max_wait_ps),
         policy_(entry.create(s, policy_options)),
         executor_(s, works_, heap_),
         account_(s, options.warm_up, capacity_of(s, entry, policy_options, mix_of(s, load))),
@@ -84,12 +87,12 @@ class Emulation {
       sender_.decided();
       look_at_sender();
       ++rounds_;
-      if (options_.max_wait_ps != kNever && (rounds_ & 0xFFF) == 0) TRY(check_.check_waits(now));
+      if (watch_.is_due(now, pool_.size())) TRY(check_.check_waits(watch_, used_slots_, now));
       if ((rounds_ & 0xFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
     }
     if (account_.last_answer_ps() > kLongestPs) return check_.too_long(0);
     return account_.finish(load_, options_.drop_late, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
-                           occupied_ps());
+                           executor_.used_until(now_ps_), occupied_ps());
   }
 
  private:
@@ -123,7 +126,9 @@ class Emulation {
     const RequestSlot slot = pool_.take();
     Request& r = pool_[slot];
     r = Request{};
-    if (account_.begins_to_count()) account_.begin_to_count(now_ps_, executor_.busy_until(now_ps_), links_.busy_ps());
+    if (account_.begins_to_count())
+      account_.begin_to_count(now_ps_, executor_.busy_until(now_ps_), links_.busy_until(now_ps_),
+                              executor_.used_until(now_ps_));
     r.number = account_.sent();
     r.arrival_ps = r.waiting_since_ps = now_ps_;
     r.deadline_ps = m.deadline_ps == kNever ? kNever : now_ps_ + m.deadline_ps;
@@ -251,6 +256,7 @@ class Emulation {
 
   void free_slot(std::uint32_t gpu) {
     if (used_slots_[gpu]-- == s_.gpus[gpu].slots) full_ps_[gpu] += now_ps_ - full_since_ps_[gpu];
+    if (used_slots_[gpu] == 0) watch_.rests(gpu, now_ps_);
     free_.insert(gpu);
     to_ask_.push_back(gpu);
   }
@@ -284,6 +290,7 @@ class Emulation {
         answer(slot, outputs_at_ps_, work.gpu, false);
       }
     }
+    give_room(work.gpu, work.model);
     if (frees_slot) free_slot(work.gpu);
     works_.give_back(id);
   }
@@ -401,7 +408,6 @@ class Emulation {
     Work& work = works_[id];
     work.requests.assign(assignment_.requests.begin(), assignment_.requests.end());
     const Request& first = pool_[work.requests.front()];
-    const Model& m = s_.models[first.model];
     work.gpu = g;
     work.model = first.model;
     work.begin_layer = first.next_layer;
@@ -420,6 +426,7 @@ class Emulation {
         s_.time_ps(s_.gpus[g].kind, work.model, work.begin_layer, work.end_layer(), work.batch());
     work.alone_ps = work.factor == 1 ? alone : bounded_ps(static_cast<double>(alone) * work.factor);
     work.order = account_.assigned(work.model);
+    if (used_slots_[g] == 0) watch_.works(g, now_ps_);
     if (++used_slots_[g] == s_.gpus[g].slots) {
       free_.erase(g);
       full_since_ps_[g] = now_ps_;
@@ -429,17 +436,37 @@ class Emulation {
       for (const RequestSlot slot : work.requests) numbers_.push_back(pool_[slot].number);
       observer_->assigned({now_ps_, g, work.model, work.begin_layer, work.end_layer(), &numbers_});
     }
-    const std::int64_t fetched = fetch(work, m);
+    if (!for_room_.empty() && !for_room_[g].empty()) {
+      for_room_[g].push(id);
+    } else if (!fetch_if_room(id)) {
+      for_room_.resize(s_.gpus.size());
+      for_room_[g].push(id);
+    }
+  }
+
+  /// False: its weights have no room before other work on the GPU has ended.
+  bool fetch_if_room(std::uint32_t id) {
+    const Work& work = works_[id];
+    const Weights::Use use = weights_.use(work.gpu, work.model);
+    if (use == Weights::Use::wait) return false;
+    const std::int64_t fetched = fetch(work, s_.models[work.model], use == Weights::Use::load);
     if (fetched > now_ps_)
       heap_.push(Event::of(fetched, EventKind::work_ready, work.event_order(), id));
     else
       executor_.ready(id, now_ps_);
+    return true;
+  }
+  /// A piece of work has ended. Those that wait for room are let in in the order of assignment, so that none waits for ever.
+  void give_room(std::uint32_t g, std::uint32_t model) {
+    weights_.release(g, model);
+    if (for_room_.empty()) return;
+    while (!for_room_[g].empty() && fetch_if_room(for_room_[g].front())) for_room_[g].pop();
   }
 
   /// When weights, inputs and the data of moved requests are on the GPU.
-  std::int64_t fetch(const Work& work, const Model& m) {
+  std::int64_t fetch(const Work& work, const Model& m, bool loads) {
     std::int64_t end = now_ps_, inputs = 0;
-    if (weights_.use(work.gpu, work.model)) {
+    if (loads) {
       ++account_.result().weight_loads;
       if (m.weight_bytes > 0)
         weights_.loaded(work.gpu, work.model, end = links_.transfer(now_ps_, kHost, work.gpu, m.weight_bytes));
@@ -482,6 +509,7 @@ class Emulation {
   RequestPool pool_;
   LiveView view_;
   AssignmentCheck check_;
+  WaitWatch watch_;
   std::unique_ptr<Policy> policy_;
   EventHeap heap_;
   WorkPool works_;
@@ -492,6 +520,7 @@ class Emulation {
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
   IdSet free_;
   std::vector<std::uint32_t> to_ask_;
+  std::vector<Fifo> for_room_;        ///< by GPU: pieces of work whose weights have no room; empty: none has waited
   std::vector<RequestSlot> goes_on_;  ///< requests in progress that first their own GPU is asked for
   std::uint64_t waiting_ = 0;         ///< requests that a policy has
   RequestDraws draws_;

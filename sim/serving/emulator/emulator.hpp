@@ -2,7 +2,8 @@
 //
 // A piece of work occupies a slot of its GPU from its assignment to the end of its execution:
 //   1. weights that are not there, inputs from the host and data of requests that were executed on another GPU are
-//      fetched, one transfer after the other on each link (links.hpp);
+//      fetched, one transfer after the other on each link (links.hpp); weights that have no room beside those in use wait
+//      for the end of other work on the GPU, and what is assigned to it later waits behind them (weights.hpp);
 //   2. its layers are executed: after what the GPU has begun before (serial), or beside it (shared_gpu.hpp);
 //   3. requests with layers left return to the policy; of the others the output goes to the host, while the GPU goes on.
 // At one moment ends come first, in the order of assignment, then timers and arrivals. Then the policy is asked for GPUs

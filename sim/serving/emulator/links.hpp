@@ -54,7 +54,9 @@ inline std::int64_t transfer_ps(const Scenario& s, const Route& route, std::int6
 
 class Links {
  public:
-  explicit Links(const Scenario& s) : scenario_(s), free_at_(s.links.size(), 0), busy_ps_(s.links.size(), 0) {}
+  /// `keeps`: busy_until() will be asked.
+  Links(const Scenario& s, bool keeps)
+      : scenario_(s), free_at_(s.links.size(), 0), busy_ps_(s.links.size(), 0), keeps_(keeps) {}
 
   /// End of a transfer that is asked for now. Times of calls never decrease.
   std::int64_t transfer(std::int64_t now_ps, std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
@@ -65,15 +67,40 @@ class Links {
     for (const std::uint32_t link : route) {
       free_at_[link] = end;
       busy_ps_[link] += end - start;
+      if (keeps_) keep({link, start, end}, now_ps);
     }
     return end;
   }
-  /// By link: time with a transfer on it.
+  /// By link: time with a transfer on it, those that are asked for included.
   const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }
+  /// The same up to now. Once, with `keeps`.
+  std::vector<std::int64_t> busy_until(std::int64_t now_ps) {
+    std::vector<std::int64_t> out = busy_ps_;
+    for (const Transfer& t : kept_) out[t.link] -= std::max<std::int64_t>(0, t.end_ps - std::max(t.start_ps, now_ps));
+    keeps_ = false;
+    kept_.clear();
+    return out;
+  }
 
  private:
+  struct Transfer {
+    std::uint32_t link = 0;
+    std::int64_t start_ps = 0, end_ps = 0;
+  };
+  /// Those that are over are dropped when the list has doubled.
+  void keep(const Transfer& transfer, std::int64_t now_ps) {
+    if (kept_.size() >= most_kept_) {
+      std::erase_if(kept_, [&](const Transfer& t) { return t.end_ps <= now_ps; });
+      most_kept_ = std::max<std::size_t>(64, 2 * kept_.size());
+    }
+    kept_.push_back(transfer);
+  }
+
   const Scenario& scenario_;
   std::vector<std::int64_t> free_at_, busy_ps_;
+  bool keeps_;
+  std::vector<Transfer> kept_;
+  std::size_t most_kept_ = 64;
 };
 
 }  // namespace distsim::serving

@@ -111,8 +111,9 @@ struct PolicyEntry {
   /// Requests come to it taken apart: each strand of a model's graph (emulator/layer_graph.hpp) as a request of its own,
   /// when all that it needs are done.
   bool takes_branches = false;
-  bool heeds_priority = false;  ///< the priority of models and classes counts
-  bool splits = false;          ///< hands out some of a request's layers, so that it may go on elsewhere
+  bool heeds_priority = false;          ///< the priority of models and classes counts
+  bool splits = false;                  ///< hands out some of a request's layers, so that it may go on elsewhere
+  bool waits_for_full_batches = false;  ///< however long that takes
 
   /// Whether it puts several requests into one piece of work: those that are named so, and perhaps a user's own.
   bool batches() const { return factory != nullptr || std::string_view(name).ends_with("batching"); }

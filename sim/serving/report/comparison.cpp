@@ -18,7 +18,7 @@
 namespace distsim::serving {
 namespace {
 
-constexpr double kMsPerPicosecond = 1e-9, kSecondsPerPicosecond = 1e-12;
+constexpr double kMsPerPicosecond = 1e-9;
 
 void fill(const Experiment& e, Point& point) {
   auto result = end_asked() ? Result<RunResult>(Error{"interrupted", "", ""})
@@ -35,7 +35,8 @@ double sum_of_weights(const Experiment& e) {
   return sum;
 }
 
-/// Of the requests that come, the part that a row of the table is about.
+}  // namespace
+
 double share_of_row(const Experiment& e, std::size_t row) {
   const std::size_t models = e.scenario.models.size();
   if (row == models) return 1;
@@ -51,8 +52,6 @@ double share_of_row(const Experiment& e, std::size_t row) {
     count += arrival.model == row ? 1 : arrival.model >= models ? weighted : 0;
   return count / static_cast<double>(e.load.trace.size());
 }
-
-}  // namespace
 
 Load load_at(const Experiment& e, double rate_per_s) {
   Load load = e.load;
@@ -121,9 +120,13 @@ Figures figures_of(const Experiment& e, const Point& point, std::size_t row) {
   f.makespan_ms = static_cast<double>(r.makespan_ps) * kMsPerPicosecond;
   if (of_class) return f;
   f.has_work = true;
-  const double busy =
-      all ? std::accumulate(r.busy_ps.begin(), r.busy_ps.end(), 0.0) : r.shares[row].executing_ps;  // of many GPUs
-  f.utilisation = span > 0 ? busy * kSecondsPerPicosecond / span / static_cast<double>(r.busy_ps.size()) : 0;
+  const auto gpus = static_cast<double>(r.busy_ps.size());
+  if (all) {
+    for (const std::int64_t busy : r.busy_ps) f.utilisation += r.part_of_span(static_cast<double>(busy));
+    f.utilisation /= gpus;
+  } else {
+    f.utilisation = r.part_of_span(r.shares[row].executing_ps / gpus);
+  }
   f.moves = all ? r.moves : r.shares[row].moves;
   f.batches = all ? r.batches : r.shares[row].batches;
   if (all) f.joules = std::accumulate(r.joules.begin(), r.joules.end(), 0.0);

@@ -45,10 +45,15 @@ struct Figures {
   double joules = 0;  ///< of all GPUs; 0: not known, or of a single model
 
   bool any() const { return tally->requests > 0; }
+  /// Whether there is work of it in the span, be it of requests that came before and are not counted.
+  bool works() const { return has_work && (any() || utilisation > 0 || batches > 0); }
 };
 Figures figures_of(const Experiment& experiment, const Point& point, std::size_t row);
 /// Rows of a table: all, the models, the classes of service.
 std::size_t rows_of(const Experiment& experiment);
+
+/// Of the requests that come, the part that a row is about.
+double share_of_row(const Experiment& experiment, std::size_t row);
 
 /// A latency at a quantile with its interval. Neighbours are alike, so ranks are as uncertain as those of
 /// BatchMeans::independent() values: q n +- z sqrt(q (1 - q) / independent) n.
@@ -69,14 +74,14 @@ std::string comparison_page_json(const Comparison& c);
 std::string facts_of(const Experiment& experiment);
 /// "all", the models, "class NAME": what row of a table is figures_of(..., row).
 std::string name_of_row(const Experiment& experiment, std::size_t row);
-/// Policies above capacity, verdicts of MLPerf's scenarios, energy: a line each.
+/// Policies above capacity, verdicts of MLPerf's scenarios, energy, why rows have dashes: a line each.
 std::vector<std::string> notes_of(const Comparison& c);
 
 /// Of these the policies above capacity, over the whole run or for a while.
 std::vector<std::string> overloads_of(const Comparison& c);
 
-/// The pieces of work of every policy at the first rate, a process for each policy and a track for each GPU. Error: more
-/// than 500,000 pieces.
-Result<void> write_timeline(const Comparison& c, const std::string& path);
+/// The pieces of work of every policy at the first rate, a process for each policy and a track for each GPU. Returns a line
+/// for each policy of which only the first 500,000 are in it.
+Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::string& path);
 
 }  // namespace distsim::serving

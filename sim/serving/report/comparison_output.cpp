@@ -55,7 +55,7 @@ std::vector<std::string> csv_cells(const Point& p, const Figures& f) {
   const auto part = [&](double sum_ms) {
     return t.answered() == 0 ? "" : number(sum_ms / static_cast<double>(t.answered()));
   };
-  const bool work = f.has_work && f.any();
+  const bool work = f.works();
   return {p.policy->name,
           f.model,
           only_if(f.offered_per_s > 0, number(f.offered_per_s)),
@@ -123,10 +123,11 @@ nlohmann::ordered_json tally_json(const Comparison& c, const Point& p, std::size
     out["executing_ms"] = t.executed_ms / n;
     out["returning_ms"] = t.returned_ms / n;
   }
-  if (!f.any()) return out;
-  out["throughput_per_s"] = f.throughput_per_s;
-  out["goodput_per_s"] = f.goodput_per_s;
-  if (!f.has_work) return out;
+  if (f.any()) {
+    out["throughput_per_s"] = f.throughput_per_s;
+    out["goodput_per_s"] = f.goodput_per_s;
+  }
+  if (!f.works()) return out;
   out["utilisation"] = f.utilisation;
   out["moves"] = f.moves;
   out["batches"] = f.batches;
@@ -152,14 +153,13 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   out["events"] = r.events;
   out["weight_loads"] = r.weight_loads;
   out["evictions"] = r.evictions;
-  const double span = std::max(1.0, r.span_s() * 1e12);
   for (std::size_t g = 0; g < r.busy_ps.size(); ++g) {
     nlohmann::ordered_json gpu{{"name", c.experiment->scenario.gpus[g].name},
-                               {"utilisation", static_cast<double>(r.busy_ps[g]) / span}};
+                               {"utilisation", r.part_of_span(static_cast<double>(r.busy_ps[g]))}};
     if (!r.resources.empty()) {
-      gpu["sm_utilisation"] = r.resources[g].sm_ps / span;
-      gpu["memory_utilisation"] = r.resources[g].memory_ps / span;
-      gpu["launch_utilisation"] = r.resources[g].launch_ps / span;
+      gpu["sm_utilisation"] = r.part_of_span(r.resources[g].sm_ps);
+      gpu["memory_utilisation"] = r.part_of_span(r.resources[g].memory_ps);
+      gpu["launch_utilisation"] = r.part_of_span(r.resources[g].launch_ps);
     }
     if (r.joules[g] > 0) gpu["energy_j"] = r.joules[g];
     out["gpus"].push_back(std::move(gpu));
@@ -167,7 +167,7 @@ nlohmann::ordered_json point_json(const Comparison& c, const Point& p) {
   for (std::size_t l = 0; l < r.link_busy_ps.size(); ++l) {
     if (r.link_busy_ps[l] == 0) continue;
     out["links"].push_back({{"name", c.experiment->scenario.links[l].name},
-                            {"utilisation", static_cast<double>(r.link_busy_ps[l]) / span}});
+                            {"utilisation", r.part_of_span(static_cast<double>(r.link_busy_ps[l]))}});
   }
   if (r.query_ps.count() > 0) {
     out["queries"] = {{"count", r.query_ps.count()}};

@@ -58,7 +58,7 @@ Cells row_cells(const Comparison& c, const Point& p, std::size_t row) {
   const auto at = [&](double q) {
     return t.answered() == 0 ? "-" : four_digits(static_cast<double>(t.latency_ps.quantile(q)) * 1e-9);
   };
-  const bool work = f.has_work && f.any();
+  const bool work = f.works();
   return {p.policy->name,
           f.model,
           or_dash(f.offered_per_s > 0, four_digits(f.offered_per_s)),
@@ -120,6 +120,24 @@ std::string overload_line(const Experiment& e, const Point& p) {
       where, counted(r.overload.requests, "request"), seconds(r.overload.begin_s), seconds(r.overload.most_s));
 }
 
+/// Why a row of the table has dashes, where it is about requests that did not come or were all dropped.
+std::string dash_line(const Comparison& c, const Point& p, std::size_t row) {
+  const Experiment& e = *c.experiment;
+  const Figures f = figures_of(e, p, row);
+  const std::size_t models = e.scenario.models.size();
+  if (f.any() && f.tally->answered() > 0) return "";
+  if (f.any()) return fmt::format("{}: all its requests were dropped, so that it has no latencies", f.model);
+  const double weight = row < models ? e.scenario.models[row].weight : e.scenario.classes[row - models - 1].weight;
+  const std::string none = f.model + ": no counted request, so that it has no figures: ";
+  if (e.load.kind == LoadKind::trace && row < models && share_of_row(e, row) <= 0)
+    return none + "the file of arrivals has none of it";
+  if (weight <= 0 && share_of_row(e, row) <= 0) return none + "its weight is 0";
+  return none +
+         fmt::format("its share is {} %, of {}{}", four_digits(100 * share_of_row(e, row)),
+                     counted(p.result.sent, "request"),
+                     p.result.warm_up > 0 ? ", the first " + std::to_string(p.result.warm_up) + " not counted" : "");
+}
+
 }  // namespace
 
 std::string name_of_row(const Experiment& e, std::size_t row) {
@@ -140,6 +158,12 @@ std::vector<std::string> notes_of(const Comparison& c) {
     if (!p.error.empty()) continue;
     for (std::string& line : std::array{overload_line(e, p), scenario_line(e, p), energy_line(e, p)})
       if (!line.empty()) out.push_back(std::move(line));
+  }
+  for (const Point& p : c.points) {  // mostly the same for all of them
+    for (std::size_t row = 0; p.error.empty() && row < rows_of(e); ++row) {
+      std::string line = row == e.scenario.models.size() ? "" : dash_line(c, p, row);
+      if (!line.empty() && std::ranges::find(out, line) == out.end()) out.push_back(std::move(line));
+    }
   }
   return out;
 }

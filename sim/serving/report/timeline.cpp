@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/quantity_text.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
@@ -16,15 +17,19 @@ struct Piece {
   std::uint32_t track = 0;
 };
 
-/// Keeps the pieces of work of one run.
+/// Keeps the pieces of work of one run, the first kMostPieces.
 class Recorder : public Observer {
  public:
   explicit Recorder(std::vector<Piece>& pieces) : pieces_(pieces) {}
   void executed(const Executed& e) override {
-    if (pieces_.size() > kMostPieces) return;
+    if (pieces_.size() == kMostPieces) {
+      is_cut = true;
+      return;
+    }
     pieces_.push_back({e.gpu, e.model, e.begin_layer, e.end_layer, static_cast<std::uint32_t>(e.requests->size()),
                        e.start_ps, e.end_ps, e.assigned_ps});
   }
+  bool is_cut = false;
 
  private:
   std::vector<Piece>& pieces_;
@@ -71,18 +76,19 @@ traces::Slice slice_of(const Experiment& e, const Piece& p) {
 
 }  // namespace
 
-Result<void> write_timeline(const Comparison& c, const std::string& path) {
+Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::string& path) {
   const Experiment& e = *c.experiment;
   std::vector<std::vector<Piece>> pieces(e.policies.size());
   traces::SliceSource source;
+  std::vector<std::string> notes;
   for (std::uint32_t i = 0; i < e.policies.size(); ++i) {
     if (!c.points[i].error.empty()) continue;
     Recorder recorder(pieces[i]);
     TRY(emulate(e.scenario, *e.policies[i], e.policy_options, load_at(e, c.points[i].rate_per_s), e.run, &recorder));
-    if (pieces[i].size() > kMostPieces)
-      return Error{"--timeline: found more than " + std::to_string(kMostPieces) + " pieces of work of " +
-                       e.policies[i]->name + ", expected a shorter run",
-                   "", "--set load.requests=10000"};
+    if (recorder.is_cut)
+      notes.push_back(fmt::format(
+          "--timeline: the first {} pieces of work of {} are in it, up to {}", kMostPieces, e.policies[i]->name,
+          format_quantity(static_cast<double>(pieces[i].back().end_ps) * 1e-12, Dimension::seconds)));
     lay_out(e, i, pieces[i], source);
   }
   source.for_each = [&](const std::function<void(const traces::Slice&)>& sink) {
@@ -90,7 +96,8 @@ Result<void> write_timeline(const Comparison& c, const std::string& path) {
       for (const Piece& p : run) sink(slice_of(e, p));
     }
   };
-  return traces::write_timeline(source, path);
+  TRY(traces::write_timeline(source, path));
+  return notes;
 }
 
 }  // namespace distsim::serving

@@ -10,6 +10,7 @@
 //   energy    = idle power x makespan + sum over pieces of work of what they draw above idle
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -64,7 +65,12 @@ struct RunResult {
   OverloadStretch overload;    ///< where it is not: one that decides the tail
   double served_per_s = 0;     ///< answers over makespan
 
-  double span_s() const { return static_cast<double>(makespan_ps - first_counted_ps) * 1e-12; }
+  std::int64_t span_ps() const { return makespan_ps - first_counted_ps; }
+  double span_s() const { return static_cast<double>(span_ps()) * 1e-12; }
+  /// Of a time within the span. What is added up of parts of picoseconds may be above the whole by rounding.
+  double part_of_span(double ps) const {
+    return span_ps() > 0 ? std::min(1.0, ps / static_cast<double>(span_ps())) : 0;
+  }
 };
 
 }  // namespace distsim::serving

@@ -80,7 +80,8 @@ class Study {
 
   Result<Sensitivity> run(const std::function<void()>& on_lever) {
     ServingSpec spec;
-    TRY_ASSIGN(base_, load_changed(path_, sets_, [&](ServingSpec& s) { spec = s; }));
+    TRY_ASSIGN(base_, load_changed(
+                          path_, sets_, [&](ServingSpec& s) { spec = s; }, request_.prices));
     base_print_ = fingerprint(base_);
     TRY_ASSIGN(base_runs_, run_all(base_, *base_.policies[0], nullptr));
     std::vector<Lever> levers = levers_of(spec, base_);
@@ -171,9 +172,12 @@ class Study {
     }
     const double finite = std::isinf(factor) ? kNoLimit : factor;
     Result<void> done;
-    auto changed = load_changed(path_, sets_, [&](ServingSpec& s) {
-      if (l.of_spec) done = l.of_spec(s, finite);
-    });
+    auto changed = load_changed(
+        path_, sets_,
+        [&](ServingSpec& s) {
+          if (l.of_spec) done = l.of_spec(s, finite);
+        },
+        request_.prices);
     if (!done.ok()) {
       out.error = done.error().what;
       return out;

@@ -21,6 +21,7 @@ struct SensitivityRequest {
   std::vector<double> factors;         ///< above 0; infinity is no limit
   std::vector<std::string> resources;  ///< names of levers, or "policy"; empty: all
   unsigned jobs = 1;
+  PriceStore* prices = nullptr;  ///< not null: kept from one reading of the experiment to the next
 };
 
 /// A figure with its change against the unchanged experiment, relative: -0.31 is 31 % less.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "base/system/open_input.hpp"
@@ -159,6 +161,15 @@ Result<std::vector<TraceRow>> read_arrivals(const std::string& path, const std::
       return Error{"found a start more than 4e6 s after the first, expected fewer", path, ""};
   }
   return rows;
+}
+
+bool ends_within_a_line(const std::string& path) {
+  std::error_code failed;
+  if (!std::filesystem::is_regular_file(path, failed)) return false;
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(-1, std::ios::end);
+  char last = 0;
+  return in.get(last) && last != '\n';
 }
 
 }  // namespace distsim::serving

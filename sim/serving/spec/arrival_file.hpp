@@ -18,4 +18,7 @@ namespace distsim::serving {
 /// model that is not among `models`; a file without rows; more than 50 million rows.
 Result<std::vector<TraceRow>> read_arrivals(const std::string& path, const std::vector<std::string>& models);
 
+/// Whether the last line of a file has no end, as where it was cut: its last time may be only the first digits of one.
+bool ends_within_a_line(const std::string& path);
+
 }  // namespace distsim::serving

@@ -20,7 +20,8 @@ Result<DeviceTable> DeviceTable::create(const ServingSpec& spec, const Text& tex
     if (name.empty() || out.prices_.contains(name)) continue;
     const std::string key = "gpus[" + std::to_string(i) + "].device";
     const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml");
-    const auto device = config::load_device(is_path ? text.path_of(key, name) : name);
+    const std::string& source = out.sources_[name] = is_path ? text.path_of(key, name) : name;
+    const auto device = config::load_device(source);
     if (!device.ok()) return text.refuse(key, without_key(device.error().what), device.error().hint);
     auto models = pipeline::op_models_of(*device, like);
     if (!models.ok()) return text.refuse(key, models.error().what, models.error().hint);

@@ -24,6 +24,8 @@ class DeviceTable {
     return g.device.empty() ? nullptr : &prices_.at(g.device).all.device();
   }
   const DevicePrices& prices(const std::string& device) const { return prices_.at(device); }
+  /// The file of a device, or its name.
+  const std::string& source(const std::string& device) const { return sources_.at(device); }
   double idle_watts(const GpuSpec& g) const {
     if (g.idle_power.value() > 0) return g.idle_power.value();
     return g.device.empty() ? 0 : kIdlePowerShare * device(g)->power_limit.value();
@@ -35,6 +37,7 @@ class DeviceTable {
 
  private:
   std::map<std::string, DevicePrices> prices_;
+  std::map<std::string, std::string> sources_;
 };
 
 }  // namespace distsim::serving

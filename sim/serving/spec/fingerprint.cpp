@@ -94,27 +94,29 @@ std::string fingerprint(const Experiment& e) {
   return out;
 }
 
-std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets) {
+std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                             PriceStore* prices) {
   std::vector<std::string> idle;
-  const auto all = load_experiment(path, sets);
+  const auto all = load_experiment(path, sets, prices);
   if (!all.ok()) return idle;
   const std::string with = fingerprint(*all);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (sets[i].starts_with("title=") || sets[i].starts_with("description=")) continue;
     std::vector<std::string> rest = sets;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    const auto without = load_experiment(path, rest);
+    const auto without = load_experiment(path, rest, prices);
     if (without.ok() && fingerprint(*without) == with) idle.push_back(sets[i]);
   }
   return idle;
 }
 
-std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets) {
+std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                        PriceStore* prices) {
   std::vector<std::string> lines;
-  const auto e = load_experiment(path, sets);
+  const auto e = load_experiment(path, sets, prices);
   if (e.ok()) lines = e->idle_keys;
   const std::size_t reasons = lines.size();
-  for (const std::string& set : sets_without_effect(path, sets)) {
+  for (const std::string& set : sets_without_effect(path, sets, prices)) {
     const std::string key = "--set " + set.substr(0, set.find('=')) + ":";
     const auto end = lines.begin() + static_cast<std::ptrdiff_t>(reasons);
     if (std::none_of(lines.begin(), end, [&](const std::string& line) { return line.starts_with(key); }))

@@ -13,9 +13,11 @@ namespace distsim::serving {
 std::string fingerprint(const Experiment& experiment);
 
 /// Of --set that were laid on a file, those without which the experiment is the same.
-std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets);
+std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                             PriceStore* prices = nullptr);
 
 /// A line for each of these and for each key of the file that changes nothing, once.
-std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets);
+std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                        PriceStore* prices = nullptr);
 
 }  // namespace distsim::serving

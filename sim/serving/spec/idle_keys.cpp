@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "sim/serving/spec/arrival_file.hpp"
 #include "sim/serving/spec/compile.hpp"
 #include "sim/serving/spec/model_pricer.hpp"
 
@@ -238,7 +240,12 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
   for (std::size_t i = 0; i < spec.models.size(); ++i) look_at_model(spec, i, pricer, s, out);
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
   look_at_policies(spec, s, out);
-  return out.lines();
+  std::vector<std::string> lines = out.lines();
+  const std::string path = load.kind == LoadKind::trace ? text.path_of("load.file", spec.load.file) : "";
+  if (!path.empty() && ends_within_a_line(path))
+    lines.push_back(printable(path, 200) +
+                    ": the last line has no end; if the file was cut, its last request is not what was recorded");
+  return lines;
 }
 
 }  // namespace distsim::serving

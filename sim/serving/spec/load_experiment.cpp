@@ -5,6 +5,7 @@
 #include "sim/config/variants.hpp"
 #include "sim/serving/spec/compile.hpp"
 #include "sim/serving/spec/model_pricer.hpp"
+#include "sim/serving/spec/price_store.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -73,7 +74,7 @@ Result<void> refuse_training(const ConfigNode& root) {
 
 using ChangeSpec = std::function<void(ServingSpec&)>;
 
-Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
+Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change, PriceStore& prices) {
   if (root.kind != ConfigNode::Kind::map)
     return schema_detail::expected(root, "experiment", "a map with gpus, models, load and policies");
   TRY(refuse_training(root));
@@ -87,7 +88,7 @@ Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
   e.scenario.residency = spec->residency;
   TRY_ASSIGN(const DeviceTable devices, DeviceTable::create(*spec, text));
   TRY(add_gpus(*spec, text, devices, e.scenario));
-  TRY_ASSIGN(const ModelPricer pricer, ModelPricer::create(*spec, text, devices));
+  TRY_ASSIGN(const ModelPricer pricer, ModelPricer::create(*spec, text, devices, prices));
   TRY(add_models(*spec, text, pricer, e.scenario, e.policy_options));
   TRY(add_classes(*spec, text, e.scenario));
   TRY_ASSIGN(e.load, make_load(*spec, text, e.scenario));
@@ -105,7 +106,7 @@ Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change) {
   return e;
 }
 
-Result<Experiment> with_overrides(ConfigNode root, const std::vector<std::string>& sets,
+Result<Experiment> with_overrides(ConfigNode root, const std::vector<std::string>& sets, PriceStore* prices = nullptr,
                                   const ChangeSpec& change = nullptr) {
   if (root.kind == ConfigNode::Kind::map) {
     for (const std::string& set : sets) {
@@ -113,7 +114,8 @@ Result<Experiment> with_overrides(ConfigNode root, const std::vector<std::string
       TRY(set_config_path(root, value));
     }
   }
-  return compile(root, change);
+  PriceStore once;
+  return compile(root, change, prices != nullptr ? *prices : once);
 }
 
 }  // namespace
@@ -130,15 +132,15 @@ std::string Text::path_of(const std::string& key, const std::string& text) const
 
 SourcePos position_in(const ConfigNode& root, std::string_view key) { return deepest(root, key)->where; }
 
-Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets) {
+Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets, PriceStore* prices) {
   TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
-  return with_overrides(std::move(root), sets);
+  return with_overrides(std::move(root), sets, prices);
 }
 
 Result<Experiment> load_changed(const std::string& path, const std::vector<std::string>& sets,
-                                const std::function<void(ServingSpec&)>& change) {
+                                const std::function<void(ServingSpec&)>& change, PriceStore* prices) {
   TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
-  return with_overrides(std::move(root), sets, change);
+  return with_overrides(std::move(root), sets, prices, change);
 }
 
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file,

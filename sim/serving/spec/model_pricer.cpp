@@ -1,9 +1,14 @@
 #include "sim/serving/spec/model_pricer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <set>
+#include <system_error>
+#include <thread>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -26,8 +31,9 @@ Demand stated_demand(const ModelTimesSpec& m, std::size_t l) {
 
 }  // namespace
 
-Result<ModelPricer> ModelPricer::create(const ServingSpec& spec, const Text& text, const DeviceTable& devices) {
-  ModelPricer out(spec, text, devices);
+Result<ModelPricer> ModelPricer::create(const ServingSpec& spec, const Text& text, const DeviceTable& devices,
+                                        PriceStore& prices) {
+  ModelPricer out(spec, text, devices, prices);
   std::set<std::filesystem::path> read;
   for (std::size_t i = 0; i < spec.times.size(); ++i) {
     const std::string key = "times[" + std::to_string(i) + "]", path = text.path_of(key, spec.times[i]);
@@ -39,7 +45,7 @@ Result<ModelPricer> ModelPricer::create(const ServingSpec& spec, const Text& tex
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const ModelTimesSpec& m = spec.models[i];
     if (m.graph.empty()) continue;
-    TRY_ASSIGN(GraphModel graph, GraphModel::read(text.path_of(key_of_model(i, "graph"), m.graph), m.precision));
+    TRY_ASSIGN(GraphModel graph, prices.graph(text.path_of(key_of_model(i, "graph"), m.graph), m.precision));
     out.graphs_.emplace(i, std::move(graph));
     if (m.framework.empty() || out.frameworks_.contains(m.framework)) continue;
     auto framework = config::load_framework(m.framework);
@@ -79,8 +85,14 @@ std::uint32_t ModelPricer::largest_batch(std::size_t model) const {
   return least;
 }
 
-Result<std::vector<PricedLayer>> ModelPricer::graph_layers(std::size_t model, const GpuSpec& g,
-                                                           std::uint32_t batch) const {
+std::string ModelPricer::name_of_prices(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
+  const ModelTimesSpec& m = spec_->models[model];
+  return fmt::format("{}\n{}\n{}\n{}\n{} {} {:a}", text_->path_of(key_of_model(model, "graph"), m.graph),
+                     workload::name_of(m.precision), devices_->source(g.device), m.framework, batch, m.fused,
+                     devices_->idle_watts(g));
+}
+
+Result<PriceStore::Layers> ModelPricer::graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
   const ModelTimesSpec& m = spec_->models[model];
   const GraphModel& graph = graphs_.at(model);
   if (graph.only_batch() > 0 && graph.only_batch() != batch)
@@ -88,11 +100,30 @@ Result<std::vector<PricedLayer>> ModelPricer::graph_layers(std::size_t model, co
                          "found batch " + std::to_string(batch) + ", expected " + std::to_string(graph.only_batch()) +
                              ": the graph has the sizes of that batch only",
                          "capture it without --one-batch");
+  const std::string name = name_of_prices(model, g, batch);
+  if (PriceStore::Layers kept = prices_->find(name)) return kept;
   GraphOptions options{m.precision, m.fused, nullptr, devices_->idle_watts(g)};
   if (!m.framework.empty()) options.framework = &frameworks_.at(m.framework);
   auto layers = graph.price(devices_->prices(g.device), batch, options);
   if (!layers.ok()) return text_->refuse(key_of_model(model, "graph"), layers.error().what, layers.error().hint);
-  return layers;
+  return prices_->keep(name, std::move(*layers));
+}
+
+void ModelPricer::price_ahead(std::size_t model, const GpuSpec& g, std::uint32_t max_batch) const {
+  const unsigned cores = std::min(std::thread::hardware_concurrency(), max_batch / 16);
+  if (cores < 2 || prices_->find(name_of_prices(model, g, max_batch)) != nullptr) return;
+  std::atomic<std::uint32_t> next{1};
+  const auto price = [&] {
+    for (std::uint32_t batch = next++; batch <= max_batch; batch = next++) {
+      if (!graph_layers(model, g, batch).ok()) return;  // found again where they are asked for in turn
+    }
+  };
+  std::vector<std::jthread> threads;
+  try {
+    for (unsigned t = 1; t < cores; ++t) threads.emplace_back(price);
+  } catch (const std::system_error&) {  // fewer threads
+  }
+  price();
 }
 
 Result<std::vector<PricedLayer>> ModelPricer::table_layers(std::size_t model, const GpuSpec& g,
@@ -108,16 +139,22 @@ Result<std::vector<PricedLayer>> ModelPricer::table_layers(std::size_t model, co
   return layers;
 }
 
-Result<std::vector<PricedLayer>> ModelPricer::layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
+Result<PriceStore::Layers> ModelPricer::layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const {
   const ModelTimesSpec& m = spec_->models[model];
-  if (in_table(m, g)) return table_layers(model, g, batch);
-  if (m.layer_times.empty()) return graph_layers(model, g, batch);
+  if (m.layer_times.empty() && !in_table(m, g)) return graph_layers(model, g, batch);
+  const auto once = [](std::vector<PricedLayer> layers) {
+    return std::make_shared<const std::vector<PricedLayer>>(std::move(layers));
+  };
+  if (in_table(m, g)) {
+    TRY_ASSIGN(std::vector<PricedLayer> measured, table_layers(model, g, batch));
+    return once(std::move(measured));
+  }
   std::vector<PricedLayer> layers(m.layer_times.size());
   for (std::size_t i = 0; i < layers.size(); ++i) {
     layers[i].time_ps = static_cast<double>(m.layer_times[i].ps()) * (1 + (batch - 1) * m.batch_cost);
     layers[i].demand = stated_demand(m, i);
   }
-  return layers;
+  return once(std::move(layers));
 }
 
 Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& g, std::uint32_t max_batch,
@@ -128,8 +165,10 @@ Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& 
   const bool priced = m.layer_times.empty() && !in_table(m, g);
   const bool own_demands = priced || !m.layer_sm_demands.empty() || !m.layer_memory_demands.empty();
   Times out;
+  if (priced) price_ahead(model, g, max_batch);
   for (std::uint32_t batch = 1; batch <= max_batch; ++batch) {
-    TRY_ASSIGN(const std::vector<PricedLayer> found, layers(model, g, batch));
+    TRY_ASSIGN(const PriceStore::Layers priced_layers, layers(model, g, batch));
+    const std::vector<PricedLayer>& found = *priced_layers;
     if (layer_count == 0) layer_count = static_cast<std::uint32_t>(found.size());
     if (found.size() != layer_count)
       return text_->refuse(key_of_model(model, "name"),

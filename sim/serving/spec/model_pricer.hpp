@@ -8,13 +8,15 @@
 
 #include "sim/serving/pricing/graph_model.hpp"
 #include "sim/serving/spec/compile.hpp"
+#include "sim/serving/spec/price_store.hpp"
 
 namespace distsim::serving {
 
 class ModelPricer {
  public:
   /// Reads tables, graphs, devices and frameworks that the experiment names.
-  static Result<ModelPricer> create(const ServingSpec& spec, const Text& text, const DeviceTable& devices);
+  static Result<ModelPricer> create(const ServingSpec& spec, const Text& text, const DeviceTable& devices,
+                                    PriceStore& prices);
 
   /// Whether there are times of a model on the GPUs of a spec.
   bool prices(std::size_t model, const GpuSpec& g) const;
@@ -36,16 +38,21 @@ class ModelPricer {
   Result<Times> times(std::size_t model, const GpuSpec& g, std::uint32_t max_batch, std::uint32_t& layer_count) const;
 
  private:
-  ModelPricer(const ServingSpec& spec, const Text& text, const DeviceTable& devices)
-      : spec_(&spec), text_(&text), devices_(&devices) {}
+  ModelPricer(const ServingSpec& spec, const Text& text, const DeviceTable& devices, PriceStore& prices)
+      : spec_(&spec), text_(&text), devices_(&devices), prices_(&prices) {}
   bool in_table(const ModelTimesSpec& m, const GpuSpec& g) const;
-  Result<std::vector<PricedLayer>> layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  Result<PriceStore::Layers> layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
   Result<std::vector<PricedLayer>> table_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
-  Result<std::vector<PricedLayer>> graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  Result<PriceStore::Layers> graph_layers(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  /// All that the prices of a graph's layers depend on.
+  std::string name_of_prices(std::size_t model, const GpuSpec& g, std::uint32_t batch) const;
+  /// Many batches of a graph, on all cores.
+  void price_ahead(std::size_t model, const GpuSpec& g, std::uint32_t max_batch) const;
 
   const ServingSpec* spec_;
   const Text* text_;
   const DeviceTable* devices_;
+  PriceStore* prices_;
   TimesTable table_;
   std::map<std::size_t, GraphModel> graphs_;
   std::map<std::string, workload::FrameworkSpec> frameworks_;

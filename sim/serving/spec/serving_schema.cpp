@@ -239,7 +239,9 @@ Schema<RunSpec> run_schema() {
              return {};
            });
   s.optional("drop_late", &RunSpec::drop_late, "Refuse requests that are predicted to miss their deadline.");
-  s.optional("max_wait", &RunSpec::max_wait, {1e-9, 1e6}, "A policy that lets a request wait longer is an error.");
+  s.optional(
+      "max_wait", &RunSpec::max_wait, {1e-9, 1e6},
+      "A policy that lets a request wait longer is an error; default: one that does so while every GPU that may execute the request has no work for 1,000 times what the longest model takes.");
   s.scalars("rates_per_s", &RunSpec::rates_per_s, kRate, "Rates to run one after the other; default: load.rate_per_s.",
             false, 1000);
   s.optional("confidence", &RunSpec::confidence, {0.5, 0.999}, "Of the intervals.");

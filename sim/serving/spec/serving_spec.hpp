@@ -135,11 +135,15 @@ struct Experiment {
   std::vector<std::string> idle_keys;  ///< lines about keys that are written and change nothing
 };
 
-/// Reads the file, lays each KEY=VALUE of `sets` on it, checks all of it, and reads the files that it names.
-Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets);
+class PriceStore;
+
+/// Reads the file, lays each KEY=VALUE of `sets` on it, checks all of it, and reads the files that it names. `prices`: where
+/// the prices of layers are kept for the next reading (price_store.hpp); null: nowhere.
+Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets,
+                                   PriceStore* prices = nullptr);
 /// The same, with a change of the description before it is compiled. Errors name what the file says.
 Result<Experiment> load_changed(const std::string& path, const std::vector<std::string>& sets,
-                                const std::function<void(ServingSpec&)>& change);
+                                const std::function<void(ServingSpec&)>& change, PriceStore* prices = nullptr);
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file,
                                     const std::vector<std::string>& sets);
 

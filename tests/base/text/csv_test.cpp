@@ -54,7 +54,7 @@ TEST(Csv, PositionCountsPhysicalLines) {
 TEST(Csv, RefusesWithTheLine) {
   EXPECT_EQ(csv_error(""), "f.csv: found an empty file, expected a CSV header");
   EXPECT_EQ(csv_error("a,b,a\n"), "f.csv:1: column 'a' appears twice in the header");
-  EXPECT_EQ(csv_error("a,b\n1,2\n1\n"), "f.csv:3: found 1 fields, expected 2 as in the header");
+  EXPECT_EQ(csv_error("a,b\n1,2\n1\n"), "f.csv:3: found 1 field, expected 2 as in the header");
   EXPECT_EQ(csv_error("a\n\"open\n"), "f.csv:2: found the end of the file inside a quoted field");
   EXPECT_NE(csv_error(std::string("a\n\0\n", 4)), "");
   EXPECT_NE(csv_error("a\n\"" + std::string(2 << 20, 'x')), "");

@@ -73,6 +73,12 @@ std::vector<std::int64_t> Executor::busy_until(std::int64_t now_ps) const {
   return out;
 }
 
+std::vector<Demand> Executor::used_until(std::int64_t now_ps) const {
+  std::vector<Demand> out;
+  for (const GpuState& gpu : gpus_) out.push_back(gpu.shared.used_until(now_ps));
+  return out;
+}
+
 void Executor::start_next(std::uint32_t g, std::int64_t now_ps) {
   GpuState& gpu = gpus_[g];
   if (gpu.ready.empty()) return;
@@ -88,7 +94,10 @@ void Executor::start_next(std::uint32_t g, std::int64_t now_ps) {
   }
   const PipelineStages::Passage passage =
       gpu.pipeline->pass(now_ps, work.model, work.begin_layer, work.end_layer(), work.batch(), work.factor);
-  busy_ps_[g] += passage.busy_ps / s_.gpus[g].stages;
+  const std::int64_t stages_ps = later(passage.busy_ps, gpu.stages_rest_ps);
+  work.alone_ps = passage.busy_ps;
+  busy_ps_[g] += stages_ps / s_.gpus[g].stages;
+  gpu.stages_rest_ps = stages_ps % s_.gpus[g].stages;
   heap_.push(Event::of(passage.first_free_ps, EventKind::stage_free, work.event_order(), id));
   heap_.push(Event::of(passage.end_ps, EventKind::work_done, work.event_order(), id));
 }

@@ -39,6 +39,8 @@ class Executor {
   const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }
   /// The same up to now, with what is under way as far as it is done; of a pipeline with all that has entered it.
   std::vector<std::int64_t> busy_until(std::int64_t now_ps) const;
+  /// Time of whole resources that shared GPUs used up to now; 0 of others.
+  std::vector<Demand> used_until(std::int64_t now_ps) const;
 
  private:
   struct GpuState {
@@ -48,6 +50,7 @@ class Executor {
     SharedGpu shared;
     std::int64_t shared_since_ps = 0;
     std::unique_ptr<PipelineStages> pipeline;
+    std::int64_t stages_rest_ps = 0;  ///< of its stages' busy time, what is less than a picosecond for each
   };
   void start_next(std::uint32_t gpu, std::int64_t now_ps);
   void start_shared(std::uint32_t id, std::int64_t now_ps);

@@ -25,6 +25,11 @@ __extension__ using Wide = __int128;
 class SharedGpu {
  public:
   bool empty() const { return runs_.empty(); }
+  /// Time of whole resources that was used up to now.
+  Demand used_until(std::int64_t now_ps) const {
+    const auto passed = static_cast<double>(now_ps - at_ps_);
+    return {used_.sm + passed * rate_.sm, used_.memory + passed * rate_.memory, used_.launch + passed * rate_.launch};
+  }
   std::uint32_t version() const { return version_; }
 
   /// A part of a piece of work: its time alone.
@@ -120,6 +125,7 @@ class SharedGpu {
 
   void advance(std::int64_t now_ps) {
     for (Run& run : runs_) run.left -= Wide{now_ps - at_ps_} * run.speed;
+    used_ = used_until(now_ps);
     at_ps_ = now_ps;
   }
   void set_speeds() {
@@ -130,16 +136,22 @@ class SharedGpu {
       sum.memory += run.demand.memory;
       sum.launch += run.demand.launch;
     }
+    rate_ = {0, 0, 0};
     for (Run& run : runs_) {
       const Demand& d = run.demand;
       const double slower =
           std::max({1.0, d.sm > 0 ? sum.sm : 0.0, d.memory > 0 ? sum.memory : 0.0, d.launch > 0 ? sum.launch : 0.0});
       run.speed = std::max<std::int64_t>(1, static_cast<std::int64_t>(0x1p32 / slower));
+      const double speed = static_cast<double>(run.speed) * 0x1p-32;
+      rate_.sm += d.sm * speed;
+      rate_.memory += d.memory * speed;
+      rate_.launch += d.launch * speed;
     }
   }
 
   std::vector<Run> runs_;
   std::int64_t at_ps_ = 0;
+  Demand rate_{0, 0, 0}, used_{0, 0, 0};  ///< parts of resources that are busy now; their times up to at_ps_
   std::uint32_t version_ = 0;
 };
 

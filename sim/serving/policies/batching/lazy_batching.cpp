@@ -9,7 +9,8 @@ namespace {
 /// Batches that form between layers (Choi et al., LazyBatching, HPCA 2021). A GPU has a stack of batches of one model.
 /// After each layer, requests that came since are put on the stack as a batch of their own, which overtakes those below
 /// until both are at the same layer; then they go on as one. They are only let in where nobody's predicted slack
-/// (deadline - now - remaining time as one batch - the newcomers' way to catch up) becomes negative by it.
+/// (deadline - now - remaining time as one batch - the newcomers' way to catch up) becomes negative by it, and no request of
+/// another model that this GPU may execute came before the first of them: that one waits for the stack to be worked off.
 class LazyBatching : public Policy {
  public:
   LazyBatching(const Scenario& s, const PolicyOptions& options)
@@ -72,6 +73,7 @@ class LazyBatching : public Policy {
     const Stack& stack = stacks_[gpu];
     if (queues_[stack.model].empty() || stack.size() >= limit(view, stack)) return false;
     if (stack.batches.empty()) return true;
+    if (oldest_queue(view, queues_, eligible_, gpu) != stack.model) return false;
     const Scenario& s = view.scenario();
     const std::uint32_t kind = s.gpus[gpu].kind, layers = s.models[stack.model].layers;
     const std::size_t joining = std::min(queues_[stack.model].size(), limit(view, stack) - stack.size());

@@ -11,7 +11,13 @@ class StaticBatching : public Batching {
 
 }  // namespace
 
-const PolicyEntry static_batching_policy{"static_batching", "a batch starts when it is full, however long that takes",
-                                         make_policy<StaticBatching>};
+const PolicyEntry static_batching_policy{"static_batching",
+                                         "a batch starts when it is full, however long that takes",
+                                         make_policy<StaticBatching>,
+                                         nullptr,
+                                         false,
+                                         false,
+                                         false,
+                                         true};
 
 }  // namespace distsim::serving
