@@ -31,11 +31,11 @@ class AssignmentCheck {
 
   Error nonsense(const std::string& what) const;
   Error no_such_gpu(std::uint32_t gpu) const;
-  /// More requests in the system than are meant to be: because more comes than any policy could serve, or not.
   /// More time has passed than times can hold.
   Error too_long(std::uint64_t in_system) const;
   /// Closed loads where answers take no time.
   Error in_no_time(std::int64_t now_ps) const;
+  /// More requests in the system than are meant to be: because more comes than any policy could serve, or not.
   Error too_many(std::uint64_t in_system, std::int64_t now_ps, const Load& load, const Overload& overload) const;
 
  private:

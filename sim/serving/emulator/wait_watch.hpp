@@ -28,7 +28,7 @@ class WaitWatch {
         idle_ps_(s.gpus.size(), 0) {
     if (max_wait_ps != kNever || entry.waits_for_full_batches) return;
     max_idle_ps_ = bounded_ps(static_cast<double>(kTimes) * static_cast<double>(longest_ps(s, entry, options)));
-    if (entry.batches() && entry.factory == nullptr) max_idle_ps_ = later(max_idle_ps_, options.delay_ps);
+    if (entry.batches) max_idle_ps_ = later(max_idle_ps_, options.delay_ps);
   }
 
   /// A GPU takes its only piece of work, or has none left.

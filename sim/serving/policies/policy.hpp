@@ -111,16 +111,17 @@ struct PolicyEntry {
   /// Requests come to it taken apart: each strand of a model's graph (emulator/layer_graph.hpp) as a request of its own,
   /// when all that it needs are done.
   bool takes_branches = false;
+  bool batches = false;                 ///< puts several requests into one piece of work, up to batching.size
+  bool delays = false;                  ///< waits for more of them, up to batching.delay
   bool heeds_priority = false;          ///< the priority of models and classes counts
   bool splits = false;                  ///< hands out some of a request's layers, so that it may go on elsewhere
   bool waits_for_full_batches = false;  ///< however long that takes
 
-  /// Whether it puts several requests into one piece of work: those that are named so, and perhaps a user's own.
-  bool batches() const { return factory != nullptr || std::string_view(name).ends_with("batching"); }
+  bool may_batch() const { return batches || factory != nullptr; }
   /// Requests of a batch at most, of a model that takes `max_batch`.
   std::uint32_t largest_batch(const PolicyOptions& options, std::uint32_t max_batch) const {
     if (factory != nullptr) return max_batch;
-    return batches() ? std::min(options.batch, max_batch) : 1;
+    return batches ? std::min(options.batch, max_batch) : 1;
   }
 
   std::unique_ptr<Policy> create(const Scenario& scenario, const PolicyOptions& options) const {

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
-#include <string_view>
 
 namespace distsim::serving {
 namespace {
@@ -134,13 +133,15 @@ std::vector<Lever> levers_of(const ServingSpec& spec, const Experiment& e) {
   const bool single = e.load.kind == LoadKind::offline || e.load.kind == LoadKind::single_stream ||
                       e.load.kind == LoadKind::multi_stream;
   if (!single) out.push_back({"load", "time between requests", "load", nullptr, scale_load, e.load.is_closed()});
-  if (std::string_view(e.policies[0]->name).ends_with("batching")) {
+  if (e.policies[0]->batches) {
     out.push_back({"batch_size", "batching.size", "batching",
                    [](ServingSpec& x, double factor) -> Result<void> {
                      x.batching.size = scaled_count(x.batching.size, factor);
                      return {};
                    },
                    nullptr, true});
+  }
+  if (e.policies[0]->delays) {
     out.push_back({"batch_delay", "batching.delay", "batching",
                    [](ServingSpec& x, double factor) -> Result<void> {
                      x.batching.delay =

@@ -78,8 +78,8 @@ std::string fingerprint(const Experiment& e) {
   for (const PolicyEntry* policy : e.policies) {
     put(out, policy->name);
     branches = branches || policy->takes_branches;
-    batches = batches || (policy->batches() && policy->factory == nullptr);  // a user's own is told neither
-    delays = delays || std::string_view(policy->name) == "dynamic_batching";
+    batches = batches || policy->batches;
+    delays = delays || policy->delays;
   }
   for (std::uint32_t m = 0; branches && m < s.models.size(); ++m) put_graph(out, s.models[m].graph);
   std::uint32_t largest = 1;

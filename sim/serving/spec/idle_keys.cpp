@@ -206,8 +206,8 @@ void look_at_gpu(const ServingSpec& spec, std::size_t index, const Scenario& s, 
 void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
   const auto any = [&](const auto& is) { return std::ranges::any_of(spec.policies, is); };
   const bool priority = any([](const PolicyEntry* p) { return p->heeds_priority || p->factory != nullptr; });
-  const bool batches = any([](const PolicyEntry* p) { return p->batches(); });
-  const bool cells = any([](const PolicyEntry* p) { return (p->batches() && p->splits) || p->factory != nullptr; });
+  const bool batches = any([](const PolicyEntry* p) { return p->may_batch(); });
+  const bool cells = any([](const PolicyEntry* p) { return (p->batches && p->splits) || p->factory != nullptr; });
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const std::string where = "models[" + std::to_string(i) + "]";
     if (!priority) out.add(where, "priority", "no policy goes by priority");
@@ -220,9 +220,9 @@ void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out)
     out.add("classes[" + std::to_string(i) + "]", "priority", "no policy goes by priority");
   const bool graphs =
       std::ranges::any_of(spec.models, [](const ModelTimesSpec& m) { return !m.graph.empty() && m.max_batch == 0; });
-  if (!graphs && !any([](const PolicyEntry* p) { return p->batches() && p->factory == nullptr; }))
+  if (!graphs && !any([](const PolicyEntry* p) { return p->batches; }))
     out.add("batching", "size", "no policy batches");
-  if (!any([](const PolicyEntry* p) { return std::string_view(p->name) == "dynamic_batching"; }))
+  if (!any([](const PolicyEntry* p) { return p->delays; }))
     out.add("batching", "delay", "it is of policy dynamic_batching");
   const bool deadlines = std::ranges::any_of(s.models, [](const Model& m) { return m.deadline_ps != kNever; }) ||
                          std::ranges::any_of(s.classes, [](const ServiceClass& c) { return c.deadline_ps != kNever; });

@@ -53,12 +53,12 @@ class CellularBatching : public Policy {
 
 }  // namespace
 
-const PolicyEntry cellular_batching_policy{"cellular_batching",
-                                           "a layer at a time, each with as many waiting requests of the model as fit",
-                                           make_policy<CellularBatching>,
-                                           nullptr,
-                                           false,
-                                           false,
-                                           true};
+const PolicyEntry cellular_batching_policy{
+    .name = "cellular_batching",
+    .sentence = "a layer at a time, each with as many waiting requests of the model as fit",
+    .make = make_policy<CellularBatching>,
+    .batches = true,
+    .splits = true,
+};
 
 }  // namespace distsim::serving

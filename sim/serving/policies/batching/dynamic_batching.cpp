@@ -12,7 +12,11 @@ class DynamicBatching : public Batching {
 }  // namespace
 
 const PolicyEntry dynamic_batching_policy{
-    "dynamic_batching", "a batch starts when it is full, or when its oldest request has waited for the maximum delay",
-    make_policy<DynamicBatching>};
+    .name = "dynamic_batching",
+    .sentence = "a batch starts when it is full, or when its oldest request has waited for the maximum delay",
+    .make = make_policy<DynamicBatching>,
+    .batches = true,
+    .delays = true,
+};
 
 }  // namespace distsim::serving

@@ -119,8 +119,10 @@ class LazyBatching : public Policy {
 }  // namespace
 
 const PolicyEntry lazy_batching_policy{
-    "lazy_batching",
-    "newcomers catch up between layers and join the batch, where no deadline is predicted to be missed",
-    make_policy<LazyBatching>};
+    .name = "lazy_batching",
+    .sentence = "newcomers catch up between layers and join the batch, where no deadline is predicted to be missed",
+    .make = make_policy<LazyBatching>,
+    .batches = true,
+};
 
 }  // namespace distsim::serving

@@ -11,13 +11,12 @@ class StaticBatching : public Batching {
 
 }  // namespace
 
-const PolicyEntry static_batching_policy{"static_batching",
-                                         "a batch starts when it is full, however long that takes",
-                                         make_policy<StaticBatching>,
-                                         nullptr,
-                                         false,
-                                         false,
-                                         false,
-                                         true};
+const PolicyEntry static_batching_policy{
+    .name = "static_batching",
+    .sentence = "a batch starts when it is full, however long that takes",
+    .make = make_policy<StaticBatching>,
+    .batches = true,
+    .waits_for_full_batches = true,
+};
 
 }  // namespace distsim::serving

@@ -33,8 +33,11 @@ class BranchFifo : public Policy {
 
 }  // namespace
 
-const PolicyEntry branch_fifo_policy{"branch_fifo",
-                                     "fifo over the branches of requests: a free GPU takes one of the oldest request",
-                                     make_policy<BranchFifo>, nullptr, true};
+const PolicyEntry branch_fifo_policy{
+    .name = "branch_fifo",
+    .sentence = "fifo over the branches of requests: a free GPU takes one of the oldest request",
+    .make = make_policy<BranchFifo>,
+    .takes_branches = true,
+};
 
 }  // namespace distsim::serving

@@ -48,12 +48,11 @@ class LayerPreemptive : public Policy {
 }  // namespace
 
 const PolicyEntry layer_preemptive_policy{
-    "layer_preemptive",
-    "highest priority, then earliest deadline; a request in progress gives way after a layer",
-    make_policy<LayerPreemptive>,
-    nullptr,
-    false,
-    true,
-    true};
+    .name = "layer_preemptive",
+    .sentence = "highest priority, then earliest deadline; a request in progress gives way after a layer",
+    .make = make_policy<LayerPreemptive>,
+    .heeds_priority = true,
+    .splits = true,
+};
 
 }  // namespace distsim::serving

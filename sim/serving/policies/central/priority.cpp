@@ -10,11 +10,11 @@ struct ByPriority {
 
 }  // namespace
 
-const PolicyEntry priority_policy{"priority",
-                                  "a free GPU takes a request of the highest priority, the oldest first",
-                                  make_policy<CentralPolicy<ByPriority>>,
-                                  nullptr,
-                                  false,
-                                  true};
+const PolicyEntry priority_policy{
+    .name = "priority",
+    .sentence = "a free GPU takes a request of the highest priority, the oldest first",
+    .make = make_policy<CentralPolicy<ByPriority>>,
+    .heeds_priority = true,
+};
 
 }  // namespace distsim::serving

@@ -24,8 +24,10 @@ const PolicyEntry scoring_policy{
     make_policy<Scoring>};
 
 const PolicyEntry branch_scoring_policy{
-    "branch_scoring",
-    "scoring over the branches of requests: each goes to the GPU that is predicted to finish it first",
-    make_policy<Scoring>, nullptr, true};
+    .name = "branch_scoring",
+    .sentence = "scoring over the branches of requests: each goes to the GPU that is predicted to finish it first",
+    .make = make_policy<Scoring>,
+    .takes_branches = true,
+};
 
 }  // namespace distsim::serving
