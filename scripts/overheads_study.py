@@ -86,7 +86,7 @@ class Tables:
             name = bare(op)
             more = max(0, self.launches.get(name, 1) - 1) * self.between.get(name, 0)
             total += count * (t1 + t2 + self.after.get(name, 0) + more)
-            calls += 0 if op == ACCUMULATE else count
+            calls += count
         return total / calls
 
 

@@ -351,6 +351,40 @@ TEST(Onnx, GeluThatExportersWriteOutIsOneCall) {
   }
 }
 
+/// x[:, i, j] as it is exported: the indexed dimensions moved to the front and made one. PyTorch reads the places where they lie, and
+/// adds up the gradient in the order of the places.
+TEST(Onnx, IndexingReadsInPlace) {
+  Model m;
+  m.input("x", {-1, 16}).output("y").weight("w", {16, 81}).numbers("sizes", {-1, 9, 9}).numbers("back", {36, -1});
+  m.weight("places", {36}, kInt64);
+  for (int i = 0; i < 36; ++i) m.last_initializer().add_int64_data(i);
+  m.node("MatMul", {"x", "w"}, {"p"});
+  m.node("Reshape", {"p", "sizes"}, {"pairs"});
+  Model::list(m.node("Transpose", {"pairs"}, {"t"}), "perm", {1, 2, 0});
+  Model::integer(m.node("Flatten", {"t"}, {"flat"}), "axis", 2);
+  Model::integer(m.node("Gather", {"flat", "places"}, {"g"}), "axis", 0);
+  m.node("Reshape", {"g", "back"}, {"r"});
+  Model::list(m.node("Transpose", {"r"}, {"s"}), "perm", {1, 0});
+  m.node("Exp", {"s"}, {"y"});
+  const auto graph = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(count_of(*graph, "clone", kForward), 0u);
+  EXPECT_EQ(count_of(*graph, "index", kForward), 1u);
+  EXPECT_EQ(count_of(*graph, "index_put_", kBackward), 1u);
+  EXPECT_EQ(count_of(*graph, "scatter_add_", kBackward), 0u);
+  const Sizes sizes(*graph, 100);
+  const auto index = std::ranges::find_if(graph->nodes, [](const Node& n) { return base_name(n.op) == "index"; });
+  EXPECT_EQ(sizes.dims(index->outputs.front()), (Dims{100, 36}));
+  EXPECT_EQ(sizes.dims(index->inputs.front().tensors.front()), (Dims{100, 9, 9}));
+  // Somebody else reads the flat tensor as well: rows of it are gathered.
+  m.output("more").node("Tanh", {"flat"}, {"more"});
+  const auto copied = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(copied.ok()) << copied.error().text();
+  const auto gathered = std::ranges::find_if(copied->nodes, [](const Node& n) { return base_name(n.op) == "index"; });
+  ASSERT_NE(gathered, copied->nodes.end());
+  EXPECT_EQ(Sizes(*copied, 100).dims(gathered->outputs.front()), (Dims{36, 100}));
+}
+
 struct Refused {
   Model model;
   std::vector<std::string> words;

@@ -148,4 +148,64 @@ Result<void> OnnxLowering::norm_of(Chain chain, Id x, const Dims& row) {
   return give_chain(chain, eager_.row_norm("native_layer_norm", x, row, scale, shift));
 }
 
+/// x[:, i, j] is exported with the indexed dimensions moved to the front and made one, of which a row is gathered for each place.
+/// PyTorch reads the places where they lie: this names what is moved, given the node that makes the dimensions one.
+std::optional<OnnxLowering::Indexed> OnnxLowering::indexed_by(const onnx::Node& flatten) const {
+  const auto whole = [](const onnx::Node& node, std::string_view name, std::int64_t otherwise) {
+    for (const onnx::Attribute& a : node.attribute()) {
+      if (a.name() == name) return a.i();
+    }
+    return otherwise;
+  };
+  if (flatten.op_type() != "Flatten" || flatten.input_size() != 1 || flatten.output_size() != 1) return std::nullopt;
+  const auto by = makers_.find(flatten.input(0));
+  if (by == makers_.end() || onnx_.node(by->second).op_type() != "Transpose") return std::nullopt;
+  const onnx::Node& transpose = onnx_.node(by->second);
+  const std::optional<int> gather = only_reader(flatten.output(0), "Gather");
+  if (transpose.input_size() != 1 || !only_reader(transpose.output(0), "Flatten") || !gather ||
+      onnx_.node(*gather).input_size() != 2 || onnx_.node(*gather).input(0) != flatten.output(0) ||
+      whole(onnx_.node(*gather), "axis", 0) != 0)
+    return std::nullopt;
+  Indexed out{transpose.input(0), 0, whole(flatten, "axis", 1)};
+  std::vector<std::int64_t> order;
+  for (const onnx::Attribute& a : transpose.attribute()) {
+    if (a.name() == "perm") order.assign(a.ints().begin(), a.ints().end());
+  }
+  const auto rank = static_cast<std::int64_t>(order.size());
+  const auto x = values_.find(out.whole);
+  if (x == values_.end() || !x->second.tensor) return std::nullopt;  // a constant, which is folded
+  if (out.dims < 1 || out.dims >= rank) return std::nullopt;
+  out.first = order.front();
+  for (std::int64_t i = 0, other = 0; i < rank; ++i) {
+    const bool indexed = i < out.dims;
+    if (!indexed && other == out.first) other += out.dims;
+    if (order[static_cast<std::size_t>(i)] != (indexed ? out.first + i : other++)) return std::nullopt;
+  }
+  return out;
+}
+
+/// The result has the places first, as the nodes that follow expect.
+Result<void> OnnxLowering::index_of(const Indexed& indexed) {
+  TRY_ASSIGN(const Id ids, tensor(1));
+  const Id x = values_.at(indexed.whole).tensor.value();
+  const Dims from = eager_.dims(x), places = eager_.dims(ids);
+  const auto first = static_cast<std::size_t>(indexed.first);
+  Dims dims(from.begin(), from.begin() + indexed.first);
+  dims.insert(dims.end(), places.begin(), places.end());
+  dims.insert(dims.end(), from.begin() + indexed.first + indexed.dims, from.end());
+  TRY(checked(Dims(dims)));
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < places.size(); ++i) order.push_back(first + i);
+  std::int64_t others = 1;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (i >= first && i < first + places.size()) continue;
+    order.push_back(i);
+    others *= dims[i];
+  }
+  const Id out = eager_.gather("index", x, ids, dims, static_cast<std::size_t>(indexed.dims));
+  Dims result = places;
+  result.push_back(others);
+  return give(eager_.reshape(eager_.permute(out, order), result));
+}
+
 }  // namespace distsim::opgraph

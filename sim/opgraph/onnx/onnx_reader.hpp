@@ -156,6 +156,13 @@ class OnnxLowering {
   std::optional<Id> take_row(Chain& chain, std::string_view op, const Dims& row);
   Result<void> norm_of(Chain chain, Id x, const Dims& row);
   Result<void> give_chain(const Chain& chain, Id result);
+  /// A tensor that is indexed in `dims` dimensions from `first` on.
+  struct Indexed {
+    std::string whole;
+    std::int64_t first = 0, dims = 0;
+  };
+  std::optional<Indexed> indexed_by(const onnx::Node& flatten) const;
+  Result<void> index_of(const Indexed& indexed);
 
   const onnx::Model& model_;
   const onnx::Graph& onnx_;
