@@ -264,8 +264,8 @@ def grouped():
         travels = [{c["name"]: c["bytes"] for c in r["collectives"]} for r in (captured, exported)]
         self.assertEqual(travels[0], travels[1])
         self.assertIn("embedding.exchange", travels[0])
-        # ONNX has other ops for the gradient of an index, which PyTorch sorts.
-        self.assertAlmostEqual(exported["iteration_ms"] / captured["iteration_ms"], 1, delta=0.1)
+        # Indexing is exported as a gather of transposed rows, and read as what it was.
+        self.assertAlmostEqual(exported["iteration_ms"] / captured["iteration_ms"], 1, delta=0.04)
 
     def test_images(self):
         self.check(*self.both("residual", ["8x3x32x32"], "(torch.randn(2, 3, 32, 32),)"))
