@@ -11,8 +11,8 @@ launch, T3 after its last, T4 the launch, T5 between two launches. Of a workload
     individual   mean over its calls of  T1(workload) + T2(workload, op) + T3(op) + (launches(op) - 1) T5(op)
     shared       the same with T1 and T2(op) pooled over the calls of all workloads
 
-apart for forward and backward calls. T3, T5 and launches are known for one workload only, so both sets have the same. AccumulateGrad is
-no call of its own in distsim; its time is spread over the backward calls.
+apart for forward and backward calls, which are the nodes of autograd with those that add up gradients (AccumulateGrad). T3, T5 and launches are
+known for one workload only, so both sets have the same.
 """
 import argparse
 import collections
@@ -86,7 +86,7 @@ class Tables:
             name = bare(op)
             more = max(0, self.launches.get(name, 1) - 1) * self.between.get(name, 0)
             total += count * (t1 + t2 + self.after.get(name, 0) + more)
-            calls += 0 if op == ACCUMULATE else count
+            calls += count
         return total / calls
 
 

@@ -4,7 +4,8 @@
 usage: measure_memory.py DISTSIM [MODEL,...] [IMAGES]       IMAGES: number and edge, default 8x128
 Needs torch >= 1.13; models of torchvision where that is installed. A step runs first, so that gradients are there; of a second one the
 most that was allocated beyond what was there before it is compared. Dropout is off: on a CPU its mask is four bytes an element, on a GPU
-one. Fused kernels of a GPU's libraries have workspaces besides."""
+one. So is oneDNN, whose convolutions copy a filter's gradient from a layout of their own, which no GPU does. Fused kernels of a GPU's
+libraries have workspaces besides."""
 import json
 import os
 import pathlib
@@ -65,9 +66,10 @@ def loss_of(outputs, kind):
 def measured(module, inputs, loss):
     """Most bytes allocated during a step beyond what was there at its beginning."""
     tensors = [torch.zeros(s.shape, dtype=getattr(torch, s.dtype)) for s in inputs]
-    loss_of(module(*tensors), loss).backward()
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+    with torch.backends.mkldnn.flags(enabled=False):
         loss_of(module(*tensors), loss).backward()
+        with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+            loss_of(module(*tensors), loss).backward()
     now = most = 0
     for event in sorted((e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"), key=lambda e: e.start_us()):
         now += event.nbytes()

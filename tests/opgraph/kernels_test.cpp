@@ -335,5 +335,25 @@ TEST(Kernels, RecurrentLayersStepByStep) {
   EXPECT_NEAR(products_of_call(recurrent_call_of(3, 0, x)), 3 * products_of_call(recurrent_call_of(0, 0, x)), 1);
 }
 
+/// The gradient of an index: a warp for single elements, which take as long as 384 bytes, or for 128 elements of a row.
+TEST(Kernels, IndexedGradientsByTheLengthOfRows) {
+  const auto bytes_of = [](OneCall call) {
+    const Kernels k = call.number(1).kernels();
+    const auto& op = std::get<graph::Elementwise>(k.ops.front());
+    EXPECT_EQ(k.ops.size(), 10u);
+    return static_cast<double>(op.elements) * (op.reads + op.writes) * 4;
+  };
+  OneCall pairs("aten::index_put_");
+  pairs.in({2048, 27, 27}).in({351}, "int64");
+  pairs.node.inputs[1].tensors.push_back(pairs.tensor({351}, "int64"));
+  EXPECT_DOUBLE_EQ(bytes_of(pairs.in({2048, 351})), 2048.0 * 351 * (384 + 3 * 4));
+  const auto rows = OneCall("aten::index_put_").in({5000, 1024}).in({300}, "int64").in({300, 1024});
+  EXPECT_DOUBLE_EQ(bytes_of(rows), 300.0 * (1024 * 12 + 8 * 384));
+  const auto masked = OneCall("aten::index_put_").in({8, 64, 256}).in({8, 64}, "bool").in({100, 256});
+  EXPECT_DOUBLE_EQ(bytes_of(masked), 100.0 * (256 * 12 + 2 * 384));
+  const auto columns = OneCall("aten::index_put_").in({64, 50, 256}).in({10}, "int64").in({64, 10, 256});
+  EXPECT_DOUBLE_EQ(bytes_of(columns), 640.0 * (256 * 12 + 2 * 384));
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

@@ -20,6 +20,10 @@ class Model {
     model_.set_producer_name("test");
     model_.add_opset_import()->set_version(17);
   }
+  Model& opset(std::int64_t version) {
+    model_.mutable_opset_import(0)->set_version(version);
+    return *this;
+  }
   onnx::Graph& graph() { return *model_.mutable_graph(); }
   std::string text() const { return model_.SerializeAsString(); }
 
@@ -45,6 +49,14 @@ class Model {
   Model& numbers(const std::string& name, const std::vector<std::int64_t>& values) {
     weight(name, {static_cast<std::int64_t>(values.size())}, kInt64);
     for (const std::int64_t v : values) last_initializer().add_int64_data(v);
+    return *this;
+  }
+  /// As exporters write constants: a node, right before what reads it.
+  Model& constant(const std::string& name, float value) {
+    onnx::Attribute& a = *node("Constant", {}, {name}).add_attribute();
+    a.set_name("value");
+    a.mutable_t()->set_data_type(kFloat);
+    a.mutable_t()->set_raw_data(std::string(reinterpret_cast<const char*>(&value), sizeof(value)));
     return *this;
   }
   onnx::Tensor& last_initializer() { return *graph().mutable_initializer(graph().initializer_size() - 1); }
@@ -214,6 +226,163 @@ TEST(Onnx, UnknownOpsAreCountedWithStatedSizes) {
   EXPECT_EQ(listing_of("com.example::Magic"), Listing::unlisted);
   EXPECT_EQ(count_of(*graph, "com.example::Magic", kForward), 1u);
   EXPECT_EQ(count_of(*graph, "com.example::Magic backward", kBackward), 1u);
+}
+
+/// A linear layer, and its layer normalisation as PyTorch exports it below opset 17.
+Model written_out_norm(float exponent = 2, std::int64_t opset = 13) {
+  Model m;
+  m.opset(opset).input("x", {-1, 5, 16}).output("y").weight("w", {16, 32}).weight("scale", {32}).weight("shift", {32});
+  m.node("MatMul", {"x", "w"}, {"p"});
+  Model::list(m.node("ReduceMean", {"p"}, {"mean"}), "axes", {-1});
+  m.node("Sub", {"p", "mean"}, {"centred"});
+  m.constant("two", exponent).node("Pow", {"centred", "two"}, {"square"});
+  Model::list(m.node("ReduceMean", {"square"}, {"variance"}), "axes", {-1});
+  m.constant("epsilon", 1e-5F).node("Add", {"variance", "epsilon"}, {"sum"});
+  m.node("Sqrt", {"sum"}, {"root"});
+  m.node("Div", {"centred", "root"}, {"normed"});
+  m.node("Mul", {"normed", "scale"}, {"scaled"});
+  m.node("Add", {"scaled", "shift"}, {"y"});
+  return m;
+}
+
+TEST(Onnx, NormsThatExportersWriteOutAreOneCall) {
+  const auto graph = parse_op_graph(written_out_norm().text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(count_of(*graph, "native_layer_norm", kForward), 1u);
+  EXPECT_EQ(count_of(*graph, "native_layer_norm_backward", kBackward), 1u);
+  EXPECT_EQ(graph->gradients.size(), 3u);
+  for (const char* op : {"mean", "sub", "pow", "add", "sqrt", "div", "mul"})
+    EXPECT_EQ(count_of(*graph, op, kForward), 0u);
+  ASSERT_EQ(graph->remarks.size(), 1u);
+  EXPECT_EQ(
+      graph->remarks[0],
+      "1 layer normalisation written out as exporters do below opset 17 taken as the one kernel that PyTorch runs");
+
+  // The same calls and sizes as those of the op that opset 17 has.
+  Model m;
+  m.input("x", {-1, 5, 16}).output("y").weight("w", {16, 32}).weight("scale", {32}).weight("shift", {32});
+  m.node("MatMul", {"x", "w"}, {"p"});
+  m.node("LayerNormalization", {"p", "scale", "shift"}, {"y"});
+  const auto op = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(op.ok()) << op.error().text();
+  ASSERT_EQ(op->nodes.size(), graph->nodes.size());
+  for (std::size_t i = 0; i < op->nodes.size(); ++i) {
+    EXPECT_EQ(op->nodes[i].op, graph->nodes[i].op) << i;
+    EXPECT_DOUBLE_EQ(Call(Sizes(*op, 7), op->nodes[i]).written_bytes(),
+                     Call(Sizes(*graph, 7), graph->nodes[i]).written_bytes());
+  }
+}
+
+/// A norm without its trained rows, and one whose rows something else reads as well, which is no part of it.
+TEST(Onnx, PartsOfWrittenOutNorms) {
+  Model bare = written_out_norm();
+  bare.graph().mutable_node()->DeleteSubrange(10, 2);  // the rows
+  bare.node("Relu", {"normed"}, {"y"});
+  Model branch = written_out_norm();
+  branch.output("exp").node("Exp", {"normed"}, {"exp"});
+  for (const Model& m : {bare, branch}) {
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    EXPECT_EQ(count_of(*graph, "native_layer_norm", kForward), 1u);
+    EXPECT_EQ(count_of(*graph, "sub", kForward), 0u);
+  }
+  const auto graph = parse_op_graph(branch.text(), "m.onnx");
+  EXPECT_EQ(count_of(*graph, "mul", kForward), 1u);
+  EXPECT_EQ(count_of(*graph, "add", kForward), 2u);  // and the sum of both outputs, of which the loss is made
+}
+
+/// What is not that call stays what it is: every node is priced.
+TEST(Onnx, WhatOnlyLooksLikeANormIsNone) {
+  std::vector<Model> models{written_out_norm(3), written_out_norm(2, 17)};
+  for (const char* also_read : {"mean", "centred", "square", "variance", "sum", "root"}) {
+    models.push_back(written_out_norm());
+    models.back().output(also_read);
+    models.push_back(written_out_norm());
+    models.back().output("more").node("Exp", {also_read}, {"more"});
+  }
+  models.push_back(written_out_norm());
+  models.back().graph().mutable_node(8)->set_op_type("Exp");  // instead of the root
+  for (const Model& m : models) {
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    EXPECT_EQ(count_of(*graph, "native_layer_norm", kForward), 0u);
+    EXPECT_EQ(count_of(*graph, "mean", kForward), 2u);
+    EXPECT_EQ(count_of(*graph, "sub", kForward), 1u);
+    EXPECT_EQ(count_of(*graph, "mul", kForward), 1u);
+  }
+}
+
+Model written_out_gelu(float root, float half, bool by_tanh) {
+  Model m;
+  m.opset(13).input("x", {-1, 16}).output("y").weight("w", {16, 32});
+  m.node("MatMul", {"x", "w"}, {"p"});
+  if (by_tanh) {
+    m.node("Mul", {"p", "p"}, {"square"});
+    m.node("Mul", {"p", "square"}, {"cube"});
+    m.constant("k", 0.044715F).node("Mul", {"k", "cube"}, {"little"});
+    m.node("Add", {"p", "little"}, {"sum"});
+    m.constant("beta", root).node("Mul", {"beta", "sum"}, {"inner"});
+    m.node("Tanh", {"inner"}, {"e"});
+  } else {
+    m.constant("root", root).node("Div", {"p", "root"}, {"inner"});
+    m.node("Erf", {"inner"}, {"e"});
+  }
+  m.constant("one", 1).node("Add", {"e", "one"}, {"s"});
+  m.node("Mul", {"p", "s"}, {"product"});
+  m.constant("half", half).node("Mul", {"product", "half"}, {"y"});
+  return m;
+}
+
+TEST(Onnx, GeluThatExportersWriteOutIsOneCall) {
+  for (const bool by_tanh : {false, true}) {
+    const float root = by_tanh ? 0.7978846F : 1.4142135F;
+    const auto gelus = [](const Model& m) {
+      const auto graph = parse_op_graph(m.text(), "m.onnx");
+      EXPECT_TRUE(graph.ok()) << graph.error().text();
+      return count_of(*graph, "gelu", kForward) * 100 + graph->nodes.size();
+    };
+    EXPECT_EQ(gelus(written_out_gelu(root, 0.5F, by_tanh)) / 100, 1u);
+    EXPECT_EQ(gelus(written_out_gelu(1.0F, 0.5F, by_tanh)) / 100, 0u);
+    EXPECT_EQ(gelus(written_out_gelu(root, 2.0F, by_tanh)) / 100, 0u);
+    Model read = written_out_gelu(root, 0.5F, by_tanh);
+    read.output("e");
+    EXPECT_EQ(gelus(read) / 100, 0u);
+    EXPECT_GT(gelus(read), gelus(written_out_gelu(root, 0.5F, by_tanh)) % 100 + 4);
+  }
+}
+
+/// x[:, i, j] as it is exported: the indexed dimensions moved to the front and made one. PyTorch reads the places where they lie, and
+/// adds up the gradient in the order of the places.
+TEST(Onnx, IndexingReadsInPlace) {
+  Model m;
+  m.input("x", {-1, 16}).output("y").weight("w", {16, 81}).numbers("sizes", {-1, 9, 9}).numbers("back", {36, -1});
+  m.weight("places", {36}, kInt64);
+  for (int i = 0; i < 36; ++i) m.last_initializer().add_int64_data(i);
+  m.node("MatMul", {"x", "w"}, {"p"});
+  m.node("Reshape", {"p", "sizes"}, {"pairs"});
+  Model::list(m.node("Transpose", {"pairs"}, {"t"}), "perm", {1, 2, 0});
+  Model::integer(m.node("Flatten", {"t"}, {"flat"}), "axis", 2);
+  Model::integer(m.node("Gather", {"flat", "places"}, {"g"}), "axis", 0);
+  m.node("Reshape", {"g", "back"}, {"r"});
+  Model::list(m.node("Transpose", {"r"}, {"s"}), "perm", {1, 0});
+  m.node("Exp", {"s"}, {"y"});
+  const auto graph = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(count_of(*graph, "clone", kForward), 0u);
+  EXPECT_EQ(count_of(*graph, "index", kForward), 1u);
+  EXPECT_EQ(count_of(*graph, "index_put_", kBackward), 1u);
+  EXPECT_EQ(count_of(*graph, "scatter_add_", kBackward), 0u);
+  const Sizes sizes(*graph, 100);
+  const auto index = std::ranges::find_if(graph->nodes, [](const Node& n) { return base_name(n.op) == "index"; });
+  EXPECT_EQ(sizes.dims(index->outputs.front()), (Dims{100, 36}));
+  EXPECT_EQ(sizes.dims(index->inputs.front().tensors.front()), (Dims{100, 9, 9}));
+  // Somebody else reads the flat tensor as well: rows of it are gathered.
+  m.output("more").node("Tanh", {"flat"}, {"more"});
+  const auto copied = parse_op_graph(m.text(), "m.onnx");
+  ASSERT_TRUE(copied.ok()) << copied.error().text();
+  const auto gathered = std::ranges::find_if(copied->nodes, [](const Node& n) { return base_name(n.op) == "index"; });
+  ASSERT_NE(gathered, copied->nodes.end());
+  EXPECT_EQ(Sizes(*copied, 100).dims(gathered->outputs.front()), (Dims{36, 100}));
 }
 
 struct Refused {

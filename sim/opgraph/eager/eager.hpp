@@ -67,8 +67,8 @@ class Eager {
   Id cat(const Ids& parts, std::size_t axis);
   Id embedding(Id table, Id ids);
   Id embedding_bag(Id table, Id ids, Id offsets, const Dims& result);
-  /// As many elements as `result` has, read at `ids`; backward they are added into zeros.
-  Id gather(std::string_view op, Id x, Id ids, const Dims& result);
+  /// As many elements as `result` has, read at `ids`, which are places in so many dimensions; backward they are added into zeros.
+  Id gather(std::string_view op, Id x, Id ids, const Dims& result, std::size_t indexed = 1);
   Id scatter(std::string_view op, Id x, Id ids, Id updates);
   Id pad(Id x, const Dims& result);
   Id resize(std::string_view op, Id x, const Dims& result);

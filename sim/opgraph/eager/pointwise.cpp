@@ -231,13 +231,18 @@ Eager::Id Eager::embedding_bag(Id table, Id ids, Id offsets, const Dims& result)
   return out;
 }
 
-Eager::Id Eager::gather(std::string_view op, Id x, Id ids, const Dims& result) {
+Eager::Id Eager::gather(std::string_view op, Id x, Id ids, const Dims& result, std::size_t indexed) {
   const Id out = kernel(std::string(op), {x, ids}, result);
-  tape({x}, {out}, [this, x, ids](const auto& g) {
+  tape({x}, {out}, [this, x, places = op == "index" ? Ids(indexed, ids) : Ids{}, ids](const auto& g) {
     const Id zeros = like(x);
     emit("aten::new_zeros", {tensors({*g[0]})}, {zeros});
     const Id sums = like(x);
     graph_.tensors[sums].storage = graph_.tensors[zeros].storage;
+    if (!places.empty()) {
+      constexpr double kAdds = 1;
+      emit("aten::index_put_", {tensors({zeros}), tensors(places), tensors({*g[0]}), number(kAdds)}, {sums});
+      return give(x, sums);
+    }
     emit("aten::scatter_add_", {tensors({zeros}), tensors({ids}), tensors({*g[0]})}, {sums});
     give(x, sums);
   });

@@ -227,8 +227,9 @@ Result<void> OnnxLowering::constant() {
     return give_numbers({}, {i->i()});
   } else if (const onnx::Attribute* list = attribute("value_ints"); list != nullptr) {
     return give_numbers({list->ints_size()}, Numbers(list->ints().begin(), list->ints().end()));
-  } else if (attribute("value_float") != nullptr) {
+  } else if (const onnx::Attribute* one = attribute("value_float"); one != nullptr) {
     value.scalar = true;
+    value.number = one->f();
   } else if (const onnx::Attribute* floats = attribute("value_floats"); floats != nullptr) {
     value.dims = {floats->floats_size()};
   } else {

@@ -14,7 +14,10 @@ Result<void> OnnxLowering::unary() {
 
 Result<void> OnnxLowering::binary() {
   if (!has(0) || !has(1)) return wrong("found one input, expected two");
-  if (node_->op_type() == "Div" && erf_of_gelu()) return {};
+  if (const std::optional<Chain> gelu = written_out_gelu()) {
+    TRY_ASSIGN(const Id x, tensor(0));
+    return give_chain(*gelu, eager_.unary("gelu", x));
+  }
   const bool left = in(0).scalar && !in(0).tensor && !(in(0).weight && !in(0).frozen);
   const bool right = in(1).scalar && !in(1).tensor && !(in(1).weight && !in(1).frozen);
   if (left != right) {
@@ -36,32 +39,6 @@ Result<void> OnnxLowering::several() {
     out = eager_.binary(rule_->call, out, next);
   }
   return give(out);
-}
-
-/// x / sqrt(2), erf, + 1, * x, * 0.5: one kernel in PyTorch.
-bool OnnxLowering::erf_of_gelu() {
-  constexpr std::string_view kOps[] = {"Erf", "Add", "Mul", "Mul"};
-  if (node_->output_size() != 1 || !in(1).scalar) return false;
-  std::vector<int> part;
-  std::string name = node_->output(0);
-  for (const std::string_view op : kOps) {
-    const auto at = readers_.find(name);
-    if (at == readers_.end() || at->second.size() != 1) return false;
-    const onnx::Node& next = onnx_.node(at->second.front());
-    if (next.op_type() != op || next.output_size() != 1) return false;
-    if (part.size() == 2 && next.input(0) != node_->input(0) && next.input(next.input_size() - 1) != node_->input(0))
-      return false;
-    part.push_back(at->second.front());
-    name = next.output(0);
-  }
-  auto x = tensor(0);
-  if (!x.ok()) return false;
-  const Id out = eager_.unary("gelu", *x);
-  for (const int p : part) done_[static_cast<std::size_t>(p)] = true;
-  OnnxValue value;
-  value.dims = eager_.dims(out), value.element = eager_.element(out), value.tensor = out;
-  values_[name] = std::move(value);
-  return true;
 }
 
 Result<void> OnnxLowering::where() {
@@ -273,6 +250,11 @@ Result<void> OnnxLowering::dropout() {
 Result<void> OnnxLowering::reduce() {
   TRY_ASSIGN(const Id x, tensor(0));
   const std::size_t rank = eager_.dims(x).size();
+  if (const std::optional<Chain> norm =
+          node_->op_type() == "ReduceMean" && node_->output_size() == 1 ? written_out_norm(rank) : std::nullopt) {
+    const Dims& dims = eager_.dims(x);
+    return norm_of(*norm, x, Dims(dims.end() - static_cast<std::ptrdiff_t>(averaged(*node_, rank)), dims.end()));
+  }
   const bool index = node_->op_type().starts_with("Arg");
   std::vector<std::int64_t> listed_axes;
   if (index) {

@@ -1,5 +1,6 @@
 // The frame: names, types, the order of nodes.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/text/printable.hpp"
@@ -39,7 +40,44 @@ bool bytes_as_numbers(const onnx::Tensor& t, std::vector<std::int64_t>& out) {
   }
 }
 
+/// IEEE 754 binary16.
+double half_of(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
+  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
 }  // namespace
+
+/// Of a constant of one element in the file, of a type that the constants of a call have.
+std::optional<double> OnnxLowering::number_in(const onnx::Tensor& t) {
+  const std::string& raw = t.raw_data();
+  const auto as = [&]<class T>(T value) -> std::optional<double> {
+    if (raw.size() != sizeof(T)) return std::nullopt;
+    std::memcpy(&value, raw.data(), sizeof(T));
+    return static_cast<double>(value);
+  };
+  for (const std::int64_t d : t.dims()) {
+    if (d != 1) return std::nullopt;
+  }
+  switch (t.data_type()) {
+    case 1:
+      return t.float_data_size() == 1 ? std::optional<double>(t.float_data(0)) : as(float{});
+    case 11:
+      return t.double_data_size() == 1 ? std::optional<double>(t.double_data(0)) : as(double{});
+    case 7:
+      return t.int64_data_size() == 1 ? std::optional<double>(t.int64_data(0)) : as(std::int64_t{});
+    case 6:
+      return t.int32_data_size() == 1 ? std::optional<double>(t.int32_data(0)) : as(std::int32_t{});
+    case 10: {
+      if (t.int32_data_size() == 1) return half_of(static_cast<std::uint16_t>(t.int32_data(0)));
+      const std::optional<double> bits = as(std::uint16_t{});
+      return bits ? std::optional(half_of(static_cast<std::uint16_t>(*bits))) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
 
 OnnxLowering::OnnxLowering(const onnx::Model& model, const GraphOptions& options, std::int64_t samples, OpGraph& graph)
     : model_(model), onnx_(model.graph()), options_(options), samples_(samples), graph_(graph), eager_(graph) {}
@@ -76,6 +114,7 @@ Result<void> OnnxLowering::read_constant(const onnx::Tensor& t, OnnxValue& value
   TRY_ASSIGN(value.element, element_of(t.data_type()));
   const double elements = product(value.dims);
   value.scalar = elements == 1;
+  if (value.scalar) value.number = number_in(t);
   if (value.element.floating || elements > static_cast<double>(kMostNumbers) || t.data_location() == 1) return {};
   std::vector<std::int64_t> numbers;
   if (!t.raw_data().empty()) {
@@ -156,10 +195,10 @@ Result<void> OnnxLowering::read_types() {
 
 /// A node may only read what an earlier one has made, so that there are no cycles.
 Result<void> OnnxLowering::check_order() {
-  std::unordered_map<std::string, int> made;
+  for (const onnx::ValueInfo& output : onnx_.output()) outputs_.insert(output.name());
   for (int i = 0; i < onnx_.node_size(); ++i) {
     for (const std::string& output : onnx_.node(i).output()) {
-      if (!output.empty()) made.emplace(output, i);
+      if (!output.empty()) makers_.emplace(output, i);
     }
   }
   for (int i = 0; i < onnx_.node_size(); ++i) {
@@ -168,8 +207,8 @@ Result<void> OnnxLowering::check_order() {
       if (input.empty()) continue;
       readers_[input].push_back(i);
       if (values_.contains(input)) continue;
-      const auto by = made.find(input);
-      if (by == made.end())
+      const auto by = makers_.find(input);
+      if (by == makers_.end())
         return wrong("reads " + in_quotes(input) +
                      ", which nothing makes; expected an input, an initializer or a result");
       if (by->second >= i)

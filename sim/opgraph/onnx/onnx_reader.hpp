@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "sim/opgraph/eager/eager.hpp"
@@ -19,6 +20,7 @@ struct OnnxValue {
   Dims dims;
   Element element;
   std::optional<std::vector<std::int64_t>> numbers;  ///< of up to 65,536
+  std::optional<double> number;                      ///< of a constant of one element
   bool scalar = false;                               ///< a constant of one element: the host passes it with the call
   bool frozen = false;                               ///< of an initializer that is not trained
   bool weight = false;                               ///< of an initializer
@@ -33,6 +35,9 @@ class OnnxLowering {
   /// Whether the batch is a dimension by name, so that `samples` was used; the batch of the first input.
   bool any_batch() const { return any_batch_; }
   std::int64_t batch() const { return batch_; }
+  /// Layer normalisations that were written out, and are taken as one call.
+  std::size_t norms() const { return norms_; }
+  std::int64_t opset() const { return opset_; }
 
  private:
   using Ids = Eager::Ids;
@@ -132,7 +137,32 @@ class OnnxLowering {
   Result<void> unknown();
   Result<void> window_of(const Dims& image, Eager::Window& window, Dims& result, bool rounds_up);
   std::optional<int> bias_after() const;
-  bool erf_of_gelu();
+
+  // onnx_patterns.cpp
+  /// A value that several nodes in a row have made, each of which alone reads what the one before has made.
+  struct Chain {
+    std::string value;
+    std::vector<int> nodes;
+  };
+  static std::optional<double> number_in(const onnx::Tensor& t);
+  std::optional<double> number(const std::string& name) const;
+  std::optional<int> only_reader(const std::string& value, std::string_view op) const;
+  bool goes_on(Chain& chain, std::string_view op) const;
+  bool goes_on(Chain& chain, std::string_view op, const std::string& other) const;
+  bool goes_on(Chain& chain, std::string_view op, double constant) const;
+  std::size_t averaged(const onnx::Node& mean, std::size_t rank) const;
+  std::optional<Chain> written_out_gelu() const;
+  std::optional<Chain> written_out_norm(std::size_t rank) const;
+  std::optional<Id> take_row(Chain& chain, std::string_view op, const Dims& row);
+  Result<void> norm_of(Chain chain, Id x, const Dims& row);
+  Result<void> give_chain(const Chain& chain, Id result);
+  /// A tensor that is indexed in `dims` dimensions from `first` on.
+  struct Indexed {
+    std::string whole;
+    std::int64_t first = 0, dims = 0;
+  };
+  std::optional<Indexed> indexed_by(const onnx::Node& flatten) const;
+  Result<void> index_of(const Indexed& indexed);
 
   const onnx::Model& model_;
   const onnx::Graph& onnx_;
@@ -143,8 +173,11 @@ class OnnxLowering {
   std::unordered_map<std::string, OnnxValue> values_;
   std::unordered_map<std::string, const onnx::Type*> stated_;
   std::unordered_map<std::string, std::vector<int>> readers_;  ///< nodes that read a name
+  std::unordered_map<std::string, int> makers_;                ///< the node that makes a name
+  std::unordered_set<std::string> outputs_;                    ///< of the model
   std::vector<bool> done_;                                     ///< nodes that are part of one before
   std::string batch_name_;
+  std::size_t norms_ = 0;
   bool any_batch_ = false;
   std::int64_t batch_ = 0, opset_ = 0;
   int place_ = 0;

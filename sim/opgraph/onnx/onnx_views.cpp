@@ -40,6 +40,13 @@ Result<void> OnnxLowering::flatten() {
   axis = std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
   const double rows = product(Dims(from.begin(), from.begin() + axis));
   const double columns = product(Dims(from.begin() + axis, from.end()));
+  if (indexed_by(*node_)) {  // of which only places are read
+    OnnxValue value;
+    value.dims = {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
+    value.element = eager_.element(x);
+    values_[node_->output(0)] = std::move(value);
+    return {};
+  }
   return give(eager_.reshape(x, {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}));
 }
 
@@ -182,6 +189,9 @@ Result<void> OnnxLowering::concat() {
 
 /// Rows of a table are an embedding; other axes are indexed.
 Result<void> OnnxLowering::gather() {
+  if (const auto by = has(0) && has(1) ? makers_.find(node_->input(0)) : makers_.end(); by != makers_.end()) {
+    if (const std::optional<Indexed> indexed = indexed_by(onnx_.node(by->second))) return index_of(*indexed);
+  }
   TRY_ASSIGN(const Id x, tensor(0));
   const Dims from = eager_.dims(x);
   TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), from.size()));
@@ -201,7 +211,7 @@ Result<void> OnnxLowering::gather() {
   dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
   dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(axis), in(1).dims.begin(), in(1).dims.end());
   TRY(checked(Dims(dims)));
-  return give(eager_.gather("index_select", x, ids, dims));
+  return give(eager_.gather("index", x, ids, dims));  // x[..., ids], which is exported as this; index_select too
 }
 
 Result<void> OnnxLowering::gather_elements() {

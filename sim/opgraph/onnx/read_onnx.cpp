@@ -59,7 +59,7 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three)
 }
 
 /// Layer normalisation has an op of its own from opset 17 on; before, exporters write it out: mean, x - mean, its square, ...
-void note_written_out_norms(const onnx::Model& model, OpGraph& graph) {
+void note_written_out_norms(const onnx::Model& model, const OnnxLowering& lowering, OpGraph& graph) {
   std::unordered_map<std::string_view, const onnx::Node*> makers;
   std::size_t norms = 0;
   for (const onnx::Node& node : model.graph().node()) {
@@ -71,9 +71,13 @@ void note_written_out_norms(const onnx::Model& model, OpGraph& graph) {
     const onnx::Node* centred = node.op_type() == "Pow" ? made_by(node, 0, "Sub") : nullptr;
     norms += centred != nullptr && made_by(*centred, 1, "ReduceMean") != nullptr ? 1 : 0;
   }
-  if (norms == 0) return;
-  graph.remarks.push_back(counted(norms, "layer normalisation") +
-                          " written out as nine kernels, which PyTorch runs as one: export with opset_version=17");
+  const auto say = [&](std::size_t n, const std::string& what) {
+    if (n > 0) graph.remarks.push_back(counted(n, "layer normalisation") + " written out " + what);
+  };
+  say(lowering.norms(), "as exporters do below opset 17 taken as the one kernel that PyTorch runs");
+  say(norms - std::min(norms, lowering.norms()),
+      lowering.opset() < 17 ? "as nine kernels, which PyTorch runs as one: export with opset_version=17"
+                            : "as nine kernels and priced as these: PyTorch's own has an op from opset 17 on");
 }
 
 }  // namespace
@@ -213,12 +217,12 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
     graph.format = "ONNX";
     OnnxLowering lowering(model, options, samples, graph);
     TRY(lowering.run());
+    note_written_out_norms(model, lowering, graph);
     return std::pair{lowering.any_batch(), lowering.batch()};
   };
   OpGraph graph;
   TRY_ASSIGN(const auto batch, read(kSamples[0], graph));
   graph.samples = batch.second;
-  note_written_out_norms(model, graph);
   if (!batch.first) return graph;
   OpGraph two, three;
   TRY(read(kSamples[1], two));

@@ -38,7 +38,9 @@ void ImageStack::convolution(const Convolution& s) {
     layer.backward.push_back({s.name + ".dgrad", op, {1, 1}});
   }
   op.pass = graph::Pass::backward_weight;
-  layer.backward.push_back({s.name + ".wgrad", op, {1, 1}});
+  // Both gradients are one node, where there are two; the weight's is added up by another.
+  const std::uint16_t nodes = weight_nodes(c_, s.bias ? 2 : 1);
+  layer.backward.push_back({s.name + ".wgrad", op, {nodes > 0 && s.input_gradient ? nodes : 1u + nodes, 1}});
   append_gradient_cast(layer.backward, s.name, weights, 1, c_);
   layer.parameters.push_back({s.name + ".weight", weights});
   if (s.bias) layer.parameters.push_back({s.name + ".bias", s.out});
@@ -61,7 +63,7 @@ void ImageStack::batch_norm(const std::string& name, bool relu) {
   if (relu && !fused) layer.forward.push_back(elementwise(name + ".relu", elements(), 1, 1, 1, dtype()));
   if (relu && !fused) layer.backward.push_back(elementwise(name + ".relu.dgrad", elements(), 2, 1, 1, dtype()));
   op.pass = graph::Pass::backward;
-  layer.backward.push_back({name + ".grad", op, {1, 1}});
+  layer.backward.push_back({name + ".grad", op, {1u + weight_nodes(c_, 2), 1}});
   layer.parameters.push_back({name + ".weight", channels_});
   layer.parameters.push_back({name + ".bias", channels_});
 }

@@ -79,8 +79,10 @@ void append_backward(Layer& layer, const Linear& s, std::int64_t inner, bool fus
   if (s.bias && !(fused && s.activation != Activation::none)) {
     layer.backward.push_back(elementwise(s.name + ".bias.wgrad", s.rows * s.out, 1, 0, 1, n.activation, {0, 1}));
   }
-  layer.backward.push_back(
-      {s.name + ".wgrad", product(s.out, inner, s.rows, graph::Pass::backward_weight, false, n.matrix), {1, 1}});
+  const int weights = (s.owns_weight ? 1 : 0) + (s.bias ? 1 : 0);
+  layer.backward.push_back({s.name + ".wgrad",
+                            product(s.out, inner, s.rows, graph::Pass::backward_weight, false, n.matrix),
+                            {1u + weight_nodes(c, weights, true), 1}});
   if (s.input_gradient) {
     layer.backward.push_back(
         {s.name + ".dgrad", product(s.rows, inner, s.out, graph::Pass::backward_data, false, n.matrix), {0, 1}});
@@ -144,6 +146,10 @@ std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::i
     inputs = widths[i];
   }
   return layers;
+}
+
+std::uint16_t weight_nodes(const LayerContext& context, int weights, bool transposed) {
+  return capped(context.framework->host.eager ? weights + (transposed ? 1 : 0) : 0);
 }
 
 double matrix_flops(const std::vector<LayerOp>& ops) {

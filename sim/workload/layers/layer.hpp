@@ -57,6 +57,10 @@ struct LayerContext {
 double matrix_flops(const std::vector<LayerOp>& ops);
 double forward_matrix_flops(const std::vector<Layer>& layers);
 
+/// Nodes of autograd that an eager framework runs for a layer's weights, beside those of its kernels: one that adds up each
+/// gradient, and one for the view of a weight that is transposed.
+std::uint16_t weight_nodes(const LayerContext& context, int weights, bool transposed = false);
+
 std::int64_t parameters_of(const Layer& layer);
 std::int64_t parameters_of(const std::vector<Layer>& layers);
 std::int64_t tensors_of(const std::vector<Layer>& layers);

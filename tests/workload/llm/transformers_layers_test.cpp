@@ -63,6 +63,27 @@ TEST(TransformersLayers, KernelsAreThoseOfTheClass) {
   EXPECT_EQ(kernels_of(layers(gpt2, 1, {{}, &compiling}), "block0.scores.mask", false), 0u);
 }
 
+/// What a block of eager code makes the host do: as counted in Hugging Face's classes, in an execution trace of GPT-2 and by
+/// distsim_capture in modules with the calls of the others. Where autograd adds gradients up by itself, no call.
+TEST(TransformersLayers, CallsOfABlockAreThoseOfTheClass) {
+  FrameworkSpec eager;
+  eager.host.eager = true;
+  const auto calls = [&](const char* name, bool backward) {
+    std::uint32_t sum = 0;
+    for (const Layer& layer : layers(shipped_model(name).as<LlmSpec>(), 4, {{}, &eager})) {
+      if (!layer.name.starts_with("block1.")) continue;
+      for (const LayerOp& op : backward ? layer.backward : layer.forward) sum += op.dispatch.framework_ops;
+    }
+    return sum;
+  };
+  EXPECT_EQ(calls("bert_large", false), 29u);
+  EXPECT_EQ(calls("bert_large", true), 76u);
+  EXPECT_EQ(calls("gpt2_large", false), 51u);
+  EXPECT_EQ(calls("gpt2_large", true), 65u);
+  EXPECT_EQ(calls("opt_13", false), 40u);
+  EXPECT_EQ(calls("opt_13", true), 70u);
+}
+
 /// An encoder-decoder of 4 experts in every second layer reads back two numbers for each.
 TEST(TransformersLayers, ExpertsMakeTheHostWait) {
   const LlmSpec spec = shipped_model("switch4").as<LlmSpec>();
