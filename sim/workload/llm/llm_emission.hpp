@@ -81,7 +81,9 @@ class LlmEmission {
   void gather_parameters(bool first_part);
   void first_parameters(std::span<const TaskId> deps);
   void reduce(const Chunks& chunks, double share, double times, std::span<const TaskId> deps);
-  void reduce_last(const Chunks& chunks, double times, std::span<const TaskId> before);
+  double hidden_gradients(const Chunks& chunks) const;
+  void last_pass(Way way, const Chunks& chunks, const Chunks& complete, double times,
+                 const std::vector<bool>& paired = {});
   void sharded_micro_steps(double times, bool reduces);
   void sharded_exchange(const LlmChunk& chunk, graph::CollectiveKind kind, double share, double times,
                         std::span<const TaskId> deps, std::vector<TaskId>& out);

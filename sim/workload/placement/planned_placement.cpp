@@ -133,7 +133,8 @@ Planner planner_for(const TableSplit& split, const PlacementBudget& budget, std:
 
 /// Of slices that weigh the same the planner takes the later one first: here that of the table with more ids per sample (which
 /// is cut into more pieces), then with fewer rows, wherever it stands in the model. NVIDIA's sort is not stable; this order has
-/// the loads of all its published plans (tests/workload/published_plans_test.cpp), largest tables first has not.
+/// the loads of all its published plans (tests/workload/published_plans_test.cpp), largest tables first has not. distributed-embeddings sorts
+/// by bytes alone and keeps the order of the model, which its published iterations show: it stays.
 void sort_by_shape(std::vector<std::uint32_t>& numbers, const std::vector<ModelTable>& tables) {
   const auto shape = [&](std::uint32_t n) {
     const ModelTable& t = tables[n];
@@ -154,7 +155,7 @@ bool can_fit(const Planner& planner, const std::vector<PlannerTable>& tables) {
 Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const TableSplit& split,
                               const PlacementBudget& budget) {
   std::vector<std::uint32_t> sharded = replicate_small(placement, spec, split, budget);
-  if (split.balance != Balance::basic) sort_by_shape(sharded, placement.tables);
+  if (split.balance == Balance::cost) sort_by_shape(sharded, placement.tables);
   const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;
   const Planner planner = planner_for(split, budget, gpus, placement.replicated_bytes);
   std::vector<PlannerTable> tables;
