@@ -58,6 +58,16 @@ class Works(unittest.TestCase):
             alone = subprocess.run([BINARY, "--config", FLAGSHIP], capture_output=True, text=True, timeout=60, env=environment)
             self.assertEqual(alone.returncode, 0, alone.stderr)
 
+    def test_one_of_several_processes_prints(self):
+        """`mpirun -n 2 distsim predict`: the same report once, whatever the command, and a word about the others."""
+        for command in (["--config", FLAGSHIP], ["--log-level", "warn", "predict", "--config", FLAGSHIP], ["list", "devices"]):
+            alone = run(*command)
+            for rank in ("0", "1"):
+                environment = {**os.environ, "OMPI_COMM_WORLD_RANK": rank, "OMPI_COMM_WORLD_SIZE": "2"}
+                r = subprocess.run([BINARY, *command], capture_output=True, text=True, timeout=60, env=environment)
+                self.assertEqual((r.returncode, r.stdout), (0, alone.stdout if rank == "0" else ""), r.stderr)
+                self.assertEqual(r.stderr, "distsim: process 0 of 2 does all the work, the others end at once\n" if rank == "0" else "")
+
     def test_repeatable_to_the_bit(self):
         digests = {json.loads(run("--config", FLAGSHIP, "--json", "-").stdout)["digest"] for _ in range(3)}
         self.assertEqual(len(digests), 1)
@@ -245,6 +255,12 @@ class Works(unittest.TestCase):
         recurrent = ["--op", "lstm", "--dtype", "fp16", "batch=32", "length=50", "input=512", "hidden=512"]
         self.assertLess(us(*recurrent, "kernels=persistent"), us(*recurrent, "kernels=per_step"))
         self.assertGreater(us("--op", "copy_h2d", "--dtype", "fp32", "bytes=52e9"), 1e6)   # PCIe gen 4
+        self.assertEqual(us("--op", "copy_h2d", "bytes=1e6"), us("--op", "copy_h2d", "--dtype", "fp16", "bytes=1e6"))  # bytes have no data type
+        self.assertIn("--dtype: no effect", run("cost", "op", "--gpu", "a100_sxm4_80gb", "--op", "copy_h2d", "--dtype", "fp16", "bytes=1e6").stderr)
+        for sizes in (["copy_h2d", "elements=1e6"], ["gemm", "m=1", "n=1", "k=1"]):
+            r = run("cost", "op", "--gpu", "a100_sxm4_80gb", "--op", *sizes)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("--dtype: missing", r.stderr)
         self.assertLess(us("--op", "layer_norm", "--dtype", "fp16", "rows=4096", "cols=1024"), 100)
 
     def test_random_tasks_are_the_same_for_a_seed_and_can_be_predicted(self):
@@ -386,6 +402,9 @@ class Refuses(unittest.TestCase):
             for flag in (["--remove", "x"], ["--measured-on", "x"], ["--leave-one-step-out"], ["--timeline", "x.pftrace"]):
                 self.refused("replay", f"{d}/p", "--config", FLAGSHIP, *flag, says=f"{flag[0]}: found a Chakra trace")
             self.refused("replay", f"{d}/p", "--config", FLAGSHIP, "--compute-scale", "nan", says="--compute-scale")
+            for traces, says in (([f"{d}/p"], f"such as {d}/p.0.et"), ([d], "found a folder"), ([f"{d}/p.0.et", f"{d}/p.1.et"], "found 2 traces"),
+                                 ([f"{d}/p.0.et"], "nodes with times and no shapes of tensors"), ([f"{d}/nothing"], "--priced: found no such file")):
+                self.refused("replay", *traces, "--priced", "--config", FLAGSHIP, says=says)
             (pathlib.Path(d) / "q.0.et").write_bytes((pathlib.Path(d) / "p.0.et").read_bytes())
             trace.unlink()
             self.refused("replay", d, "--config", FLAGSHIP, says="found a second trace of rank 0")

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/pressure"))
@@ -131,28 +132,44 @@ def flags_in_help(binary, command):
 
 
 class Runner:
+    """Runs each command line once: flags in another order are the same one."""
+
     def __init__(self, binary):
-        self.binary, self.known = binary, {}
+        self.binary, self.known, self.lock = binary, {}, threading.Lock()
 
     def run(self, command, base, parts):
         """Exit code, all that was written, standard error."""
-        key = (command, base, parts)
-        if key not in self.known:
-            with tempfile.TemporaryDirectory() as folder:
-                for name, text in FILES.items():
-                    pathlib.Path(folder, name).write_text(text)
-                words = [w.replace("@", folder) for w in [*command.split(), *base.split(), *" ".join(parts).split()]]
-                environment = {k: v for k, v in os.environ.items() if not k.startswith("DISTSIM")}
-                r = subprocess.run([self.binary, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=300, env=environment, cwd=ROOT)
-                files = {str(p.relative_to(folder)): p.read_bytes().replace(folder.encode(), b"@") for p in pathlib.Path(folder).rglob("*")
-                         if p.is_file() and p.name not in FILES}
-            self.known[key] = (r.returncode, (r.stdout.replace(folder.encode(), b"@"), files), r.stderr.decode())
-        return self.known[key]
+        key = (command, base, tuple(sorted(parts)))
+        with self.lock:
+            mine = key not in self.known
+            result = self.known.setdefault(key, concurrent.futures.Future())
+        if mine:
+            try:
+                result.set_result(self.fresh(*key))
+            except BaseException as e:
+                result.set_exception(e)
+        return result.result()
+
+    def fresh(self, command, base, parts):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in FILES.items():
+                pathlib.Path(folder, name).write_text(text)
+            words = [w.replace("@", folder) for w in [*command.split(), *base.split(), *" ".join(parts).split()]]
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("DISTSIM")}
+            r = subprocess.run([self.binary, *words], stdin=subprocess.DEVNULL, capture_output=True, timeout=300, env=environment, cwd=ROOT)
+            files = {str(p.relative_to(folder)): p.read_bytes().replace(folder.encode(), b"@") for p in pathlib.Path(folder).rglob("*")
+                     if p.is_file() and p.name not in FILES}
+        return r.returncode, (r.stdout.replace(folder.encode(), b"@"), files), r.stderr.decode()
 
 
 def tries(flags):
     """(flag, what it needs, its words)"""
     return [(flag, *(t if isinstance(t, tuple) else ("", t))) for flag, all_tries in flags.items() for t in all_tries]
+
+
+def first_tries(flags):
+    """What is tried beside other flags: the first that is tried alone, and standard output, which changes what the others can do."""
+    return {flag: [t for i, t in enumerate(all_tries) if i == 0 or str(t).endswith(" -")] for flag, all_tries in flags.items()}
 
 
 def first_words(base, parts):
@@ -197,7 +214,7 @@ def main():
             code, _, said = runner.run(command, base, ())
             if code != 0:
                 problems.append(f"{command} {base}: exit code {code}: {said}")
-            given = [(None, t) for t in tries(flags)] + list(itertools.permutations(tries(flags), 2))
+            given = [(None, t) for t in tries(flags)] + list(itertools.permutations(tries(first_tries(flags)), 2))
             work += [(runner, command, base, beside, one) for beside, one in given if not beside or beside[0] != one[0]]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems += [p for p in pool.map(lambda w: problem(*w), work) if p]

@@ -5,6 +5,7 @@ ranks in another order, --set or file, a program or its Chakra traces.
 metamorphic_test.py BINARY
 """
 import copy
+import csv
 import json
 import pathlib
 import random
@@ -151,6 +152,48 @@ class SameAnswer(unittest.TestCase):
                 self.assertEqual(now["iteration_ms"], expected["iteration_ms"])
                 self.assertEqual(now["breakdown"], expected["breakdown"])
                 self.assertEqual(sorted(now["memory"]["used_bytes_per_rank"]), sorted(expected["memory"]["used_bytes_per_rank"]))
+
+    def test_tables_of_equal_load_in_another_order(self):
+        """Tables that the planner weighs alike, though they differ in rows or features."""
+        experiment = copy.deepcopy(EXPERIMENTS["dlrm"])
+        experiment["parallel"] = {"balance": "cost"}
+        experiment["model"]["dlrm"]["tables"] = [
+            {"rows": rows, "pooling_factor": pooling, "features": features}
+            for rows in (1000, 90000, 90000, 2500000, 7000000) for pooling, features in ((1.1, 1), (3.3, 1), (3.3, 2), (6.6, 2), (1.1, 1))]
+        expected = predicted(experiment)
+        for seed in SEEDS:
+            random.Random(seed).shuffle(experiment["model"]["dlrm"]["tables"])
+            now = predicted(experiment)
+            with self.subTest(seed=seed):
+                self.assertEqual(now["iteration_ms"], expected["iteration_ms"])
+                self.assertEqual(now["breakdown"], expected["breakdown"])
+
+    def test_planned_tables_in_another_order(self):
+        """What the search finds; the constraints go where their tables go. (Copies of tables are dense weights, which gradient buckets take in order.)"""
+        e = {"cluster": {"system": "dgx_a100_80gb", "nodes": 1, "gpus_per_node": 8}, "framework": {"name": "torchrec"},
+             "model": {"kind": "dlrm", "global_batch": 16384, "dlrm": {"embedding_dim": 64, "bottom_mlp": [64], "tables": [
+                 {"rows": rows, "pooling_factor": pooling} for rows in (30000, 90000, 2500000, 7000000) for pooling in (1, 5, 5, 9, 20)]}}}
+        words = {i: ("row_wise" if i % 3 == 0 else "table_wise column_wise") for i in range(20)}
+        answers = []
+        for seed in range(2):
+            order = list(range(20))
+            if seed > 0:
+                random.Random(seed).shuffle(order)
+            job = copy.deepcopy(e)
+            job["model"]["dlrm"]["tables"] = [e["model"]["dlrm"]["tables"][i] for i in order]
+            with tempfile.TemporaryDirectory() as d:
+                (pathlib.Path(d) / "x.yaml").write_text(json.dumps(job))
+                (pathlib.Path(d) / "c.csv").write_text("table,sharding_types\n" + "".join(f"{n},{words[i]}\n" for n, i in enumerate(order)))
+                command("plan", "--config", "x.yaml", "--constraints", "c.csv", "--placement", "p.csv", "--csv", "r.csv", cwd=d)
+                rows = [line.split(",")[:6] for line in (pathlib.Path(d) / "r.csv").read_text().splitlines()]
+                lines = list(csv.DictReader((pathlib.Path(d) / "p.csv").read_text().splitlines()))
+                kinds = [""] * 20
+                for line in lines:
+                    kinds[order[int(line["table"])]] += line["sharding"]
+                answers.append((rows, kinds))
+        self.assertTrue(all(answers[0][1][i] == "row_wise" for i in range(0, 20, 3)))
+        for answer in answers[1:]:
+            self.assertEqual(answer[0], answers[0][0])
 
     def test_a_count_of_tables_or_as_many_tables(self):
         one, many = copy.deepcopy(EXPERIMENTS["dlrm"]), copy.deepcopy(EXPERIMENTS["dlrm"])

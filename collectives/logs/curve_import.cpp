@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <set>
 
 #include "base/text/counted.hpp"
@@ -106,6 +107,17 @@ Result<void> check_date(std::string_view date) {
   return Error{"--date: found '" + std::string(date.substr(0, 40)) + "', expected a date such as 2026-11-20", "", ""};
 }
 
+/// Whether a date begins after tomorrow, by the clock of this machine: somewhere it is tomorrow.
+bool is_in_future(std::string_view date) {
+  constexpr std::time_t kDay = 24 * 3600;
+  const std::time_t tomorrow = std::time(nullptr) + kDay;
+  std::tm parts{};
+  char text[16] = "";
+  if (date.size() < 4 || ::gmtime_r(&tomorrow, &parts) == nullptr) return false;
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return date > std::string_view(text, std::min(size, date.size()));
+}
+
 Result<void> check_hardware(const std::string& known, const std::string& found, const std::string& log) {
   if (known.empty() || found.empty() || known == found) return {};
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
@@ -177,6 +189,8 @@ bool same_measurement(const Curve& a, const Curve& b) {
 
 Result<CurveSet> import_curves(const ImportRequest& request) {
   TRY(check_date(request.date));
+  if (is_in_future(request.date))
+    return Error{"--date: found " + request.date + ", expected no date in the future", "", ""};
   CurveSet out;
   for (const std::string& log : request.logs) {
     TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
@@ -191,6 +205,8 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     out.partial = out.partial || set.partial;
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     for (Curve& c : set.curves) {
+      if (is_in_future(c.date))
+        return Error{"date: found " + in_quotes(c.date, 40) + ", expected no date in the future", log, ""};
       if (c.date.empty()) c.date = request.date;
       if (request.launch) c.single_process = *request.launch == Launch::single_process;
       c.cuda_graph = c.cuda_graph || request.cuda_graph;

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "collectives/logs/log_tables.hpp"
+#include "collectives/logs/run_claims.hpp"
 
 namespace distsim::collectives {
 
@@ -107,6 +108,24 @@ Result<LogContext> context_of(const Json& root) {
   return c;
 }
 
+/// What the run says of itself, against its rows.
+Result<void> check_claims(const Json& root, const LogTable& table, const std::string& file, LogContext& c) {
+  const Json* config = member(root, {"config", "test_config"});
+  const Json& settings = config != nullptr ? *config : root;
+  constexpr double kNotSaid = -1;
+  const double iterations = number(settings, {"iters", "iterations"}, kNotSaid);
+  RunClaims claims;
+  const Result<void> read = claims.read(iterations == kNotSaid ? std::nullopt : std::optional(iterations),
+                                        number(settings, {"minBytes", "min_bytes", "minbytes", "minimum_bytes"}, 0),
+                                        number(settings, {"maxBytes", "max_bytes", "maxbytes", "maximum_bytes"}, 0));
+  if (!read.ok()) return Error{read.error().what, file, read.error().hint};
+  for (const NumberedRow& row : table.rows) {
+    if (const std::string wrong = claims.add(row.row); !wrong.empty())
+      c.remarks.push_back(file + ": results: " + wrong);
+  }
+  return {};
+}
+
 /// Errors name the file.
 Result<LogContext> context_in(const Json& root, const std::string& file) {
   Result<LogContext> context = context_of(root);
@@ -123,8 +142,9 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
   }
   std::vector<LogTable> tables;
   TRY_ASSIGN(LogTable table, table_of(results, file + ": results", kind));
-  tables.push_back(std::move(table));
   TRY_ASSIGN(LogContext context, context_in(root, file));
+  TRY(check_claims(root, table, file, context));
+  tables.push_back(std::move(table));
   return curves_of(std::move(tables), std::move(context), file, hints);
 }
 

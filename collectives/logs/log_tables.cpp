@@ -309,6 +309,7 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   TRY(check_whole(tables, context, file));
   TRY(check_shape(context, file));
   CurveSet out;
+  out.remarks = std::move(context.remarks);
   out.processes = static_cast<std::uint32_t>(context.processes.size());
   out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
   out.partial = !context.failure.empty() || context.cut;

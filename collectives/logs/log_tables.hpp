@@ -46,8 +46,9 @@ struct LogContext {
   bool single_process = false, cuda_graph = false;
   bool split = false;  ///< ranks of several groups are listed, of which `rank_ids` has the first
   std::string library, hardware, source, settings, date;
-  std::string failure;  ///< the line that says that the run failed; empty where none does
-  bool cut = false;     ///< it begins as a whole log does, and ends before the summary that every run prints
+  std::string failure;               ///< the line that says that the run failed; empty where none does
+  std::vector<std::string> remarks;  ///< what its lines say of its rows and is not so, with positions
+  bool cut = false;  ///< it begins as a whole log does, and ends before the summary that every run prints
 };
 
 /// What the name of a log may state: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs.

@@ -8,11 +8,13 @@
 #include <string>
 
 #include "collectives/logs/log_tables.hpp"
+#include "collectives/logs/run_claims.hpp"
 
 namespace distsim::collectives {
 
 namespace {
 
+constexpr std::size_t kMostNotes = 100;
 constexpr std::size_t kMostRanks = std::size_t{1} << 20;
 
 std::optional<std::uint32_t> whole(std::string_view s) {
@@ -163,13 +165,17 @@ class NcclTestsReader {
     if (auto kind = kind_in(line)) kind_ = kind;
     if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
     if (line.find('#') == std::string_view::npos) return {};
-    if (line.find("Avg bus bandwidth") != std::string_view::npos) summary_is_due_ = false;
+    if (const std::size_t at = line.find("Avg bus bandwidth"); at != std::string_view::npos) {
+      summary_is_due_ = false;
+      note(claims_.end(line.substr(at)));
+    }
     const auto words = words_of(line);
     if (words.empty() || words[0] != "#") return {};
     if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_, ranks_);
     if (words.size() > 2 && words[1] == "nThread") {
       has_launch_line_ = true;
       read_launch(words, context_);
+      TRY(claims_.read_launch(words));
     } else {
       read_comment(line, words, context_);
     }
@@ -180,8 +186,14 @@ class NcclTestsReader {
     auto row = parse_nccl_row(line, columns_);
     if (!row.ok()) return Error{row.error().what, lines_.position(), row.error().hint};
     if (tables_.empty()) tables_.push_back({kind_, {}});
+    note(claims_.add(*row));
     if (row->bytes == 0 && row->count == 0) return {};  // sizes too small for the number of ranks
     return add_row(tables_.back(), std::move(*row), lines_.number(), lines_.position());
+  }
+
+  void note(const std::string& what) {
+    if (!what.empty() && context_.remarks.size() < kMostNotes)
+      context_.remarks.push_back(lines_.position() + ": " + what);
   }
 
   LineSource& lines_;
@@ -191,6 +203,7 @@ class NcclTestsReader {
   std::optional<graph::CollectiveKind> kind_;
   std::vector<LogTable> tables_;
   RankList ranks_;
+  RunClaims claims_;
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false;
 };

@@ -114,6 +114,8 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   row.time_us = values[first];
   row.algbw = values[first + 1];
   row.busbw = values[first + 2];
+  const std::size_t group = shape.errors ? 4 : 3;
+  if (shape.groups == 2 && std::isfinite(values[first + group + 2])) row.in_place_busbw = values[first + group + 2];
   row.wrong = shape.errors && std::isfinite(values[first + 3]) ? values[first + 3] : 0;
   return row;
 }

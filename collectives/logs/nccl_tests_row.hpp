@@ -25,6 +25,7 @@ struct NcclRow {
   double time_us = 0, algbw = 0, busbw = 0;  ///< out of place
   double wrong = 0;                          ///< 0 where not checked
   double low_us = 0, high_us = 0;            ///< range of the time, 0 where not known
+  std::optional<double> in_place_busbw;      ///< where the table has the column, and a number in it
   bool no_bandwidth = false;                 ///< the format has only times
 };
 

@@ -1,6 +1,7 @@
 #include "sim/api/priced_trace.hpp"
 
 #include <filesystem>
+#include <system_error>
 
 #include "sim/pipeline/pipeline.hpp"
 
@@ -15,6 +16,17 @@ std::string quoted_value(const std::string& path) {
   return out + "'";
 }
 
+/// The traces of a job are a folder, or files that begin alike: RUN.0.et, RUN.1.et.
+Result<void> check_is_one(const std::string& trace) {
+  std::error_code error;
+  const std::string first = trace + ".0.et", one = ", expected one execution trace: the recorded rank stands for all";
+  if (std::filesystem::is_directory(trace, error)) return Error{"--priced: found a folder" + one, trace, ""};
+  if (std::filesystem::exists(trace, error)) return {};
+  if (std::filesystem::exists(first, error))
+    return Error{"--priced: found the traces of several ranks" + one, trace, "such as " + first};
+  return Error{"--priced: found no such file" + one, trace, ""};
+}
+
 }  // namespace
 
 Result<report::Report> priced_trace(const std::vector<std::string>& traces, const std::string& config,
@@ -25,6 +37,7 @@ Result<report::Report> priced_trace(const std::vector<std::string>& traces, cons
                  "", ""};
   if (config.empty())
     return Error{"--priced: found no --config, expected the experiment whose cluster runs the trace", "", ""};
+  TRY(check_is_one(traces.front()));
   std::vector<std::string> all = sets;
   all.push_back("model.kind=graph");
   all.push_back("model.graph.file=" + quoted_value(traces.front()));

@@ -148,24 +148,39 @@ int parse_and_run(int argc, const char* const* argv) {
   return done ? 0 : fail(done.error().text());
 }
 
-/// A process of mpirun that is not the first, of a command whose work they share, says nothing.
-void be_silent_in_team(int argc, const char* const* argv) {
+/// The command that runs; null where none is named like the word in its place.
+const Command* named_command(int argc, const char* const* argv) {
+  const std::vector<std::string> args = with_default_command(argc, argv);
+  const std::size_t at = command_place(args);
+  const auto it = std::ranges::find(kCommands, at < args.size() ? args[at] : std::string(),
+                                    [](const Command* c) { return c->name; });
+  return it == kCommands.end() ? nullptr : *it;
+}
+
+void be_silent() {
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0 && ::dup2(nowhere, STDOUT_FILENO) >= 0 && ::dup2(nowhere, STDERR_FILENO) >= 0) ::close(nowhere);
+}
+
+/// What is left to do for a process of mpirun or srun: that of a command whose work they share says nothing if it is not the
+/// first; of another command the first does all, and says so. False: nothing.
+bool has_part(int argc, const char* const* argv) {
   const std::optional<study::Launched> as = study::launched();
-  if (!as || as->rank == 0) return;
-  for (int i = 1; i < argc; ++i) {
-    const auto it = std::ranges::find(kCommands, std::string_view(argv[i]), [](const Command* c) { return c->name; });
-    if (it == kCommands.end()) continue;
-    const int nowhere = (*it)->joins_teams ? ::open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
-    if (nowhere >= 0 && ::dup2(nowhere, STDOUT_FILENO) >= 0 && ::dup2(nowhere, STDERR_FILENO) >= 0) ::close(nowhere);
-    return;
+  if (!as) return true;
+  const Command* command = named_command(argc, argv);
+  if (command != nullptr && command->joins_teams) {
+    if (as->rank > 0) be_silent();
+    return true;
   }
+  if (as->rank == 0) remark("process 0 of " + std::to_string(as->size) + " does all the work, the others end at once");
+  return as->rank == 0;
 }
 
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
-  be_silent_in_team(argc, argv);
   try {
+    if (!has_part(argc, argv)) return 0;
     return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {
     return fail_plainly("out of memory; use fewer nodes, micro-batches or outputs", "", 2);

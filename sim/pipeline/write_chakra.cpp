@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/file.hpp"
+#include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/work_tables.hpp"
@@ -231,6 +232,7 @@ Result<std::string> write_ranks(const std::string& prefix, const ChakraExport& e
   TRY(write(traces::chakra_manifest_path(prefix), to_text(unfinished)));
   traces::ChakraSetDigest digest;
   for (std::uint32_t r = 0; r < ranks; ++r) {
+    if (end_asked()) return Error{"interrupted: no traces were written", "", ""};
     const std::string bytes = traces::to_chakra(exporter.graph_of(r));
     digest.add(bytes);
     TRY(write(prefix + "." + std::to_string(r) + ".et", bytes));
@@ -256,6 +258,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
   if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
   Written written;
+  const EarlyEnd early;  // at the first signal what was written is taken back
   const Result<std::string> digest = write_ranks(prefix, exporter, ranks, unfinished, written);
   if (!digest.ok()) {
     std::error_code ignored;

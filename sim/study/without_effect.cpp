@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
@@ -151,24 +152,38 @@ bool repeats(const Given& given, const ConfigNode& rest) {
   return given.value->scalar == fallback || same_number(given.value->scalar, fallback);
 }
 
-/// The tree with the number at the end of the path twice as large, unit and all; nothing where it is no number.
-std::optional<ConfigNode> with_twice(const ConfigNode& root, const Path& path) {
+/// The number at the start of a text and where it ends; nothing where it is zero, infinite or none.
+std::optional<std::pair<double, std::size_t>> leading_number(const std::string& text) {
+  double value = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value) || value == 0) return std::nullopt;
+  return std::pair{value, static_cast<std::size_t>(at - text.data())};
+}
+
+/// The tree with the number at the end of the path so many times as large, unit and all; nothing where it is no number, or
+/// would be no integer any more.
+std::optional<ConfigNode> scaled(const ConfigNode& root, const Path& path, double factor) {
   ConfigNode out = root;
   auto* node = const_cast<ConfigNode*>(find_at(out, path));
   if (node == nullptr || node->kind != ConfigNode::Kind::scalar) return std::nullopt;
-  const std::string& text = node->scalar;
-  std::size_t end = 0;
-  const double value = [&] {
-    double v = 0;
-    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), v);
-    end = error == std::errc() ? static_cast<std::size_t>(at - text.data()) : 0;
-    return v;
-  }();
-  if (end == 0 || !std::isfinite(value) || value == 0) return std::nullopt;
-  char twice[40];
-  std::snprintf(twice, sizeof twice, "%.17g", 2 * value);
-  node->scalar = twice + text.substr(end);
+  const auto number = leading_number(node->scalar);
+  if (!number) return std::nullopt;
+  const double value = factor * number->first;
+  if (number->first == std::floor(number->first) && value != std::floor(value)) return std::nullopt;
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%.17g", value);
+  node->scalar = digits + node->scalar.substr(number->second);
   return out;
+}
+
+/// Whether without the key another number would hold, which is neither zero nor negative: such numbers stand for what other
+/// keys say.
+bool replaces_number(const Given& given, const ConfigNode& rest) {
+  if (given.value->kind != ConfigNode::Kind::scalar || !leading_number(given.value->scalar)) return false;
+  const ConfigNode* held = find_at(rest, given.path);
+  if (held != nullptr && held->kind != ConfigNode::Kind::scalar) return false;
+  const auto number = leading_number(held != nullptr ? held->scalar : config::default_of(reference_key(given.path)));
+  return number && number->first > 0;
 }
 
 bool same_op(const graph::Op& a, const graph::Op& b) {
@@ -208,18 +223,31 @@ class Comparison {
     if (built.ok()) graph_ = std::move(built->graph);
   }
 
-  /// Neither its absence nor twice its value makes a difference: a batch that another key would make as large is heeded.
+  /// Its absence makes no difference, although another number would hold then; or, where what would hold is worked out from
+  /// other keys, neither does twice or half its value: a batch that another key would make as large is heeded, a bound that
+  /// is not reached is not.
   bool is_idle(const ConfigNode& text, const Given& given) const {
     const auto rest = with_second_try([&] { return config::resolve(without(text, given.path)); });
     if (!rest.ok() || repeats(given, rest->merged) || has_effect(*rest)) return false;
-    const auto twice = with_twice(text, given.path);
-    if (!twice) return true;
-    const auto other = with_second_try([&] { return config::resolve(*twice); });
-    if (!other.ok())  // too large, not unreadable
-      return other.error().what.find(given.path.back()) != std::string::npos || refuses_size(other.error().what, given);
+    if (replaces_number(given, rest->merged)) return true;
+    const Move twice = move_to(scaled(text, given.path, 2), given),
+               half = move_to(scaled(text, given.path, 0.5), given);
+    return twice == Move::none || half == Move::none || (twice == Move::unknown && half == Move::unknown);
+  }
+
+  /// What another value of a key does: changes figures, does not, or nothing that is known: there is none, or it is refused for
+  /// its size.
+  enum class Move : std::uint8_t { some, none, unknown };
+  Move move_to(const std::optional<ConfigNode>& text, const Given& given) const {
+    if (!text) return Move::unknown;
+    const auto other = with_second_try([&] { return config::resolve(*text); });
+    if (!other.ok()) {
+      const bool names_it = other.error().what.find(given.path.back()) != std::string::npos;
+      return names_it || refuses_size(other.error().what, given) ? Move::unknown : Move::some;
+    }
     const auto built = workload::build_workload(other->model, other->framework, pipeline::shape_of(*other));
-    if (!built.ok() && refuses_size(built.error().what, given)) return true;
-    return !has_effect(*other);
+    if (!built.ok() && refuses_size(built.error().what, given)) return Move::unknown;
+    return has_effect(*other) ? Move::some : Move::none;
   }
 
   /// Also where a prediction is not possible.

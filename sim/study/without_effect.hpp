@@ -19,11 +19,12 @@ struct GivenKey {
   std::string where;  ///< "x.yaml:12:5", "--set parallel.tensor"
 };
 
-/// The keys of `parsed`, with --set laid on it, that leave the prediction as it is, to the last event: whether they are
-/// there, twice as large (numbers), or not, all steps begin and end at the same picosecond, with the same ranges and the same memory. In the order
-/// of the text. Names of files, titles and keys that repeat the value that would hold without them are left out. With
-/// `trials`, what only randomized trials read counts as heeded. A list is one key; of lists of up to 64 maps each key counts, too. Cost: at most two predictions of figures a
-/// key, on `jobs` threads; none for what changes the workload itself.
+/// The keys of `parsed`, with --set laid on it, that leave the prediction as it is, to the last event: without the key all steps
+/// begin and end at the same picosecond, with the same ranges and the same memory. Where what would hold without it is not a
+/// number of its own (a batch that follows from another key), it must be so with twice or half the value, too. In the order of
+/// the text. Names of files, titles and keys that repeat the value that would hold without them are left out. With `trials`,
+/// what only randomized trials read counts as heeded. A list is one key; of lists of up to 64 maps each key counts, too.
+/// Cost: at most three predictions of figures a key, on `jobs` threads; none for what changes the workload itself.
 std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,
                                           const report::Report& report, bool trials, unsigned jobs,
                                           pipeline::CostModelCache& cache);

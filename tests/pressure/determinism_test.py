@@ -2,8 +2,9 @@
 """One answer to the bit, whatever may not change it: the number of threads, the locale, the order of folders, the vector units of the
 machine's mathematics library, the time zone.
 
-determinism_test.py DISTSIM SHUFFLE_SHIM                  a bounded sample, for the tests
-determinism_test.py DISTSIM SHUFFLE_SHIM --all            every combination
+determinism_test.py DISTSIM SHUFFLE_SHIM                  a bounded sample, for the tests: all kinds of conditions at once, each in some run; where the
+                                                          answer is another, one by one, to name what does it
+determinism_test.py DISTSIM SHUFFLE_SHIM --all            every condition by itself
 determinism_test.py DISTSIM SHUFFLE_SHIM --against OTHER  the plain run alone, by two builds: CI compares the release with the sanitized
                                                           one, which is compiled with -O1
 determinism_test.py DISTSIM SHUFFLE_SHIM --digests FILE   also compare with the digests in FILE, which is made if it is not there:
@@ -43,6 +44,20 @@ def conditions(everything: bool) -> dict[str, dict]:
     return out
 
 
+def together(single: dict[str, dict]) -> dict[str, dict]:
+    """Runs under several conditions each, one of a kind at most, which have all of `single`."""
+    pick = {
+        "16 threads, Turkish, SSE2 alone, shuffled": ["16 threads", "tr_TR.UTF-8", "folders shuffled 1", "SSE2 alone", "another time zone"],
+        "3 threads, German, no AVX2, shuffled": ["3 threads", "de_DE.UTF-8", "folders shuffled 2", "no AVX2, no FMA"],
+        "2 threads, UTF-8, no AVX-512": ["2 threads", "C.UTF-8", "no AVX-512"]}
+    assert {n for names in pick.values() for n in names} | {"plain"} == set(single), "a condition that no run has"
+    out = {"plain": single["plain"]}
+    for title, names in pick.items():
+        environment = {k: v for n in names for k, v in single[n]["environment"].items()}
+        out[title] = {"threads": max(single[n]["threads"] for n in names[:1]), "environment": environment, "of": names}
+    return out
+
+
 def commands(folder: pathlib.Path) -> dict[str, Job]:
     """What is compared: all jobs, and a prediction of each shipped experiment."""
     shipped = {f"predict {path.stem}": Job(["--config", str(path), "--json", str(folder / "x.json")], [str(folder / "x.json")])
@@ -77,7 +92,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         all_jobs = commands(pathlib.Path(folder))
-    chosen = {"plain": {"threads": 1, "environment": {}}, options.against: {"threads": 2, "environment": {}}} if options.against else conditions(options.all)
+    chosen = {"plain": {"threads": 1, "environment": {}}, options.against: {"threads": 2, "environment": {}}} if options.against else conditions(True) if options.all else together(conditions(False))
     cases = [(name, condition, c) for condition, c in chosen.items() for name, job in all_jobs.items()
              if options.all or options.against or c["threads"] == 1 or job.threads or c["environment"]]
 
@@ -87,7 +102,12 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         digests = list(pool.map(digest_of, cases))
     plain = {name: d for (name, condition, _), d in zip(cases, digests) if condition == "plain"}
-    differing = [f"{name}: another answer with {condition}" for (name, condition, _), d in zip(cases, digests) if d != plain[name]]
+    differing = []
+    for (name, condition, c), d in zip(cases, digests):
+        if d == plain[name]:
+            continue
+        alone = [n for n in c.get("of", []) if digest_of((name, n, conditions(False)[n])) != plain[name]]
+        differing.append(f"{name}: another answer with {', '.join(alone) or condition}")
     if options.digests and pathlib.Path(options.digests).exists():
         known = json.loads(pathlib.Path(options.digests).read_text())
         differing += [f"{name}: another answer than {options.digests} has" for name in plain if known.get(name) != plain[name]]

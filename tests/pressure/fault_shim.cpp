@@ -3,7 +3,7 @@
 //   FAULT_AT=n                                              which of them fails, from 1; 0: none
 //   FAULT_STICKY=1                                          all later ones fail too
 //   FAULT_STEP=k                                            and every k-th after it
-//   FAULT_COUNT=FILE                                        write there how many there were
+//   FAULT_COUNT=FILE                                        write there how many there were of each kind, in this order
 // tests/pressure/faults_test.py drives it.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -32,7 +32,8 @@ namespace {
 enum class Kind { none, memory, open, read, write, fsync, rename, thread };
 
 std::atomic<bool> counting{false};
-std::atomic<long> calls{0};
+constexpr int kKinds = 8;
+std::atomic<long> calls[kKinds];
 Kind kind = Kind::none;
 long fails_at = 0;
 long step = 0;
@@ -40,8 +41,9 @@ bool sticky = false;
 const char* count_file = nullptr;
 
 bool fails(Kind which) {
-  if (which != kind || !counting) return false;
-  const long n = ++calls;
+  if (!counting) return false;
+  const long n = ++calls[static_cast<int>(which)];
+  if (which != kind) return false;
   if (fails_at == 0 || n < fails_at) return false;
   return n == fails_at || sticky || (step > 0 && (n - fails_at) % step == 0);
 }
@@ -53,7 +55,7 @@ Function real(Function, const char* name) {
 
 Kind kind_of(const char* word) {
   constexpr const char* kWords[] = {"none", "memory", "open", "read", "write", "fsync", "rename", "thread"};
-  for (int i = 0; word != nullptr && i < 8; ++i) {
+  for (int i = 0; word != nullptr && i < kKinds; ++i) {
     if (std::strcmp(word, kWords[i]) == 0) return static_cast<Kind>(i);
   }
   return Kind::none;
@@ -75,8 +77,10 @@ int counted_main(int argc, char** argv, char** environment) {
   const int code = real_main(argc, argv, environment);
   counting = false;
   if (count_file != nullptr) {
-    char text[32];
-    const int length = std::snprintf(text, sizeof text, "%ld\n", calls.load());
+    char text[32 * kKinds];
+    int length = 0;
+    for (int i = 1; i < kKinds; ++i)
+      length += std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), "%ld ", calls[i].load());
     const int fd = ::creat(count_file, 0666);
     if (fd < 0 || ::write(fd, text, static_cast<std::size_t>(length)) != length) return 99;
     ::close(fd);

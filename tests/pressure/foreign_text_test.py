@@ -21,15 +21,15 @@ from jobs import CASES, FORMATS, OPS, ROOT, TINY
 BINARY = sys.argv.pop(1)
 FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
 
+# What may stand together does: a formula, escape sequences and line breaks in one text; bytes that are no UTF-8, for which readers may
+# refuse all of it; and the texts that are only long.
 PAYLOADS = {
-    "escape": b"\x1b[31mred\x1b]0;title\x07",
-    "c1": "x\u009b31mred".encode(),
-    "line": b"one\nSPLIT two\rSPLIT",
-    "bytes": b"\xff\xfe\xc3(",
+    "escapes": "=HYPERLINK(\"http://x\")\x1b[31mred\x1b]0;title\x07\u009b31m one\nSPLIT two\rSPLIT".encode(),
+    "bytes": b"\xff\xfe\xc3(\x1b[31m\nSPLIT",
     "long": b"a" * 100_043,
     "number": b"1" * 300,
-    "formula": b"=HYPERLINK(\"http://x\")",
 }
+NUMBERS = {"number.yaml", "raw.yaml", "key.yaml", "id.csv", "measured.csv", "size.csv", "row.log"}  # files where a number stands, or a name of digits
 SHORT = {k: v for k, v in PAYLOADS.items() if k != "long"}  # of a file name
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 LONGEST_LINE = 4200
@@ -198,7 +198,7 @@ class Door(unittest.TestCase):
             with tempfile.TemporaryDirectory() as folder:
                 place = pathlib.Path(folder)
                 for name, commands in files(payload, place):
-                    for words in commands:
+                    for words in commands if kind != "number" or name in NUMBERS else []:
                         table = words[-1] == "-" or "--csv" in words and words[words.index("--csv") + 1] == "-" or words[0] in ("cost", "calibrate")
                         r = run(words, folder)
                         found = complaint(r, to_terminal=not table) or (table_complaint(r.stdout.decode()) if table and words[1] != "import" else None)

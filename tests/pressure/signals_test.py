@@ -67,6 +67,23 @@ class Signals(Scratch):
                 self.assertEqual(process.returncode, -number)
                 self.assertEqual(self.names(), [])
 
+    def test_nothing_is_left_of_an_unfinished_set_of_traces(self):
+        """Each file of a set is whole; the set is not, and nothing else of it stays than what was there."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                (self.folder / "other.et").write_text("of somebody else")
+                process = subprocess.Popen([BINARY, "--config", FLAGSHIP, "--set", "cluster.nodes=128", "--write-et", f"{self.folder}/x"],
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                for _ in range(2000):
+                    if len(self.names()) > 20 or process.poll() is not None:
+                        break
+                    time.sleep(0.01)
+                self.assertIsNone(process.poll(), "it was over before the signal")
+                process.send_signal(number)
+                _, said = process.communicate(timeout=600)
+                self.assertEqual((process.returncode, said), (3, b"distsim: interrupted: no traces were written\n"))
+                self.assertEqual(self.names(), ["other.et"])
+
     def test_an_interrupted_sweep_keeps_what_is_finished(self):
         table = self.folder / "s.csv"
         batches = ",".join(str(4096 * i) for i in range(1, 4001))

@@ -82,6 +82,31 @@ TEST(KeysWithoutEffect, AModelOfOnesOwnWithALayoutHidesNothing) {
             (std::vector<std::string>{"model.resnet.classes", "parallel.shard"}));
 }
 
+/// A limit that is not reached, whatever a larger or smaller one would do.
+TEST(KeysWithoutEffect, BoundsThatAreNotReachedAre) {
+  const std::string dlrm =
+      "cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: dlrm_mlperf, global_batch: 65536}\nframework: {name: "
+      "pytorch_dlrm}\n";
+  EXPECT_EQ(idle_keys({"device.power_limit=250 W"}, dlrm), std::vector<std::string>{"device.power_limit"});
+  EXPECT_EQ(idle_keys({"device.power_limit=100 W"}, dlrm), std::vector<std::string>{});
+  const std::string gpt =
+      "cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: megatron_gpt_7_5b, global_batch: 128}\nframework: "
+      "{name: megatron}\n";
+  EXPECT_EQ(idle_keys({"cluster.pcie.gpus_per_switch=3"}, gpt),
+            std::vector<std::string>{"cluster.pcie.gpus_per_switch"});
+  EXPECT_EQ(idle_keys({"framework.memory.step_bytes=2"}, gpt), std::vector<std::string>{"framework.memory.step_bytes"});
+  EXPECT_EQ(idle_keys({"framework.memory.step_bytes=16"}, gpt), std::vector<std::string>{});
+}
+
+/// The width that follows from another key, said once more.
+TEST(KeysWithoutEffect, WhatFollowsFromOtherKeysIsNoIdleWish) {
+  const std::string text =
+      "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {kind: llm, global_batch: 16, llm: {layers: 4, hidden: 1024, heads: "
+      "16, vocabulary: 32000, sequence: 1024}}\nframework: {name: megatron}\n";
+  EXPECT_EQ(idle_keys({"model.llm.ffn_hidden=4096", "model.llm.head_dim=64", "model.llm.kv_heads=16"}, text),
+            std::vector<std::string>{});
+}
+
 /// Twice as many micro-steps as the batch has samples for is refused, which is no effect of the three.
 TEST(KeysWithoutEffect, MicroStepsOfALanguageModelAre) {
   const std::string text =

@@ -187,10 +187,31 @@ Result<api::PricedOp> priced_op(const OpFlags& f, pipeline::DeviceModels& device
   return api::priced_op(request, devices);
 }
 
-/// Names the sizes without which the op is the same.
-Result<void> price_one(const OpFlags& f) {
+/// Whether the op is the same with numbers of another size, such as a copy of so many bytes.
+bool heeds_dtype(OpFlags f, pipeline::DeviceModels& devices, const std::string& text) {
+  for (const char* other : {"fp16", "fp32"}) {
+    f.request.dtype = other;
+    const auto priced = priced_op(f, devices);
+    if (!priced || priced->text != text) return true;
+  }
+  return false;
+}
+
+Error missing(const char* flag) {
+  return Error{std::string(flag) + ": missing, expected it with the op's sizes, or --input with a file of shapes", "",
+               "try `distsim cost op --help`"};
+}
+
+/// Names the sizes without which the op is the same, and a data type that it does not have.
+Result<void> price_one(const OpFlags& given, const CLI::App& command) {
+  OpFlags f = given;
+  const bool open = f.request.dtype.empty();
+  if (open) f.request.dtype = "fp32";
   pipeline::DeviceModels devices;
   TRY_ASSIGN(const api::PricedOp priced, priced_op(f, devices));
+  const bool heeded = heeds_dtype(f, devices, priced.text);
+  if (open && heeded) return missing("--dtype");
+  if (!open && !heeded) name_unheeded(command, {"--dtype"}, "the cost is the same");
   for (std::size_t i = 0; i < f.sizes.size(); ++i) {
     OpFlags rest = f;
     rest.sizes.erase(rest.sizes.begin() + static_cast<std::ptrdiff_t>(i));
@@ -220,15 +241,12 @@ Result<void> price_file(const OpFlags& f) {
   return {};
 }
 
-Result<void> price_ops(const OpFlags& f) {
+Result<void> price_ops(const OpFlags& f, const CLI::App& command) {
   if (!f.input.empty()) return price_file(f);
-  for (const auto& [flag, value] :
-       {std::pair("--gpu", &f.request.gpu), {"--op", &f.request.op}, {"--dtype", &f.request.dtype}}) {
-    if (value->empty())
-      return Error{std::string(flag) + ": missing, expected it with the op's sizes, or --input with a file of shapes",
-                   "", "try `distsim cost op --help`"};
+  for (const auto& [flag, value] : {std::pair("--gpu", &f.request.gpu), {"--op", &f.request.op}}) {
+    if (value->empty()) return missing(flag);
   }
-  return price_one(f);
+  return price_one(f, command);
 }
 
 void add_cost_op(CLI::App& cost, Action& action) {
@@ -247,10 +265,11 @@ void add_cost_op(CLI::App& cost, Action& action) {
       ->excludes(input);
   sub->add_option("--pass", f->request.pass, "One op: fwd (the default), bwd, bwd_data, bwd_weight or bwd+OPTIMIZER")
       ->excludes(input);
-  sub->add_option("--dtype", f->request.dtype, "One op: fp32, tf32, fp16, bf16, fp8, ...")->excludes(input);
+  sub->add_option("--dtype", f->request.dtype, "One op that has one: fp32, tf32, fp16, bf16, fp8, ...")
+      ->excludes(input);
   sub->add_option("sizes", f->sizes, "One op: its sizes, named like the CSV columns, e.g. m=4096 n=1024 k=1024")
       ->excludes(input);
-  sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
+  sub->callback([f, sub, &action] { action = [f, sub] { return price_ops(*f, *sub); }; });
 }
 
 void declare_cost(CLI::App& self, Action& action) {

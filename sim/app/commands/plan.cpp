@@ -106,6 +106,8 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
     log_warn([&] {
       return fmt::format("--max-played {}: {:.0f} were not reached", flags.asked.most_played, plan.counts.left);
     });
+  for (const std::string& key : plan.idle)
+    log_warn([&] { return "--vary " + printable(key, 120) + ": no effect on any row"; });
   name_idle_sets({{flags.config, flags.sets}}, flags.sets);
 }
 

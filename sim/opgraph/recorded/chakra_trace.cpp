@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/readers.hpp"
 
@@ -35,7 +36,7 @@ constexpr auto kBytes = Wire::WIRETYPE_LENGTH_DELIMITED;
 constexpr std::uint32_t tag(int field, Wire::WireType type) { return static_cast<std::uint32_t>(field) << 3 | type; }
 
 struct EtNode {
-  std::uint64_t id = 0, parent = 0, type = 0;
+  std::uint64_t id = 0, parent = 0, type = 0, micros = 0;
   bool has_parent = false, on_host = false, states_host = false;
   std::string_view name, group;
   std::string_view values[2], shapes[2], types[2];  ///< inputs, outputs
@@ -137,6 +138,9 @@ bool read_et_node(std::string_view bytes, EtNode& node) {
       case tag(4, kBytes):
       case tag(4, kVarint):
         ok = read_first_dep(in, t, node);
+        break;
+      case tag(7, kVarint):
+        ok = in.ReadVarint64(&node.micros);
         break;
       case tag(8, kBytes):
       case tag(9, kBytes):
@@ -248,8 +252,15 @@ class EtConverter {
       const bool call = node.type == kCompute && (node.on_host || !node.states_host);
       has_calls_ = has_calls_ || (call && !node.values[0].empty());
       calls_collectives_ = calls_collectives_ || (call && node.name.starts_with("record_param_comms"));
+      const bool shaped = node.shapes[0].find_first_of("0123456789") != node.shapes[0].npos;
+      has_shapes_ = has_shapes_ || shaped || node.operations > 0 || node.bytes > 0;
+      bare_ += node.type == kCompute && node.micros > 0 ? 1 : 0;
       nodes_.push_back(node);
     }
+    if (bare_ > 0 && !has_shapes_)
+      return Error{
+          "found " + counted(bare_, "node") + " with times and no shapes of tensors, expected calls with shapes", file_,
+          "`distsim replay` without --priced plays the times of all ranks"};
     std::ranges::stable_sort(nodes_, {}, &EtNode::id);  // in the order in which they began
     for (const EtNode& node : nodes_) add(node);
     return "{\"schema\":\"Chakra\",\"nodes\":[" + out_ + "]}";
@@ -316,7 +327,8 @@ class EtConverter {
 
   std::string_view bytes_;
   const std::string& file_;
-  bool versioned_ = false, has_calls_ = false, calls_collectives_ = false;
+  bool versioned_ = false, has_calls_ = false, calls_collectives_ = false, has_shapes_ = false;
+  std::uint64_t bare_ = 0;  ///< nodes that compute, with a time
   std::vector<EtNode> nodes_;
   std::string out_;
   std::uint64_t last_ = 0;                                    ///< the last whole call

@@ -440,7 +440,11 @@ Result<Plan> plan_experiment(const PlanRequest& request, const std::function<voi
     TRY_ASSIGN(with_experiment.experiment, config::Variants::of(request.config));
   }
   Result<Plan> plan = plan_by_family(with_experiment, on_played);
-  if (plan) return plan;
+  if (plan) {
+    const bool leads = request.team == nullptr || request.team->leads();
+    if (leads && !end_asked()) plan->idle = axes_without_effect(with_experiment, *plan);
+    return plan;
+  }
   Error error = plan.error();
   for (const SweepAxis& axis : request.varied) {  // a combination is tried with --set
     if (error.where == "--set " + axis.key) error.where = "--vary " + axis.key;

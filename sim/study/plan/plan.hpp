@@ -103,6 +103,7 @@ struct Plan {
   Purchase purchase;
   bool played_all = false;           ///< no bounds: every combination was played
   std::optional<TablesPlan> tables;  ///< of a recommender whose tables were planned
+  std::vector<std::string> idle;     ///< keys that were varied and change no row
 };
 
 /// `on_played`: after each prediction. Errors: an experiment that is not valid, keys that no key is like, an empty space; that

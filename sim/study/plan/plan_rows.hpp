@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/plan.hpp"
@@ -28,6 +29,9 @@ PlanRow baseline_row(const PlanRequest& request, const config::Experiment& exper
 
 /// Fills in what the first row decides, and sorts the baseline into its place.
 void finish_rows(Plan& plan);
+
+/// Those of the varied keys that change no figure of any row. At most a prediction for each row and value. REQUIRES: `experiment`.
+std::vector<std::string> axes_without_effect(const PlanRequest& request, const Plan& plan);
 
 /// Threads, or the journal that the request names.
 Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment);

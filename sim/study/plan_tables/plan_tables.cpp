@@ -10,6 +10,7 @@
 #include "sim/study/plan_tables/search/lower_bound.hpp"
 #include "sim/study/plan_tables/search/search_plan.hpp"
 #include "sim/study/plan_tables/search/tight_bound.hpp"
+#include "sim/study/plan_tables/table_order.hpp"
 #include "sim/workload/placement/planner.hpp"
 #include "sim/workload/registry.hpp"
 
@@ -227,6 +228,13 @@ void play_variant(Player& player, TablesPlan& plan, const Variant& variant) {
   }
 }
 
+/// As given: what plans are found must not depend on the order of the tables (table_order.hpp).
+struct SortedTables {
+  TableOrder order;
+  Experiment experiment;
+  ChoiceRules rules;
+};
+
 Result<ChoiceRules> rules_of(const PlanTablesOptions& options, const std::vector<workload::ModelTable>& tables) {
   ChoiceRules rules{{}, options.least_columns};
   if (!options.constraints_file.empty()) {
@@ -268,14 +276,44 @@ config::Experiment with_placement(config::Experiment e, workload::TablePlans pla
   return e;
 }
 
-Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOptions& options,
-                                 pipeline::CostModelCache& cache) {
-  TablesPlan plan;
-  plan.tables = workload::expand_tables(e.model.as<workload::DlrmSpec>());
-  if (plan.tables.empty())
+namespace {
+
+void put_back(const TableOrder& order, workload::TablePlans& plans) {
+  if (plans.tables.empty()) return;
+  plans.tables = order.given(plans.tables);
+  for (std::size_t t = 0; t < plans.tables.size(); ++t) plans.tables[t].line = static_cast<std::uint32_t>(t) + 2;
+}
+
+void put_back(const TableOrder& order, Packing& packing) {
+  packing.choice = order.given(packing.choice);
+  packing.places = order.given(packing.places);
+}
+
+/// The plan of tables in their own order.
+void put_back(const TableOrder& order, TablesPlan& plan) {
+  plan.tables = order.given(plan.tables);
+  plan.problem.tables = order.given(plan.problem.tables);
+  put_back(order, plan.packing);
+  if (plan.chosen) put_back(order, *plan.chosen);
+  put_back(order, plan.placement);
+  for (PlayedPlan& p : plan.played) put_back(order, p.placement);
+}
+
+Result<SortedTables> sorted_tables(const Experiment& e, const PlanTablesOptions& options) {
+  const auto tables = workload::expand_tables(e.model.as<workload::DlrmSpec>());
+  if (tables.empty())
     return Error{"model.dlrm.tables: found none, expected a recommender with tables to place", "", ""};
-  TRY_ASSIGN(const ChoiceRules rules, rules_of(options, plan.tables));
-  TRY_ASSIGN(plan.problem, price_choices(e, rules, cache));
+  TRY_ASSIGN(ChoiceRules rules, rules_of(options, tables));
+  TableOrder order(tables, rules.constraints);
+  if (!rules.constraints.empty()) rules.constraints = order.sorted(rules.constraints);
+  Experiment sorted = order.sorted(e);
+  return SortedTables{std::move(order), std::move(sorted), std::move(rules)};
+}
+
+Result<TablesPlan> search_sorted(const SortedTables& sorted, pipeline::CostModelCache& cache) {
+  TablesPlan plan;
+  plan.tables = workload::expand_tables(sorted.experiment.model.as<workload::DlrmSpec>());
+  TRY_ASSIGN(plan.problem, price_choices(sorted.experiment, sorted.rules, cache));
   const auto bound = lower_bound(plan.problem);
   TableSearch found = search_plan(plan.problem, bound.value_or(0), whole_search(plan.problem));
   plan.evaluated = found.evaluated;
@@ -294,12 +332,24 @@ Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOp
   return plan;
 }
 
+}  // namespace
+
+Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOptions& options,
+                                 pipeline::CostModelCache& cache) {
+  TRY_ASSIGN(const SortedTables sorted, sorted_tables(e, options));
+  TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
+  put_back(sorted.order, plan);
+  return plan;
+}
+
 Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOptions& options,
                                pipeline::CostModelCache& cache) {
-  TRY_ASSIGN(TablesPlan plan, search_tables(e, options, cache));
-  TRY_ASSIGN(const ChoiceRules rules, rules_of(options, plan.tables));
+  TRY_ASSIGN(const SortedTables sorted, sorted_tables(e, options));
+  TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
+  const ChoiceRules& rules = sorted.rules;
   Player player(plan, cache);
-  for (Variant& variant : exchanges_of(e)) {
+  std::vector<Variant> given = exchanges_of(e);  // whose own placement may go by the order of the tables
+  for (std::size_t i = 0; Variant & variant : exchanges_of(sorted.experiment)) {
     const bool own = variant.sets.empty();
     if (own) {
       variant.problem = std::make_shared<const TableProblem>(plan.problem);
@@ -307,8 +357,9 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
       TRY_ASSIGN(TableProblem problem, price_choices(variant.experiment, rules, cache));
       variant.problem = std::make_shared<const TableProblem>(std::move(problem));
     }
+    given[i].problem = variant.problem;
     player.play({.name = "as configured", .sets = variant.sets, .breaks_constraints = !rules.constraints.empty()},
-                variant, std::nullopt);
+                given[i++], std::nullopt);
     if (own) player.play("planned", variant, plan.packing);
     if (own || options.try_settings) play_variant(player, plan, variant);
   }
@@ -316,6 +367,7 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
     return Error{"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
   if (options.try_settings) player.try_settings();
   player.finish();
+  put_back(sorted.order, plan);
   return plan;
 }
 

@@ -234,15 +234,14 @@ void LlmEmission::micro_steps() {
   first_parameters(now());
   if (before_last > 0) {
     pass(Way::forward, chunks, before_last);
-    const std::vector<TaskId> before = now();
-    pass(Way::backward, chunks, before_last);
     if (plan_.splits(StateSplit::gradients))
-      reduce_last(chunks, before_last, before);  // each adds to its owner's share
+      last_pass(Way::backward, chunks, chunks, before_last);  // each adds to its owner's share
+    else
+      pass(Way::backward, chunks, before_last);
   }
   pass(Way::forward, chunks, 1);
   last_backward_ = now();
-  pass(Way::backward, chunks, 1);
-  reduce_last(chunks, 1, last_backward_);
+  last_pass(Way::backward, chunks, chunks, 1);
 }
 
 /// The passes of one way in a wave.
@@ -262,9 +261,10 @@ void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
       last[s] = chunks[s];
     }
   }
-  const std::vector<TaskId> before = last.empty() ? std::vector<TaskId>() : now();
-  pass(way, chunks, 1, paired);
-  if (!last.empty()) reduce_last(last, 1, before);
+  if (last.empty())
+    pass(way, chunks, 1, paired);
+  else
+    last_pass(way, chunks, last, 1, paired);
 }
 
 graph::Collective LlmEmission::message() const {

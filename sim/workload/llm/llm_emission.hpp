@@ -11,10 +11,11 @@
 //
 // Sharded data parallel (arXiv 1910.02054). optimizer, gradients: updated weights are gathered at the start of the
 // iteration, where overlap_parameters is on all but the first bucket during the first forward pass; gradients are
-// reduced after the last backward pass, or during it all but the last bucket. weights, without a pipeline: each block is
-// gathered while the one before computes, forward and backward, and its gradients are reduced while the next one
-// computes: of L blocks the first gather and the last reduction are exposed. With a pipeline a stage keeps what it has
-// gathered for the iteration. What replicas exchange never blocks the collectives of a tensor-parallel group.
+// reduced after the last backward pass, or during it all but the last bucket; the host launches these before the kernels
+// of the pass. weights, without a pipeline: each block is gathered while the one before computes, forward and backward,
+// and its gradients are reduced while the next one computes: of L blocks the first gather and the last reduction are
+// exposed. With a pipeline a stage keeps what it has gathered for the iteration. What replicas exchange never blocks the
+// collectives of a tensor-parallel group.
 #pragma once
 
 #include <map>
@@ -81,7 +82,9 @@ class LlmEmission {
   void gather_parameters(bool first_part);
   void first_parameters(std::span<const TaskId> deps);
   void reduce(const Chunks& chunks, double share, double times, std::span<const TaskId> deps);
-  void reduce_last(const Chunks& chunks, double times, std::span<const TaskId> before);
+  double hidden_gradients(const Chunks& chunks) const;
+  void last_pass(Way way, const Chunks& chunks, const Chunks& complete, double times,
+                 const std::vector<bool>& paired = {});
   void sharded_micro_steps(double times, bool reduces);
   void sharded_exchange(const LlmChunk& chunk, graph::CollectiveKind kind, double share, double times,
                         std::span<const TaskId> deps, std::vector<TaskId>& out);

@@ -122,14 +122,24 @@ void LlmEmission::reduce(const Chunks& chunks, double share, double times, std::
   }
 }
 
-/// Those of the last `times` backward passes, which began after `before`.
-void LlmEmission::reduce_last(const Chunks& chunks, double times, std::span<const TaskId> before) {
+/// Of the gradients of the last backward pass of chunks, what is reduced during it.
+double LlmEmission::hidden_gradients(const Chunks& chunks) const {
+  if (!plan_.framework.gradients.overlap) return 0;
   double parameters = 0;
   for (const std::int64_t chunk : chunks)
     if (chunk >= 0) parameters = std::max(parameters, plan_.chunk(static_cast<std::uint32_t>(chunk)).work.trained);
-  const double hidden = plan_.framework.gradients.overlap ? hidden_share(parameters) : 0;
-  reduce(chunks, hidden, times, before);
-  reduce(chunks, 1 - hidden, times, now());  // the last gradients follow the last exchange of the tensor-parallel group
+  return hidden_share(parameters);
+}
+
+/// The last `times` backward passes, whose gradients are complete, and the reductions of these: buckets beside them, which the
+/// host launches while it launches the passes, and the rest after.
+void LlmEmission::last_pass(Way way, const Chunks& chunks, const Chunks& complete, double times,
+                            const std::vector<bool>& paired) {
+  const double hidden = hidden_gradients(complete);
+  reduce(complete, hidden, times, now());
+  pass(way, chunks, times, paired);
+  // The last gradients follow the last exchange of the tensor-parallel group.
+  reduce(complete, 1 - hidden, times, now());
 }
 
 void LlmEmission::sharded_exchange(const LlmChunk& chunk, CollectiveKind kind, double share, double times,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "sim/workload/placement/placement_sets.hpp"
 #include "sim/workload/placement/planner.hpp"
@@ -130,6 +131,18 @@ Planner planner_for(const TableSplit& split, const PlacementBudget& budget, std:
   return planner;
 }
 
+/// Of slices that weigh the same the planner takes the later one first: here that of the table with more ids per sample (which
+/// is cut into more pieces), then with fewer rows, wherever it stands in the model. NVIDIA's sort is not stable; this order has
+/// the loads of all its published plans (tests/workload/published_plans_test.cpp), largest tables first has not. distributed-embeddings sorts
+/// by bytes alone and keeps the order of the model, which its published iterations show: it stays.
+void sort_by_shape(std::vector<std::uint32_t>& numbers, const std::vector<ModelTable>& tables) {
+  const auto shape = [&](std::uint32_t n) {
+    const ModelTable& t = tables[n];
+    return std::tuple(t.pooling_factor, -t.rows, t.dim, t.alpha, t.features);
+  };
+  std::stable_sort(numbers.begin(), numbers.end(), [&](auto a, auto b) { return shape(a) < shape(b); });
+}
+
 /// Cutting a table makes it no smaller: where all of them together are too large, there is nothing to try.
 bool can_fit(const Planner& planner, const std::vector<PlannerTable>& tables) {
   double bytes = 0;
@@ -141,7 +154,8 @@ bool can_fit(const Planner& planner, const std::vector<PlannerTable>& tables) {
 
 Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const TableSplit& split,
                               const PlacementBudget& budget) {
-  const std::vector<std::uint32_t> sharded = replicate_small(placement, spec, split, budget);
+  std::vector<std::uint32_t> sharded = replicate_small(placement, spec, split, budget);
+  if (split.balance == Balance::cost) sort_by_shape(sharded, placement.tables);
   const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;
   const Planner planner = planner_for(split, budget, gpus, placement.replicated_bytes);
   std::vector<PlannerTable> tables;

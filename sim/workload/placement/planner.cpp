@@ -78,8 +78,7 @@ class Ranks {
 std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std::vector<PlannerTable>& tables) {
   std::vector<std::uint32_t> order(tables.size());
   for (std::uint32_t t = 0; t < tables.size(); ++t) order[t] = t;
-  if (planner.balance == Balance::cost)
-    std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
+  if (planner.balance == Balance::cost) std::reverse(order.begin(), order.end());  // of equal ones the later table
   std::vector<double> loads(tables.size());
   for (std::uint32_t t = 0; t < tables.size(); ++t) loads[t] = planner.load_of(tables[t]);
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return loads[a] > loads[b]; });

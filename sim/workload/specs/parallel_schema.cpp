@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 7> kModules{"core_attn", "mla_up_proj", "
 
 Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path) {
   const std::string expectation =
-      "none, selective, 'selective: MODULE+MODULE', 'selective: per operator', 'selective: every second layer', full, "
+      "automatic, none, selective, 'selective: MODULE+MODULE', 'selective: per operator', 'selective: every second layer', full, "
       "or a number of layers of each stage";
   std::string text = node.scalar;
   if (node.kind == ConfigNode::Kind::map && node.entries.size() == 1 &&
@@ -33,6 +33,7 @@ Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path
     text = node.entries.front().key + ": " + node.entries.front().value.scalar;
   else if (node.kind != ConfigNode::Kind::scalar)
     return schema_detail::expected(node, path, expectation);
+  if (text == "automatic") return Recompute{};
   if (text == "none") return Recompute{RecomputeKind::none, 0, {}};
   if (text == "full") return Recompute{RecomputeKind::full, 0, {}};
   if (text == "selective") return Recompute{RecomputeKind::core_attention, 0, {}};
@@ -117,7 +118,7 @@ void add_state(Schema<ParallelSpec>& s) {
         return {};
       });
   s.custom(
-      {"recompute", "none, selective, 'selective: MODULES', full, or an integer", "", "automatic",
+      {"recompute", "automatic, none, selective, 'selective: MODULES', full, or an integer", "", "automatic",
        "Activations that are computed again in the backward pass: none; selective: attention's scores, or the listed modules; full: whole blocks, or so many of each stage. automatic: the least that fits; with framework.parallel.layer_by_layer none, where nothing is split."},
       false, [](ParallelSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
         TRY_ASSIGN(out.recompute, read_recompute(node, path));

@@ -60,6 +60,21 @@ TEST_F(PlanTest, IsSortedWithTheBaselineAmongThem) {
   EXPECT_NE(plan_text(plan).find("baseline"), std::string::npos);
 }
 
+/// A key of another kind of model makes every row twice, and nothing says why.
+TEST_F(PlanTest, VariedKeysThatChangeNoRowAreNamed) {
+  PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});
+  request.varied = {{"model.resnet.classes", {"7", "8"}},
+                    {"parallel.micro_batch", {"1", "2"}},
+                    {"model.rnn.encoder_layers", {"3"}},
+                    {"device.hbm.bandwidth", {"2 TB/s", "3 TB/s"}}};
+  EXPECT_EQ(planned(request).value().idle,
+            (std::vector<std::string>{"model.resnet.classes", "model.rnn.encoder_layers"}));
+  PlanRequest graph;
+  graph.config = test::config("resnet50_dgx_a100.yaml");
+  graph.varied = {{"framework.gradients.bucket_size", {"5 MiB", "25 MiB"}}, {"model.llm.layers", {"3", "5"}}};
+  EXPECT_EQ(planned(graph).value().idle, std::vector<std::string>{"model.llm.layers"});
+}
+
 /// An experiment that is in no file is planned as one that is, and every play is told, the winner among them.
 TEST_F(PlanTest, OfATextIsThatOfItsFile) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});

@@ -1,0 +1,85 @@
+#include "collectives/logs/run_claims.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+namespace distsim::collectives {
+namespace {
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// The number after a word; "iters:" is not that of "warmup iters:" and "agg iters:".
+std::optional<double> stated(const std::vector<std::string_view>& words, std::string_view key) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const bool of_other = key == "iters:" && i > 0 && (words[i - 1] == "warmup" || words[i - 1] == "agg");
+    if (words[i] == key && !of_other) return number_in(words[i + 1]);
+  }
+  return std::nullopt;
+}
+
+std::string text_of(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.12g", v);
+  return text;
+}
+
+}  // namespace
+
+Result<void> RunClaims::read_launch(const std::vector<std::string_view>& words) {
+  return read(stated(words, "iters:"), stated(words, "minBytes").value_or(0), stated(words, "maxBytes").value_or(0));
+}
+
+Result<void> RunClaims::read(std::optional<double> iterations, double least, double most) {
+  begin();
+  least_ = least, most_ = most;
+  if (iterations && *iterations < 1)
+    return Error{"iters: found " + text_of(*iterations) + ", expected at least 1", "", "the times are of no call"};
+  if (most_ > 0 && least_ > most_)
+    return Error{"minBytes: found " + text_of(least_) + ", expected at most maxBytes, " + text_of(most_), "", ""};
+  return {};
+}
+
+std::string RunClaims::add(const NcclRow& row) {
+  ++rows_;
+  filled_ += row.bytes > 0 ? 1 : 0;
+  outside_ += row.busbw;
+  both_ += row.busbw;
+  if (row.in_place_busbw) {
+    ++in_place_;
+    both_ += *row.in_place_busbw;
+  }
+  // Sizes are rounded down to whole elements of all ranks, which may leave none.
+  const bool out = most_ > 0 && (row.bytes > most_ || (row.bytes > 0 && 2 * row.bytes < least_));
+  if (!out || out_of_range_) return "";
+  out_of_range_ = true;
+  return "size: found " + text_of(row.bytes) + ", expected " + text_of(least_) + " to " + text_of(most_) +
+         ", the minBytes and maxBytes of its run";
+}
+
+std::string RunClaims::end(std::string_view line) {
+  const RunClaims run = *this;
+  begin();
+  const auto said = number_in(line.substr(std::min(line.size(), line.find_first_not_of(" \t", line.find(':') + 1))));
+  if (!said || run.rows_ == 0 || !std::isfinite(run.both_)) return "";
+  // Versions differ in what they count where no in-place form is run, and rows of no bytes.
+  const double rows = static_cast<double>(run.rows_), filled = static_cast<double>(run.filled_);
+  const double in_place = static_cast<double>(run.in_place_);
+  const double means[] = {run.both_ / (rows + in_place), run.both_ / (filled + in_place), run.outside_ / rows,
+                          run.both_ / (2 * rows), run.outside_ / std::max(1.0, filled)};
+  const auto agrees = [&](double mean) {
+    constexpr double kRounded = 0.02, kShare = 0.01;  // rows have two decimals, this line six digits
+    return std::abs(mean - *said) <= kRounded + kShare * mean;
+  };
+  if (std::ranges::any_of(means, agrees)) return "";
+  return "Avg bus bandwidth: found " + text_of(*said) + ", expected " + text_of(std::round(100 * means[0]) / 100) +
+         ", the mean of the run's rows";
+}
+
+}  // namespace distsim::collectives
