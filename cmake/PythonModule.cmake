@@ -27,7 +27,7 @@ if(DISTSIM_PYTHON_MODULE)
   Python3_add_library(distsim_python MODULE WITH_SOABI ${sources})
   target_link_libraries(distsim_python PRIVATE distsim::distsim pybind11::headers)
   target_include_directories(distsim_python PRIVATE ${PROJECT_SOURCE_DIR}/sim/serving/policies/library)  # distsim_policy.hpp
-  target_compile_options(distsim_python PRIVATE ${DISTSIM_HARDENING} $<$<CONFIG:RelWithDebInfo>:-O1>)
+  target_compile_options(distsim_python PRIVATE ${DISTSIM_HARDENING} $<$<CONFIG:RelWithDebInfo>:-Og>)
   distsim_unity(distsim_python 4)
   # The library lies beside the module where it is installed, and is found in <build>/lib before.
   set_target_properties(distsim_python PROPERTIES OUTPUT_NAME _distsim CXX_VISIBILITY_PRESET hidden

@@ -520,6 +520,7 @@ class Page(unittest.TestCase):
             self.assertLess(layouts, 5, "each step asks for the layout")
 
     def test_steps_that_are_too_short_say_what_they_mostly_are(self):
+        self.answered(lambda: self.write("cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 2048, memory_check: false}\nframework: {name: megatron_core}\nparallel: {pipeline: 8, tensor: 1, micro_batch: 1, schedule: gpipe}\n"))
         self.show("#tab-timeline")
         self.b.wait_for("document.querySelector('#timeline')?.height > 300")
         self.b.wait_for("/[\\d.]+ k? ?steps/.test(document.querySelector('.pointed').innerText)")

@@ -295,7 +295,7 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   };
   refused({"pipeline=0"}, "pipeline: found '0'");
   refused({"schedule=zigzag"}, "schedule: found 'zigzag', expected one of automatic, gpipe, 1f1b, interleaved");
-  refused({"recompute=some"}, "recompute: found 'some', expected none, selective");
+  refused({"recompute=some"}, "recompute: found 'some', expected automatic, none, selective");
   refused({"sequence_parallel=2"}, "sequence_parallel: found '2', expected one of false, true");
   const std::string moved = error_with_sets({"model.megatron.tensor=8"});
   EXPECT_NE(moved.find("model.megatron: found an old key, expected model.llm"), std::string::npos) << moved;

@@ -131,7 +131,7 @@ class Outputs(unittest.TestCase):
             self.assertEqual(r.returncode, 2)
             self.assertIn(b"standard output", r.stderr)
             with open(f"{d}/out.json", "wb") as out:
-                r = subprocess.run([BINARY, "--config", TINY, "--json", "/dev/stdout"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=600)
+                r = subprocess.run([BINARY, "--config", FLAGSHIP, "--json", "/dev/stdout"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=600)
             self.assertEqual((r.returncode, r.stderr), (0, b""))
             self.assertTrue(pathlib.Path(f"{d}/out.json").read_text().startswith("{"))
 

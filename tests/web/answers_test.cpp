@@ -171,6 +171,13 @@ TEST_F(AnswersOf, AMeasuredIterationLeadsToItsExperiment) {
 }
 
 TEST_F(AnswersOf, WindowsOfATimelineHoldAllOfItsTime) {
+  const auto end_of = [](const Json& slices) {  // a slice begins where its gap after the one before ends
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i + 2 < slices.size(); i += 3) {
+      end += slices[i].get<std::int64_t>() + slices[i + 1].get<std::int64_t>();
+    }
+    return end;
+  };
   const Json whole = ask({{"type", "timeline"}, {"columns", 8192}, {"count", 64}});
   const Json coarse = ask({{"type", "timeline"}, {"columns", 64}, {"count", 64}});
   for (std::size_t i = 0; i < 8; ++i) {
@@ -179,8 +186,7 @@ TEST_F(AnswersOf, WindowsOfATimelineHoldAllOfItsTime) {
     EXPECT_LE(rough.size(), fine.size());
     if (fine.empty()) continue;
     EXPECT_EQ(rough[0], fine[0]);
-    EXPECT_EQ(rough[rough.size() - 3].get<std::int64_t>() + rough[rough.size() - 2].get<std::int64_t>(),
-              fine[fine.size() - 3].get<std::int64_t>() + fine[fine.size() - 2].get<std::int64_t>());
+    EXPECT_EQ(end_of(rough), end_of(fine));
   }
 }
 
