@@ -81,8 +81,9 @@ class Page(unittest.TestCase):
         self.answered(lambda: self.b.fill(selector, str(place + by)))
 
     def show(self, tab):
-        """Opens a view, and waits for its script."""
+        """Opens a view, and waits until it is drawn: its script may have to be fetched first."""
         self.b.click(tab)
+        self.b.js("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         self.b.wait_for("document.querySelector('.loading') === null")
 
     def editor(self, script):
@@ -408,6 +409,7 @@ class Page(unittest.TestCase):
         self.b.click("#pin")
         self.move(SLIDER, 1)
         self.show("#tab-compare")
+        self.b.wait_for("document.querySelectorAll('#compare tr').length > 1")
         rows = self.b.js("[...document.querySelectorAll('#compare tr')].map((r) => [...r.children].map((c) => c.innerText))")
         named = {r[0]: r[1:] for r in rows if r}
         self.assertNotEqual(named["iteration"][0], named["iteration"][1].split("\n")[0])
