@@ -3,8 +3,8 @@
 #   A static library distsim_NAME of all .cpp files of the folder and its subfolders. Its headers are reached as "<folder>/x.hpp" through an
 #   include directory that holds nothing else, so that a file can only include what its target SEES: an include upwards does not build.
 #   What each folder sees is written to <build>/floors.txt, which tests/structure_test.py reads.
-#   With the tests comes distsim_NAME_sanitized, which only the target `sanitized` builds. There, and with DISTSIM_UNITY, ten files are
-#   compiled as one, which takes a third of the time; so names in the anonymous namespaces of a folder differ. They need not differ from those
+#   With the tests comes distsim_NAME_sanitized, which only the target `sanitized` builds. There, and with DISTSIM_UNITY, 25 files are
+#   compiled as one, which takes a fifth of the time; so names in the anonymous namespaces of a folder differ. They need not differ from those
 #   of a subfolder of GROUPS, whose files are compiled as one among themselves, nor in subfolders that are kept APART.
 #   COLD: little of the time of any command passes there, so that it is compiled with -Og, a third sooner.
 function(distsim_folder NAME)
@@ -77,7 +77,7 @@ function(distsim_folder NAME)
 endfunction()
 
 # distsim_unity_groups(ROOT SOURCES GROUPS APART)
-#   Which of SOURCES are compiled as one: at most ten of a subfolder of GROUPS, none of a subfolder of APART, ten by ten of the others.
+#   Which of SOURCES are compiled as one: at most 25 of a subfolder of GROUPS, none of a subfolder of APART, 25 by 25 of the others.
 function(distsim_unity_groups ROOT SOURCES GROUPS APART)
   foreach(subfolder ${APART})
     list(FILTER SOURCES EXCLUDE REGEX "^${ROOT}/${subfolder}/")
@@ -90,7 +90,7 @@ function(distsim_unity_groups ROOT SOURCES GROUPS APART)
     endif()
     set(count 0)
     foreach(source ${group})
-      math(EXPR batch "${count} / 10")
+      math(EXPR batch "${count} / 25")
       math(EXPR count "${count} + 1")
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${subfolder}_${batch}")
     endforeach()
@@ -186,7 +186,7 @@ endfunction()
 
 # distsim_test(NAME SEES <names>... [LINK <libraries>...] [ANSWERS <tests>...] [OWN_WORK])
 #   Test binary test_NAME of all .cpp files in tests/NAME, and test_NAME_sanitized of the same objects; both are registered with ctest,
-#   the second for `ctest -C sanitized`. With DISTSIM_UNITY eight files are compiled as one, so names in their anonymous namespaces differ.
+#   the second for `ctest -C sanitized`. With DISTSIM_UNITY 20 files are compiled as one, so names in their anonymous namespaces differ.
 #   ANSWERS: patterns of gtest of long tests that compare answers of the same code by the hundred, which the second leaves out: others
 #   pass there too, and find what the sanitizers can find.
 #   OWN_WORK: the tests' own code, an oracle or a replay, takes most of their time, and is optimized; elsewhere that is not worth its time.
@@ -198,7 +198,7 @@ function(distsim_test NAME)
   set(libraries ${ARG_LINK} distsim_test_root GTest::gtest GTest::gtest_main)
   list(TRANSFORM ARG_SEES PREPEND distsim_ OUTPUT_VARIABLE folders)
   target_link_libraries(test_${NAME}_objects PRIVATE ${folders} ${libraries})
-  distsim_unity(test_${NAME}_objects 8)
+  distsim_unity(test_${NAME}_objects 20)
   if(ARG_OWN_WORK)
     target_compile_options(test_${NAME}_objects PRIVATE -O1)
   else()

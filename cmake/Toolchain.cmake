@@ -63,3 +63,9 @@ function(distsim_precompiled TARGET)
     target_compile_options(${TARGET} PRIVATE -fPIC)
   endif()
 endfunction()
+
+# The largest unit takes 2 GB: no more of them at once than the memory holds.
+cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)  # MiB
+math(EXPR units "1 + ${memory} / 2000")
+set_property(GLOBAL APPEND PROPERTY JOB_POOLS units=${units})
+set(CMAKE_JOB_POOL_COMPILE units)

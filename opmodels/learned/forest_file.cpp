@@ -10,7 +10,7 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr std::string_view kMagic = "dsforest";
+constexpr std::string_view kForestMagic = "dsforest";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint8_t kLeaf = 255;
 constexpr std::uint32_t kMaxTrees = 4096;
@@ -204,14 +204,14 @@ Result<Forest> parse_forest(ByteReader& in, const Thresholds& thresholds) {
 }
 
 Result<std::string_view> checked_payload(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic))
+  if (!bytes.starts_with(kForestMagic))
     return bad_file("found a different kind of file, expected a learned op model (dsforest)");
-  if (bytes.size() < kMagic.size() + 12) return truncated();
+  if (bytes.size() < kForestMagic.size() + 12) return truncated();
   const std::string_view payload = bytes.substr(0, bytes.size() - 4);
   const auto stored = ByteReader(bytes.substr(bytes.size() - 4)).take<std::uint32_t>();
   const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(payload.data()), payload.size());
   if (sum != stored) return bad_file("found a checksum that does not match, expected an intact model file");
-  return payload.substr(kMagic.size());
+  return payload.substr(kForestMagic.size());
 }
 
 }  // namespace

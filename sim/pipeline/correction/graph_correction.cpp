@@ -15,7 +15,7 @@
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::size_t kMostBytes = 1 << 20;
+constexpr std::size_t kMostCorrectionBytes = 1 << 20;
 
 using Network = std::shared_ptr<const opmodels::GraphNetwork>;
 
@@ -24,7 +24,7 @@ Result<Network> read_graph_network() {
     const std::string path = folder + "/" + kGraphCorrectionFile;
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) continue;
-    TRY_ASSIGN(const std::string text, read_file(path, kMostBytes));
+    TRY_ASSIGN(const std::string text, read_file(path, kMostCorrectionBytes));
     auto network = opmodels::GraphNetwork::parse(text);
     if (!network.ok()) return Error{network.error().what, path, network.error().hint};
     return std::make_shared<const opmodels::GraphNetwork>(std::move(*network));

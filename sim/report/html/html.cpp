@@ -15,13 +15,13 @@ namespace {
 /// Of a page: what a picture of the ranks can show, and a cycle that somebody reads.
 constexpr JsonForm kPageForm{.indent = -1, .most_ranks = 1024, .most_steps = 2000};
 constexpr int kTextWidth = 120;
-constexpr std::size_t kPathRows = 12;
+constexpr std::size_t kPagePathRows = 12;
 
 using PageJson = nlohmann::ordered_json;
 
 /// The critical cycle in a few rows: {"by_cause", "rows": [{"name", "where", "rank", "steps", "time_ms"}], "note"}.
 std::string causes_json(const Report& r) {
-  const PathTable path = path_table(r.critical_path, kPathRows);
+  const PathTable path = path_table(r.critical_path, kPagePathRows);
   PageJson rows = PageJson::array();
   for (const PathRun& run : path.rows)
     rows.push_back(

@@ -17,7 +17,7 @@
 namespace distsim::serving {
 namespace {
 
-constexpr double kMostPs = 1e18;  ///< of all layers for a batch: 10^6 s
+constexpr double kMostSumPs = 1e18;  ///< of all layers for a batch: 10^6 s
 
 std::string key_of_model(std::size_t model, const char* key) { return "models[" + std::to_string(model) + "]." + key; }
 const std::string& table_name(const ModelTimesSpec& m) { return m.table_name.empty() ? m.name : m.table_name; }
@@ -182,7 +182,7 @@ Result<ModelPricer::Times> ModelPricer::times(std::size_t model, const GpuSpec& 
     for (const PricedLayer& layer : found) {
       if (batch == 1) out.plain_ps += layer.time_ps / g.speed;
       const double time = layer.time_ps * scale;
-      if (static_cast<double>(sum) + time > kMostPs)
+      if (static_cast<double>(sum) + time > kMostSumPs)
         return text_->refuse(key_of_model(model, "name"), "found layers of " + printable(m.name, 80) +
                                                               " that take more than 1e6 s on " + printable(g.name, 80) +
                                                               " at batch " + std::to_string(batch) + ", expected less");
