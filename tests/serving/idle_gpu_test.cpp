@@ -14,16 +14,16 @@ Load arrivals(const std::vector<std::pair<std::int64_t, std::uint32_t>>& rows) {
   return load;
 }
 
-class Answers : public Observer {
+class AnswersOfEngine : public Observer {
  public:
-  explicit Answers(std::size_t count) : at(count, -1) {}
+  explicit AnswersOfEngine(std::size_t count) : at(count, -1) {}
   void answered(const Answered& a) override { at[a.number] = a.answer_ps; }
   std::vector<std::int64_t> at;
 };
 
 std::vector<std::int64_t> answers_of(const Scenario& s, const char* policy, const Load& load,
                                      const PolicyOptions& options = {}) {
-  Answers answers(load.trace.size());
+  AnswersOfEngine answers(load.trace.size());
   EXPECT_TRUE(emulate(s, test::policy(policy), options, load, {}, &answers).ok());
   return answers.at;
 }

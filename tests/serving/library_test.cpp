@@ -91,7 +91,7 @@ constexpr Wrong kWrong[] = {
 };
 
 /// All of them are compiled once; which one a copy is comes from the environment when it is loaded.
-std::string error_of(const std::string& name, const RunOptions& options = {}) {
+std::string refusal_of(const std::string& name, const RunOptions& options = {}) {
   static const std::string library = [] {
     std::string arrived = "const std::string me = name();\n", next = arrived;
     for (const Wrong& w : kWrong) {
@@ -123,17 +123,17 @@ std::string error_of(const std::string& name, const RunOptions& options = {}) {
 
 TEST(PolicyLibrary, NonsenseIsNamed) {
   const auto expect = [](const std::string& name, const std::string& part, const RunOptions& options = {}) {
-    const std::string error = error_of(name, options);
+    const std::string error = refusal_of(name, options);
     EXPECT_NE(error.find("policy " + name + ": " + part), std::string::npos) << error;
     return error;
   };
-  EXPECT_EQ(error_of("no_such_gpu"), "policy no_such_gpu: named GPU 7 for request 0, expected one of 0 to 1");
+  EXPECT_EQ(refusal_of("no_such_gpu"), "policy no_such_gpu: named GPU 7 for request 0, expected one of 0 to 1");
   expect("no_such_request", "handed out a request with id 12345, which no request has had");
   expect("twice", "handed out request 0 (id 0) twice in one batch");
-  EXPECT_EQ(error_of("throws"), "policy throws: threw an exception: no idea");
-  EXPECT_EQ(error_of("asks_wrongly"),
+  EXPECT_EQ(refusal_of("throws"), "policy throws: threw an exception: no idea");
+  EXPECT_EQ(refusal_of("asks_wrongly"),
             "policy asks_wrongly: asked for the request with id 99999, which no request has had");
-  EXPECT_NE(error_of("keeps").find("(id 0), which is being executed or answered already and does not wait"),
+  EXPECT_NE(refusal_of("keeps").find("(id 0), which is being executed or answered already and does not wait"),
             std::string::npos);
   // It never hands anything out.
   expect("idle", "request 0 of m waits since");

@@ -33,7 +33,7 @@ Scenario two_models(std::uint32_t gpus) {
   test::set_models(s, {{"m", {test::kMs}}, {"n", {test::kMs}}});
   return s;
 }
-Load poisson(double rate, std::uint64_t requests) {
+Load waiting_load(double rate, std::uint64_t requests) {
   Load load;
   load.rate_per_s = rate;
   load.requests = requests;
@@ -52,7 +52,7 @@ double found_at_s(const std::string& error) {
 TEST(Waiting, OfWhatAPolicyStarvesIsBounded) {
   for (const PolicyEntry* policy : {&kForgetsModel, &kForgetsOne}) {
     for (const std::uint32_t gpus : {1u, 2u}) {
-      const auto r = emulate(two_models(gpus), *policy, {}, poisson(500 * gpus, 500'000), {});
+      const auto r = emulate(two_models(gpus), *policy, {}, waiting_load(500 * gpus, 500'000), {});
       ASSERT_FALSE(r.ok());
       const std::string error = r.error().text();
       EXPECT_NE(error.find("policy " + std::string(policy->name) + ": request "), std::string::npos) << error;
@@ -67,7 +67,7 @@ TEST(Waiting, OfWhatAPolicyStarvesIsBounded) {
 
 /// Few requests an hour: the bound does not wait for many to come.
 TEST(Waiting, IsBoundedWhereLittleComes) {
-  const auto r = emulate(two_models(1), kForgetsOne, {}, poisson(0.01, 20'000), {});
+  const auto r = emulate(two_models(1), kForgetsOne, {}, waiting_load(0.01, 20'000), {});
   ASSERT_FALSE(r.ok());
   EXPECT_LT(found_at_s(r.error().text()), 30'000) << r.error().text();
 }
@@ -76,7 +76,7 @@ TEST(Waiting, IsBoundedWhereLittleComes) {
 TEST(Waiting, OfTheUsersBound) {
   RunOptions options;
   options.max_wait_ps = 50'000 * test::kMs;
-  const auto r = emulate(two_models(1), kForgetsOne, {}, poisson(500, 500'000), options);
+  const auto r = emulate(two_models(1), kForgetsOne, {}, waiting_load(500, 500'000), options);
   ASSERT_FALSE(r.ok());
   EXPECT_NE(r.error().text().find("expected a wait of at most 50 s"), std::string::npos) << r.error().text();
   EXPECT_GT(found_at_s(r.error().text()), 50);
@@ -90,7 +90,7 @@ TEST(Waiting, LongWaitsForAReasonAreNoStarvation) {
       Scenario s = two_models(2);
       PolicyOptions options;
       options.placement = {{0}, {0, 1}};  // the first model overloads its GPU, the other one idles
-      const auto r = emulate(s, *policy, options, poisson(rate, 8'000), {});
+      const auto r = emulate(s, *policy, options, waiting_load(rate, 8'000), {});
       EXPECT_TRUE(r.ok()) << policy->name << " at " << rate << ": " << r.error().text();
     }
   }
@@ -98,9 +98,9 @@ TEST(Waiting, LongWaitsForAReasonAreNoStarvation) {
   test::set_models(s, {{"m", {test::kMs}, 512, 0.1}});
   PolicyOptions options;
   options.batch = 512;
-  EXPECT_TRUE(emulate(s, test::policy("static_batching"), options, poisson(0.1, 2'000), {}).ok());
+  EXPECT_TRUE(emulate(s, test::policy("static_batching"), options, waiting_load(0.1, 2'000), {}).ok());
   options.delay_ps = 1'000'000 * test::kMs;
-  EXPECT_TRUE(emulate(s, test::policy("dynamic_batching"), options, poisson(0.1, 2'000), {}).ok());
+  EXPECT_TRUE(emulate(s, test::policy("dynamic_batching"), options, waiting_load(0.1, 2'000), {}).ok());
 }
 
 /// Requests of one model that come often enough to keep their batch from its end, and one of another model among them: it
