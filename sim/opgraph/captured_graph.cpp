@@ -70,6 +70,7 @@ constexpr std::int64_t kMostStorage = std::int64_t{1} << 53;
 
 constexpr std::string_view kRoles[] = {"activation", "input", "parameter", "buffer"};
 constexpr std::string_view kPhases[] = {"forward", "backward", "optimizer"};
+constexpr std::string_view kDevices[] = {"cpu", "cuda"};
 constexpr std::string_view kRegions[] = {"float16", "bfloat16", "float32"};
 constexpr graph::DType kRegionTypes[] = {graph::DType::fp16, graph::DType::bf16, graph::DType::fp32};
 constexpr graph::Phase kPhaseValues[] = {graph::Phase::forward, graph::Phase::backward, graph::Phase::optimizer};
@@ -159,6 +160,18 @@ class CapturedReader {
     if (missing(value->get_string().get(text)))
       return wrong(std::string(key) + ": " + found_text(*value) + ", expected " + expectation);
     return text;
+  }
+
+  /// Which of some words it is.
+  template <std::size_t N>
+  Result<std::size_t> choice(const dom::element& value, const char* key, const std::string_view (&words)[N]) const {
+    std::string expected(words[0]);
+    for (std::size_t i = 1; i < N; ++i) expected.append(i + 1 < N ? ", " : " or ").append(words[i]);
+    TRY_ASSIGN(const std::string_view text, text_of(value, key, expected.c_str()));
+    if (const auto place = place_of(words, text)) return *place;
+    const std::string hint = spelling_hint(std::string(text), {std::begin(words), std::end(words)});
+    return wrong(std::string(key) + ": found " + in_quotes(text) + ", expected " + expected +
+                 (hint.empty() ? "" : "; " + hint));
   }
 
   /// Text that may be missing.
@@ -253,15 +266,14 @@ class CapturedReader {
     if (!element) return wrong("dtype: found " + in_quotes(dtype) + ", expected " + kTypes);
     t.element = *element;
     if (f[kRole]) {
-      constexpr const char* kExpected = "activation, input, parameter or buffer";
-      TRY_ASSIGN(const std::string_view text, text_of(f[kRole], "role", kExpected));
-      const auto role = place_of(kRoles, text);
-      if (!role) return wrong("role: found " + in_quotes(text) + ", expected " + kExpected);
-      t.role = static_cast<TensorRole>(*role);
+      TRY_ASSIGN(const std::size_t role, choice(*f[kRole], "role", kRoles));
+      t.role = static_cast<TensorRole>(role);
     }
     TRY_ASSIGN(t.channels_last, flag_of(f[kChannelsLast], "channels_last"));
-    TRY_ASSIGN(const std::string_view device, optional_text(f[kDevice], "device"));
-    t.on_host = device == "cpu";
+    if (f[kDevice]) {
+      TRY_ASSIGN(const std::size_t device, choice(*f[kDevice], "device", kDevices));
+      t.on_host = device == 0;
+    }
     t.storage = kOwnStorage + graph_.tensors.size();
     if (f[kStorage]) {
       TRY_ASSIGN(const std::int64_t storage, integer(f[kStorage], "storage", 1, kMostStorage));
@@ -352,18 +364,12 @@ class CapturedReader {
     TRY_ASSIGN(const std::string_view label, optional_text(f[kLabel], "label"));
     node.label = label.empty() ? unnamed() : shown(label);
     if (f[kPhase]) {
-      constexpr const char* kExpected = "forward, backward or optimizer";
-      TRY_ASSIGN(const std::string_view text, text_of(f[kPhase], "phase", kExpected));
-      const auto phase = place_of(kPhases, text);
-      if (!phase) return wrong("phase: found " + in_quotes(text) + ", expected " + kExpected);
-      node.phase = kPhaseValues[*phase];
+      TRY_ASSIGN(const std::size_t phase, choice(*f[kPhase], "phase", kPhases));
+      node.phase = kPhaseValues[phase];
     }
     if (f[kAutocast]) {
-      constexpr const char* kExpected = "float16, bfloat16 or float32";
-      TRY_ASSIGN(const std::string_view text, text_of(f[kAutocast], "autocast", kExpected));
-      const auto region = place_of(kRegions, text);
-      if (!region) return wrong("autocast: found " + in_quotes(text) + ", expected " + kExpected);
-      node.autocast = kRegionTypes[*region];
+      TRY_ASSIGN(const std::size_t region, choice(*f[kAutocast], "autocast", kRegions));
+      node.autocast = kRegionTypes[region];
     }
     const bool launches = listing_of(node.op) != Listing::nothing;
     node.calls = launches ? 1 : 0;

@@ -111,6 +111,9 @@ struct OpGraph {
   std::vector<Left> left_out;
 };
 
+/// The first node that has a tensor, for messages: "node 3 (aten::view, encoder)"; without one "tensor 7".
+std::string node_with(const OpGraph& graph, std::uint32_t tensor);
+
 inline constexpr std::size_t kMostNodes = 2'000'000;
 inline constexpr std::size_t kMostDims = 32;
 inline constexpr std::int64_t kLargestExtent = std::int64_t{1} << 48;

@@ -1,5 +1,6 @@
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <new>
@@ -113,6 +114,17 @@ Result<OpGraph> parse_op_graph(std::string text, const std::string& name, const 
 Result<OpGraph> read_op_graph(const std::string& path, const GraphOptions& options) {
   TRY_ASSIGN(std::string text, read_file(path, kMostText));
   return parse_op_graph(std::move(text), path, options);
+}
+
+std::string node_with(const OpGraph& graph, std::uint32_t tensor) {
+  const auto is = [&](std::uint32_t t) { return t == tensor; };
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (std::ranges::any_of(node.outputs, is) ||
+        std::ranges::any_of(node.inputs, [&](const Argument& a) { return std::ranges::any_of(a.tensors, is); }))
+      return "node " + std::to_string(i) + " (" + node.op + ", " + node.label + ")";
+  }
+  return "tensor " + std::to_string(tensor);
 }
 
 }  // namespace distsim::opgraph

@@ -14,19 +14,6 @@ namespace {
 /// Of the passes that tell which sizes follow the batch: two give a line, and the third is on it, or they do not.
 constexpr std::int64_t kSamples[] = {2, 4, 64};
 
-/// The node that makes a tensor: "node 3 (aten::view, encoder)".
-std::string maker_of(const OpGraph& graph, std::size_t tensor) {
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Node& node = graph.nodes[i];
-    const auto is = [&](std::uint32_t t) { return t == tensor; };
-    const bool named =
-        std::ranges::any_of(node.outputs, is) ||
-        std::ranges::any_of(node.inputs, [&](const Argument& a) { return std::ranges::any_of(a.tensors, is); });
-    if (named) return "node " + std::to_string(i) + " (" + node.op + ", " + node.label + ")";
-  }
-  return "tensor " + std::to_string(tensor);
-}
-
 /// Gives the sizes of the first pass as lines of the batch. What keeps it from that, or nothing.
 std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three) {
   for (const OpGraph* other : {&two, &three}) {
@@ -41,15 +28,15 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three)
   for (std::size_t t = 0; t < one.tensors.size(); ++t) {
     const std::vector<Extent>&a = one.tensors[t].dims, &b = two.tensors[t].dims, &c = three.tensors[t].dims;
     if (a.size() != b.size() || a.size() != c.size())
-      return maker_of(one, t) + ": found dimensions that depend on the batch";
+      return node_with(one, static_cast<std::uint32_t>(t)) + ": found dimensions that depend on the batch";
     std::vector<Extent>& dims = all.emplace_back();
     for (std::size_t i = 0; i < a.size(); ++i) {
       const std::int64_t more = b[i].constant - a[i].constant, slope = more / (kSamples[1] - kSamples[0]);
       const Extent line{a[i].constant - slope * kSamples[0], slope};
       if (slope < 0 || line.constant + slope * kSamples[1] != b[i].constant ||
           line.constant + slope * kSamples[2] != c[i].constant)
-        return maker_of(one, t) + ": found a size of " + std::to_string(a[i].constant) + ", " +
-               std::to_string(b[i].constant) + " and " + std::to_string(c[i].constant) +
+        return node_with(one, static_cast<std::uint32_t>(t)) + ": found a size of " + std::to_string(a[i].constant) +
+               ", " + std::to_string(b[i].constant) + " and " + std::to_string(c[i].constant) +
                " with 2, 4 and 64 samples, which does not follow the batch in a line";
       dims.push_back(line);
     }

@@ -60,19 +60,6 @@ std::string batch_key(const ModelSpec& model) {
   return model.per_gpu_batch > 0 ? "model.per_gpu_batch" : "model.global_batch";
 }
 
-/// The node that makes a tensor, or the tensor itself: "node 12 (aten::slice, encoder)".
-std::string maker_of(const opgraph::OpGraph& graph, std::uint32_t tensor) {
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const opgraph::Node& node = graph.nodes[i];
-    const auto has = [&](const std::vector<std::uint32_t>& tensors) {
-      return std::ranges::find(tensors, tensor) != tensors.end();
-    };
-    if (has(node.outputs) || std::ranges::any_of(node.inputs, [&](const auto& a) { return has(a.tensors); }))
-      return "call " + std::to_string(i) + " (" + node.op + ", " + node.label + ")";
-  }
-  return "tensor " + std::to_string(tensor);
-}
-
 /// Sizes such as batch - 4 are none for smaller batches.
 Result<void> check_least_batch(const opgraph::OpGraph& graph, const std::string& key, std::int64_t samples) {
   std::int64_t least = 0;
@@ -86,7 +73,7 @@ Result<void> check_least_batch(const opgraph::OpGraph& graph, const std::string&
   }
   if (samples >= least) return {};
   return Error{key + ": found " + counted(samples, "sample") + " at once on a GPU, expected at least " +
-                   std::to_string(least) + ": a size of " + maker_of(graph, at) + " is less than 0 with fewer",
+                   std::to_string(least) + ": a size of " + node_with(graph, at) + " is less than 0 with fewer",
                "", ""};
 }
 
