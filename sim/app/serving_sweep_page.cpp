@@ -116,7 +116,7 @@ std::vector<std::size_t> columns_of_page() {
   for (std::size_t c = 0; c < kServingColumnCount; ++c) {
     if (!kServingColumns[c].head.empty()) out.push_back(c);
   }
-  std::ranges::stable_partition(out, [](std::size_t c) { return kServingColumns[c].name == kFirst; });
+  std::stable_partition(out.begin(), out.end(), [](std::size_t c) { return kServingColumns[c].name == kFirst; });
   return out;
 }
 

@@ -62,7 +62,7 @@ void TimelineIndex::put_classes_first(const RankClasses& classes) {
     const auto [it, is_new] = first.try_emplace(classes.of(track.rank), track.rank);
     if (it->second != track.rank) track.like = it->second;
   }
-  std::ranges::stable_partition(tracks_, [](const TimelineTrack& track) { return !track.like; });
+  std::stable_partition(tracks_.begin(), tracks_.end(), [](const TimelineTrack& track) { return !track.like; });
 }
 
 void TimelineIndex::add_name(const traces::Slice& slice) {

@@ -24,7 +24,7 @@ std::vector<double> shares_of(std::size_t distributions) {
   for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<double>(i) / static_cast<double>(count));
   for (const double tail : {0.99, 0.995, 0.999, 0.9999}) out.push_back(tail);
   std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
   return out;
 }
 

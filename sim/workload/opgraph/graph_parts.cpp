@@ -95,7 +95,7 @@ GraphParts::GraphParts(const GraphSpec& spec, const opgraph::OpGraph& graph, con
     open.begin = i + 1;
   }
   if (spec.fuse) fusion_.emplace(graph, regions_of(parts_, checkpoints.module_of_nodes()));
-  std::ranges::stable_partition(parts_, [](const GraphPart& part) { return part.forward; });
+  std::stable_partition(parts_.begin(), parts_.end(), [](const GraphPart& part) { return part.forward; });
 }
 
 std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& context,
