@@ -66,7 +66,9 @@ TEST(LlmLayout, ExpertsExchangeTheirTokens) {
       EXPECT_EQ(members.size(), 4u);
       EXPECT_EQ(members[1] - members[0], 4u);
     }
-    if (w.graph.names[task.name] == "gradients") EXPECT_EQ(members.size(), 16u);
+    if (w.graph.names[task.name] == "gradients") {
+      EXPECT_EQ(members.size(), 16u);
+    }
   });
 }
 
