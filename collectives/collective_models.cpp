@@ -223,12 +223,16 @@ struct CollectiveModels::Impl {
   std::shared_ptr<const Pricer> pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts) const {
     const KeyView key{kind, &facts};
     if (auto found = pricers.find(key)) return found;
+    return pricers.keep(key, make_pricer(kind, facts, as_measured(facts)));
+  }
+
+  std::shared_ptr<const Pricer> make_pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+                                            const topology::GroupFacts& of_curves) const {
     LaunchMode heeding = mode;
     heeding.selection =
         heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, known->constants)));
-    return pricers.keep(key,
-                        std::make_shared<const Pricer>(kind, facts, heeding, launched ? *launched : known->constants,
-                                                       known->price(kind, as_measured(facts), heeding), !launched));
+    return std::make_shared<const Pricer>(kind, facts, heeding, launched ? *launched : known->constants,
+                                          known->price(kind, of_curves, heeding), !launched);
   }
 };
 
@@ -275,6 +279,14 @@ Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const t
   const AnalyticModel& model = impl_->pricer(priced.kind, facts)->model();
   cost->channels = busy_channels(model, priced.kind, facts.ranks, priced.bytes, cost->mean);
   return cost;
+}
+
+Result<graph::Cost> CollectiveModels::price_degraded(const graph::Collective& op, const topology::GroupFacts& sound,
+                                                     const topology::GroupFacts& degraded) const {
+  const Priced priced = sound.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, sound.ranks);
+  if (priced.bytes == 0) return price(op, sound);
+  TRY(check_op(op, degraded));
+  return impl_->make_pricer(priced.kind, degraded, impl_->as_measured(sound))->price(priced.bytes);
 }
 
 namespace {

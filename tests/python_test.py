@@ -190,7 +190,7 @@ class Hostile(unittest.TestCase):
         for arguments in ({"trials": -1}, {"trials": 1.5}, {"trials": "3"}, {"trials": None}, {"trials": 10 ** 30}, {"trials": True}, {"seed": -1}, {"seed": 2 ** 64}):
             with self.subTest(arguments), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.predict(FLAGSHIP, **arguments)
-        for arguments in ({"jobs": 257}, {"jobs": -1}, {"jobs": 0.5}, {"scaling": "sideways"}, {"scaling": None}):
+        for arguments in ({"jobs": 257}, {"jobs": -1}, {"jobs": 0.5}, {"scaling": "sideways"}, {"scaling": ""}):
             with self.subTest(arguments), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, **arguments)
         for vary in (None, 3, {"cluster.nodes": []}, {"cluster.nodes": "0..x"}, {"cluster.nodes": [float("nan")]}, {3: [1]}, {"cluster.nodes": "1..1000000", "model.global_batch": "1..1000000"}):

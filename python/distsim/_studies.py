@@ -44,22 +44,22 @@ class Sweep(Table):
         return framed(self.to_html(), 700)
 
 
-def sweep(config: Config, vary: Mapping[str, Any], *, set: Sets = None, scaling: str = "strong", jobs: int = 0) -> Sweep:
+def sweep(config: Config, vary: Mapping[str, Any], *, set: Sets = None, scaling: Optional[str] = None, jobs: int = 0) -> Sweep:
     """Predicts every combination of the values of some keys.
 
     config    path of an experiment, or the experiment as a dict
     vary      {"cluster.nodes": [1, 2, 4, 8]}: values as in ``set``; a text may be a range: "1..64:x2", "1..9:2"
-    scaling   "strong": the global batch stays; "weak": the samples per GPU stay
+    scaling   "strong": the global batch stays; "weak": the samples per GPU stay; None: whichever of them the experiment gives
     jobs      threads, 0 to 256; 0: as many as the process has cores to itself
 
     speedup = samples/s over that of the point with the fewest GPUs and else the same values; efficiency = speedup over the growth
     in GPUs, 1 is perfect. At most 10,000,000 points. Raises ConfigError, also where no point has a prediction."""
-    if scaling not in ("strong", "weak"):
-        raise ConfigError(f"scaling: found {scaling!r}, expected 'strong' or 'weak'")
+    if scaling not in (None, "strong", "weak"):
+        raise ConfigError(f"scaling: found {scaling!r}, expected 'strong', 'weak' or None")
     axes = vary_texts(vary, "vary")
     experiment = experiment_of(config, set)
     with about(config):
-        return Sweep(_distsim.sweep(experiment, axes, scaling == "weak", count_of(jobs, "jobs", 0, 256)))
+        return Sweep(_distsim.sweep(experiment, axes, scaling or "", count_of(jobs, "jobs", 0, 256)))
 
 
 class Plan(Table):

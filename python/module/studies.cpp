@@ -97,9 +97,12 @@ void add_studies(py::module_& m) {
       .def("csv", [](const Sweep& s) { return written(s, &Sweep::csv); })
       .def("html", [](const Sweep& s) { return written(s, &Sweep::html); })
       .def("text", [](const Sweep& s) { return written(s, &Sweep::text); });
-  m.def("sweep", [](const api::Experiment& experiment, const Axes& axes, bool weak, unsigned jobs) {
+  m.def("sweep", [](const api::Experiment& experiment, const Axes& axes, const std::string& scaling, unsigned jobs) {
     return without_gil([&](const api::Stop& stop) {
-      return api::sweep({experiment, axes_of(axes), weak ? api::Scaling::weak : api::Scaling::strong, jobs, stop});
+      const api::Scaling kept = scaling == "weak"     ? api::Scaling::weak
+                                : scaling == "strong" ? api::Scaling::strong
+                                                      : api::Scaling::as_given;
+      return api::sweep({experiment, axes_of(axes), kept, jobs, stop});
     });
   });
 

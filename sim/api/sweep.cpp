@@ -28,7 +28,9 @@ Result<study::SweepRequest> study_request(const SweepRequest& asked) {
   }
   out.sets = e.sets;
   TRY_ASSIGN(out.axes, study_axes(asked.axes, "vary"));
-  out.scaling = asked.scaling == Scaling::weak ? study::Scaling::weak : study::Scaling::strong;
+  out.scaling = asked.scaling == Scaling::weak     ? study::Scaling::weak
+                : asked.scaling == Scaling::strong ? study::Scaling::strong
+                                                   : study::Scaling::as_given;
   return out;
 }
 

@@ -174,6 +174,22 @@ TEST(Contention, SlowLinksCostWhatTheSameLinksCostStatedDirectly) {
   EXPECT_GT(failed, play(kDlrm, {}).iteration);
 }
 
+/// Measured curves are those of sound links, whether the system is as its file says or a what-if.
+TEST(Contention, SlowLinksCostTheSameInAWhatIfThatChangesNothing) {
+  const std::string text =
+      "cluster: {system: hgx_h20, nodes: 8}\nmodel: {name: mpm_dlrm_ddp, per_gpu_batch: 512, memory_check: false}\n"
+      "framework: {name: paxml}\nengine: {slow_nics: [{node: 0, nic: 0, speed: 0.5}]}\n";
+  const auto ms = [&](const std::vector<std::string>& sets) {
+    const auto parsed = config::parse_experiment_text(text, "test.yaml", sets);
+    const config::Experiment e = config::resolve(parsed.value()).value();
+    Passes passes;
+    return predict(e, passes).value().report.iteration.ms();
+  };
+  const double as_shipped = ms({});
+  EXPECT_NEAR(ms({"cluster.fabric.switch_latency=0.30001 us"}), as_shipped, 1e-5 * as_shipped);
+  EXPECT_LE(ms({"cluster.fabric.switch_latency=0.1 us"}), as_shipped);
+}
+
 TEST(Contention, ASlowGpuHoldsUpTheOthers) {
   const PlayedJob healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
   EXPECT_GT(slow.iteration, healthy.iteration);

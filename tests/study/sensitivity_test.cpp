@@ -89,6 +89,11 @@ TEST(Sensitivity, MemoryThatChangesNothingKeepsTheLimit) {
   }
 }
 
+/// A job that does not fit has no batch to compare with.
+TEST(Sensitivity, LeavesMemoryOutWhereItIsNotChecked) {
+  EXPECT_EQ(find(sensitivity_of({"model.memory_check=false"}), "memory_capacity"), nullptr);
+}
+
 /// The smallest batch has no layout, and what a language model recomputes depends on its memory.
 TEST(Sensitivity, MoreMemoryHelpsALanguageModelThatRecomputes) {
   const auto e = test::experiment_of(test::llm_text("llama3_8b", "megatron_core", "dgx_h100", 2, 128));

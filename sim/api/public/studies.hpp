@@ -17,14 +17,15 @@ struct Axis {
 };
 
 enum class Scaling : std::uint8_t {
-  strong,  ///< the global batch stays
-  weak     ///< the samples per GPU stay
+  as_given,  ///< the batch that the experiment gives stays: global, or per GPU
+  strong,    ///< the global batch stays
+  weak       ///< the samples per GPU stay
 };
 
 struct SweepRequest {
   Experiment experiment;
   std::vector<Axis> axes;  ///< the first varies slowest; at most 10,000,000 points together
-  Scaling scaling = Scaling::strong;
+  Scaling scaling = Scaling::as_given;
   unsigned jobs = 0;  ///< threads; 0: as many as the process has cores to itself
   Stop stop = {};
 };

@@ -163,7 +163,8 @@ void declare_sweep(CLI::App& self, Action& action) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--scaling", flags->scaling,
-                  "strong: keep the global batch; weak: keep the samples per GPU of the first point")
+                  "strong: keep the global batch of the first point; weak: keep its samples per GPU; default: keep "
+                  "what the experiment gives, model.global_batch or model.per_gpu_batch")
       ->check(CLI::IsMember({"strong", "weak"}));
   self.add_option("--jobs", flags->jobs, "Threads; default: the cores that this process has to itself")
       ->check(CLI::Range(1u, 256u));

@@ -88,9 +88,21 @@ std::string knee_text(const std::string& group, std::vector<SweepPoint> points) 
                            full->figures.global_batch, full->figures.capacity_gb);
 }
 
+/// Whether the global batch grows with the GPUs.
+bool keeps_samples_per_gpu(const std::vector<SweepPoint>& points) {
+  const SweepPoint* first = nullptr;
+  for (const SweepPoint& p : points) {
+    if (!p.error.empty()) continue;
+    if (first == nullptr) first = &p;
+    if (p.figures.gpus != first->figures.gpus) return p.figures.global_batch != first->figures.global_batch;
+  }
+  return false;
+}
+
 /// Strong: 1 / speed-up = s + (1 - s) / n (Amdahl). Weak: scaled speed-up = n - s (n - 1) (Gustafson). Both lines through the
 /// first point, by least squares over the others. Communication: exposed ms = a + b log2(GPUs).
 std::string scaling_text(const std::string& group, const std::vector<SweepPoint>& points, Scaling scaling) {
+  if (scaling == Scaling::as_given) scaling = keeps_samples_per_gpu(points) ? Scaling::weak : Scaling::strong;
   std::vector<std::pair<double, double>> exposed;
   double least = 0, over = 0, under = 0;
   for (const SweepPoint& p : points) {

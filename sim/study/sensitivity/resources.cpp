@@ -29,7 +29,8 @@ bool reads_input(const Experiment& e) {
   return e.framework.input.per_sample > Duration() || e.framework.input.decode_rate > 0;
 }
 bool has_power(const Experiment& e) { return e.device.clock.power.value() > 0; }
-bool has_memory(const Experiment& e) { return e.device.hbm.capacity.value() > 0; }
+/// Without the check no amount of memory changes anything.
+bool has_memory(const Experiment& e) { return e.device.hbm.capacity.value() > 0 && e.model.memory_check; }
 
 /// fp32, fp64 and the vector types run on the SMs' ordinary lanes, all others on their matrix units.
 bool is_vector(std::string_view type) { return type.starts_with("vector_") || type == "fp32" || type == "fp64"; }

@@ -71,7 +71,7 @@ class SweepEvaluator {
 
   Result<config::Experiment> experiment_at(std::size_t index) {
     TRY_ASSIGN(config::Experiment e, variants_->with(sets_at(request_, index)));
-    if (std::ranges::none_of(request_.axes, counts_gpus)) return e;
+    if (request_.scaling == Scaling::as_given || std::ranges::none_of(request_.axes, counts_gpus)) return e;
     if (e.model.global_batch > 0 && e.model.per_gpu_batch > 0) return e;  // which the prediction refuses
     TRY_ASSIGN(const First first, on_first_gpus(index));
     e.model.global_batch = first.batch;
@@ -111,6 +111,26 @@ bool may_name_files(const SweepAxis& axis) {
          std::ranges::any_of(axis.values, [](const std::string& v) { return v.find('/') != std::string::npos; });
 }
 
+bool sweeps(const SweepAxis& axis, std::string_view key) {
+  const std::string start = std::string(key) + "=";
+  return axis.key == key || std::ranges::any_of(axis.sets, [&](const std::vector<std::string>& sets) {
+           return std::ranges::any_of(sets, [&](const std::string& set) { return set.starts_with(start); });
+         });
+}
+
+/// A row is computed with the batch that it is labelled with.
+Result<void> check_scaling(const SweepRequest& request) {
+  const auto check = [&](std::string_view replaced, std::string_view other) -> Result<void> {
+    if (std::ranges::none_of(request.axes, [&](const SweepAxis& axis) { return sweeps(axis, replaced); })) return {};
+    return Error{fmt::format("--scaling: found {}, which sets the batch itself, and a swept {}, expected one of them",
+                             name_of(request.scaling), replaced),
+                 "", fmt::format("sweep {}", other)};
+  };
+  if (request.scaling == Scaling::weak) return check("model.global_batch", "model.per_gpu_batch");
+  const bool strong = request.scaling == Scaling::strong && std::ranges::any_of(request.axes, counts_gpus);
+  return strong ? check("model.per_gpu_batch", "model.global_batch") : Result<void>();
+}
+
 Identity sweep_identity(const SweepRequest& request, config::Variants& variants) {
   std::vector<ConfigNode> merged;
   const auto add = [&](const std::vector<std::string>& sets) {
@@ -138,12 +158,16 @@ Identity sweep_identity(const SweepRequest& request, config::Variants& variants)
   for (const std::string& set : request.sets) fixed += (fixed.empty() ? "" : ", ") + set;
   out.push_back({"order of the swept keys", std::move(order)});
   out.push_back({"fixed --set", std::move(fixed)});
-  out.push_back({"--scaling", request.scaling == Scaling::weak ? "weak" : "strong"});
+  out.push_back({"--scaling", std::string(name_of(request.scaling))});
   out.push_back(inputs_fact(merged));
   return out;
 }
 
 }  // namespace
+
+std::string_view name_of(Scaling scaling) {
+  return scaling == Scaling::as_given ? "as given" : scaling == Scaling::weak ? "weak" : "strong";
+}
 
 std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index) {
   std::vector<std::string> values(axes.size());
@@ -178,11 +202,7 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
     TRY_ASSIGN(variants, config::Variants::of(request.config));
   }
   TRY(variants->with(sets_at(request, 0)));
-  if (request.scaling == Scaling::weak &&
-      std::ranges::any_of(request.axes, [](const SweepAxis& axis) { return axis.key == "model.global_batch"; }))
-    return Error{
-        "--scaling: found weak, which sets the batch itself, and a swept model.global_batch, expected one of them", "",
-        "sweep model.per_gpu_batch"};
+  TRY(check_scaling(request));
   if (identified) list.identity = sweep_identity(request, *variants);
   const auto evaluator = std::make_shared<SweepEvaluator>(request, variants);
   list.evaluate = [evaluator](std::size_t index) { return evaluator->evaluate(index); };

@@ -15,16 +15,18 @@
 
 namespace distsim::study {
 
-enum class Scaling : std::uint8_t { strong, weak };
+enum class Scaling : std::uint8_t { as_given, strong, weak };
+std::string_view name_of(Scaling scaling);
 
 struct SweepRequest {
   std::string config;
   std::shared_ptr<config::Variants> experiment = nullptr;  ///< in place of the file `config`
   std::vector<std::string> sets;                           ///< fixed overrides
   std::vector<SweepAxis> axes;                             ///< the first varies slowest
-  /// strong: the global batch of a row is that of the same row on the first number of GPUs, also where the model gives
-  /// it per GPU. weak: the samples per GPU are. A swept model.global_batch contradicts weak.
-  Scaling scaling = Scaling::strong;
+  /// as_given: a row is the experiment with its values, as predicted alone. strong: the global batch of a row is that of the
+  /// same row on the first number of GPUs, also where the model gives it per GPU. weak: the samples per GPU are. A swept
+  /// model.global_batch contradicts weak, a swept model.per_gpu_batch strong.
+  Scaling scaling = Scaling::as_given;
 };
 
 struct SweepPoint {
@@ -41,8 +43,8 @@ std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size
 /// The --set that make a point of the request.
 std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index);
 
-/// The points of a sweep as a list to evaluate. Errors: over kMostPoints; an error in the config itself; weak scaling with a
-/// swept batch. With `identified` its identity says what the rows depend on, which takes some 50 ms: for journals and teams.
+/// The points of a sweep as a list to evaluate. Errors: over kMostPoints; an error in the config itself; scaling
+/// with a swept batch that it would replace. With `identified` its identity says what the rows depend on, which takes some 50 ms: for journals and teams.
 Result<PointList> sweep_points(const SweepRequest& request, bool identified);
 
 /// All points, those of one machine after each other: its cost models are kept only for a while.

@@ -45,7 +45,7 @@ TEST(ShortNames, TellTheKeysApart) {
             (std::vector<std::string>{"tensor", "model.name", "framework.name"}));
 }
 
-SweepRequest flagship(std::vector<SweepAxis> axes, Scaling scaling = Scaling::strong) {
+SweepRequest flagship(std::vector<SweepAxis> axes, Scaling scaling = Scaling::as_given) {
   return {.config = test::config("dgx_a100_4node.yaml"), .axes = std::move(axes), .scaling = scaling};
 }
 
@@ -115,7 +115,7 @@ TEST(Sweep, WeakScalingKeepsSamplesPerGpu) {
 
 /// Also where the model gives its batch per GPU.
 TEST(Sweep, StrongScalingKeepsTheGlobalBatch) {
-  SweepRequest request = flagship({{"cluster.nodes", {"1", "4"}}});
+  SweepRequest request = flagship({{"cluster.nodes", {"1", "4"}}}, Scaling::strong);
   request.sets = {"model.global_batch=0", "model.per_gpu_batch=2048"};
   const Swept points(request);
   ASSERT_EQ(points[1].error, "");
@@ -136,6 +136,32 @@ TEST(Sweep, WeakScalingRefusesASweptGlobalBatch) {
   const Swept points(
       flagship({{"model.global_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::weak));
   EXPECT_NE(points.error.find("--scaling: found weak"), std::string::npos);
+}
+
+TEST(Sweep, StrongScalingRefusesASweptBatchPerGpu) {
+  SweepRequest request =
+      flagship({{"model.per_gpu_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::strong);
+  request.sets = {"model.global_batch=0"};
+  const Swept points(request);
+  EXPECT_NE(points.error.find("--scaling: found strong"), std::string::npos) << points.error;
+  EXPECT_NE(points.error.find("swept model.per_gpu_batch"), std::string::npos) << points.error;
+}
+
+/// A row is what a prediction with its values alone gives, where nothing else is asked.
+TEST(Sweep, KeepsTheBatchThatTheExperimentGives) {
+  for (const bool per_gpu : {false, true}) {
+    SweepRequest request = flagship({{"cluster.nodes", {"4", "1", "2"}}});
+    if (per_gpu) request.sets = {"model.global_batch=0", "model.per_gpu_batch=2048"};
+    const Swept points(request);
+    ASSERT_EQ(points.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) {
+      pipeline::Passes passes;
+      const auto alone = pipeline::predict(request.config, sets_at(request, i), passes);
+      ASSERT_TRUE(alone.ok()) << alone.error().text();
+      EXPECT_DOUBLE_EQ(points[i].figures.iteration_ms, alone->report.iteration.ms()) << per_gpu << " " << i;
+      EXPECT_EQ(points[i].figures.global_batch, per_gpu ? 2048 * points[i].figures.gpus : 65536) << i;
+    }
+  }
 }
 
 TEST(Sweep, FirstAxisVariesSlowestAndThreadsDoNotMatter) {
