@@ -26,6 +26,11 @@ class CollectiveModels {
   /// another length than the group.
   Result<graph::Cost> price(const graph::Collective& op, const topology::GroupFacts& facts) const;
 
+  /// The same where parts of the group's links are slow or taken: `facts` describe it as it is, `sound` when all of it
+  /// works. Curves are carried as they are for `sound`, so that the ratio of both prices is that of the links alone.
+  Result<graph::Cost> price_degraded(const graph::Collective& op, const topology::GroupFacts& facts,
+                                     const topology::GroupFacts& sound) const;
+
   /// What a user should know of his curve files, a line each: that they were measured on another device than the system
   /// has.
   const std::vector<std::string>& remarks() const;
