@@ -49,7 +49,7 @@ def sweep(config: Config, vary: Mapping[str, Any], *, set: Sets = None, scaling:
 
     config    path of an experiment, or the experiment as a dict
     vary      {"cluster.nodes": [1, 2, 4, 8]}: values as in ``set``; a text may be a range: "1..64:x2", "1..9:2"
-    scaling   "strong": the global batch stays; "weak": the samples per GPU stay
+    scaling   "strong": the global batch stays, unless model.per_gpu_batch is varied; "weak": the samples per GPU stay
     jobs      threads, 0 to 256; 0: as many as the process has cores to itself
 
     speedup = samples/s over that of the point with the fewest GPUs and else the same values; efficiency = speedup over the growth

@@ -47,6 +47,18 @@ Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
   return {};
 }
 
+/// Where the global batch is to be kept, rows cannot have the batch per GPU that they are labelled with.
+Result<void> check_batch(const SweepFlags& flags, const study::Recipe& recipe) {
+  const study::SweepRequest& request = recipe.request;
+  const bool kept = !flags.scaling.empty() || recipe.find == study::Find::scaling;
+  if (!kept || request.scaling != study::Scaling::strong || std::ranges::none_of(request.axes, study::counts_gpus) ||
+      std::ranges::none_of(request.axes, study::gives_batch_per_gpu))
+    return {};
+  return Error{
+      "--scaling: found strong, which keeps the global batch, and a swept model.per_gpu_batch, expected one of them",
+      "", "sweep model.global_batch"};
+}
+
 /// What is to be swept, and what for: by the recipe and the flags.
 Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command) {
   study::Recipe recipe;
@@ -65,6 +77,7 @@ Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command
     recipe.request.scaling = asked;
   }
   TRY(add_sets(flags, recipe.request));
+  TRY(check_batch(flags, recipe));
   return recipe;
 }
 
@@ -182,6 +195,8 @@ void declare_sweep(CLI::App& self, Action& action) {
 constexpr Refusal kSweepRefuses[] = {
     {"--set cluster.nodes=1,2", "--config is required"},
     {"--config configs/dgx_a100_4node.yaml --scaling sideways", "sideways"},
+    {"--config configs/resnet50_dgx_a100.yaml --scaling strong --set cluster.nodes=1,2 --set model.per_gpu_batch=64,128",
+     "--scaling: found strong"},
     {"--config configs/dgx_a100_4node.yaml --resume", "--journal"},
     {"--config configs/dgx_a100_4node.yaml --columns gpu", "did you mean 'gpus'"},
     {"--config configs/dgx_a100_4node.yaml --sort iteration_ms:down", ":desc"},

@@ -88,6 +88,14 @@ Result<std::vector<std::string>> values_of(const Steps& steps, const std::string
 
 bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
 
+bool gives_batch_per_gpu(const SweepAxis& axis) {
+  constexpr std::string_view kKey = "model.per_gpu_batch";
+  return axis.key == kKey || std::ranges::any_of(axis.sets, [&](const std::vector<std::string>& variant) {
+           return std::ranges::any_of(variant,
+                                      [&](std::string_view set) { return set.substr(0, set.find('=')) == kKey; });
+         });
+}
+
 Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)

@@ -25,6 +25,9 @@ Result<void> check_repeats(const SweepAxis& axis, const std::string& flag);
 /// True for axes that change how many GPUs there are.
 bool counts_gpus(const SweepAxis& axis);
 
+/// True for axes that give the samples of a GPU.
+bool gives_batch_per_gpu(const SweepAxis& axis);
+
 /// Keys as heads of columns: the last part of each, with as many before it as tell it from the others.
 std::vector<std::string> short_names(const std::vector<SweepAxis>& axes);
 

@@ -72,7 +72,8 @@ class SweepEvaluator {
   Result<config::Experiment> experiment_at(std::size_t index) {
     TRY_ASSIGN(config::Experiment e, variants_->with(sets_at(request_, index)));
     if (std::ranges::none_of(request_.axes, counts_gpus)) return e;
-    if (e.model.global_batch > 0 && e.model.per_gpu_batch > 0) return e;  // which the prediction refuses
+    if (e.model.global_batch > 0 && e.model.per_gpu_batch > 0) return e;    // which the prediction refuses
+    if (std::ranges::any_of(request_.axes, gives_batch_per_gpu)) return e;  // a row has the batch of its label
     TRY_ASSIGN(const First first, on_first_gpus(index));
     e.model.global_batch = first.batch;
     e.model.per_gpu_batch = 0;

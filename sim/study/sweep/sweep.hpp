@@ -23,7 +23,8 @@ struct SweepRequest {
   std::vector<std::string> sets;                           ///< fixed overrides
   std::vector<SweepAxis> axes;                             ///< the first varies slowest
   /// strong: the global batch of a row is that of the same row on the first number of GPUs, also where the model gives
-  /// it per GPU. weak: the samples per GPU are. A swept model.global_batch contradicts weak.
+  /// it per GPU. weak: the samples per GPU are. A swept model.global_batch contradicts weak; a swept
+  /// model.per_gpu_batch holds in every row.
   Scaling scaling = Scaling::strong;
 };
 
