@@ -223,16 +223,34 @@ struct CollectiveModels::Impl {
   std::shared_ptr<const Pricer> pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts) const {
     const KeyView key{kind, &facts};
     if (auto found = pricers.find(key)) return found;
-    return pricers.keep(key, make_pricer(kind, facts, as_measured(facts)));
+    return pricers.keep(key, degraded(kind, facts, facts));
   }
 
-  std::shared_ptr<const Pricer> make_pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts,
-                                            const topology::GroupFacts& of_curves) const {
+  /// Of a group as it is now, from what is known of it when all of it works.
+  std::shared_ptr<const Pricer> degraded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+                                         const topology::GroupFacts& sound) const {
     LaunchMode heeding = mode;
     heeding.selection =
-        heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, known->constants)));
+        heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(sound, known->constants)));
     return std::make_shared<const Pricer>(kind, facts, heeding, launched ? *launched : known->constants,
-                                          known->price(kind, of_curves, heeding), !launched);
+                                          known->price(kind, as_measured(sound), heeding), !launched);
+  }
+
+  Result<graph::Cost> price(const graph::Collective& op, const topology::GroupFacts& facts,
+                            const topology::GroupFacts* sound) const {
+    TRY(check_op(op, facts));
+    const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
+    if (priced.bytes == 0)
+      return graph::make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, graph::Basis::analytic, "empty kernel");
+    const std::shared_ptr<const Pricer> of_group =
+        sound != nullptr ? degraded(priced.kind, facts, *sound) : pricer(priced.kind, facts);
+    auto cost = of_group->price(priced.bytes);
+    if (!cost.ok())
+      return Error{std::string(graph::name_of(op.kind)) + " of " +
+                       counted(static_cast<std::uint64_t>(op.bytes), "byte") + ": " + cost.error().what,
+                   "", cost.error().hint};
+    cost->channels = busy_channels(of_group->model(), priced.kind, facts.ranks, priced.bytes, cost->mean);
+    return cost;
   }
 };
 
@@ -267,26 +285,12 @@ Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topo
 const std::vector<std::string>& CollectiveModels::remarks() const { return impl_->remarks; }
 
 Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const topology::GroupFacts& facts) const {
-  TRY(check_op(op, facts));
-  const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
-  if (priced.bytes == 0)
-    return graph::make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, graph::Basis::analytic, "empty kernel");
-  auto cost = impl_->pricer(priced.kind, facts)->price(priced.bytes);
-  if (!cost.ok())
-    return Error{std::string(graph::name_of(op.kind)) + " of " + counted(static_cast<std::uint64_t>(op.bytes), "byte") +
-                     ": " + cost.error().what,
-                 "", cost.error().hint};
-  const AnalyticModel& model = impl_->pricer(priced.kind, facts)->model();
-  cost->channels = busy_channels(model, priced.kind, facts.ranks, priced.bytes, cost->mean);
-  return cost;
+  return impl_->price(op, facts, nullptr);
 }
 
-Result<graph::Cost> CollectiveModels::price_degraded(const graph::Collective& op, const topology::GroupFacts& sound,
-                                                     const topology::GroupFacts& degraded) const {
-  const Priced priced = sound.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, sound.ranks);
-  if (priced.bytes == 0) return price(op, sound);
-  TRY(check_op(op, degraded));
-  return impl_->make_pricer(priced.kind, degraded, impl_->as_measured(sound))->price(priced.bytes);
+Result<graph::Cost> CollectiveModels::price_degraded(const graph::Collective& op, const topology::GroupFacts& facts,
+                                                     const topology::GroupFacts& sound) const {
+  return impl_->price(op, facts, &sound);
 }
 
 namespace {

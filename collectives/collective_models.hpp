@@ -26,10 +26,10 @@ class CollectiveModels {
   /// another length than the group.
   Result<graph::Cost> price(const graph::Collective& op, const topology::GroupFacts& facts) const;
 
-  /// Cost where links of the group `sound` are `degraded`. What was measured is that of sound links, whether the system is as its
-  /// file says or a what-if: its curves times the ratio of the model's times with both.
-  Result<graph::Cost> price_degraded(const graph::Collective& op, const topology::GroupFacts& sound,
-                                     const topology::GroupFacts& degraded) const;
+  /// The same where parts of the group's links are slow or taken: `facts` describe it as it is, `sound` when all of it
+  /// works. Curves are carried as they are for `sound`, so that the ratio of both prices is that of the links alone.
+  Result<graph::Cost> price_degraded(const graph::Collective& op, const topology::GroupFacts& facts,
+                                     const topology::GroupFacts& sound) const;
 
   /// What a user should know of his curve files, a line each: that they were measured on another device than the system
   /// has.

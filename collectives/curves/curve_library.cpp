@@ -328,7 +328,14 @@ std::optional<topology::Topology> as_described(topology::ClusterSpec spec, const
   spec.nodes = topology.spec().nodes;  // how many GPUs take part is the group's, not the links'
   spec.gpus_per_node = topology.spec().gpus_per_node;
   spec.gpus_installed = topology.spec().gpus_installed;
-  if (spec == topology.spec()) return std::nullopt;
+  const topology::ClusterSpec& now = topology.spec();
+  const std::int64_t sockets = spec.host.sockets;  // the only part of a host that the links follow
+  spec.host = now.host;
+  spec.host.sockets = sockets;
+  spec.aliases = now.aliases;
+  spec.description = now.description;
+  spec.source = now.source;
+  if (spec == now) return std::nullopt;
   auto measured = topology::Topology::build(spec, compute_capability_of(topology));
   return measured.ok() ? std::optional(std::move(*measured)) : std::nullopt;
 }

@@ -118,9 +118,13 @@ Result<SteadyPlay> play_iterations(const graph::CostedGraph& costed, const CostM
   return out;
 }
 
-/// Whether no more iterations are played. With contention every step of every rank is played: once.
-bool is_last(std::uint16_t iterations, const Experiment& e) {
-  return e.engine.contended() || iterations * 2 > kMostIterations;
+/// Whether no more iterations are played. With contention every step of every rank is, which takes microseconds each.
+bool is_last(std::uint16_t iterations, const Experiment& e, const engine::Program& program) {
+  constexpr std::uint64_t kMostContendedSteps = 400'000;
+  if (iterations * 2 > kMostIterations) return true;
+  const std::uint64_t steps =
+      std::uint64_t{program.ranks} * program.steps.size() * static_cast<std::uint64_t>(e.engine.jobs);
+  return e.engine.contended() && steps * 2 > kMostContendedSteps;
 }
 
 /// Until the iterations follow each other in a rhythm.
@@ -128,7 +132,7 @@ Result<SteadyPlay> play_until_settled(const graph::CostedGraph& costed, const Co
                                       Passes& passes) {
   for (std::uint16_t iterations = kPlayedIterations;; iterations = static_cast<std::uint16_t>(iterations * 2)) {
     TRY_ASSIGN(SteadyPlay out, play_iterations(costed, models, e, iterations, passes));
-    if (is_last(iterations, e) ||
+    if (is_last(iterations, e, out.lowered->program) ||
         report::is_settled({&costed, &out.lowered->program, &out.lowered->origins, out.timeline.get(), iterations}))
       return out;
   }
@@ -170,7 +174,7 @@ Result<report::Brief> brief_of_steady(const graph::CostedGraph& costed, const Co
     const report::Played played{&costed, &program, &ready.value.origins, nullptr, iterations};
     const auto replays = report::Replays::unplayed(played);
     if (!replays) return engine::evaluate_rows(program).error();
-    if (is_last(iterations, e) || replays->is_settled()) return report::brief_of(*replays);
+    if (is_last(iterations, e, program) || replays->is_settled()) return report::brief_of(*replays);
   }
 }
 

@@ -147,6 +147,17 @@ TEST(Contention, CollectivesOnOneStreamAreNotSlowed) {
   EXPECT_EQ(plain.words.find("contention:"), std::string::npos);
 }
 
+/// Nor where the input falls behind the kernels so slowly that three iterations do not show it.
+TEST(Contention, IterationsArePlayedUntilTheyHaveARhythm) {
+  std::vector<std::string> sets{"cluster.system=dgx_h200",     "cluster.nodes=1",
+                                "model.name=tgn_gdelt_tgl",    "model.precision=bf16",
+                                "framework.name=colossalai",   "engine.slow_gpus=[{rank: 0, speed: 0.5}]",
+                                "device.clock.locked=900 MHz", "model.memory_check=false"};
+  const double plain = play(kDlrm, sets).iteration;
+  sets.emplace_back("engine.contention=true");
+  EXPECT_DOUBLE_EQ(play(kDlrm, sets).iteration, plain);
+}
+
 TEST(Contention, ASlowAdapterIsFeltAndNamed) {
   const PlayedJob healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
   EXPECT_GT(slow.iteration, healthy.iteration * 1.2);
@@ -188,6 +199,21 @@ TEST(Contention, SlowLinksCostTheSameInAWhatIfThatChangesNothing) {
   const double as_shipped = ms({});
   EXPECT_NEAR(ms({"cluster.fabric.switch_latency=0.30001 us"}), as_shipped, 1e-5 * as_shipped);
   EXPECT_LE(ms({"cluster.fabric.switch_latency=0.1 us"}), as_shipped);
+}
+
+/// The curves of a system are those of its sound links: what else is said of it changes nothing of a slow adapter.
+TEST(Contention, ASlowAdapterCostsTheSameOnASystemThatIsSaidToDifferElsewhere) {
+  const auto iteration = [](const std::vector<std::string>& more) {
+    std::vector<std::string> sets{"cluster.system=gcp_a3_high", "cluster.nodes=4", "model.global_batch=4096",
+                                  "engine.slow_nics=[{node: 0, nic: 0, speed: 0}]", "cluster.host.jitter_time=0 us"};
+    sets.insert(sets.end(), more.begin(), more.end());
+    return play(kDlrm, sets).iteration;
+  };
+  const double as_it_is = iteration({});
+  EXPECT_DOUBLE_EQ(iteration({"cluster.host.jitter_rate=1 Hz"}), as_it_is);
+  EXPECT_DOUBLE_EQ(iteration({"cluster.pcie.latency=1.4 us"}), as_it_is);
+  EXPECT_LE(iteration({"cluster.nic.bandwidth=210 Gb/s"}), as_it_is);
+  EXPECT_LE(iteration({"cluster.gpu_links.bandwidth_per_link=30 GB/s"}), as_it_is);
 }
 
 TEST(Contention, ASlowGpuHoldsUpTheOthers) {

@@ -183,6 +183,8 @@ void declare_sweep(CLI::App& self, Action& action) {
 constexpr Refusal kSweepRefuses[] = {
     {"--set cluster.nodes=1,2", "--config is required"},
     {"--config configs/dgx_a100_4node.yaml --scaling sideways", "sideways"},
+    {"--config configs/resnet50_dgx_a100.yaml --scaling strong --set cluster.nodes=1,2 --set model.per_gpu_batch=64,128",
+     "--scaling: found strong"},
     {"--config configs/dgx_a100_4node.yaml --resume", "--journal"},
     {"--config configs/dgx_a100_4node.yaml --columns gpu", "did you mean 'gpus'"},
     {"--config configs/dgx_a100_4node.yaml --sort iteration_ms:down", ":desc"},

@@ -22,7 +22,7 @@ Result<double> slowdown(const graph::Collective& op, const graph::Partition& par
   double before = 0, after = 0;
   for (const topology::GroupFacts& facts : models.group_prices->of(partition, ranks, models.topology)->facts()) {
     TRY_ASSIGN(const graph::Cost sound, models.collectives.price(op, facts));
-    TRY_ASSIGN(const graph::Cost slow, models.collectives.price_degraded(op, facts, slower(facts, left)));
+    TRY_ASSIGN(const graph::Cost slow, models.collectives.price_degraded(op, slower(facts, left), facts));
     before = std::max(before, sound.mean.seconds());
     after = std::max(after, slow.mean.seconds());
   }

@@ -123,6 +123,20 @@ TEST(Sweep, StrongScalingKeepsTheGlobalBatch) {
   EXPECT_EQ(points[1].figures.global_batch, 8 * 2048);
 }
 
+TEST(Sweep, ASweptBatchPerGpuHoldsOnAnyNumberOfGpus) {
+  for (const Scaling scaling : {Scaling::as_given, Scaling::weak}) {
+    SweepRequest request =
+        flagship({{"cluster.nodes", {"1", "4"}}, {"model.per_gpu_batch", {"1024", "2048"}}}, scaling);
+    request.sets = {"model.global_batch=0"};
+    const Swept points(request);
+    ASSERT_EQ(points.size(), 4u);
+    EXPECT_EQ(points[0].figures.global_batch, 8 * 1024);
+    EXPECT_EQ(points[1].figures.global_batch, 8 * 2048);
+    EXPECT_EQ(points[2].figures.global_batch, 32 * 1024);
+    EXPECT_EQ(points[3].figures.global_batch, 32 * 2048);
+  }
+}
+
 /// A row is computed with the batch that it is labelled with.
 TEST(Sweep, ABatchGivenTwiceIsRefusedAsInAPrediction) {
   SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}});
