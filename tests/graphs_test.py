@@ -5,6 +5,7 @@ usage: graphs_test.py DISTSIM
 The tests of the capture need torch, and run with a Python of this machine that has it. Where none has, the others run, and where they pass the
 exit code is 77, skipped.
 """
+import gzip
 import json
 import os
 import pathlib
@@ -127,6 +128,7 @@ class Folder(unittest.TestCase):
 
     def experiment(self, graph, keys=None, **model):
         model = {"kind": "graph", "per_gpu_batch": 4, "precision": "fp32", "optimizer": "momentum", "graph": {"file": str(graph)} | (keys or {})} | model
+        model = {k: v for k, v in model.items() if v is not None}
         path = self.folder / "experiment.yaml"
         path.write_text(json.dumps({"cluster": {"system": "dgx_a100_80gb", "nodes": 1}, "model": model, "framework": {"name": "pytorch"}}))
         return path
@@ -175,9 +177,35 @@ class Traces(Folder):
             done = distsim("--config", self.experiment(TRACE, **model))
             self.assertEqual(done.returncode, 2)
             self.assertIn("found 500 samples of a GPU, expected the batch that was recorded", done.stderr)
+        self.assertRefusesForwardPassesInTraining()
         done = distsim("replay", TRACE, "--priced")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--config", done.stderr)
+
+    def assertRefusesForwardPassesInTraining(self):
+        """A graph without a backward pass is no iteration of training, whatever the optimizer."""
+        forward = ROOT / "configs/serving/models/resnet18.graph"
+        done = distsim("--config", self.experiment(forward))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("model.mode: found train, expected inference", done.stderr)
+        self.assertIn("has the forward pass alone", done.stderr)
+        done = distsim("--config", self.experiment(forward, mode="inference", optimizer=None))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_calls_of_the_host_are_named(self):
+        graph = json.loads(gzip.decompress((ROOT / "configs/serving/models/alexnet.graph").read_bytes()))
+        path = self.folder / "host.graph"
+        for tensor in graph["tensors"][-4:]:
+            tensor["device"] = "cpu"
+        path.write_text(json.dumps(graph))
+        report = self.report("--config", self.experiment(path, mode="inference", optimizer=None))
+        self.assertIn("left out, as all their tensors are on the host: aten::", " ".join(report["assumptions"]))
+        for tensor in graph["tensors"]:
+            tensor["device"] = "cpu"
+        path.write_text(json.dumps(graph))
+        done = distsim("--config", self.experiment(path, mode="inference", optimizer=None))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("all of whose tensors are on the host", done.stderr)
 
 
 def kernels_of(report):

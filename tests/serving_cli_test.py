@@ -4,6 +4,7 @@
 usage: serving_cli_test.py DISTSIM
 """
 import csv
+import gzip
 import json
 import os
 import pathlib
@@ -242,6 +243,26 @@ class BadInput(Folder):
         for text, is_cut in (("arrival_s\n0\n1.2", True), ("arrival_s\n0\n1.25\n", False)):
             said = self.run_distsim("serving", "--config", self.config, "--set", *self.arrivals(text), "--set", "policies=[fifo]").stderr
             self.assertEqual("arrivals.csv: the last line has no end; if the file was cut" in said, is_cut, said)
+
+    def test_what_is_not_priced_by_models_is_named(self):
+        graph = json.loads(gzip.decompress((ROOT / "configs/serving/models/alexnet.graph").read_bytes()))
+        path = pathlib.Path(self.path("m.graph"))
+        models = f"models=[{{name: m, graph: {path}}}]"
+        for op, is_named in (("aten::convolution", False), ("aten::convolutoin", True)):
+            for node in graph["nodes"]:
+                node["op"] = op if node["op"] == "aten::convolution" else node["op"]
+            path.write_text(json.dumps(graph))
+            said = self.run_distsim("serving", "--config", self.config, "--set", models, "--set", "gpus=[{name: a, device: rtx_2060}]",
+                                    "--set", "policies=[fifo]", "--set", "load.requests=10").stderr
+            self.assertEqual("estimated from bytes: aten::convolutoin x5" in said, is_named, said)
+
+    def test_tables_of_times_that_may_be_cut_are_named(self):
+        table = pathlib.Path(self.path("t.csv"))
+        for end, is_cut in (("4.5\n", False), ("4.", True)):
+            table.write_text("model,gpu,batch,layer,time_us\nm,a,1,fc," + end)
+            said = self.run_distsim("serving", "--config", self.config, "--set", f"times=[{table}]", "--set", "models=[{name: m}]",
+                                    "--set", "gpus=[{name: a}]", "--set", "policies=[fifo]", "--set", "load.requests=10").stderr
+            self.assertEqual("t.csv: the last line has no end; if the file was cut" in said, is_cut, said)
 
     def test_starvation(self):
         source = self.path("forgets.cpp")

@@ -46,24 +46,32 @@ bool has_gpu_work(const TraceJob& job) {
 }
 
 struct Overlaps {
-  std::uint64_t kernels = 0, at_once = 0;
+  std::uint64_t kernels = 0, at_once = 0, twice = 0;
 };
 
-/// Kernels that start before one earlier on their stream has ended.
+/// Kernels that start before one earlier on their stream has ended, and those that are the one before again.
 Overlaps overlaps_of(const TraceRank& rank) {
   Overlaps out;
   for (const TraceStream& stream : rank.streams) {
     std::int64_t end = INT64_MIN;
+    const DeviceRecord* before = nullptr;
     for (std::uint32_t i = stream.begin; i < stream.end; ++i) {
       const DeviceRecord& d = rank.device_records[i];
       if (d.kind != DeviceRecordKind::kernel) continue;
       ++out.kernels;
       if (end != INT64_MIN && d.start_ns < end - kRounding) ++out.at_once;
       end = std::max(end, d.end_ns());
+      if (before != nullptr && d.duration_ns > 0 && before->start_ns == d.start_ns &&
+          before->duration_ns == d.duration_ns && before->name == d.name)
+        ++out.twice;
+      before = &d;
     }
   }
   return out;
 }
+
+/// Of all kernels, when more are there twice than a profiler's slip explains; chosen.
+constexpr double kKernelsTwice = 0.1;
 
 /// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.
 constexpr std::int64_t kBeforeItsLaunch = 1'000'000;  // ns
@@ -197,6 +205,11 @@ Result<void> check_plausible(TraceJob& job) {
       return Error{"found " + std::to_string(found.at_once) + " of " + counted(found.kernels, "kernel") +
                        " at the same time as another on their stream, expected one after the other",
                    rank.path, "are these the times of one GPU?"};
+    if (found.kernels >= kFewKernels &&
+        static_cast<double>(found.twice) > kKernelsTwice * static_cast<double>(found.kernels))
+      return Error{"found " + std::to_string(found.twice) + " of " + counted(found.kernels, "kernel") +
+                       " a second time, of the same name at the same time on the same stream, expected each once",
+                   rank.path, "was the trace merged with itself?"};
     rank.notes.assume(counted(found.at_once, "kernel") + " of " + std::to_string(found.kernels) + " " +
                       std::string(agreeing(found.at_once, "overlaps", "overlap")) + " another on the same stream");
   }

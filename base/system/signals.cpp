@@ -34,7 +34,8 @@ void say(const char* line) { (void)!::write(STDERR_FILENO, line, std::strlen(lin
 }
 
 void end_by_signal(int signal) {
-  if (waits && !asked.exchange(true)) return;
+  const bool at_once = signal == SIGQUIT || signal == SIGPIPE;
+  if (!at_once && waits && !asked.exchange(true)) return;
   remove_temporaries();
   ::signal(signal, SIG_DFL);
   ::raise(signal);  // as the parent expects: it sees which signal
@@ -82,7 +83,9 @@ void watch_stack() {
 }  // namespace
 
 void handle_signals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) on(signal, end_by_signal);
+  for (const int signal :
+       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU})
+    on(signal, end_by_signal);
   ::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_uncaught);
   // An exception that passes pthread_once (std::call_once) makes glibc look for its unwinder, for which there may be no

@@ -3,15 +3,17 @@
 
 namespace distsim {
 
-/// For programs, once at their start. SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup) remove unfinished files
-/// and then end the process as they would have. A file that would grow beyond a limit (SIGXFSZ) is an error of the
+/// For programs, once at their start. Signals that end a process, from a terminal, a batch system or a timer (SIGINT,
+/// SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, ...; unless ignored, as under nohup), remove unfinished files and then end it as they
+/// would have. A file that would grow beyond a limit (SIGXFSZ) is an error of the
 /// write. An exception that nobody catches, and a stack that is full, end with one line and kFailureExit.
 void handle_signals();
 
 /// Exit code where not the input is at fault: an interrupt, a full stack, an exception that nobody catches.
 constexpr int kFailureExit = 3;
 
-/// While one lives, the first of these signals only asks for an early end; the second one ends the process.
+/// While one lives, the first of these signals, but for SIGQUIT and SIGPIPE, only asks for an early end; the second one ends
+/// the process.
 class EarlyEnd {
  public:
   EarlyEnd();

@@ -73,6 +73,25 @@ std::string list_of_formats() {
   return out + ", a Chakra trace or an ONNX model";
 }
 
+/// A call that works on a device, or may.
+bool on_a_device(const OpGraph& graph, const Node& node) {
+  if (node.work || node.communication) return true;
+  bool any = false, on_device = false;
+  const auto look = [&](std::uint32_t t) { any = true, on_device = on_device || !graph.tensors[t].on_host; };
+  for (const Argument& a : node.inputs) std::ranges::for_each(a.tensors, look);
+  std::ranges::for_each(node.outputs, look);
+  return on_device || !any;
+}
+
+/// A graph of calls of the host alone has nothing that takes time on a GPU.
+Result<OpGraph> with_work(Result<OpGraph> graph, const std::string& name) {
+  if (!graph.ok() || graph->nodes.empty()) return graph;
+  if (std::ranges::any_of(graph->nodes, [&](const Node& n) { return on_a_device(*graph, n); })) return graph;
+  return Error{"found " + counted(graph->nodes.size(), "call") +
+                   ", all of whose tensors are on the host, expected calls on a GPU",
+               name, ""};
+}
+
 }  // namespace
 
 bool missing(simdjson::error_code error) {
@@ -105,7 +124,7 @@ Result<OpGraph> parse_op_graph(std::string text, const std::string& name, const 
   simdjson::dom::object object;
   if (!missing(document.get_object().get(object))) {
     for (const GraphFormat* format : kFormats) {
-      if (format->sniff(object)) return format->read(object, name);
+      if (format->sniff(object)) return with_work(format->read(object, name), name);
     }
   }
   return Error{"found JSON of another kind, expected " + list_of_formats(), name, ""};

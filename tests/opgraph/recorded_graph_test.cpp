@@ -45,6 +45,33 @@ TEST(RecordedGraph, RefusesDynamicShapesAndUnknownTypes) {
   EXPECT_FALSE(parse_op_graph(trace(flat(3, 1, "aten::view", "[]", "[]", "[]")), "et.json").ok());
 }
 
+/// A trace that is merged with itself, or lacks nodes, is none of one iteration.
+TEST(RecordedGraph, SaysWhatContradictsItself) {
+  const std::string caller = flat(2, 1, "aten::linear_wrapper", "[]", "[]", "[]");
+  const auto twice = parse_op_graph(trace(caller + "," + kMm + "," + kMm), "et.json");
+  ASSERT_FALSE(twice.ok());
+  EXPECT_NE(twice.error().text().find("node 3 (aten::mm): found twice"), std::string::npos) << twice.error().text();
+  const auto unshaped = parse_op_graph(
+      trace(flat(3, 1, "aten::relu", R"([[10,11,0,4,4,"cuda:0"]])", "[]", R"#(["Tensor(float)"])#")), "et.json");
+  ASSERT_FALSE(unshaped.ok());
+  EXPECT_NE(unshaped.error().text().find("inputs: found 1 value, 0 shapes and 1 type"), std::string::npos)
+      << unshaped.error().text();
+  const auto on_host = parse_op_graph(
+      trace(flat(3, 1, "aten::relu", R"([[10,11,0,4,4,"cpu"]])", "[[4]]", R"#(["Tensor(float)"])#")), "et.json");
+  ASSERT_FALSE(on_host.ok());
+  EXPECT_NE(on_host.error().text().find("all of whose tensors are on the host"), std::string::npos);
+  const auto remarks = [](const std::string& nodes) {
+    const auto graph = parse_op_graph(trace(nodes), "et.json");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    std::string out;
+    for (const std::string& remark : graph->remarks) out += remark + "\n";
+    return out;
+  };
+  EXPECT_EQ(remarks(caller + "," + kMm).find("partial"), std::string::npos);
+  EXPECT_NE(remarks(kMm).find("partial: the trace lacks the callers of 1 node of 1;"), std::string::npos);
+  EXPECT_NE(remarks(kMm).find("this is a forward pass alone"), std::string::npos);
+}
+
 /// 21 linear layers: a product each forward, two backward, less the gradient of the first input.
 TEST(RecordedGraph, ReadsAnIterationOfLinearLayers) {
   const auto graph = read_op_graph(test::root() + "/tests/data/opgraph/linear_et_1.0.1.json.gz");

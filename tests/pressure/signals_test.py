@@ -59,7 +59,7 @@ class Signals(Scratch):
         return process
 
     def test_nothing_is_left_of_an_unfinished_file(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGXCPU):
             with self.subTest(number):
                 process = self.start_long_write()
                 self.assertIsNone(process.poll(), "it was over before the signal")

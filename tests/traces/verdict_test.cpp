@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace distsim::traces {
 namespace {
 
@@ -54,6 +56,21 @@ TEST(Plausible, AStreamRunsOneKernelAfterTheOther) {
   ASSERT_FALSE(checked.ok());
   EXPECT_EQ(checked.error().text().find("rank0.json: found 49 of 50 kernels at the same time"), 0u)
       << checked.error().text();
+}
+
+TEST(Plausible, KernelsAreThereOnce) {
+  TraceRank rank = rank_of(0, 50, 10'000);
+  for (std::uint32_t i = 44; i < 50; ++i) rank.device_records[i] = rank.device_records[i - 6];
+  std::ranges::stable_sort(rank.device_records, {}, &DeviceRecord::start_ns);
+  TraceJob job = job_of({rank}, 1);
+  const auto checked = check_plausible(job);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text().find("rank0.json: found 6 of 50 kernels a second time"), 0u)
+      << checked.error().text();
+  rank = rank_of(0, 50, 10'000);
+  rank.device_records[8] = rank.device_records[7];
+  TraceJob slip = job_of({rank}, 1);
+  EXPECT_TRUE(check_plausible(slip).ok());
 }
 
 /// Each kernel launched by a call of its own, `late` ns before it.

@@ -21,7 +21,8 @@ class AnswersOf : public testing::Test {
   void SetUp() override { std::filesystem::current_path(test::root()); }
   Json ask(Json body) {
     body["id"] = 5;
-    if (!body.contains("text")) body["text"] = text_;
+    const bool has_text = body["type"] != "cases" && body["type"] != "case" && body["type"] != "ops";
+    if (has_text && !body.contains("text")) body["text"] = text_;
     auto message = read_message(body.dump());
     EXPECT_TRUE(message.ok());
     return Json::parse(answers_.to(*message, {running_, [this](std::string) { ++told_; }}));
@@ -40,6 +41,27 @@ TEST_F(AnswersOf, KeepsIdAndText) {
   EXPECT_EQ(answer["text"], text_);
   EXPECT_GT(answer["report"]["iteration_ms"].get<double>(), 1);
   EXPECT_FALSE(answer.contains("values"));
+}
+
+/// A misspelt member would change an answer by its absence.
+TEST_F(AnswersOf, MembersAreThoseOfTheMessage) {
+  const auto refusal = [](const Json& body) {
+    const auto message = read_message(body.dump());
+    return message.ok() ? std::string() : message.error().text();
+  };
+  const Json predict{{"id", 7}, {"type", "predict"}, {"text", "x"}};
+  Json misspelt = predict, flag = predict, foreign = predict;
+  misspelt["edit"] = Json::array();
+  EXPECT_EQ(refusal(misspelt),
+            "message: found an unknown member 'edit', expected those of predict; did you mean 'edits'?");
+  EXPECT_EQ(id_in(misspelt.dump()), 7);
+  flag["values"] = "yes";
+  EXPECT_EQ(refusal(flag), "message: values: expected true or false");
+  foreign["axes"] = Json::array();
+  EXPECT_NE(refusal(foreign).find("found an unknown member 'axes'"), std::string::npos);
+  EXPECT_EQ(refusal(predict), "");
+  EXPECT_EQ(id_in("[]"), -1);
+  EXPECT_EQ(id_in(R"({"id": "7"})"), -1);
 }
 
 TEST_F(AnswersOf, PlacesErrorsInTheText) {

@@ -101,6 +101,7 @@ void KinetoMetadata::distributed(std::string_view json) {
   }
   rank_ = integer_at(info, "rank", -1);
   rank_known_ = rank_ >= 0 && rank_ <= INT32_MAX;
+  if (dom::element given; !rank_known_ && !info["rank"].get(given)) unreadable_.emplace_back("distributedInfo.rank");
   world_ = std::clamp<std::int64_t>(integer_at(info, "world_size", 0), 0, INT32_MAX);
   dom::array groups;
   dom::element config;

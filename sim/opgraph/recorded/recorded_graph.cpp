@@ -93,6 +93,10 @@ class RecordedReader {
     }
     leave("unreadable nodes", broken);
     std::ranges::stable_sort(nodes_, {}, &Recorded::id);
+    const auto twice = std::ranges::adjacent_find(nodes_, {}, &Recorded::id);
+    if (twice != nodes_.end())
+      return wrong(*twice, "found twice, the other time as " + in_quotes(std::next(twice)->name) +
+                               ", expected each node once; are these two traces in one file?");
     return {};
   }
 
@@ -135,6 +139,8 @@ class RecordedReader {
         nodes_[caller->second].inside.push_back(i);
       } else if (!root) {
         top_.push_back(i);
+        // Node 1 is the process, which some schemas do not list.
+        lost_ += caller == places.end() && nodes_[i].parent > 1 && nodes_[i].parent != nodes_[i].id ? 1 : 0;
       }
       places.emplace(nodes_[i].id, i);
     }
@@ -354,6 +360,10 @@ class RecordedReader {
     const Lists lists = lists_of(n.json, side);
     if (!lists.complete) return wrong(n, std::string(side) + ": missing, expected values, shapes and types");
     const std::size_t most = std::min({lists.values.size(), lists.shapes.size(), lists.types.size()});
+    if (std::max({lists.values.size(), lists.shapes.size(), lists.types.size()}) != most)
+      return wrong(n, std::string(side) + ": found " + counted(lists.values.size(), "value") + ", " +
+                          counted(lists.shapes.size(), "shape") + " and " + counted(lists.types.size(), "type") +
+                          ", expected as many of each");
     for (std::size_t i = 0; i < most; ++i) {
       std::string_view type;
       if (missing(lists.types.at(i).get_string().get(type))) type = "";
@@ -566,6 +576,15 @@ class RecordedReader {
   }
 
   void count_left() {
+    if (lost_ > 0)
+      graph_.remarks.push_back("partial: the trace lacks the callers of " + counted(lost_, "node") + " of " +
+                               std::to_string(nodes_.size()) +
+                               "; it is cut or damaged, and what is missing takes no "
+                               "time here");
+    const auto forward = [](const Node& n) { return n.phase == graph::Phase::forward || n.communication; };
+    if (std::ranges::all_of(graph_.nodes, forward))
+      graph_.remarks.push_back(
+          "no call of a backward pass or of an optimizer is recorded: this is a forward pass alone");
     leave("nodes of other iterations", outside_);
     leave("compiled kernels without sizes", unsized_);
     leave("collectives of an unknown kind", unknown_collectives_);
@@ -584,7 +603,7 @@ class RecordedReader {
   std::vector<std::uint32_t> top_;
   std::unordered_map<std::string, Group> groups_;
   std::uint32_t first_ = 0, last_ = 0;
-  std::uint64_t outside_ = 0, seen_ = 0, unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0, messages_ = 0;
+  std::uint64_t lost_ = 0, outside_ = 0, seen_ = 0, unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0, messages_ = 0;
   std::uint32_t calls_ = 0;  ///< of operators since the last node
   bool inside_operator_ = false;
 };

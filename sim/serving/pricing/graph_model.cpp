@@ -246,12 +246,13 @@ Result<std::vector<PricedLayer>> GraphModel::price(const DevicePrices& device, s
   return layers;
 }
 
-std::string GraphModel::coverage(const GraphOptions& options) const {
+std::string GraphModel::estimated(const GraphOptions& options) const {
   workload::Numerics numerics;
   if (options.precision == Precision::tf32) numerics.matrix = graph::DType::tf32;
   workload::GraphKernels kernels(*graph_, graph_->any_batch ? 1 : graph_->samples, numerics, false);
   for (const opgraph::Node& node : graph_->nodes) kernels.of(node);
-  return kernels.coverage().text();
+  const workload::GraphCoverage& coverage = kernels.coverage();
+  return coverage.unlisted == 0 && coverage.host.empty() ? "" : coverage.text();
 }
 
 }  // namespace distsim::serving

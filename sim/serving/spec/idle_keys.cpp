@@ -241,10 +241,25 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
   look_at_policies(spec, s, out);
   std::vector<std::string> lines = out.lines();
+  for (std::size_t i = 0; i < spec.models.size(); ++i) {
+    const GraphModel* graph = pricer.graph_of(i);
+    const bool priced =
+        std::ranges::any_of(spec.gpus, [&](const GpuSpec& g) { return pricer.prices(i, g) && !pricer.measured(i, g); });
+    if (graph == nullptr || !priced) continue;
+    const std::string estimated = graph->estimated({.precision = spec.models[i].precision});
+    const std::string key = "models[" + std::to_string(i) + "].graph";
+    if (!estimated.empty()) lines.push_back(position_in(text.root, key).text() + ": " + key + ": " + estimated);
+  }
   const std::string path = load.kind == LoadKind::trace ? text.path_of("load.file", spec.load.file) : "";
   if (!path.empty() && ends_within_a_line(path))
     lines.push_back(printable(path, 200) +
                     ": the last line has no end; if the file was cut, its last request is not what was recorded");
+  for (std::size_t i = 0; i < spec.times.size(); ++i) {
+    const std::string table = text.path_of("times[" + std::to_string(i) + "]", spec.times[i]);
+    if (ends_within_a_line(table))
+      lines.push_back(printable(table, 200) +
+                      ": the last line has no end; if the file was cut, its last time is not what was measured");
+  }
   return lines;
 }
 

@@ -1,6 +1,8 @@
 #include "sim/web/answers/answers.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <new>
 #include <string_view>
@@ -9,6 +11,7 @@
 #include "base/log.hpp"
 #include "base/system/stop.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/printable.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/report/picture/stage_rows.hpp"
@@ -26,26 +29,54 @@ using Json = nlohmann::json;
 struct TypeWord {
   std::string_view word;
   MessageType type;
+  std::string_view members;  ///< besides id and type
 };
-constexpr std::array kTypes{TypeWord{"schema", MessageType::schema},
-                            TypeWord{"lists", MessageType::lists},
-                            TypeWord{"predict", MessageType::predict},
-                            TypeWord{"effects", MessageType::effects},
-                            TypeWord{"timeline", MessageType::timeline},
-                            TypeWord{"pictures", MessageType::pictures},
-                            TypeWord{"sensitivity", MessageType::sensitivity},
-                            TypeWord{"sweep", MessageType::sweep},
-                            TypeWord{"file", MessageType::file},
-                            TypeWord{"cancel", MessageType::cancel},
-                            TypeWord{"plan", MessageType::plan},
-                            TypeWord{"collective", MessageType::collective},
-                            TypeWord{"op", MessageType::op},
-                            TypeWord{"ops", MessageType::ops},
-                            TypeWord{"cases", MessageType::cases},
-                            TypeWord{"case", MessageType::one_case},
-                            TypeWord{"traces", MessageType::traces},
-                            TypeWord{"trace", MessageType::trace},
-                            TypeWord{"replay", MessageType::replay}};
+constexpr std::array kTypes{
+    TypeWord{"schema", MessageType::schema, ""},
+    TypeWord{"lists", MessageType::lists, ""},
+    TypeWord{"predict", MessageType::predict, "text edits values"},
+    TypeWord{"effects", MessageType::effects, "text edits"},
+    TypeWord{"timeline", MessageType::timeline, "text edits from to columns first count names"},
+    TypeWord{"pictures", MessageType::pictures, "text edits"},
+    TypeWord{"sensitivity", MessageType::sensitivity, "text edits"},
+    TypeWord{"sweep", MessageType::sweep, "text edits axes weak"},
+    TypeWord{"file", MessageType::file, "text edits kind"},
+    TypeWord{"cancel", MessageType::cancel, "of"},
+    TypeWord{"plan", MessageType::plan, "text edits objective gpus vary top most_played price"},
+    TypeWord{"collective", MessageType::collective, "system text edits kind nodes gpus_per_node from to at"},
+    TypeWord{"op", MessageType::op, "gpu text edits op dtype pass sizes vary from to"},
+    TypeWord{"ops", MessageType::ops, ""},
+    TypeWord{"cases", MessageType::cases, ""},
+    TypeWord{"case", MessageType::one_case, "case"},
+    TypeWord{"traces", MessageType::traces, ""},
+    TypeWord{"trace", MessageType::trace, "files steps"},
+    TypeWord{"replay", MessageType::replay, "files steps remove fuse text edits sets measured_on ranks timeline"}};
+
+/// Members that are true or false, of any message.
+constexpr std::string_view kFlags[] = {"values", "names", "weak", "timeline"};
+
+std::vector<std::string> members_of(const TypeWord& type) {
+  std::vector<std::string> out{"id", "type"};
+  for (std::string_view rest = type.members; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
+/// A member that is misspelt would change the answer by its absence.
+Result<void> check_members(const Json& body, const TypeWord& type) {
+  const std::vector<std::string> members = members_of(type);
+  for (const auto& [name, value] : body.items()) {
+    if (std::ranges::find(members, name) == members.end())
+      return Error{"found an unknown member " + in_quotes(name) + ", expected those of " + std::string(type.word),
+                   "message", spelling_hint(name, members)};
+    if (std::ranges::find(kFlags, name) != std::end(kFlags) && !value.is_boolean() && !value.is_null())
+      return unexpected(name, "true or false");
+  }
+  return {};
+}
 
 /// With more ranks their times are not sent with every answer.
 constexpr std::size_t kMostRankTimes = 256;
@@ -120,10 +151,18 @@ Result<Message> read_message(const std::string& text) {
     words.emplace_back(t.word);
     if (t.word != word) continue;
     out.type = t.type;
+    TRY(check_members(body, t));
     out.body = std::move(body);
     return out;
   }
   return Error{"type: found an unknown type of message", "message", spelling_hint(word, words)};
+}
+
+std::int64_t id_in(const std::string& text) {
+  const Json body = Json::parse(text, nullptr, false);
+  if (!body.is_object()) return -1;
+  const auto id = body.find("id");
+  return id != body.end() && id->is_number_integer() ? id->get<std::int64_t>() : -1;
 }
 
 std::string error_answer(std::int64_t id, const Error& error, const std::string& file) {

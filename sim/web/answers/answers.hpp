@@ -57,6 +57,8 @@ struct Message {
 
 /// Errors: no JSON, no object, no id, a type that there is not.
 Result<Message> read_message(const std::string& text);
+/// The id of a message that cannot be read otherwise; -1 where it has none.
+std::int64_t id_in(const std::string& text);
 
 /// What a long answer may ask and say meanwhile.
 struct Meanwhile {

@@ -54,7 +54,7 @@ net::awaitable<void> Talk::run(http::request<http::empty_body> upgrade) {
 
 void Talk::take(const std::string& text) {
   Result<Message> message = read_message(text);
-  if (!message.ok()) return say(error_answer(-1, message.error()));
+  if (!message.ok()) return say(error_answer(id_in(text), message.error()));
   if (message->type == MessageType::cancel) return cancel(*message);
   Lane& lane = message->is_study() ? study_ : quick_;
   add(lane, std::move(*message));

@@ -112,6 +112,15 @@ Result<void> check_sparse(const GraphSpec& spec) {
                "", ""};
 }
 
+/// Of a forward pass alone nothing could be said but how long that takes.
+Result<void> check_backward(const opgraph::OpGraph& graph, const ModelSpec& model) {
+  const auto backward = [](const opgraph::Node& n) { return n.phase == graph::Phase::backward; };
+  if (mode_of(model) == StepMode::inference || std::ranges::any_of(graph.nodes, backward)) return {};
+  return Error{"model.mode: found " + std::string(name_of(mode_of(model))) + ", expected inference: " + graph.file +
+                   " has the forward pass alone",
+               "", "capture the model without --inference to predict its training"};
+}
+
 /// In 16 bits as a whole: no weight is cast for a call, and gradients are as wide as what they are of.
 FrameworkSpec as_run_by(const FrameworkSpec& framework, const GraphSpec& spec) {
   FrameworkSpec out = framework;
@@ -149,6 +158,7 @@ Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, c
                                 const ClusterShape& shape, const SamplePlan& samples) {
   const opgraph::OpGraph& graph = *spec.graph;
   TRY(check_batch(graph, model, samples));
+  TRY(check_backward(graph, model));
   TRY(check_sparse(spec));
   const FrameworkSpec as_run = as_run_by(framework, spec);
   const Checkpoints checkpoints(graph, spec.checkpoint);

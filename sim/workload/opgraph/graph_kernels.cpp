@@ -47,20 +47,26 @@ bool has_regions(const opgraph::OpGraph& graph) {
 bool is_single(const Element& e) { return e.floating && e.dtype == graph::DType::fp32; }
 bool is_half(const Element& e) { return e.floating && e.bytes == 2; }
 
+/// "aten::mm x41, aten::addmm x21, 1 other op"
+std::string most_frequent(const std::map<std::string, std::uint64_t>& names) {
+  std::vector<std::pair<std::uint64_t, std::string>> most;
+  for (const auto& [name, n] : names) most.emplace_back(n, name);
+  std::ranges::stable_sort(most, std::greater<>(), &std::pair<std::uint64_t, std::string>::first);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kNamesListed, most.size()); ++i)
+    out += (i > 0 ? ", " : "") + most[i].second + " x" + std::to_string(most[i].first);
+  if (most.size() > kNamesListed) out += ", " + counted(most.size() - kNamesListed, "other op");
+  return out;
+}
+
 }  // namespace
 
 std::string GraphCoverage::text() const {
   std::string out = std::to_string(kernels - unlisted) + " of " + counted(kernels, "kernel") + " (" +
                     percent(static_cast<double>(kernels - unlisted), static_cast<double>(kernels)) + "), " +
                     percent(bytes - unlisted_bytes, bytes) + " of their bytes, are priced by models of their ops";
-  if (names.empty()) return out;
-  out += "; estimated from bytes: ";
-  std::vector<std::pair<std::uint64_t, std::string>> most;
-  for (const auto& [name, n] : names) most.emplace_back(n, name);
-  std::ranges::stable_sort(most, std::greater<>(), &std::pair<std::uint64_t, std::string>::first);
-  for (std::size_t i = 0; i < std::min(kNamesListed, most.size()); ++i)
-    out += (i > 0 ? ", " : "") + most[i].second + " x" + std::to_string(most[i].first);
-  if (most.size() > kNamesListed) out += ", " + counted(most.size() - kNamesListed, "other op");
+  if (!names.empty()) out += "; estimated from bytes: " + most_frequent(names);
+  if (!host.empty()) out += "; left out, as all their tensors are on the host: " + most_frequent(host);
   return out;
 }
 
@@ -222,7 +228,11 @@ NodeKernels GraphKernels::of(const opgraph::Node& node) {
 }
 
 void GraphKernels::count(const opgraph::Call& call, const opgraph::Kernels& kernels) {
-  if (kernels.ops.empty()) return;
+  if (kernels.ops.empty()) {
+    const bool has_tensors = !call.inputs().empty() || !call.node().outputs.empty();
+    if (has_tensors && call.on_host()) ++coverage_.host[call.node().op];
+    return;
+  }
   const double bytes = call.node().work ? call.node().work->bytes : call.read_bytes() + call.written_bytes();
   coverage_.kernels += kernels.ops.size();
   coverage_.bytes += bytes;

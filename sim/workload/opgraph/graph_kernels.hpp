@@ -16,6 +16,7 @@ struct GraphCoverage {
   std::uint64_t kernels = 0, unlisted = 0;
   double bytes = 0, unlisted_bytes = 0;        ///< read and written by the calls
   std::map<std::string, std::uint64_t> names;  ///< of calls that are not listed
+  std::map<std::string, std::uint64_t> host;   ///< calls without a tensor on a device, which are left out
   // Operations of products: of the forward pass, of the backward pass without what is computed again, and of the gradients
   // of a model's inputs, which nobody asks for and the usual count (three times the forward pass) has.
   double forward_flops = 0, backward_flops = 0, unasked_flops = 0;
