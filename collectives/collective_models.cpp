@@ -169,6 +169,7 @@ class KeptByGroup {
 struct CollectiveModels::Known {
   ModelConstants constants;
   std::vector<LibraryCurve> library;
+  std::vector<std::string> of_files;               ///< what the readers of the user's files say of them
   std::optional<topology::ClusterSpec> described;  ///< its file, with the links that the curves were measured on
   topology::ClusterSpec loaded_for;
   CollectiveOptions options;
@@ -258,7 +259,7 @@ Result<std::shared_ptr<const CollectiveModels::Known>> CollectiveModels::known_o
                                                                                   const CollectiveOptions& options) {
   auto known = std::make_shared<Known>();
   TRY_ASSIGN(known->constants, constants_of(options));
-  TRY_ASSIGN(known->library, load_curves(topology, options, known->constants));
+  TRY_ASSIGN(known->library, load_curves(topology, options, known->constants, &known->of_files));
   TRY_ASSIGN(known->described, described_system(topology, options));
   known->loaded_for = topology.spec();
   known->options = options;
@@ -279,6 +280,7 @@ Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topo
   if (!impl->known->library.empty() && impl->known->described)
     impl->measured = as_described(*impl->known->described, topology);
   impl->remarks = remarks_of(impl->known->library, topology.spec().device);
+  impl->remarks.insert(impl->remarks.end(), impl->known->of_files.begin(), impl->known->of_files.end());
   return CollectiveModels(std::move(impl));
 }
 

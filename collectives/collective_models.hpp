@@ -32,7 +32,7 @@ class CollectiveModels {
                                      const topology::GroupFacts& sound) const;
 
   /// What a user should know of his curve files, a line each: that they were measured on another device than the system
-  /// has.
+  /// has, which rows were left out.
   const std::vector<std::string>& remarks() const;
 
   /// Why it costs what it costs, for people: candidates with their times, the chosen one, steps, bottleneck link.

@@ -212,11 +212,12 @@ class Loader {
 
 /// The curves of `options.curve_files`.
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
-                                                 const ModelConstants& constants) {
+                                                 const ModelConstants& constants, std::vector<std::string>* remarks) {
   Loader loader(topology.spec(), compute_capability_of(topology), constants);
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
     TRY(check_complete(set, options, file));
+    if (remarks != nullptr) remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
     TRY(loader.add(set, Origin::user, file));
   }
   return std::move(loader).take();
@@ -290,12 +291,12 @@ std::int64_t compute_capability_of(const topology::Topology& topology) {
 }
 
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
-                                              const ModelConstants& constants) {
+                                              const ModelConstants& constants, std::vector<std::string>* remarks) {
   if (!options.use_curves) {
     log_debug([] { return std::string("no curves used, as asked for"); });
     return std::vector<LibraryCurve>{};
   }
-  TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants));
+  TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants, remarks));
   const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto dirs = std::span(options.curve_dirs).subspan(i);

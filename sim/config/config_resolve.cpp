@@ -102,6 +102,11 @@ struct Naming {
   std::vector<std::string> known;  ///< the other keys of the section
 };
 
+bool says_the_same(const ConfigNode& a, const ConfigNode& b) {
+  return a.kind == b.kind && a.kind != ConfigNode::Kind::map && a.scalar == b.scalar &&
+         std::ranges::equal(a.items, b.items, says_the_same);
+}
+
 /// One experiment on its way to its merged form.
 class Merger {
  public:
@@ -175,6 +180,21 @@ class Merger {
     return {};
   }
 
+  /// Error: a key of the layout that the experiment gives as one of the model, and otherwise as its own.
+  Result<void> check_given_once(const ConfigNode& section) const {
+    const ConfigNode* model = parsed_.find("model");
+    const ConfigNode* other =
+        model != nullptr && model->kind == ConfigNode::Kind::map ? model->find("parallel") : nullptr;
+    if (other == nullptr || other->kind != ConfigNode::Kind::map) return {};
+    for (const ConfigNode::Entry& entry : other->entries) {
+      const ConfigNode* same = section.find(entry.key);
+      if (same == nullptr || says_the_same(*same, entry.value)) continue;
+      return schema_detail::expected(entry.value, "model.parallel." + entry.key,
+                                     same->describe() + ", as parallel." + entry.key + " is; give one of the two");
+    }
+    return {};
+  }
+
   /// The layout that the model's file suggests, with the experiment's keys on top.
   Result<void> add_parallel() {
     ConfigNode& model = *merged_.find("model");
@@ -185,6 +205,7 @@ class Merger {
     if (const ConfigNode* section = parsed_.find("parallel")) {
       if (section->kind != ConfigNode::Kind::map || base.kind != ConfigNode::Kind::map)
         return schema_detail::expected(*section, "parallel", "a map, e.g. {tensor: 8}");
+      TRY(check_given_once(*section));
       TRY(merge_config(base, *section));
     }
     erase_key(model, "parallel");

@@ -148,6 +148,28 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
   EXPECT_EQ(remarks("NVIDIA H100 80GB HBM3").size(), 1u);
 }
 
+/// What the reader says of a log is said wherever the log is used: here a size measured twice, far apart.
+TEST(Groups, WhatAReaderSaysOfALogIsRemarkedUpon) {
+  std::string log =
+      "# nccl-tests version 2.13.6 all_reduce_perf\n# nThread 1 nGpus 8 minBytes 1048576 maxBytes 2097152\n#\n# Using "
+      "devices\n";
+  for (int i = 0; i < 8; ++i)
+    log += "#  Rank  " + std::to_string(i) + " Group  0 Pid   100 on    node1 device  " + std::to_string(i) +
+           " [0x07] NVIDIA A100-SXM4-80GB\n";
+  log +=
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+      "#wrong\n"
+      "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70   0\n"
+      "     1048576        262144     float     sum      -1   500.00    2.10    3.67      0   500.00    2.10    3.67   0\n"
+      "     2097152        524288     float     sum      -1    60.00   34.95   61.17      0    60.00   34.95   61.17   0\n"
+      "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 33.8467\n#\n";
+  CollectiveOptions options;
+  options.curve_files = {file_with("twice.log", log)};
+  const std::vector<std::string> remarks = models_of(a100_cluster(2), options).remarks();
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("B took 50 to 500 us; the median is used"), std::string::npos) << remarks[0];
+}
+
 /// The same models are asked twice: what they keep must not answer for the other group.
 TEST(Groups, AKeptPriceIsOfOneCompanyAlone) {
   const topology::Topology t = a100_cluster(2);

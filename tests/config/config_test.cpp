@@ -224,6 +224,16 @@ TEST_F(ConfigTest, AModelsFileMaySayHowItsTablesAreSplit) {
   EXPECT_EQ(e->model.parallel.tables.table_memory.value(), 50'000'000'000) << "as the experiment says";
 }
 
+TEST_F(ConfigTest, ALayoutGivenAsTheModelsAndAsTheExperimentsIsRefused) {
+  EXPECT_EQ(error_with_sets({"model.parallel.tensor=2", "parallel.tensor=4"}),
+            "--set model.parallel.tensor: found '2', expected '4', as parallel.tensor is; give one of the two");
+  EXPECT_EQ(error_with_sets({"parallel.stage_layers=[1, 2]", "model.parallel.stage_layers=[2, 1]"}),
+            "--set model.parallel.stage_layers: found a list of 2, expected a list of 2, as parallel.stage_layers is; "
+            "give one of the two");
+  EXPECT_TRUE(load({"model.parallel.tensor=1", "parallel.tensor=1"}).ok());
+  EXPECT_TRUE(load({"model.parallel.tensor=1", "parallel.pipeline=1"}).ok());
+}
+
 TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
   EXPECT_EQ(error_with_sets({"cluster.nodes"}),
             "--set: found 'cluster.nodes', expected KEY=VALUE, e.g. cluster.nodes=8");
