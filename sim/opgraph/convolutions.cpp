@@ -12,6 +12,7 @@ struct ConvolutionShape {
   Dims image, filters, result;
   std::int64_t stride = 1, pad = 0, dilation = 1;  ///< the largest of all sides
   std::int64_t least_stride = 1, least_pad = 0;
+  std::vector<std::int64_t> strides, pads, dilations;  ///< of the sides, as stated
 };
 
 constexpr std::int64_t kLargestSide = std::int64_t{1} << 31;  // products of two, and with a stride, fit into 64 bits
@@ -49,6 +50,25 @@ void fit_sides(const ConvolutionShape& s, std::int64_t out_h, std::int64_t out_w
   }
 }
 
+/// Whether the tensors are those of one convolution: channels by groups, and results of the sides as the stated steps give them.
+bool agree(const ConvolutionShape& s) {
+  if (s.image[0] != s.result[0] || s.filters[0] != s.result[1] || s.image[1] % s.filters[1] != 0) return false;
+  if (s.filters[0] % (s.image[1] / s.filters[1]) != 0) return false;
+  const std::size_t sides = s.filters.size() - 2;
+  const auto of_side = [sides](const std::vector<std::int64_t>& list, std::size_t side) -> std::optional<std::int64_t> {
+    if (list.size() == sides) return list[side];
+    return list.size() == 1 ? std::optional(list[0]) : std::nullopt;
+  };
+  for (std::size_t side = 0; side < sides; ++side) {
+    const auto stride = of_side(s.strides, side), pad = of_side(s.pads, side), dilation = of_side(s.dilations, side);
+    constexpr std::int64_t kMost = 1'000'000;
+    if (!stride || !pad || !dilation || *stride < 1 || std::max({*stride, *pad, *dilation}) > kMost) continue;
+    const std::int64_t room = s.image[side + 2] + 2 * *pad - *dilation * (s.filters[side + 2] - 1) - 1;
+    if (room < 0 || room / *stride + 1 != s.result[side + 2]) return false;
+  }
+  return true;
+}
+
 /// Lengths of 1-d are widths; the depth of 3-d goes into images and channels, so that products and bytes stay.
 std::optional<graph::Conv2d> conv_of(const ConvolutionShape& s) {
   const std::size_t rank = s.filters.size();
@@ -56,6 +76,7 @@ std::optional<graph::Conv2d> conv_of(const ConvolutionShape& s) {
   for (const Dims* dims : {&s.image, &s.filters, &s.result}) {
     if (*std::ranges::min_element(*dims) <= 0 || *std::ranges::max_element(*dims) > kLargestSide) return std::nullopt;
   }
+  if (!agree(s)) return std::nullopt;
   graph::Conv2d op;
   op.stride = std::max<std::int64_t>(1, s.stride), op.pad = std::max<std::int64_t>(0, s.pad);
   op.dilation = std::max<std::int64_t>(1, s.dilation);
@@ -97,6 +118,7 @@ void set_sides(const Call& call, std::size_t stride, std::size_t pad, std::size_
   s.stride = largest_of(call.list_at(stride), 1), s.least_stride = smallest_of(call.list_at(stride), 1);
   s.pad = largest_of(call.list_at(pad), 0), s.least_pad = smallest_of(call.list_at(pad), 0);
   s.dilation = largest_of(call.list_at(dilation), 1);
+  s.strides = call.list_at(stride), s.pads = call.list_at(pad), s.dilations = call.list_at(dilation);
 }
 
 graph::Op with_pass(graph::Conv2d op, graph::Pass pass) {

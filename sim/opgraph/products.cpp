@@ -33,6 +33,7 @@ Ops product_of(const Call& call, std::size_t first) {
     op.batch = count(results / (static_cast<double>(op.m) * static_cast<double>(op.n)));
   }
   if (op.n <= 0 || rows < 1) return std::nullopt;
+  if (b.size() <= 2 && product(call.out()) != rows * static_cast<double>(op.n)) return std::nullopt;
   if (call.node().phase == graph::Phase::backward) op.pass = graph::Pass::backward_data;
   return std::vector<graph::Op>{op};
 }

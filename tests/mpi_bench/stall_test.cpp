@@ -44,6 +44,15 @@ TEST(Stall, ASilentRankIsNamedThoughOthersAreBehindIt) {
   EXPECT_EQ(named({at(5, 1, false, 99), at(9, 9, false, 99, 90.1)}), std::vector<int>{});
 }
 
+/// It moved last shortly before it stopped: for a moment it is behind for longer than the limit, and silent for less.
+TEST(Stall, ARankThatMayHaveStoppedIsNotStuck) {
+  EXPECT_EQ(named({at(5, 3, true, 99), at(5, 1, false, 89.9, 90.1)}), std::vector<int>{});
+  const auto verdict = bench::verdict_of({at(5, 3, true, 99), at(5, 1, false, 89.9, 90.1)}, 100.2, kLimit);
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->ranks, std::vector<int>{1});
+  EXPECT_TRUE(verdict->silent);
+}
+
 TEST(Stall, ADeathIsNamedAtOnceAndWithoutALimit) {
   auto ranks = std::vector{at(5, 1, false, 100), at(5, 1, false, 100)};
   ranks[1].gone = true;

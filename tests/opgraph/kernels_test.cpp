@@ -110,6 +110,30 @@ TEST(Kernels, ConvolutionsKeepTheirOperations) {
   EXPECT_EQ(grouped.groups, 32);
 }
 
+/// Tensors that cannot be those of one call are estimated, which reports name, and not priced as one of the sizes.
+TEST(Kernels, ShapesThatContradictEachOtherAreNotListed) {
+  const auto conv = [](const Dims& image, const Dims& filters, const Dims& result) {
+    return OneCall("aten::convolution")
+        .in(image)
+        .in(filters)
+        .none()
+        .numbers({2, 2})
+        .numbers({3, 3})
+        .numbers({1, 1})
+        .number(0)
+        .numbers({0, 0})
+        .number(1)
+        .out(result)
+        .kernels();
+  };
+  EXPECT_TRUE(conv({8, 3, 224, 224}, {64, 3, 7, 7}, {8, 64, 112, 112}).listed);
+  EXPECT_FALSE(conv({8, 3, 224, 224}, {64, 5, 7, 7}, {8, 64, 112, 112}).listed);
+  EXPECT_FALSE(conv({8, 3, 224, 224}, {64, 3, 7, 7}, {8, 32, 112, 112}).listed);
+  EXPECT_FALSE(conv({8, 3, 224, 224}, {64, 3, 7, 7}, {4, 64, 112, 112}).listed);
+  EXPECT_FALSE(conv({8, 3, 224, 224}, {64, 3, 7, 7}, {8, 64, 10, 10}).listed);
+  EXPECT_FALSE(OneCall("aten::mm").in({64, 128}).in({128, 32}).out({64, 33}).kernels().listed);
+}
+
 /// Lengths have no height, and sides may differ in strides, paddings and dilations, also where little or nothing is left
 /// without the padding: equal operations, and an image of about the same size.
 TEST(Kernels, ConvolutionsOfUnequalSidesKeepTheirOperations) {

@@ -6,6 +6,9 @@
 namespace distsim::bench {
 namespace {
 
+/// Of the limit: a rank that was not heard of for so long may have stopped, so that it is not said to be stuck.
+constexpr double kQuiet = 0.25;
+
 template <class Holds>
 std::vector<int> those(const std::vector<RankState>& ranks, const Holds& holds) {
   std::vector<int> found;
@@ -33,6 +36,7 @@ std::optional<Verdict> verdict_of(const std::vector<RankState>& ranks, double no
   auto behind = those(ranks, [&](const RankState& r) { return progress(r) == last; });
   for (const int r : behind) {
     if (now - ranks[r].moved_at <= limit_s) return std::nullopt;
+    if (now - ranks[r].heard_at > kQuiet * limit_s) return std::nullopt;  // it is about to be named as silent
   }
   const bool all = behind.size() == ranks.size();
   return Verdict{std::move(behind), all ? "and all others are waiting for each other inside the library" : "is stuck",

@@ -1,6 +1,11 @@
 // Boost.Asio and Boost.Beast, headers only, with coroutines.
 #pragma once
 
+#if defined(__clang__)  // its coroutines are the standard's, which Boost before 1.81 does not look for
+#define BOOST_ASIO_HAS_CO_AWAIT 1
+#define BOOST_ASIO_HAS_STD_COROUTINE 1
+#endif
+
 #include <utility>  // which awaitable.hpp of Boost 1.74 needs
 
 #include <boost/asio/awaitable.hpp>
