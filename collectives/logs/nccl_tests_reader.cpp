@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/run_claims.hpp"
@@ -139,14 +140,19 @@ class NcclTestsReader {
  private:
   Result<void> scan(std::string_view line) {
     if (auto header = header_of(line)) {
+      TRY(positioned(check_units(line)));
       columns_ = *header;
+      units_are_due_ = true;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
       tables_.push_back({kind_, {}});
       ranks_.end();
       summary_is_due_ = true;
       return {};
     }
-    if (starts_as_row(line)) return add(line);
+    if (starts_as_row(line)) {
+      units_are_due_ = false;
+      return add(line);
+    }
     if (lines_.unfinished() && columns_.known && !words_of(line).empty() && whole(words_of(line)[0])) {
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type",
                    lines_.position(), "the log may be truncated"};
@@ -157,7 +163,10 @@ class NcclTestsReader {
     if (line.find('#') == std::string_view::npos && is_rest_of_row(words_of(line), columns_))
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type first",
                    lines_.position(), "the log may be damaged"};
-    auto read = read_around(line);
+    return positioned(read_around(line));
+  }
+
+  Result<void> positioned(Result<void> read) const {
     return read.ok() ? read : Error{read.error().what, lines_.position(), read.error().hint};
   }
 
@@ -169,6 +178,7 @@ class NcclTestsReader {
       summary_is_due_ = false;
       note(claims_.end(line.substr(at)));
     }
+    if (std::exchange(units_are_due_, false)) TRY(check_units(line));
     const auto words = words_of(line);
     if (words.empty() || words[0] != "#") return {};
     if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_, ranks_);
@@ -206,6 +216,7 @@ class NcclTestsReader {
   RunClaims claims_;
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false;
+  bool units_are_due_ = false;  ///< in the comment after the header
 };
 
 }  // namespace
