@@ -44,6 +44,13 @@ TEST(Osu, CollectiveWithItsRange) {
   EXPECT_DOUBLE_EQ(c.points[1].high_us, 170);
 }
 
+TEST(Osu, AnyBlanksMayStandInAComment) {
+  const auto set = read("blanks.txt", "#\thardware:\t 2x V100  PCIe \n#   source:   a paper\n" + std::string(kOsu));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->hardware, "2x V100  PCIe");
+  EXPECT_EQ(set->curves[0].source, "a paper");
+}
+
 TEST(AllReaders, SizesAreWholeNumbersThatACurveFileHolds) {
   // What import writes must be read back: 2^60 bytes at most, no fractions, no infinities.
   const std::string osu =

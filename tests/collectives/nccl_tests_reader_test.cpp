@@ -195,7 +195,9 @@ TEST(NcclTests, OtherUnitsAreRefused) {
   in_place.replace(in_place.rfind("(GB/s)"), 6, "(MB/s)");
   expect_log_error(in_place, "unit of busbw: found (MB/s), expected (GB/s)");
   expect_log_error(with(log(kOld), "time", "time (ms)"), "x.log:5: unit of time: found (ms), expected (us)");
-  EXPECT_TRUE(parse_nccl_tests(log("#\n" + std::string(kNew)), "x.log").ok());
+  const auto behind = parse_nccl_tests(log(kOld) + "# source: a paper\n", "x.log");
+  ASSERT_TRUE(behind.ok()) << behind.error().text();
+  EXPECT_EQ(behind->curves[0].source, "a paper") << "a table without a line of units";
 }
 
 TEST(NcclTests, AMeanThatIsNoNumberIsNamed) {
@@ -212,6 +214,20 @@ TEST(NcclTests, AMeanThatIsNoNumberIsNamed) {
     ASSERT_EQ(set->remarks.size(), 1u) << said;
     EXPECT_EQ(set->remarks[0], "x.log:9: Avg bus bandwidth: found " + std::string(found) +
                                    ", expected 10.25, the mean of the run's rows");
+  }
+}
+
+TEST(NcclTests, AnyBlanksMayFollowTheSignOfAComment) {
+  for (const char* blanks : {" ", "\t", "   ", " \t ", ""}) {
+    const std::string sign = "#" + std::string(blanks);
+    const auto set = parse_nccl_tests(sign + "hardware:" + blanks + "2x V100\n" + sign + "source: a paper\n" + sign +
+                                          "nodes: 2  gpus: 2\n" + sign + "launch: 1 process, -g 2\n" + kNew,
+                                      "all_reduce.log");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->hardware, "2x V100") << blanks;
+    EXPECT_EQ(set->curves[0].source, "a paper") << blanks;
+    EXPECT_EQ(set->curves[0].nodes, 2u) << blanks;
+    EXPECT_TRUE(set->curves[0].single_process) << blanks;
   }
 }
 
