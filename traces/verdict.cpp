@@ -122,6 +122,17 @@ std::string work_missing_from(const TraceRank& rank) {
   return "the GPU work of " + std::to_string(lost) + " of " + counted(launches, "kernel launch", "kernel launches");
 }
 
+/// Work of GPUs that no call of the host belongs to. Some was launched before the profiler had started, and where a format has
+/// no calls of the host none is missing.
+std::string launches_missing_from(const TraceRank& rank) {
+  if (!rank.has_times || rank.times_are_medians || rank.host_records.empty()) return "";
+  const std::size_t all = rank.device_records.size();
+  const auto without = static_cast<std::size_t>(
+      std::ranges::count_if(rank.device_records, [](const DeviceRecord& d) { return d.launch == kNone; }));
+  if (2 * without <= all) return "";
+  return "the launches of " + std::to_string(without) + " of " + counted(all, "kernel or copy", "kernels and copies");
+}
+
 /// Effects before their causes, and work without time.
 Result<void> check_order(const TraceRank& rank) {
   const LaunchOrder found = launch_order_of(rank);
@@ -179,6 +190,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
     if (const std::string work = work_missing_from(r); !work.empty()) by_text[work].push_back(r.rank);
+    if (const std::string calls = launches_missing_from(r); !calls.empty()) by_text[calls].push_back(r.rank);
     for (const std::string& part : r.notes.missing) by_text[part].push_back(r.rank);
   }
   for (const auto& [text, ranks] : by_text) {

@@ -10,7 +10,7 @@
 
 namespace distsim::traces {
 
-/// What a complete trace of the job would have and this one has not: ranks, the end of a file, GPU work, names. Empty:
+/// What a complete trace of the job would have and this one has not: ranks, the end of a file, GPU work, launches, names. Empty:
 /// complete. One phrase each, "ranks 5 to 7 of 8".
 std::vector<std::string> missing_parts(const TraceJob& job);
 

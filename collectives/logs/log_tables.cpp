@@ -13,7 +13,8 @@ namespace distsim::collectives {
 namespace {
 
 constexpr std::size_t kMostRemarks = 100;
-constexpr double kFarApart = 3;  // times of one size in one log: more than runs differ by; chosen
+constexpr double kFarAbove = 30;  // times the rows around it; under heavy contention rows reach 22; chosen
+constexpr double kFarApart = 3;   // times of one size in one log: more than runs differ by; chosen
 
 std::string_view name_of_path(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -122,6 +123,11 @@ Result<CurvePoint> point_of(const std::vector<const NcclRow*>& same_size) {
   return CurvePoint{first.bytes, median, times.front(), times.back()};
 }
 
+struct RowsOfPoint {
+  std::size_t line = 0;  ///< the last of them
+  std::uint32_t count = 0;
+};
+
 class Assembler {
  public:
   Assembler(const LogContext& context, const std::string& file, CurveSet& out)
@@ -167,6 +173,7 @@ class Assembler {
 
   Result<void> fill_points(const LogTable& table, Curve& c) {
     std::vector<const NcclRow*> same_size;
+    std::vector<RowsOfPoint> rows_of_points;
     std::size_t first_bad = 0;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       const NcclRow& row = table.rows[i].row;
@@ -183,13 +190,34 @@ class Assembler {
         out_.remarks.push_back(at_line(file_, table.rows[i].line) + ": " + number(point.bytes) + " B took " +
                                number(point.low_us) + " to " + number(point.high_us) + " us; the median is used");
       c.points.push_back(point);
+      rows_of_points.push_back({table.rows[i].line, static_cast<std::uint32_t>(same_size.size())});
       same_size.clear();
     }
-    if (2 * std::size_t{c.flagged} <= table.rows.size()) return {};
+    if (2 * std::size_t{c.flagged} <= table.rows.size()) {
+      leave_out_spikes(rows_of_points, c);
+      return {};
+    }
     return Error{"found " + std::to_string(c.flagged) + " of " + counted(table.rows.size(), "row") +
                      " inconsistent as " + std::string(graph::name_of(c.kind)) + " of " + counted(c.ranks, "rank") +
                      "; the first: " + contradiction(row_at(table, first_bad), c.kind, c.ranks),
                  at_line(file_, first_bad), ""};
+  }
+
+  /// No network takes far longer for a message than for the next larger one, nor for the next smaller one.
+  void leave_out_spikes(const std::vector<RowsOfPoint>& rows, Curve& c) {
+    const std::vector<CurvePoint> all = std::move(c.points);
+    c.points.clear();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const bool inside = i > 0 && i + 1 < all.size();
+      if (!inside || all[i].time_us <= kFarAbove * std::max(all[i - 1].time_us, all[i + 1].time_us)) {
+        c.points.push_back(all[i]);
+        continue;
+      }
+      c.flagged += rows[i].count;
+      remark(rows[i].line, "time: found " + number(all[i].time_us) + " us for " + number(all[i].bytes) +
+                               " B, expected about the " + number(all[i - 1].time_us) + " us and " +
+                               number(all[i + 1].time_us) + " us of the next smaller and next larger sizes");
+    }
   }
 
   static const NcclRow& row_at(const LogTable& table, std::size_t line) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/run_claims.hpp"
@@ -33,14 +34,25 @@ std::optional<std::uint32_t> number_after(const std::vector<std::string_view>& w
   return it == words.end() || it + 1 == words.end() ? std::nullopt : whole(*(it + 1));
 }
 
+std::string_view trimmed(std::string_view text) {
+  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };  // as words_of has it
+  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
 std::string_view after(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(key);
-  if (at == std::string_view::npos) return {};
-  line.remove_prefix(at + key.size());
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };  // as words_of has it
-  while (!line.empty() && blank(line.front())) line.remove_prefix(1);
-  while (!line.empty() && blank(line.back())) line.remove_suffix(1);
-  return line;
+  return at == std::string_view::npos ? std::string_view() : trimmed(line.substr(at + key.size()));
+}
+
+/// What follows "#", any blanks, and the key.
+std::string_view comment(std::string_view line, std::string_view key) {
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    const std::string_view text = trimmed(line.substr(at + 1));
+    if (text.starts_with(key)) return trimmed(text.substr(key.size()));
+  }
+  return {};
 }
 
 /// "all_reduce_perf", "alltoall_perf", "sendrecv_perf -b 8 ..." -> the kind.
@@ -86,12 +98,12 @@ void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
 void read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
   if (auto n = number_after(words, "nodes:")) c.nodes = *n;
   if (auto n = number_after(words, "gpus:")) c.ranks = *n;
-  if (auto text = after(line, "# hardware:"); !text.empty()) c.hardware = text;
-  if (auto text = after(line, "# source:"); !text.empty()) c.source = text;
-  if (auto text = after(line, "# nccl:"); !text.empty()) c.library = "NCCL " + std::string(text);
+  if (auto text = comment(line, "hardware:"); !text.empty()) c.hardware = text;
+  if (auto text = comment(line, "source:"); !text.empty()) c.source = text;
+  if (auto text = comment(line, "nccl:"); !text.empty()) c.library = "NCCL " + std::string(text);
   if (auto text = after(line, "nccl-library="); !text.empty())
     c.library = "NCCL " + std::string(words_of(text).front());
-  const auto launch = after(line, "# launch:");
+  const auto launch = comment(line, "launch:");
   if (launch.empty()) return;
   if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1) c.single_process = true;
   if (launch.find("CUDA graph") != std::string_view::npos) c.cuda_graph = true;
@@ -139,14 +151,19 @@ class NcclTestsReader {
  private:
   Result<void> scan(std::string_view line) {
     if (auto header = header_of(line)) {
+      TRY(positioned(check_units(line)));
       columns_ = *header;
+      units_are_due_ = true;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
       tables_.push_back({kind_, {}});
       ranks_.end();
       summary_is_due_ = true;
       return {};
     }
-    if (starts_as_row(line)) return add(line);
+    if (starts_as_row(line)) {
+      units_are_due_ = false;
+      return add(line);
+    }
     if (lines_.unfinished() && columns_.known && !words_of(line).empty() && whole(words_of(line)[0])) {
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type",
                    lines_.position(), "the log may be truncated"};
@@ -157,7 +174,10 @@ class NcclTestsReader {
     if (line.find('#') == std::string_view::npos && is_rest_of_row(words_of(line), columns_))
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type first",
                    lines_.position(), "the log may be damaged"};
-    auto read = read_around(line);
+    return positioned(read_around(line));
+  }
+
+  Result<void> positioned(Result<void> read) const {
     return read.ok() ? read : Error{read.error().what, lines_.position(), read.error().hint};
   }
 
@@ -169,8 +189,13 @@ class NcclTestsReader {
       summary_is_due_ = false;
       note(claims_.end(line.substr(at)));
     }
-    const auto words = words_of(line);
-    if (words.empty() || words[0] != "#") return {};
+    if (std::exchange(units_are_due_, false)) TRY(check_units(line));
+    auto words = words_of(line);
+    if (words.empty() || words[0].front() != '#') return {};
+    if (words[0].size() > 1) {  // "#nodes: 2"
+      words[0].remove_prefix(1);
+      words.insert(words.begin(), "#");
+    }
     if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_, ranks_);
     if (words.size() > 2 && words[1] == "nThread") {
       has_launch_line_ = true;
@@ -206,6 +231,7 @@ class NcclTestsReader {
   RunClaims claims_;
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false;
+  bool units_are_due_ = false;  ///< in the comment after the header
 };
 
 }  // namespace

@@ -34,6 +34,24 @@ bool starts_with_digit(std::string_view s) {
   return !s.empty() && (std::isdigit(static_cast<unsigned char>(s[0])) || s[0] == '-' || s[0] == '+');
 }
 
+bool is_unit(std::string_view s) { return s.size() > 2 && s.starts_with('(') && s.ends_with(')'); }
+
+/// Of a column by its name; empty of those that have none.
+std::string_view unit_of_column(std::string_view name) {
+  if (name == "size") return "(B)";
+  if (name == "count") return "(elements)";
+  if (name == "time") return "(us)";
+  return name == "algbw" || name == "busbw" ? "(GB/s)" : "";
+}
+
+Result<void> check_unit(std::string_view found, std::string_view name) {
+  const std::string_view expected = unit_of_column(name);
+  if (expected.empty() || found == expected) return {};
+  return Error{"unit of " + std::string(name) + ": found " + std::string(found.substr(0, 40)) + ", expected " +
+                   std::string(expected),
+               "", ""};
+}
+
 Error wrong_count(std::size_t found, std::size_t expected) {
   return Error{"found " + std::to_string(found) + " numbers after the type, expected " + std::to_string(expected), "",
                found < expected ? "the row may be truncated" : ""};
@@ -79,6 +97,22 @@ std::optional<NcclColumns> header_of(std::string_view line) {
   if (count("size") != 1 || count("time") < 1 || count("busbw") < 1) return std::nullopt;
   return NcclColumns{true, count("root") > 0, count("error") + count("#wrong") > 0,
                      static_cast<int>(std::min<std::ptrdiff_t>(2, count("time")))};
+}
+
+Result<void> check_units(std::string_view line) {
+  constexpr std::array<std::string_view, 2> kFirst{"size", "count"};
+  constexpr std::array<std::string_view, 3> kOfGroup{"time", "algbw", "busbw"};  // out of place, and in place
+  const auto words = words_of(line);
+  if (words.size() > 1 && words[0] == "#" && is_unit(words[1])) {
+    for (std::size_t i = 1; i < words.size() && is_unit(words[i]); ++i)
+      TRY(check_unit(words[i],
+                     i <= kFirst.size() ? kFirst[i - 1] : kOfGroup[(i - 1 - kFirst.size()) % kOfGroup.size()]));
+    return {};
+  }
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (is_unit(words[i])) TRY(check_unit(words[i], words[i - 1]));
+  }
+  return {};
 }
 
 bool starts_as_row(std::string_view line) {

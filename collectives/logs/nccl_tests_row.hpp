@@ -37,6 +37,10 @@ std::string_view without_prefix(std::string_view line);
 /// Columns of a header line ("#  size  count  type ..."), or nothing when the line is not one.
 std::optional<NcclColumns> header_of(std::string_view line);
 
+/// The line of units below a header, "#  (B)  (elements)  (us)  (GB/s)  (GB/s)", or those in the header itself, "time (us)".
+/// Errors (no position): another unit than nccl-tests prints.
+Result<void> check_units(std::string_view line);
+
 /// True when the line starts as a row does: two whole numbers and a data type.
 bool starts_as_row(std::string_view line);
 

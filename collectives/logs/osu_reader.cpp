@@ -102,9 +102,10 @@ class OsuReader {
       if (const auto n = count_after(words, key)) context_.ranks = n;
     }
     if (line.find("Buffer on DEVICE") != std::string_view::npos) on_device_ = true;
-    if (words.size() > 2 && words[1] == "hardware:")
-      context_.hardware = std::string(line.substr(line.find("hardware:") + 10));
-    if (words.size() > 2 && words[1] == "source:") context_.source = std::string(line.substr(line.find("source:") + 8));
+    for (const auto& [key, text] : {std::pair("hardware:", &context_.hardware), {"source:", &context_.source}}) {
+      if (words.size() > 2 && words[1] == key)
+        *text = std::string(words[2].data(), words.back().data() + words.back().size());
+    }
     const bool header = words.size() > 2 && words[1] == "Size";
     if (header) full_ = line.find("Min Latency") != std::string_view::npos;
   }

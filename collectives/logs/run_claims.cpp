@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/text/printable.hpp"
+
 namespace distsim::collectives {
 namespace {
 
@@ -13,6 +15,13 @@ std::optional<double> number_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end == text.data() || !std::isfinite(value)) return std::nullopt;
   return value;
+}
+
+/// Nothing but a number.
+std::optional<double> whole_number_in(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 /// The number after a word; "iters:" is not that of "warmup iters:" and "agg iters:".
@@ -66,8 +75,10 @@ std::string RunClaims::add(const NcclRow& row) {
 std::string RunClaims::end(std::string_view line) {
   const RunClaims run = *this;
   begin();
-  const auto said = number_in(line.substr(std::min(line.size(), line.find_first_not_of(" \t", line.find(':') + 1))));
-  if (!said || run.rows_ == 0 || !std::isfinite(run.both_)) return "";
+  if (run.rows_ == 0 || !std::isfinite(run.both_)) return "";
+  const std::size_t colon = line.find(':');
+  const auto words = words_of(colon == std::string_view::npos ? "" : line.substr(colon + 1));
+  const std::optional<double> said = words.empty() ? std::nullopt : whole_number_in(words.front());
   // Versions differ in what they count where no in-place form is run, and rows of no bytes.
   const double rows = static_cast<double>(run.rows_), filled = static_cast<double>(run.filled_);
   const double in_place = static_cast<double>(run.in_place_);
@@ -75,10 +86,11 @@ std::string RunClaims::end(std::string_view line) {
                           run.both_ / (2 * rows), run.outside_ / std::max(1.0, filled)};
   const auto agrees = [&](double mean) {
     constexpr double kRounded = 0.02, kShare = 0.01;  // rows have two decimals, this line six digits
-    return std::abs(mean - *said) <= kRounded + kShare * mean;
+    return said && std::abs(mean - *said) <= kRounded + kShare * mean;
   };
   if (std::ranges::any_of(means, agrees)) return "";
-  return "Avg bus bandwidth: found " + text_of(*said) + ", expected " + text_of(std::round(100 * means[0]) / 100) +
+  const std::string found = said ? text_of(*said) : words.empty() ? "nothing" : in_quotes(words.front(), 40);
+  return "Avg bus bandwidth: found " + found + ", expected " + text_of(std::round(100 * means[0]) / 100) +
          ", the mean of the run's rows";
 }
 

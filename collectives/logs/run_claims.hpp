@@ -24,7 +24,8 @@ class RunClaims {
   /// Any row, also one that is no curve's point. Why its size is none of the run's; empty where it is.
   std::string add(const NcclRow& row);
 
-  /// "# Avg bus bandwidth    : 93.4", which ends a run. What its rows come to instead; empty where that is it.
+  /// "# Avg bus bandwidth    : 93.4", which ends a run. What its rows come to instead; empty where that is it. Text that
+  /// is no number is never it.
   std::string end(std::string_view line);
 
  private:

@@ -3,6 +3,7 @@
 
 #include <istream>
 #include <streambuf>
+#include <tuple>
 
 #include "collective_fixture.hpp"
 #include "collectives/logs/curve_import.hpp"
@@ -42,6 +43,13 @@ TEST(Osu, CollectiveWithItsRange) {
   EXPECT_DOUBLE_EQ(c.points[1].time_us, 150);
   EXPECT_DOUBLE_EQ(c.points[1].low_us, 140);
   EXPECT_DOUBLE_EQ(c.points[1].high_us, 170);
+}
+
+TEST(Osu, AnyBlanksMayStandInAComment) {
+  const auto set = read("blanks.txt", "#\thardware:\t 2x V100  PCIe \n#   source:   a paper\n" + std::string(kOsu));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->hardware, "2x V100  PCIe");
+  EXPECT_EQ(set->curves[0].source, "a paper");
 }
 
 TEST(AllReaders, SizesAreWholeNumbersThatACurveFileHolds) {
@@ -185,6 +193,31 @@ TEST(LogRows, EachThatIsLeftOutIsNamed) {
       << set->remarks[1];
   EXPECT_EQ(set->curves[0].flagged, 2u);
   EXPECT_EQ(set->curves[0].points.size(), 2u);
+}
+
+TEST(LogRows, OneThatTakesFarLongerThanThoseAroundItIsLeftOut) {
+  const auto with_times = [](const std::string& first, const std::string& second, const std::string& third) {
+    const std::string head =
+        "# nodes: 1  ranks: 2\n# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n";
+    return read("spike.log", head + "1024 " + first + "\n2048 " + second + "\n4096 " + third + "\n");
+  };
+  const auto spike = with_times("20", "601", "20");
+  ASSERT_TRUE(spike.ok()) << spike.error().text();
+  ASSERT_EQ(spike->remarks.size(), 1u);
+  EXPECT_NE(spike->remarks[0].find("spike.log:5: left out: time: found 601 us for 2048 B, expected about the 20 us and "
+                                   "20 us of the next smaller and next larger sizes"),
+            std::string::npos)
+      << spike->remarks[0];
+  EXPECT_EQ(spike->curves[0].flagged, 1u);
+  ASSERT_EQ(spike->curves[0].points.size(), 2u);
+  EXPECT_EQ(spike->curves[0].points[1].bytes, 4096);
+  for (const auto& [first, second, third] :
+       {std::tuple("20", "600", "20"), {"20", "601", "21"}, {"601", "20", "20"}, {"20", "20", "601"}}) {
+    const auto kept = with_times(first, second, third);
+    ASSERT_TRUE(kept.ok()) << kept.error().text();
+    EXPECT_TRUE(kept->remarks.empty()) << second;
+    EXPECT_EQ(kept->curves[0].points.size(), 3u) << second;
+  }
 }
 
 TEST(LogRows, AFailedRunIsPartialOrNothing) {

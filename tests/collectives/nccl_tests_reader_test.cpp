@@ -1,6 +1,8 @@
 // nccl-tests logs of every vintage, and broken ones.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "collective_fixture.hpp"
 #include "collectives/logs/log_readers.hpp"
 
@@ -176,6 +178,57 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
     factor.replace(at, 13, "10.00   18.75");
   expect_log_error(factor, "inconsistent");
   expect_log_error(std::string(kRanks) + kNew, "no collective name");
+}
+
+std::string with(std::string text, const std::string& part, const std::string& other) {
+  return text.replace(text.find(part), part.size(), other);
+}
+
+TEST(NcclTests, OtherUnitsAreRefused) {
+  for (const auto& [unit, other, what] :
+       {std::tuple("(us)", "(ms)", "x.log:6: unit of time: found (ms), expected (us)"),
+        {"(GB/s)", "(MB/s)", "x.log:6: unit of algbw: found (MB/s), expected (GB/s)"},
+        {"(B)", "(KiB)", "x.log:6: unit of size: found (KiB), expected (B)"},
+        {"(elements)", "(kilo)", "x.log:6: unit of count: found (kilo), expected (elements)"}})
+    expect_log_error(with(log(kNew), unit, other), what);
+  std::string in_place = log(kNew);
+  in_place.replace(in_place.rfind("(GB/s)"), 6, "(MB/s)");
+  expect_log_error(in_place, "unit of busbw: found (MB/s), expected (GB/s)");
+  expect_log_error(with(log(kOld), "time", "time (ms)"), "x.log:5: unit of time: found (ms), expected (us)");
+  const auto behind = parse_nccl_tests(log(kOld) + "# source: a paper\n", "x.log");
+  ASSERT_TRUE(behind.ok()) << behind.error().text();
+  EXPECT_EQ(behind->curves[0].source, "a paper") << "a table without a line of units";
+}
+
+TEST(NcclTests, AMeanThatIsNoNumberIsNamed) {
+  const std::string fitting = with(log(kNew), "maxBytes 1024", "maxBytes 2097152");
+  EXPECT_TRUE(parse_nccl_tests(fitting, "x.log")->remarks.empty());
+  for (const auto& [said, found] : {std::pair("17.3", "17.3"),
+                                    {"nan", "nan"},
+                                    {"-inf", "-inf"},
+                                    {"about 10", "'about'"},
+                                    {"10.2x", "'10.2x'"},
+                                    {"", "nothing"}}) {
+    const auto set = parse_nccl_tests(with(fitting, "10.2 ", said), "x.log");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    ASSERT_EQ(set->remarks.size(), 1u) << said;
+    EXPECT_EQ(set->remarks[0], "x.log:9: Avg bus bandwidth: found " + std::string(found) +
+                                   ", expected 10.25, the mean of the run's rows");
+  }
+}
+
+TEST(NcclTests, AnyBlanksMayFollowTheSignOfAComment) {
+  for (const char* blanks : {" ", "\t", "   ", " \t ", ""}) {
+    const std::string sign = "#" + std::string(blanks);
+    const auto set = parse_nccl_tests(sign + "hardware:" + blanks + "2x V100\n" + sign + "source: a paper\n" + sign +
+                                          "nodes: 2  gpus: 2\n" + sign + "launch: 1 process, -g 2\n" + kNew,
+                                      "all_reduce.log");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->hardware, "2x V100") << blanks;
+    EXPECT_EQ(set->curves[0].source, "a paper") << blanks;
+    EXPECT_EQ(set->curves[0].nodes, 2u) << blanks;
+    EXPECT_TRUE(set->curves[0].single_process) << blanks;
+  }
 }
 
 TEST(NcclTests, ALogIsUsedAsACurve) {

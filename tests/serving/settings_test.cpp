@@ -52,6 +52,30 @@ TEST(Settings, TablesGoBeforeStatedTimes) {
       << (all->idle_keys.empty() ? "" : all->idle_keys[0]);
 }
 
+TEST(Settings, AModelThatATableLeavesWithoutTimesOnAGpuIsNamed) {
+  const std::string table = file_of("gaps.csv", "model,gpu,batch,layer,time_us\nm,a,1,x,5000\nn,a,1,x,1\nn,b,1,x,1\n");
+  const std::string text =
+      "gpus: [{name: a}, {name: b}, {name: c, kind: b}]\nmodels:\n  - {name: m}\n  - {name: n}\n"
+      "load: {rate_per_s: 100, requests: 1000}\npolicies: [fifo]\n";
+  const auto e = parse_experiment(text, "x.yaml", {"times=[" + table + "]"});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  ASSERT_EQ(e->idle_keys.size(), 1u);
+  EXPECT_EQ(e->idle_keys[0],
+            "x.yaml:3:5: models[0]: the tables of times have no rows of m on b, c, which run none of its requests");
+  const auto placed = parse_experiment(text, "x.yaml", {"times=[" + table + "]", "models.0.placed_on=[a]"});
+  ASSERT_TRUE(placed.ok()) << placed.error().text();
+  EXPECT_EQ(placed->idle_keys.size(), 0u) << "as it says itself";
+}
+
+TEST(Settings, TablesHaveSomeTimes) {
+  EXPECT_EQ(table_error("m,a,1,x,0\nm,a,1,y,0\n"),
+            "rows.csv: time_us: found 0 in all 2 rows of m on a, expected some time above 0");
+  EXPECT_EQ(table_error("m,b,1,x,1\nm,a,1,x,0\n"),
+            "rows.csv: time_us: found 0 in the one row of m on a, expected some time above 0");
+  EXPECT_EQ(table_error("m,a,1,x,0\nm,a,1,y,1\n"), "");
+  EXPECT_EQ(table_error("m,a,1,x,0\nm,a,2,x,1\n"), "");
+}
+
 TEST(Settings, TablesNameTheirLayers) {
   EXPECT_EQ(table_error("m,a,1,conv,1\nm,a,1,relu,2\nm,a,2,conv,1\nm,a,2,relu,2\n"), "");
   EXPECT_NE(table_error("m,a,1,relu,1\nm,b,1,relu,1\nm,a,1,relu,2\n")

@@ -7,6 +7,7 @@
 #include "traces/kineto/kineto_event.hpp"
 #include "traces/trace_reader.hpp"
 #include "traces/trace_steps.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -70,6 +71,15 @@ TEST_F(KinetoTest, ReadsBareArraysOldCategoriesAndStringThreads) {
   EXPECT_EQ(r.device_records[1].bytes, 4096);
   EXPECT_EQ(r.device_records[1].direction, CopyDirection::host_to_device);
   EXPECT_EQ(r.device_records[1].launch, kNone);
+}
+
+TEST_F(KinetoTest, MissingLaunchesAreNamed) {
+  const std::string k = event("kernel", "k", "0", "7", 5, 1, "\"device\":0,\"stream\":7,\"correlation\":7");
+  const std::string op = event("cpu_op", "aten::mm", "5", "5", 1, 3);
+  const std::string call = event("cuda_runtime", "cudaLaunchKernel", "5", "5", 2, 1, "\"correlation\":7");
+  EXPECT_EQ(verdict_of(read(trace({op, call, k}))), "complete");
+  EXPECT_EQ(verdict_of(read(trace({op, k}))), "partial, without the launches of 1 of 1 kernel or copy");
+  EXPECT_EQ(verdict_of(read(trace({k}))), "partial, without the calls of the host");
 }
 
 TEST_F(KinetoTest, AddsTheBaseWhereverItStands) {

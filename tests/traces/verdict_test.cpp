@@ -99,6 +99,15 @@ TEST(Verdict, LaunchesWithoutGpuWorkAreNamed) {
   EXPECT_EQ(verdict_of(job_of({end}, 1)), "complete") << "ran after the profiler had stopped";
 }
 
+TEST(Verdict, GpuWorkWithoutLaunchesIsNamed) {
+  TraceRank rank = launched(100, 5'000);
+  for (DeviceRecord& d : rank.device_records) d.launch = kNone;
+  EXPECT_EQ(verdict_of(job_of({rank}, 1)), "partial, without the launches of 100 of 100 kernels and copies");
+  for (std::uint32_t i = 0; i < 50; ++i) rank.device_records[i].launch = i;
+  for (HostRecord& call : rank.host_records) call.call = RuntimeCall::other;
+  EXPECT_EQ(verdict_of(job_of({rank}, 1)), "complete") << "launched before the profiler had started";
+}
+
 TEST(Plausible, SomeKernelsFollowTheirLaunchesSoon) {
   TraceJob queued = job_of({launched(50, 900'000'000)}, 1), apart = job_of({launched(50, 5'000'000'000)}, 1);
   EXPECT_TRUE(check_plausible(queued).ok());

@@ -324,6 +324,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
     rank.notes.assume("the file is truncated; everything before that point is used");
     rank.notes.miss("the rest of a file that is cut off");
   }
+  if (builder_.host_records() == 0 && !options_.slice) rank.notes.miss("the calls of the host");
   if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
   if (no_duration_ > 0) rank.notes.assume(counted(no_duration_, "event") + " without a duration counted as 0");
   builder_.finish(rank);

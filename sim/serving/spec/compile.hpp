@@ -28,7 +28,7 @@ Result<void> add_models(const ServingSpec& spec, const Text& text, const ModelPr
                         PolicyOptions& policy_options);
 Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario& scenario);
 /// A line for each key of the text that changes nothing here, for graphs of which not all is priced by models of its ops,
-/// and for a file that may be cut: "x.yaml:3:12: load.cv: no effect, it is of kind gamma".
+/// for kinds of GPU that tables have no times of a model for, and for a file that may be cut: "x.yaml:3:12: load.cv: no effect, it is of kind gamma".
 std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
                                    const Scenario& scenario, const Load& load);
 

@@ -1,6 +1,7 @@
 // Keys of a file that are written and change nothing.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "base/text/counted.hpp"
@@ -229,6 +230,31 @@ void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out)
   if (!deadlines && spec.run.drop_late) out.add("run", "drop_late", "no request has a deadline");
 }
 
+/// Kinds of GPU that the tables leave without times of a model, which then runs elsewhere only. A line for each model; one
+/// that says itself where it runs has none.
+void name_missing_times(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
+                        std::vector<std::string>& lines) {
+  constexpr std::size_t kMostNames = 6;
+  for (std::size_t i = 0; i < spec.models.size() && !spec.times.empty(); ++i) {
+    const ModelTimesSpec& m = spec.models[i];
+    std::set<std::string> kinds;
+    for (const GpuSpec& g : spec.gpus) {
+      if (!pricer.prices(i, g)) kinds.insert(g.name);
+    }
+    if (kinds.empty() || !m.placed_on.empty() || m.refused) continue;
+    std::string names;
+    std::size_t shown = 0;
+    for (const std::string& kind : kinds) {
+      if (++shown <= kMostNames) names += (names.empty() ? "" : ", ") + printable(kind, 80);
+    }
+    if (shown > kMostNames) names += " and " + std::to_string(shown - kMostNames) + " more";
+    const std::string key = "models[" + std::to_string(i) + "]";
+    lines.push_back(position_in(text.root, key).text() + ": " + key + ": the tables of times have no rows of " +
+                    printable(m.name, 80) + " on " + names + ", " +
+                    std::string(agreeing(shown, "which runs", "which run")) + " none of its requests");
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
@@ -241,6 +267,7 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
   look_at_policies(spec, s, out);
   std::vector<std::string> lines = out.lines();
+  name_missing_times(spec, text, pricer, lines);
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const GraphModel* graph = pricer.graph_of(i);
     const bool priced =

@@ -50,7 +50,7 @@ Result<void> TimesTable::read(const std::string& path) {
   TRY_ASSIGN(const std::size_t time, csv.require("time_us"));
   for (;;) {
     TRY_ASSIGN(const auto row, csv.next());
-    if (!row) return {};
+    if (!row) return check_some_time(path);
     const auto size = parse_integer((*row)[batch]);
     if (!size.ok() || *size < 1 || *size > 4096)
       return Error{"batch: found " + in_quotes((*row)[batch]) + ", expected an integer from 1 to 4096", csv.position(),
@@ -69,6 +69,22 @@ Result<void> TimesTable::read(const std::string& path) {
     TRY(check_layer((*row)[model], (*row)[layer], csv.position(), block));
     block.ps.push_back(*us * kPsPerUs);
   }
+}
+
+Result<void> TimesTable::check_some_time(const std::string& path) const {
+  for (const auto& [key, batches] : rows_) {
+    std::size_t here = 0;
+    const bool some = std::ranges::any_of(batches, [&](const auto& entry) {
+      here += entry.second.file == path ? entry.second.ps.size() : 0;
+      return std::ranges::any_of(entry.second.ps, [](double ps) { return ps > 0; });
+    });
+    if (here > 0 && !some)
+      return Error{"time_us: found 0 in " + std::string(here == 1 ? "the one row" : "all " + counted(here, "row")) +
+                       " of " + printable(key.first, 80) + " on " + printable(key.second, 80) +
+                       ", expected some time above 0",
+                   path, ""};
+  }
+  return {};
 }
 
 std::uint32_t TimesTable::largest_batch(const std::string& model, const std::string& gpu) const {

@@ -19,8 +19,8 @@ namespace distsim::serving {
 
 class TimesTable {
  public:
-  /// Adds the rows of a file. Errors: a missing column, a time that is no number from 0 to 1e10 us, a batch below 1, another
-  /// layer than elsewhere, a layer's number out of order, rows of what another file has.
+  /// Adds the rows of a file. Errors: a missing column, a time that is no number from 0 to 1e10 us, a batch below 1, a model
+  /// that takes no time on a GPU, another layer than elsewhere, a layer's number out of order, rows of what another file has.
   Result<void> read(const std::string& path);
 
   bool has(const std::string& model, const std::string& gpu) const { return rows_.contains({model, gpu}); }
@@ -40,6 +40,7 @@ class TimesTable {
   };
   using Batches = std::map<std::uint32_t, Block>;
   Result<void> check_layer(const std::string& model, const std::string& layer, const std::string& where, Block& block);
+  Result<void> check_some_time(const std::string& path) const;
   std::map<std::pair<std::string, std::string>, Batches> rows_;
   /// By model: names of its layers, and where each was read first.
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> layers_;
