@@ -167,7 +167,9 @@ void Blend::make_monotone() {
 
 graph::Basis Blend::basis_between(const Node& a, const Node& b, double bytes) const {
   if ((a.measured && bytes == a.bytes) || (b.measured && bytes == b.bytes)) return graph::Basis::measured;
-  if (a.inside && b.inside) return graph::Basis::interpolated;
+  const bool at_inner =
+      (a.inside && bytes == a.bytes) || (b.inside && bytes == b.bytes);  // of a mean, at the last size
+  if (at_inner || (a.inside && b.inside)) return graph::Basis::interpolated;
   if (a.analytic && b.analytic) return graph::Basis::analytic;
   return same_group_ ? graph::Basis::extrapolated : graph::Basis::scaled;
 }
