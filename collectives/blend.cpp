@@ -130,6 +130,9 @@ Blend::Blend(const std::vector<Evidence>& evidence, AnalyticModel model, bool on
   make_monotone();
 }
 
+/// A mean that is further from what was measured is called interpolated.
+const double kNoLongerMeasured = std::log(1.1);
+
 /// Pool adjacent violators: neighbours that fall are replaced by their weighted mean until nothing falls.
 void Blend::make_monotone() {
   struct Block {
@@ -153,7 +156,9 @@ void Blend::make_monotone() {
   for (const Block& block : blocks) {
     for (std::size_t k = 0; k < block.count; ++k, ++i) {
       Node& n = nodes_[i];
+      const double before = n.log_time;
       n.log_time = block.count == 1 ? n.log_time : block.mean();
+      if (std::abs(n.log_time - before) > kNoLongerMeasured) n.measured = false;
       n.log_low = std::min(n.log_low, n.log_time);
       n.log_high = std::max(n.log_high, n.log_time);
     }
@@ -162,7 +167,9 @@ void Blend::make_monotone() {
 
 graph::Basis Blend::basis_between(const Node& a, const Node& b, double bytes) const {
   if ((a.measured && bytes == a.bytes) || (b.measured && bytes == b.bytes)) return graph::Basis::measured;
-  if (a.inside && b.inside) return graph::Basis::interpolated;
+  const bool at_inner =
+      (a.inside && bytes == a.bytes) || (b.inside && bytes == b.bytes);  // of a mean, at the last size
+  if (at_inner || (a.inside && b.inside)) return graph::Basis::interpolated;
   if (a.analytic && b.analytic) return graph::Basis::analytic;
   return same_group_ ? graph::Basis::extrapolated : graph::Basis::scaled;
 }

@@ -187,7 +187,7 @@ class Hostile(unittest.TestCase):
                 distsim.predict(FLAGSHIP, set=sets)
 
     def test_numbers(self):
-        for arguments in ({"trials": -1}, {"trials": 1.5}, {"trials": "3"}, {"trials": None}, {"trials": 10 ** 30}, {"trials": True}, {"seed": -1}, {"seed": 2 ** 64}):
+        for arguments in ({"trials": -1}, {"trials": 1.5}, {"trials": "3"}, {"trials": None}, {"trials": 10 ** 30}, {"trials": True}, {"seed": -1}, {"seed": 2 ** 64}, {"seed": 3}, {"seed": 1, "trials": 0}):
             with self.subTest(arguments), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.predict(FLAGSHIP, **arguments)
         for arguments in ({"jobs": 257}, {"jobs": -1}, {"jobs": 0.5}, {"scaling": "sideways"}, {"scaling": ""}):

@@ -18,8 +18,8 @@ std::uint32_t code_of(std::string_view character) {
 }
 
 bool is_hidden_code(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x200b || c == 0x200e || c == 0x200f ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
 }
 
 /// The text with what `shown` makes of each hidden character; bytes that are no UTF-8 are left as they are.
@@ -39,7 +39,7 @@ std::string with_hidden(std::string_view text, Shown shown) {
   return out;
 }
 
-bool may_be_hidden(char c) { return c == 0x7f || c == '\xc2' || c == '\xd8' || c == '\xe2'; }
+bool may_be_hidden(char c) { return c == 0x7f || c == '\xc2' || c == '\xd8' || c == '\xe2' || c == '\xef'; }
 
 }  // namespace
 

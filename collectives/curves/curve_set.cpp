@@ -1,10 +1,12 @@
 #include "collectives/curves/curve_set.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/file.hpp"
 #include "base/system/open_input.hpp"
+#include "base/text/counted.hpp"
 #include "collectives/logs/line_source.hpp"
 #include "collectives/logs/log_readers.hpp"
 
@@ -60,9 +62,33 @@ Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(Line
   return read(lines, hints);
 }
 
-}  // namespace
+/// More than repeated runs of a size differ by; chosen.
+constexpr double kFallsNotably = 1.25;
 
-Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints) {
+/// Which larger size took less time, as prices never fall (Blend): those measured sizes get a mean. Empty: none notably less.
+std::string falling_times(const Curve& c, const std::string& path) {
+  const CurvePoint *before = nullptr, *from = nullptr, *to = nullptr;
+  double worst = kFallsNotably;
+  for (const CurvePoint& p : c.points) {
+    if (before != nullptr && before->time_us > worst * p.time_us) {
+      worst = before->time_us / p.time_us;
+      from = before;
+      to = &p;
+    }
+    if (before == nullptr || p.time_us > before->time_us) before = &p;
+  }
+  if (to == nullptr) return "";
+  const auto measured = [](const CurvePoint& p) {
+    char text[80];
+    std::snprintf(text, sizeof text, "%.15g B in %.6g us", p.bytes, p.time_us);
+    return std::string(text);
+  };
+  return path + ": " + std::string(graph::name_of(c.kind)) + " of " + counted(c.ranks, "rank") + ": found " +
+         measured(*from) + " and " + measured(*to) +
+         ", expected no larger size in less time; sizes between them are priced at a mean";
+}
+
+Result<CurveSet> read_as_it_is(const std::string& path, const LogHints& hints) {
   TRY_ASSIGN(const std::string head, head_of(path));
   if (head.empty())
     return Error{"found an empty file, expected a curve file or a log (nccl-tests, OSU, PARAM)", path, ""};
@@ -87,6 +113,18 @@ Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints)
       break;
   }
   return read_log(path, parse_nccl_tests, hints);
+}
+
+}  // namespace
+
+Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints) {
+  TRY_ASSIGN(CurveSet set, read_as_it_is(path, hints));
+  for (const Curve& c : set.curves) {
+    constexpr std::size_t kMostSaid = 10;
+    const std::string falls = c.not_used.empty() ? falling_times(c, path) : "";
+    if (!falls.empty() && set.remarks.size() < kMostSaid) set.remarks.push_back(falls);
+  }
+  return set;
 }
 
 }  // namespace distsim::collectives

@@ -89,7 +89,7 @@ struct LogHints {
 };
 
 /// Reads a curve file (ours, or collective_bench's), an nccl-tests log or its -J JSON, OSU or PARAM output, told apart
-/// by the contents. Logs are streamed: memory does not grow with them. Errors: as their readers say; an empty file; a
+/// by the contents; times that fall notably as sizes grow are remarked on. Logs are streamed: memory does not grow with them. Errors: as their readers say; an empty file; a
 /// format that none of them knows.
 Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints = {});
 

@@ -58,6 +58,11 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
   row.algbw = number(*half, {"alg_bw", "algbw"}, 0);
   row.busbw = number(*half, {"bus_bw", "busbw"}, 0);
   row.no_bandwidth = member(*half, {"alg_bw", "algbw"}) == nullptr;
+  row.type = text(json, {"type", "datatype"});
+  if (const Json* other = member(json, {"in_place", "in-place"})) {
+    const double busbw = number(*other, {"bus_bw", "busbw"}, -1);
+    if (busbw >= 0) row.in_place_busbw = busbw;
+  }
   row.wrong = number(*half, {"nwrong", "wrong", "#wrong"}, 0);
   if (const Json* samples = member(*half, {"iterations"})) {
     row.low_us = number(*samples, {"p10_us"}, 0);
@@ -108,6 +113,18 @@ Result<LogContext> context_of(const Json& root) {
   return c;
 }
 
+/// nccl-tests' own verdict on the results, as in "# Out of bounds values : 12 FAILED" of its text.
+Result<void> check_results(const Json& root, const std::string& file) {
+  const Json* verdict = member(root, {"out_of_bounds"});
+  if (verdict == nullptr) return {};
+  const double wrong = verdict->is_number() ? verdict->get<double>() : number(*verdict, {"count"}, 0);
+  const Json* okay = member(*verdict, {"okay", "ok"});
+  const bool failed = okay != nullptr && okay->is_boolean() && !okay->get<bool>();
+  if (!failed && wrong == 0) return {};
+  return Error{"out_of_bounds: found " + verdict->dump().substr(0, 60) + ", expected results without errors", file,
+               "the run computed wrong values: its times are of no use"};
+}
+
 /// What the run says of itself, against its rows.
 Result<void> check_claims(const Json& root, const LogTable& table, const std::string& file, LogContext& c) {
   const Json* config = member(root, {"config", "test_config"});
@@ -122,6 +139,12 @@ Result<void> check_claims(const Json& root, const LogTable& table, const std::st
   for (const NumberedRow& row : table.rows) {
     if (const std::string wrong = claims.add(row.row); !wrong.empty())
       c.remarks.push_back(file + ": results: " + wrong);
+  }
+  if (const Json* mean = member(root, {"average_bus_bandwidth", "avg_bus_bandwidth"})) {
+    const double said = mean->is_number() ? mean->get<double>() : number(*mean, {"bandwidth"}, kNotSaid);
+    if (said == kNotSaid) return {};
+    if (const std::string other = claims.end(":" + std::to_string(said)); !other.empty())
+      c.remarks.push_back(file + ": " + other);
   }
   return {};
 }
@@ -143,6 +166,7 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
   std::vector<LogTable> tables;
   TRY_ASSIGN(LogTable table, table_of(results, file + ": results", kind));
   TRY_ASSIGN(LogContext context, context_in(root, file));
+  TRY(check_results(root, file));
   TRY(check_claims(root, table, file, context));
   tables.push_back(std::move(table));
   return curves_of(std::move(tables), std::move(context), file, hints);

@@ -275,6 +275,17 @@ Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& 
 
 }  // namespace
 
+Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
+                        const std::string& where) {
+  const bool below = std::ranges::any_of(tables, [](const LogTable& t) { return !t.rows.empty(); });
+  if (below && kept != 0 && kept != found)
+    return Error{std::string(what) + ": found " + std::to_string(found) + " below a run of " + std::to_string(kept) +
+                     ", expected the same in all runs of a log",
+                 where, "import each run from a file of its own"};
+  kept = found;
+  return {};
+}
+
 std::optional<NamedShape> shape_of_file_name(std::string_view path) {
   const std::string_view name = name_of_path(path);
   for (std::size_t begin = 0; begin < name.size();) {

@@ -55,6 +55,11 @@ struct LogContext {
 struct NamedShape {
   std::uint32_t nodes = 0, ranks = 0;
 };
+/// Keeps what a log says of its ranks or nodes. Errors: it says another number below the rows of a run, which would then be
+/// taken for those of the run that follows.
+Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
+                        const std::string& where);
+
 /// "2n16g" or "2n16r" between underscores.
 std::optional<NamedShape> shape_of_file_name(std::string_view path);
 

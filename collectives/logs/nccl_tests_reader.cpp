@@ -95,20 +95,22 @@ void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
 }
 
 /// Our own header comments: "# nodes: 2  gpus: 16", "# launch: 1 process, -g 8".
-void read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
-  if (auto n = number_after(words, "nodes:")) c.nodes = *n;
-  if (auto n = number_after(words, "gpus:")) c.ranks = *n;
+Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c,
+                          const std::vector<LogTable>& tables, const std::string& where) {
+  if (auto n = number_after(words, "nodes:")) TRY(take_count(c.nodes, *n, "nodes", tables, where));
+  if (auto n = number_after(words, "gpus:")) TRY(take_count(c.ranks, *n, "gpus", tables, where));
   if (auto text = comment(line, "hardware:"); !text.empty()) c.hardware = text;
   if (auto text = comment(line, "source:"); !text.empty()) c.source = text;
   if (auto text = comment(line, "nccl:"); !text.empty()) c.library = "NCCL " + std::string(text);
   if (auto text = after(line, "nccl-library="); !text.empty())
     c.library = "NCCL " + std::string(words_of(text).front());
   const auto launch = comment(line, "launch:");
-  if (launch.empty()) return;
+  if (launch.empty()) return {};
   if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1) c.single_process = true;
   if (launch.find("CUDA graph") != std::string_view::npos) c.cuda_graph = true;
   if (const std::size_t at = launch.find("NCCL_"); at != std::string_view::npos) c.settings = launch.substr(at);
   if (const std::size_t at = launch.find("forced "); at != std::string_view::npos) c.settings = launch.substr(at);
+  return {};
 }
 
 /// Lines that say that a run broke off.
@@ -157,6 +159,7 @@ class NcclTestsReader {
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
       tables_.push_back({kind_, {}});
       ranks_.end();
+      if (listed_ > 0) TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
       summary_is_due_ = true;
       return {};
     }
@@ -196,13 +199,16 @@ class NcclTestsReader {
       words[0].remove_prefix(1);
       words.insert(words.begin(), "#");
     }
-    if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_, ranks_);
+    if (words.size() > 2 && words[1] == "Rank") {
+      listed_ += number_after(words, "Group").value_or(0) == 0 ? 1 : 0;
+      return read_rank_line(line, words, context_, ranks_);
+    }
     if (words.size() > 2 && words[1] == "nThread") {
       has_launch_line_ = true;
       read_launch(words, context_);
       TRY(claims_.read_launch(words));
     } else {
-      read_comment(line, words, context_);
+      return read_comment(line, words, context_, tables_, lines_.position());
     }
     return {};
   }
@@ -229,6 +235,7 @@ class NcclTestsReader {
   std::vector<LogTable> tables_;
   RankList ranks_;
   RunClaims claims_;
+  std::uint32_t listed_ = 0, ranks_of_run_ = 0;  ///< rank lines since the last table; those of the run before
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false;
   bool units_are_due_ = false;  ///< in the comment after the header

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 
 namespace distsim::collectives {
@@ -85,8 +86,7 @@ class OsuReader {
     const auto words = words_of(line);
     if (words.empty()) return {};
     if (words[0] == "#") {
-      read_comment(line, words);
-      return {};
+      return read_comment(line, words);
     }
     if (!osu_number(words[0])) {
       if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
@@ -96,10 +96,12 @@ class OsuReader {
     return add(words);
   }
 
-  void read_comment(std::string_view line, const std::vector<std::string_view>& words) {
-    if (const auto n = count_after(words, "nodes:")) context_.nodes = n;
+  Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words) {
+    if (const auto n = count_after(words, "nodes:"))
+      TRY(take_count(context_.nodes, n, "nodes", tables_, lines_.position()));
     for (std::string_view key : {"ranks:", "gpus:", "processes:"}) {
-      if (const auto n = count_after(words, key)) context_.ranks = n;
+      if (const auto n = count_after(words, key))
+        TRY(take_count(context_.ranks, n, "ranks", tables_, lines_.position()));
     }
     if (line.find("Buffer on DEVICE") != std::string_view::npos) on_device_ = true;
     for (const auto& [key, text] : {std::pair("hardware:", &context_.hardware), {"source:", &context_.source}}) {
@@ -108,6 +110,12 @@ class OsuReader {
     }
     const bool header = words.size() > 2 && words[1] == "Size";
     if (header) full_ = line.find("Min Latency") != std::string_view::npos;
+    if (const std::size_t unit = line.find("Latency("); header && unit != std::string_view::npos) {
+      const std::string_view stated = line.substr(unit + 8, line.find(')', unit) - unit - 8);
+      if (stated != "us" && stated != "usec")
+        return Error{"Latency: found the unit " + in_quotes(stated, 20) + ", expected us", lines_.position(), ""};
+    }
+    return {};
   }
 
   Result<void> start(std::string_view line) {
@@ -160,6 +168,10 @@ class OsuReader {
                          std::string(words[2].substr(0, 20)) + " .. " + std::string(words[3].substr(0, 20)),
                      lines_.position(), ""};
       }
+      const auto iterations = words.size() > 4 ? osu_number(words[4]) : std::nullopt;
+      if (iterations && *iterations < 1)
+        return Error{"Iterations: found " + std::string(words[4].substr(0, 20)) + ", expected at least 1",
+                     lines_.position(), "the time is of no call"};
     }
     return add_row(tables_.back(), std::move(row), lines_.number(), lines_.position());
   }

@@ -52,7 +52,8 @@ class Reader {
     const std::size_t at = line.find(kMark);
     if (at == std::string_view::npos) {
       for (std::string_view key : {"world_size", "world-size", "WorldSize"}) {
-        if (const auto n = count_behind(line, key)) context_.ranks = n;
+        if (const auto n = count_behind(line, key))
+          TRY(take_count(context_.ranks, n, "world_size", tables_, lines_.position()));
       }
       return {};
     }
@@ -97,7 +98,15 @@ class Reader {
     row.high_us = v[4];
     row.algbw = v[7];
     row.busbw = v[8];
-    if (!(row.low_us > 0 && row.low_us <= row.time_us && row.high_us >= row.time_us)) row.low_us = row.high_us = 0;
+    TRY(check_size(row.bytes, lines_.position()));
+    const bool ascending =
+        v[5] > 0 && v[5] <= v[2] && v[2] <= v[3] && v[3] <= v[4] && v[4] <= v[6] && v[6] < kLongestCurveUs;
+    if (row.time_us > 0 && !ascending)
+      return Error{"time: found a minimum of " + std::string(words[6].substr(0, 20)) + ", p50, p75 and p95 of " +
+                       std::string(words[3].substr(0, 20)) + ", " + std::string(words[4].substr(0, 20)) + " and " +
+                       std::string(words[5].substr(0, 20)) + ", and a maximum of " +
+                       std::string(words[7].substr(0, 20)) + ", expected ascending times",
+                   lines_.position(), ""};
     const auto [it, fresh] = index_.try_emplace(std::string(words[0]), tables_.size());
     if (fresh && tables_.size() >= kMaxCurves)
       return Error{"found more than 1000 collectives and tags", lines_.position(), ""};

@@ -8,7 +8,7 @@ Functions release the GIL and may be called by several threads. Bad input is a C
 a long call. Guide: docs/python.md; keys of experiments: docs/config_reference.md; of reports: docs/report_schema.md."""
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional
 
 from . import _distsim
 from ._capture import Graph, capture
@@ -25,7 +25,7 @@ __all__ = ["CollectiveCosts", "Comparison", "Config", "ConfigError", "Graph", "O
 __version__: str = _distsim.version()
 
 
-def predict(config: Config, *, set: Sets = None, trials: int = 0, seed: int = 1) -> Report:
+def predict(config: Config, *, set: Sets = None, trials: int = 0, seed: Optional[int] = None) -> Report:
     """Time of one training iteration in steady state, and where it goes: what ``distsim predict`` does.
 
     config   path of an experiment, or the experiment as a dict: {"cluster": {"system": "dgx_a100_80gb", "nodes": 4},
@@ -34,14 +34,18 @@ def predict(config: Config, *, set: Sets = None, trials: int = 0, seed: int = 1)
     set      {"cluster.nodes": 8}: overrides any key, as ``--set`` does. A text is read as it would be there: "8" is a number,
              "25 GB/s" a bandwidth, "[1, 2]" a list.
     trials   iterations with randomized op, link and rank speeds, 0 to 1,000,000; percentiles in report.trials
-    seed     of the trials
+    seed     of the trials, 1 where none is given; without trials it would change nothing and is refused
 
     Times of the report are in milliseconds. iteration = compute + exposed communication + waiting + host-bound + idle (means over
     ranks). Files and cost models are kept between calls, and read again when they change. Raises ConfigError."""
     try:
-        prediction = _distsim.predict_plain(config, set, CALLED) if trials == 0 and seed == 1 else None
+        prediction = _distsim.predict_plain(config, set, CALLED) if trials == 0 and seed is None else None
         if prediction is None:
-            prediction = _distsim.predict(experiment_of(config, set), count_of(trials, "trials", 0, 1_000_000), count_of(seed, "seed", 0, 2 ** 64 - 1))
+            count = count_of(trials, "trials", 0, 1_000_000)
+            start = count_of(1 if seed is None else seed, "seed", 0, 2 ** 64 - 1)
+            if seed is not None and count == 0:
+                raise ConfigError(f"seed: found {start} without trials, expected it only with them")
+            prediction = _distsim.predict(experiment_of(config, set), count, start)
         return Report(prediction, (config, set))
     except ConfigError as error:
         raise without_place(config, error) from None

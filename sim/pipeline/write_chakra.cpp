@@ -58,6 +58,7 @@ class ChakraExport {
   ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t files)
       : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins), files_(files) {
     for (const engine::Groups& g : program_.groups) partitions_.push_back(name_groups(g));
+    job_ = number_of_job();
   }
 
   const std::map<std::string, std::vector<std::uint32_t>>& groups() const { return groups_; }
@@ -65,6 +66,7 @@ class ChakraExport {
   traces::ChakraGraph graph_of(std::uint32_t rank) const {
     traces::ChakraGraph out;
     out.set_ranks = files_;
+    out.set_job = job_;
     const traces::ChakraText groups_name = intern(out, "process_group:init");
     for (const auto& [name, ranks] : groups_) {
       if (std::binary_search(ranks.begin(), ranks.end(), rank)) out.groups[name] = ranks;
@@ -95,6 +97,18 @@ class ChakraExport {
 
  private:
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+  /// Of the steps of the first and the last rank and their times: 63 bits, not 0.
+  std::uint64_t number_of_job() const {
+    std::uint64_t h = program_.ranks;
+    const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
+    for (const engine::Step& step : program_.steps) {
+      mix(step.stream.value());
+      mix(static_cast<std::uint64_t>(step.duration.at(0)));
+      mix(static_cast<std::uint64_t>(step.duration.at(program_.ranks - 1)));
+    }
+    return h >> 1 | 1;
+  }
 
   static traces::ChakraText intern(traces::ChakraGraph& graph, std::string_view text) {
     const auto begin = static_cast<std::uint32_t>(graph.text.size());
@@ -172,6 +186,7 @@ class ChakraExport {
   const engine::Program& program_;
   const IdVector<StepId, report::StepOrigin>& origins_;
   std::uint32_t files_;
+  std::uint64_t job_ = 0;
   std::map<std::string, std::vector<std::uint32_t>> groups_;
   std::map<std::vector<std::uint32_t>, std::string> name_of_members_;  ///< partitions may have groups in common
   std::vector<NamedPartition> partitions_;

@@ -331,6 +331,26 @@ TEST(ChakraSets, FilesSayHowManyWereWrittenWithThem) {
   std::filesystem::remove_all(dir);
 }
 
+/// The same groups and kinds, another batch: only the number of the job tells them apart when both manifests are lost.
+TEST(ChakraSets, FilesOfTwoJobsAreRefusedWithoutAManifest) {
+  const std::string dir = test::scratch_dir("chakra_two_jobs");
+  for (const auto& [prefix, batch] : {std::pair("/a", "model.per_gpu_batch=256"), {"/b", "model.per_gpu_batch=128"}}) {
+    pipeline::Passes passes;
+    const auto prediction = pipeline::predict(test::root() + "/configs/resnet50_dgx_a100.yaml", {batch}, passes);
+    ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+    ASSERT_TRUE(pipeline::write_chakra(dir + prefix, *prediction->costed, *prediction->lowered).ok());
+    std::filesystem::remove(dir + prefix + ".set.json");
+  }
+  EXPECT_TRUE(traces::read_chakra_set(*traces::find_chakra_files({dir + "/a"})).ok());
+  std::filesystem::rename(dir + "/b.5.et", dir + "/a.5.et");
+  const auto mixed = traces::read_chakra_set(*traces::find_chakra_files({dir + "/a"}));
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_NE(mixed.error().text().find("a.5.et: found a trace of another job than '" + dir + "/a.0.et'"),
+            std::string::npos)
+      << mixed.error().text();
+  std::filesystem::remove_all(dir);
+}
+
 TEST_P(ChakraRoundTrip, APredictionPlaysAgainToThePicosecond) {
   pipeline::Passes passes;
   const auto prediction = pipeline::predict(test::root() + "/configs/" + GetParam(), {}, passes);

@@ -161,8 +161,8 @@ TEST(Groups, WhatAReaderSaysOfALogIsRemarkedUpon) {
       "#wrong\n"
       "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70   0\n"
       "     1048576        262144     float     sum      -1   500.00    2.10    3.67      0   500.00    2.10    3.67   0\n"
-      "     2097152        524288     float     sum      -1    60.00   34.95   61.17      0    60.00   34.95   61.17   0\n"
-      "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 33.8467\n#\n";
+      "     2097152        524288     float     sum      -1   300.00    6.99   12.23      0   300.00    6.99   12.23   0\n"
+      "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 17.5333\n#\n";
   CollectiveOptions options;
   options.curve_files = {file_with("twice.log", log)};
   const std::vector<std::string> remarks = models_of(a100_cluster(2), options).remarks();

@@ -215,7 +215,7 @@ TEST(LogRows, OneThatTakesFarLongerThanThoseAroundItIsLeftOut) {
        {std::tuple("20", "600", "20"), {"20", "601", "21"}, {"601", "20", "20"}, {"20", "20", "601"}}) {
     const auto kept = with_times(first, second, third);
     ASSERT_TRUE(kept.ok()) << kept.error().text();
-    EXPECT_TRUE(kept->remarks.empty()) << second;
+    EXPECT_EQ(kept->curves[0].flagged, 0u) << second;
     EXPECT_EQ(kept->curves[0].points.size(), 3u) << second;
   }
 }
@@ -286,6 +286,81 @@ TEST(LineSource, LinesAsTheyAre) {
   std::istringstream wide(std::string("a\0b\0", 4));
   LineSource binary(wide, "y");
   EXPECT_FALSE(binary.next(line).ok());
+}
+
+/// A log of two runs, of 16 and of 32 ranks: the second would name the ranks of both.
+TEST(AllReaders, RunsOfOtherRanksBelowARunAreRefused) {
+  const std::string osu =
+      "# OSU MPI-CUDA Broadcast Latency Test v5.7\n# Size       Avg Latency(us)\n1048576  150\n2097152  300\n";
+  EXPECT_TRUE(read("same_osu.txt", "# nodes: 2  ranks: 16\n" + osu + "# nodes: 2  ranks: 16\n" + osu).ok());
+  expect_error(read("two_osu.txt", "# nodes: 2  ranks: 16\n" + osu + "# nodes: 4  ranks: 32\n" + osu),
+               "two_osu.txt:6: nodes: found 4 below a run of 2, expected the same");
+  const std::string param = "\tCOMMS-RES-broadcast-float32 1048576 262144 50.0 51.0 52.0 48.0 53.0 20.972 20.972\n";
+  expect_error(read("two_param.log", "world_size: 8\n" + param + "world_size: 16\n" + param),
+               "world_size: found 16 below a run of 8");
+  const auto nccl = [](int ranks) {
+    std::string text =
+        "# Collective test starting: broadcast_perf\n# nThread 1 nGpus 1 minBytes 1048576 maxBytes 1048576 iters: 20\n";
+    for (int i = 0; i < ranks; ++i)
+      text += "#  Rank " + std::to_string(i) + " Group 0 Pid 1 on n0 device " + std::to_string(i) +
+              " [0x0] NVIDIA A100-SXM4-80GB\n";
+    return text +
+           "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+           "     1048576        262144     float     sum      -1    50.00   20.97   20.97      0\n"
+           "# Avg bus bandwidth    : 20.97\n";
+  };
+  EXPECT_TRUE(read("same_nccl.log", nccl(4) + nccl(4)).ok());
+  expect_error(read("two_nccl.log", nccl(4) + nccl(8)), "ranks: found 8 below a run of 4");
+}
+
+TEST(Osu, UnitAndIterationsAreThoseOfATime) {
+  std::string ms = kOsu;
+  ms.replace(ms.find("Avg Latency(us)"), 15, "Avg Latency(ms)");
+  expect_error(read("osu_ms.txt", ms), "Latency: found the unit 'ms', expected us");
+  std::string none = kOsu;
+  none.replace(none.rfind(" 100\n"), 5, "   0\n");
+  expect_error(read("osu_none.txt", none), "Iterations: found 0, expected at least 1");
+}
+
+TEST(Param, PercentilesThatDoNotAscendAreRefused) {
+  const auto row = [](const char* p50, const char* p95, const char* least) {
+    return "world_size: 8\n\tCOMMS-RES-all_reduce-float32 1048576 262144 " + std::string(p50) + " 50.5 " + p95 + " " +
+           least + " 53.0 20.972 36.700\n";
+  };
+  EXPECT_TRUE(read("param_asc.log", row("50.0", "52.0", "48.0")).ok());
+  expect_error(read("param_p95.log", row("50.0", "49.0", "48.0")),
+               "param_p95.log:2: time: found a minimum of 48.0, p50");
+  expect_error(read("param_min.log", row("50.0", "52.0", "51.0")), "expected ascending times");
+  expect_error(read("param_inf.log", row("50.0", "inf", "48.0")), "expected ascending times");
+}
+
+TEST(JsonLog, WhatTheRunSaysOfItselfIsChecked) {
+  const auto with = [](const std::string& more) { return std::string(kJson).replace(1, 0, more); };
+  expect_error(read("oob.json", with(R"("out_of_bounds": {"count": 5, "okay": false}, )")),
+               "expected results without errors");
+  EXPECT_TRUE(read("fine.json", with(R"("out_of_bounds": {"count": 0, "okay": true}, )")).ok());
+  const auto other = read("mean.json", with(R"("average_bus_bandwidth": {"bandwidth": 77.0}, )"));
+  ASSERT_TRUE(other.ok());
+  ASSERT_EQ(other->remarks.size(), 1u);
+  EXPECT_NE(other->remarks[0].find("Avg bus bandwidth: found 77, expected 5"), std::string::npos) << other->remarks[0];
+  std::string typed = kJson;
+  typed.replace(typed.find("\"count\": 131072"), 15, R"("type": "double", "count": 77)");
+  expect_error(read("typed.json", typed), "expected count x type (77 x double)");
+}
+
+/// Prices never fall as sizes grow, so a curve that does is not priced as measured; that is said.
+TEST(AllReaders, TimesThatFallAreNamed) {
+  const std::string head =
+      "# nodes: 2  ranks: 16\n# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n";
+  const auto falls = read("falls.txt", head + "1048576 500\n2097152 60\n4194304 40\n");
+  ASSERT_TRUE(falls.ok());
+  ASSERT_EQ(falls->remarks.size(), 1u);
+  EXPECT_NE(
+      falls->remarks[0].find("falls.txt: all_reduce of 16 ranks: found 1048576 B in 500 us and 4194304 B in 40 us, "
+                             "expected no larger size in less time"),
+      std::string::npos)
+      << falls->remarks[0];
+  EXPECT_TRUE(read("noise.txt", head + "1048576 100\n2097152 90\n4194304 140\n")->remarks.empty());
 }
 
 }  // namespace

@@ -97,6 +97,21 @@ TEST(ValidateCases, AFailureKeepsItsPlaceAndItsReason) {
   EXPECT_NE(validation_summary(v).find("not predicted:"), std::string::npos);
 }
 
+/// One time in seconds would be the whole of every mean.
+TEST(ValidateCases, AMeasuredTimeThatCannotBeIsNotCounted) {
+  const std::string row = "resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,";
+  const CaseFile f = read(std::string(kIds) + "a," + row + "0.150,A,\nb," + row + "1e300,A,\nc," + row + "150,A,\nd," +
+                          row + "60000,A,\n")
+                         .value();
+  const auto v = validate_cases(f, 1, [] {});
+  EXPECT_NE(v[0].failure.find("cases.csv:2: measured_ms: found 0.15 ms, expected at least "), std::string::npos)
+      << v[0].failure;
+  EXPECT_NE(v[1].failure.find("cases.csv:3: measured_ms: found 1e+300 ms, where the model says "), std::string::npos)
+      << v[1].failure;
+  EXPECT_EQ(v[2].failure, "");
+  EXPECT_NE(v[3].failure.find("expected milliseconds of an iteration"), std::string::npos) << v[3].failure;
+}
+
 TEST(ValidationCsv, InputColumnsKeepTheirMeaning) {
   const CaseFile f = read("cluster.system,model.name,low_ms,measured_ms\ndgx_a100_80gb,mlp,1,2\n").value();
   const std::string csv = validation_csv(f, validate_cases(f, 1, [] {}));

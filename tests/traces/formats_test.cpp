@@ -173,6 +173,29 @@ TEST_F(FormatsTest, HugectrBothGenerations) {
   EXPECT_TRUE(second.ranks[0].device_records[0].communication);
 }
 
+TEST_F(FormatsTest, HugectrTimesAreThoseOfIterationsAndOfGpus) {
+  const auto text = [](const char* iterations, const char* device, const char* measured) {
+    return std::string(R"x({"host_name":"h","iter_time_ms":)x") + iterations + R"x(,"events":[)x" +
+           R"x({"device_id":0,"stream":"0x1","event_name":"a","measured_times_ms":[1],"iter_start_to_event_start_times_ms":[0.5]},)x" +
+           R"x({"device_id":)x" + device + R"x(,"stream":"0x2","event_name":"b","measured_times_ms":)x" + measured +
+           R"x(,"iter_start_to_event_start_times_ms":[1.5]}]})x";
+  };
+  const auto read_text = [&](const std::string& json) { return read({test::write(folder_, "x.prof.json", json)}); };
+  const TraceJob fine = read_text(text("[3,2,4]", "0", "[2.5]"));
+  EXPECT_TRUE(fine.ranks.at(0).notes.dropped.empty());
+  const auto late = read_traces({test::write(folder_, "late.prof.json", text("[3,2,4]", "0", "[50]"))}, {});
+  ASSERT_FALSE(late.ok());
+  EXPECT_NE(late.error().text().find("event 'b': found an end 51.5 ms after its iteration began"), std::string::npos)
+      << late.error().text();
+  const TraceJob none = read_text(text("[3,0,-2,4]", "0", "[2.5]"));
+  ASSERT_EQ(none.ranks.at(0).notes.dropped.size(), 1u);
+  EXPECT_EQ(none.ranks[0].notes.dropped[0].what, "iterations without a usable time");
+  EXPECT_EQ(none.ranks[0].notes.dropped[0].count, 2u);
+  const TraceJob negative = read_text(text("[3,2,4]", "-1", "[2.5]"));
+  EXPECT_EQ(negative.ranks.at(0).device_records.size(), 1u);  // not one of GPU 0
+  EXPECT_EQ(negative.ranks[0].notes.dropped.at(0).what, "unreadable events");
+}
+
 TEST_F(FormatsTest, ZipMembersAreRanks) {
   const std::string path = folder_ + "/run.zip";
   zipFile zip = zipOpen64(path.c_str(), 0);

@@ -81,6 +81,41 @@ TEST_F(Nvprof, CallsOfTheHostInTheCsvAreCounted) {
   EXPECT_EQ(job.ranks[0].notes.dropped[0].what, "rows without a GPU (calls of the host)");
 }
 
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+/// Without its unit a time would be taken for nanoseconds.
+TEST_F(Nvprof, TimesInAnUnknownUnitAreRefused) {
+  const std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  const auto says = [&](const std::string& changed) { return refusal(test::write(folder_, "unit.csv", changed)); };
+  EXPECT_NE(says(replaced(text, "ms,us,", "ms,uss,")).find("column 'Duration (uss)': found no such unit"),
+            std::string::npos);
+  EXPECT_NE(says(replaced(text, "ms,us,", "ms,,")).find("column 'Duration': found no unit below it"),
+            std::string::npos);
+  EXPECT_NE(says(replaced(text, "\"Grid X\"", "\"Duration\"")).find("found twice, expected once"), std::string::npos);
+}
+
+TEST_F(Nvprof, WhatNvprofWarnsOfMakesTheTracePartial) {
+  const std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  const TraceJob job = read(test::write(
+      folder_, "lost.csv",
+      text + "==4242== Warning: 12 records have invalid timestamps due to insufficient device buffer space.\n"));
+  ASSERT_EQ(job.ranks.at(0).notes.missing.size(), 1u);
+  EXPECT_NE(job.ranks[0].notes.missing[0].find("12 records have invalid timestamps"), std::string::npos);
+}
+
+TEST_F(Nvprof, NegativeDurationsAndACutLastRowAreNamed) {
+  const std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  const TraceJob negative = read(test::write(folder_, "negative.csv", replaced(text, "10.500000", "-10.5")));
+  EXPECT_TRUE(has_note(negative.ranks.at(0), "1 negative duration counted as 0"));
+  const TraceJob cut = read(test::write(folder_, "cut.csv", text.substr(0, text.rfind("[107]"))));
+  EXPECT_EQ(cut.ranks.at(0).device_records.size(), 2u);
+  EXPECT_EQ(cut.ranks[0].notes.missing, std::vector<std::string>{"the rest of a file that is cut off"});
+}
+
 /// The kernel was launched by call 211 of thread 3, inside the range `layer 1`, whose two markers name that thread.
 TEST_F(Nvprof, SqliteJoinsKernelsCallsAndRanges) {
   const TraceJob job = read(formats_ + "nvprof.nvvp");

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
 #include "traces/build/op_inputs.hpp"
@@ -16,54 +17,72 @@ namespace {
 
 constexpr std::size_t kHeaderWithin = 200;  // lines
 constexpr std::uint64_t kLargest = std::uint64_t{8} << 30;
+constexpr std::size_t kMostWarnings = 5;
 constexpr std::int64_t kFarthest = INT64_MAX / 4;  // a start and a duration still add up
 
-/// The unit in "Start (ns)" as a factor to nanoseconds, in "Bytes (MB)" as one to bytes.
-double csv_unit(std::string_view title) {
+using Units = std::map<std::string_view, double>;
+const Units kTimes{{"ns", 1},   {"nsec", 1},   {"us", 1e3}, {"usec", 1e3},
+                   {"ms", 1e6}, {"msec", 1e6}, {"s", 1e9},  {"sec", 1e9}};
+const Units kSizes{{"B", 1},     {"KB", 1e3},
+                   {"kB", 1e3},  {"KiB", 1024},
+                   {"MB", 1e6},  {"MiB", 1024. * 1024},
+                   {"GB", 1e9},  {"GiB", 1024. * 1024 * 1024},
+                   {"TB", 1e12}, {"TiB", 1024. * 1024 * 1024 * 1024}};
+
+/// The unit in "Start (ns)" as a factor to nanoseconds, in "Bytes (MB)" as one to bytes; 1 where none is written. Nothing: it is
+/// no such unit.
+std::optional<double> csv_unit(std::string_view title, const Units& units) {
   const std::size_t open = title.find('('), close = title.find(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return 1;
-  const std::string_view u = title.substr(open + 1, close - open - 1);
-  static const std::map<std::string_view, double> units{
-      {"ns", 1},   {"nsec", 1},           {"us", 1e3}, {"usec", 1e3},
-      {"ms", 1e6}, {"msec", 1e6},         {"s", 1e9},  {"sec", 1e9},
-      {"B", 1},    {"KB", 1e3},           {"kB", 1e3}, {"KiB", 1024},
-      {"MB", 1e6}, {"MiB", 1024. * 1024}, {"GB", 1e9}, {"GiB", 1024. * 1024 * 1024}};
-  const auto at = units.find(u);
-  return at == units.end() ? 1 : at->second;
+  const auto at = units.find(title.substr(open + 1, close - open - 1));
+  return at == units.end() ? std::nullopt : std::optional(at->second);
 }
 
 struct Columns {
   std::optional<std::size_t> start, duration, correlation, bytes, device, context, stream, name, grid[3], block[3];
   double start_unit = 1, duration_unit = 1, bytes_unit = 1;
   std::size_t count = 0;
+  std::string wrong;  ///< why the times of the rows mean nothing; empty: they do
 
   static std::optional<Columns> of(const std::vector<std::string>& header) {
     Columns c;
     c.count = header.size();
-    for (std::size_t i = 0; i < header.size(); ++i) {
-      const std::string_view h = header[i];
-      if (h.starts_with("Start"))
-        c.start = i, c.start_unit = csv_unit(h);
-      else if (h.starts_with("Duration"))
-        c.duration = i, c.duration_unit = csv_unit(h);
-      else if (h.starts_with("Corr"))
-        c.correlation = i;
-      else if (h.starts_with("Bytes") || h.starts_with("Size"))
-        c.bytes = i, c.bytes_unit = csv_unit(h);
-      else if (h.starts_with("Device"))
-        c.device = i;
-      else if (h.starts_with("Ctx") || h.starts_with("Context"))
-        c.context = i;
-      else if (h.starts_with("Strm") || h.starts_with("Stream"))
-        c.stream = i;
-      else if (h == "Name")
-        c.name = i;
-      else if ((h.starts_with("Grd") || h.starts_with("Grid ")) && h.back() >= 'X' && h.back() <= 'Z')
-        c.grid[h.back() - 'X'] = i;
-      else if ((h.starts_with("Blk") || h.starts_with("Block ")) && h.back() >= 'X' && h.back() <= 'Z')
-        c.block[h.back() - 'X'] = i;
-    }
-    return c.start && c.duration && c.name ? std::optional<Columns>(c) : std::nullopt;
+    for (std::size_t i = 0; i < header.size(); ++i) c.take(header[i], i);
+    return c.start && c.duration && c.name ? std::optional<Columns>(std::move(c)) : std::nullopt;
+  }
+
+ private:
+  void take(std::string_view h, std::size_t i) {
+    if (h.starts_with("Start"))
+      once(start, h, i), start_unit = unit(h, kTimes, "a unit of time");
+    else if (h.starts_with("Duration"))
+      once(duration, h, i), duration_unit = unit(h, kTimes, "a unit of time");
+    else if (h.starts_with("Corr"))
+      correlation = i;
+    else if (h.starts_with("Bytes") || h.starts_with("Size"))
+      once(bytes, h, i), bytes_unit = unit(h, kSizes, "a unit of memory");
+    else if (h.starts_with("Device"))
+      once(device, h, i);
+    else if (h.starts_with("Ctx") || h.starts_with("Context"))
+      context = i;
+    else if (h.starts_with("Strm") || h.starts_with("Stream"))
+      once(stream, h, i);
+    else if (h == "Name")
+      once(name, h, i);
+    else if ((h.starts_with("Grd") || h.starts_with("Grid ")) && h.back() >= 'X' && h.back() <= 'Z')
+      grid[h.back() - 'X'] = i;
+    else if ((h.starts_with("Blk") || h.starts_with("Block ")) && h.back() >= 'X' && h.back() <= 'Z')
+      block[h.back() - 'X'] = i;
+  }
+  void once(std::optional<std::size_t>& column, std::string_view title, std::size_t i) {
+    if (column && wrong.empty()) wrong = "column " + in_quotes(title, 40) + ": found twice, expected once";
+    column = i;
+  }
+  double unit(std::string_view title, const Units& units, const char* expected) {
+    const auto factor = csv_unit(title, units);
+    if (!factor && wrong.empty())
+      wrong = "column " + in_quotes(title, 40) + ": found no such unit, expected " + expected;
+    return factor.value_or(1);
   }
 };
 
@@ -144,16 +163,18 @@ class DeviceCsv {
       if (line.ends_with('\r')) line.remove_suffix(1);
       begin = end + 1;
       ++lines;
+      note_warning(line);
       if (columns_)
-        row(split_csv_line(line), end == text.size());
+        row(line, end == text.size());
       else if (!titles_.empty())
-        columns_ = Columns::of(with_units(titles_, split_csv_line(line)));
+        columns_ = below(split_csv_line(line));
       else if (lines > kHeaderWithin)
         break;
       else if (format_.is_header(line))
         header(split_csv_line(line));
     }
     const std::string expected(format_.expected);
+    if (columns_ && !columns_->wrong.empty()) return Error{columns_->wrong, file_.path, ""};
     if (!columns_)
       return Error{"found no header with the columns Start, Duration and Name, expected " + expected, file_.path, ""};
     if (builders_.empty())
@@ -163,6 +184,17 @@ class DeviceCsv {
   }
 
  private:
+  /// Of titles with the line of units below them, in which those of times are always there.
+  std::optional<Columns> below(const std::vector<std::string>& units) const {
+    auto columns = Columns::of(with_units(titles_, units));
+    if (!columns) return std::nullopt;
+    for (const auto& time : {columns->start, columns->duration}) {
+      if (columns->wrong.empty() && (*time >= units.size() || units[*time].empty()))
+        columns->wrong =
+            "column " + in_quotes(titles_[*time], 40) + ": found no unit below it, expected a unit of time";
+    }
+    return columns;
+  }
   void header(std::vector<std::string> cells) {
     auto columns = Columns::of(cells);
     if (columns && format_.units_below)
@@ -171,9 +203,20 @@ class DeviceCsv {
       columns_ = columns;
   }
 
-  void row(const std::vector<std::string>& cells, bool last) {
+  /// "==4242== Warning: 12 records have invalid timestamps ...": what nvprof itself says of its records.
+  void note_warning(std::string_view line) {
+    if (!line.starts_with("==") || warnings_.size() >= kMostWarnings) return;
+    for (const std::string_view sign : {"== Warning: ", "== Error: "}) {
+      const std::size_t at = line.find(sign);
+      if (at != std::string_view::npos && at < 32) warnings_.emplace_back(line.substr(at + 3));
+    }
+  }
+
+  void row(std::string_view line, bool last) {
+    const std::vector<std::string> cells = split_csv_line(line);
     if (cells.size() == 1 && (cells[0].empty() || cells[0].starts_with("=="))) return;
-    if (cells.size() != columns_->count) {
+    const bool open_quote = last && std::ranges::count(line, '"') % 2 != 0;
+    if (cells.size() != columns_->count || open_quote) {
       ++(last ? cut_ : broken_);
       return;
     }
@@ -191,6 +234,8 @@ class DeviceCsv {
     DeviceRecord& d = input.record;
     d.start_ns = *start;
     d.duration_ns = std::max<std::int64_t>(0, *duration);
+    negative_ += *duration < 0 ? 1 : 0;
+    no_line_end_ = last;
     std::string_view name = cells[*columns_->name];
     const std::uint64_t behind = format_.correlation_behind_name ? take_correlation(name) : 0;
     d.name = job_.names.intern(name);
@@ -236,15 +281,24 @@ class DeviceCsv {
       b.finish(r.rank);
       r.rank.notes.assumptions.clear();  // that launches are missing lies in the format
       r.rank.notes.assume("the CSV has no host records: launches and host overheads are unknown");
-      if (out.empty()) r.rank.notes.drop("unreadable rows", broken_);
-      if (out.empty()) r.rank.notes.drop("rows without a GPU (calls of the host)", elsewhere_);
-      if (out.empty() && cut_ > 0) {
-        r.rank.notes.assume("the last row is truncated and was skipped");
-        r.rank.notes.miss("the rest of a file that is cut off");
-      }
+      if (out.empty()) note_rows(r.rank.notes);
       out.push_back(std::move(r));
     }
     return out;
+  }
+
+  void note_rows(TraceNotes& notes) const {
+    notes.drop("unreadable rows", broken_);
+    notes.drop("rows without a GPU (calls of the host)", elsewhere_);
+    if (broken_ > 0) notes.miss("the rows that cannot be read");
+    if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
+    if (cut_ > 0) {
+      notes.assume("the last row is truncated and was skipped");
+      notes.miss("the rest of a file that is cut off");
+    } else if (no_line_end_) {
+      notes.assume("the file ends within a line: its last row may be cut off");
+    }
+    for (const std::string& warning : warnings_) notes.miss("what nvprof says of itself: " + in_quotes(warning, 100));
   }
 
   const DeviceCsvFormat& format_;
@@ -255,7 +309,9 @@ class DeviceCsv {
   std::optional<Columns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
-  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0;
+  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0;
+  bool no_line_end_ = false;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace

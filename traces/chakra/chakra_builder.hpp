@@ -14,6 +14,7 @@ class ChakraBuilder {
 
   void set_version(std::string version) { graph_.version = std::move(version); }
   void set_set_ranks(std::uint32_t ranks) { graph_.set_ranks = ranks; }
+  void set_set_job(std::uint64_t job) { graph_.set_job = job; }
   /// The layout before GlobalMetadata had a version: control dependencies name the caller, by numbers from before nodes
   /// were split, so that they lead nowhere and in circles. They are dropped and counted where the file has data
   /// dependencies to go by.

@@ -9,6 +9,8 @@ namespace distsim::traces {
 /// One attribute of a node, whatever type its writer chose: the same attribute comes as int32, int64, uint64 or bool.
 /// Attribute of the metadata with which distsim says how many files it wrote together, for sets whose manifest is lost.
 inline constexpr std::string_view kSetRanks = "distsim_set_ranks";
+/// And one with a number of the job, which files of two jobs do not share.
+inline constexpr std::string_view kSetJob = "distsim_set_job";
 inline constexpr std::int64_t kMostSetRanks = std::int64_t{1} << 24;
 
 struct ChakraAttribute {

@@ -217,6 +217,8 @@ bool read_metadata(std::string_view bytes, ChakraBuilder& builder) {
       if (!read_bytes(in, text) || !read_attribute(text, attribute)) return false;
       if (attribute.name == kSetRanks && attribute.number > 0 && attribute.number <= kMostSetRanks)
         builder.set_set_ranks(static_cast<std::uint32_t>(attribute.number));
+      if (attribute.name == kSetJob && attribute.number > 0)
+        builder.set_set_job(static_cast<std::uint64_t>(attribute.number));
     } else {
       return false;
     }

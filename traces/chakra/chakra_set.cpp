@@ -49,6 +49,7 @@ class SetReader {
               " that this one was written with",
           printable(file, 300),
           graph.set_ranks > expected_ ? "every rank of the job needs its trace" : "the others are of another job"};
+    TRY(check_job(graph.set_job, file));
     add(std::move(graph));
     files_.push_back(file);
     return {};
@@ -66,6 +67,17 @@ class SetReader {
     set_.ranks.push_back(set_.ranks[rank]);
     ++set_.same_files;
     files_.push_back(file);
+    return {};
+  }
+
+  /// Files that distsim wrote for different jobs do not play together, even where their groups and kinds agree.
+  Result<void> check_job(std::uint64_t job, const std::string& file) {
+    if (job == 0) return {};
+    if (job_ != 0 && job != job_)
+      return Error{"found a trace of another job than " + in_quotes(job_file_, 300) + ", expected those of one job",
+                   printable(file, 300), "the times of both were predicted for different experiments"};
+    if (job_ == 0) job_file_ = file;
+    job_ = job;
     return {};
   }
 
@@ -88,6 +100,8 @@ class SetReader {
   }
 
   std::size_t expected_;
+  std::uint64_t job_ = 0;  ///< of the files so far; 0: none says it
+  std::string job_file_;
   ChakraSet set_;
   ChakraSetDigest digest_;
   std::vector<std::string> files_;                          ///< by rank

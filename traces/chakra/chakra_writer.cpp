@@ -93,6 +93,11 @@ std::string to_chakra(const ChakraGraph& graph) {
     ranks.varint(9, graph.set_ranks);
     metadata.message(2, ranks);
   }
+  if (graph.set_job > 0) {
+    ProtoMessage job = attribute(kSetJob);
+    job.varint(9, graph.set_job);
+    metadata.message(2, job);
+  }
   append_message(out, metadata);
   bool groups_left = !graph.groups.empty();
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "base/text/counted.hpp"
@@ -78,7 +79,7 @@ class Reader : public JsonHandler {
     std::string_view text;
     if (failed(parser_.parse(json.data(), json.size()).get(value))) return {};
     if (key == "iter_time_ms")
-      iterations_ = times(value);
+      take_iterations(value);
     else if (!value.get_string().get(text))
       host_ = text;
     return {};
@@ -98,6 +99,8 @@ class Reader : public JsonHandler {
 
  private:
   void add(const dom::element& event);
+  void take_iterations(const dom::element& list);
+  Result<void> check_within_iterations() const;
   void note_unfinished(TraceNotes& notes) const;
 
   const TraceFile& file_;
@@ -107,9 +110,34 @@ class Reader : public JsonHandler {
   std::vector<std::int64_t> iterations_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::size_t, std::uint64_t> repetitions_;  ///< events by how often they were timed
-  std::uint64_t broken_ = 0, no_times_ = 0;
+  std::uint64_t broken_ = 0, no_times_ = 0, bad_iterations_ = 0;
   bool layers_ = false;
+  std::int64_t last_end_ns_ = 0;  ///< of the events, from the start of an iteration
+  std::string last_;              ///< the event that ends then
 };
+
+/// No iteration takes no time, or less.
+void Reader::take_iterations(const dom::element& list) {
+  dom::array items;
+  iterations_ = times(list);
+  std::erase(iterations_, 0);
+  bad_iterations_ = list.get_array().get(items) ? 1 : items.size() - iterations_.size();
+}
+
+/// Work of one iteration may end in the next, not after it.
+Result<void> Reader::check_within_iterations() const {
+  if (iterations_.empty()) return {};
+  const std::int64_t longest = *std::ranges::max_element(iterations_);
+  if (last_end_ns_ / 2 <= longest) return {};
+  const auto ms = [](std::int64_t ns) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g ms", static_cast<double>(ns) / 1e6);
+    return std::string(text);
+  };
+  return Error{"event " + in_quotes(last_) + ": found an end " + ms(last_end_ns_) +
+                   " after its iteration began, expected less: no iteration takes more than " + ms(longest),
+               file_.path, "are all times in milliseconds?"};
+}
 
 void Reader::add(const dom::element& event) {
   const std::vector<std::int64_t> measured = times_at(event, "measured_times_ms"),
@@ -127,11 +155,20 @@ void Reader::add(const dom::element& event) {
     name += " #" + std::to_string(nth);
   }
   DeviceInput input;
-  input.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_at(event, "device_id"), 0, INT32_MAX));
+  const std::int64_t device = number_at(event, "device_id");
+  if (device < 0 || device > INT32_MAX) {
+    ++broken_;
+    return;
+  }
+  input.device = static_cast<std::uint32_t>(device);
   const std::string stream = text_at(event, "stream");
   std::from_chars(stream.data() + (stream.starts_with("0x") ? 2 : 0), stream.data() + stream.size(), input.stream, 16);
   input.record.start_ns = median(starts);
   input.record.duration_ns = median(measured);
+  if (const std::int64_t end = input.record.start_ns + input.record.duration_ns; end > last_end_ns_) {
+    last_end_ns_ = end;
+    last_ = name;
+  }
   input.record.name = job_.names.intern(name);
   input.record.communication = communicates(name);
   if (builders_.size() == kMostDevices && !builders_.contains(input.device)) {
@@ -157,6 +194,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     return Error{"found no event with times" + std::string(end.complete ? "" : " before the file is cut off") +
                      ", expected HugeCTR's prof.json",
                  file_.path, ""};
+  TRY(check_within_iterations());
   std::vector<ReadRank> out;
   for (auto& [device, b] : builders_) {
     ReadRank r;
@@ -187,6 +225,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     if (out.empty()) {
       r.rank.notes.drop("unreadable events", broken_);
       r.rank.notes.drop("events without times", no_times_);
+      r.rank.notes.drop("iterations without a usable time", bad_iterations_);
       note_unfinished(r.rank.notes);
       if (!end.complete) {
         r.rank.notes.assume("the file is truncated; everything before that point is used");

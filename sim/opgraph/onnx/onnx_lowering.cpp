@@ -286,6 +286,10 @@ void OnnxLowering::name_of_call() {
 }
 
 Result<void> OnnxLowering::run_node() {
+  for (const std::string& input : node_->input()) {
+    if (!input.empty() && !values_.contains(input))
+      return wrong("reads " + in_quotes(input) + ", which the node that makes it is not known to give");
+  }
   TRY_ASSIGN(const bool folded, fold());
   if (folded || fold_scalars()) return {};
   const bool standard = node_->domain().empty() || node_->domain() == "ai.onnx";

@@ -11,6 +11,7 @@
 #include "base/text/csv.hpp"
 #include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/validate/validate.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/specs/step_mode.hpp"
 
@@ -43,6 +44,7 @@ GraphCase graph_case(const CaseFile& file, const Case& c, pipeline::CostModelCac
     return out;
   }
   out.composed_ms = p->report.iteration.ms();
+  out.failure = why_implausible(c, out.composed_ms, p->report.mfu);
   out.facts = std::move(*facts);
   return out;
 }

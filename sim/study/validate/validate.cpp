@@ -65,10 +65,12 @@ ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostMo
   pipeline::Passes passes;
   const Result<pipeline::Prediction> p =
       pipeline::predict(*experiment, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
-  if (p.ok())
-    take_report(v, *experiment, p->report);
-  else
+  if (!p.ok()) {
     v.failure = p.error().text();
+    return v;
+  }
+  take_report(v, *experiment, p->report);
+  v.failure = why_implausible(c, v.predicted_ms, p->report.mfu);
   return v;
 }
 
@@ -105,7 +107,24 @@ std::vector<std::string> csv_row(const ValidatedCase& v) {
   return row;
 }
 
+/// A time in another unit, or of another run, is no measurement of the case: it would be the whole of every mean. Chosen; no case
+/// that we know is off by more than 3.
+constexpr double kAnotherUnit = 100;
+
 }  // namespace
+
+std::string why_implausible(const Case& c, double predicted_ms, double mfu) {
+  if (!c.measured_ms) return "";
+  const double ratio = predicted_ms / *c.measured_ms;
+  const std::string found = fmt::format("{}: measured_ms: found {:.6g} ms, ", c.where, *c.measured_ms);
+  constexpr double kPeakIsRounded = 1.25;
+  if (mfu * ratio > kPeakIsRounded)
+    return found + fmt::format("expected at least {:.6g} ms, in which the GPUs run at the peak of their data sheet",
+                               predicted_ms * mfu);
+  if (ratio > kAnotherUnit || ratio < 1 / kAnotherUnit)
+    return found + fmt::format("where the model says {:.6g} ms, expected milliseconds of an iteration", predicted_ms);
+  return "";
+}
 
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case) {
   std::vector<ValidatedCase> out(file.cases.size());

@@ -34,6 +34,10 @@ struct ValidatedCase {
 /// for the difference alone. Errors: the case is not in the file (nearest ids), or could not be predicted.
 Result<std::string> explain_case(const CaseFile& file, const std::string& case_id);
 
+/// Why a measured time cannot be that of the case: more than the peak of its GPUs (`mfu` is that of the predicted time), or a hundred
+/// times off. Empty where it can be, or nothing was measured.
+std::string why_implausible(const Case& c, double predicted_ms, double mfu);
+
 /// Predicts every case. `jobs` threads; the result does not depend on their number.
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case);
 

@@ -10,13 +10,15 @@ namespace distsim {
 namespace {
 
 const std::string kOverride = "\xe2\x80\xae", kSeparator = "\xe2\x80\xa8", kIsolate = "\xe2\x81\xa6",
-                  kControl = "\xc2\x9b", kArabicMark = "\xd8\x9c";
+                  kControl = "\xc2\x9b", kArabicMark = "\xd8\x9c", kNoWidth = "\xe2\x80\x8b",
+                  kByteOrder = "\xef\xbb\xbf", kSoftHyphen = "\xc2\xad";
 
 TEST(HiddenCharacters, AreToldFromOthers) {
-  for (const std::string& c :
-       {kOverride, kSeparator, kIsolate, kControl, kArabicMark, std::string("\x7f"), std::string("\n")})
+  for (const std::string& c : {kOverride, kSeparator, kIsolate, kControl, kArabicMark, kNoWidth, kByteOrder,
+                               kSoftHyphen, std::string("\x7f"), std::string("\n")})
     EXPECT_TRUE(is_hidden(c)) << printable(c);
-  for (const char* c : {"a", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x94", "\xd8\x9b", "\xf0\x9f\x98\x80", "\xc2\xa0"})
+  for (const char* c : {"a", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x94", "\xd8\x9b", "\xf0\x9f\x98\x80", "\xc2\xa0",
+                        "\xe2\x80\x8d", "\xef\xbf\xbd"})
     EXPECT_FALSE(is_hidden(c)) << c;
 }
 
