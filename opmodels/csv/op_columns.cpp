@@ -5,10 +5,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "base/text/lower_case.hpp"
-#include "base/text/names/spelling.hpp"
 #include "base/text/number_text.hpp"
-#include "base/text/printable.hpp"
 #include "sim/graph/op.hpp"
 
 namespace distsim::opmodels {
@@ -70,37 +67,6 @@ const std::unordered_map<std::string_view, std::size_t>& places() {
     return map;
   }();
   return known;
-}
-
-/// Columns of op_bench and of the public data sets that are neither sizes nor choices.
-constexpr std::array<std::string_view, 20> kBeside{"latency_us",   "low_us",           "high_us",       "repetitions",
-                                                   "launches",     "relative_error",   "framework",     "date",
-                                                   "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w",
-                                                   "source",       "source_repo",      "source_path",   "origin",
-                                                   "licence",      "license",          "notes",         "name"};
-
-/// The column that `name` is a misspelling of: one nearly the same that begins with the same letter. Empty: another name.
-std::string misspelt(std::string_view name) {
-  constexpr std::size_t kFewestLetters = 3;  // of shorter words every other one is near
-  if (name.size() < kFewestLetters || places().contains(name) || std::ranges::find(kBeside, name) != kBeside.end())
-    return "";
-  static const std::vector<std::string> known = [] {
-    const auto names = all_columns();
-    return std::vector<std::string>(names.begin(), names.end());
-  }();
-  const std::string nearest = nearest_spelling(name, known);
-  return !nearest.empty() && lower_case(nearest.substr(0, 1)) == lower_case(name.substr(0, 1)) ? nearest : "";
-}
-
-/// A column that is nearly one of ours is taken for a misspelling: carried along, it would change the answer unseen.
-Result<void> check_spelling(const CsvReader& reader) {
-  for (const std::string& column : reader.header()) {
-    if (const std::string nearest = misspelt(column); !nearest.empty())
-      return Error{
-          "column " + in_quotes(column) + ": found an unknown column, expected a size, a choice or a name unlike them",
-          reader.position(), "did you mean '" + nearest + "'?"};
-  }
-  return {};
 }
 
 using Group = std::vector<std::string_view>;
@@ -191,7 +157,6 @@ Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
 
 Result<OpColumns> OpColumns::from(const CsvReader& reader) {
   TRY_ASSIGN(const OpColumns columns, of_one_op(reader));
-  TRY(check_spelling(reader));
   const auto there = [&](std::string_view name) { return columns.index(name).has_value(); };
   if (there("extra")) return columns;  // the sizes may be there
   static const std::vector<Group> groups = all_groups();
@@ -214,20 +179,6 @@ std::string_view OpFields::extra(std::string_view key) const {
     if (entry.size() > key.size() && entry.starts_with(key) && entry[key.size()] == '=')
       return entry.substr(key.size() + 1);
     rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
-  }
-  return {};
-}
-
-Result<void> OpFields::check_extra() const {
-  std::string_view rest = text("extra");
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find(';'));
-    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
-    const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;  // words of the data set
-    if (const std::string nearest = misspelt(entry.substr(0, equals)); !nearest.empty())
-      return Error{"extra: found " + in_quotes(entry) + ", expected a size or a name unlike them", "",
-                   "did you mean '" + nearest + "'?"};
   }
   return {};
 }

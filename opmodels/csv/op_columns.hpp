@@ -13,8 +13,8 @@ namespace distsim::opmodels {
 /// Where the columns are. Made once from the header.
 class OpColumns {
  public:
-  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); a column that is nearly one of ours; the sizes
-  /// of no op complete and no extra column either.
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); the sizes of no op complete and no extra
+  /// column either.
   static Result<OpColumns> from(const CsvReader& reader);
   /// The same where a single op is asked for and its own error says what it lacks: no size is needed.
   static Result<OpColumns> of_one_op(const CsvReader& reader);
@@ -39,8 +39,6 @@ class OpFields {
   /// The same, or else what `extra` has for it: "heads=16;dim=64".
   std::string_view said(std::string_view column) const;
   bool has(std::string_view column) const { return !said(column).empty(); }
-  /// Errors: a name in `extra` that is nearly one of ours.
-  Result<void> check_extra() const;
   // Numbers are looked for in the column, then in `extra`.
   /// Errors: absent or empty; not a whole number ("m: found 'x', expected a whole number"). A fraction of zero (128.0)
   /// is whole.

@@ -390,32 +390,5 @@ TEST(Timing, TheLaunchGapIsAddedOnceAndHidesShortKernels) {
       << "its slower host";
 }
 
-/// A misspelt size would be carried along, and its default priced in its place.
-TEST_F(Fixture, AMisspeltColumnIsRefusedAndAForeignOneCarriedAlong) {
-  const std::string head = "gpu,op,dtype,m,n,k,", row = "\nA100-SXM4-80GB,linear,bf16,64,64,64,9\n";
-  for (const auto& [wrong, right] : std::map<std::string, std::string>{
-           {"layuot", "layout"}, {"timming", "timing"}, {"bacth", "batch"}, {"Rows", "rows"}, {"scalin", "scaling"}}) {
-    const auto count = run(head + wrong + row);
-    ASSERT_FALSE(count.ok()) << wrong;
-    EXPECT_NE(count.error().text().find("shapes.csv:1: column '" + wrong + "'"), std::string::npos)
-        << count.error().text();
-    EXPECT_NE(count.error().text().find("did you mean '" + right + "'?"), std::string::npos) << count.error().text();
-  }
-  for (const std::string foreign : {"latency_us", "date", "origin", "framework", "id", "layer", "model", "measured",
-                                    "note", "sm_clock_mhz", "description", "comment", "run", "case_id"})
-    EXPECT_TRUE(run(head + foreign + row).ok()) << foreign;
-}
-
-TEST_F(Fixture, AMisspeltNameInExtraIsRefused) {
-  ASSERT_TRUE(run("gpu,op,dtype,m,n,k,extra\nA100-SXM4-80GB,linear,bf16,64,64,64,scalin=none\n"
-                  "A100-SXM4-80GB,linear,bf16,64,64,64,gated=True\n")
-                  .ok());
-  const auto rows = table();
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_NE(rows[0].at(10).find("extra: found 'scalin=none'"), std::string::npos) << rows[0].at(10);
-  EXPECT_EQ(rows[0].at(7), "");
-  EXPECT_NE(rows[1].at(7), "");
-}
-
 }  // namespace
 }  // namespace distsim::opmodels
