@@ -21,6 +21,7 @@
 #include "base/text/printable.hpp"
 #include "collectives/shipped_text.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/unread_files.hpp"
 
 namespace distsim::config {
 namespace {
@@ -311,6 +312,7 @@ Result<void> check_config_folders() {
       return Error{"DISTSIM_CONFIGS: found " + in_quotes(root.string(), kMaxNameLength) +
                        ", expected folders, separated by colons",
                    "", ""};
+    for (const std::string& remark : unread_in(root.string())) log_warn([&] { return "DISTSIM_CONFIGS: " + remark; });
   }
   if (!is_logged(LogLevel::debug)) return {};
   for (const std::string& root : config_folders("", "")) log_debug([&] { return "configuration folder: " + root; });
