@@ -6,6 +6,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -221,6 +222,32 @@ void note_contradictions(TraceJob& job) {
                      " different sizes on its ranks: are the traces of one run?");
 }
 
+std::int64_t median(std::vector<std::int64_t> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
+/// Hosts of one run wait for each other in every iteration, so that their medians agree; as check_hugectr_hosts.
+Result<void> check_hosts(const TraceJob& job) {
+  constexpr std::int64_t kMostApart = 2;
+  const TraceRank *fastest = nullptr, *slowest = nullptr;
+  std::int64_t least = 0, most = 0;
+  for (const TraceRank& rank : job.ranks) {
+    if (!rank.times_are_medians || rank.measured_iterations_ns.empty()) continue;
+    const std::int64_t time = median(rank.measured_iterations_ns);
+    if (fastest == nullptr || time < least) fastest = &rank, least = time;
+    if (slowest == nullptr || time > most) slowest = &rank, most = time;
+  }
+  if (fastest == nullptr || most / kMostApart <= least) return {};
+  const auto ms = [](std::int64_t ns) {
+    return format_quantity(static_cast<double>(ns) * 1e-6, Dimension::none) + " ms";
+  };
+  return Error{"found iterations of " + ms(most) + ", where " + in_quotes(fastest->path, 200) + " has some of " +
+                   ms(least) + ", expected hosts of one run, which wait for each other",
+               slowest->path, ""};
+}
+
 }  // namespace
 
 std::vector<std::string> missing_parts(const TraceJob& job) {
@@ -249,6 +276,7 @@ std::string verdict_of(const TraceJob& job) {
 
 Result<void> check_plausible(TraceJob& job) {
   note_contradictions(job);
+  TRY(check_hosts(job));
   for (TraceRank& rank : job.ranks) {
     if (!rank.has_times || rank.times_are_medians) continue;
     TRY(check_order(rank));

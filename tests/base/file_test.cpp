@@ -151,6 +151,21 @@ TEST_F(FileTest, CheckWritableAgreesWithTheWrite) {
   EXPECT_FALSE(check_writable("").ok());
 }
 
+TEST_F(FileTest, LongNamesAreWrittenOrRefusedBeforeTheWork) {
+  const std::string longest(255, 'a'), too_long(256, 'a');
+  ASSERT_TRUE(check_writable(path(longest)).ok());
+  ASSERT_TRUE(write_file_atomically(path(longest), "x").ok());
+  EXPECT_EQ(contents(longest), "x");
+  EXPECT_EQ(files(), 1u);
+  EXPECT_NE(check_writable(path(too_long)).error().text().find("File name too long"), std::string::npos);
+}
+
+TEST_F(FileTest, WhereNoFileCanBeMadeIsKnownBeforeTheWork) {
+  if (!fs::exists("/proc/version")) GTEST_SKIP() << "no /proc here";
+  EXPECT_FALSE(check_writable("/proc/version").ok());
+  EXPECT_FALSE(check_writable("/proc/distsim_test").ok());
+}
+
 TEST_F(FileTest, KeepsModeAndSymbolicLink) {
   ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   ASSERT_EQ(::chmod(path("a").c_str(), 0640), 0);

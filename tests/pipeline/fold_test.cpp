@@ -54,7 +54,7 @@ TEST(Fold, MicroStepsOfTwoSizesArePlayedOut) {
   const auto iteration_of = [](int batch, std::int64_t played) {
     return report_of("resnet50_dgx_a100.yaml",
                      {"cluster.nodes=1", "cluster.gpus_per_node=1", "model.per_gpu_batch=0", "model.memory_check=false",
-                      "model.accumulation=8", "model.resnet.image=1024", "model.global_batch=" + std::to_string(batch)},
+                      "model.accumulation=8", "model.resnet.image=2048", "model.global_batch=" + std::to_string(batch)},
                      played)
         .iteration;
   };

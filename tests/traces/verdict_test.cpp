@@ -173,6 +173,22 @@ TEST(Plausible, AFewOverlapsAreNoted) {
             std::vector<std::string>{"1 kernel of 50 overlaps another on the same stream"});
 }
 
+TEST(Plausible, HostsOfOneRunWaitForEachOther) {
+  TraceRank a = rank_of(0, 5, 10'000), b = rank_of(1, 5, 10'000);
+  a.times_are_medians = b.times_are_medians = true;
+  a.measured_iterations_ns = {3'000'000, 3'100'000, 90'000'000};
+  b.measured_iterations_ns = {3'900'000, 4'000'000, 4'000'000};
+  TraceJob one = job_of({a, b}, 2);
+  EXPECT_TRUE(check_plausible(one).ok());
+  b.measured_iterations_ns = {7'750'000};
+  TraceJob two = job_of({a, b}, 2);
+  const auto checked = check_plausible(two);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(
+      checked.error().text().find("rank1.json: found iterations of 7.75 ms, where 'rank0.json' has some of 3.1 ms"), 0u)
+      << checked.error().text();
+}
+
 TEST(Plausible, MediansAndPlacesAreNoTimesOfOneRun) {
   TraceRank rank = rank_of(0, 50, 1'000);
   rank.times_are_medians = true;

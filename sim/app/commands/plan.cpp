@@ -11,6 +11,7 @@
 #include "base/text/printable.hpp"
 #include "sim/api/plan_request.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/named_inputs.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan.hpp"
@@ -121,6 +122,7 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   TRY(check_outputs(outputs));
   TRY_ASSIGN(study::PlanRequest request, request_of(flags));
   request.team = team;
+  TRY(check_named_inputs(outputs, flags.config, flags.sets));
   study::Plan plan;
   {
     const EarlyEnd early;
