@@ -129,6 +129,12 @@ Inputs& inputs() {
   return all;
 }
 
+/// Whether what the path leads to is found by its own name: a file that was removed, or never had one, is not.
+bool has_name(const std::string& path, const struct stat& file) {
+  struct stat named {};
+  return ::stat(resolved(path).c_str(), &named) == 0 && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
+}
+
 enum class TargetKind { absent, regular, special };
 
 Result<TargetKind> examine_target(const std::string& path) {
@@ -140,6 +146,9 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
   if (exists && inputs().contain(info))
     return Error{"found a file that this command reads, expected another one to write", path, ""};
+  if (exists && own_descriptor(path)) return TargetKind::special;
+  if (exists && S_ISREG(info.st_mode) && !has_name(path, info))
+    return Error{"found a file without a name, expected one that can be replaced", path, ""};
   if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);
   if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
   const std::string folder = folder_of(resolved(path));
@@ -152,7 +161,7 @@ Result<TargetKind> examine_target(const std::string& path) {
   return exists ? TargetKind::regular : TargetKind::absent;
 }
 
-/// Writes to /dev/stdout, a pipe or a device, which cannot be replaced.
+/// Writes to an open file of this process, a pipe or a device, which cannot be replaced.
 Result<void> write_in_place(const std::string& path, const Producer& produce) {
   TRY_ASSIGN(Descriptor file, open_special_output(path));
   TRY(produce_into(file.get(), path, produce));

@@ -229,7 +229,7 @@ std::int64_t median(std::vector<std::int64_t> times) {
 }
 
 /// Hosts of one run wait for each other in every iteration, so that their medians agree; as check_hugectr_hosts.
-Result<void> check_hosts(const TraceJob& job) {
+Result<void> check_iterations_of_hosts(const TraceJob& job) {
   constexpr std::int64_t kMostApart = 2;
   const TraceRank *fastest = nullptr, *slowest = nullptr;
   std::int64_t least = 0, most = 0;
@@ -276,7 +276,7 @@ std::string verdict_of(const TraceJob& job) {
 
 Result<void> check_plausible(TraceJob& job) {
   note_contradictions(job);
-  TRY(check_hosts(job));
+  TRY(check_iterations_of_hosts(job));
   for (TraceRank& rank : job.ranks) {
     if (!rank.has_times || rank.times_are_medians) continue;
     TRY(check_order(rank));

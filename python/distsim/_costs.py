@@ -66,6 +66,8 @@ def cost_collective(system: str, kind: str, bytes: Union[int, str, Sequence[Unio
     the others. Raises ConfigError, also where no size has a cost."""
     if isinstance(bytes, (str, int)) or hasattr(bytes, "__index__"):
         bytes = [bytes]  # type: ignore[list-item]
+    if not hasattr(bytes, "__iter__"):
+        raise TypeError(f"bytes: found {type(bytes).__name__}, expected a size or a list of sizes")
     if not isinstance(bytes, Sequence):
         bytes = list(bytes)
     sizes = [value_text(size, "bytes") for size in bytes]

@@ -142,9 +142,10 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
-    return Error{"interrupted: the best of what was played until then" +
-                     std::string(flags.journal.empty() ? "" : "; the same command with --resume goes on"),
-                 "", ""};
+    return Error{
+        "interrupted: the best of what was played until then" +
+            std::string(flags.journal.empty() || plan.tables ? "" : "; the same command with --resume goes on"),
+        "", ""};
   return {};
 }
 
