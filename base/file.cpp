@@ -94,6 +94,13 @@ std::string resolved(const std::string& path) {
   return real ? std::string(real.get()) : link_target(path).value_or(path);
 }
 
+/// The path with a shorter name where a suffix would make that too long for a file system (255 bytes).
+std::string beside(const std::string& path) {
+  constexpr std::size_t kLongestStem = 200;
+  const std::size_t slash = path.rfind('/'), name = slash == std::string::npos ? 0 : slash + 1;
+  return path.substr(0, std::min(path.size(), name + kLongestStem));
+}
+
 /// Files that are read, while inputs are protected.
 class Inputs {
  public:
@@ -122,6 +129,12 @@ Inputs& inputs() {
   return all;
 }
 
+/// Whether what the path leads to is found by its own name: a file that was removed, or never had one, is not.
+bool has_name(const std::string& path, const struct stat& file) {
+  struct stat named {};
+  return ::stat(resolved(path).c_str(), &named) == 0 && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
+}
+
 enum class TargetKind { absent, regular, special };
 
 Result<TargetKind> examine_target(const std::string& path) {
@@ -129,10 +142,13 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
   struct stat info {};
   const bool exists = ::stat(path.c_str(), &info) == 0;
-  if (!exists && errno == ELOOP) return file_error(path, "write", ELOOP);
+  if (!exists && (errno == ELOOP || errno == ENAMETOOLONG)) return file_error(path, "write", errno);
   if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
   if (exists && inputs().contain(info))
     return Error{"found a file that this command reads, expected another one to write", path, ""};
+  if (exists && own_descriptor(path)) return TargetKind::special;
+  if (exists && S_ISREG(info.st_mode) && !has_name(path, info))
+    return Error{"found a file without a name, expected one that can be replaced", path, ""};
   if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);
   if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
   const std::string folder = folder_of(resolved(path));
@@ -145,7 +161,7 @@ Result<TargetKind> examine_target(const std::string& path) {
   return exists ? TargetKind::regular : TargetKind::absent;
 }
 
-/// Writes to /dev/stdout, a pipe or a device, which cannot be replaced.
+/// Writes to an open file of this process, a pipe or a device, which cannot be replaced.
 Result<void> write_in_place(const std::string& path, const Producer& produce) {
   TRY_ASSIGN(Descriptor file, open_special_output(path));
   TRY(produce_into(file.get(), path, produce));
@@ -162,7 +178,7 @@ bool keep_mode(int fd, const std::string& target) {
 Result<void> replace_file(const std::string& path, const Producer& produce) {
   static std::atomic<unsigned> counter{0};
   const std::string target = resolved(path);
-  Temporary temporary(target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++));
+  Temporary temporary(beside(target) + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++));
   Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return file_error(path, "create a temporary file next to it", errno);
   TRY(produce_into(file.get(), path, produce));
@@ -171,6 +187,16 @@ Result<void> replace_file(const std::string& path, const Producer& produce) {
   if (!file.close()) return file_error(path, "close", errno);
   if (!temporary.rename_to(target)) return file_error(path, "rename the temporary file to it", errno);
   return {};
+}
+
+/// Whether a file can be made beside the target at all: a folder of the kernel or a file system that is mounted to be read
+/// grants access and refuses only then.
+Result<void> probe_folder(const std::string& path) {
+  static std::atomic<unsigned> counter{0};
+  const Temporary probe(beside(resolved(path)) + ".tmp.probe." + std::to_string(::getpid()) + "." +
+                        std::to_string(counter++));
+  const Descriptor file(::open(probe.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  return file.valid() ? Result<void>() : file_error(path, "create a temporary file next to it", errno);
 }
 
 Result<void> write_standard_output(const Producer& produce) {
@@ -224,8 +250,8 @@ void note_input(const std::string& path) {
 
 Result<void> check_writable(const std::string& path) {
   if (path == "-" || path == "/dev/stdout") return {};
-  const auto kind = examine_target(path);
-  return kind.ok() ? Result<void>() : Result<void>(kind.error());
+  TRY_ASSIGN(const TargetKind kind, examine_target(path));
+  return kind == TargetKind::special ? Result<void>() : probe_folder(path);
 }
 
 }  // namespace distsim

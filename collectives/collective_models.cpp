@@ -100,6 +100,7 @@ struct KeyHash {
     mix(std::hash<double>{}(f.node_bandwidth.value()));
     mix(std::hash<double>{}(f.network_rate(topology::Traffic::all_pairs).value()));
     mix(std::hash<double>{}(f.intra_ring_bandwidth.value()));
+    mix(std::hash<double>{}(f.intra_socket_bandwidth.value()));
     return h;
   }
   std::size_t operator()(const Key& k) const { return (*this)(static_cast<KeyView>(k)); }

@@ -107,6 +107,11 @@ class SameAsTheCommand(unittest.TestCase):
         self.assertEqual(distsim.plan(JOB, vary={"model.global_batch": [8192, 16384]}, jobs=2)[0].error, "")
 
     def test_costs(self):
+        idle = distsim.cost_op("h100_sxm5_80gb", "copy_h2d", "fp16", bytes=1 << 20)
+        self.assertEqual(idle.remarks, ["dtype: no effect, the op is the same"])
+        self.assertEqual(distsim.cost_op("h100_sxm5_80gb", "copy_h2d", bytes=1 << 20).us, idle.us)
+        self.assertEqual(distsim.cost_op("h100_sxm5_80gb", "linear", "bf16", m=64, n=64, k=64, layout="nhwc").remarks,
+                         ["layout=nhwc: no effect, the op is the same"])
         op = distsim.cost_op("h100_sxm5_80gb", "linear", "bf16", m=4096, n=1024, k=1024)
         self.assertEqual(str(op), command("cost", "op", "--gpu", "h100_sxm5_80gb", "--op", "linear", "--dtype", "bf16", "m=4096", "n=1024", "k=1024"))
         self.assertTrue(0 < op.low_us <= op.us <= op.high_us)

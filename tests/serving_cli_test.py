@@ -275,6 +275,11 @@ class BadInput(Folder):
         subprocess.run(["c++", "-std=c++20", "-shared", "-fPIC", "-I", ROOT / "sim/serving/policies/library", "-o", library, source], check=True)
         self.refused("policy forgets: request \\d+ of n waits since .* though every GPU that may execute it had no work for more than 12 s of that "
                      "\\(1000 times what the longest model takes\\); run.max_wait", f"policies=[{library}]", "load.requests=100000")
+        code = pathlib.Path(library).read_bytes()
+        said = self.run_distsim("serving", "--config", self.config, "--set", f"policies=[{library}, fifo]", "--set", "load.requests=10",
+                                "--csv", library, code=2).stderr
+        self.assertIn("a file that this command reads", said)
+        self.assertEqual(pathlib.Path(library).read_bytes(), code, "the library is as it was")
         self.refused("policy fifo: request \\d+ of \\w waits since .* expected a wait of at most 1 ms", "run.max_wait=1 ms", "policies=[fifo]", "load.rate_per_s=2000")
 
 

@@ -88,9 +88,10 @@ class Fold {
  private:
   void add_intra(const IntraFacts& intra) {
     const bool first = facts_.intra == nullptr;
-    if (first || intra.ring < facts_.intra_ring_bandwidth) facts_.intra = intra.shape;
+    if (first || intra.ring_limit() < facts_.ring_limit()) facts_.intra = intra.shape;
     facts_.intra_bandwidth = first ? intra.bandwidth : std::min(facts_.intra_bandwidth, intra.bandwidth);
     facts_.intra_ring_bandwidth = first ? intra.ring : std::min(facts_.intra_ring_bandwidth, intra.ring);
+    if (intra.sockets.value() > 0) facts_.intra_socket_bandwidth = intra.sockets;
     facts_.intra_latency = std::max(facts_.intra_latency, intra.latency);
   }
 
@@ -150,12 +151,11 @@ std::string rate_text(BytesPerSecond rate) { return format_quantity(rate.value()
 std::string intra_bottleneck(const TopologyParts& t, const GroupFacts& f) {
   const GpuLinks& links = t.spec.gpu_links;
   if (!f.nvlink()) {
-    const bool between_sockets =
-        f.intra_ring_bandwidth == t.spec.pcie.cpu_interconnect && f.intra_ring_bandwidth < t.spec.pcie.bandwidth;
+    const bool between_sockets = f.ring_limit() < f.intra_ring_bandwidth;
     return (between_sockets            ? "CPU interconnect "
             : t.spec.pcie.peer_to_peer ? "PCIe "
                                        : "PCIe through host memory ") +
-           rate_text(f.intra_ring_bandwidth);
+           rate_text(f.ring_limit());
   }
   return "NVLink " + rate_text(links.bandwidth_per_link) + " x " +
          std::to_string(std::llround(f.intra_ring_bandwidth.value() / links.bandwidth_per_link.value()));
@@ -178,8 +178,7 @@ std::string uplinks_text(const TopologyParts& t, const GroupFacts& f) {
 
 std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f) {
   if (f.ranks == 1) return "none";
-  const bool by_network =
-      f.nodes > 1 && (f.max_per_node == 1 || f.network_rate(Traffic::ring) <= f.intra_ring_bandwidth);
+  const bool by_network = f.nodes > 1 && (f.max_per_node == 1 || f.network_rate(Traffic::ring) <= f.ring_limit());
   if (!by_network) return intra_bottleneck(t, f);
   return "NIC " + rate_text(t.spec.nic.bandwidth) + " x " + format_quantity(f.nics_per_node, Dimension::none) +
          uplinks_text(t, f);
@@ -213,15 +212,21 @@ BytesPerSecond GroupFacts::network_rate(Traffic traffic) const {
   return limit.value() > 0 ? std::min(limit, nics) : nics;
 }
 
+BytesPerSecond GroupFacts::ring_limit() const {
+  return intra_socket_bandwidth.value() > 0 ? std::min(intra_ring_bandwidth, intra_socket_bandwidth)
+                                            : intra_ring_bandwidth;
+}
+
 bool GroupFacts::switched() const { return intra != nullptr && intra->switched; }
 
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/", ranks, nodes,
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/%a/", ranks, nodes,
                 min_per_node, max_per_node, static_cast<long long>(compute_capability), intra_bandwidth.value(),
                 intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer,
                 nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
-                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others, pairs_bandwidth.value());
+                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others, pairs_bandwidth.value(),
+                intra_socket_bandwidth.value());
   std::string uplinks;
   for (const BytesPerSecond limit : uplink_limits) {
     char one[32];

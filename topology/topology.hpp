@@ -66,9 +66,12 @@ struct GroupFacts {
   const NodeShape* intra = nullptr;  ///< how those of a node communicate; null where none has two members
   BytesPerSecond intra_bandwidth;  ///< what one GPU can send to the others of its node at once, per direction, nominal
   BytesPerSecond intra_ring_bandwidth;  ///< sum over the rings that fit, per direction, nominal (hybrid cube mesh
-                                        ///< differs from intra_bandwidth)
-  Duration intra_latency;               ///< one hop
-  bool multicast = false;               ///< NVLS available
+                                        ///< differs from intra_bandwidth), without what joins CPU sockets
+  BytesPerSecond
+      intra_socket_bandwidth;  ///< what joins the CPU sockets that a ring over PCIe crosses, as a ring uses it.
+                               ///< 0: it crosses none
+  Duration intra_latency;      ///< one hop
+  bool multicast = false;      ///< NVLS available
   bool peer_to_peer = true;
   double nics_per_node =
       0;  ///< NICs nearest to the members of one node, smallest node; a fraction where siblings share them
@@ -89,6 +92,7 @@ struct GroupFacts {
   Transport transport = Transport::infiniband;
   std::string bottleneck;                              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
   bool nvlink() const;                                 ///< members of a node are connected by NVLink
+  BytesPerSecond ring_limit() const;                   ///< the lower of intra_ring_bandwidth and intra_socket_bandwidth
   bool switched() const;                               ///< and through switches: every pair at full speed
   BytesPerSecond network_rate(Traffic traffic) const;  ///< the lower of node_bandwidth and the uplinks' limit
   std::string key() const;                             ///< equal for groups with equal facts; a cache key

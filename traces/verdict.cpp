@@ -6,6 +6,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -133,22 +134,63 @@ std::string launches_missing_from(const TraceRank& rank) {
   return "the launches of " + std::to_string(without) + " of " + counted(all, "kernel or copy", "kernels and copies");
 }
 
+/// What no GPU does, of so many kernels or copies: where there are enough of them an Error, else a note.
+Result<void> contradiction(TraceRank& rank, std::uint64_t kernels, const std::string& found, const char* expected,
+                           const char* hint) {
+  if (kernels >= kFewKernels) return Error{"found " + found + ", expected " + expected, rank.path, hint};
+  rank.notes.assume(found + ", expected " + expected + "; too few to be sure");
+  return {};
+}
+
 /// Effects before their causes, and work without time.
-Result<void> check_order(const TraceRank& rank) {
+Result<void> check_order(TraceRank& rank) {
   const LaunchOrder found = launch_order_of(rank);
-  if (found.launched >= kFewKernels && 2 * found.early > found.launched)
-    return Error{"found " + std::to_string(found.early) + " of " + counted(found.launched, "kernel") +
-                     " more than 1 ms before the calls that launched them, expected causes before effects",
-                 rank.path, "are host and GPU on one clock?"};
-  if (found.launched >= kFewKernels && found.least_delay > kAfterItsLaunch)
-    return Error{"found " + counted(found.launched, "kernel") +
-                     ", all more than 1 s after the calls that launched them, "
-                     "expected some soon after",
-                 rank.path, "are host and GPU on one clock?"};
-  if (found.kernels >= kFewKernels && found.timeless == found.kernels)
-    return Error{"found " + counted(found.kernels, "kernel") + " that " +
-                     std::string(agreeing(found.kernels, "takes", "take")) + " no time, expected durations",
-                 rank.path, "was the trace edited, or its times rounded?"};
+  if (2 * found.early > found.launched)
+    TRY(contradiction(rank, found.launched,
+                      std::to_string(found.early) + " of " + counted(found.launched, "kernel") +
+                          " more than 1 ms before the calls that launched them",
+                      "causes before effects", "are host and GPU on one clock?"));
+  if (found.launched > 0 && found.least_delay > kAfterItsLaunch)
+    TRY(contradiction(rank, found.launched,
+                      counted(found.launched, "kernel") + ", all more than 1 s after the calls that launched them",
+                      "some soon after", "are host and GPU on one clock?"));
+  if (found.kernels > 0 && found.timeless == found.kernels)
+    TRY(contradiction(rank, found.kernels,
+                      counted(found.kernels, "kernel") + " that " +
+                          std::string(agreeing(found.kernels, "takes", "take")) + " no time",
+                      "durations", "was the trace edited, or its times rounded?"));
+  return {};
+}
+
+/// Bytes a second that no link and no memory reaches, twice the fastest of 2026: 450 GB/s from host to GPU (NVLink-C2C), 900
+/// GB/s between GPUs (NVLink 5), 8 TB/s in one (HBM3e, read and written: half of that; more from its cache).
+double fastest_copy(CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::host_to_device:
+    case CopyDirection::device_to_host:
+      return 0.9e12;
+    case CopyDirection::peer_to_peer:
+      return 1.8e12;
+    default:
+      return 20e12;
+  }
+}
+
+Result<void> check_copies(TraceRank& rank) {
+  constexpr std::int64_t kLargeCopy = std::int64_t{1} << 20;  // the clock of a profiler is too coarse for shorter ones
+  std::uint64_t large = 0, too_fast = 0;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.kind != DeviceRecordKind::memcpy || d.bytes < kLargeCopy) continue;
+    ++large;
+    const double seconds = static_cast<double>(std::max<std::int64_t>(d.duration_ns, 1)) * 1e-9;
+    too_fast += static_cast<double>(d.bytes) > fastest_copy(d.direction) * seconds ? 1 : 0;
+  }
+  if (too_fast == 0) return {};
+  const std::string found = std::to_string(too_fast) + " of " + counted(large, "copy", "copies") +
+                            " of 1 MiB or more faster than any link or memory";
+  if (2 * too_fast > large)
+    return contradiction(rank, large, found, "copies at the rate of a link", "are the sizes or times in another unit?");
+  rank.notes.assume(found);
   return {};
 }
 
@@ -180,6 +222,32 @@ void note_contradictions(TraceJob& job) {
                      " different sizes on its ranks: are the traces of one run?");
 }
 
+std::int64_t median(std::vector<std::int64_t> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
+/// Hosts of one run wait for each other in every iteration, so that their medians agree; as check_hugectr_hosts.
+Result<void> check_iterations_of_hosts(const TraceJob& job) {
+  constexpr std::int64_t kMostApart = 2;
+  const TraceRank *fastest = nullptr, *slowest = nullptr;
+  std::int64_t least = 0, most = 0;
+  for (const TraceRank& rank : job.ranks) {
+    if (!rank.times_are_medians || rank.measured_iterations_ns.empty()) continue;
+    const std::int64_t time = median(rank.measured_iterations_ns);
+    if (fastest == nullptr || time < least) fastest = &rank, least = time;
+    if (slowest == nullptr || time > most) slowest = &rank, most = time;
+  }
+  if (fastest == nullptr || most / kMostApart <= least) return {};
+  const auto ms = [](std::int64_t ns) {
+    return format_quantity(static_cast<double>(ns) * 1e-6, Dimension::none) + " ms";
+  };
+  return Error{"found iterations of " + ms(most) + ", where " + in_quotes(fastest->path, 200) + " has some of " +
+                   ms(least) + ", expected hosts of one run, which wait for each other",
+               slowest->path, ""};
+}
+
 }  // namespace
 
 std::vector<std::string> missing_parts(const TraceJob& job) {
@@ -208,9 +276,11 @@ std::string verdict_of(const TraceJob& job) {
 
 Result<void> check_plausible(TraceJob& job) {
   note_contradictions(job);
+  TRY(check_iterations_of_hosts(job));
   for (TraceRank& rank : job.ranks) {
     if (!rank.has_times || rank.times_are_medians) continue;
     TRY(check_order(rank));
+    TRY(check_copies(rank));
     const Overlaps found = overlaps_of(rank);
     if (found.at_once == 0) continue;
     if (found.kernels >= kFewKernels && 2 * found.at_once > found.kernels)

@@ -4,11 +4,16 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <streambuf>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -98,7 +103,25 @@ Result<Descriptor> open_input(const std::string& path) {
   return file;
 }
 
+std::optional<int> own_descriptor(const std::string& path) {
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  const std::size_t slash = path.rfind('/');
+  const std::string_view number = std::string_view(path).substr(slash == std::string::npos ? path.size() : slash + 1);
+  int descriptor = -1;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), descriptor);
+  if (error != std::errc() || end != number.data() + number.size() || descriptor < 0) return std::nullopt;
+  const std::unique_ptr<char, decltype(&std::free)> folder(::realpath(path.substr(0, slash).c_str(), nullptr),
+                                                           &std::free);
+  const std::string own = "/proc/" + std::to_string(::getpid()) + "/fd";
+  return folder && own == folder.get() ? std::optional(descriptor) : std::nullopt;
+}
+
 Result<Descriptor> open_special_output(const std::string& path) {
+  if (const auto own = own_descriptor(path)) {
+    Descriptor file(::fcntl(*own, F_DUPFD_CLOEXEC, 3));  // its place in the file is kept
+    if (!file.valid() || (::fcntl(*own, F_GETFL) & O_ACCMODE) == O_RDONLY) return cannot_open(path, EBADF);
+    return file;
+  }
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kPipeSeconds);
   for (;;) {
     Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

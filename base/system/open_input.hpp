@@ -3,6 +3,7 @@
 
 #include <istream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -17,7 +18,11 @@ constexpr int kPipeSeconds = 3;
 /// a named pipe that nobody writes to within kPipeSeconds.
 Result<Descriptor> open_input(const std::string& path);
 
-/// Opens a pipe or device for writing. Error: a named pipe that nobody reads within kPipeSeconds.
+/// The number of an open file of this process that a path names: /dev/fd/3, /proc/self/fd/3, /dev/stderr.
+std::optional<int> own_descriptor(const std::string& path);
+
+/// Opens a pipe or device for writing, or goes on where an open file of this process is. Errors: a named pipe that nobody
+/// reads within kPipeSeconds; a descriptor that is not open for writing.
 Result<Descriptor> open_special_output(const std::string& path);
 
 /// The same as a stream. An error of reading is a std::system_error from the stream's buffer, which the functions of

@@ -72,12 +72,13 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.full_mesh = f.switched();
   c.multicast = f.multicast && c.generation >= 2 && c.generation < kAmd;
   c.sharp = f.sharp;
-  c.peer_to_peer = f.peer_to_peer;
   c.gpu_direct = f.gpu_direct;
   const auto g = static_cast<std::size_t>(c.generation);
-  const double usable = c.nvlink ? k.nvlink_usable[g] : c.peer_to_peer ? k.pcie_ring_share : 1.0;
+  const double usable = c.nvlink ? k.nvlink_usable[g] : k.pcie_ring_share;
   c.intra_nominal_gbps = std::max(0.1, f.intra_bandwidth.value() * kGiga);
   c.intra_gbps = std::max(0.1, f.intra_ring_bandwidth.value() * kGiga * usable);
+  if (f.intra_socket_bandwidth.value() > 0)
+    c.intra_gbps = std::min(c.intra_gbps, std::max(0.1, f.intra_socket_bandwidth.value() * kGiga));
   c.inter_gbps = std::max(0.01, f.node_bandwidth.value() * kGiga * network_share(f, g, k));
   const BytesPerSecond pairs = f.pairs_bandwidth.value() > 0 ? f.pairs_bandwidth : f.node_bandwidth;
   c.pairs_gbps = std::max(0.01, pairs.value() * kGiga * network_share(f, g, k));

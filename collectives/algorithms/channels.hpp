@@ -32,7 +32,7 @@ struct Channels {
   bool halves_tree_traffic = true;  ///< on two nodes a tree crosses the network with half of the data each way
   /// No NVLink, and a NIC for each GPU that is faster than PCIe: traffic within a node takes the NICs as well.
   bool through_nics = false;
-  bool multicast = false, sharp = false, peer_to_peer = true, gpu_direct = true;
+  bool multicast = false, sharp = false, gpu_direct = true;
   double count = 1;               ///< channels over the whole group
   double intra_gbps = 0;          ///< sum over the rings inside a node, usable by NCCL
   double intra_nominal_gbps = 0;  ///< one GPU to its node, data sheet

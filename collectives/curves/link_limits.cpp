@@ -17,7 +17,7 @@ std::string gigabytes(double rate) {
 double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& facts) {
   using Kind = graph::CollectiveKind;
   const bool reduces = kind == Kind::all_reduce;
-  const double link = std::max(facts.intra_bandwidth.value(), facts.intra_ring_bandwidth.value());
+  const double link = std::max(facts.intra_bandwidth.value(), facts.ring_limit().value());
   const double within = reduces && facts.multicast ? 2 * link : link;
   if (facts.nodes < 2) return within;
   const double node = facts.node_bandwidth.value(), ranks = facts.ranks, members = facts.max_per_node;

@@ -44,6 +44,10 @@ double unfused_seconds(const DeviceRates& device, const graph::Attention& op, co
 Result<void> check(const DeviceRates& device, const graph::Attention& op) {
   TRY(check_product("attention", {op.batch, op.heads, op.q_len, op.kv_len, op.head_dim}));
   TRY(check_number("attention", "kv_heads", graph::real(op.kv_heads), 0, graph::real(op.heads)));
+  if (op.kv_heads > 0 && op.heads % op.kv_heads != 0)
+    return Error{"attention.kv_heads: found " + std::to_string(op.kv_heads) + ", expected a divisor of heads (" +
+                     std::to_string(op.heads) + "), which share them evenly",
+                 "", ""};
   TRY(check_number("attention", "value_dim", graph::real(op.value_dim), 0, kMostValues));
   TRY(check_number("attention", "window", graph::real(op.window), 0, kMostValues));
   TRY(check_matrix_dtype(device, op.dtype));

@@ -80,6 +80,13 @@ Result<RowSeconds> kernels_of(const OpModels& models, const OpRow& row) {
   return sum;
 }
 
+/// Each once, and a few: a file may have many names.
+void add(std::vector<std::string>& remarks, std::string remark) {
+  constexpr std::size_t kMostRemarks = 8;
+  if (remarks.size() < kMostRemarks && std::ranges::find(remarks, remark) == remarks.end())
+    remarks.push_back(std::move(remark));
+}
+
 }  // namespace
 
 Result<graph::Cost> price_row(const OpModels& models, const OpRow& row, std::string_view gpu) {
@@ -104,12 +111,15 @@ Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::os
   out << csv_line(header);
   Devices devices(lookup);
   CostCsvCount count;
+  count.remarks = columns.remarks();
   for (;;) {
     TRY_ASSIGN(auto fields, reader.next());
     if (!fields) return count;
     const Result<graph::Cost> cost = price_fields(columns, *fields, devices);
     ++count.rows;
     if (!cost.ok()) ++count.unpriced;
+    if (std::string remark = OpFields(columns, *fields).remark(); !remark.empty())
+      add(count.remarks, std::move(remark));
     append(*fields, cost);
     out << csv_line(*fields);
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "opmodels/csv/op_row.hpp"
 #include "opmodels/op_models.hpp"
@@ -23,6 +24,7 @@ using DeviceLookup = std::function<Result<const OpModels*>(std::string_view gpu)
 struct CostCsvCount {
   std::size_t rows = 0;
   std::size_t unpriced = 0;
+  std::vector<std::string> remarks;  ///< of columns and names in `extra` that are nearly ours; a few
 };
 
 /// `name` appears in error messages. Errors: what CsvReader and OpColumns::from refuse, a row with another number of

@@ -5,7 +5,10 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "base/text/lower_case.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/number_text.hpp"
+#include "base/text/printable.hpp"
 #include "sim/graph/op.hpp"
 
 namespace distsim::opmodels {
@@ -67,6 +70,30 @@ const std::unordered_map<std::string_view, std::size_t>& places() {
     return map;
   }();
   return known;
+}
+
+/// Columns of op_bench and of the public data sets that are neither sizes nor choices.
+constexpr std::array<std::string_view, 20> kBeside{"latency_us",   "low_us",           "high_us",       "repetitions",
+                                                   "launches",     "relative_error",   "framework",     "date",
+                                                   "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w",
+                                                   "source",       "source_repo",      "source_path",   "origin",
+                                                   "licence",      "license",          "notes",         "name"};
+
+/// The column that `name` is a misspelling of: one nearly the same that begins with the same letter. Empty: another name.
+std::string misspelt(std::string_view name) {
+  constexpr std::size_t kFewestLetters = 3;  // of shorter words every other one is near
+  if (name.size() < kFewestLetters || places().contains(name) || std::ranges::find(kBeside, name) != kBeside.end())
+    return "";
+  static const std::vector<std::string> known = [] {
+    const auto names = all_columns();
+    return std::vector<std::string>(names.begin(), names.end());
+  }();
+  const std::string nearest = nearest_spelling(name, known);
+  return !nearest.empty() && lower_case(nearest.substr(0, 1)) == lower_case(name.substr(0, 1)) ? nearest : "";
+}
+
+std::string unread(std::string_view what, std::string_view name, const std::string& nearest) {
+  return std::string(what) + in_quotes(name, 60) + " is carried along unread; did you mean '" + nearest + "'?";
 }
 
 using Group = std::vector<std::string_view>;
@@ -152,6 +179,10 @@ Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
     const auto found = reader.require(name);
     if (!found.ok()) return found.error();
   }
+  for (const std::string& column : reader.header()) {
+    if (const std::string nearest = misspelt(column); !nearest.empty())
+      columns.remarks_.push_back(unread("column ", column, nearest));
+  }
   return columns;
 }
 
@@ -181,6 +212,17 @@ std::string_view OpFields::extra(std::string_view key) const {
     rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
   }
   return {};
+}
+
+std::string OpFields::remark() const {
+  std::string_view rest = text("extra");
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find(';')), name = entry.substr(0, entry.find('='));
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+    if (name.size() == entry.size()) continue;  // words of the data set
+    if (const std::string nearest = misspelt(name); !nearest.empty()) return unread("extra: ", name, nearest);
+  }
+  return "";
 }
 
 std::string_view OpFields::said(std::string_view column) const {

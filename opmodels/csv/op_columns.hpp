@@ -26,8 +26,13 @@ class OpColumns {
   static std::vector<std::string> size_names();
   std::optional<std::size_t> index(std::string_view column) const;
 
+  /// "column 'heds' is carried along unread; did you mean 'heads'?" for each column that is nearly one of ours. Data sets
+  /// have such columns of their own, so that they are no error.
+  const std::vector<std::string>& remarks() const { return remarks_; }
+
  private:
   std::vector<std::optional<std::size_t>> indices_;
+  std::vector<std::string> remarks_;
 };
 
 class OpFields {
@@ -48,6 +53,8 @@ class OpFields {
   Result<double> number_or(std::string_view column, double fallback) const;
   /// 1, true, yes; 0, false, no, empty.
   Result<bool> flag(std::string_view column) const;
+  /// As OpColumns::remarks(), of the first such name in `extra`. Empty: none.
+  std::string remark() const;
 
  private:
   std::string_view extra(std::string_view key) const;

@@ -214,6 +214,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
   if (first_file_.empty()) first_file_ = name;
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(OpColumns columns, OpColumns::from(reader));
+  for (const std::string& remark : columns.remarks()) count_.remarks.push_back(printable(name, 300) + ": " + remark);
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
   const File file{std::move(columns), latency, reader.column("framework")};
   for (;;) {

@@ -28,19 +28,20 @@ inline constexpr double kOpTimesTooLong = 100;
 struct CalibrationCount {
   std::size_t rows = 0;
   std::size_t used = 0;
-  std::size_t other_gpu = 0;   ///< of another GPU than the one asked for
-  std::size_t unpriced = 0;    ///< unreadable, or refused by the models
-  std::size_t hidden = 0;      ///< behind the host's launch
-  std::size_t several = 0;     ///< more than one kernel whose shares are not known
-  std::size_t thinned = 0;     ///< rows of points let go
-  std::size_t impossible = 0;  ///< faster than the peak rate of the device
-  std::size_t unreported = 0;  ///< used rows beyond those that are kept for a report
-  std::size_t apart = 0;       ///< ops whose rows say times far apart
-  std::string first_apart;     ///< where the first of them is, by the row that shows it
-  std::size_t too_long = 0;    ///< used rows whose times are far above the models'
-  std::string first_too_long;  ///< the first of them, with its line
-  std::string first_other;     ///< what the gpu column of the first such row says, for a refusal
-  std::string first_problem;   ///< with its line, of the first row that is unpriced or impossible
+  std::size_t other_gpu = 0;         ///< of another GPU than the one asked for
+  std::size_t unpriced = 0;          ///< unreadable, or refused by the models
+  std::size_t hidden = 0;            ///< behind the host's launch
+  std::size_t several = 0;           ///< more than one kernel whose shares are not known
+  std::size_t thinned = 0;           ///< rows of points let go
+  std::size_t impossible = 0;        ///< faster than the peak rate of the device
+  std::size_t unreported = 0;        ///< used rows beyond those that are kept for a report
+  std::size_t apart = 0;             ///< ops whose rows say times far apart
+  std::string first_apart;           ///< where the first of them is, by the row that shows it
+  std::size_t too_long = 0;          ///< used rows whose times are far above the models'
+  std::string first_too_long;        ///< the first of them, with its line
+  std::string first_other;           ///< what the gpu column of the first such row says, for a refusal
+  std::string first_problem;         ///< with its line, of the first row that is unpriced or impossible
+  std::vector<std::string> remarks;  ///< of columns that are nearly ours (OpColumns::remarks), with their files
 };
 
 /// A usable row: what was measured, as pure kernel time, and what the models say without any table.

@@ -11,8 +11,8 @@ from ._report import Record, Table, _attribute, table_html
 
 
 class OpCost(Record):
-    """us, low_us, high_us (mean, and about the 10th and 90th percentile), basis, source, op, device. str() is the line that the
-    command prints."""
+    """us, low_us, high_us (mean, and about the 10th and 90th percentile), basis, source, op, device, remarks (on sizes without
+    effect). str() is the line that the command prints."""
 
     def __str__(self) -> str:
         return str(self._data["text"])
@@ -24,12 +24,12 @@ class OpCost(Record):
         return table_html([self._data], ["op", "device", "us", "low_us", "high_us", "basis", "source"])
 
 
-def cost_op(gpu: str, op: str, dtype: str, *, pass_: str = "", **sizes: Any) -> OpCost:
+def cost_op(gpu: str, op: str, dtype: str = "", *, pass_: str = "", **sizes: Any) -> OpCost:
     """Time of one op on one GPU, in microseconds: the kernel itself, without its launch.
 
     gpu     a device, by any of its names: "h100_sxm5_80gb"
     op      "linear", "conv2d", "embedding_bag", "flash_attention", "adam", ... (docs/op_models.md)
-    dtype   "fp32", "tf32", "fp16", "bf16", "fp8", ...
+    dtype   "fp32", "tf32", "fp16", "bf16", "fp8", ...; an op without one, such as "copy_h2d", needs none
     pass_   "fwd" (as without), "bwd", "bwd_data", "bwd_weight" or "bwd+OPTIMIZER"
     sizes   by the names of docs/op_models.md: m=4096, n=1024, k=1024
 
@@ -66,6 +66,8 @@ def cost_collective(system: str, kind: str, bytes: Union[int, str, Sequence[Unio
     the others. Raises ConfigError, also where no size has a cost."""
     if isinstance(bytes, (str, int)) or hasattr(bytes, "__index__"):
         bytes = [bytes]  # type: ignore[list-item]
+    if not hasattr(bytes, "__iter__"):
+        raise TypeError(f"bytes: found {type(bytes).__name__}, expected a size or a list of sizes")
     if not isinstance(bytes, Sequence):
         bytes = list(bytes)
     sizes = [value_text(size, "bytes") for size in bytes]

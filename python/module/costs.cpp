@@ -17,6 +17,9 @@ py::dict cost_op(const std::string& gpu, const std::string& op, const std::strin
   out["op"] = text_of(cost.op);
   out["device"] = text_of(cost.device);
   out["text"] = text_of(cost.text);
+  py::list remarks;
+  for (const std::string& remark : cost.remarks) remarks.append(text_of(remark));
+  out["remarks"] = remarks;
   return out;
 }
 

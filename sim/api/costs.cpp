@@ -1,6 +1,7 @@
 #include "sim/api/public/costs.hpp"
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/priced.hpp"
 
@@ -8,14 +9,26 @@ namespace distsim::api {
 
 OpCost cost_op(const OpRequest& request) {
   const Call call({});
-  for (const auto& [name, value] : {std::pair("gpu", &request.gpu), {"op", &request.op}, {"dtype", &request.dtype}}) {
+  for (const auto& [name, value] : {std::pair("gpu", &request.gpu), {"op", &request.op}}) {
     if (value->empty()) throw ConfigError("", std::string(name) + ": missing, expected it with the op's sizes", "");
   }
   pipeline::DeviceModels devices;
   const PricedOp priced = value_of(priced_op(request, devices));
   const graph::Cost& cost = priced.cost;
-  return {cost.mean.us(), cost.low.us(), cost.high.us(), std::string(graph::name_of(cost.basis)),
-          priced.source,  priced.op,     priced.device,  priced.text};
+  OpCost out{cost.mean.us(),
+             cost.low.us(),
+             cost.high.us(),
+             std::string(graph::name_of(cost.basis)),
+             priced.source,
+             priced.op,
+             priced.device,
+             priced.text,
+             {}};
+  if (!request.dtype.empty() && !priced.heeds_dtype) out.remarks.emplace_back("dtype: no effect, the op is the same");
+  for (const std::size_t i : priced.idle)
+    out.remarks.push_back(printable(request.sizes[i].first + "=" + request.sizes[i].second, 120) +
+                          ": no effect, the op is the same");
+  return out;
 }
 
 CollectiveCosts cost_collective(const CollectiveRequest& request) {

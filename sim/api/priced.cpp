@@ -147,7 +147,9 @@ Result<PricedCollective> priced_collective(const CollectiveRequest& f) {
   return out;
 }
 
-Result<PricedOp> priced_op(const OpRequest& f, pipeline::DeviceModels& devices) {
+namespace {
+
+Result<PricedOp> priced_as_asked(const OpRequest& f, pipeline::DeviceModels& devices) {
   const Result<opmodels::OpRow> read = row_of(f);
   TRY_ASSIGN(const opmodels::OpModels* models, devices(f.gpu));
   if (!read.ok()) return with_all_missing(f, read.error());
@@ -159,6 +161,41 @@ Result<PricedOp> priced_op(const OpRequest& f, pipeline::DeviceModels& devices) 
   out.text = fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", out.op, out.device, cost.mean.us(),
                          cost.low.us(), cost.high.us(), out.source.empty() ? graph::name_of(cost.basis) : out.source);
   return out;
+}
+
+/// Whether the op is another with numbers of another size.
+bool heeds_dtype(OpRequest f, pipeline::DeviceModels& devices, const std::string& text) {
+  for (const char* other : {"fp16", "fp32"}) {
+    f.dtype = other;
+    const auto priced = priced_as_asked(f, devices);
+    if (!priced || priced->text != text) return true;
+  }
+  return false;
+}
+
+/// The sizes without which the op is the same.
+std::vector<std::size_t> idle_sizes(const OpRequest& f, pipeline::DeviceModels& devices, const std::string& text) {
+  std::vector<std::size_t> idle;
+  for (std::size_t i = 0; i < f.sizes.size(); ++i) {
+    OpRequest rest = f;
+    rest.sizes.erase(rest.sizes.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto without = priced_as_asked(rest, devices);
+    if (without && without->text == text) idle.push_back(i);
+  }
+  return idle;
+}
+
+}  // namespace
+
+Result<PricedOp> priced_op(const OpRequest& request, pipeline::DeviceModels& devices) {
+  OpRequest f = request;
+  const bool open = f.dtype.empty();
+  if (open) f.dtype = "fp32";
+  TRY_ASSIGN(PricedOp priced, priced_as_asked(f, devices));
+  priced.heeds_dtype = heeds_dtype(f, devices, priced.text);
+  if (open && priced.heeds_dtype) return Error{"dtype: missing, expected it with the op's sizes", "", ""};
+  priced.idle = idle_sizes(f, devices, priced.text);
+  return priced;
 }
 
 }  // namespace distsim::api

@@ -32,9 +32,12 @@ struct PricedOp {
   std::string device;
   /// "gemm 4096x1024x1024 bf16 on h100_sxm5_80gb: 12.3 us (11.2 to 13.9), learned (learned product16)".
   std::string text;
+  bool heeds_dtype = true;          ///< else the op is the same with any type
+  std::vector<std::size_t> idle{};  ///< which of the request's sizes the op is the same without
 };
 
 /// Errors: an unknown op, size, type or GPU; sizes that are missing or out of range.
+/// `dtype` may be empty where the op has none, such as a copy of so many bytes; else its absence is an Error.
 Result<PricedOp> priced_op(const OpRequest& request, pipeline::DeviceModels& devices);
 
 }  // namespace distsim::api

@@ -1,5 +1,9 @@
 #include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
+
+#include <exception>
+#include <string_view>
 
 #include "base/system/signals.hpp"
 #include "sim/app/commands.hpp"
@@ -12,6 +16,20 @@ namespace {
 
 constexpr std::size_t kEnoughStack = std::size_t{1}
                                      << 20;  // the deepest path, through yaml-cpp and CLI11, takes 0.2 MB
+
+/// Before main and before libraries have set themselves up, which takes memory that there may be none of (`ulimit -d`).
+/// Nothing is open yet.
+[[noreturn]] void end_before_main() {
+  constexpr std::string_view kLine = "distsim: out of memory at its start\n";
+  (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
+  ::_exit(distsim::kFailureExit);
+}
+void set_first_terminate(int, char**, char**) { std::set_terminate(end_before_main); }
+
+#if defined(__linux__)
+/// What the loader calls before the constructors of shared libraries.
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_libraries)(int, char**, char**) = set_first_terminate;
+#endif
 
 /// A validation or sweep makes and drops the same tens of megabytes for every case. Given back to the kernel each time,
 /// a fifth of the run is page faults.

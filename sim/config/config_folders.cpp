@@ -21,6 +21,7 @@
 #include "base/text/printable.hpp"
 #include "collectives/shipped_text.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/unread_files.hpp"
 
 namespace distsim::config {
 namespace {
@@ -304,6 +305,15 @@ std::string changed_constants() {
   return differs ? path : "";
 }
 
+/// Once for each folder: a library checks its surroundings at every call.
+static void name_unread(const std::string& root) {
+  static std::mutex mutex;
+  static std::set<std::string> named;
+  const std::lock_guard lock(mutex);
+  if (!named.insert(root).second) return;
+  for (const std::string& remark : unread_in(root)) log_warn([&] { return "DISTSIM_CONFIGS: " + remark; });
+}
+
 Result<void> check_config_folders() {
   for (const fs::path& root : user_roots()) {
     std::error_code error;
@@ -311,6 +321,7 @@ Result<void> check_config_folders() {
       return Error{"DISTSIM_CONFIGS: found " + in_quotes(root.string(), kMaxNameLength) +
                        ", expected folders, separated by colons",
                    "", ""};
+    name_unread(root.string());
   }
   if (!is_logged(LogLevel::debug)) return {};
   for (const std::string& root : config_folders("", "")) log_debug([&] { return "configuration folder: " + root; });

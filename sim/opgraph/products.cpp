@@ -48,7 +48,8 @@ Ops attention_of(const Call& call, std::size_t first, graph::Pass pass) {
   op.kv_heads = k[1] == q[1] ? 0 : k[1];
   op.kv_len = k[2];
   op.value_dim = v[3] == q[3] ? 0 : v[3];
-  if (std::min({op.batch, op.heads, op.q_len, op.head_dim, op.kv_len}) <= 0) return std::nullopt;
+  if (std::min({op.batch, op.heads, op.q_len, op.head_dim, op.kv_len, k[1]}) <= 0) return std::nullopt;
+  if (op.heads % k[1] != 0) return std::nullopt;  // no groups of heads share these
   op.flash = true;
   op.dtype = call.type(first);
   op.pass = pass;
@@ -176,6 +177,7 @@ Ops make_linear(const Call& call, double) {
     return std::nullopt;
   graph::Gemm op;
   op.m = count(product(x) / static_cast<double>(w[1])), op.n = w[0], op.k = w[1];
+  if (!call.outputs().empty() && product(call.out()) != graph::real(op.m) * graph::real(op.n)) return std::nullopt;
   op.dtype = call.type();
   return std::vector<graph::Op>{op};
 }

@@ -16,6 +16,12 @@ namespace {
 
 using config::Experiment;
 
+/// Micro-steps that differ in size are all played, up to so many: none is like the last one. Of more, each is taken for as
+/// large as the first, and the report says so.
+constexpr std::int64_t kMostUnequal = 512;
+
+bool equal_micro_steps(const workload::SamplePlan& plan) { return plan.total % (plan.ranks * plan.micro_steps) == 0; }
+
 /// The same experiment with fewer micro-steps, each as large as the first of the whole.
 Experiment with_micro_steps(Experiment e, const workload::SamplePlan& whole, std::int64_t steps) {
   e.model.global_batch = whole.micro_step(0).total() * steps;
@@ -33,8 +39,10 @@ Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::in
 
 Whole whole_of(const workload::SamplePlan& plan, std::int64_t played) {
   const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(plan.micro_steps);
-  return {double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
-          fmt::format("{} of {} {}", simulated, counted(all, "micro-step"), agreeing(simulated, "is", "are"))};
+  return {
+      double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
+      fmt::format("{} of {}{} {}", simulated, counted(all, "micro-step"),
+                  equal_micro_steps(plan) ? "" : ", each as large as the first,", agreeing(simulated, "is", "are"))};
 }
 
 Whole whole_of(const workload::MicroBatches& all, std::int64_t batch) {
@@ -76,6 +84,7 @@ Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) 
   }
   if (e.model.accumulation <= played) return std::optional<Folds>();
   TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
+  if (!equal_micro_steps(whole) && e.model.accumulation <= kMostUnequal) return std::optional<Folds>();
   return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
                              whole.micro_steps - played, whole_of(whole, played)});
 }

@@ -31,7 +31,7 @@ struct Folds {
 /// For folds_of and predict(): nothing is folded, neither micro-steps nor micro-batches of a pipeline.
 inline constexpr std::int64_t kAllMicroSteps = INT64_MAX;
 
-/// With accumulations of more than `played` micro-steps; nothing where all of it is played.
+/// With accumulations of more than `played` micro-steps of one size; nothing where all of it is played.
 Result<std::optional<Folds>> folds_of(const config::Experiment& experiment, std::int64_t played);
 
 /// The passes of a pipeline's stages as predict() plays them; nothing without a pipeline.

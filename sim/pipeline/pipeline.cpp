@@ -72,6 +72,7 @@ struct Folding {
 };
 Result<report::Report> fold(report::Report longer, const std::optional<Folding>& folding) {
   if (!folding) return longer;
+  TRY(report::check_foldable(folding->shorter, longer, folding->more));
   return report::fold_micro_steps(folding->shorter, longer, folding->more, folding->whole);
 }
 
@@ -244,6 +245,7 @@ Result<Figures> predict_figures(const Experiment& e, CostModelCache& cache, cons
   TRY_ASSIGN(report::Brief brief, brief_of(folds ? folds->longer : e, cache, work.longer));
   if (folds) {
     TRY_ASSIGN(const report::Brief shorter, brief_of(folds->shorter, cache, *work.shorter));
+    TRY(report::check_foldable(shorter, brief, folds->more));
     brief = report::fold_micro_steps(shorter, brief, folds->more);
   }
   const double seconds = brief.iteration.seconds();

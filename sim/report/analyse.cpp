@@ -1,6 +1,7 @@
 // analyse: Played -> Report. The page that says in which order a prediction is read.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/report/critical_path.hpp"
 #include "sim/report/limits.hpp"
@@ -94,11 +95,16 @@ void fill_collectives(Report& report, Replays& replays, const Chain& chain, std:
 }  // namespace
 
 void fill_range(Report& report) {
+  constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max();  // ends of ranges may lie beyond it
   const HalfWidths spread = half_widths_of(report.terms);
-  const double own = report.context.uncertainty * static_cast<double>(report.iteration.ps());
-  const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
-  report.low = Duration::picoseconds(std::max<std::int64_t>(0, report.iteration.ps() - with_own(spread.below)));
-  report.high = report.iteration + Duration::picoseconds(with_own(spread.above));
+  const std::int64_t iteration = report.iteration.ps();
+  const double own = report.context.uncertainty * static_cast<double>(iteration);
+  const auto with_own = [own](std::int64_t width) {
+    const double both = std::hypot(own, static_cast<double>(width));
+    return both < static_cast<double>(kLatest) ? static_cast<std::int64_t>(std::llround(both)) : kLatest;
+  };
+  report.low = Duration::picoseconds(std::max<std::int64_t>(0, iteration - with_own(spread.below)));
+  report.high = Duration::picoseconds(iteration + std::min(kLatest - iteration, with_own(spread.above)));
 }
 
 void fill_means(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {

@@ -10,25 +10,35 @@
 namespace distsim::report {
 namespace {
 
-/// The linear law for one figure.
+constexpr std::int64_t kMost = std::int64_t{1} << 62;  // 1281 h of picoseconds: sums of two such times are still times
+
+std::int64_t extended(std::int64_t shorter, std::int64_t longer, std::int64_t more) {
+  const WideTime value = WideTime(longer) + (WideTime(longer) - shorter) * more;
+  return static_cast<std::int64_t>(std::clamp<WideTime>(value, 0, kMost));
+}
+
+/// The linear law for one figure, at most kMost.
 class Extension {
  public:
   explicit Extension(std::int64_t more) : more_(more) {}
   Duration operator()(Duration shorter, Duration longer) const {
-    return std::max(Duration(), longer + (longer - shorter) * more_);
+    return Duration::picoseconds(extended(shorter.ps(), longer.ps(), more_));
   }
   std::uint32_t operator()(std::uint32_t shorter, std::uint32_t longer) const {
-    return static_cast<std::uint32_t>(std::max<std::int64_t>(0, longer + (std::int64_t(longer) - shorter) * more_));
+    return static_cast<std::uint32_t>(std::min<std::int64_t>(UINT32_MAX, extended(shorter, longer, more_)));
   }
   /// Bytes.
-  std::int64_t operator()(std::int64_t shorter, std::int64_t longer) const {
-    constexpr double kMost = 9e18;
-    return std::llround(std::clamp(double(longer) + double(longer - shorter) * double(more_), 0.0, kMost));
-  }
+  std::int64_t operator()(std::int64_t shorter, std::int64_t longer) const { return extended(shorter, longer, more_); }
 
  private:
   std::int64_t more_;
 };
+
+Result<void> check_time(std::int64_t shorter, std::int64_t longer, std::int64_t more) {
+  if (extended(shorter, longer, more) < kMost) return {};
+  return Error{"found an iteration of more than 1281 h, expected a shorter one", "",
+               "fewer micro-steps, samples or layers, or more GPUs"};
+}
 
 /// Extends the parts of an iteration. What clamping at zero has moved is taken from idle time, then from the next
 /// parts.
@@ -121,6 +131,19 @@ bool lacks_replay(const Report& shorter, const Report& longer, std::int64_t more
     return of.limited_by && of.limited_by->resource == limits.limited_by->resource;
   };
   return !replayed(shorter.limits) || !replayed(longer.limits);
+}
+
+Result<void> check_foldable(const Report& shorter, const Report& longer, std::int64_t more) {
+  TRY(check_time(shorter.iteration.ps(), longer.iteration.ps(), more));
+  TRY(check_time(shorter.high.ps(), longer.high.ps(), more));
+  // What a rank does at once, on several streams, may sum to more than the iteration.
+  for (const auto part : {&Report::compute, &Report::comm, &Report::host_bound})
+    TRY(check_time((shorter.*part).ps(), (longer.*part).ps(), more));
+  return {};
+}
+
+Result<void> check_foldable(const Brief& shorter, const Brief& longer, std::int64_t more) {
+  return check_time(shorter.iteration.ps(), longer.iteration.ps(), more);
 }
 
 Brief fold_micro_steps(const Brief& shorter, const Brief& longer, std::int64_t more) {

@@ -10,10 +10,15 @@
 
 #include <cstdint>
 
+#include "base/result.hpp"
 #include "sim/report/limits.hpp"
 #include "sim/report/report.hpp"
 
 namespace distsim::report {
+
+/// Errors: the folded iteration, or the end of its range, is longer than 2^62 ps (1281 h), where times end.
+Result<void> check_foldable(const Report& shorter, const Report& longer, std::int64_t more);
+Result<void> check_foldable(const Brief& shorter, const Brief& longer, std::int64_t more);
 
 /// `shorter` and `longer` differ by one micro-step; `more` further ones follow. `context` is that of the whole
 /// iteration.

@@ -41,13 +41,21 @@ std::int64_t end_of_iteration(const Played& p, const Rows& rows, std::uint16_t i
   return end;
 }
 
+}  // namespace
+
+bool prepares(const graph::CostedGraph& costed, const graph::Task& task) {
+  return std::holds_alternative<graph::HostWork>(costed.graph.ops[task.first_op]);
+}
+
+namespace {
+
 template <class Rows>
 DeviceStep device_step(const Played& p, const Rows& rows, StepId s, SteadyState& out) {
   DeviceStep d;
   d.step = s;
   d.task = (*p.origins)[s].task;
   d.collective = p.costed->graph.tasks[d.task].partition.valid();
-  d.prepares = std::holds_alternative<graph::HostWork>(p.costed->graph.ops[p.costed->graph.tasks[d.task].first_op]);
+  d.prepares = prepares(*p.costed, p.costed->graph.tasks[d.task]);
   const bool bubble = p.costed->graph.tasks[d.task].between_stages;  // stages that wait for each other are idle
   d.ready = bubble ? rows.start(s) : rows.ready(s);
   d.start = rows.start(s);

@@ -38,12 +38,15 @@ class RowView {
   std::uint32_t each_ = 1, period_ = 0;
 };
 
+/// Whether a task of a stream is work of the host that it waits for, as on inputs: no kernel and no copy.
+bool prepares(const graph::CostedGraph& costed, const graph::Task& task);
+
 /// A device step of the last iteration.
 struct DeviceStep {
   StepId step;
   TaskId task;
   bool collective = false;
-  bool prepares = false;  ///< work of the host that a stream waits for, as on inputs: no kernel and no copy
+  bool prepares = false;  ///< see prepares()
   RowView ready, start, end;
   std::uint32_t first_launch = 0, launches = 0;  ///< the host steps it waits for, in SteadyState::launch_ends
 };

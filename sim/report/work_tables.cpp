@@ -81,19 +81,20 @@ struct CollectiveSums {
 /// `share`: of the ranks, those that take part.
 void add_call(CollectiveSums& sums, const graph::Collective& collective, const graph::Cost& cost,
               const std::string& name, double share) {
-  if (sums.row.calls == 0) {
+  const bool first = sums.calls == 0;
+  if (first) {
     sums.row.name = name;
     sums.row.kind = graph::name_of(collective.kind);
     sums.kind = collective.kind;
   }
   sums.same_name = sums.same_name && sums.row.name == name;
-  ++sums.row.calls;
-  const std::int64_t bytes = even_size(collective, sums.row.group_size) * collective.times;
-  if (sums.row.calls == 1) sums.call_bytes = bytes;
+  const std::int64_t bytes = even_size(collective, sums.row.group_size);
+  if (first) sums.call_bytes = bytes;
   sums.row.equal_calls = sums.row.equal_calls && bytes == sums.call_bytes;
-  sums.calls += share;
-  sums.bytes += share * static_cast<double>(bytes);
-  if (sums.row.calls == 1 || cost.basis > sums.row.basis) {
+  const double calls = share * static_cast<double>(collective.times);  // a task may stand for those of many layers
+  sums.calls += calls;
+  sums.bytes += calls * static_cast<double>(bytes);
+  if (first || cost.basis > sums.row.basis) {
     sums.row.basis = cost.basis;
     sums.row.source = cost.source;
   }
@@ -110,7 +111,7 @@ CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::
   row.waiting = mean_of(sums.waiting, ranks);
   const double seconds = row.total.seconds();
   if (seconds > 0) row.busbw = sums.bytes / seconds * graph::busbw_factor(sums.kind, row.group_size);
-  row.calls = static_cast<std::uint32_t>(std::max<long>(1, std::lround(sums.calls)));
+  row.calls = static_cast<std::uint32_t>(std::clamp(std::round(sums.calls), 1.0, 4294967295.0));
   row.bytes = row.equal_calls ? row.calls * sums.call_bytes : std::llround(sums.bytes);
   return row;
 }
@@ -205,10 +206,7 @@ std::vector<CollectiveRow> collective_rows(const Played& p, const SteadyState& s
     const std::uint32_t group = group_size_of(graph.partitions[task.partition]);
     const auto [it, is_new] = rows.try_emplace({stem_of(name), collective.kind, group});
     CollectiveSums& row = it->second;
-    if (is_new) {
-      row.row.calls = 0;
-      row.row.group_size = group;
-    }
+    if (is_new) row.row.group_size = group;
     add_call(row, collective, p.costed->costs[task.first_op], name,
              static_cast<double>(counts.ranks_running(task, 0)) / graph.ranks);
     row.total += sums[i].time;

@@ -1,5 +1,6 @@
 #include "base/file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -149,6 +150,40 @@ TEST_F(FileTest, CheckWritableAgreesWithTheWrite) {
   EXPECT_EQ(check_writable(dir_).error().text(), dir_ + ": found a folder, expected a file to write");
   EXPECT_FALSE(check_writable(path("no/a")).ok());
   EXPECT_FALSE(check_writable("").ok());
+}
+
+TEST_F(FileTest, LongNamesAreWrittenOrRefusedBeforeTheWork) {
+  const std::string longest(255, 'a'), too_long(256, 'a');
+  ASSERT_TRUE(check_writable(path(longest)).ok());
+  ASSERT_TRUE(write_file_atomically(path(longest), "x").ok());
+  EXPECT_EQ(contents(longest), "x");
+  EXPECT_EQ(files(), 1u);
+  EXPECT_NE(check_writable(path(too_long)).error().text().find("File name too long"), std::string::npos);
+}
+
+/// An open file is written on, as a shell's redirection would be; what it held before stays.
+TEST_F(FileTest, DescriptorsAreWrittenOn) {
+  const int fd = ::open(path("log").c_str(), O_RDWR | O_CREAT, 0644);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(::write(fd, "before\n", 7), 7);
+  const std::string name = "/dev/fd/" + std::to_string(fd);
+  EXPECT_TRUE(check_writable(name).ok());
+  ASSERT_TRUE(write_file_atomically(name, "table\n").ok());
+  ASSERT_EQ(::write(fd, "after\n", 6), 6);
+  EXPECT_EQ(contents("log"), "before\ntable\nafter\n");
+  EXPECT_EQ(::unlink(path("log").c_str()), 0);
+  ASSERT_TRUE(write_file_atomically(name, "more\n").ok());
+  ::close(fd);
+  EXPECT_EQ(files(), 0u);  // no file by the name of a removed one
+  const int read_only = ::open("/dev/null", O_RDONLY);
+  EXPECT_FALSE(write_file_atomically("/dev/fd/" + std::to_string(read_only), "x").ok());
+  ::close(read_only);
+}
+
+TEST_F(FileTest, WhereNoFileCanBeMadeIsKnownBeforeTheWork) {
+  if (!fs::exists("/proc/version")) GTEST_SKIP() << "no /proc here";
+  EXPECT_FALSE(check_writable("/proc/version").ok());
+  EXPECT_FALSE(check_writable("/proc/distsim_test").ok());
 }
 
 TEST_F(FileTest, KeepsModeAndSymbolicLink) {

@@ -164,7 +164,43 @@ const Better kBetter[] = {
      [](topology::ClusterSpec& s, double f) {
        s.gpu_links.bandwidth_per_link = BytesPerSecond(s.gpu_links.bandwidth_per_link.value() * f);
      }},
+    {"PCIe bandwidth",
+     [](topology::ClusterSpec& s, double f) { s.pcie.bandwidth = BytesPerSecond(s.pcie.bandwidth.value() * f); }},
+    {"CPU interconnect",
+     [](topology::ClusterSpec& s, double f) {
+       s.pcie.cpu_interconnect = BytesPerSecond(s.pcie.cpu_interconnect.value() * f);
+     }},
 };
+
+/// Data that is staged in host memory passes the links that peers use, and the memory beside.
+TEST(NetworkLaws, PeerAccessIsNeverSlowerThanStaging) {
+  for (const System& s : all_systems()) {
+    if (s.spec.gpu_links.has_nvlink() || s.spec.gpus_per_node < 2) continue;
+    for (const std::int64_t sockets : {1, 2}) {
+      for (const std::int64_t per_switch : {1, 2, 4}) {
+        System staged = s;
+        staged.spec.host.sockets = sockets;
+        staged.spec.pcie.gpus_per_switch = per_switch;
+        staged.spec.pcie.peer_to_peer = false;
+        System peers = staged;
+        peers.spec.pcie.peer_to_peer = true;
+        const std::int64_t nodes = has_network(s) ? 4 : 1;
+        const topology::Topology slow = built(staged, nodes), fast = built(peers, nodes);
+        const CollectiveModels slow_models = with_curves(slow), fast_models = with_curves(fast);
+        for (const std::uint32_t ranks : {2u, slow.gpus_per_node(), slow.ranks()}) {
+          for (const CollectiveKind kind :
+               {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+            for (const double bytes : kSizes)
+              EXPECT_LE(cost_of(fast_models, kind, fast.facts(first_ranks(ranks)), bytes).mean.us(),
+                        kSlack * cost_of(slow_models, kind, slow.facts(first_ranks(ranks)), bytes).mean.us())
+                  << s.name << " " << sockets << " sockets, " << per_switch << " a switch, " << graph::name_of(kind)
+                  << " " << ranks << " ranks " << bytes;
+          }
+        }
+      }
+    }
+  }
+}
 
 TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
   for (const System& s : all_systems()) {

@@ -1,6 +1,9 @@
 #include "sim/config/config.hpp"
 
+#include <filesystem>
+
 #include "config_fixture.hpp"
+#include "sim/config/unread_files.hpp"
 #include "sim/pipeline/passes/dump.hpp"
 #include "sim/workload/dlrm/dlrm_spec.hpp"
 #include "sim/workload/models/mlp.hpp"
@@ -142,6 +145,23 @@ TEST_F(ConfigTest, TheEnvironmentNamesAFolder) {
   EXPECT_EQ(system->gpus_per_node, 8);
   EXPECT_NE(std::find(names.begin(), names.end(), "boxes"), names.end());
   EXPECT_FALSE(load_system("boxes").ok());
+}
+
+TEST_F(ConfigTest, WhatAUsersFolderHoldsInVainIsNamed) {
+  EXPECT_TRUE(unread_in(dir_).empty()) << unread_in(dir_).front();
+  for (const char* folder : {"system", "curves", "results"}) std::filesystem::create_directories(dir_ + "/" + folder);
+  write("curves/mine.log", "");
+  write("curves/README", "");
+  write("curves/mine.curve.txtpb", "");
+  write("systems/mine.yml", "");
+  const std::vector<std::string> remarks = unread_in(dir_);
+  ASSERT_EQ(remarks.size(), 3u);
+  EXPECT_EQ(remarks[0], "'" + dir_ + "/curves/mine.log' is not read: names in curves end in .curve.txtpb");
+  EXPECT_EQ(remarks[1], "the folder '" + dir_ + "/system' is not read; did you mean 'systems'?");
+  EXPECT_EQ(remarks[2], "'" + dir_ + "/systems/mine.yml' is not read: names in systems end in .yaml");
+  std::filesystem::create_directories(dir_ + "/results/deep");
+  ASSERT_EQ(unread_in(dir_ + "/results").size(), 1u);
+  EXPECT_NE(unread_in(dir_ + "/results")[0].find("holds nothing that distsim looks for"), std::string::npos);
 }
 
 TEST_F(ConfigTest, LoadByNameFindsNothingElsewhere) {

@@ -390,5 +390,29 @@ TEST(Timing, TheLaunchGapIsAddedOnceAndHidesShortKernels) {
       << "its slower host";
 }
 
+/// A misspelt size is carried along, and its default priced in its place. Published tables have columns of such names.
+TEST_F(Fixture, AColumnThatIsNearlyOneOfOursIsNamed) {
+  const std::string head = "gpu,op,dtype,m,n,k,", row = "\nA100-SXM4-80GB,linear,bf16,64,64,64,9\n";
+  for (const auto& [wrong, right] : std::map<std::string, std::string>{
+           {"layuot", "layout"}, {"timming", "timing"}, {"bacth", "batch"}, {"Rows", "rows"}, {"scalin", "scaling"}}) {
+    const auto count = run(head + wrong + row);
+    ASSERT_TRUE(count.ok()) << wrong;
+    ASSERT_EQ(count->remarks.size(), 1u) << wrong;
+    EXPECT_EQ(count->remarks[0], "column '" + wrong + "' is carried along unread; did you mean '" + right + "'?");
+  }
+  for (const std::string foreign : {"latency_us", "date", "origin", "framework", "id", "layer", "model", "measured",
+                                    "note", "sm_clock_mhz", "description", "comment", "run", "case_id"})
+    EXPECT_TRUE(run(head + foreign + row)->remarks.empty()) << foreign;
+}
+
+TEST_F(Fixture, ANameInExtraThatIsNearlyOneOfOursIsNamedOnce) {
+  const auto count =
+      run("gpu,op,dtype,m,n,k,extra\nA100-SXM4-80GB,linear,bf16,64,64,64,scalin=none\n"
+          "A100-SXM4-80GB,linear,bf16,64,64,64,scalin=none\nA100-SXM4-80GB,linear,bf16,64,64,64,gated=True\n");
+  ASSERT_TRUE(count.ok());
+  ASSERT_EQ(count->remarks.size(), 1u);
+  EXPECT_EQ(count->remarks[0], "extra: 'scalin' is carried along unread; did you mean 'scaling'?");
+}
+
 }  // namespace
 }  // namespace distsim::opmodels

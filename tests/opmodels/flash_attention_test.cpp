@@ -134,6 +134,9 @@ TEST(FlashAttention, SharedKeysSaveOnlyMemory) {
   op.kv_heads = 65;
   EXPECT_NE(models.price(op).error().what.find("attention.kv_heads: found 65, expected a number from 0 to 64"),
             std::string::npos);
+  op.kv_heads = 5;
+  EXPECT_NE(models.price(op).error().what.find("attention.kv_heads: found 5, expected a divisor of heads (64)"),
+            std::string::npos);
 }
 
 TEST(FlashAttention, ALibraryThatDoesNotRunGivesWayToOneThatDoes) {

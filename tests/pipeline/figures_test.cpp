@@ -29,6 +29,26 @@ void expect_figures_of_prediction(const config::Experiment& e, CostModelCache& c
   EXPECT_EQ(report::text_of(figures->limited_by), report::text_of(whole->report.limits.limited_by));
 }
 
+/// Where the time goes is the same in the row of a sweep and in the report.
+void expect_parts_of_prediction(const config::Experiment& e, CostModelCache& cache) {
+  Passes passes;
+  const auto whole = predict(e, passes);
+  ASSERT_TRUE(whole.ok()) << whole.error().text();
+  const auto row = predict_figures(e, cache, report::Transfers::summed);
+  ASSERT_TRUE(row.ok()) << row.error().text();
+  const report::Report &a = *row, &b = whole->report;
+  EXPECT_EQ(a.iteration, b.iteration);
+  EXPECT_EQ(a.low, b.low);
+  EXPECT_EQ(a.high, b.high);
+  EXPECT_EQ(a.compute, b.compute);
+  EXPECT_EQ(a.exposed_comm, b.exposed_comm);
+  EXPECT_EQ(a.waiting, b.waiting);
+  EXPECT_EQ(a.host_bound, b.host_bound);
+  EXPECT_EQ(a.idle, b.idle);
+  EXPECT_EQ(a.comm, b.comm);
+  EXPECT_EQ(a.hidden_comm, b.hidden_comm);
+}
+
 class Figures : public testing::TestWithParam<PlayedCase> {};
 
 TEST_P(Figures, AreThoseOfThePrediction) {
@@ -37,6 +57,7 @@ TEST_P(Figures, AreThoseOfThePrediction) {
   const auto work = fixed_work_of(e);
   ASSERT_TRUE(work.ok()) << work.error().text();
   expect_figures_of_prediction(e, cache, *work);
+  expect_parts_of_prediction(e, cache);
 }
 
 /// The work of an experiment serves it with other links, GPUs and hosts.
@@ -58,6 +79,10 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(PlayedCase{"dgx_a100_4node.yaml", {}},
                     PlayedCase{"dgx_a100_4node.yaml", {"engine.contention=true", "cluster.nodes=2"}},
                     PlayedCase{"dgx_a100_4node.yaml", {"engine.slow_gpus=[{rank: 3, speed: 0.7}]"}},
+                    PlayedCase{"dgx_a100_4node.yaml", {"framework.input.per_sample=5 us"}},
+                    PlayedCase{"dgx_a100_4node.yaml", {"framework.input.per_sample=1 us"}},
+                    PlayedCase{"resnet50_dgx_a100.yaml", {"framework.input.decode_rate=2000"}},
+                    PlayedCase{"dlrm_skewed_2node.yaml", {"framework.input.per_sample=1 us"}},
                     PlayedCase{"dlrm_skewed_2node.yaml", {}},    // ranks differ
                     PlayedCase{"bert_large_dgx_a100.yaml", {}},  // micro-steps are folded
                     PlayedCase{"megatron_gpt_7_5b.yaml", {}},    // micro-batches of a pipeline are

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "test_paths.hpp"
 
@@ -46,6 +47,21 @@ TEST(Fold, ShortAccumulationsArePlayedOut) {
   const report::Report r =
       report_of("bert_large_dgx_a100.yaml", {"model.global_batch=4096", "model.accumulation=4"}, 4);
   for (const auto& a : r.context.assumptions) EXPECT_NE(a.kind, graph::AssumptionKind::folding) << a.text;
+}
+
+/// One sample more makes one of the micro-steps longer, not all of them.
+TEST(Fold, MicroStepsOfTwoSizesArePlayedOut) {
+  const auto iteration_of = [](int batch, std::int64_t played) {
+    return report_of("resnet50_dgx_a100.yaml",
+                     {"cluster.nodes=1", "cluster.gpus_per_node=1", "model.per_gpu_batch=0", "model.memory_check=false",
+                      "model.accumulation=8", "model.resnet.image=2048", "model.global_batch=" + std::to_string(batch)},
+                     played)
+        .iteration;
+  };
+  const Duration eight = iteration_of(8, 4), nine = iteration_of(9, 4), sixteen = iteration_of(16, 4);
+  EXPECT_EQ(nine, iteration_of(9, kAllMicroSteps));
+  EXPECT_GT(nine, eight);
+  EXPECT_LT((nine - eight).ms(), 0.3 * (sixteen - eight).ms());
 }
 
 /// The batch that is named is that of all micro-steps, once, and what was folded is said.

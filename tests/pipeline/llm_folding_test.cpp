@@ -61,6 +61,25 @@ TEST(LlmFolding, DepthAddsNoTask) {
   EXPECT_EQ(tasks("16"), tasks("160"));
 }
 
+/// A task stands for the collectives of many layers; a table counts them.
+TEST(LlmFolding, CallsOfCollectivesGrowWithDepthAndBatch) {
+  const auto row = [](const char* layers, const char* batch) {
+    const auto rows =
+        predicted_with({std::string("model.global_batch=") + batch, std::string("model.llm.layers=") + layers})
+            .report.collectives;
+    const auto found = std::ranges::find_if(
+        rows, [](const report::CollectiveTime& c) { return c.name.starts_with("tensor") && c.kind == "all_reduce"; });
+    EXPECT_NE(found, rows.end());
+    return *found;
+  };
+  const report::CollectiveTime shallow = row("16", "32"), deep = row("160", "32"), large = row("16", "256");
+  EXPECT_GE(shallow.calls, 4u * 16 / 4 * 16) << "4 a layer and micro-batch, on each of 4 stages";
+  EXPECT_NEAR(deep.calls, 10.0 * shallow.calls, 0.1 * deep.calls);
+  EXPECT_NEAR(large.calls, 8.0 * shallow.calls, 0.1 * large.calls);
+  EXPECT_NEAR(double(deep.bytes) / deep.calls, double(shallow.bytes) / shallow.calls,
+              0.05 * double(deep.bytes) / deep.calls);
+}
+
 TEST(LlmFolding, TokensAndDimensionsAreReported) {
   const Prediction p = predicted_with({"model.global_batch=32"});
   const std::string text = report::to_text(p.report), json = report::to_json(p.report);

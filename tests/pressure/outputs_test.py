@@ -102,6 +102,23 @@ class Outputs(unittest.TestCase):
         found = [f for template in PAIRS for way in ways if (f := one(template, way))]
         self.assertEqual(found, [])
 
+    def test_files_that_an_experiment_names(self):
+        """Known once it is predicted: a study is refused before its work, and nothing is written."""
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            system = folder / "mine.yaml"
+            system.write_text((ROOT / "configs/systems/dgx_a100_80gb.yaml").read_text())
+            experiment = folder / "e.yaml"
+            experiment.write_text((ROOT / "configs/dgx_a100_4node.yaml").read_text().replace("system: dgx_a100_80gb", "system: ./mine.yaml"))
+            before = system.read_bytes()
+            for words in (["sweep", "--config", experiment, "--set", "cluster.nodes=1,2", "--csv", folder / "new.csv", "--html", system],
+                          ["plan", "--config", experiment, "--json", folder / "new.json", "--csv", system]):
+                r = run([str(w) for w in words])
+                self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
+                self.assertIn(b"a file that this command reads", r.stderr)
+                self.assertEqual(system.read_bytes(), before)
+                self.assertEqual(sorted(os.listdir(d)), ["e.yaml", "mine.yaml"])
+
     def test_links_to_what_is_not_there_yet(self):
         with tempfile.TemporaryDirectory() as d:
             folder = pathlib.Path(d)

@@ -43,6 +43,18 @@ TEST(FoldMicroSteps, EqualsPlayingThem) {
   EXPECT_EQ(folded.collectives[0].waiting, played.collectives[0].waiting);
 }
 
+/// An iteration beyond what a time holds is refused, its parts are never wrapped around.
+TEST(FoldMicroSteps, TooLongIterationsAreRefused) {
+  const Report shorter = micro_steps(2), longer = micro_steps(3);
+  EXPECT_TRUE(check_foldable(shorter, longer, 1'000'000).ok());
+  const auto refused = check_foldable(shorter, longer, std::int64_t{1} << 60);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("found an iteration of more than 1281 h"), std::string::npos);
+  const Report folded = fold_micro_steps(shorter, longer, std::int64_t{1} << 60, {});
+  EXPECT_GT(folded.iteration, longer.iteration);
+  EXPECT_GE(folded.low, Duration());
+}
+
 /// Figures that fall from one length to the next are cut at zero; what that moves comes out of idle, then the host,
 /// then waiting.
 TEST(FoldMicroSteps, PartsStayWithinTheIteration) {

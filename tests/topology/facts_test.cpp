@@ -58,7 +58,7 @@ TEST(Facts, CubeMeshRings) {
 TEST(Facts, CubeMeshCornersWithoutALinkUsePcie) {
   const GroupFacts f = build_system("dgx1_v100_16gb", 1).facts(Ranks{0, 6});
   EXPECT_EQ(f.intra, &pcie_shape);
-  EXPECT_DOUBLE_EQ(f.intra_ring_bandwidth.value(), 6e9);
+  EXPECT_DOUBLE_EQ(f.ring_limit().value(), 6e9);
   EXPECT_EQ(f.bottleneck, "CPU interconnect 6 GB/s");
 }
 
@@ -76,7 +76,8 @@ TEST(Facts, PcieSharesUplinksAndSockets) {
   EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1, 2, 3}).intra_ring_bandwidth.value(), 52e9);
   // All eight: 4 GPUs a socket send 4/7 across: 22 / (16/7) = 9.625.
   EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).intra_bandwidth.value(), 9.625e9);
-  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).intra_ring_bandwidth.value(), 22e9);
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).intra_ring_bandwidth.value(), 52e9);
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).ring_limit().value(), 22e9);
 }
 
 TEST(Facts, NicsByAffinity) {

@@ -17,7 +17,7 @@ HugectrTimedEvent event(const std::string& label, double start_ms, double durati
 }
 
 HugectrHost host(const std::string& name, double iteration_ms, std::vector<HugectrTimedEvent> events) {
-  HugectrHost h{name, iteration_ms, iteration_ms, {}};
+  HugectrHost h{name, true, iteration_ms, iteration_ms, {}};
   h.timeline[0][0] = std::move(events);
   return h;
 }
@@ -62,6 +62,15 @@ TEST(HugectrMerge, HostsThatCannotHaveWaitedForEachOtherAreRefused) {
             "found iterations of 3000.000 ms on 'b' and of 3.000 ms on 'a', expected hosts of one run, which wait for "
             "each other");
   EXPECT_TRUE(check_hugectr_hosts({host("a", 2, {}), host("b", 4, {})}).ok()) << "recorded at other times";
+}
+
+TEST(HugectrMerge, AnUnknownIterationIsNone) {
+  HugectrHost a = host("a", 0, {event("fprop", 0, 0.3)});
+  a.has_iterations = false;
+  const HugectrJob job = merge_hugectr_hosts({a}, {});
+  EXPECT_NE(hugectr_job_csv(job).find("\niteration,,,,,,,a,\n"), std::string::npos) << hugectr_job_csv(job);
+  EXPECT_NE(hugectr_timeline_json({a}).find("\"avg_iter_time_ms\": null"), std::string::npos);
+  EXPECT_TRUE(check_hugectr_hosts({a, host("b", 2, {event("fprop", 0, 0.3)})}).ok());
 }
 
 TEST(HugectrMerge, OneHostTwiceIsRefused) {

@@ -149,6 +149,37 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
                 .find("event 0: found no start_index"),
             std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1e999], "events": []})").find("found"), std::string::npos);
+  for (const char* times : {"[-3]", "[0]", "[1, -1]", "[1e300]"})
+    EXPECT_NE(refusal(std::string(R"({"host_name": "h", "iter_time_ms": )") + times + R"(, "events": []})")
+                  .find("expected milliseconds above 0 and below 1e9"),
+              std::string::npos)
+        << times;
+  const auto event = [&](const char* device, const char* duration, const char* start) {
+    return std::string(R"({"device_id": )") + device + R"(, "stream": "0xa", "start_index": 0, "end_index": 1, )" +
+           R"("measured_times_ms": [)" + duration + R"(], "iter_start_to_event_start_times_ms": [)" + start +
+           R"(], "event_name": "a"})";
+  };
+  const auto events = [&](const std::string& list) { return R"({"host_name": "h", "events": [)" + list + "]}"; };
+  EXPECT_EQ(refusal(events(event("0", "1", "0"))), "accepted");
+  EXPECT_NE(refusal(events(event("0", "-1", "0"))).find("event 0: found measured_times_ms: -1"), std::string::npos);
+  EXPECT_NE(refusal(events(event("0", "1", "-145"))).find("iter_start_to_event_start_times_ms: -145"),
+            std::string::npos);
+  EXPECT_NE(refusal(events(event("-1", "1", "0"))).find("found device_id -1"), std::string::npos);
+  EXPECT_NE(refusal(events(event("1099511627776", "1", "0"))).find("found device_id 1099511627776"), std::string::npos);
+  EXPECT_NE(
+      refusal(events(event("0", "1", "0") + ", " + event("0", "1", "0"))).find("event 1: found 'a' a second time"),
+      std::string::npos);
+}
+
+/// Of a name that a stream has more often than the list, places are not those of the list.
+TEST_F(Hugectr, AListOfSomeLayersIsRefused) {
+  const std::string path = file("h.prof.json", R"({"host_name": "h", "iter_time_ms": [2], "events": [
+    {"device_id": 0, "stream": "0xa", "start_index": 0, "end_index": 1, "measured_times_ms": [1], "iter_start_to_event_start_times_ms": [0], "event_name": "fused.bprop", "met_times_within_this_stream": 2}]})");
+  const auto events = read_hugectr_events(file("events.yaml", kEvents));
+  const auto host = read_hugectr_profile(path, *events);
+  ASSERT_FALSE(host.ok());
+  EXPECT_NE(host.error().text().find("found 'fused.bprop' 3 times on a stream, expected at most 2"), std::string::npos)
+      << host.error().text();
 }
 
 /// Every prefix of a result is refused in one line, or read where only the tail of the last line is missing.

@@ -119,6 +119,51 @@ TEST(Plausible, SomeKernelsFollowTheirLaunchesSoon) {
       << checked.error().text();
 }
 
+TEST(Plausible, OfFewKernelsContradictionsAreNoted) {
+  const auto notes_of = [](TraceRank rank) {
+    TraceJob job = job_of({std::move(rank)}, 1);
+    EXPECT_TRUE(check_plausible(job).ok());
+    return job.ranks[0].notes.assumptions;
+  };
+  EXPECT_TRUE(notes_of(launched(5, 5'000)).empty());
+  EXPECT_EQ(notes_of(launched(5, -2'000'000)),
+            std::vector<std::string>{"5 of 5 kernels more than 1 ms before the calls that launched them, expected "
+                                     "causes before effects; too few to be sure"});
+  EXPECT_EQ(notes_of(launched(5, 5'000'000'000)).size(), 1u);
+  TraceRank timeless = rank_of(0, 5, 10'000);
+  for (DeviceRecord& d : timeless.device_records) d.duration_ns = 0;
+  EXPECT_EQ(notes_of(timeless).size(), 1u);
+}
+
+/// A rank with `copies` copies of 64 MiB to the GPU, each of so many ns.
+TraceRank copying(std::uint32_t copies, std::int64_t ns) {
+  TraceRank rank = rank_of(0, copies, 100'000'000);
+  for (DeviceRecord& d : rank.device_records) {
+    d.kind = DeviceRecordKind::memcpy;
+    d.direction = CopyDirection::host_to_device;
+    d.bytes = 64 << 20;
+    d.duration_ns = ns;
+  }
+  return rank;
+}
+
+TEST(Plausible, NoCopyIsFasterThanItsLink) {
+  TraceJob link = job_of({copying(50, 3'000'000)}, 1), too_fast = job_of({copying(50, 3'000)}, 1);
+  ASSERT_TRUE(check_plausible(link).ok());
+  EXPECT_TRUE(link.ranks[0].notes.assumptions.empty());
+  const auto checked = check_plausible(too_fast);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text().find("rank0.json: found 50 of 50 copies of 1 MiB or more faster than any link"), 0u)
+      << checked.error().text();
+  TraceRank one = copying(50, 3'000'000);
+  one.device_records[7].duration_ns = 3'000;
+  TraceJob slip = job_of({one}, 1), few = job_of({copying(5, 3'000)}, 1);
+  ASSERT_TRUE(check_plausible(slip).ok());
+  EXPECT_EQ(slip.ranks[0].notes.assumptions.size(), 1u);
+  ASSERT_TRUE(check_plausible(few).ok());
+  EXPECT_EQ(few.ranks[0].notes.assumptions.size(), 1u);
+}
+
 TEST(Plausible, AFewOverlapsAreNoted) {
   TraceRank rank = rank_of(0, 50, 10'000);
   rank.device_records[7].duration_ns = 15'000;  // into the next one
@@ -126,6 +171,22 @@ TEST(Plausible, AFewOverlapsAreNoted) {
   ASSERT_TRUE(check_plausible(job).ok());
   EXPECT_EQ(job.ranks[0].notes.assumptions,
             std::vector<std::string>{"1 kernel of 50 overlaps another on the same stream"});
+}
+
+TEST(Plausible, HostsOfOneRunWaitForEachOther) {
+  TraceRank a = rank_of(0, 5, 10'000), b = rank_of(1, 5, 10'000);
+  a.times_are_medians = b.times_are_medians = true;
+  a.measured_iterations_ns = {3'000'000, 3'100'000, 90'000'000};
+  b.measured_iterations_ns = {3'900'000, 4'000'000, 4'000'000};
+  TraceJob one = job_of({a, b}, 2);
+  EXPECT_TRUE(check_plausible(one).ok());
+  b.measured_iterations_ns = {7'750'000};
+  TraceJob two = job_of({a, b}, 2);
+  const auto checked = check_plausible(two);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(
+      checked.error().text().find("rank1.json: found iterations of 7.75 ms, where 'rank0.json' has some of 3.1 ms"), 0u)
+      << checked.error().text();
 }
 
 TEST(Plausible, MediansAndPlacesAreNoTimesOfOneRun) {

@@ -60,8 +60,17 @@ TEST_F(AnswersOf, MembersAreThoseOfTheMessage) {
   foreign["axes"] = Json::array();
   EXPECT_NE(refusal(foreign).find("found an unknown member 'axes'"), std::string::npos);
   EXPECT_EQ(refusal(predict), "");
+  EXPECT_EQ(read_message(R"({"id": 1, "type": "predict", "text": "a", "text": "b"})").error().text(),
+            "message: found the member 'text' twice, expected it once");
   EXPECT_EQ(id_in("[]"), -1);
   EXPECT_EQ(id_in(R"({"id": "7"})"), -1);
+}
+
+TEST_F(AnswersOf, EditsHaveNoOtherMembers) {
+  const Json answer =
+      ask({{"type", "predict"}, {"edits", {{{"key", "cluster.nodes"}, {"value", "8"}, {"valeu", "9"}}}}});
+  EXPECT_EQ(answer["type"], "error");
+  EXPECT_NE(answer.dump().find("objects with key and value, and no other member"), std::string::npos) << answer;
 }
 
 TEST_F(AnswersOf, PlacesErrorsInTheText) {

@@ -118,11 +118,11 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
     for (auto b = std::next(a); b != on_socket.end(); ++b)
       uniform = std::min(uniform, between * (m - 1) / (a->second * b->second));
   }
-  if (on_socket.size() > 1) ring = std::min(ring, between);
   const bool through_cpu = !layout.has_switches() || on_slot.size() > 1 || !spec.pcie.peer_to_peer;
   const std::int64_t half_hops = !layout.has_switches() ? 2 : through_cpu ? 4 : 2;
   const Duration latency = half(spec.pcie.latency) * (half_hops + (on_socket.size() > 1 ? 1 : 0));
-  return {&pcie_shape, BytesPerSecond(uniform), BytesPerSecond(ring), latency};
+  return {&pcie_shape, BytesPerSecond(uniform), BytesPerSecond(ring), latency,
+          BytesPerSecond(on_socket.size() > 1 ? between : 0)};
 }
 
 extern constinit const NodeShape pcie_shape = checked(NodeShape{

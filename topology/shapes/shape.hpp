@@ -6,6 +6,7 @@
 // (tests/topology/shapes_test.cpp) take it from there.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -22,6 +23,9 @@ struct IntraFacts {
   BytesPerSecond bandwidth;  ///< see GroupFacts::intra_bandwidth
   BytesPerSecond ring;       ///< see GroupFacts::intra_ring_bandwidth
   Duration latency;          ///< one way, worst pair
+  BytesPerSecond sockets{};  ///< see GroupFacts::intra_socket_bandwidth
+
+  BytesPerSecond ring_limit() const { return sockets.value() > 0 ? std::min(ring, sockets) : ring; }
 };
 
 /// Functions see a spec whose `gpus_per_node` is the number of installed GPUs.

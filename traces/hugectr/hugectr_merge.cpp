@@ -94,10 +94,11 @@ Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
       return Error{
           "found a second result of host " + in_quotes(host.host_name) + ", expected one for each host of a run", "",
           ""};
+    if (!host.has_iterations) continue;
     if (fastest == nullptr || host.median_iter_time_ms < fastest->median_iter_time_ms) fastest = &host;
     if (slowest == nullptr || host.median_iter_time_ms > slowest->median_iter_time_ms) slowest = &host;
   }
-  if (hosts.size() < 2 || slowest->median_iter_time_ms <= kMostApart * fastest->median_iter_time_ms) return {};
+  if (fastest == nullptr || slowest->median_iter_time_ms <= kMostApart * fastest->median_iter_time_ms) return {};
   return Error{"found iterations of " + milliseconds(slowest->median_iter_time_ms) + " on " +
                    in_quotes(slowest->host_name) + " and of " + milliseconds(fastest->median_iter_time_ms) + " on " +
                    in_quotes(fastest->host_name) + ", expected hosts of one run, which wait for each other",
@@ -107,8 +108,9 @@ Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
 HugectrJob merge_hugectr_hosts(const std::vector<HugectrHost>& hosts, const std::vector<HugectrEvent>& expected) {
   HugectrJob job;
   std::map<std::string, HugectrEventSummary> merged;
+  const auto timed = static_cast<double>(std::ranges::count_if(hosts, &HugectrHost::has_iterations));
   for (const HugectrHost& host : hosts) {
-    job.iteration_ms += host.median_iter_time_ms / static_cast<double>(hosts.size());
+    if (host.has_iterations) job.iteration_ms += host.median_iter_time_ms / timed;
     if (job.slowest_host.empty() || host.median_iter_time_ms > job.slowest_iteration_ms) {
       job.slowest_iteration_ms = host.median_iter_time_ms;
       job.slowest_host = host.host_name;
@@ -146,7 +148,8 @@ std::string hugectr_job_csv(const HugectrJob& job) {
   const auto ms = [](double value) { return fmt::format("{:.4f}", value); };
   std::string out = csv_line(
       {"label", "hosts", "streams", "outer", "start_ms", "mean_ms", "max_ms", "slowest_host", "slowest_device"});
-  out += csv_line({"iteration", "", "", "", "", ms(job.iteration_ms), ms(job.slowest_iteration_ms),
+  const auto known = [&](double value) { return value > 0 ? ms(value) : std::string(); };
+  out += csv_line({"iteration", "", "", "", "", known(job.iteration_ms), known(job.slowest_iteration_ms),
                    printable(job.slowest_host, 200), ""});
   for (const HugectrEventSummary& s : job.summaries)
     out += csv_line({printable(s.label, 200), std::to_string(s.hosts), std::to_string(s.streams),

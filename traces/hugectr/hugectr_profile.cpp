@@ -3,17 +3,22 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
+#include <tuple>
 
 #include "base/file.hpp"
 #include "base/json/json.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 
 namespace distsim::traces {
 namespace {
 
 using Json = nlohmann::json;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+constexpr std::int64_t kMostDevice = INT32_MAX;
+constexpr double kLongestMs = 1e9, kShortestMs = 1e-6;  // as the reader of traces: an iteration of no time is none
 
 /// Looks fields up and remembers the first one that is not as it should be.
 class Fields {
@@ -29,14 +34,21 @@ class Fields {
     const Json* v = find(key, &Json::is_number_integer, "a whole number");
     return v ? v->get<std::int64_t>() : 0;
   }
-  std::vector<double> numbers(const char* key) {
+  /// Milliseconds, none below `least`.
+  std::vector<double> times(const char* key, double least = 0) {
     const Json* v = find(key, &Json::is_array, "a list of numbers");
     std::vector<double> out;
     for (std::size_t i = 0; v && i < v->size(); ++i) {
-      if ((*v)[i].is_number() && std::isfinite((*v)[i].get<double>()))
-        out.push_back((*v)[i].get<double>());
-      else
+      if (!(*v)[i].is_number()) {
         fail(std::string(key) + ": a " + (*v)[i].type_name(), "numbers");
+        break;
+      }
+      out.push_back((*v)[i].get<double>());
+      if (!(out.back() >= least && out.back() < kLongestMs)) {
+        fail(std::string(key) + ": " + format_quantity(out.back(), Dimension::none),
+             least > 0 ? "milliseconds above 0 and below 1e9" : "milliseconds from 0 to 1e9");
+        break;
+      }
     }
     if (v && out.empty()) fail(std::string(key) + ": an empty list", "numbers");
     return out;
@@ -95,6 +107,36 @@ void nest(std::vector<HugectrTimedEvent>& events) {
   }
 }
 
+/// How often an event of a name without layers was met on a stream, at most.
+void count_occurrence(const Json& event, std::map<std::string, std::int64_t>& met_times) {
+  const auto name = event.find("event_name"), met = event.find("met_times_within_this_stream");
+  if (name == event.end() || !name->is_string()) return;
+  const std::int64_t order = met != event.end() && met->is_number_integer() ? met->get<std::int64_t>() : 0;
+  std::int64_t& most = met_times[name->get<std::string>()];
+  most = std::max(most, order);
+}
+
+/// Layers are told by their places among those of a name. Where a stream has more of them than the list, the places are not
+/// those of the list, and each would have the name of another.
+Result<void> check_listed(const std::vector<HugectrEvent>& known, const std::map<std::string, std::int64_t>& met_times,
+                          const std::string& path) {
+  std::map<std::string, std::int64_t> listed;
+  for (const HugectrEvent& e : known) ++listed[e.name];
+  for (const auto& [name, most] : met_times) {
+    const auto found = listed.find(name);
+    if (found == listed.end() || most < found->second) continue;
+    return Error{"found " + in_quotes(name, 100) + " " + std::to_string(most + 1) +
+                     " times on a stream, expected at most " + std::to_string(found->second) +
+                     ", as often as the list of events has it",
+                 path, "list the events of all layers that have it"};
+  }
+  return {};
+}
+
+nlohmann::ordered_json or_null(bool there, double value) {
+  return there ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+}
+
 }  // namespace
 
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& known) {
@@ -105,7 +147,8 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
   HugectrHost host;
   host.host_name = top.text("host_name");
   if (top.has("iter_time_ms")) {  // the preview of v3.7 has none
-    const auto iterations = top.numbers("iter_time_ms");
+    const auto iterations = top.times("iter_time_ms", kShortestMs);
+    host.has_iterations = true;
     host.avg_iter_time_ms = mean(iterations);
     host.median_iter_time_ms = median(iterations);
   }
@@ -114,14 +157,16 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
   if (events == root.end() || !events->is_array() || events->empty())
     return Error{"found no events, expected a list of them", path, ""};
   std::map<std::string, std::uint32_t> streams;
+  std::set<std::tuple<std::int64_t, std::string, std::string, std::int64_t>> met;
+  std::map<std::string, std::int64_t> met_times;
   for (std::size_t i = 0; i < events->size(); ++i) {
     Fields f((*events)[i], path + ": event " + std::to_string(i));
     HugectrTimedEvent e;
     e.label = label_of(f, known);
     e.start_index = f.integer("start_index");
     e.end_index = f.integer("end_index");
-    const std::vector<double> durations = f.numbers("measured_times_ms"),
-                              starts = f.numbers("iter_start_to_event_start_times_ms");
+    const std::vector<double> durations = f.times("measured_times_ms"),
+                              starts = f.times("iter_start_to_event_start_times_ms");
     e.duration_ms = mean(durations);
     e.median_duration_ms = median(durations);
     e.start_ms = mean(starts);
@@ -130,9 +175,19 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     const std::int64_t device = f.integer("device_id");
     const std::string handle = f.text("stream");
     TRY(f.check());
+    if (device < 0 || device > kMostDevice)
+      return Error{"found device_id " + std::to_string(device) + ", expected the number of a GPU",
+                   path + ": event " + std::to_string(i), ""};
+    if (!met.insert({device, handle, e.label, e.start_index}).second)
+      return Error{"found " + in_quotes(e.label, 100) +
+                       " a second time on its stream and with its start_index, expected "
+                       "each event once",
+                   path + ": event " + std::to_string(i), "was the file merged with itself?"};
+    count_occurrence((*events)[i], met_times);
     const auto stream = streams.emplace(handle, static_cast<std::uint32_t>(streams.size())).first->second;
     host.timeline[device][stream].push_back(std::move(e));
   }
+  TRY(check_listed(known, met_times, path));
   for (auto& [device, by_stream] : host.timeline) {
     for (auto& [stream, list] : by_stream) nest(list);
   }
@@ -143,8 +198,8 @@ std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const HugectrHost& host : hosts) {
     nlohmann::ordered_json h{{"host_name", host.host_name},
-                             {"avg_iter_time_ms", host.avg_iter_time_ms},
-                             {"median_iter_time_ms", host.median_iter_time_ms}};
+                             {"avg_iter_time_ms", or_null(host.has_iterations, host.avg_iter_time_ms)},
+                             {"median_iter_time_ms", or_null(host.has_iterations, host.median_iter_time_ms)}};
     nlohmann::ordered_json& timeline = h["timeline"] = nlohmann::ordered_json::object();
     for (const auto& [device, by_stream] : host.timeline) {
       for (const auto& [stream, events] : by_stream) {

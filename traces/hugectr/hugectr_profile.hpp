@@ -29,14 +29,16 @@ struct HugectrTimedEvent {
 
 struct HugectrHost {
   std::string host_name;
+  bool has_iterations = false;  ///< the file has times of iterations: that of the preview of v3.7 has none
   double avg_iter_time_ms = 0, median_iter_time_ms = 0;
   std::map<std::int64_t, std::map<std::uint32_t, std::vector<HugectrTimedEvent>>>
       timeline;  ///< device, stream (numbered over the host in order of appearance), by start
 };
 
 /// `events` names the layers of files that have none (v3.1 on); may be empty.
-/// Errors: not JSON, over 256 MiB, fields that are missing or of another type, repetitions that are not finite, no
-/// events.
+/// Errors: not JSON, over 256 MiB, fields that are missing or of another type, times that are negative, no numbers or over
+/// 1e9 ms, iterations that take none, device ids that are none, the same event twice, an event of a name that `events` has
+/// less often than a stream; no events.
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& events = {});
 
 /// [{"host_name": .., "avg_iter_time_ms": .., "timeline": {"device_0": {"stream_0": [{"label": .., "start_index": ..,

@@ -40,10 +40,11 @@ std::vector<std::int64_t> times_at(const dom::element& event, std::string_view k
   return event[key].get(list) ? std::vector<std::int64_t>() : times(list);
 }
 
+/// Of an even number the mean of the two in the middle.
 std::int64_t median(std::vector<std::int64_t> v) {
   const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
   std::ranges::nth_element(v, middle);
-  return *middle;
+  return v.size() % 2 == 1 ? *middle : (*std::max_element(v.begin(), middle) + *middle) / 2;
 }
 
 std::string text_at(const dom::element& event, std::string_view key) {
@@ -77,7 +78,10 @@ class Reader : public JsonHandler {
   Result<void> on_value(std::string_view key, std::string_view json) override {
     dom::element value;
     std::string_view text;
-    if (failed(parser_.parse(json.data(), json.size()).get(value))) return {};
+    if (failed(parser_.parse(json.data(), json.size()).get(value))) {
+      bad_iterations_ += key == "iter_time_ms" ? 1 : 0;  // NaN is no JSON
+      return {};
+    }
     if (key == "iter_time_ms")
       take_iterations(value);
     else if (!value.get_string().get(text))

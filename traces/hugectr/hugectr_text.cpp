@@ -65,16 +65,17 @@ std::string cell_text(const HugectrEventSummary* e) {
 }  // namespace
 
 std::string hugectr_job_text(const std::vector<HugectrHost>& hosts, const HugectrJob& job, std::size_t top) {
-  std::string out =
-      fmt::format("iteration {} ms: {} of {}, {}, {}, {}\n", ms(job.iteration_ms),
-                  hosts.size() == 1 ? "median" : "mean of the medians", counted(hosts.size(), "host"),
-                  counted(job.devices, "device"), counted(job.streams, "stream"), counted(job.events, "event"));
-  if (hosts.size() > 1)
+  std::string out = fmt::format(
+      "iteration {}: {} of {}, {}, {}, {}\n", job.iteration_ms > 0 ? ms(job.iteration_ms) + " ms" : "not timed",
+      hosts.size() == 1 ? "median" : "mean of the medians", counted(hosts.size(), "host"),
+      counted(job.devices, "device"), counted(job.streams, "stream"), counted(job.events, "event"));
+  if (hosts.size() > 1 && job.slowest_iteration_ms > 0)
     out += fmt::format("slowest host {}: {} ms\n", printable(job.slowest_host, kLabel), ms(job.slowest_iteration_ms));
   out += fmt::format("\n{:<{}}{:>12}{:>12}{:>10}\n", "host", kLabel, "median ms", "mean ms", "devices");
   for (const HugectrHost& h : hosts)
-    out += fmt::format("{:<{}}{:>12}{:>12}{:>10}\n", label_text(h.host_name), kLabel, ms(h.median_iter_time_ms),
-                       ms(h.avg_iter_time_ms), h.timeline.size());
+    out += fmt::format("{:<{}}{:>12}{:>12}{:>10}\n", label_text(h.host_name), kLabel,
+                       h.has_iterations ? ms(h.median_iter_time_ms) : "-",
+                       h.has_iterations ? ms(h.avg_iter_time_ms) : "-", h.timeline.size());
   std::vector<const HugectrEventSummary*> longest;
   for (const HugectrEventSummary& e : job.summaries) longest.push_back(&e);
   std::ranges::stable_sort(longest, [](const auto* a, const auto* b) { return a->max_ms > b->max_ms; });

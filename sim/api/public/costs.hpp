@@ -12,10 +12,10 @@ namespace distsim::api {
 
 /// An op as a row of a shapes file: docs/op_models.md has the names of ops and of their sizes.
 struct OpRequest {
-  std::string gpu;                                         ///< a device, by any of its names
-  std::string op;                                          ///< "linear", "conv2d", "embedding_bag", ...
-  std::string dtype;                                       ///< "fp32", "tf32", "fp16", "bf16", "fp8", ...
-  std::string pass;                                        ///< "fwd" (also where empty), "bwd", "bwd_data", ...
+  std::string gpu;    ///< a device, by any of its names
+  std::string op;     ///< "linear", "conv2d", "embedding_bag", ...
+  std::string dtype;  ///< "fp32", "tf32", "fp16", "bf16", "fp8", ...; empty for an op without
+  std::string pass;   ///< "fwd" (also where empty), "bwd", "bwd_data", ...
   std::vector<std::pair<std::string, std::string>> sizes;  ///< {"m", "4096"}
 };
 
@@ -25,7 +25,8 @@ struct OpCost {
   std::string source;                      ///< what the figure comes from; may be empty
   std::string op;                          ///< the op, for people
   std::string device;
-  std::string text;  ///< the line that `distsim cost op` prints
+  std::string text;                  ///< the line that `distsim cost op` prints
+  std::vector<std::string> remarks;  ///< sizes, or a dtype, that were given and that the op is the same without
 };
 
 /// Throws ConfigError.

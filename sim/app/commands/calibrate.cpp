@@ -190,6 +190,7 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
   opmodels::OpCalibration calibration(
       models, [&](std::string_view gpu) { return names_device(device, gpu); }, f.report);
   for (const std::string& file : files) TRY(add_file(file, calibration));
+  for (const std::string& text : calibration.count().remarks) remark(text);
   TRY(check_outputs(outputs));
   if (!path.empty()) TRY(write_table(path, folder, calibration));
   return f.report ? write_report(f, device, learned, calibration) : Result<void>();

@@ -178,23 +178,13 @@ Result<std::pair<std::string, std::string>> split_size(const std::string& text) 
   return Error{"found '" + text + "', expected NAME=VALUE, e.g. m=4096", "", ""};
 }
 
-Result<api::PricedOp> priced_op(const OpFlags& f, pipeline::DeviceModels& devices) {
+Result<api::OpRequest> request_of(const OpFlags& f) {
   api::OpRequest request = f.request;
   for (const std::string& text : f.sizes) {
     TRY_ASSIGN(auto size, split_size(text));
     request.sizes.push_back(std::move(size));
   }
-  return api::priced_op(request, devices);
-}
-
-/// Whether the op is the same with numbers of another size, such as a copy of so many bytes.
-bool heeds_dtype(OpFlags f, pipeline::DeviceModels& devices, const std::string& text) {
-  for (const char* other : {"fp16", "fp32"}) {
-    f.request.dtype = other;
-    const auto priced = priced_op(f, devices);
-    if (!priced || priced->text != text) return true;
-  }
-  return false;
+  return request;
 }
 
 Error missing(const char* flag) {
@@ -203,22 +193,16 @@ Error missing(const char* flag) {
 }
 
 /// Names the sizes without which the op is the same, and a data type that it does not have.
-Result<void> price_one(const OpFlags& given, const CLI::App& command) {
-  OpFlags f = given;
-  const bool open = f.request.dtype.empty();
-  if (open) f.request.dtype = "fp32";
+Result<void> price_one(const OpFlags& f, const CLI::App& command) {
   pipeline::DeviceModels devices;
-  TRY_ASSIGN(const api::PricedOp priced, priced_op(f, devices));
-  const bool heeded = heeds_dtype(f, devices, priced.text);
-  if (open && heeded) return missing("--dtype");
-  if (!open && !heeded) name_unheeded(command, {"--dtype"}, "the cost is the same");
-  for (std::size_t i = 0; i < f.sizes.size(); ++i) {
-    OpFlags rest = f;
-    rest.sizes.erase(rest.sizes.begin() + static_cast<std::ptrdiff_t>(i));
-    const auto without = priced_op(rest, devices);
-    if (without && without->text == priced.text)
-      log_warn([&] { return printable(f.sizes[i], 120) + ": no effect, the op is the same"; });
-  }
+  TRY_ASSIGN(const api::OpRequest request, request_of(f));
+  const auto found = api::priced_op(request, devices);
+  if (!found.ok() && request.dtype.empty() && found.error().what.starts_with("dtype: missing"))
+    return missing("--dtype");
+  TRY_ASSIGN(const api::PricedOp priced, found);
+  if (!request.dtype.empty() && !priced.heeds_dtype) name_unheeded(command, {"--dtype"}, "the cost is the same");
+  for (const std::size_t i : priced.idle)
+    log_warn([&] { return printable(f.sizes[i], 120) + ": no effect, the op is the same"; });
   return print(priced.text);
 }
 
@@ -234,6 +218,7 @@ Result<void> price_file(const OpFlags& f) {
     TRY_ASSIGN(count, opmodels::cost_csv(*in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
+  for (const std::string& text : count.remarks) remark(f.input + ": " + text);
   if (count.rows > 0 && count.unpriced == count.rows)
     return Error{"none of " + std::to_string(count.rows) + " rows could be priced; see the basis column", f.input, ""};
   if (count.unpriced > 0)

@@ -11,6 +11,7 @@
 #include "base/text/printable.hpp"
 #include "sim/api/plan_request.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/named_inputs.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan.hpp"
@@ -121,6 +122,7 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   TRY(check_outputs(outputs));
   TRY_ASSIGN(study::PlanRequest request, request_of(flags));
   request.team = team;
+  TRY(check_named_inputs(outputs, flags.config, flags.sets));
   study::Plan plan;
   {
     const EarlyEnd early;
@@ -140,9 +142,10 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
-    return Error{"interrupted: the best of what was played until then" +
-                     std::string(flags.journal.empty() ? "" : "; the same command with --resume goes on"),
-                 "", ""};
+    return Error{
+        "interrupted: the best of what was played until then" +
+            std::string(flags.journal.empty() || plan.tables ? "" : "; the same command with --resume goes on"),
+        "", ""};
   return {};
 }
 

@@ -268,8 +268,9 @@ void declare_predict(CLI::App& self, Action& action) {
   self.add_option("--set", f->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  self.add_option("--curves", f->curves,
-                  "Measured collectives to prefer: a curve file or an nccl-tests log; may be repeated")
+  self.add_option(
+          "--curves", f->curves,
+          "Measured collectives to prefer, instead of collectives.curve_files: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--correction", f->correction,

@@ -7,6 +7,7 @@
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/named_inputs.hpp"
 #include "sim/app/serving_sweep.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
@@ -75,10 +76,14 @@ study::NamedExperiment at_end(const study::SweepRequest& request, bool last) {
   return {request.config, study::sets_at(request, last ? index - 1 : 0)};
 }
 
+std::vector<std::pair<std::string, std::string>> outputs_of(const SweepFlags& flags) {
+  return {{"--csv", flags.csv}, {"--html", flags.html}, {"--journal", flags.journal}};
+}
+
 Result<void> check_flags(const SweepFlags& flags) {
   if (flags.resume && flags.journal.empty())
     return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
-  return check_outputs({{"--csv", flags.csv}, {"--html", flags.html}, {"--journal", flags.journal}});
+  return check_outputs(outputs_of(flags));
 }
 
 void name_what_was_idle(const study::SweepResult& result) {
@@ -130,6 +135,7 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
     name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");
   if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
     name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");
+  TRY(check_named_inputs(outputs_of(flags), request.config, at_end(request, false).sets));
   TRY_ASSIGN(study::PointList points, study::sweep_points(request, team != nullptr || !flags.journal.empty()));
   std::unique_ptr<study::StudyRun> study;
   const EarlyEnd early;

@@ -69,6 +69,7 @@ Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cach
   if (!folds) return std::move(*longer);
   TRY_ASSIGN(const std::optional<report::Report> shorter, figures_of(folds->shorter, models, transfers));
   if (!shorter) return figures_of_report(e, cache);
+  TRY(report::check_foldable(*shorter, *longer, folds->more));
   report::ReportContext whole = folded_context(folds->whole, longer->context);
   report::Report out = report::fold_micro_steps(*shorter, *longer, folds->more, std::move(whole));
   out.ranks = {{out.compute, out.comm, out.hidden_comm, out.exposed_comm, out.waiting, out.host_bound, out.idle}};

@@ -61,6 +61,7 @@ SteadyState waits_and_work(const LoopPlay& p, const Window& window, Collectives 
     if (d.collective && wanted == Collectives::where_ranks_wait && !waited_in) continue;
     d.step = s;
     d.task = (*p.origins)[s].task;
+    d.prepares = prepares(*p.costed, task);
     d.ready = RowView(player.last_ready_row(s));
     d.start = RowView(player.last_start_row(s));
     d.end = RowView(player.last_end_row(s));

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <limits>
 #include <new>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -90,9 +91,9 @@ Result<std::vector<Edit>> edits_in(const Json& body) {
   if (it == body.end()) return out;
   if (!it->is_array() || it->size() > kMostEdits) return unexpected("edits", "a list of at most 64 edits");
   for (const Json& e : *it) {
-    const bool valid = e.is_object() && e.contains("key") && e["key"].is_string() && e.contains("value") &&
-                       (e["value"].is_string() || e["value"].is_null());
-    if (!valid) return unexpected("edits", "objects with key and value");
+    const bool valid = e.is_object() && e.size() == 2 && e.contains("key") && e["key"].is_string() &&
+                       e.contains("value") && (e["value"].is_string() || e["value"].is_null());
+    if (!valid) return unexpected("edits", "objects with key and value, and no other member");
     Edit edit{e["key"].get<std::string>(), {}};
     if (e["value"].is_string()) edit.value = e["value"].get<std::string>();
     out.push_back(std::move(edit));
@@ -137,11 +138,26 @@ KeptReport report_of(const Shown& shown) {
           report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes})};
 }
 
+/// Parsed; `twice`: the first name that an object has a second time, of which the parser would take the last.
+Json parsed_message(const std::string& text, std::string& twice) {
+  std::vector<std::set<std::string>> open;
+  const auto watch = [&](int, Json::parse_event_t event, Json& name) {
+    if (event == Json::parse_event_t::object_start) open.emplace_back();
+    if (event == Json::parse_event_t::object_end) open.pop_back();
+    if (event == Json::parse_event_t::key && twice.empty() && !open.back().insert(name.get<std::string>()).second)
+      twice = name.get<std::string>();
+    return true;
+  };
+  return Json::parse(text, watch, false);
+}
+
 }  // namespace
 
 Result<Message> read_message(const std::string& text) {
-  Json body = Json::parse(text, nullptr, false);
+  std::string twice;
+  Json body = parsed_message(text, twice);
   if (!body.is_object()) return Error{"found no JSON object", "message", ""};
+  if (!twice.empty()) return Error{"found the member " + in_quotes(twice) + " twice, expected it once", "message", ""};
   const auto id = body.find("id");
   if (id == body.end() || !id->is_number_integer()) return unexpected("id", "a whole number");
   TRY_ASSIGN(const std::string word, string_in(body, "type"));

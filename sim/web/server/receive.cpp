@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json/json.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::web {
 namespace {
@@ -118,6 +119,21 @@ std::string value_in_query(std::string_view query, std::string_view name) {
   return "";
 }
 
+namespace {
+
+/// A name that the query has and no file's may have, such as a misspelt one. Empty: none.
+std::string foreign_in_query(std::string_view query) {
+  for (std::size_t begin = 0; begin < query.size();) {
+    const std::size_t end = std::min(query.find('&', begin), query.size());
+    const std::string_view part = query.substr(begin, end - begin), name = part.substr(0, part.find('='));
+    if (!name.empty() && name != "token" && name != "name") return std::string(name);
+    begin = end + 1;
+  }
+  return "";
+}
+
+}  // namespace
+
 net::awaitable<Response> receive_file(beast::tcp_stream& stream, beast::flat_buffer& buffer,
                                       http::request_parser<http::empty_body>& header, const std::string& query,
                                       House& house) {
@@ -127,6 +143,9 @@ net::awaitable<Response> receive_file(beast::tcp_stream& stream, beast::flat_buf
   http::request_parser<http::buffer_body> parser(std::move(header));
   if (!parser.content_length() && !parser.chunked())
     co_return refusal(http::status::length_required, "Expected a Content-Length.");
+  if (const std::string foreign = foreign_in_query(query); !foreign.empty())
+    co_return refusal(http::status::bad_request,
+                      "The URL has " + printable(foreign, 60) + "; expected token and name only.");
   Result<Upload> upload = house.answers.uploads().begin(value_in_query(query, "name"));
   if (!upload.ok()) co_return refusal(http::status::insufficient_storage, upload.error().text());
   co_await tell_to_go_on(stream, parser);

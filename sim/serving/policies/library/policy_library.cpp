@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/file.hpp"
 #include "base/text/printable.hpp"
 #include "sim/serving/policies/library/distsim_policy.hpp"
 
@@ -181,6 +182,7 @@ Result<const PolicyEntry*> load_policy(const std::string& path) {
   // Entries are kept for the process, as the code of their libraries is.
   static std::map<std::string, std::unique_ptr<CallersPolicy>> loaded;
   const std::lock_guard lock(mutex);
+  note_input(path);  // dlopen opens it by itself
   const std::string key = std::filesystem::absolute(path).lexically_normal().string();
   const auto known = loaded.find(key);
   if (known != loaded.end()) return &known->second->entry();

@@ -1,0 +1,27 @@
+#include "sim/app/named_inputs.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/output.hpp"
+#include "sim/config/config.hpp"
+#include "sim/pipeline/cost_model_cache.hpp"
+#include "sim/pipeline/pipeline.hpp"
+
+namespace distsim::app {
+
+Result<void> check_named_inputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path,
+                                const std::string& config, const std::vector<std::string>& sets) {
+  const bool any = std::ranges::any_of(flag_and_path, [](const auto& output) {
+    std::error_code error;
+    return !output.second.empty() && std::filesystem::is_regular_file(output.second, error);
+  });
+  if (!any) return {};
+  if (const auto experiment = config::load_experiment(config, sets); experiment.ok()) {
+    pipeline::CostModelCache cache;
+    (void)pipeline::predict_figures(*experiment, cache);
+  }
+  return check_outputs(flag_and_path);
+}
+
+}  // namespace distsim::app

@@ -1,0 +1,117 @@
+#include "sim/config/unread_files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "base/text/lower_case.hpp"
+#include "base/text/names/spelling.hpp"
+#include "base/text/printable.hpp"
+
+namespace distsim::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of configurations, and how what is read in it ends or is called.
+struct Room {
+  const char* name;
+  std::array<const char*, 3> endings;
+};
+constexpr std::array<Room, 9> kRooms{{{"systems", {".yaml"}},
+                                      {"devices", {".yaml"}},
+                                      {"models", {".yaml"}},
+                                      {"frameworks", {".yaml"}},
+                                      {"studies", {".yaml"}},
+                                      {"curves", {".curve.txtpb"}},
+                                      {"op_models", {".ops", ".forest", ".correction"}},
+                                      {"collectives", {"nccl.yaml"}},
+                                      {"planning", {"layouts.yaml"}}}};
+
+constexpr std::size_t kMostRemarks = 5;      // of a folder
+constexpr std::size_t kMostEntries = 10000;  // looked at
+
+std::vector<std::string> room_names() {
+  std::vector<std::string> names;
+  for (const Room& room : kRooms) names.emplace_back(room.name);
+  names.insert(names.end(), {"validation", "serving"});
+  return names;
+}
+
+const Room* room_of(const std::string& name) {
+  const auto found = std::ranges::find_if(kRooms, [&](const Room& room) { return name == room.name; });
+  return found == kRooms.end() ? nullptr : found;
+}
+
+bool is_text_about_it(const std::string& name) {
+  const std::string lower = lower_case(name);
+  return lower.starts_with(".") || lower.starts_with("readme") || lower.starts_with("licen") ||
+         lower.ends_with(".md") || lower.ends_with("~");
+}
+
+bool is_read(const Room& room, const std::string& name) {
+  return std::ranges::any_of(room.endings, [&](const char* ending) { return ending && name.ends_with(ending); });
+}
+
+std::string endings_of(const Room& room) {
+  std::string text;
+  for (const char* ending : room.endings) {
+    if (ending) text.append(text.empty() ? "" : " or ").append(ending);
+  }
+  return text;
+}
+
+/// Names in a folder, sorted: the order of a disk is not that of an answer.
+std::vector<std::pair<std::string, bool>> entries_of(const fs::path& folder) {
+  std::vector<std::pair<std::string, bool>> out;  // with whether it is a folder
+  std::error_code error;
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    if (out.size() == kMostEntries) break;
+    std::error_code failed;
+    out.emplace_back(it->path().filename().string(), it->is_directory(failed));
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+void add_files(const fs::path& folder, const Room& room, std::vector<std::string>& remarks) {
+  for (const auto& [name, is_folder] : entries_of(folder)) {
+    if (remarks.size() == kMostRemarks) return;
+    if (is_folder || is_text_about_it(name) || is_read(room, name)) continue;
+    remarks.push_back(in_quotes((folder / name).string(), 300) + " is not read: names in " + room.name + " end in " +
+                      endings_of(room));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> unread_in(const std::string& root) {
+  static const std::vector<std::string> names = room_names();
+  std::vector<std::string> remarks;
+  bool ours = false;
+  const auto entries = entries_of(root);
+  for (const auto& [name, is_folder] : entries) {
+    if (remarks.size() == kMostRemarks) break;
+    if (!is_folder) {
+      ours = ours || name.ends_with(".yaml");  // experiments
+      continue;
+    }
+    if (const Room* room = room_of(name)) {
+      ours = true;
+      add_files(fs::path(root) / name, *room, remarks);
+    } else if (std::ranges::find(names, name) != names.end()) {
+      ours = true;
+    } else if (const std::string nearest = nearest_spelling(name, names); !nearest.empty()) {
+      ours = true;
+      remarks.push_back("the folder " + in_quotes((fs::path(root) / name).string(), 300) +
+                        " is not read; did you mean '" + nearest + "'?");
+    }
+  }
+  if (!ours)
+    remarks.push_back("the folder " + in_quotes(root, 300) +
+                      " holds nothing that distsim looks for: expected systems, devices, models, frameworks, curves, "
+                      "op_models or others that configs/ has");
+  return remarks;
+}
+
+}  // namespace distsim::config

@@ -1,0 +1,15 @@
+// What lies in a user's configuration folder ($DISTSIM_CONFIGS) and is never looked for, because it is called otherwise than
+// what is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace distsim::config {
+
+/// Remarks, a few at most: folders that are nearly called like one of ours ("system"), files in ours with another ending
+/// ("systems/mine.yml", "curves/all_reduce.log"), a folder that holds nothing of ours. READMEs, licences and hidden files
+/// are none.
+std::vector<std::string> unread_in(const std::string& root);
+
+}  // namespace distsim::config
