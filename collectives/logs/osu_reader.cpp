@@ -1,6 +1,7 @@
 #include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -36,6 +37,14 @@ constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, fals
                            {"", graph::CollectiveKind::send_recv, false},
                            {"Multi", graph::CollectiveKind::send_recv, false}};
 
+/// "MPI", "MPI-CUDA", "NCCL", but not "MPI_Put", which is a test.
+bool is_library(std::string_view word) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 4>{"MPI", "NCCL", "RCCL", "XCCL"}, [&](std::string_view name) {
+        return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == '-');
+      });
+}
+
 /// "Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v5.7"; nothing where the title is of another form.
 std::optional<std::string_view> test_named(std::string_view line) {
   constexpr std::string_view kBegin = "# OSU ", kEnd = "Latency Test";
@@ -44,7 +53,7 @@ std::optional<std::string_view> test_named(std::string_view line) {
     return std::nullopt;
   std::string_view rest = line.substr(begin + kBegin.size(), end - begin - kBegin.size());
   const std::size_t library = rest.find(' ');
-  if (library == std::string_view::npos) return std::nullopt;
+  if (library == std::string_view::npos || !is_library(rest.substr(0, library))) return std::nullopt;
   rest.remove_prefix(library + 1);
   while (rest.ends_with(' ')) rest.remove_suffix(1);
   return rest;
@@ -190,7 +199,7 @@ class OsuReader {
                        "', expected a blocking collective or a latency test between two ranks",
                    lines_.position(), ""};
     bool on_device = false;
-    for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "NCCL"})
+    for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "MPI-OPENACC", "MPI-SYCL", "CCL"})
       on_device = on_device || line.find(device) != std::string_view::npos;
     const std::size_t version = line.rfind(" v");
     context_.library =

@@ -140,6 +140,19 @@ TEST(Osu, UnitsOfBothColumnsAreChecked) {
     EXPECT_TRUE(with(header).ok()) << header;
 }
 
+/// osu_put_latency has its test where others have the library.
+TEST(Osu, OneSidedTestsAreRefusedByTheirTitle) {
+  for (const char* test : {"MPI_Put", "MPI_Get", "MPI_Get_accumulate", "MPI_Accumulate", "OpenSHMEM"})
+    expect_error(read("put_2n2r.txt",
+                      "# OSU " + std::string(test) + " Latency Test v5.6.2\n# Size          Latency (us)\n8  5.5\n"),
+                 "put_2n2r.txt:1: found '# OSU " + std::string(test));
+  for (const char* library : {"MPI", "MPI-CUDA", "MPI-ROCM", "NCCL", "NCCL-CUDA"})
+    EXPECT_TRUE(read("pair_2n2r.txt",
+                     "# OSU " + std::string(library) + " Latency Test v5.6.2\n# Size          Latency (us)\n8  5.5\n")
+                    .ok())
+        << library;
+}
+
 /// The buffers of a table are those that it states, whatever the title or another table says.
 TEST(Osu, BuffersAreThoseOfTheirTable) {
   const auto why = [](const std::string& buffers) {
