@@ -11,8 +11,6 @@
 
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
-#include "base/text/lower_case.hpp"
-#include "base/text/printable.hpp"
 #include "collectives/curves/curve_library.hpp"
 #include "collectives/pricer.hpp"
 
@@ -118,22 +116,6 @@ Result<ModelConstants> constants_of(const CollectiveOptions& options) {
   return read_constants(text, options.constants, shipped_constants(), false);
 }
 
-/// "a100" of "a100_sxm4_80gb" is found in "NVIDIA A100-SXM4-40GB", but not in "host memory" or "NVIDIA H100".
-bool may_be(const std::string& measured_on, const std::string& device) {
-  return measured_on.empty() || device.empty() ||
-         lower_case(measured_on).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
-}
-
-std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, const std::string& device) {
-  std::vector<std::string> out;
-  for (const LibraryCurve& c : library) {
-    if (c.origin != Origin::user || may_be(c.device, device)) continue;
-    std::string line = "using curves measured on " + in_quotes(c.device) + " for " + device;
-    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(std::move(line));
-  }
-  return out;
-}
-
 constexpr double kMostChannels = 32;  // MAXCHANNELS of NCCL that its search uses
 
 /// Channels that are busy transferring, on average over the collective's time.
@@ -170,7 +152,7 @@ class KeptByGroup {
 struct CollectiveModels::Known {
   ModelConstants constants;
   std::vector<LibraryCurve> library;
-  std::vector<std::string> of_files;               ///< what the readers of the user's files say of them
+  std::vector<std::string> of_files;               ///< what there is to say of the user's files
   std::optional<topology::ClusterSpec> described;  ///< its file, with the links that the curves were measured on
   topology::ClusterSpec loaded_for;
   CollectiveOptions options;
@@ -200,7 +182,6 @@ struct CollectiveModels::Known {
 };
 
 struct CollectiveModels::Impl {
-  std::vector<std::string> remarks;
   std::shared_ptr<const Known> known;
   std::optional<topology::Topology> measured;  // hardware of the curves, where it is another
   std::optional<ModelConstants> launched;      // with `launch_scale`, where it is not 1
@@ -280,12 +261,10 @@ Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topo
   if (options.launch_scale != 1) impl->launched = with_launch_scaled(impl->known->constants, options.launch_scale);
   if (!impl->known->library.empty() && impl->known->described)
     impl->measured = as_described(*impl->known->described, topology);
-  impl->remarks = remarks_of(impl->known->library, topology.spec().device);
-  impl->remarks.insert(impl->remarks.end(), impl->known->of_files.begin(), impl->known->of_files.end());
   return CollectiveModels(std::move(impl));
 }
 
-const std::vector<std::string>& CollectiveModels::remarks() const { return impl_->remarks; }
+const std::vector<std::string>& CollectiveModels::remarks() const { return impl_->known->of_files; }
 
 Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const topology::GroupFacts& facts) const {
   return impl_->price(op, facts, nullptr);

@@ -31,8 +31,8 @@ class CollectiveModels {
   Result<graph::Cost> price_degraded(const graph::Collective& op, const topology::GroupFacts& facts,
                                      const topology::GroupFacts& sound) const;
 
-  /// What a user should know of his curve files, a line each: that they were measured on another device than the system
-  /// has, which rows were left out.
+  /// What a user should know of his curve files, a line each: that they were measured on another device or system,
+  /// which nodes were assumed, which rows were left out.
   const std::vector<std::string>& remarks() const;
 
   /// Why it costs what it costs, for people: candidates with their times, the chosen one, steps, bottleneck link.

@@ -140,16 +140,24 @@ double trust_of(Origin origin) {
   return 0;
 }
 
+/// Whether the user named a curve of this kind without such settings.
+bool has_plain_of_user(const std::vector<LibraryCurve>& library, graph::CollectiveKind kind) {
+  return std::any_of(library.begin(), library.end(), [&](const LibraryCurve& c) {
+    return c.origin == Origin::user && c.curve.kind == kind && !has_other_settings(c.curve);
+  });
+}
+
+/// `plain`: has_plain_of_user; settings are held against a curve that the user chose only where he named a better one.
 /// `nearest`: octaves to the nearest group that was measured with this kind. Of this kind only the difference to it
 /// counts: what is carried far keeps its weight against the analytic model, so that a correction does not fade as a
 /// group grows, which would make larger groups cheaper. What distance costs is in the spread.
 double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
-                const LaunchMode& mode, double nearest) {
+                const LaunchMode& mode, double nearest, bool plain) {
   double trust = trust_of(c.origin);
   const LaunchMode measured = mode_of(c.curve);
   if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
-  if (measured.selection != selection_for(c.curve.kind, mode.selection) || has_other_settings(c.curve))
-    trust *= kForcedTrust;
+  const bool unlike = has_other_settings(c.curve) && (c.origin != Origin::user || plain);
+  if (measured.selection != selection_for(c.curve.kind, mode.selection) || unlike) trust *= kForcedTrust;
   if (c.curve.kind != kind)
     trust *= kOtherKindTrust * (is_rooted(c.curve.kind) == is_rooted(kind) ? 1 : kOtherShapeTrust);
   if (!same_traffic(c, facts)) trust *= kOtherTrafficTrust;
@@ -206,9 +214,10 @@ std::vector<Applicable> applicable_curves(graph::CollectiveKind kind, const topo
   for (const LibraryCurve& c : library) {
     if (c.curve.kind == kind) nearest = std::min(nearest, octaves_between(c, facts));
   }
+  const bool plain = has_plain_of_user(library, kind);
   std::vector<Applicable> out;
   for (const LibraryCurve& c : library) {
-    if (applies(c)) out.push_back({&c, trust_of(c, kind, facts, mode, nearest)});
+    if (applies(c)) out.push_back({&c, trust_of(c, kind, facts, mode, nearest, plain)});
   }
   std::stable_sort(out.begin(), out.end(), [](const Applicable& a, const Applicable& b) { return a.trust > b.trust; });
   return out;

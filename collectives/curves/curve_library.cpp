@@ -10,9 +10,9 @@
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "collectives/curves/curve_provenance.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
-#include "topology/devices/device_names.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::collectives {
@@ -74,13 +74,6 @@ Result<topology::GroupFacts> facts_of_shape(topology::ClusterSpec spec, std::int
   return topology.facts(members, siblings);
 }
 
-/// A log may leave the number of nodes open: as few as hold the ranks.
-std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec) {
-  if (c.nodes != 0) return c.nodes;
-  const auto per_node = static_cast<std::uint32_t>(spec.gpus_per_node);
-  return (c.ranks + per_node - 1) / per_node;
-}
-
 /// Whether the lines before the first curve name the system: spares parsing the files of all other systems.
 bool head_names(std::string_view text, const std::string& system) {
   return text.substr(0, text.find("curves {")).find('"' + system + '"') != std::string_view::npos;
@@ -90,11 +83,6 @@ std::string source_of(const Curve& c, const CurveSet& set) {
   std::string text = !c.label.empty() ? c.label : !set.hardware.empty() ? set.hardware.substr(0, 60) : set.system;
   if (!c.label.empty() || c.library.empty()) return text;
   return text + ", " + c.library.substr(0, 30);
-}
-
-/// What it was measured on, where it says so: a log by the name that the driver gave.
-std::string gpu_of(const CurveSet& set) {
-  return set.device.empty() && topology::is_driver_name(set.hardware) ? set.hardware : set.device;
 }
 
 /// A run that broke off may have left its last sizes unsettled; using it takes the user's consent.
@@ -210,6 +198,10 @@ class Loader {
   std::vector<LibraryCurve> curves_;
 };
 
+bool names(const std::vector<std::string>& list, const std::string& one) {
+  return std::find(list.begin(), list.end(), one) != list.end();
+}
+
 /// The curves of `options.curve_files`.
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
                                                  const ModelConstants& constants, std::vector<std::string>* remarks) {
@@ -217,14 +209,14 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
     TRY(check_complete(set, options, file));
-    if (remarks != nullptr) remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
     TRY(loader.add(set, Origin::user, file));
+    if (remarks == nullptr) continue;
+    for (std::string& line : provenance_remarks(set, topology.spec(), file)) {
+      if (!names(*remarks, line)) remarks->push_back(std::move(line));
+    }
+    remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
   }
   return std::move(loader).take();
-}
-
-bool names(const std::vector<std::string>& systems, const std::string& system) {
-  return std::find(systems.begin(), systems.end(), system) != systems.end();
 }
 
 void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {

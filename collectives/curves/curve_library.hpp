@@ -50,8 +50,8 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
 /// A file hides those of the same name in later folders. The measured hardware is `<folder>/../systems/<system>.yaml`
 /// of the curve's folder or of the first one after it that has it, else the topology itself, so that a changed link
 /// rate
-/// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored. `remarks`: what the reader says of
-/// the user's files, rows left out among it, is added.
+/// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored. `remarks`: what there is to say of
+/// the user's files (curve_provenance.hpp; what the reader says, rows left out among it) is added.
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants = shipped_constants(),
                                               std::vector<std::string>* remarks = nullptr);

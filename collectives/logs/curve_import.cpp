@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/curves/curve_library.hpp"
+#include "collectives/curves/curve_provenance.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::collectives {
@@ -123,11 +124,17 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
 }
 
+/// A curve file names the device of its system.
+bool is_other_device(const std::string& named, const ImportRequest& request) {
+  return std::ranges::find(request.devices, named) != request.devices.end() &&
+         !topology::may_be_gpu(named, request.device);
+}
+
 /// A log that names a GPU was measured on it, whatever --system says.
 Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
   for (const std::string& named : {set.device, set.hardware}) {
     if (topology::other_chip(named, request.device, request.devices).empty() &&
-        !topology::is_other_gpu(named, request.device))
+        !topology::is_other_gpu(named, request.device) && !is_other_device(named, request))
       continue;
     return Error{
         "hardware: found " + in_quotes(named, 120) + ", expected " + request.device + ", the GPU of " + request.system,
@@ -203,6 +210,12 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     if (&log == &request.logs.front()) out.clocks = set.clocks;
     if (out.clocks != set.clocks) out.clocks = {};  // runs at different clocks, or some that do not state theirs
     out.partial = out.partial || set.partial;
+    if (!set.system.empty() && !request.system.empty() && set.system != request.system)
+      out.remarks.push_back(printable(log, 200) + ": system: states " + in_quotes(set.system) + ", written as " +
+                            request.system);
+    if (request.spec) {
+      for (std::string& r : assumed_nodes(set, *request.spec, printable(log, 200))) out.remarks.push_back(std::move(r));
+    }
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     for (Curve& c : set.curves) {
       if (is_in_future(c.date))

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "collectives/logs/log_tables.hpp"
+#include "collectives/logs/nccl_choice.hpp"
 #include "collectives/logs/run_claims.hpp"
 
 namespace distsim::collectives {
@@ -35,12 +36,17 @@ std::uint32_t count(const Json& object, std::initializer_list<const char*> names
   return v >= 1 && v <= kMaxCurveRanks ? static_cast<std::uint32_t>(v) : 0;
 }
 
-/// "build/all_reduce_perf", "alltoall" -> the kind.
-std::optional<graph::CollectiveKind> kind_of(std::string name) {
+/// "build/all_reduce_perf", "alltoall" -> the kind, or the name of another test. Without "_perf" a name that is no
+/// collective says nothing, unless it is in a field of a collective's name.
+void name_test(LogTable& table, std::string name, bool names_collective = false) {
+  if (table.kind || name.empty()) return;
   name = name.substr(name.find_last_of('/') + 1);
-  if (const std::size_t at = name.find("_perf"); at != std::string::npos) name.resize(at);
-  auto kind = graph::parse_collective(name);
-  return kind.ok() ? std::optional(*kind) : std::nullopt;
+  const std::size_t end = name.find("_perf");
+  if (end != std::string::npos) name.resize(end);
+  if (auto kind = graph::parse_collective(name); kind.ok())
+    table.kind = *kind, table.other_test.clear();
+  else if (end != std::string::npos || names_collective)
+    table.other_test = name;
 }
 
 Result<NcclRow> row_of(const Json& json, const std::string& where) {
@@ -63,7 +69,9 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
     const double busbw = number(*other, {"bus_bw", "busbw"}, -1);
     if (busbw >= 0) row.in_place_busbw = busbw;
   }
+  constexpr double kNotChecked = -1;
   row.wrong = number(*half, {"nwrong", "wrong", "#wrong"}, 0);
+  if (row.wrong == kNotChecked) row.wrong = 0;
   if (const Json* samples = member(*half, {"iterations"})) {
     row.low_us = number(*samples, {"p10_us"}, 0);
     row.high_us = number(*samples, {"p90_us"}, 0);
@@ -71,8 +79,8 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
   return row;
 }
 
-Result<LogTable> table_of(const Json& rows, const std::string& where, std::optional<graph::CollectiveKind> kind) {
-  LogTable table{kind, {}};
+Result<LogTable> table_of(const Json& rows, const std::string& where) {
+  LogTable table;
   if (!rows.is_array()) return Error{"found no list, expected rows", where, ""};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string at = where + "[" + std::to_string(i) + "]";
@@ -91,7 +99,10 @@ Result<void> read_devices(const Json& root, LogContext& c) {
     const auto rank = static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0))));
     TRY(list.add(rank, "", ""));
     c.rank_ids.insert(rank);
-    if (const std::string host = text(d, {"hostname", "host"}); !host.empty()) c.hosts.insert(host);
+    const std::string host = text(d, {"hostname", "host"});
+    if (!host.empty()) c.hosts.insert(host);
+    if (const double pid = number(d, {"pid", "process"}, -1); pid >= 0)
+      c.processes.insert(host + " " + std::to_string(pid));
     if (const std::string gpu = text(d, {"device_info", "name", "device_name"}); !gpu.empty()) c.gpus.insert(gpu);
   }
   return {};
@@ -104,6 +115,7 @@ Result<LogContext> context_of(const Json& root) {
   const Json& settings = config != nullptr ? *config : root;
   c.single_process =
       number(settings, {"nthreads", "nThreads", "nThread"}, 1) > 1 || number(settings, {"ngpus", "nGpus"}, 1) > 1;
+  c.launch_stated = member(settings, {"nthreads", "nThreads", "nThread", "ngpus", "nGpus"}) != nullptr;
   const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
   c.cuda_graph =
       graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
@@ -111,6 +123,22 @@ Result<LogContext> context_of(const Json& root) {
     c.library = "NCCL " + library;
   c.date = text(root, {"start_time", "date"}).substr(0, 10);
   return c;
+}
+
+/// NCCL_ALGO and NCCL_PROTO of the environment that a run lists: {"NCCL_ALGO": "Ring"}, or ["NCCL_ALGO=Ring"].
+std::string settings_in(const Json& root) {
+  const Json* environment = member(root, {"env", "environment"});
+  if (environment == nullptr) return "";
+  NcclChoice choice;
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
+    if (const std::string value = text(*environment, {name}); !value.empty()) choice.take(name + ("=" + value));
+  }
+  if (environment->is_array()) {
+    for (const Json& line : *environment) {
+      if (line.is_string()) choice.take(line.get<std::string>());
+    }
+  }
+  return choice.settings();
 }
 
 /// nccl-tests' own verdict on the results, as in "# Out of bounds values : 12 FAILED" of its text.
@@ -158,14 +186,14 @@ Result<LogContext> context_in(const Json& root, const std::string& file) {
 
 Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file,
                                  const LogHints& hints) {
-  std::optional<graph::CollectiveKind> kind = kind_of(text(root, {"test", "collective", "test_name"}));
-  if (const Json* args = member(root, {"args"});
-      !kind && args != nullptr && args->is_array() && !args->empty() && args->front().is_string()) {
-    kind = kind_of(args->front().get<std::string>());
-  }
   std::vector<LogTable> tables;
-  TRY_ASSIGN(LogTable table, table_of(results, file + ": results", kind));
+  TRY_ASSIGN(LogTable table, table_of(results, file + ": results"));
+  name_test(table, text(root, {"test", "collective", "test_name"}));
+  if (const Json* args = member(root, {"args"});
+      args != nullptr && args->is_array() && !args->empty() && args->front().is_string())
+    name_test(table, args->front().get<std::string>());
   TRY_ASSIGN(LogContext context, context_in(root, file));
+  table.settings = settings_in(root);
   TRY(check_results(root, file));
   TRY(check_claims(root, table, file, context));
   tables.push_back(std::move(table));
@@ -183,7 +211,8 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     const Json* rows = member(tables[i], {"rows"});
     if (rows == nullptr) return Error{"found nothing, expected rows", where, ""};
     std::vector<LogTable> one;
-    TRY_ASSIGN(LogTable table, table_of(*rows, where, kind_of(text(tables[i], {"collective"}))));
+    TRY_ASSIGN(LogTable table, table_of(*rows, where));
+    name_test(table, text(tables[i], {"collective"}), true);
     one.push_back(std::move(table));
     TRY_ASSIGN(LogContext context, context_in(root, file));
     context.ranks = count(tables[i], {"ranks"});

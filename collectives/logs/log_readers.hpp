@@ -15,7 +15,8 @@ namespace distsim::collectives {
 /// or failed run), a row that is cut, a time that is NaN, zero or negative, sizes that do not ascend, UTF-16 text, more
 /// than half of a table's rows flagged, two kinds of GPU in one log. A log of a run that broke off after some rows is
 /// partial. The collective comes from "Collective test starting" or "collective:" lines, a program name
-/// ("all_reduce_perf") in the log or the file's name; if these leave it open, that is an error.
+/// ("all_reduce_perf") in the log or the file's name; if these leave it open, or name a test that is no collective, that
+/// is an error.
 Result<CurveSet> parse_nccl_tests(LineSource& lines, const LogHints& hints = {});
 Result<CurveSet> parse_nccl_tests(std::string_view text, const std::string& file);
 
@@ -29,21 +30,21 @@ Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, 
 
 /// OSU micro-benchmarks: "# OSU MPI-CUDA Allreduce Latency Test v5.7" and a table of size and average latency.
 /// Collectives: Allreduce, Reduce, Broadcast, Allgather, Reduce_scatter, All-to-All, Gather, Scatter; point to point:
-/// Latency and Multi Latency. OSU's size is bytes per destination for All-to-All, Gather and Scatter and bytes per rank
-/// for Allgather; a curve's size column is that of nccl-tests, `ranks` times as much. With -f the smallest and largest
-/// latency give the range. `settings` name the MPI library that ran, so the curve is trusted less than NCCL's. A run on
-/// host buffers is kept but not used. Ranks and nodes come from "# nodes: 2  ranks: 16" lines, else from the file's
-/// name
-/// ("..._2n16r_..."). Errors: bandwidth tests, tests without a collective, rows that are cut, times that are NaN, zero
-/// or negative, sizes that do not ascend, ranks that are not stated.
+/// Latency and Multi Latency. OSU's size is bytes per destination for All-to-All, Gather and Scatter and bytes per
+/// rank for Allgather; a curve's size column is that of nccl-tests, `ranks` times as much. With -f the smallest and
+/// largest latency give the range. `settings` name the MPI library that ran, so the curve is trusted less than NCCL's.
+/// A table of buffers that are not in GPU memory on both sides, by its title or its "Send Buffer" line, is kept but
+/// not used. Ranks and nodes come from "# nodes: 2  ranks: 16" lines, else from the file's name ("..._2n16r_...").
+/// Errors: bandwidth tests, tests without a collective, other units than bytes and us, rows that are cut or damaged at
+/// their front, times that are NaN, zero or negative, sizes that do not ascend, ranks that are not stated.
 Result<CurveSet> parse_osu(LineSource& lines, const LogHints& hints = {});
 
 /// PARAM comms (comms.py): lines "COMMS-RES-all_to_allv-float32{tag} <size> <elements> <p50> <p75> <p95> <min> <max>
 /// <algbw> <busbw> [<total>]". Times are percentiles over ranks of the mean over iterations, in us: p50 is the time,
 /// min and p95 the range. Sizes are those of nccl-tests' size column. A curve for each collective and tag of the log.
 /// Ranks come from "world_size" in the log, else from busbw over algbw, else from the file's name. Errors: as for
-/// nccl-tests, unknown collectives, and the quantised, point-to-point and multi-collective forms, whose columns mean
-/// other things.
+/// nccl-tests, other units, lines of figures without the mark of a row, unknown collectives, and the quantised,
+/// point-to-point and multi-collective forms, whose columns mean other things.
 Result<CurveSet> parse_param(LineSource& lines, const LogHints& hints = {});
 
 }  // namespace distsim::collectives

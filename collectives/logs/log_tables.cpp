@@ -7,6 +7,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "collectives/logs/printed_ratio.hpp"
 
 namespace distsim::collectives {
 
@@ -80,7 +81,7 @@ std::string found(const char* what, double v, double expected, const char* becau
 /// Why a row contradicts itself; empty where it does not. Old tables of all_gather and reduce_scatter printed algbw in
 /// both columns. A row without bandwidths (0 in both columns) has only a time.
 std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uint32_t ranks) {
-  if (r.wrong > 0.1) return "#wrong: found " + number(r.wrong) + ", expected 0";
+  if (!(std::abs(r.wrong) <= 0.1)) return "#wrong: found " + number(r.wrong) + ", expected 0";
   if (!std::isfinite(r.algbw) || !std::isfinite(r.busbw)) return "algbw, busbw: found no finite number";
   if (ranks >= 2 && is_divided(kind) && std::fmod(r.bytes, ranks) != 0)
     return "size: found " + number(r.bytes) + ", expected a multiple of " + std::to_string(ranks) + " ranks";
@@ -98,18 +99,10 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
   return found("busbw", r.busbw, busbw, "algbw times the collective's bus bandwidth factor");
 }
 
-/// Ranks from the bus factor of the largest sizes, where the log lists no ranks: all_reduce prints 2(n-1)/n, so n = 2 /
-/// (2 - factor).
-std::uint32_t ranks_from_factor(const LogTable& table) {
-  const auto best = std::max_element(table.rows.begin(), table.rows.end(),
-                                     [](const auto& a, const auto& b) { return a.row.algbw < b.row.algbw; });
-  const double factor = best->row.busbw / best->row.algbw;
-  if (!(best->row.algbw > 1) || !table.kind) return 0;
-  const bool twice = *table.kind == graph::CollectiveKind::all_reduce;
-  const double rest = twice ? 2 - factor : 1 - factor;
-  const double n = (twice ? 2 : 1) / rest;
-  return rest > 0.02 && n >= 1.9 && n < 64 ? static_cast<std::uint32_t>(std::lround(n))
-                                           : 0;  // finer than the printed decimals can tell beyond that
+PrintedRatio ratio_of(const LogTable& table, graph::CollectiveKind kind) {
+  std::vector<const NcclRow*> rows;
+  for (const NumberedRow& r : table.rows) rows.push_back(&r.row);
+  return PrintedRatio(rows, kind);
 }
 
 Result<CurvePoint> point_of(const std::vector<const NcclRow*>& same_size) {
@@ -142,11 +135,13 @@ class Assembler {
     c.single_process = context_.single_process;
     c.cuda_graph = context_.cuda_graph;
     c.library = context_.library;
-    c.settings = context_.settings;
+    c.settings = context_.settings.empty() ? table.settings : context_.settings;
     c.date = context_.date;
     c.source = context_.source.empty() ? file_ : context_.source;
     c.label = file_.substr(file_.find_last_of('/') + 1);
+    c.not_used = table.not_used;
     TRY(fill_points(table, c));
+    TRY(check_ratio(table, c));
     return c;
   }
 
@@ -160,11 +155,22 @@ class Assembler {
 
   Result<std::uint32_t> ranks_of(const LogTable& table) const {
     std::uint32_t ranks = context_.ranks != 0 ? context_.ranks : static_cast<std::uint32_t>(context_.rank_ids.size());
-    if (ranks == 0) ranks = ranks_from_factor(table);
+    if (ranks == 0 && table.kind) ranks = ratio_of(table, *table.kind).ranks();
     if (ranks >= 2 && ranks <= kMaxCurveRanks) return ranks;
     return Error{"found no rank count in the log, expected '#  Rank  0 ...' lines",
                  at_line(file_, table.rows.front().line),
                  "pass --ranks and --nodes to curves import, or put '# nodes: 2  gpus: 16' at the top of the log"};
+  }
+
+  /// The rows are read with a tolerance of the times; of the ranks the bandwidths say more.
+  Result<void> check_ratio(const LogTable& table, const Curve& c) const {
+    const PrintedRatio ratio = ratio_of(table, c.kind);
+    if (ratio.allows(c.ranks)) return {};
+    const std::uint32_t others = ratio.ranks();
+    return Error{"ranks: found " + std::to_string(c.ranks) + ", expected " +
+                     (others != 0 ? std::to_string(others) : "another number") + ", as busbw is " +
+                     number(ratio.ratio()) + " times algbw (" + std::string(graph::name_of(c.kind)) + ")",
+                 at_line(file_, table.rows.front().line), "--ranks counts the GPUs of all nodes"};
   }
 
   void remark(std::size_t line, const std::string& why) {
@@ -259,6 +265,25 @@ Result<void> check_listed(const LogContext& context, const std::string& file, co
   return {};
 }
 
+/// Leaves out tables of tests that are none of our collectives.
+Result<void> drop_other_tests(std::vector<LogTable>& tables, const std::string& file, CurveSet& out) {
+  const auto is_other = [](const LogTable& t) { return !t.other_test.empty(); };
+  const auto first = std::ranges::find_if(tables, is_other);
+  if (first == tables.end()) return {};
+  if (std::ranges::all_of(tables, is_other)) {
+    const auto kind = graph::parse_collective(first->other_test);
+    return Error{"found the test " + in_quotes(first->other_test, 60) + ", expected one of a collective",
+                 at_line(file, first->rows.front().line), kind.ok() ? "" : kind.error().hint};
+  }
+  for (const LogTable& t : tables) {
+    if (is_other(t) && out.remarks.size() < kMostRemarks)
+      out.remarks.push_back(at_line(file, t.rows.front().line) + ": left out: the table of the test " +
+                            in_quotes(t.other_test, 60) + ", which is none of a collective");
+  }
+  std::erase_if(tables, is_other);
+  return {};
+}
+
 Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& context, const std::string& file) {
   if (context.gpus.size() > 1) {
     return Error{"found two kinds of GPU in one log: '" + *context.gpus.begin() + "' and '" +
@@ -349,6 +374,9 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   TRY(check_shape(context, file));
   CurveSet out;
   out.remarks = std::move(context.remarks);
+  TRY(drop_other_tests(tables, file, out));
+  if (!context.launch_stated && !context.processes.empty() && context.processes.size() < context.rank_ids.size())
+    context.single_process = true;
   out.processes = static_cast<std::uint32_t>(context.processes.size());
   out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
   out.partial = !context.failure.empty() || context.cut;

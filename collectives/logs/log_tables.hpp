@@ -23,6 +23,9 @@ struct NumberedRow {
 struct LogTable {
   std::optional<graph::CollectiveKind> kind;
   std::vector<NumberedRow> rows;
+  std::string other_test{};  ///< by its name in the log: one that is none of our collectives
+  std::string not_used{};    ///< as Curve::not_used
+  std::string settings{};    ///< of this run, where the log's own words do not say those of all
 };
 
 /// The list of ranks at the head of a run. Errors: a rank for the second time, a GPU that two ranks share.
@@ -41,10 +44,12 @@ class RankList {
 /// Facts from the lines around the tables.
 struct LogContext {
   std::set<std::string> gpus, hosts;
-  std::set<std::uint32_t> rank_ids, processes;
+  std::set<std::uint32_t> rank_ids;
+  std::set<std::string> processes;  ///< ids with their hosts: containers of two hosts may have the same ids
   std::uint32_t ranks = 0, nodes = 0;
   bool single_process = false, cuda_graph = false;
-  bool split = false;  ///< ranks of several groups are listed, of which `rank_ids` has the first
+  bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
+  bool split = false;          ///< ranks of several groups are listed, of which `rank_ids` has the first
   std::string library, hardware, source, settings, date;
   std::string failure;               ///< the line that says that the run failed; empty where none does
   std::vector<std::string> remarks;  ///< what its lines say of its rows and is not so, with positions
@@ -77,7 +82,9 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 /// themselves (algbw not size over time, busbw not algbw times the collective's factor, wrong results, a size that the
 /// ranks do not divide), and those that take more than 30 times as long as the next smaller and as the next larger size, are
 /// left out, counted in Curve::flagged and named one by one in CurveSet::remarks. Errors: two
-/// kinds of GPU, no rows, no kind, no number of ranks, more nodes than ranks, more than half of a table's rows flagged.
+/// kinds of GPU, no rows, no kind, no number of ranks, more nodes than ranks, more than half of a table's rows flagged, a
+/// number of ranks that is not that of the bandwidths (printed_ratio.hpp). Tables of other tests than our collectives are
+/// left out with a remark; an error where there is no other.
 Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
                            const LogHints& hints);
 

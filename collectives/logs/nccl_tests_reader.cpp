@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "collectives/logs/log_tables.hpp"
+#include "collectives/logs/nccl_choice.hpp"
 #include "collectives/logs/run_claims.hpp"
 
 namespace distsim::collectives {
@@ -55,14 +56,29 @@ std::string_view comment(std::string_view line, std::string_view key) {
   return {};
 }
 
-/// "all_reduce_perf", "alltoall_perf", "sendrecv_perf -b 8 ..." -> the kind.
-std::optional<graph::CollectiveKind> kind_in(std::string_view text) {
+/// What a log says of the test whose table follows.
+struct NamedTest {
+  std::optional<graph::CollectiveKind> kind;
+  std::string other;  ///< its name where it is none of our collectives
+};
+
+/// "all_reduce_perf", "alltoall_perf", "sendrecv_perf -b 8 ..." -> the kind. Of names that are no collective, those count
+/// that name a test for certain: where nccl-tests says what it starts, and its hypercube. Nothing where none is named.
+std::optional<NamedTest> test_in(std::string_view text) {
+  std::string_view started = after(text, "Collective test starting:");
+  if (started.empty()) started = comment(text, "collective:");
+  if (auto kind = graph::parse_collective(started); kind.ok()) return NamedTest{*kind, ""};  // of a program called so
+  const bool starts = !started.empty();
+  std::string other;
   for (std::size_t at = text.find("_perf"); at != std::string_view::npos; at = text.find("_perf", at + 1)) {
     std::size_t begin = at;
     while (begin > 0 && (std::isalpha(static_cast<unsigned char>(text[begin - 1])) || text[begin - 1] == '_')) --begin;
-    if (auto kind = graph::parse_collective(text.substr(begin, at - begin)); kind.ok()) return *kind;
+    const std::string_view name = text.substr(begin, at - begin);
+    if (auto kind = graph::parse_collective(name); kind.ok()) return NamedTest{*kind, ""};
+    if (starts || name == "hypercube") other = name;
   }
-  return std::nullopt;
+  if (other.empty() && !starts) return std::nullopt;
+  return NamedTest{std::nullopt, other};
 }
 
 /// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
@@ -74,10 +90,10 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
   }
   if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1)
     return {};  // bounded, however long the log
-  if (const auto process = number_after(words, "Pid")) c.processes.insert(*process);
   const auto on = std::find(words.begin(), words.end(), "on");
   const std::string host(on != words.end() && on + 1 != words.end() ? *(on + 1) : std::string_view());
   if (!host.empty()) c.hosts.insert(host);
+  if (const auto process = number_after(words, "Pid")) c.processes.insert(host + " " + std::to_string(*process));
   const std::size_t end = line.rfind(']'), device = line.find("device");
   if (end != std::string_view::npos) c.gpus.insert(std::string(after(line.substr(end), "]")));
   const auto rank = number_after(words, "Rank");
@@ -89,7 +105,9 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
 
 void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
   for (std::string_view key : {"nThread", "nGpus"}) {
-    if (number_after(words, key).value_or(1) > 1) c.single_process = true;
+    const auto n = number_after(words, key);
+    if (n) c.launch_stated = true;
+    if (n.value_or(1) > 1) c.single_process = true;
   }
   if (number_after(words, "graph:").value_or(0) > 0) c.cuda_graph = true;
 }
@@ -106,6 +124,7 @@ Result<void> read_comment(std::string_view line, const std::vector<std::string_v
     c.library = "NCCL " + std::string(words_of(text).front());
   const auto launch = comment(line, "launch:");
   if (launch.empty()) return {};
+  c.launch_stated = true;
   if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1) c.single_process = true;
   if (launch.find("CUDA graph") != std::string_view::npos) c.cuda_graph = true;
   if (const std::size_t at = launch.find("NCCL_"); at != std::string_view::npos) c.settings = launch.substr(at);
@@ -157,7 +176,7 @@ class NcclTestsReader {
       columns_ = *header;
       units_are_due_ = true;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
-      tables_.push_back({kind_, {}});
+      tables_.push_back({test_.kind, {}, test_.other, "", choice_.settings()});
       ranks_.end();
       if (listed_ > 0) TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
       summary_is_due_ = true;
@@ -185,7 +204,8 @@ class NcclTestsReader {
   }
 
   Result<void> read_around(std::string_view line) {
-    if (auto kind = kind_in(line)) kind_ = kind;
+    choice_.take(line);
+    if (auto test = test_in(line)) test_ = std::move(*test);
     if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
     if (line.find('#') == std::string_view::npos) return {};
     if (const std::size_t at = line.find("Avg bus bandwidth"); at != std::string_view::npos) {
@@ -199,6 +219,8 @@ class NcclTestsReader {
       words[0].remove_prefix(1);
       words.insert(words.begin(), "#");
     }
+    if (words.size() == 3 && words[1] == "in-place" && words[2] == "out-of-place")
+      return Error{"found the in-place columns first, expected out-of-place and then in-place", "", ""};
     if (words.size() > 2 && words[1] == "Rank") {
       listed_ += number_after(words, "Group").value_or(0) == 0 ? 1 : 0;
       return read_rank_line(line, words, context_, ranks_);
@@ -216,7 +238,7 @@ class NcclTestsReader {
   Result<void> add(std::string_view line) {
     auto row = parse_nccl_row(line, columns_);
     if (!row.ok()) return Error{row.error().what, lines_.position(), row.error().hint};
-    if (tables_.empty()) tables_.push_back({kind_, {}});
+    if (tables_.empty()) tables_.push_back({test_.kind, {}, test_.other, "", choice_.settings()});
     note(claims_.add(*row));
     if (row->bytes == 0 && row->count == 0) return {};  // sizes too small for the number of ranks
     return add_row(tables_.back(), std::move(*row), lines_.number(), lines_.position());
@@ -231,7 +253,8 @@ class NcclTestsReader {
   LogHints hints_;
   LogContext context_;
   NcclColumns columns_;
-  std::optional<graph::CollectiveKind> kind_;
+  NamedTest test_;
+  NcclChoice choice_;
   std::vector<LogTable> tables_;
   RankList ranks_;
   RunClaims claims_;

@@ -21,9 +21,11 @@ bool all_digits(std::string_view s) {
 
 bool is_type(std::string_view s) { return std::find(kTypes.begin(), kTypes.end(), s) != kTypes.end(); }
 
+bool is_not_checked(std::string_view s) { return s == "N/A" || s == "n/a"; }
+
 /// "N/A" (not checked, no in-place form) reads as NaN, and so does "nan"; which of them matter, the caller decides.
 std::optional<double> number(std::string_view s) {
-  if (s == "N/A" || s == "n/a") return std::numeric_limits<double>::quiet_NaN();
+  if (is_not_checked(s)) return std::numeric_limits<double>::quiet_NaN();
   double value = 0;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
   if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
@@ -69,6 +71,14 @@ std::vector<std::string_view> words_of(std::string_view line) {
     if (i > begin) out.push_back(line.substr(begin, i - begin));
   }
   return out;
+}
+
+double last_digit_of(std::string_view figure) {
+  constexpr double kUsual = 0.01;
+  if (figure.empty() || figure.size() > 20) return kUsual;
+  if (figure.find_first_not_of("0123456789.") != std::string_view::npos) return kUsual;
+  const std::size_t point = figure.find('.');
+  return point == std::string_view::npos ? 1.0 : std::pow(10.0, -static_cast<double>(figure.size() - point - 1));
 }
 
 std::string_view without_prefix(std::string_view line) {
@@ -136,10 +146,12 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   if (next < words.size() && !starts_with_digit(words[next]) && words[next] != "N/A" && words[next] != "nan")
     row.redop = words[next++];
   std::vector<double> values;
+  std::vector<std::string_view> figures;
   for (; next < words.size(); ++next) {
     const auto value = number(words[next]);
     if (!value) return Error{"found '" + std::string(words[next].substr(0, 40)) + "', expected a number", "", ""};
     values.push_back(*value);
+    figures.push_back(words[next]);
   }
   NcclColumns shape = columns;
   if (!shape.known) shape.root = values.size() == NcclColumns{true, true, true, 2}.numbers();
@@ -148,9 +160,11 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   row.time_us = values[first];
   row.algbw = values[first + 1];
   row.busbw = values[first + 2];
+  row.algbw_digit = last_digit_of(figures[first + 1]);
+  row.busbw_digit = last_digit_of(figures[first + 2]);
   const std::size_t group = shape.errors ? 4 : 3;
   if (shape.groups == 2 && std::isfinite(values[first + group + 2])) row.in_place_busbw = values[first + group + 2];
-  row.wrong = shape.errors && std::isfinite(values[first + 3]) ? values[first + 3] : 0;
+  row.wrong = shape.errors && !is_not_checked(figures[first + 3]) ? values[first + 3] : 0;
   return row;
 }
 

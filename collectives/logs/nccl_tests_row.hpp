@@ -22,14 +22,18 @@ struct NcclColumns {
 struct NcclRow {
   double bytes = 0, count = 0;
   std::string type, redop;
-  double time_us = 0, algbw = 0, busbw = 0;  ///< out of place
-  double wrong = 0;                          ///< 0 where not checked
-  double low_us = 0, high_us = 0;            ///< range of the time, 0 where not known
-  std::optional<double> in_place_busbw;      ///< where the table has the column, and a number in it
-  bool no_bandwidth = false;                 ///< the format has only times
+  double time_us = 0, algbw = 0, busbw = 0;       ///< out of place
+  double algbw_digit = 0.01, busbw_digit = 0.01;  ///< the last that is printed
+  double wrong = 0;                               ///< 0 where not checked, NaN of results that are
+  double low_us = 0, high_us = 0;                 ///< range of the time, 0 where not known
+  std::optional<double> in_place_busbw;           ///< where the table has the column, and a number in it
+  bool no_bandwidth = false;                      ///< the format has only times
 };
 
 std::vector<std::string_view> words_of(std::string_view line);
+
+/// The value of the last digit of a figure: 0.01 of "5.25" and of text that is none.
+double last_digit_of(std::string_view figure);
 
 /// The line without what mpirun and srun put in front: "0: ", "[1,0]<stdout>:", "[1,0]<stdout> ", "> ".
 std::string_view without_prefix(std::string_view line);

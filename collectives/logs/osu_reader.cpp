@@ -1,6 +1,7 @@
 #include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -36,6 +37,14 @@ constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, fals
                            {"", graph::CollectiveKind::send_recv, false},
                            {"Multi", graph::CollectiveKind::send_recv, false}};
 
+/// "MPI", "MPI-CUDA", "NCCL", but not "MPI_Put", which is a test.
+bool is_library(std::string_view word) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 4>{"MPI", "NCCL", "RCCL", "XCCL"}, [&](std::string_view name) {
+        return word.starts_with(name) && (word.size() == name.size() || word[name.size()] == '-');
+      });
+}
+
 /// "Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v5.7"; nothing where the title is of another form.
 std::optional<std::string_view> test_named(std::string_view line) {
   constexpr std::string_view kBegin = "# OSU ", kEnd = "Latency Test";
@@ -44,7 +53,7 @@ std::optional<std::string_view> test_named(std::string_view line) {
     return std::nullopt;
   std::string_view rest = line.substr(begin + kBegin.size(), end - begin - kBegin.size());
   const std::size_t library = rest.find(' ');
-  if (library == std::string_view::npos) return std::nullopt;
+  if (library == std::string_view::npos || !is_library(rest.substr(0, library))) return std::nullopt;
   rest.remove_prefix(library + 1);
   while (rest.ends_with(' ')) rest.remove_suffix(1);
   return rest;
@@ -64,6 +73,25 @@ std::uint32_t count_after(const std::vector<std::string_view>& words, std::strin
   return v && *v >= 1 && *v <= kMaxCurveRanks ? static_cast<std::uint32_t>(*v) : 0;
 }
 
+std::string_view without_blanks(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool is_whole(std::string_view word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "1O24", "32M", "x1024", but not "real" and "node01".
+bool is_like_a_number(std::string_view word) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !word.empty() &&
+         (digit(word[0]) || 2 * static_cast<std::size_t>(std::count_if(word.begin(), word.end(), digit)) > word.size());
+}
+
+constexpr const char* kHostBuffers = "host buffers, not GPU memory";
+
 class OsuReader {
  public:
   OsuReader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
@@ -73,10 +101,7 @@ class OsuReader {
     take_shape();
     TRY(scale_sizes());
     TRY_ASSIGN(CurveSet set, curves_of(std::move(tables_), context_, lines_.name(), hints_));
-    for (Curve& c : set.curves) {
-      c.settings = "MPI";
-      if (!on_device_) c.not_used = "host buffers, not GPU memory";
-    }
+    for (Curve& c : set.curves) c.settings = "MPI";
     return set;
   }
 
@@ -89,6 +114,9 @@ class OsuReader {
       return read_comment(line, words);
     }
     if (!osu_number(words[0])) {
+      if (columns_ > 0 && is_rest_of_row(words))
+        return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size and latency first",
+                     lines_.position(), "the log may be damaged"};
       if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
         context_.failure = std::string(line.substr(0, 120));
       return {};
@@ -103,19 +131,57 @@ class OsuReader {
       if (const auto n = count_after(words, key))
         TRY(take_count(context_.ranks, n, "ranks", tables_, lines_.position()));
     }
-    if (line.find("Buffer on DEVICE") != std::string_view::npos) on_device_ = true;
+    if (line.find("Send Buffer on") != std::string_view::npos) take_buffers(line);
     for (const auto& [key, text] : {std::pair("hardware:", &context_.hardware), {"source:", &context_.source}}) {
       if (words.size() > 2 && words[1] == key)
         *text = std::string(words[2].data(), words.back().data() + words.back().size());
     }
-    const bool header = words.size() > 2 && words[1] == "Size";
-    if (header) full_ = line.find("Min Latency") != std::string_view::npos;
-    if (const std::size_t unit = line.find("Latency("); header && unit != std::string_view::npos) {
-      const std::string_view stated = line.substr(unit + 8, line.find(')', unit) - unit - 8);
-      if (stated != "us" && stated != "usec")
-        return Error{"Latency: found the unit " + in_quotes(stated, 20) + ", expected us", lines_.position(), ""};
+    return words.size() > 2 && words[1] == "Size" ? read_header(line) : Result<void>();
+  }
+
+  /// "# Size       Avg Latency(us)   Min Latency(us)  Max Latency(us)  Iterations", "# Size          Latency (us)",
+  /// "# Size (B)  ...": the names and units of what is read.
+  Result<void> read_header(std::string_view line) {
+    columns_ = 2;
+    full_ = line.find("Min Latency") != std::string_view::npos;
+    if (full_) columns_ = 4;
+    std::string_view first;  // of the times
+    for (std::size_t at = line.find('('), before = line.find("Size"); at != std::string_view::npos;
+         at = line.find('(', at + 1)) {
+      const std::string_view name = without_blanks(line.substr(before, at - before));
+      const std::string_view unit = line.substr(at + 1, line.find(')', at) - at - 1);
+      before = std::min(line.size(), at + unit.size() + 2);
+      if (name == "Size") {
+        if (unit != "B" && unit != "bytes" && unit != "Bytes") return other_unit("Size", unit, "B");
+        continue;
+      }
+      if (name.ends_with("Latency") && unit != "us" && unit != "usec") return other_unit("Latency", unit, "us");
+      if (first.empty()) first = name.starts_with("Size") ? without_blanks(name.substr(4)) : name;
     }
-    return {};
+    if (first.empty() || first == "Latency" || first == "Avg Latency") return {};
+    return Error{"found " + in_quotes(first, 40) + " as the first column of times, expected Latency or Avg Latency",
+                 lines_.position(), ""};
+  }
+
+  Error other_unit(const char* column, std::string_view found, const char* expected) const {
+    return {std::string(column) + ": found the unit " + in_quotes(found, 20) + ", expected " + expected,
+            lines_.position(), ""};
+  }
+
+  /// "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)", below the title of a table.
+  void take_buffers(std::string_view line) {
+    std::size_t on_device = 0;
+    for (std::size_t at = line.find("Buffer on DEVICE"); at != std::string_view::npos;
+         at = line.find("Buffer on DEVICE", at + 1))
+      ++on_device;
+    const char* why = on_device >= 2                                   ? ""
+                      : line.find("MANAGED") != std::string_view::npos ? "managed memory, not GPU memory"
+                      : on_device == 1 ? "one buffer in host memory, not both in GPU memory"
+                                       : kHostBuffers;
+    if (tables_.empty() || !tables_.back().rows.empty())
+      buffers_ = why;
+    else
+      tables_.back().not_used = why;
   }
 
   Result<void> start(std::string_view line) {
@@ -132,16 +198,33 @@ class OsuReader {
       return Error{"found '" + std::string(line.substr(0, 80)) +
                        "', expected a blocking collective or a latency test between two ranks",
                    lines_.position(), ""};
-    for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "NCCL"})
-      on_device_ = on_device_ || line.find(device) != std::string_view::npos;
+    bool on_device = false;
+    for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "MPI-OPENACC", "MPI-SYCL", "CCL"})
+      on_device = on_device || line.find(device) != std::string_view::npos;
     const std::size_t version = line.rfind(" v");
     context_.library =
         "OSU" + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", MPI";
     context_.library.insert(3, " ");
     tables_.push_back({test->kind, {}});
+    tables_.back().not_used = buffers_.value_or(on_device ? "" : kHostBuffers);
+    buffers_.reset();
     per_rank_.push_back(test->per_rank);
     full_ = false;
+    columns_ = 2;
     return {};
+  }
+
+  /// A row with something in front of it ("WARN 1024 5.5"), or whose size was changed ("1O24 5.5", "32M 5.5").
+  bool is_rest_of_row(std::vector<std::string_view> words) const {
+    if (words.back() == "Pass" || words.back() == "Fail") words.pop_back();
+    std::size_t figures = 0;
+    while (figures < words.size() && osu_number(words[words.size() - 1 - figures])) ++figures;
+    if (figures == words.size()) return false;
+    if (words.size() == figures + 1 && words.size() >= columns_ && is_like_a_number(words[0])) return true;
+    for (std::size_t i = words.size() - figures; i + columns_ <= words.size(); ++i) {
+      if (is_whole(words[i]) && words[i + 1].find('.') != std::string_view::npos) return true;
+    }
+    return false;
   }
 
   Result<void> add(const std::vector<std::string_view>& words) {
@@ -204,7 +287,9 @@ class OsuReader {
   LogContext context_;
   std::vector<LogTable> tables_;
   std::vector<bool> per_rank_;
-  bool on_device_ = false, full_ = false;
+  std::optional<std::string> buffers_;  ///< what a line above a title says of them: as Curve::not_used
+  bool full_ = false;
+  std::size_t columns_ = 0;  ///< that a row has; 0: no title yet
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 
 namespace distsim::collectives {
@@ -33,6 +34,13 @@ std::uint32_t count_behind(std::string_view line, std::string_view key) {
   return error == std::errc() && v <= kMaxCurveRanks ? v : 0;
 }
 
+/// Figures as those of a row, behind a name that is not that of one.
+bool is_rest_of_param_row(const std::vector<std::string_view>& words) {
+  std::size_t figures = 0;
+  while (figures < words.size() && number_of(words[words.size() - 1 - figures])) ++figures;
+  return figures >= kFewest && figures <= kMost + 1 && words.size() <= figures + 2;
+}
+
 class Reader {
  public:
   Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
@@ -55,11 +63,31 @@ class Reader {
         if (const auto n = count_behind(line, key))
           TRY(take_count(context_.ranks, n, "world_size", tables_, lines_.position()));
       }
+      if (is_rest_of_param_row(words_of(line)))
+        return Error{
+            "found the row '" + std::string(line.substr(0, 60)) + "', expected " + std::string(kMark) + " first",
+            lines_.position(), "the log may be damaged"};
       return {};
     }
     const auto words = words_of(line.substr(at));
-    if (words[0].size() <= kMark.size()) return {};  // the header
+    if (words[0].size() <= kMark.size()) return check_units(line.substr(at));  // the header
     return add(words);
+  }
+
+  /// "total-size (B)", "Latency(us):p50", "AlgBW(GB/s)"
+  Result<void> check_units(std::string_view header) const {
+    for (const auto& [column, expected] :
+         {std::pair("size", "B"), {"Latency", "us"}, {"Time", "us"}, {"AlgBW", "GB/s"}, {"BusBW", "GB/s"}}) {
+      std::size_t at = header.find(column);
+      if (at == std::string_view::npos) continue;
+      at = header.find_first_not_of(" \t", at + std::string_view(column).size());
+      if (at == std::string_view::npos || header[at] != '(') continue;
+      const std::string_view unit = header.substr(at + 1, header.find(')', at) - at - 1);
+      if (unit != expected)
+        return Error{std::string(column) + ": found the unit " + in_quotes(unit, 20) + ", expected " + expected,
+                     lines_.position(), ""};
+    }
+    return {};
   }
 
   /// "COMMS-RES-all_to_allv-float32{tag}" -> all_to_allv
@@ -98,6 +126,8 @@ class Reader {
     row.high_us = v[4];
     row.algbw = v[7];
     row.busbw = v[8];
+    row.algbw_digit = last_digit_of(words[8]);
+    row.busbw_digit = last_digit_of(words[9]);
     TRY(check_size(row.bytes, lines_.position()));
     const bool ascending =
         v[5] > 0 && v[5] <= v[2] && v[2] <= v[3] && v[3] <= v[4] && v[4] <= v[6] && v[6] < kLongestCurveUs;

@@ -51,6 +51,33 @@ TEST(CurveImport, AChangedRowIsNoticed) {
   EXPECT_NE(changed.error().text().find("checksum: found"), std::string::npos) << changed.error().text();
 }
 
+/// Whether curves may be used is part of what the checksum guards, and files that were written before that are read.
+TEST(CurveImport, ALostLineOfWhatMustNotBeUsedIsNoticed) {
+  CurveSet set = *import_of({file_with("import_used.log", log_of("A100"))});
+  set.partial = true;
+  set.curves[0].not_used = "host buffers";
+  set.curves[0].groups_at_once = 1;
+  const std::string text = curve_text(set);
+  ASSERT_TRUE(parse_curve_text(text, "whole").ok());
+  for (const char* line : {"partial: true", "not_used: \"host buffers\"", "groups_at_once: 1"}) {
+    std::string lost = text;
+    ASSERT_NE(lost.find(line), std::string::npos) << text;
+    lost.erase(lost.find(line), std::string_view(line).size());
+    const auto read = parse_curve_text(lost, "lost");
+    ASSERT_FALSE(read.ok()) << line;
+    EXPECT_NE(read.error().text().find("checksum: found"), std::string::npos) << read.error().text();
+  }
+  // The sum of a file that says none of it is the one of old.
+  set.partial = false;
+  set.curves[0].not_used.clear();
+  set.curves[0].groups_at_once = 0;
+  const std::string plain = curve_text(set);
+  const std::size_t at = plain.find("checksum: \""), of_text = text.find("checksum: \"");
+  std::string older = text;
+  older.replace(of_text, 28, plain, at, 28);
+  EXPECT_TRUE(parse_curve_text(older, "older").ok()) << parse_curve_text(older, "older").error().text();
+}
+
 TEST(CurveImport, LogsOfTwoSystemsAreRefused) {
   const auto set = import_of({file_with("import_d.log", log_of("A100")), file_with("import_e.log", log_of("H100"))});
   ASSERT_FALSE(set.ok());
@@ -86,6 +113,23 @@ TEST(CurveImport, WhatACurveFileStatesIsNotOverruled) {
   EXPECT_EQ(error_of("", Launch::single_process, false),
             file + ": --launch: found single_process, but the file states mpi");
   EXPECT_NE(error_of("", {}, true).find("--cuda-graph"), std::string::npos);
+}
+
+TEST(CurveImport, ACurveFileOfAnotherSystemIsNamed) {
+  const auto set = import_of({file_with("renamed.log", log_of("A100"))});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  const std::vector<std::string> files{file_with("renamed.curve.txtpb", curve_text(*set))};
+  EXPECT_TRUE(import_curves(ImportRequest{files, "my_system", "a100_sxm4_80gb", ""})->remarks.empty());
+  const auto other = import_curves(ImportRequest{files, "another", "a100_sxm4_80gb", ""});
+  ASSERT_TRUE(other.ok()) << other.error().text();
+  ASSERT_EQ(other->remarks.size(), 1u);
+  EXPECT_NE(other->remarks[0].find("system: states 'my_system', written as another"), std::string::npos)
+      << other->remarks[0];
+  const std::vector<std::string> devices{"a100_sxm4_80gb", "a100_pcie_40gb"};
+  const auto card = import_curves(ImportRequest{files, "my_system", "a100_pcie_40gb", "", {}, {}, false, devices});
+  ASSERT_FALSE(card.ok());
+  EXPECT_NE(card.error().text().find("found 'a100_sxm4_80gb', expected a100_pcie_40gb"), std::string::npos)
+      << card.error().text();
 }
 
 TEST(CurveImport, APipeIsRefusedAndNamed) {

@@ -34,6 +34,27 @@ struct EvidenceMachine {
   AnalyticModel model{CollectiveKind::all_reduce, two, {}};
 };
 
+/// A log that the user names counts as his, whatever library ran it, unless he names one of NCCL as well.
+TEST(Evidence, OtherSettingsAreHeldAgainstANamedCurveOnlyBesideABetterOne) {
+  const EvidenceMachine m;
+  const Curve plain = sweep(m.model, {1, 1.3, 0, 0}, 1024, 0);
+  Curve mpi = plain;
+  mpi.settings = "MPI";
+  const auto trusts = [&](std::vector<LibraryCurve> library) {
+    std::vector<double> out;
+    for (const Evidence& e : evidence_for(CollectiveKind::all_reduce, m.two, m.model, {}, library, shipped_constants()))
+      out.push_back(e.trust);
+    return out;
+  };
+  const LibraryCurve named{plain, m.two, Origin::user, "nccl"}, named_mpi{mpi, m.two, Origin::user, "mpi"},
+      own{plain, m.two, Origin::own_system, "own"}, own_mpi{mpi, m.two, Origin::own_system, "own"};
+  EXPECT_EQ(trusts({named_mpi, own}), trusts({named, own}));
+  const std::vector<double> both = trusts({named, named_mpi});
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_DOUBLE_EQ(both[1], 0.1 * both[0]);
+  EXPECT_LT(trusts({own_mpi})[0], trusts({own})[0]);
+}
+
 TEST(LaunchFloor, IsFoundInTheFlatPartAndIsNoLatency) {
   const EvidenceMachine m;
   const Curve timed = sweep(m.model, {1, 1.3, 0, 0}, 32768, 300);

@@ -137,8 +137,8 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
   const topology::Topology t = a100_cluster(2);
   const auto remarks = [&](const std::string& device) {
     CollectiveOptions options;
-    options.curve_files = {file_with("device.curve.txtpb",
-                                     "version: 1 system: \"x\" device: \"" + device + "\"\n" + curve_of_company(1, 1))};
+    options.curve_files = {file_with("device.curve.txtpb", "version: 1 system: \"test_a100\" device: \"" + device +
+                                                               "\"\n" + curve_of_company(1, 1))};
     return models_of(t, options).remarks();
   };
   EXPECT_TRUE(remarks("NVIDIA A100-SXM4-80GB").empty());
@@ -146,6 +146,50 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
   EXPECT_EQ(remarks("host memory"),
             std::vector<std::string>{"using curves measured on 'host memory' for a100_sxm4_40gb"});
   EXPECT_EQ(remarks("NVIDIA H100 80GB HBM3").size(), 1u);
+  EXPECT_EQ(remarks("NVIDIA A100-PCIE-40GB").size(), 1u);
+}
+
+/// A named curve is used whatever its system, and that is said; a sibling that the file speaks for is none.
+TEST(Groups, CurvesOfAnotherSystemAreRemarkedUpon) {
+  const topology::Topology t = a100_cluster(2);
+  const auto remarks = [&](const std::string& head) {
+    CollectiveOptions options;
+    options.curve_files = {file_with("system.curve.txtpb", "version: 1 " + head + " " + curve_of_company(1, 1))};
+    return models_of(t, options).remarks();
+  };
+  EXPECT_TRUE(remarks("system: \"test_a100\"").empty());
+  EXPECT_TRUE(remarks("").empty());
+  EXPECT_TRUE(remarks("system: \"other\" also_for: \"test_a100\"").empty());
+  EXPECT_EQ(remarks("system: \"other\""), std::vector<std::string>{"using curves of the system 'other' for test_a100"});
+  EXPECT_EQ(remarks("system: \"other\" device: \"NVIDIA H200\"").size(), 1u) << "another GPU says it all";
+}
+
+TEST(Groups, CurvesThatAreNotUsedAreRemarkedUpon) {
+  CollectiveOptions options;
+  options.curve_files = {
+      file_with("host_2n4r.txt", "# OSU MPI Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8 5.5\n")};
+  const std::vector<std::string> remarks = models_of(a100_cluster(2), options).remarks();
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_NE(remarks[0].find("host_2n4r.txt: not used: host buffers, not GPU memory"), std::string::npos) << remarks[0];
+}
+
+/// Ranks without nodes are taken as a group of as few nodes as hold them, and that is said.
+TEST(Groups, NodesThatAreNotStatedAreRemarkedUpon) {
+  const topology::Topology t = a100_cluster(2);
+  const auto remarks = [&](const std::string& nodes) {
+    const std::string row = " 1048576 262144 float sum -1 50.00 20.97 36.70 0 50.00 20.97 36.70 0\n";
+    CollectiveOptions options;
+    options.curve_files = {file_with("nodes_all_reduce.log", "# " + nodes +
+                                                                 " gpus: 8\n# size count type redop root time "
+                                                                 "algbw busbw #wrong time algbw busbw #wrong\n" +
+                                                                 row)};
+    return models_of(t, options).remarks();
+  };
+  EXPECT_TRUE(remarks("nodes: 1").empty());
+  ASSERT_EQ(remarks("").size(), 1u);
+  EXPECT_NE(remarks("")[0].find("nodes: not stated for 8 ranks, taken as 1 node, as few as hold them"),
+            std::string::npos)
+      << remarks("")[0];
 }
 
 /// What the reader says of a log is said wherever the log is used: here a size measured twice, far apart.

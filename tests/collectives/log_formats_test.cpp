@@ -110,6 +110,71 @@ TEST(Osu, BrokenRows) {
       "ascending");
 }
 
+const char* const kOsuTitle = "# OSU MPI-CUDA Allreduce Latency Test v5.7\n";
+const char* const kOsuHeader = "# Size       Avg Latency(us)\n";
+
+/// Rows that were damaged at their front, which would leave the model to price the largest sizes.
+TEST(Osu, ARowWithADamagedSizeIsRefused) {
+  const std::string head = std::string(kOsuTitle) + kOsuHeader + "8  5.5\n";
+  for (const char* row : {"WARN 33554432 44433.31", "worker-0: 33554432 44433.31", "32M 44433.31", "256K 500",
+                          "3355x432 44433.31", "x33554432 44433.31", "WARN 33554432 44433.31 Pass"})
+    expect_error(read("front_2n16r.txt", head + row + "\n"), "front_2n16r.txt:4: found the row '" + std::string(row));
+  std::string full = kOsu;
+  full.replace(full.find("1048576 "), 8, "WARN 1048576 ");
+  expect_error(read("front_full.txt", full), "front_full.txt:6: found the row 'WARN 1048576");
+  for (const char* line : {"real 12.53", "user 0.1", "node01 done", "Finished in 120 s", "srun: job 17 done"}) {
+    const auto set = read("tail_2n16r.txt", head + line + "\n");
+    EXPECT_TRUE(set.ok()) << set.error().text();
+  }
+}
+
+/// osu_latency prints a blank before the unit.
+TEST(Osu, UnitsOfBothColumnsAreChecked) {
+  const auto with = [](const std::string& header) { return read("unit_2n16r.txt", kOsuTitle + header + "\n8  5.5\n"); };
+  expect_error(with("# Size          Latency (ms)"), "unit_2n16r.txt:2: Latency: found the unit 'ms', expected us");
+  expect_error(with("# Size (KB)     Avg Latency(us)"), "unit_2n16r.txt:2: Size: found the unit 'KB', expected B");
+  expect_error(with("# Size  Avg Latency(us)   Min Latency (ms)   Max Latency(us)  Iterations"), "found the unit 'ms'");
+  expect_error(with("# Size    P99 Tail Lat(us)   Avg Latency(us)"), "found 'P99 Tail Lat' as the first column");
+  expect_error(with("# Size    Min Latency(us)   Avg Latency(us)"), "found 'Min Latency' as the first column");
+  for (const char* header : {"# Size          Latency (us)", "# Size (B)  Avg Latency(us)", "# Size  Avg Latency(us) "})
+    EXPECT_TRUE(with(header).ok()) << header;
+}
+
+/// osu_put_latency has its test where others have the library.
+TEST(Osu, OneSidedTestsAreRefusedByTheirTitle) {
+  for (const char* test : {"MPI_Put", "MPI_Get", "MPI_Get_accumulate", "MPI_Accumulate", "OpenSHMEM"})
+    expect_error(read("put_2n2r.txt",
+                      "# OSU " + std::string(test) + " Latency Test v5.6.2\n# Size          Latency (us)\n8  5.5\n"),
+                 "put_2n2r.txt:1: found '# OSU " + std::string(test));
+  for (const char* library : {"MPI", "MPI-CUDA", "MPI-ROCM", "NCCL", "NCCL-CUDA"})
+    EXPECT_TRUE(read("pair_2n2r.txt",
+                     "# OSU " + std::string(library) + " Latency Test v5.6.2\n# Size          Latency (us)\n8  5.5\n")
+                    .ok())
+        << library;
+}
+
+/// The buffers of a table are those that it states, whatever the title or another table says.
+TEST(Osu, BuffersAreThoseOfTheirTable) {
+  const auto why = [](const std::string& buffers) {
+    const auto set = read("buffers_2n2r.txt", "# OSU MPI-CUDA Latency Test v5.7\n# Send Buffer on " + buffers +
+                                                  "\n# Size          Latency (us)\n8  5.5\n");
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->curves[0].not_used : "";
+  };
+  EXPECT_EQ(why("DEVICE (D) and Receive Buffer on DEVICE (D)"), "");
+  EXPECT_EQ(why("HOST (H) and Receive Buffer on HOST (H)"), "host buffers, not GPU memory");
+  EXPECT_EQ(why("DEVICE (D) and Receive Buffer on HOST (H)"), "one buffer in host memory, not both in GPU memory");
+  EXPECT_EQ(why("HOST (H) and Receive Buffer on DEVICE (D)"), "one buffer in host memory, not both in GPU memory");
+  EXPECT_EQ(why("MANAGED (M) and Receive Buffer on MANAGED (M)"), "managed memory, not GPU memory");
+
+  const std::string rows = std::string(kOsuHeader) + "8  5.5\n";
+  const auto both = read("both_2n16r.txt", "# OSU MPI Allreduce Latency Test v5.7\n" + rows + kOsuTitle + rows);
+  ASSERT_TRUE(both.ok()) << both.error().text();
+  ASSERT_EQ(both->curves.size(), 2u);
+  EXPECT_EQ(both->curves[0].not_used, "host buffers, not GPU memory");
+  EXPECT_EQ(both->curves[1].not_used, "");
+}
+
 std::string param_row(const char* size, const char* p50, const char* algbw, const char* busbw) {
   return std::string("\tCOMMS-RES-all_reduce-float32  ") + size + "  1  " + p50 + "  51.0  52.0  48.0  53.0  " + algbw +
          "  " + busbw + "  0\n";
@@ -138,6 +203,46 @@ const char* const kJson =
     R"({"args": ["./all_gather_perf", "-J", "x"], "config": {"nthreads": 1, "ngpus": 1, "graph": 1},
         "devices": [{"rank": 0, "group": 0, "hostname": "a", "device_info": "NVIDIA H100"}, {"rank": 1, "group": 0, "hostname": "b", "device_info": "NVIDIA H100"}],
         "results": [{"size": 1048576, "count": 131072, "out_of_place": {"time": 104.86, "alg_bw": 10.0, "bus_bw": 5.0, "nwrong": 0}, "in_place": null}]})";
+
+TEST(Param, DamagedRowsAndOtherUnitsAreRefused) {
+  const std::string head = "world_size: 8\n", row = param_row("1048576", "50.0", "20.972", "36.700");
+  ASSERT_TRUE(read("param_front.log", head + row).ok());
+  for (const char* changed : {"OMMS-RES", "COMMS", ""}) {
+    std::string damaged = row;
+    damaged.replace(damaged.find("COMMS-RES"), 9, changed);
+    expect_error(read("param_front.log", head + row + damaged), "param_front.log:3: found the row");
+  }
+  const std::string header =
+      "\tCOMMS-RES\ttotal-size (B)\tnElementsPerRank\tLatency(us):p50\tp75\tp95\tMin\tMax\tAlgBW(GB/s)\tBusBW(GB/s)\n";
+  EXPECT_TRUE(read("param_unit.log", head + header + row).ok());
+  for (const auto& [from, to] : {std::pair("(B)", "(KB)"), {"y(us)", "y(ms)"}, {"AlgBW(GB/s)", "AlgBW(MB/s)"}}) {
+    std::string other = header;
+    other.replace(other.find(from), std::string_view(from).size(), to);
+    expect_error(read("param_unit.log", head + other + row), "found the unit");
+  }
+}
+
+TEST(JsonLog, ATestOfNoCollectiveIsNotThatOfTheFileName) {
+  const std::string rest =
+      R"(, "devices": [{"rank": 0}, {"rank": 1}], "results": [{"size": 1024, "out_of_place": {"time": 10}}]})";
+  expect_error(read("all_reduce_1.json", R"({"test": "hypercube_perf")" + rest), "found the test 'hypercube'");
+  expect_error(read("all_reduce_2.json", R"({"args": ["/build/hypercube_perf"])" + rest), "found the test 'hypercube'");
+  EXPECT_TRUE(read("all_reduce_3.json", R"({"args": ["/opt/bench"])" + rest).ok());
+  EXPECT_TRUE(read("x.json", R"({"args": ["/opt/all_reduce"])" + rest).ok());
+}
+
+TEST(JsonLog, WhatNcclMayChooseIsReadFromTheEnvironment) {
+  const std::string rest =
+      R"(, "test": "all_reduce_perf", "devices": [{"rank": 0}, {"rank": 1}], "results": [{"size": 1024, "out_of_place": {"time": 10}}]})";
+  const auto settings = [&](const std::string& env) {
+    const auto set = read("env.json", "{\"env\": " + env + rest);
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->curves[0].settings : "";
+  };
+  EXPECT_EQ(settings(R"({"NCCL_ALGO": "Ring", "NCCL_DEBUG": "INFO"})"), "NCCL_ALGO=Ring");
+  EXPECT_EQ(settings(R"(["PATH=/bin", "NCCL_PROTO=LL"])"), "NCCL_PROTO=LL");
+  EXPECT_EQ(settings("{}"), "");
+}
 
 TEST(JsonLog, NcclTests) {
   const auto set = read("results.json", kJson);

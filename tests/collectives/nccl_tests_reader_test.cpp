@@ -1,6 +1,8 @@
 // nccl-tests logs of every vintage, and broken ones.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <sstream>
 #include <tuple>
 
 #include "collective_fixture.hpp"
@@ -40,6 +42,138 @@ TEST(NcclTests, RanksFollowFromTheBusFactorWhereNoneAreListed) {
     ASSERT_TRUE(set.ok()) << set.error().text();
     EXPECT_EQ(set->curves[0].ranks, 8u) << name;
   }
+}
+
+/// A table copied without its head: rows of 1 MiB, 2 MiB, ... at about `gbps`, rounded as nccl-tests prints them.
+std::string bare_table(int ranks, double gbps) {
+  std::string text = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  for (int i = 0; i < 4; ++i) {
+    const double bytes = (1 << 20) << i, us = bytes / gbps / 1000 * (1 + 0.03 * i), algbw = bytes / us / 1000;
+    char row[200];
+    std::snprintf(row, sizeof row, "%.0f %.0f float sum -1 %.2f %.2f %.2f 0 %.2f %.2f %.2f 0\n", bytes, bytes / 4, us,
+                  algbw, algbw * 2 * (ranks - 1) / ranks, us, algbw, algbw * 2 * (ranks - 1) / ranks);
+    text += row;
+  }
+  return text;
+}
+
+/// Two decimals of 1.2 GB/s fit 56 ranks as well as 48: nothing is chosen among them.
+TEST(NcclTests, RanksThatTheDigitsLeaveOpenAreNotGuessed) {
+  for (const int ranks : {16, 48, 56, 64, 512}) {
+    const auto slow = parse_nccl_tests(bare_table(ranks, 1.2), "all_reduce.log");
+    ASSERT_FALSE(slow.ok()) << slow->curves[0].ranks;
+    EXPECT_NE(slow.error().text().find("found no rank count in the log"), std::string::npos) << slow.error().text();
+  }
+  for (const int ranks : {2, 8, 48, 56, 64}) {
+    const auto fast = parse_nccl_tests(bare_table(ranks, 180), "all_reduce.log");
+    ASSERT_TRUE(fast.ok()) << fast.error().text();
+    EXPECT_EQ(fast->curves[0].ranks, static_cast<std::uint32_t>(ranks));
+  }
+  EXPECT_EQ(parse_nccl_tests(bare_table(2, 0.5), "all_reduce.log")->curves[0].ranks, 2u);
+}
+
+TEST(NcclTests, RanksThatTheBandwidthsContradictAreRefused) {
+  const auto with = [](std::uint32_t ranks) {
+    std::istringstream in{bare_table(64, 180)};
+    LineSource lines(in, "all_reduce.log");
+    return parse_nccl_tests(lines, {ranks, 4});
+  };
+  EXPECT_TRUE(with(64).ok());
+  for (const std::uint32_t ranks : {32u, 128u, 512u}) {
+    const auto set = with(ranks);
+    ASSERT_FALSE(set.ok()) << ranks;
+    EXPECT_NE(set.error().text().find("all_reduce.log:2: ranks: found " + std::to_string(ranks) +
+                                      ", expected 64, as busbw is 1.9687"),
+              std::string::npos)
+        << set.error().text();
+  }
+  const auto stated = parse_nccl_tests("# nodes: 6  gpus: 48\n" + bare_table(56, 180), "all_reduce.log");
+  ASSERT_FALSE(stated.ok());
+  EXPECT_NE(stated.error().text().find("ranks: found 48, expected 56, as busbw is"), std::string::npos)
+      << stated.error().text();
+  // One decimal, as some tables are copied, says less, and no more is asked of it.
+  const std::string coarse =
+      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+      " 1048576 262144 float sum -1 500 2.1 3.7 0 500 2.1 3.7 0\n";
+  EXPECT_TRUE(parse_nccl_tests("# gpus: 8\n" + coarse, "all_reduce.log").ok());
+}
+
+/// Containers of two hosts may have the same process ids.
+TEST(NcclTests, ProcessesAreThoseOfAHost) {
+  std::string log = kRanks;
+  log.replace(log.find("1824"), 4, "1823");
+  const auto set = parse_nccl_tests("# Collective test starting: all_reduce_perf\n" + log + kNew, "x.log");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->processes, 2u);
+  EXPECT_FALSE(set->curves[0].single_process);
+}
+
+TEST(NcclTests, OneProcessOfSeveralRanksIsSeenInTheirList) {
+  const std::string head = kRanks, launch = head.substr(0, head.find('\n') + 1);
+  std::string list = head.substr(launch.size());
+  for (const auto& [from, to] : {std::pair("1824", "1823"), {"nodeB device  0", "nodeA device  1"}})
+    list.replace(list.find(from), std::string_view(from).size(), to);
+  const auto without = parse_nccl_tests(list + kNew, "all_reduce.log");
+  ASSERT_TRUE(without.ok()) << without.error().text();
+  EXPECT_TRUE(without->curves[0].single_process);
+  const auto stated = parse_nccl_tests(launch + list + kNew, "all_reduce.log");  // nThread 1 nGpus 1
+  ASSERT_TRUE(stated.ok()) << stated.error().text();
+  EXPECT_FALSE(stated->curves[0].single_process) << "what the run says of its launch counts";
+}
+
+/// hypercube is a test of nccl-tests that no collective of ours is; it must not pass for the one before it.
+TEST(NcclTests, ATestOfNoCollectiveIsNotAnother) {
+  const std::string other = log(kNew, "hypercube_perf");
+  const auto mixed = parse_nccl_tests(log(kNew) + other, "x.log");
+  ASSERT_TRUE(mixed.ok()) << mixed.error().text();
+  ASSERT_EQ(mixed->curves.size(), 1u);
+  EXPECT_EQ(mixed->remarks.back(),
+            "x.log:16: left out: the table of the test 'hypercube', which is none of a collective");
+  const auto alone = parse_nccl_tests(other, "all_reduce_and_others.log");
+  ASSERT_FALSE(alone.ok());
+  EXPECT_NE(alone.error().text().find("all_reduce_and_others.log:7: found the test 'hypercube', expected one of a "
+                                      "collective"),
+            std::string::npos)
+      << alone.error().text();
+  // An old nccl-tests says no more than how it was called; of a program of any name, nothing follows.
+  EXPECT_FALSE(parse_nccl_tests("$ ./build/hypercube_perf -b 8\n" + std::string(kRanks) + kNew, "all_reduce.log").ok());
+  EXPECT_TRUE(parse_nccl_tests("$ ./my_perf -b 8\n" + std::string(kRanks) + kNew, "all_reduce.log").ok());
+  EXPECT_TRUE(parse_nccl_tests(log(kNew, "bench"), "all_reduce.log").ok());
+}
+
+TEST(NcclTests, WhatNcclMayChooseIsReadFromTheCommand) {
+  const auto settings = [](const std::string& before) {
+    const auto set = parse_nccl_tests(before + kRanks + kNew, "all_reduce.log");
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->curves[0].settings : "";
+  };
+  EXPECT_EQ(settings("+ mpirun -x NCCL_ALGO=Tree -x NCCL_PROTO=LL -np 2 ./build/all_reduce_perf -b 8\n"),
+            "NCCL_ALGO=Tree NCCL_PROTO=LL");
+  EXPECT_EQ(settings("export NCCL_PROTO=\"LL128,Simple\"\n"), "NCCL_PROTO=LL128,Simple");
+  EXPECT_EQ(settings("node1:77:77 [0] NCCL INFO NCCL_ALGO set by environment to Ring.\n"), "NCCL_ALGO=Ring");
+  EXPECT_EQ(settings("NCCL_ALGO=Ring ./all_gather_perf\n./all_reduce_perf -b 8\n"), "") << "of another command";
+  EXPECT_EQ(settings("# for the other log: NCCL_ALGO=Ring\nMY_NCCL_ALGO=Ring\nNCCL_DEBUG=INFO ./all_reduce_perf\n"),
+            "");
+  EXPECT_EQ(settings("NCCL_ALGO=Ring ./all_reduce_perf\n# launch: mpirun, NCCL_ALGO=Tree\n"), "NCCL_ALGO=Tree");
+}
+
+/// nan in the column of errors is a result that was wrong; N/A is one that was not checked.
+TEST(NcclTests, ResultsThatAreNoNumbersAreWrong) {
+  for (const char* wrong : {"nan", "-nan", "-3", "inf"}) {
+    std::string table = kNew;
+    table.replace(table.find("10.00      0") + 6, 6, std::string("  ") + wrong);
+    const auto set = parse_nccl_tests(log(table), "x.log");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->curves[0].flagged, 1u) << wrong;
+    EXPECT_EQ(set->curves[0].points.size(), 1u) << wrong;
+  }
+}
+
+TEST(NcclTests, GroupsTheOtherWayRoundAreRefused) {
+  const auto set = parse_nccl_tests(log("#    in-place       out-of-place\n" + std::string(kNew)), "x.log");
+  ASSERT_FALSE(set.ok());
+  EXPECT_EQ(set.error().text(), "x.log:5: found the in-place columns first, expected out-of-place and then in-place");
+  EXPECT_TRUE(parse_nccl_tests(log("#    out-of-place       in-place\n" + std::string(kNew)), "x.log").ok());
 }
 
 TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {

@@ -29,5 +29,43 @@ TEST(OtherChip, WordsOfPeopleContradictNothing) {
   EXPECT_EQ(other_chip("NVIDIA T4", "my_gpu", kDevices), "");
 }
 
+/// Pairs of one name that begins or ends with the other: H200 is no H20, GH200 no H200.
+TEST(IsOtherGpu, ANameInsideALongerOneIsNotIt) {
+  EXPECT_TRUE(is_other_gpu("NVIDIA H200", "h20_3e"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA GH200 480GB", "h200_sxm"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA GB200", "b200"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA GB300", "b300"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA L40S", "l4"));
+  EXPECT_TRUE(is_other_gpu("Tesla P40", "p4"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA RTX A6000", "rtx_4090"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA RTX A6000", "rtx_pro_6000"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA GeForce RTX 2080 Ti", "rtx_6000d"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA A100-PCIE-40GB", "a100_sxm4_80gb"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA A100-SXM4-40GB", "a100_pcie_40gb"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA H100 PCIe", "h100_sxm5_80gb"));
+}
+
+TEST(IsOtherGpu, DriversWriteANameInSeveralWays) {
+  EXPECT_FALSE(is_other_gpu("NVIDIA H20", "h20_3e"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA H20-3e", "h20_3e"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA GeForce RTX 2080 Ti", "rtx_2080_ti"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA GeForce RTX 2080 Ti", "rtx_2080ti"));
+  EXPECT_FALSE(is_other_gpu("GeForce RTX2080Ti", "rtx_2080_ti"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA RTX 6000D", "rtx_6000d"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA DGXA100", "a100_sxm4_80gb"));
+  EXPECT_FALSE(is_other_gpu("AMD Instinct MI300X OAM", "mi300x"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA GH200 480GB", "gh200"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA TITAN Xp", "titan_xp"));
+  EXPECT_FALSE(is_other_gpu("8 GPUs on NVSwitch", "h100_sxm5_80gb"));  // words of people
+}
+
+TEST(MayBeGpu, AsksTextOfAnyKind) {
+  EXPECT_TRUE(may_be_gpu("a100_sxm4_40gb", "a100_sxm4_80gb"));
+  EXPECT_TRUE(may_be_gpu("NVIDIA TITAN Xp", "titan_xp"));
+  EXPECT_FALSE(may_be_gpu("a100_pcie_40gb", "a100_sxm4_80gb"));
+  EXPECT_FALSE(may_be_gpu("h200_sxm", "h20_3e"));
+  EXPECT_FALSE(may_be_gpu("host memory", "a100_sxm4_80gb"));
+}
+
 }  // namespace
 }  // namespace distsim::topology

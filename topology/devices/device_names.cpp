@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <set>
+#include <utility>
 
 #include "base/text/lower_case.hpp"
 
@@ -34,6 +35,44 @@ std::set<std::string> chip_words(std::string_view text) {
   return out;
 }
 
+/// "2080", "ti" and "2080ti" of "RTX2080 Ti": every word, and every two, as some names are written in one word and some in
+/// two; the name of a family that is joined to a word is left out.
+std::set<std::string> names_in(std::string_view text) {
+  std::set<std::string> out;
+  std::string word, last;
+  const auto flush = [&] {
+    if (word.empty()) return;
+    for (const std::string_view family : {"geforce", "rtx", "gtx", "dgx", "hgx"}) {
+      if (word.starts_with(family) && word.size() > family.size()) word.erase(0, family.size());
+    }
+    out.insert(word);
+    if (!last.empty()) out.insert(last + word);
+    last = std::exchange(word, "");
+  };
+  for (const char c : lower_case(text)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      word += c;
+    else
+      flush();
+  }
+  flush();
+  return out;
+}
+
+/// "a100" and "a100" or "a100sxm4"; "h20" is neither "h200" nor "gh20", and what letters follow a chip's name may name
+/// its board.
+bool is_same_chip(std::string_view word, std::string_view chip) {
+  return word.starts_with(chip) && (word.size() == chip.size() || !is_digit(word[chip.size()]));
+}
+
+bool is_on_other_board(std::string_view text, std::string_view device) {
+  const std::string lower = lower_case(text);
+  const auto says = [](std::string_view where, std::string_view board) {
+    return where.find(board) != std::string_view::npos;
+  };
+  return (says(device, "sxm") && says(lower, "pcie")) || (says(device, "pcie") && says(lower, "sxm"));
+}
+
 }  // namespace
 
 bool is_driver_name(std::string_view text) {
@@ -43,18 +82,17 @@ bool is_driver_name(std::string_view text) {
   return false;
 }
 
-bool is_other_gpu(std::string_view text, std::string_view device) {
+bool may_be_gpu(std::string_view text, std::string_view device) {
   const std::set<std::string> own = chip_words(device);
-  if (own.empty() || !is_driver_name(text)) return false;
-  std::string squeezed;  // "nvidiageforcertx2080ti", as some names are written in one word and some in two
-  for (const char c : lower_case(text)) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) squeezed += c;
-  }
-  const auto has = [&](std::string_view word) { return squeezed.find(word) != std::string::npos; };
-  if (std::none_of(own.begin(), own.end(), has)) return true;
-  const bool card = device.find("pcie") != std::string_view::npos,
-             module = device.find("sxm") != std::string_view::npos;
-  return (module && has("pcie")) || (card && has("sxm"));
+  if (own.empty()) return lower_case(text).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
+  const std::set<std::string> named = names_in(text);
+  return !is_on_other_board(text, device) && std::any_of(named.begin(), named.end(), [&](const std::string& word) {
+    return std::any_of(own.begin(), own.end(), [&](const std::string& chip) { return is_same_chip(word, chip); });
+  });
+}
+
+bool is_other_gpu(std::string_view text, std::string_view device) {
+  return is_driver_name(text) && !chip_words(device).empty() && !may_be_gpu(text, device);
 }
 
 std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices) {

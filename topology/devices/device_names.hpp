@@ -16,6 +16,12 @@ std::string other_chip(std::string_view text, std::string_view device, const std
 /// the same on a PCIe card where `device` is an SXM module, or the other way round.
 bool is_other_gpu(std::string_view text, std::string_view device);
 
+/// Whether `text`, of any kind, may speak of `device`: it has the chip's name as a word ("h20" is in "NVIDIA H20-3e", not in
+/// "NVIDIA H200"; "NVIDIA A100-SXM4-80GB" is "a100_sxm4_40gb"), and does not name a PCIe card where `device` is an SXM
+/// module, nor the other way round. Letters that follow the name may be those of a board. Of a device without digits in its
+/// name ("titan_xp"): the first word of it is in the text.
+bool may_be_gpu(std::string_view text, std::string_view device);
+
 /// Whether `text` begins as drivers' names of GPUs do: "NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-16GB".
 bool is_driver_name(std::string_view text);
 

@@ -1,0 +1,29 @@
+// What a user should know of the measurement behind curves that he names: another GPU or system than the one that is
+// priced, nodes that it does not state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collectives/curves/curve_set.hpp"
+#include "topology/devices/cluster_spec.hpp"
+
+namespace distsim::collectives {
+
+/// What a file's curves were measured on, where it says so: a log by the name that the driver gave. May be empty.
+std::string gpu_of(const CurveSet& set);
+
+/// The nodes of a curve: as few as hold its ranks where they are not stated.
+std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);
+
+/// A line for each of: the file names another GPU than the system has, or else another system (neither the one in question
+/// nor one of `also_for`); it leaves nodes open, so that they are assumed, which a node of one GPU leaves no choice in;
+/// some curves are not used, and why. Of those nothing else is said.
+std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
+                                            const std::string& file);
+
+/// The lines of `provenance_remarks` on nodes alone.
+std::vector<std::string> assumed_nodes(const CurveSet& set, const topology::ClusterSpec& spec, const std::string& file);
+
+}  // namespace distsim::collectives
