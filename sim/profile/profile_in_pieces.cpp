@@ -16,6 +16,7 @@
 #include "traces/kineto/kineto_reader.hpp"
 #include "traces/kineto/kineto_survey.hpp"
 #include "traces/registry.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -186,6 +187,7 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   kept.host_name = rank.host_name;
   kept.devices = rank.devices;
   kept.notes.dropped = rank.notes.dropped;
+  kept.notes.missing = rank.notes.missing;  // of the file: each slice knows all of it
   out_.job.ranks.push_back(std::move(kept));
 }
 
@@ -237,6 +239,7 @@ PiecedProfile Pieces::finish() {
   traces::TraceNotes& notes = out_.job.ranks.front().notes;
   notes.assume("read in " + std::to_string(out_.slices) +
                (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over the slices"));
+  if (const std::string overlap = traces::overlap_of(survey_.steps); !overlap.empty()) notes.assume(overlap);
   if (!keep_steps_) notes.assume("no ProfilerStep: other kinds of steps are not searched for in slices");
   return std::move(out_);
 }
