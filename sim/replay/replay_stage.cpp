@@ -67,7 +67,7 @@ class Stager {
         return Error{"--set: found " + in_quotes(f_.sets.front()) +
                          " without --config, expected the experiment that the key belongs to",
                      "", ""};
-      if (f_.ranks > 1)
+      if (f_.ranks > 0)
         return Error{"--ranks: found no --config, expected an experiment with the target system", "", ""};
       return std::move(out_);
     }
@@ -173,7 +173,7 @@ class Stager {
   Result<void> move_to(config::Experiment& target) {
     WhatIf& w = out_.what_if;
     const std::int64_t gpus = std::max<std::int64_t>(1, target.cluster.gpus_per_node);
-    w.to_ranks = f_.ranks > 1 ? f_.ranks : ranks_in(target.cluster);
+    w.to_ranks = f_.ranks > 0 ? f_.ranks : ranks_in(target.cluster);
     TRY(check_groups());
     const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
     if (nodes > target.cluster.nodes) {
