@@ -122,6 +122,10 @@ TEST_F(LostColumns, KinetoWithoutNames) {
     text.replace(at, 6, "\"nome\"");
   EXPECT_EQ(verdict_of(read(test::write(folder_, "k.json", text))),
             "partial, without the names of 2 kernels and copies");
+  text = test::trace(test::two_steps());
+  for (std::size_t at = 0; (at = text.find("\"gemm\"", at)) != std::string::npos;) text.replace(at, 6, "5");
+  EXPECT_EQ(verdict_of(read(test::write(folder_, "n.json", text))),
+            "partial, without the names of 2 kernels and copies");
 }
 
 }  // namespace

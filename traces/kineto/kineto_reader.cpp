@@ -223,11 +223,13 @@ void Reader::device_event(const KinetoEvent& e, Role role, std::int64_t start, s
   DeviceInput input;
   DeviceRecord& r = input.record;
   input.correlation = unsigned_of(e.args.correlation);
-  no_name_ += e.name.empty() ? 1 : 0;  // of the whole file, also where a slice is read
+  std::int64_t number = 0;
+  const bool named = !e.name.empty() && !integer_of(e.name, number);
+  no_name_ += named ? 0 : 1;  // of the whole file, also where a slice is read
   if (options_.slice && !options_.slice->has_device(start, start + duration, input.correlation)) return;
   r.start_ns = start;
   r.duration_ns = duration;
-  r.name = e.name.empty() ? job_.names.intern("(name not in the file)") : name(e.name);
+  r.name = named ? name(e.name) : job_.names.intern("(name not in the file)");
   r.kind = role == Role::kernel   ? DeviceRecordKind::kernel
            : role == Role::memcpy ? DeviceRecordKind::memcpy
                                   : DeviceRecordKind::memset;
