@@ -36,6 +36,11 @@ constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, fals
                            {"", graph::CollectiveKind::send_recv, false},
                            {"Multi", graph::CollectiveKind::send_recv, false}};
 
+/// One-sided tests have titles as "# OSU MPI_Put Latency Test v5.6.2", without a word between library and test.
+bool is_osu_library(std::string_view word) {
+  return word == "MPI" || word.starts_with("MPI-") || word == "NCCL" || word == "RCCL" || word == "XCCL";
+}
+
 /// "Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v5.7"; nothing where the title is of another form.
 std::optional<std::string_view> test_named(std::string_view line) {
   constexpr std::string_view kBegin = "# OSU ", kEnd = "Latency Test";
@@ -44,7 +49,7 @@ std::optional<std::string_view> test_named(std::string_view line) {
     return std::nullopt;
   std::string_view rest = line.substr(begin + kBegin.size(), end - begin - kBegin.size());
   const std::size_t library = rest.find(' ');
-  if (library == std::string_view::npos) return std::nullopt;
+  if (library == std::string_view::npos || !is_osu_library(rest.substr(0, library))) return std::nullopt;
   rest.remove_prefix(library + 1);
   while (rest.ends_with(' ')) rest.remove_suffix(1);
   return rest;
