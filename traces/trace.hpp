@@ -230,7 +230,8 @@ struct TraceRank {
   bool has_times = true;  ///< false for execution traces: start and duration are then places in their order (x 10000),
                           ///< which sort and nest but are no times
   bool times_are_medians =
-      false;  ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
+      false;               ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
+  bool in_slices = false;  ///< its records were read in slices of time, one after the other, and are not here
   std::vector<TraceDevice> devices;
   std::vector<TraceThread> threads;
   std::vector<TraceStream> streams;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/printable.hpp"
+#include "traces/agreement.hpp"
 #include "traces/build/collective_join.hpp"
 #include "traces/job_assembly.hpp"
 #include "traces/registry.hpp"
@@ -34,6 +35,7 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
     complete_collectives(job, rank);
   }
   match_collectives(job);
+  TRY(check_agreement(job));
   align_clocks(job, kClockTolerance);
   TRY(check_plausible(job));
   return job;

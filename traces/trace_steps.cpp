@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <string_view>
 
+#include "base/text/counted.hpp"
 #include "base/text/names/name_pattern.hpp"
 #include "base/text/printable.hpp"
 
@@ -28,16 +30,56 @@ std::int64_t number_in(std::string_view name, std::int64_t otherwise) {
   return error == std::errc() && end == name.data() + name.size() ? n : otherwise;
 }
 
-/// Spans of the records that `wanted` accepts.
-template <class Wanted>
-std::vector<TraceStep> spans(const TraceRank& rank, const NameTable& names, Wanted wanted) {
+/// Profilers round the two ends of a range by themselves.
+constexpr std::int64_t kStepRounding = 2'000;  // ns
+
+/// Of outermost steps by start, those that begin before the one before has ended.
+std::uint64_t overlapping(const std::vector<TraceStep>& steps) {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i)
+    out += steps[i + 1].start_ns < steps[i].end_ns - kStepRounding ? 1 : 0;
+  return out;
+}
+
+using Ranges = std::vector<const HostRecord*>;
+
+std::vector<TraceStep> outermost(const Ranges& ranges, const NameTable& names) {
   std::vector<TraceStep> out;
-  for (const HostRecord& r : rank.host_records) {
-    if ((r.kind != HostKind::annotation && r.kind != HostKind::op) || !wanted(r.name)) continue;
-    out.push_back(step_of(r, std::string(names.text(r.name)), 0));
-  }
+  for (const HostRecord* r : ranges) out.push_back(step_of(*r, std::string(names.text(r->name)), 0));
   keep_outermost_steps(out);
   return out;
+}
+
+/// Those of threads that launched work of this rank: a process that drives several GPUs marks the steps of each on a thread
+/// of its own, and readers give all to all. Which thread is whose is known by what it launched.
+Ranges of_launching_threads(const TraceRank& rank, const Ranges& ranges) {
+  std::set<std::uint32_t> launching;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.launch != kNone) launching.insert(rank.host_records[d.launch].thread);
+  }
+  Ranges out;
+  std::ranges::copy_if(ranges, std::back_inserter(out),
+                       [&](const HostRecord* r) { return launching.contains(r->thread); });
+  return out;
+}
+
+/// Spans of the records that `wanted` accepts.
+template <class Wanted>
+std::vector<TraceStep> spans(TraceRank& rank, const NameTable& names, Wanted wanted) {
+  Ranges ranges;
+  for (const HostRecord& r : rank.host_records) {
+    if ((r.kind == HostKind::annotation || r.kind == HostKind::op) && wanted(r.name)) ranges.push_back(&r);
+  }
+  std::vector<TraceStep> steps = outermost(ranges, names);
+  if (overlapping(steps) == 0) return steps;
+  const Ranges own = of_launching_threads(rank, ranges);
+  if (!own.empty() && own.size() < ranges.size()) {
+    steps = outermost(own, names);
+    rank.notes.assume(
+        "steps of several threads overlap; those of threads that launch nothing on this GPU are left out");
+  }
+  if (const std::string overlap = overlap_of(steps); !overlap.empty()) rank.notes.assume(overlap);
+  return steps;
 }
 
 /// From the start of each mark to the start of the next.
@@ -160,6 +202,14 @@ void steps_by_marks(TraceRank& rank, const NameTable& names) {
 }
 
 }  // namespace
+
+std::string overlap_of(const std::vector<TraceStep>& steps) {
+  const std::uint64_t n = overlapping(steps);
+  if (n == 0) return "";
+  return std::to_string(n) + " of " + counted(steps.size(), "step") + " " +
+         std::string(agreeing(n, "begins", "begin")) +
+         " before the one before has ended; what is launched from then on counts to the later one";
+}
 
 void keep_outermost_steps(std::vector<TraceStep>& steps) {
   std::ranges::stable_sort(steps, [](const TraceStep& a, const TraceStep& b) {

@@ -13,8 +13,9 @@ namespace distsim::traces {
 /// Fills rank.steps. With a pattern: the host annotations and ops whose names match it. Without: `ProfilerStep#N`; else
 /// from one `Optimizer.step` (the same optimizer, the thread with most of them) to the next; else likewise by a `##
 /// forward ##`-like or data loader's annotation that repeats with work on the device in between. A last step that
-/// launches nothing, where all others do, was cut by the end of the recording and is left out. What was chosen stands
-/// in rank.notes. No mark: no steps. Error: a pattern that is no regular expression, or matches nothing.
+/// launches nothing, where all others do, was cut by the end of the recording and is left out. Where ranges overlap in
+/// part, those of threads that launch none of the rank's work are left out; work launched in two of what is left counts
+/// to the later one. What was chosen stands in rank.notes. No mark: no steps. Error: a pattern that is no regular expression, or matches nothing.
 Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern);
 
 inline constexpr std::string_view kProfilerStep = "ProfilerStep#";
@@ -22,6 +23,9 @@ inline constexpr std::string_view kProfilerStep = "ProfilerStep#";
 /// Sorts steps by start; one that lies inside another, or is a copy of it on another thread, is left out. Numbers them
 /// by their names, else in order.
 void keep_outermost_steps(std::vector<TraceStep>& steps);
+
+/// A note on outermost steps that overlap in part, as ranges of several threads may; empty: none do.
+std::string overlap_of(const std::vector<TraceStep>& steps);
 
 /// One step over everything that ran on the device (over the host where no device did); none where there is nothing.
 std::vector<TraceStep> whole_window(const TraceRank& rank);

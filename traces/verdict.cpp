@@ -43,7 +43,8 @@ std::string ranks_missing_from(const TraceJob& job) {
 }
 
 bool has_gpu_work(const TraceJob& job) {
-  return std::any_of(job.ranks.begin(), job.ranks.end(), [](const TraceRank& r) { return !r.device_records.empty(); });
+  return std::any_of(job.ranks.begin(), job.ranks.end(),
+                     [](const TraceRank& r) { return !r.device_records.empty() || r.in_slices; });
 }
 
 struct Overlaps {

@@ -85,7 +85,7 @@ Result<Replay> of_profile(const ReplayRequest& r, const std::string& config, con
   asked.remove = r.remove;
   asked.fuse = r.fuse;
   asked.leave_one_step_out = r.leave_one_step_out;
-  asked.ranks = r.ranks;
+  asked.ranks = r.ranks > 1 ? r.ranks : 0;  // 1 is what stands there unless it is set
   TRY_ASSIGN(replay::ReplayTexts texts, replay::replayed_texts(asked));
   return Replay{std::move(texts.json), std::move(texts.csv), std::move(texts.text)};
 }

@@ -7,15 +7,21 @@
 namespace distsim::profile {
 
 void Occupancy::add(const Occupancy& other) {
+  all_time += other.all_time;
+  block_time += other.block_time;
   kernel_time += other.kernel_time;
   sm_time += other.sm_time;
   warp_time += other.warp_time;
 }
 
 void Occupancy::add(std::int64_t time, const traces::KernelGeometry& geometry) {
-  if (geometry.occupancy < 0 || geometry.blocks_per_sm < 0) return;
+  all_time += time;
+  if (geometry.blocks_per_sm >= 0) {
+    block_time += time;
+    sm_time += static_cast<double>(time) * std::min(1.0, static_cast<double>(geometry.blocks_per_sm));
+  }
+  if (geometry.occupancy < 0) return;
   kernel_time += time;
-  sm_time += static_cast<double>(time) * std::min(1.0, static_cast<double>(geometry.blocks_per_sm));
   warp_time += static_cast<double>(time) * static_cast<double>(geometry.occupancy);
 }
 
@@ -23,7 +29,7 @@ GpuUse::GpuUse(const traces::TraceJob& job, const traces::TraceRank& rank) : job
   std::vector<Interval> busy, own;
   for (const traces::DeviceRecord& d : rank.device_records) {
     busy.push_back({d.start_ns, d.end_ns()});
-    if (d.geometry != traces::kNone) kernels_.push_back(&d);
+    if (d.kind == traces::DeviceRecordKind::kernel) kernels_.push_back(&d);
   }
   for (const traces::ProfilerWork& w : rank.profiler_work) own.push_back({w.start_ns, w.start_ns + w.duration_ns});
   for (const traces::MemoryRecord& m : rank.memory) memory_[m.device].push_back(m);
@@ -36,7 +42,8 @@ void GpuUse::fill(StepProfile& step) const {
   const std::int64_t begin = step.step.start_ns, end = step.step.end_ns;
   for (auto k = std::ranges::lower_bound(kernels_, begin, {}, &traces::DeviceRecord::start_ns);
        k != kernels_.end() && (*k)->start_ns < end; ++k)
-    step.occupancy.add((*k)->duration_ns, job_.geometries[(*k)->geometry]);
+    step.occupancy.add((*k)->duration_ns,
+                       (*k)->geometry == traces::kNone ? traces::KernelGeometry{} : job_.geometries[(*k)->geometry]);
   step.memory = memory_within(begin, end);
   step.profiler = profiler_.covered(begin, end);
   step.profiler_idle = profiler_idle_.covered(begin, end);

@@ -33,7 +33,9 @@ struct GapSummary {
 
 /// How full the GPU's multiprocessors (SMs) were while kernels ran, as the profiler estimates it for each launch.
 struct Occupancy {
-  std::int64_t kernel_time = 0;  ///< of the kernels that both are recorded for
+  std::int64_t all_time = 0;     ///< of all kernels
+  std::int64_t block_time = 0;   ///< of those whose blocks per SM are recorded
+  std::int64_t kernel_time = 0;  ///< of those whose resident warps are
   double sm_time = 0;            ///< ns: time x share of the SMs that got a block, min(1, blocks per SM)
   double warp_time = 0;          ///< ns: time x resident warps over the most that fit
   void add(const Occupancy& other);

@@ -16,6 +16,7 @@
 #include "traces/kineto/kineto_reader.hpp"
 #include "traces/kineto/kineto_survey.hpp"
 #include "traces/registry.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -181,11 +182,13 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   if (out_.slices++ > 0) return;
   traces::TraceRank kept;
   kept.rank = rank.rank;
+  kept.in_slices = true;
   kept.path = rank.path;
   kept.format = rank.format;
   kept.host_name = rank.host_name;
   kept.devices = rank.devices;
   kept.notes.dropped = rank.notes.dropped;
+  kept.notes.missing = rank.notes.missing;  // of the file: each slice knows all of it
   out_.job.ranks.push_back(std::move(kept));
 }
 
@@ -233,10 +236,12 @@ PiecedProfile Pieces::finish() {
   rank_.kernels = longest_first(kernels_, [](const KernelSummary& k) { return k.total; });
   rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });
   out_.profile.collectives = longest_first(collectives_, [](const CollectiveSummary& c) { return c.total_duration; });
-  out_.profile.ranks.push_back(std::move(rank_));
   traces::TraceNotes& notes = out_.job.ranks.front().notes;
+  if (rank_.kernels.empty()) notes.miss("kernels and copies of a GPU");
+  out_.profile.ranks.push_back(std::move(rank_));
   notes.assume("read in " + std::to_string(out_.slices) +
                (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over the slices"));
+  if (const std::string overlap = traces::overlap_of(survey_.steps); !overlap.empty()) notes.assume(overlap);
   if (!keep_steps_) notes.assume("no ProfilerStep: other kinds of steps are not searched for in slices");
   return std::move(out_);
 }

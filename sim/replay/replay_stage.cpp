@@ -67,7 +67,7 @@ class Stager {
         return Error{"--set: found " + in_quotes(f_.sets.front()) +
                          " without --config, expected the experiment that the key belongs to",
                      "", ""};
-      if (f_.ranks > 1)
+      if (f_.ranks > 0)
         return Error{"--ranks: found no --config, expected an experiment with the target system", "", ""};
       return std::move(out_);
     }
@@ -165,6 +165,16 @@ class Stager {
     return {};
   }
 
+  /// Whether a collective joins all ranks of the job.
+  bool joins_all() const {
+    const std::uint32_t from = out_.what_if.from_ranks;
+    const auto of_all = [&](const traces::TraceCollective& c) {
+      return (c.group == traces::kNone ? from : size_of(job_.groups[c.group], from)) >= from;
+    };
+    return std::ranges::any_of(job_.ranks,
+                               [&](const traces::TraceRank& r) { return std::ranges::any_of(r.collectives, of_all); });
+  }
+
   static std::uint32_t size_of(const traces::TraceGroup& g, std::uint32_t all) {
     const std::uint32_t size = g.size != 0 ? g.size : static_cast<std::uint32_t>(g.ranks.size());
     return size == 0 ? all : size;
@@ -173,8 +183,13 @@ class Stager {
   Result<void> move_to(config::Experiment& target) {
     WhatIf& w = out_.what_if;
     const std::int64_t gpus = std::max<std::int64_t>(1, target.cluster.gpus_per_node);
-    w.to_ranks = f_.ranks > 1 ? f_.ranks : ranks_in(target.cluster);
+    w.to_ranks = f_.ranks > 0 ? f_.ranks : ranks_in(target.cluster);
     TRY(check_groups());
+    if (w.to_ranks < w.from_ranks && joins_all())
+      out_.notes.push_back(
+          fmt::format("collectives of all {} ranks are taken for data parallelism, where each holds the "
+                      "whole model; if they split it, {} cannot do their work in this time",
+                      w.from_ranks, w.to_ranks));
     const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
     if (nodes > target.cluster.nodes) {
       out_.notes.push_back(fmt::format("using {} for {}; the experiment has {}",

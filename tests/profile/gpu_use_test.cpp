@@ -41,7 +41,10 @@ TEST_F(GpuUseTest, OccupancyIsWeightedByTime) {
   EXPECT_DOUBLE_EQ(o.sm_time, 40'000);
   EXPECT_NEAR(o.warp_time, 24'000, 1e-2);
   const std::string csv = report::profile_csv(job_, p, report::ProfileTable::gpu);
-  EXPECT_NE(csv.find("0,ProfilerStep#1,70.00,40.00,40.00,,,,0.000000,0.100000\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find("0,ProfilerStep#1,70.00,40.00,40.00,,,,0.000000,0.100000,85.71\n"), std::string::npos) << csv;
+  const std::string text = report::profile_text(job_, p, {.width = 400});
+  EXPECT_NE(text.find("SMs are those of 85.7 % of the kernels' time; occupancy is that of 85.7 %"), std::string::npos)
+      << text;
   EXPECT_NE(report::profile_csv(job_, p, report::ProfileTable::kernels).find(",30.00\n"), std::string::npos);
 }
 
@@ -49,7 +52,26 @@ TEST_F(GpuUseTest, OccupancyIsWeightedByTime) {
 TEST_F(GpuUseTest, AbsurdOccupancyIsUnknown) {
   const Profile p = read({kernel("a", 10, 40, -3, 30), kernel("b", 60, 20, 1, 4000), kernel("c", 90, 1, 1, 50),
                           kernel("d", 92, 4, 2, 0), kernel("e", 97, 2, 0.01, 0)});
-  EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 3'000);
+  EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 43'000);
+  EXPECT_EQ(p.ranks[0].whole.occupancy.block_time, 27'000);
+}
+
+/// Kernels with thread block clusters have blocks per SM, but an occupancy of 0: SMs (40 x 0.5 + 20) / 100 = 40 %; the
+/// occupancy is that of the first.
+TEST_F(GpuUseTest, KernelsOfUnknownOccupancyUseSms) {
+  const Profile p = read({event("user_annotation", "ProfilerStep#1", "5", "10", 0, 100), kernel("a", 10, 40, 0.5, 30),
+                          kernel("cluster", 60, 20, 3.5, 0)});
+  const Occupancy& o = p.ranks[0].steps.at(0).occupancy;
+  EXPECT_EQ(o.block_time, 60'000);
+  EXPECT_DOUBLE_EQ(o.sm_time, 40'000);
+  EXPECT_EQ(o.kernel_time, 40'000);
+  const std::string csv = report::profile_csv(job_, p, report::ProfileTable::gpu);
+  EXPECT_NE(csv.find("0,ProfilerStep#1,60.00,40.00,30.00,,,,0.000000,0.100000,66.67\n"), std::string::npos) << csv;
+  const std::string text = report::profile_text(job_, p, {.width = 400});
+  EXPECT_NE(text.find("occupancy is that of 66.7 % of the kernels' time, as the profiler has no estimate for the rest"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("SMs are those of"), std::string::npos) << text;
 }
 
 std::string memory(double at, std::int64_t total, int device) {
@@ -81,7 +103,7 @@ TEST_F(GpuUseTest, TheProfilersOwnWork) {
   EXPECT_EQ(s.profiler, 30'000);
   EXPECT_EQ(s.profiler_idle, 20'000);
   const std::string csv = report::profile_csv(job_, p, report::ProfileTable::gpu);
-  EXPECT_NE(csv.find(",0.030000,0.080000\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",0.030000,0.080000,"), std::string::npos) << csv;
   ASSERT_EQ(job_.ranks[0].notes.dropped.size(), 1u);
   EXPECT_EQ(job_.ranks[0].notes.dropped[0].what, "overhead events");
 }

@@ -15,6 +15,7 @@
 #include "test_data.hpp"
 #include "trace_samples.hpp"
 #include "traces/kineto/kineto_survey.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -135,6 +136,18 @@ TEST_F(ProfileInPieces, StepsByPattern) {
   EXPECT_EQ(whole_.ranks[0].steps[2].measured, pieces_.profile.ranks[0].steps[2].measured);
   options.step_pattern = "nonesuch";
   EXPECT_FALSE(profile_in_pieces({folder_ + "/t.json"}, options).ok());
+}
+
+/// What is missing is that of the file, not of the records that are not kept.
+TEST_F(ProfileInPieces, TheVerdictIsThatOfTheWhole) {
+  const std::string text = test::trace(many_steps(5, false));
+  both(text, 30);
+  EXPECT_EQ(traces::verdict_of(pieces_.job), traces::verdict_of(job_));
+  both(text.substr(0, text.size() * 3 / 4), 30);
+  EXPECT_NE(traces::verdict_of(job_).find("the rest of a file that is cut off"), std::string::npos);
+  EXPECT_EQ(traces::verdict_of(pieces_.job), traces::verdict_of(job_));
+  both(test::trace({event("user_annotation", "ProfilerStep#0", "5", "10", 0, 900)}), 30);
+  EXPECT_NE(traces::verdict_of(pieces_.job).find("kernels and copies of a GPU"), std::string::npos);
 }
 
 /// Real traces: kernels queue across steps, streams overlap, launches are missing.

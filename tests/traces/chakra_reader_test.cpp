@@ -247,6 +247,17 @@ TEST_F(ChakraFiles, AreFoundByPatternPrefixAndFolderInOrderOfRank) {
   EXPECT_NE(find_chakra_files({dir_ + "/none.*"}).error().text().find("found no such file"), std::string::npos);
 }
 
+TEST_F(ChakraFiles, GzippedOnesAreFoundAlike) {
+  for (int r = 0; r < 3; ++r) put("job." + std::to_string(r) + ".et.gz", small());
+  put("job.1.2.et.gz", small());  // of the prefix job.1
+  const auto files = find_chakra_files({dir_ + "/job"});
+  ASSERT_TRUE(files.ok()) << files.error().text();
+  ASSERT_EQ(files->size(), 3u);
+  EXPECT_EQ((*files)[2], dir_ + "/job.2.et.gz");
+  std::filesystem::remove(dir_ + "/job.1.2.et.gz");
+  EXPECT_EQ(find_chakra_files({dir_})->size(), 3u);
+}
+
 TEST_F(ChakraFiles, WhatRanksHaveInCommonIsKeptOnce) {
   const auto timed = [](std::uint64_t micros) {
     return metadata() + node({.id = 0, .micros = micros}) + collective(1, 0, 8, {0});

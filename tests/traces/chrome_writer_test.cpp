@@ -124,6 +124,26 @@ TEST_F(ChromeWriter, CountersAreEventsOfTheirProcess) {
   EXPECT_DOUBLE_EQ(last["ts"], 1.500001);
 }
 
+/// What is escaped takes more bytes than it has: < as of a C++ kernel's name takes six.
+TEST_F(ChromeWriter, TheBoundHoldsForAnyText) {
+  for (const std::string part : {"a", "<", "\x7F", "\x01", "\"", "\\", "\xFF", "\xC3\xA9", "\xE2\x82"}) {
+    std::string text;
+    for (int i = 0; i < 1000; ++i) text += part;
+    std::string quoted;
+    append_json_string(quoted, text);
+    EXPECT_EQ(json_string_size(text), quoted.size()) << part;
+    SliceSource source;
+    source.tracks = {{0, 1, text, text}};
+    source.for_each = [&](const std::function<void(const Slice&)>& sink) {
+      sink({.track = 0, .name = text, .category = text, .start_ps = 1, .duration_ps = 2, .args = {{text, text}}});
+    };
+    ASSERT_TRUE(write_chrome_trace(source, path("t.json")).ok());
+    const auto written = static_cast<std::int64_t>(text_of(path("t.json")).size());
+    EXPECT_LE(written, chrome_trace_bound(source)) << part;
+    EXPECT_GT(written + 2000, chrome_trace_bound(source)) << part;
+  }
+}
+
 TEST_F(ChromeWriter, GzipHoldsTheSameBytes) {
   ASSERT_TRUE(write_chrome_trace(two_ranks(), path("t.json")).ok());
   ASSERT_TRUE(write_chrome_trace(two_ranks(), path("t.json.gz")).ok());

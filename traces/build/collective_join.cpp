@@ -89,6 +89,30 @@ std::int64_t end_of(const TraceRank& rank, const TraceCollective& c) {
                                   : rank.host_records[c.host_record].end_ns();
 }
 
+/// How many of the ranks that were read belong to a group; 0: not known.
+std::size_t members_read(const TraceJob& job, std::uint32_t group) {
+  const std::size_t size = group == kNone ? 0 : job.groups[group].size;
+  if (group == kNone || job.groups[group].ranks.empty()) {
+    const bool all = size > 0 && size >= job.world_size && size >= job.ranks.size();
+    return all ? job.ranks.size() : 0;
+  }
+  return static_cast<std::size_t>(std::ranges::count_if(job.ranks, [&](const TraceRank& r) {
+    return r.has_times && std::ranges::binary_search(job.groups[group].ranks, r.rank);
+  }));
+}
+
+/// Collectives that some ranks of their group lack, though these were read: of a trace that ends before the others.
+void note_lacking_members(TraceJob& job) {
+  std::uint64_t lacking = 0;
+  for (const CollectiveMatch& m : job.matches) {
+    if (m.kind != graph::CollectiveKind::send_recv && m.members.size() < members_read(job, m.group)) ++lacking;
+  }
+  if (lacking > 0)
+    job.notes.assume(of_all(lacking, job.matches.size(), "matched collective", "is", "are") + " not in all traces of " +
+                     std::string(agreeing(lacking, "its group", "their groups")) +
+                     " that were read: does one of them end before the others?");
+}
+
 }  // namespace
 
 void complete_collectives(TraceJob& job, TraceRank& rank) {
@@ -189,6 +213,7 @@ void match_collectives(TraceJob& job) {
   if (joined < total)
     job.notes.assume(of_all(total - joined, total, "collective", "has", "have") +
                      " no partner on another rank that was read");
+  note_lacking_members(job);
 }
 
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {

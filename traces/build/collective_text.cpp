@@ -5,7 +5,9 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/text/counted.hpp"
 #include "base/text/lower_case.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -202,7 +204,13 @@ TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args) {
     group.description = args.group_description;
     group.size = args.group_size > 0 && args.group_size <= INT32_MAX ? static_cast<std::uint32_t>(args.group_size) : 0;
     group.ranks = group_ranks(args);
+    const bool contradicts = group.size != 0 && !group.ranks.empty() && group.size != group.ranks.size();
+    if (contradicts) group.size = static_cast<std::uint32_t>(group.ranks.size());
     c.group = intern_group(job, std::move(group));
+    if (contradicts && c.group != kNone)
+      job.notes.assume("process group " + in_quotes(job.groups[c.group].name) + " states another size than the " +
+                       counted(job.groups[c.group].size, "rank") + " that it lists, which " +
+                       std::string(agreeing(job.groups[c.group].size, "counts", "count")));
   }
   set_collective_bytes(c);
   return c;

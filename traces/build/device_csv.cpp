@@ -108,13 +108,13 @@ std::int64_t csv_whole(const std::vector<std::string>& row, const std::optional<
   return column ? csv_scaled(row[*column], 1).value_or(0) : 0;
 }
 
-/// "NVIDIA A100-SXM4-40GB (3)" -> 3.
-std::uint32_t csv_device(const std::string& text) {
+/// "NVIDIA A100-SXM4-40GB (3)" -> 3, and "3" -> 3; nothing where there is no number.
+std::optional<std::uint32_t> csv_device(const std::string& text) {
   const std::size_t open = text.rfind('(');
   std::uint32_t n = 0;
   const std::size_t from = open == std::string::npos ? 0 : open + 1;
-  std::from_chars(text.data() + from, text.data() + text.size(), n);
-  return n;
+  const auto [end, error] = std::from_chars(text.data() + from, text.data() + text.size(), n);
+  return error == std::errc() ? std::optional(n) : std::nullopt;
 }
 
 CopyDirection csv_direction(std::string_view name) {
@@ -177,6 +177,7 @@ class DeviceCsv {
     if (columns_ && !columns_->wrong.empty()) return Error{columns_->wrong, file_.path, ""};
     if (!columns_)
       return Error{"found no header with the columns Start, Duration and Name, expected " + expected, file_.path, ""};
+    if (builders_.empty() && no_gpu_ > 0) return no_gpu_in(file_.path, no_gpu_);
     if (builders_.empty())
       return Error{"found no kernel or copy below the header, expected " + expected, file_.path,
                    std::string(format_.hint_when_empty)};
@@ -230,6 +231,11 @@ class DeviceCsv {
       ++elsewhere_;
       return;
     }
+    const auto gpu = columns_->device ? csv_device(cells[*columns_->device]) : std::optional<std::uint32_t>(0);
+    if (!gpu) {
+      ++no_gpu_;
+      return;
+    }
     DeviceInput input;
     DeviceRecord& d = input.record;
     d.start_ns = *start;
@@ -238,7 +244,8 @@ class DeviceCsv {
     no_line_end_ = last;
     std::string_view name = cells[*columns_->name];
     const std::uint64_t behind = format_.correlation_behind_name ? take_correlation(name) : 0;
-    d.name = job_.names.intern(name);
+    no_name_ += name.empty() ? 1 : 0;
+    d.name = job_.names.intern(name.empty() ? "(name not in the file)" : name);
     d.kind = name.starts_with("[CUDA memset")   ? DeviceRecordKind::memset
              : name.starts_with("[CUDA memcpy") ? DeviceRecordKind::memcpy
                                                 : DeviceRecordKind::kernel;
@@ -248,7 +255,7 @@ class DeviceCsv {
       d.bytes = csv_scaled(cells[*columns_->bytes], columns_->bytes_unit).value_or(-1);
     if (d.kind == DeviceRecordKind::kernel) d.geometry = geometry(cells);
     if (columns_->device) {
-      input.device = csv_device(cells[*columns_->device]);
+      input.device = *gpu;
       const std::string& shown = cells[*columns_->device];
       names_.emplace(input.device, shown.substr(0, shown.rfind(" (")));
     }
@@ -291,6 +298,8 @@ class DeviceCsv {
     notes.drop("unreadable rows", broken_);
     notes.drop("rows without a GPU (calls of the host)", elsewhere_);
     if (broken_ > 0) notes.miss("the rows that cannot be read");
+    if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
+    note_work_without_gpu(notes, no_gpu_);
     if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
     if (cut_ > 0) {
       notes.assume("the last row is truncated and was skipped");
@@ -309,7 +318,7 @@ class DeviceCsv {
   std::optional<Columns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
-  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0;
+  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0;
   bool no_line_end_ = false;
   std::vector<std::string> warnings_;
 };

@@ -4,7 +4,21 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/text/counted.hpp"
+
 namespace distsim::traces {
+
+void note_work_without_gpu(TraceNotes& notes, std::uint64_t records) {
+  if (records == 0) return;
+  notes.drop("kernels and copies whose GPU is not recorded", records);
+  notes.miss(counted(records, "kernel or copy", "kernels and copies") + " whose GPU is not recorded");
+}
+
+Error no_gpu_in(const std::string& path, std::uint64_t records) {
+  return Error{"found no GPU of " + counted(records, "kernel or copy", "kernels and copies") +
+                   ", expected the index of one for each",
+               path, ""};
+}
 
 std::uint32_t RankBuilder::thread_index(std::uint64_t process, std::uint64_t thread) {
   if (last_thread_ == std::pair(process, thread)) return last_thread_index_;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result.hpp"
 #include "traces/trace.hpp"
 
 namespace distsim::traces {
@@ -121,6 +122,11 @@ class RankBuilder {
   std::uint32_t last_thread_index_ = kNone;
   std::uint64_t beyond_streams_ = 0;
 };
+
+/// Says of so many kernels and copies, which no rank has, that their GPU is not recorded.
+void note_work_without_gpu(TraceNotes& notes, std::uint64_t records);
+/// Error: all kernels and copies of a file are such.
+Error no_gpu_in(const std::string& path, std::uint64_t records);
 
 /// What a CUDA, HIP or driver function does, from its name.
 RuntimeCall runtime_call(std::string_view name);

@@ -24,21 +24,29 @@ std::string literal(const std::string& path) {
   return out;
 }
 
+/// Traces and gzipped ones that begin with the pattern.
+std::vector<std::string> traces_matching(const std::string& pattern) {
+  std::vector<std::string> files = paths_matching(pattern + ".et");
+  std::ranges::move(paths_matching(pattern + ".et.gz"), std::back_inserter(files));
+  return files;
+}
+
 /// <prefix>.<digits>.et: those of the prefix `t` are not those of `t.1`.
 std::vector<std::string> files_of_prefix(const std::string& prefix) {
-  std::vector<std::string> files = paths_matching(literal(prefix) + ".*.et");
+  std::vector<std::string> files = traces_matching(literal(prefix) + ".*");
   std::erase_if(files, [&](const std::string& file) {
-    return file.substr(prefix.size() + 1, file.size() - prefix.size() - 4).find_first_not_of("0123456789") !=
-           std::string::npos;
+    std::string_view rank = std::string_view(file).substr(prefix.size() + 1);
+    rank = rank.substr(0, rank.rfind(rank.ends_with(".gz") ? ".et.gz" : ".et"));
+    return rank.find_first_not_of("0123456789") != std::string_view::npos;
   });
   return files;
 }
 
 std::vector<std::string> files_of(const std::string& word) {
   std::error_code ignored;
-  if (fs::is_directory(word, ignored)) return paths_matching(literal(word) + "/*.et");
+  if (fs::is_directory(word, ignored)) return traces_matching(literal(word) + "/*");
   if (fs::exists(word, ignored)) return {word};
-  if (fs::exists(word + ".0.et", ignored)) return files_of_prefix(word);
+  if (fs::exists(word + ".0.et", ignored) || fs::exists(word + ".0.et.gz", ignored)) return files_of_prefix(word);
   return paths_matching(word);
 }
 

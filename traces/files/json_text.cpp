@@ -10,6 +10,7 @@ namespace distsim::traces {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+constexpr std::string_view kEscape = "\\u00XX";  // of a control character, and of <
 
 void append_escape(std::string& out, unsigned char c) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -50,6 +51,21 @@ void append_json_string(std::string& out, std::string_view text) {
     at += length == 0 ? 1 : length;
   }
   out += '"';
+}
+
+std::size_t json_string_size(std::string_view text) {
+  std::size_t size = 2;
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      size += is_plain(text[at]) ? 1 : text[at] == '"' || text[at] == '\\' ? 2 : kEscape.size();
+      ++at;
+      continue;
+    }
+    const std::size_t length = utf8_character_length(text.substr(at));
+    size += length == 0 ? kReplacement.size() : length;
+    at += length == 0 ? 1 : length;
+  }
+  return size;
 }
 
 void append_integer(std::string& out, std::int64_t value) {

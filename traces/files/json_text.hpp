@@ -11,6 +11,9 @@ namespace distsim::traces {
 /// escaped too, so that the JSON may be embedded in a page.
 void append_json_string(std::string& out, std::string_view text);
 
+/// The bytes that append_json_string() would append.
+std::size_t json_string_size(std::string_view text);
+
 /// Appends picoseconds as microseconds with all six decimals: 1234567 -> 1.234567. Exact for every int64.
 void append_microseconds(std::string& out, std::int64_t ps);
 

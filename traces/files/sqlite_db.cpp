@@ -45,6 +45,22 @@ std::string_view SqliteRow::blob(int column) const {
 
 bool SqliteRow::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
+bool SqliteRow::is_text(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_TEXT; }
+
+std::optional<std::int64_t> SqliteRow::number(int column) const {
+  const int type = sqlite3_column_type(statement_, column);
+  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return std::nullopt;
+  const std::int64_t whole = sqlite3_column_int64(statement_, column);
+  if (type == SQLITE_FLOAT && static_cast<double>(whole) != sqlite3_column_double(statement_, column))
+    return std::nullopt;
+  return whole;
+}
+
+std::optional<std::uint32_t> SqliteRow::gpu(int column) const {
+  const std::optional<std::int64_t> index = number(column);
+  return index && *index >= 0 && *index <= INT32_MAX ? std::optional(static_cast<std::uint32_t>(*index)) : std::nullopt;
+}
+
 void SqliteDb::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 Error SqliteDb::failure() const {

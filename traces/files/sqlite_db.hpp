@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ class SqliteRow {
   std::string_view text(int column) const;                          ///< "" for NULL; until the next row
   std::string_view blob(int column) const;                          ///< "" for what is no blob; until the next row
   bool is_null(int column) const;
+  bool is_text(int column) const;
+  std::optional<std::int64_t> number(int column) const;  ///< nothing for NULL and what is no whole number
+  std::optional<std::uint32_t> gpu(int column) const;    ///< an index of a GPU, 0 to 2^31 - 1
 
  private:
   sqlite3_stmt* statement_;

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text/printable.hpp"
 #include "traces/build/op_inputs.hpp"
@@ -20,7 +21,8 @@ std::int64_t integer_at(const dom::element& object, std::string_view key, std::i
   std::string_view text;
   if (!value.get_int64().get(v)) return v;
   double d = 0;
-  if (!value.get_double().get(d) && d > -9e18 && d < 9e18) return static_cast<std::int64_t>(d);
+  if (!value.get_double().get(d))
+    return d > -9e18 && d < 9e18 && d == std::floor(d) ? static_cast<std::int64_t>(d) : absent;
   if (!value.get_string().get(text) && integer_of(text, v)) return v;
   return absent;
 }
@@ -102,7 +104,10 @@ void KinetoMetadata::distributed(std::string_view json) {
   rank_ = integer_at(info, "rank", -1);
   rank_known_ = rank_ >= 0 && rank_ <= INT32_MAX;
   if (dom::element given; !rank_known_ && !info["rank"].get(given)) unreadable_.emplace_back("distributedInfo.rank");
-  world_ = std::clamp<std::int64_t>(integer_at(info, "world_size", 0), 0, INT32_MAX);
+  const std::int64_t world = integer_at(info, "world_size", -1);
+  if (dom::element given; world < 0 && !info["world_size"].get(given))
+    unreadable_.emplace_back("distributedInfo.world_size");
+  world_ = std::clamp<std::int64_t>(world, 0, INT32_MAX);
   dom::array groups;
   dom::element config;
   if (info["pg_config"].get(config) || config.get_array().get(groups)) return;

@@ -112,7 +112,7 @@ class Reader : public JsonHandler {
   KinetoMetadata metadata_;
   std::uint64_t charged_ = job_.names.bytes() / kBytesOfRecord;  ///< of the budget, for names
   std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, no_duration_ = 0, python_ = 0, flows_ = 0,
-                counters_ = 0, instants_ = 0;
+                counters_ = 0, instants_ = 0, no_name_ = 0;
   std::unordered_map<std::string, std::uint64_t> other_;
 };
 
@@ -223,10 +223,13 @@ void Reader::device_event(const KinetoEvent& e, Role role, std::int64_t start, s
   DeviceInput input;
   DeviceRecord& r = input.record;
   input.correlation = unsigned_of(e.args.correlation);
+  std::int64_t number = 0;
+  const bool named = !e.name.empty() && !integer_of(e.name, number);
+  no_name_ += named ? 0 : 1;  // of the whole file, also where a slice is read
   if (options_.slice && !options_.slice->has_device(start, start + duration, input.correlation)) return;
   r.start_ns = start;
   r.duration_ns = duration;
-  r.name = name(e.name);
+  r.name = named ? name(e.name) : job_.names.intern("(name not in the file)");
   r.kind = role == Role::kernel   ? DeviceRecordKind::kernel
            : role == Role::memcpy ? DeviceRecordKind::memcpy
                                   : DeviceRecordKind::memset;
@@ -325,6 +328,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
     rank.notes.miss("the rest of a file that is cut off");
   }
   if (builder_.host_records() == 0 && !options_.slice) rank.notes.miss("the calls of the host");
+  if (no_name_ > 0) rank.notes.miss("the names of " + counted(no_name_, "kernel or copy", "kernels and copies"));
   if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
   if (no_duration_ > 0) rank.notes.assume(counted(no_duration_, "event") + " without a duration counted as 0");
   builder_.finish(rank);

@@ -23,7 +23,7 @@ void add(NsysReport& report, const SqliteRow& r, const DeviceRecord& record) {
   input.stream = static_cast<std::uint64_t>(r.integer(kStream));
   input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
   input.record = record;
-  report.add_device(input, r.integer(kDevice), static_cast<std::uint64_t>(r.integer(kProcess)));
+  report.add_device(input, r.gpu(kDevice), static_cast<std::uint64_t>(r.integer(kProcess)));
 }
 
 /// From ten columns, grid first.

@@ -62,7 +62,7 @@ Result<void> read_nvtx(NsysReport& report) {
         const auto thread = static_cast<std::uint64_t>(r.integer(kThread));
         set_thread(input, thread);
         const NvtxText range =
-            nvtx_text(r.is_null(kText) ? report.job().name(report.string(r.integer(kTextId, -1))) : r.text(kText));
+            nvtx_text(r.is_text(kText) ? r.text(kText) : report.job().name(report.string(r.integer(kTextId, -1))));
         if (range.kind == HostKind::python) {
           ++report.call_stacks;
           return;
@@ -114,7 +114,12 @@ Result<void> read_syncs(NsysReport& report) {
         SyncInput s;
         if (!report.times(r, s.record.start_ns, s.record.duration_ns)) return;
         s.record.kind = sync_kind(r.integer(kType));
-        s.device = nsys_device(r.integer(kDevice));
+        const auto device = r.gpu(kDevice);
+        if (!device) {
+          ++report.syncs_without_gpu;
+          return;
+        }
+        s.device = *device;
         s.stream = r.integer(kStream, -1);
         s.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
         const auto process = static_cast<std::uint64_t>(r.integer(kProcess));

@@ -23,10 +23,6 @@ std::string path_of_rank(const std::string& path, std::uint32_t gpu, std::uint64
 
 }  // namespace
 
-std::uint32_t nsys_device(std::int64_t recorded) {
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(recorded, 0, INT32_MAX));
-}
-
 Result<void> NsysReport::read_header() {
   if (db_.has("StringTable") && !db_.has("StringIds"))
     return Error{"found a file of nvprof, expected an export of nsys", file_.path, ""};
@@ -44,18 +40,22 @@ Result<void> NsysReport::read_header() {
                    [this](const SqliteRow& r) { epoch_ = std::clamp<std::int64_t>(r.integer(0), 0, kLatest); }));
   TRY(read_devices());
   TRY(read_streams());
-  return db_.each_row("StringIds", {"id", "value"},
-                      [this](const SqliteRow& r) { strings_[r.integer(0)] = job_.names.intern(r.text(1)); });
+  // What is no text is no name: a kernel of no name is not one that computes.
+  return db_.each_row("StringIds", {"id", "value"}, [this](const SqliteRow& r) {
+    if (r.is_text(1)) strings_[r.integer(0)] = job_.names.intern(r.text(1));
+  });
 }
 
 Result<void> NsysReport::read_devices() {
   enum { kId, kName, kMemory, kMultiprocessors, kCudaDevice };
   return db_.each_row(
       "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"}, [this](const SqliteRow& r) {
-        TraceDevice d{nsys_device(r.integer(r.is_null(kCudaDevice) ? kId : kCudaDevice)), std::string(r.text(kName)),
-                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
-                      nsys_device(r.integer(kMultiprocessors))};
-        if (devices_.size() < kMostRanks) devices_.push_back(std::move(d));
+        const auto index = r.gpu(r.is_null(kCudaDevice) ? kId : kCudaDevice);
+        if (!index || devices_.size() >= kMostRanks) return;
+        devices_.push_back(
+            {*index, std::string(r.text(kName)),
+             static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
+             static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(kMultiprocessors), 0, INT32_MAX))});
       });
 }
 
@@ -109,16 +109,21 @@ const NsysReport::Ranks* NsysReport::ranks_of(std::uint64_t process) const {
   return at != of_process_.end() ? &at->second : nullptr;
 }
 
-void NsysReport::add_device(const DeviceInput& input, std::int64_t device, std::uint64_t process) {
-  RankBuilder* rank = rank_for(nsys_device(device), process);
+void NsysReport::add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process) {
+  if (!device) {
+    ++no_gpu_;
+    return;
+  }
+  RankBuilder* rank = rank_for(*device, process);
   if (rank == nullptr) return;
   DeviceInput placed = input;
-  placed.device = nsys_device(device);
+  placed.device = *device;
   rank->device(placed);
   device_of_launch_[{process, input.correlation}] = placed.device;
 }
 
 Result<void> NsysReport::check_ranks() const {
+  if (builders_.empty() && no_gpu_ > 0) return no_gpu_in(file_.path, no_gpu_);
   if (builders_.empty())
     return Error{
         "found no CUDA kernel or copy in the report, expected GPU activity", file_.path,
@@ -142,9 +147,11 @@ RankBuilder* NsysReport::launched_by(std::uint64_t process, std::uint64_t correl
 void NsysReport::add_notes(TraceNotes& notes) const {
   notes.drop("records without a usable time", no_time_);
   if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
+  note_work_without_gpu(notes, no_gpu_);
   notes.drop("records of processes without GPU work", other_process);
   notes.drop("NVTX marks, domains, categories and ranges without an end", no_range);
   notes.drop("call stacks of PyProf or DLProf", call_stacks);
+  notes.drop("synchronizations whose GPU is not recorded", syncs_without_gpu);
   if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
   if (graphs > 0) notes.assume(counted(graphs, "CUDA graph") + " recorded as a whole; the kernels inside are unknown");
   if (devices_.empty()) notes.assume("the report does not name its GPUs");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -31,8 +32,9 @@ class NsysReport {
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
 
   /// Adds work of a GPU, and the rank of `device` and `process` with its first.
-  void add_device(const DeviceInput& input, std::int64_t device, std::uint64_t process);
-  /// Error: more ranks than a job has.
+  /// Without a device it is counted and left out.
+  void add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process);
+  /// Errors: no work of a GPU, no names, more ranks than a job has.
   Result<void> check_ranks() const;
   /// The rank that a call launched work for; else the first GPU of its process; null: the process has none.
   RankBuilder* launched_by(std::uint64_t process, std::uint64_t correlation);
@@ -42,7 +44,7 @@ class NsysReport {
 
   std::vector<ReadRank> finish();
 
-  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0;  ///< for the notes
+  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0, syncs_without_gpu = 0;  ///< for the notes
 
  private:
   Result<void> read_devices();
@@ -65,12 +67,9 @@ class NsysReport {
   std::map<RankKey, RankBuilder> builders_;
   std::map<std::uint64_t, Ranks> of_process_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> device_of_launch_;  ///< (process, correlation)
-  std::uint64_t no_time_ = 0, negative_ = 0, no_name_ = 0;
+  std::uint64_t no_time_ = 0, negative_ = 0, no_name_ = 0, no_gpu_ = 0;
   bool too_many_ = false;
 };
-
-/// A GPU index as recorded, within range.
-std::uint32_t nsys_device(std::int64_t recorded);
 
 /// Kernels, CUDA graphs recorded as a whole, copies and memsets.
 Result<void> read_nsys_device_work(NsysReport& report);

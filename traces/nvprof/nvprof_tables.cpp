@@ -63,9 +63,10 @@ std::pair<std::uint64_t, std::uint64_t> thread_of(std::string_view object) {
 Result<void> NvprofTables::read_header() {
   if (!db_.has("StringTable"))
     return Error{"found a SQLite file without nvprof's StringTable, expected one of `nvprof -o`", file_.path, ""};
-  unnamed_ = job_.names.intern("(name not in the file)");
-  TRY(db_.each_row("StringTable", {"_id_", "value"},
-                   [this](const SqliteRow& r) { strings_[r.integer(0)] = job_.names.intern(kernel_name(r.text(1))); }));
+  // What is no text is no name: a kernel of no name is not one that computes.
+  TRY(db_.each_row("StringTable", {"_id_", "value"}, [this](const SqliteRow& r) {
+    if (r.is_text(1)) strings_[r.integer(0)] = job_.names.intern(kernel_name(r.text(1)));
+  }));
   TRY(db_.each_row("CUPTI_ACTIVITY_KIND_STREAM", {"contextId", "streamId", "flag"}, [this](const SqliteRow& r) {
     stream_kinds_.add(0, static_cast<std::uint64_t>(r.integer(0)), static_cast<std::uint64_t>(r.integer(1)),
                       r.integer(2));
@@ -73,16 +74,20 @@ Result<void> NvprofTables::read_header() {
   enum { kId, kName, kMemory, kMultiprocessors };
   return db_.each_row("CUPTI_ACTIVITY_KIND_DEVICE", {"id", "name", "globalMemorySize", "numMultiprocessors"},
                       [this](const SqliteRow& r) {
-                        if (devices_.size() < kMostDevices)
-                          devices_.push_back({small(r.integer(kId)), std::string(job_.name(string(r.integer(kName)))),
-                                              static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
-                                              small(r.integer(kMultiprocessors))});
+                        const auto index = r.gpu(kId);
+                        if (!index || devices_.size() >= kMostDevices) return;
+                        const auto name = strings_.find(r.integer(kName));
+                        devices_.push_back({*index, std::string(name == strings_.end() ? "" : job_.name(name->second)),
+                                            static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
+                                            small(r.integer(kMultiprocessors))});
                       });
 }
 
-NameId NvprofTables::string(std::int64_t id) const {
+NameId NvprofTables::string(std::int64_t id) {
   const auto at = strings_.find(id);
-  return at != strings_.end() ? at->second : unnamed_;
+  if (at != strings_.end()) return at->second;
+  ++no_name_;
+  return job_.names.intern("(name not in the file)");
 }
 
 bool NvprofTables::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
@@ -98,8 +103,13 @@ bool NvprofTables::times(const SqliteRow& row, std::int64_t& start, std::int64_t
 }
 
 void NvprofTables::add(const SqliteRow& r, const DeviceRecord& record, RuntimeCall by) {
+  const auto device = r.gpu(kDevice);
+  if (!device) {
+    ++no_gpu_;
+    return;
+  }
   DeviceInput input;
-  input.device = small(r.integer(kDevice));
+  input.device = *device;
   if (builders_.size() == kMostDevices && !builders_.contains(input.device)) {
     too_many_ = true;
     return;
@@ -165,6 +175,9 @@ Result<void> NvprofTables::read_device_work() {
   TRY(read_copies("CUPTI_ACTIVITY_KIND_MEMCPY2"));  // between two GPUs
   TRY(read_memsets());
   if (too_many_) return Error{"found more than 64 GPUs, expected those of one process", file_.path, ""};
+  if (builders_.empty() && no_gpu_ > 0) return no_gpu_in(file_.path, no_gpu_);
+  if (strings_.empty() && no_name_ > 0)
+    return Error{"found no names in the table StringTable, expected those of the kernels", file_.path, ""};
   if (builders_.empty())
     return Error{"found no CUDA kernel or copy, expected GPU activity", file_.path,
                  "with --profile-from-start off, the program must call cudaProfilerStart"};
@@ -194,9 +207,10 @@ Result<void> NvprofTables::read_calls() {
   return read_calls_of("CUPTI_ACTIVITY_KIND_DRIVER", "CUDA driver");
 }
 
-/// A range is two markers of one id: the first has its name, the second has none.
+/// A range is two markers of one id, which no other range has: the first has its name, the second has none.
 Result<void> NvprofTables::read_markers() {
-  enum { kTime, kId, kName, kObject };
+  enum { kTime, kId, kName, kObject, kFlags };
+  constexpr std::int64_t kInstant = 1;  // CUPTI_ACTIVITY_FLAG_MARKER_INSTANTANEOUS
   struct Open {
     std::int64_t start = 0, name = 0;
     std::pair<std::uint64_t, std::uint64_t> thread;
@@ -204,23 +218,41 @@ Result<void> NvprofTables::read_markers() {
   struct Mark {
     Open open;
     std::optional<std::int64_t> end;
-    bool named = false;
+    bool named = false, repeats = false;
+    std::uint64_t markers = 0;
   };
   std::map<std::int64_t, Mark> marks;
-  TRY(db_.each_row("CUPTI_ACTIVITY_KIND_MARKER", {"timestamp", "id", "name", "objectId"}, [&](const SqliteRow& r) {
+  const std::vector<std::string> columns{"timestamp", "id", "name", "objectId", "flags"};
+  TRY(db_.each_row("CUPTI_ACTIVITY_KIND_MARKER", columns, [&](const SqliteRow& r) {
     const std::int64_t time = r.integer(kTime, -1);
     if (time < 0 || time > kLatest) {
       ++no_time_;
       return;
     }
-    Mark& m = marks[r.integer(kId)];
-    if (r.integer(kName) == 0)
+    if ((r.integer(kFlags) & kInstant) != 0) {
+      ++no_range_;
+      return;
+    }
+    const auto id = r.number(kId);
+    if (!id) {
+      ++repeated_marks_;
+      return;
+    }
+    Mark& m = marks[*id];
+    ++m.markers;
+    const bool ends = r.integer(kName) == 0;
+    m.repeats = m.repeats || (ends ? m.end.has_value() : m.named);
+    if (ends)
       m.end = time;
     else
       m.open = {time, r.integer(kName), thread_of(r.blob(kObject))}, m.named = true;
   }));
   OpInputTable inputs(job_);
   for (const auto& [id, m] : marks) {
+    if (m.repeats) {  // which of them belong together is not known
+      repeated_marks_ += m.markers;
+      continue;
+    }
     if (!m.named || !m.end || *m.end < m.open.start) {
       ++no_range_;
       continue;
@@ -252,7 +284,10 @@ std::vector<ReadRank> NvprofTables::finish() {
     if (out.empty()) {
       r.rank.notes.drop("records without a usable time", no_time_);
       r.rank.notes.drop("NVTX marks and ranges without an end", no_range_);
+      r.rank.notes.drop("ends of NVTX ranges whose id is missing or repeats", repeated_marks_);
       r.rank.notes.drop("call stacks of PyProf or DLProf", call_stacks_);
+      if (no_name_ > 0) r.rank.notes.miss("the names of " + counted(no_name_, "record"));
+      note_work_without_gpu(r.rank.notes, no_gpu_);
       if (negative_ > 0) r.rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
       r.rank.notes.assume("nvprof does not name CUDA calls; a call is known by what it launched");
     }

@@ -18,7 +18,8 @@ class NvprofTables {
 
   /// Names, GPUs and streams. Error: not written by nvprof.
   Result<void> read_header();
-  /// Kernels, copies and memsets, which make the ranks. Errors: none in the file; more GPUs than a process drives.
+  /// Kernels, copies and memsets, which make the ranks. Errors: none in the file, or none with a GPU; no names; more GPUs
+  /// than a process drives.
   Result<void> read_device_work();
   /// Calls of the runtime and the driver. REQUIRES: device work was read.
   Result<void> read_calls();
@@ -38,18 +39,18 @@ class NvprofTables {
   Result<void> read_calls_of(const char* table, const char* what);
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
   void add(const SqliteRow& row, const DeviceRecord& record, RuntimeCall by);
-  NameId string(std::int64_t id) const;
+  NameId string(std::int64_t id);
 
   const SqliteDb& db_;
   const TraceFile& file_;
   TraceJob& job_;
-  NameId unnamed_{};
   std::unordered_map<std::int64_t, NameId> strings_;
   std::vector<TraceDevice> devices_;
   StreamKinds stream_kinds_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::unordered_map<std::uint64_t, Launched> launched_;  ///< by correlation id
-  std::uint64_t no_time_ = 0, negative_ = 0, no_range_ = 0, call_stacks_ = 0;
+  std::uint64_t no_time_ = 0, negative_ = 0, no_range_ = 0, call_stacks_ = 0, no_name_ = 0, no_gpu_ = 0,
+                repeated_marks_ = 0;
   bool too_many_ = false;
 };
 

@@ -140,12 +140,7 @@ class ChromeWriter {
   bool first_ = true;
 };
 
-/// Escaped: a control character becomes six.
-std::int64_t text_bound(std::string_view text) {
-  std::int64_t bytes = 2;
-  for (const char c : text) bytes += static_cast<unsigned char>(c) < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
-  return bytes;
-}
+std::int64_t text_bound(std::string_view text) { return static_cast<std::int64_t>(json_string_size(text)); }
 
 constexpr std::int64_t kEvent = 150;  // of a slice or sample without its texts: braces, keys, two ids, two times
 constexpr std::int64_t kTrack = 400;  // four metadata events without their names

@@ -13,7 +13,7 @@ namespace {
 struct ReplayFlags {
   chakra::ChakraReplay chakra;
   replay::TraceReplay trace;
-  bool priced = false;
+  bool priced = false, ranks_given = false;
 };
 
 /// The first flag of a list that was given, or "".
@@ -45,9 +45,7 @@ std::string given_for_profiles(const replay::TraceReplay& t) {
 Result<void> run_priced(const ReplayFlags& f) {
   std::string stray = given_for_chakra(f.chakra);
   if (stray.empty()) stray = given_for_profiles(f.trace);
-  if (stray.empty())
-    stray =
-        given({{"--timeline", !f.trace.timeline.empty()}, {"--ranks", f.chakra.ranks != chakra::ChakraReplay{}.ranks}});
+  if (stray.empty()) stray = given({{"--timeline", !f.trace.timeline.empty()}, {"--ranks", f.ranks_given}});
   if (!stray.empty())
     return Error{
         stray + ": found --priced, which predicts the trace anew, expected only --config, --set, --csv and --json", "",
@@ -61,7 +59,7 @@ Result<void> run(const ReplayFlags& f) {
     const std::string stray = given_for_chakra(f.chakra);
     if (!stray.empty()) return Error{stray + ": found a profiler trace, expected a Chakra trace (.et)", "", ""};
     replay::TraceReplay trace = f.trace;
-    trace.ranks = f.chakra.ranks;
+    trace.ranks = f.ranks_given ? f.chakra.ranks : 0;  // one rank, too, is a target
     return replay::replay_trace(trace);
   }
   if (!f.trace.timeline.empty())
@@ -110,7 +108,10 @@ void declare_replay(CLI::App& self, Action& action) {
   self.add_flag("--priced", f->priced,
                 "Price an execution trace, which has no times, from its shapes on the cluster of --config");
   chakra::add_chakra_flags(self, f->chakra);
-  self.callback([f, &action] { action = [f] { return run(*f); }; });
+  self.callback([f, &self, &action] {
+    f->ranks_given = self.count("--ranks") > 0;
+    action = [f] { return run(*f); };
+  });
 }
 
 constexpr Refusal kReplayRefuses[] = {

@@ -152,18 +152,20 @@ Row gpu_row(const profile::RankProfile& r, const profile::StepProfile& s, const 
   return {number(r.rank),
           one_line(name),
           share(static_cast<double>(s.split.busy), s.split.wall),
-          o.kernel_time > 0 ? share(o.sm_time, s.split.wall) : "",
+          o.block_time > 0 ? share(o.sm_time, s.split.wall) : "",
           share(o.warp_time, o.kernel_time),
           gb(s.memory.begin),
           gb(s.memory.peak),
           gb(s.memory.end),
           ms(s.profiler),
-          s.measured < 0 ? "" : ms(s.measured - s.profiler_idle)};
+          s.measured < 0 ? "" : ms(s.measured - s.profiler_idle),
+          share(static_cast<double>(o.kernel_time), o.all_time)};
 }
 
 void gpu(const profile::Profile& p, std::string& out) {
-  out += csv_line({"rank", "step", "busy_percent", "sm_efficiency_percent", "occupancy_percent", "memory_begin_gb",
-                   "memory_peak_gb", "memory_end_gb", "profiler_ms", "without_profiler_ms"});
+  out +=
+      csv_line({"rank", "step", "busy_percent", "sm_efficiency_percent", "occupancy_percent", "memory_begin_gb",
+                "memory_peak_gb", "memory_end_gb", "profiler_ms", "without_profiler_ms", "occupancy_covers_percent"});
   for (const profile::RankProfile& r : p.ranks) {
     for (const profile::StepProfile& s : r.steps) {
       if (r.steps_marked) out += csv_line(gpu_row(r, s, s.step.name));

@@ -52,7 +52,7 @@ std::string profile_text(const traces::TraceJob& job, const profile::Profile& pr
 ///   host         function,self_percent,total_percent,self_ms_per_step
 ///   gpu
 ///   rank,step,busy_percent,sm_efficiency_percent,occupancy_percent,memory_begin_gb,memory_peak_gb,memory_end_gb,profiler_ms,
-///   without_profiler_ms
+///   without_profiler_ms,occupancy_covers_percent
 std::string profile_csv(const traces::TraceJob& job, const profile::Profile& profile, ProfileTable table);
 
 /// Time of the median step of all ranks, in ns; 0: unknown. What host stacks, which say shares, are scaled to.

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kStepRows = 24;
 constexpr std::size_t kNoteLines = 12;
 constexpr std::size_t kNarrowestLabel = 20;
-constexpr double kTreeShare = 0.01;  // branches below this share of the device time are summed up
+constexpr double kAllButRounding = 99.5;  // %
+constexpr double kTreeShare = 0.01;       // branches below this share of the device time are summed up
 
 double in_ms(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
 
@@ -154,7 +155,7 @@ class Writer {
   /// Only where something of it was recorded.
   void gpu_use() {
     const auto recorded = [](const profile::StepProfile& s) {
-      return s.occupancy.kernel_time > 0 || s.memory.peak >= 0 || s.profiler > 0;
+      return s.occupancy.block_time > 0 || s.occupancy.kernel_time > 0 || s.memory.peak >= 0 || s.profiler > 0;
     };
     if (std::ranges::none_of(p_.ranks, [&](const auto& r) { return recorded(r.whole); })) return;
     row("GPU use", {{"busy %", 8},
@@ -177,7 +178,24 @@ class Writer {
     remark(
         "SMs: share that had a block, over the step; occupancy: resident warps while kernels ran, both as estimated by the profiler. "
         "without: measured less the profiler's own work while the GPU was idle");
+    if (const std::string covered = covered_by_estimates(); !covered.empty()) remark(covered);
     line("");
+  }
+
+  /// What part of the kernels' time the two figures are of, where it is not all.
+  std::string covered_by_estimates() const {
+    profile::Occupancy all;
+    for (const profile::RankProfile& r : p_.ranks) all.add(r.whole.occupancy);
+    const auto part = [&all](std::int64_t time) {
+      return 100 * static_cast<double>(time) / static_cast<double>(std::max<std::int64_t>(1, all.all_time));
+    };
+    std::string out;
+    for (const auto& [what, time] :
+         {std::pair("SMs are those of ", all.block_time), {"occupancy is that of ", all.kernel_time}}) {
+      if (time > 0 && part(time) < kAllButRounding)
+        out += (out.empty() ? "" : "; ") + std::string(what) + fixed(part(time), 1) + " % of the kernels' time";
+    }
+    return out.empty() ? out : out + ", as the profiler has no estimate for the rest";
   }
 
   void use_line(const std::string& label, const profile::StepProfile& s) {
@@ -187,7 +205,7 @@ class Writer {
     const auto gb = [](std::int64_t bytes) { return bytes < 0 ? "-" : decimal_bytes(static_cast<double>(bytes)); };
     const profile::Occupancy& o = s.occupancy;
     row(label, {{share(static_cast<double>(s.split.busy), s.split.wall), 8},
-                {share(o.sm_time, o.kernel_time > 0 ? s.split.wall : 0), 8},
+                {share(o.sm_time, o.block_time > 0 ? s.split.wall : 0), 8},
                 {share(o.warp_time, o.kernel_time), 13},
                 {gb(s.memory.begin), 14},
                 {gb(s.memory.peak), 10},

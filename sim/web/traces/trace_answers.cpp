@@ -145,7 +145,7 @@ Result<std::string> Answers::trace_replay(const Message& m, const Meanwhile& mea
     TRY_ASSIGN(what.fuse, strings_in(m.body, "fuse", kMostPatterns));
     TRY_ASSIGN(what.sets, strings_in(m.body, "sets", kMostSets));
     TRY_ASSIGN(const std::int64_t ranks, integer_within(m.body, "ranks", 1, kMostGpus, 1));
-    what.ranks = static_cast<std::uint32_t>(ranks);
+    what.ranks = m.body.contains("ranks") ? static_cast<std::uint32_t>(ranks) : 0;
     if (m.body.contains("text")) {
       TRY_ASSIGN(const std::string text, asked_text(m.body));
       TRY(predictions_.parse(text));
@@ -162,7 +162,7 @@ Result<std::string> Answers::trace_replay(const Message& m, const Meanwhile& mea
       job.traces = paths;
       job.experiment = what.experiment;
       job.sets = what.sets;
-      job.ranks = what.ranks;
+      job.ranks = static_cast<std::uint32_t>(ranks);
       TRY_ASSIGN(const chakra::ChakraTexts texts, chakra::replayed_texts(job));
       const std::string& result = texts.json;
       head["format"] = "chakra";

@@ -1,0 +1,77 @@
+// Steps that are marked on several threads of one process.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kineto_text.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim::traces {
+namespace {
+
+/// Steps of 100 us each on `thread`, from `begin` on, and in each a kernel of 40 us, launched by it if `launches`.
+std::vector<std::string> steps_of_thread(int thread, double begin, bool launches) {
+  std::vector<std::string> out;
+  for (int i = 0; i < 3; ++i) {
+    const double t = begin + 100 * i;
+    const std::string on = std::to_string(thread), id = std::to_string(100 * thread + i);
+    out.push_back(test::event("user_annotation", "iteration " + std::to_string(i), "5", on, t, 100));
+    if (!launches) continue;
+    out.push_back(test::event("cuda_runtime", "cudaLaunchKernel", "5", on, t + 10, 4, "\"correlation\":" + id));
+    out.push_back(
+        test::event("kernel", "gemm", "0", on, t + 20, 40, "\"device\":0,\"stream\":" + on + ",\"correlation\":" + id));
+  }
+  return out;
+}
+
+class StepsOfThreads : public testing::Test {
+ protected:
+  TraceRank read(std::vector<std::string> events, const std::vector<std::string>& more) {
+    events.insert(events.end(), more.begin(), more.end());
+    TraceOptions options;
+    options.step_pattern = "^iteration";
+    auto job = read_traces({test::write(test::scratch_dir("trace_steps"), "t.json", test::trace(events))}, options);
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    return job.ok() ? std::move(job->ranks.at(0)) : TraceRank{};
+  }
+  static bool says(const TraceRank& rank, const std::string& words) {
+    return std::ranges::any_of(rank.notes.assumptions,
+                               [&](const std::string& n) { return n.find(words) != std::string::npos; });
+  }
+};
+
+/// Thread 4 marks the steps of another GPU: half a step later than thread 3, which launches this one's work.
+TEST_F(StepsOfThreads, ThoseOfTheThreadThatLaunchesCount) {
+  const TraceRank rank = read(steps_of_thread(3, 1000, true), steps_of_thread(4, 1050, false));
+  ASSERT_EQ(rank.steps.size(), 3u);
+  for (const TraceStep& s : rank.steps) {
+    EXPECT_EQ(s.end_ns - s.start_ns, 100'000);
+    EXPECT_EQ(s.device_records, 1u);
+    EXPECT_EQ(s.first_device_ns - s.start_ns, 20'000);
+  }
+  EXPECT_TRUE(says(rank, "those of threads that launch nothing on this GPU are left out"));
+  EXPECT_FALSE(says(rank, "before the one before has ended"));
+}
+
+TEST_F(StepsOfThreads, OverlapsThatStayAreNamed) {
+  const TraceRank rank = read(steps_of_thread(3, 1000, true), steps_of_thread(4, 1050, true));
+  EXPECT_EQ(rank.steps.size(), 6u);
+  EXPECT_TRUE(says(rank,
+                   "5 of 6 steps begin before the one before has ended; what is launched from then on counts to the "
+                   "later one"));
+}
+
+/// Copies of steps on another thread, as of autograd, and ends rounded up by a microsecond are no overlaps.
+TEST_F(StepsOfThreads, NestedAndRoundedStepsAreNone) {
+  const TraceRank copies = read(steps_of_thread(3, 1000, true), steps_of_thread(4, 1000, false));
+  EXPECT_EQ(copies.steps.size(), 3u);
+  EXPECT_FALSE(says(copies, "overlap"));
+  EXPECT_FALSE(says(copies, "begin"));
+  const TraceRank rounded =
+      read({test::event("user_annotation", "iteration 0", "5", "3", 900, 101)}, steps_of_thread(3, 1000, true));
+  EXPECT_EQ(rounded.steps.size(), 4u);
+  EXPECT_FALSE(says(rounded, "begin"));
+}
+
+}  // namespace
+}  // namespace distsim::traces
