@@ -53,7 +53,7 @@ Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profil
   if (options.unprofiled_ns <= 0) return {};
   for (std::size_t r = 0; r < profile.ranks.size(); ++r) {
     std::vector<std::int64_t> busy;
-    for (const StepProfile& s : profile.ranks[r].steps) busy.push_back(s.busy);
+    for (const StepProfile& s : profile.ranks[r].steps) busy.push_back(s.split.busy);
     if (busy.empty()) continue;
     std::ranges::sort(busy);
     const std::int64_t middle = busy[busy.size() / 2];
