@@ -146,7 +146,11 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
   if (exists && inputs().contain(info))
     return Error{"found a file that this command reads, expected another one to write", path, ""};
-  if (exists && own_descriptor(path)) return TargetKind::special;
+  if (const auto own = own_descriptor(path)) {
+    const int flags = ::fcntl(*own, F_GETFL);
+    if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return file_error(path, "write", EBADF);
+    return TargetKind::special;
+  }
   if (exists && S_ISREG(info.st_mode) && !has_name(path, info))
     return Error{"found a file without a name, expected one that can be replaced", path, ""};
   if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);

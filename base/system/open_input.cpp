@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -104,16 +105,30 @@ Result<Descriptor> open_input(const std::string& path) {
 }
 
 std::optional<int> own_descriptor(const std::string& path) {
-  if (path == "/dev/stderr") return STDERR_FILENO;
-  const std::size_t slash = path.rfind('/');
-  const std::string_view number = std::string_view(path).substr(slash == std::string::npos ? path.size() : slash + 1);
-  int descriptor = -1;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), descriptor);
-  if (error != std::errc() || end != number.data() + number.size() || descriptor < 0) return std::nullopt;
-  const std::unique_ptr<char, decltype(&std::free)> folder(::realpath(path.substr(0, slash).c_str(), nullptr),
-                                                           &std::free);
-  const std::string own = "/proc/" + std::to_string(::getpid()) + "/fd";
-  return folder && own == folder.get() ? std::optional(descriptor) : std::nullopt;
+  constexpr int kMostLinks = 40;  // as the kernel follows
+  const std::string process = "/proc/" + std::to_string(::getpid()) + "/";
+  std::string at = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const std::size_t slash = at.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : at.substr(0, slash);
+    const std::string name = slash == std::string::npos ? at : at.substr(slash + 1);
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(folder.c_str(), nullptr), &std::free);
+    if (!real) return std::nullopt;
+    const std::string_view place = real.get();  // /proc/<process>/fd, or /proc/<process>/task/<thread>/fd
+    if (place.starts_with(process) && place.ends_with("/fd")) {
+      int descriptor = -1;
+      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), descriptor);
+      const bool is_number = error == std::errc() && end == name.data() + name.size();
+      return is_number && descriptor >= 0 ? std::optional(descriptor) : std::nullopt;
+    }
+    std::array<char, 4096> target{};
+    const std::string link = std::string(place) + "/" + name;
+    const ssize_t size = ::readlink(link.c_str(), target.data(), target.size() - 1);
+    if (size <= 0) return std::nullopt;  // no link
+    const std::string to(target.data(), static_cast<std::size_t>(size));
+    at = to.starts_with('/') ? to : std::string(place) + "/" + to;
+  }
+  return std::nullopt;
 }
 
 Result<Descriptor> open_special_output(const std::string& path) {

@@ -18,7 +18,8 @@ constexpr int kPipeSeconds = 3;
 /// a named pipe that nobody writes to within kPipeSeconds.
 Result<Descriptor> open_input(const std::string& path);
 
-/// The number of an open file of this process that a path names: /dev/fd/3, /proc/self/fd/3, /dev/stderr.
+/// The number of an open file of this process that a path names, through whatever links: /dev/fd/3, /proc/self/fd/3,
+/// /dev/stderr.
 std::optional<int> own_descriptor(const std::string& path);
 
 /// Opens a pipe or device for writing, or goes on where an open file of this process is. Errors: a named pipe that nobody

@@ -1,6 +1,7 @@
 #include "base/system/signals.hpp"
 
 #include <execinfo.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -80,9 +82,17 @@ void watch_stack() {
   if (::sigaltstack(&own, nullptr) == 0) ::sigaction(SIGSEGV, &action, nullptr);
 }
 
+/// Where standard input, output or error is closed, the next file that is opened would be it, and be printed into. What takes
+/// the place cannot be written to, so that printing fails as before.
+void keep_standard_places() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDONLY);
+}
+
 }  // namespace
 
 void handle_signals() {
+  keep_standard_places();
   for (const int signal :
        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU})
     on(signal, end_by_signal);

@@ -6,7 +6,8 @@ namespace distsim {
 /// For programs, once at their start. Signals that end a process, from a terminal, a batch system or a timer (SIGINT,
 /// SIGTERM, SIGHUP, SIGUSR1, SIGXCPU, ...; unless ignored, as under nohup), remove unfinished files and then end it as they
 /// would have. A file that would grow beyond a limit (SIGXFSZ) is an error of the
-/// write. An exception that nobody catches, and a stack that is full, end with one line and kFailureExit.
+/// write. An exception that nobody catches, and a stack that is full, end with one line and kFailureExit. Standard input,
+/// output and error that are closed have their places kept.
 void handle_signals();
 
 /// Exit code where not the input is at fault: an interrupt, a full stack, an exception that nobody catches.

@@ -7,18 +7,37 @@
 namespace distsim::opmodels {
 namespace {
 
+Result<void> check_same(const char* name, std::int64_t found, const char* others, std::int64_t theirs) {
+  if (found == theirs) return {};
+  return Error{std::string(name) + ": found " + std::to_string(found) + " beside " + others + " that make " +
+                   std::to_string(theirs) + ", expected one of them",
+               "", ""};
+}
+
 /// elements, or rows x cols where that column is not there or empty.
 Result<std::int64_t> elements_of(const OpFields& fields) {
-  if (fields.has("elements")) return fields.integer("elements");
+  const bool said = fields.has("elements");
+  if (said && !(fields.has("rows") && fields.has("cols"))) return fields.integer("elements");
   TRY_ASSIGN(const RowsCols sizes, rows_cols(fields));
+  if (said) {
+    TRY_ASSIGN(const std::int64_t elements, fields.integer("elements"));
+    TRY(check_same("elements", elements, "rows and cols", sizes.rows * sizes.cols));
+  }
   return sizes.rows * sizes.cols;
 }
 
 /// bytes, or those of so many elements. The models refuse what is not positive.
 Result<std::int64_t> bytes_of(const OpFields& fields, graph::DType dtype) {
-  if (fields.has("bytes")) return fields.integer("bytes");
+  const bool said = fields.has("bytes");
+  if (said && !fields.has("elements") && !(fields.has("rows") && fields.has("cols"))) return fields.integer("bytes");
   TRY_ASSIGN(const std::int64_t elements, elements_of(fields));
-  if (elements <= (std::int64_t{1} << 59)) return elements * graph::size_of(dtype);
+  if (elements <= (std::int64_t{1} << 59)) {
+    if (said) {
+      TRY_ASSIGN(const std::int64_t bytes, fields.integer("bytes"));
+      TRY(check_same("bytes", bytes, "elements", elements * graph::size_of(dtype)));
+    }
+    return elements * graph::size_of(dtype);
+  }
   return Error{"elements: found " + std::to_string(elements) + ", expected at most 2^59", "", ""};
 }
 
@@ -58,8 +77,12 @@ Result<OpRow> copy(const OpFields& fields, const RowContext& context) {
 template <graph::OptimizerKind kind>
 Result<OpRow> optimizer(const OpFields& fields, const RowContext& context) {
   graph::Optimizer op;
-  if (!fields.has("parameters") && !fields.text("cols").empty()) {
+  if (!fields.text("cols").empty()) {
     TRY_ASSIGN(const RowsCols sizes, rows_cols(fields));
+    if (fields.has("parameters")) {
+      TRY_ASSIGN(const std::int64_t parameters, fields.integer("parameters"));
+      TRY(check_same("parameters", parameters, "rows and cols", sizes.rows * sizes.cols));
+    }
     op.parameters = sizes.rows * sizes.cols;
     op.tensors = sizes.rows;
   }

@@ -96,6 +96,17 @@ std::string unread(std::string_view what, std::string_view name, const std::stri
   return std::string(what) + in_quotes(name, 60) + " is carried along unread; did you mean '" + nearest + "'?";
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// "heads=16" of "library=flash2; heads=16".
+struct ExtraEntry {
+  std::string_view name, value;
+};
+
 using Group = std::vector<std::string_view>;
 
 /// The columns that a shape cannot do without: those of numbers whose default is out of bounds.
@@ -203,26 +214,50 @@ std::string_view OpFields::text(std::string_view column) const {
   return index ? std::string_view(fields_[*index]) : std::string_view();
 }
 
-std::string_view OpFields::extra(std::string_view key) const {
-  std::string_view rest = text("extra");
+/// The next entry of `rest`, which it takes off.
+static std::optional<ExtraEntry> next_entry(std::string_view& rest) {
   while (!rest.empty()) {
     const std::string_view entry = rest.substr(0, rest.find(';'));
-    if (entry.size() > key.size() && entry.starts_with(key) && entry[key.size()] == '=')
-      return entry.substr(key.size() + 1);
     rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) continue;  // words of the data set
+    return ExtraEntry{trimmed(entry.substr(0, equals)), trimmed(entry.substr(equals + 1))};
+  }
+  return std::nullopt;
+}
+
+std::string_view OpFields::extra(std::string_view key) const {
+  std::string_view rest = text("extra");
+  while (const auto entry = next_entry(rest)) {
+    if (entry->name == key && !entry->value.empty()) return entry->value;
   }
   return {};
 }
 
 std::string OpFields::remark() const {
   std::string_view rest = text("extra");
-  while (!rest.empty()) {
-    const std::string_view entry = rest.substr(0, rest.find(';')), name = entry.substr(0, entry.find('='));
-    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
-    if (name.size() == entry.size()) continue;  // words of the data set
-    if (const std::string nearest = misspelt(name); !nearest.empty()) return unread("extra: ", name, nearest);
+  while (const auto entry = next_entry(rest)) {
+    if (const std::string nearest = misspelt(entry->name); !nearest.empty())
+      return unread("extra: ", entry->name, nearest);
   }
   return "";
+}
+
+Result<void> OpFields::check_once() const {
+  const auto same = [](std::string_view a, std::string_view b) {
+    const auto x = split_number(a), y = split_number(b);
+    return a == b || (x && y && x->rest.empty() && y->rest.empty() && to_double(*x, 0) == to_double(*y, 0));
+  };
+  std::string_view rest = text("extra");
+  while (const auto entry = next_entry(rest)) {
+    if (!places().contains(entry->name) || entry->name == "extra" || entry->value.empty()) continue;
+    const std::string_view first = said(entry->name);  // of the column, or what `extra` has first
+    if (!same(first, entry->value))
+      return Error{std::string(entry->name) + ": found " + in_quotes(first, 60) + " and " +
+                       in_quotes(entry->value, 60) + " in one row, expected one of them",
+                   "", ""};
+  }
+  return {};
 }
 
 std::string_view OpFields::said(std::string_view column) const {

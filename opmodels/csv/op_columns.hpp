@@ -55,6 +55,8 @@ class OpFields {
   Result<bool> flag(std::string_view column) const;
   /// As OpColumns::remarks(), of the first such name in `extra`. Empty: none.
   std::string remark() const;
+  /// Errors: a size or choice that the row states twice, in its column and in `extra` or twice there, with two values.
+  Result<void> check_once() const;
 
  private:
   std::string_view extra(std::string_view key) const;

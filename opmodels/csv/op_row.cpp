@@ -129,6 +129,7 @@ std::vector<std::string> row_op_names() {
 Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& row_fields) {
   const OpFields fields(columns, row_fields);
   RowContext context{};
+  TRY(fields.check_once());
   TRY_ASSIGN(context.dtype, parse_row_dtype(fields.text("dtype")));
   const std::string_view pass_text = fields.text("pass");
   TRY_ASSIGN(context.pass, parse_pass(pass_text));

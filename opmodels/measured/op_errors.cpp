@@ -25,7 +25,7 @@ OpErrors summary_of(std::vector<double> errors) {
   for (double& e : errors) e = std::fabs(e);
   std::ranges::sort(errors);
   const std::size_t n = errors.size();
-  return {errors[n / 2], errors[std::min(n - 1, n * 9 / 10)], errors.back()};
+  return {(errors[(n - 1) / 2] + errors[n / 2]) / 2, errors[std::min(n - 1, n * 9 / 10)], errors.back()};
 }
 
 void summarise(OpKindErrors& kind) {

@@ -2,10 +2,13 @@
 
 #include <dlfcn.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -305,6 +308,22 @@ std::string changed_constants() {
   return differs ? path : "";
 }
 
+/// A folder that cannot be read would count as one that is not there, and what is shipped be used in its place.
+static Result<void> check_readable(const fs::path& root) {
+  std::vector<fs::path> folders{root};
+  std::error_code error;
+  for (const char* room : {"systems", "devices", "models", "frameworks", "curves", "op_models", "studies",
+                           "collectives", "planning", "validation"})
+    if (fs::symlink_status(root / room, error).type() != fs::file_type::not_found) folders.push_back(root / room);
+  for (const fs::path& folder : folders) {
+    if (::access(folder.c_str(), R_OK | X_OK) == 0) continue;
+    return Error{"DISTSIM_CONFIGS: found " + in_quotes(folder.string(), kMaxNameLength) +
+                     ", expected a folder that can be read (" + std::strerror(errno) + ")",
+                 "", ""};
+  }
+  return {};
+}
+
 /// Once for each folder: a library checks its surroundings at every call.
 static void name_unread(const std::string& root) {
   static std::mutex mutex;
@@ -321,6 +340,7 @@ Result<void> check_config_folders() {
       return Error{"DISTSIM_CONFIGS: found " + in_quotes(root.string(), kMaxNameLength) +
                        ", expected folders, separated by colons",
                    "", ""};
+    TRY(check_readable(root));
     name_unread(root.string());
   }
   if (!is_logged(LogLevel::debug)) return {};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -16,9 +17,8 @@ namespace {
 
 using config::Experiment;
 
-/// Micro-steps that differ in size are all played, up to so many: none is like the last one. Of more, each is taken for as
-/// large as the first, and the report says so.
-constexpr std::int64_t kMostUnequal = 512;
+/// Micro-steps of two sizes are all played, up to three blocks of them: none is like the last one. Of more, some blocks are.
+constexpr std::int64_t kBlock = 64;
 
 bool equal_micro_steps(const workload::SamplePlan& plan) { return plan.total % (plan.ranks * plan.micro_steps) == 0; }
 
@@ -39,10 +39,34 @@ Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::in
 
 Whole whole_of(const workload::SamplePlan& plan, std::int64_t played) {
   const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(plan.micro_steps);
-  return {
-      double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
-      fmt::format("{} of {}{} {}", simulated, counted(all, "micro-step"),
-                  equal_micro_steps(plan) ? "" : ", each as large as the first,", agreeing(simulated, "is", "are"))};
+  return {double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
+          fmt::format("{} of {} {}", simulated, counted(all, "micro-step"), agreeing(simulated, "is", "are"))};
+}
+
+/// Of M micro-steps a rank's first a hold a sample more than the others. S + B of them are played, of which the blocks of B have
+/// as nearly as can be the share a/M of larger ones, and the S what is left over: the whole is S + (more + 1) B. The share of a
+/// block is off by at most 1/(2B), that of the whole by less.
+Folds unequal_folds(const Experiment& e, const workload::SamplePlan& whole) {
+  const std::int64_t steps = whole.micro_steps, rank = whole.total / whole.ranks, left = whole.total % whole.ranks;
+  const std::int64_t least = rank / steps, larger = rank % steps;
+  const std::int64_t rest = steps % kBlock + kBlock, blocks = (steps - rest) / kBlock;
+  const std::int64_t in_block =
+      std::llround(static_cast<double>(larger) * static_cast<double>(kBlock) / static_cast<double>(steps));
+  const std::int64_t in_rest = std::clamp<std::int64_t>(larger - blocks * in_block, 0, rest);
+  const auto part = [&](std::int64_t played, std::int64_t larger_ones) {
+    Experiment out = e;
+    out.model.global_batch = whole.ranks * (least * played + larger_ones) + left;
+    out.model.per_gpu_batch = 0;
+    out.model.accumulation = played;
+    return out;
+  };
+  Folds out{part(rest, in_rest), part(rest + kBlock, in_rest + in_block), blocks - 1, whole_of(whole, rest + kBlock),
+            kBlock};
+  out.whole.parts = static_cast<double>(whole.total) / static_cast<double>(out.longer.model.global_batch);
+  out.whole.mixed = true;
+  out.whole.played_parts = fmt::format("{} of {}, of both sizes, are", rest + kBlock,
+                                       counted(static_cast<std::uint64_t>(steps), "micro-step"));
+  return out;
 }
 
 Whole whole_of(const workload::MicroBatches& all, std::int64_t batch) {
@@ -59,8 +83,9 @@ report::ReportContext folded_context(const Whole& whole, report::ReportContext c
   context.repeated_flops *= whole.parts;
   std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
   context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.batch});
-  context.assumptions.push_back({graph::AssumptionKind::folding,
-                                 whole.played_parts + " simulated, the others assumed to be like the last of them"});
+  context.assumptions.push_back({graph::AssumptionKind::folding, whole.played_parts +
+                                                                     " simulated, the others assumed to be like " +
+                                                                     (whole.mixed ? "them" : "the last of them")});
   return context;
 }
 
@@ -84,7 +109,10 @@ Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) 
   }
   if (e.model.accumulation <= played) return std::optional<Folds>();
   TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
-  if (!equal_micro_steps(whole) && e.model.accumulation <= kMostUnequal) return std::optional<Folds>();
+  if (!equal_micro_steps(whole)) {
+    if (whole.micro_steps <= 3 * kBlock) return std::optional<Folds>();
+    return std::optional(unequal_folds(e, whole));
+  }
   return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
                              whole.micro_steps - played, whole_of(whole, played)});
 }

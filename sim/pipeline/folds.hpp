@@ -19,6 +19,7 @@ struct Whole {
   double parts = 1;          ///< over those that are played
   std::string batch;         ///< how the batch is divided
   std::string played_parts;  ///< "2 of 8 micro-steps are"
+  bool mixed = false;        ///< of several sizes
 };
 
 /// An experiment of which only a part is played.
@@ -26,6 +27,7 @@ struct Folds {
   config::Experiment shorter, longer;
   std::int64_t more = 0;  ///< times what `longer` has beyond `shorter`
   Whole whole;
+  std::int64_t block = 1;  ///< micro-steps that `longer` has beyond `shorter`
 };
 
 /// For folds_of and predict(): nothing is folded, neither micro-steps nor micro-batches of a pipeline.

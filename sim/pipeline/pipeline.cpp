@@ -69,11 +69,12 @@ struct Folding {
   report::Report shorter;
   std::int64_t more = 0;
   report::ReportContext whole;
+  std::int64_t block = 1;
 };
 Result<report::Report> fold(report::Report longer, const std::optional<Folding>& folding) {
   if (!folding) return longer;
   TRY(report::check_foldable(folding->shorter, longer, folding->more));
-  return report::fold_micro_steps(folding->shorter, longer, folding->more, folding->whole);
+  return report::fold_micro_steps(folding->shorter, longer, folding->more, folding->whole, folding->block);
 }
 
 void append(std::vector<graph::Assumption>& all, const std::vector<graph::Assumption>& more) {
@@ -187,7 +188,7 @@ Result<Prediction> predict_folded(const Folds& folds, Passes& passes, CostModelC
       p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
   }
   const std::optional<Folding> folding =
-      Folding{std::move(less.report), folds.more, folded_context(folds.whole, out.report.context)};
+      Folding{std::move(less.report), folds.more, folded_context(folds.whole, out.report.context), folds.block};
   TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
   return out;
 }

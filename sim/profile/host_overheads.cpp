@@ -18,7 +18,7 @@ OverheadSummary summary(std::vector<std::int64_t>& v) {
   if (v.empty()) return s;
   std::ranges::sort(v);
   for (const std::int64_t x : v) s.total += x;
-  s.median = v[v.size() / 2];
+  s.median = (v[(v.size() - 1) / 2] + v[v.size() / 2]) / 2;
   s.p90 = v[std::min(v.size() - 1, v.size() * 9 / 10)];
   return s;
 }

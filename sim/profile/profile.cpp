@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/quantity_text.hpp"
 #include "sim/profile/collective_table.hpp"
 #include "sim/profile/gpu_use.hpp"
 #include "sim/profile/host_overheads.hpp"
@@ -47,6 +48,26 @@ RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& ran
   return p;
 }
 
+/// A profiler slows the host; the work of the GPU takes as long without it.
+Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profile, const ProfileOptions& options) {
+  if (options.unprofiled_ns <= 0) return {};
+  for (std::size_t r = 0; r < profile.ranks.size(); ++r) {
+    std::vector<std::int64_t> busy;
+    for (const StepProfile& s : profile.ranks[r].steps) busy.push_back(s.split.busy);
+    if (busy.empty()) continue;
+    std::ranges::sort(busy);
+    const std::int64_t middle = busy[busy.size() / 2];
+    if (options.unprofiled_ns >= middle) continue;
+    const auto seconds = [](std::int64_t ns) {
+      return format_quantity(static_cast<double>(ns) * 1e-9, Dimension::seconds);
+    };
+    return Error{"--unprofiled: found " + seconds(options.unprofiled_ns) + ", expected at least " + seconds(middle) +
+                     ", which the GPU is busy in an iteration",
+                 job.ranks[r].path, ""};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options) {
@@ -59,6 +80,7 @@ Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& 
                  job.ranks.empty() ? "" : job.ranks.front().path,
                  "pass the Kineto trace of the same run along with it"};
   }
+  TRY(check_unprofiled(job, out, options));
   profile_collectives(job, out);
   return out;
 }

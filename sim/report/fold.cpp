@@ -107,11 +107,11 @@ void extend_terms(const Report& shorter, const Extension& extend, std::vector<Un
 }
 
 /// The micro-steps that were not simulated come first on the critical cycle, as one entry.
-void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& path) {
+void extend_path(Duration added, std::int64_t more, bool alike, std::vector<CriticalStep>& path) {
   for (CriticalStep& step : path) step.start += added;
   CriticalStep folded;
   folded.name = counted(static_cast<std::uint64_t>(more), "more micro-step") + ", " + (more == 1 ? "" : "each ") +
-                "like the last one simulated";
+                (alike ? "like the last one simulated" : "like those simulated");
   if (!path.empty()) folded.stream = path.front().stream;
   folded.time = added;
   folded.kind = "micro_step";
@@ -153,7 +153,8 @@ Brief fold_micro_steps(const Brief& shorter, const Brief& longer, std::int64_t m
   return out;
 }
 
-Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context) {
+Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context,
+                        std::int64_t block) {
   const Extension extend(more);
   Report out = longer;
   out.context = std::move(context);
@@ -169,7 +170,7 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   extend_collectives(shorter, extend, out.collectives);
   extend_terms(shorter, extend, out.terms);
   extend_limits(shorter.limits, extend, out.iteration, out.limits);
-  extend_path(out.iteration - longer.iteration, more, out.critical_path);
+  extend_path(out.iteration - longer.iteration, more * block, block == 1, out.critical_path);
 
   fill_rates(out, double(out.context.nodes) * out.context.gpus_per_node);
   return out;

@@ -20,9 +20,10 @@ namespace distsim::report {
 Result<void> check_foldable(const Report& shorter, const Report& longer, std::int64_t more);
 Result<void> check_foldable(const Brief& shorter, const Brief& longer, std::int64_t more);
 
-/// `shorter` and `longer` differ by one micro-step; `more` further ones follow. `context` is that of the whole
-/// iteration.
-Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context);
+/// `shorter` and `longer` differ by one micro-step, or a block of so many; `more` further ones follow. `context` is that of the
+/// whole iteration.
+Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context,
+                        std::int64_t block = 1);
 
 /// Whether one of the two was analysed without the replay of what limits the folded iteration (Detail::report replays
 /// its own limiter only): then both need Detail::every_limit.

@@ -168,7 +168,11 @@ TEST_F(FileTest, DescriptorsAreWrittenOn) {
   ASSERT_EQ(::write(fd, "before\n", 7), 7);
   const std::string name = "/dev/fd/" + std::to_string(fd);
   EXPECT_TRUE(check_writable(name).ok());
-  ASSERT_TRUE(write_file_atomically(name, "table\n").ok());
+  fs::create_symlink(name, path("link"));
+  ASSERT_TRUE(write_file_atomically(path("link"), "ta").ok());  // by whatever name
+  fs::remove(path("link"));
+  ASSERT_TRUE(write_file_atomically("/proc/self/./fd/" + std::to_string(fd), "bl").ok());
+  ASSERT_TRUE(write_file_atomically("/proc/thread-self/fd/" + std::to_string(fd), "e\n").ok());
   ASSERT_EQ(::write(fd, "after\n", 6), 6);
   EXPECT_EQ(contents("log"), "before\ntable\nafter\n");
   EXPECT_EQ(::unlink(path("log").c_str()), 0);
@@ -176,6 +180,7 @@ TEST_F(FileTest, DescriptorsAreWrittenOn) {
   ::close(fd);
   EXPECT_EQ(files(), 0u);  // no file by the name of a removed one
   const int read_only = ::open("/dev/null", O_RDONLY);
+  EXPECT_FALSE(check_writable("/dev/fd/" + std::to_string(read_only)).ok());
   EXPECT_FALSE(write_file_atomically("/dev/fd/" + std::to_string(read_only), "x").ok());
   ::close(read_only);
 }

@@ -405,6 +405,30 @@ TEST_F(Fixture, AColumnThatIsNearlyOneOfOursIsNamed) {
     EXPECT_TRUE(run(head + foreign + row)->remarks.empty()) << foreign;
 }
 
+/// Blanks behind a semicolon are no part of a name; what is said twice is said alike.
+TEST_F(Fixture, ExtraIsReadWithBlanksAndHeldToItself) {
+  const std::string head = "gpu,op,dtype,m,n,k,rows,cols,elements,batch,heads,q_len,kv_len,head_dim,extra\n",
+                    gpu = "A100-SXM4-80GB,";
+  const auto priced = [&](const std::string& row) {
+    EXPECT_TRUE(run(head + gpu + row + "\n" + gpu + "linear,bf16,64,64,64,,,,,,,,,\n").ok());
+    return table().at(0);
+  };
+  const auto us = [&](const std::string& row) { return priced(row).at(15); };
+  const std::string attention = "flash_attention,bf16,,,,,,,8,16,2048,2048,64,";
+  EXPECT_EQ(us(attention + "library=flash2; causal=1"), us(attention + "library=flash2;causal=1"));
+  EXPECT_NE(us(attention + "library=flash2; causal=1"), us(attention + "library=flash2"));
+  EXPECT_EQ(us("linear,bf16,64,64,64,,,,,,,,,k=64.0"), us("linear,bf16,64,64,64,,,,,,,,,"));
+  EXPECT_EQ(us("elementwise,fp32,,,,64,64,4096,,,,,,"), us("elementwise,fp32,,,,64,64,,,,,,,"));
+  for (const auto& [row, why] : std::map<std::string, std::string>{
+           {"linear,bf16,64,64,64,,,,,,,,,k=128", "k: found '64' and '128' in one row"},
+           {"linear,bf16,64,64,,,,,,,,,,k=64;k=128", "k: found '64' and '128' in one row"},
+           {"elementwise,fp32,,,,64,64,9999,,,,,,", "elements: found 9999 beside rows and cols that make 4096"}}) {
+    const auto fields = priced(row);
+    EXPECT_EQ(fields.at(15), "") << row;
+    EXPECT_NE(fields.at(18).find(why), std::string::npos) << fields.at(18);
+  }
+}
+
 TEST_F(Fixture, ANameInExtraThatIsNearlyOneOfOursIsNamedOnce) {
   const auto count =
       run("gpu,op,dtype,m,n,k,extra\nA100-SXM4-80GB,linear,bf16,64,64,64,scalin=none\n"

@@ -64,6 +64,29 @@ TEST(Fold, MicroStepsOfTwoSizesArePlayedOut) {
   EXPECT_LT((nine - eight).ms(), 0.3 * (sixteen - eight).ms());
 }
 
+/// So many that only blocks of them are played: what a few samples more cost.
+TEST(Fold, ManyMicroStepsOfTwoSizesAreFoldedInTheirProportion) {
+  const auto iteration_of = [](int batch) {
+    return report_of(
+        "resnet50_dgx_a100.yaml",
+        {"cluster.nodes=1", "cluster.gpus_per_node=1", "model.per_gpu_batch=0", "model.memory_check=false",
+         "model.accumulation=513", "model.resnet.image=2048", "model.global_batch=" + std::to_string(batch)},
+        4);
+  };
+  const report::Report least = iteration_of(513), most = iteration_of(1026);
+  double before = least.iteration.ms();
+  for (const int more : {1, 2, 32, 200, 256, 300, 500, 512}) {
+    const report::Report r = iteration_of(513 + more);
+    const double expected = least.iteration.ms() + (most.iteration - least.iteration).ms() * more / 513;
+    EXPECT_NEAR(r.iteration.ms(), expected, 0.01 * expected) << more;
+    EXPECT_GE(r.iteration.ms(), before) << more;
+    before = r.iteration.ms();
+    EXPECT_EQ(r.context.samples, 513 + more);
+    EXPECT_NEAR(r.context.model_flops / r.context.samples, least.context.model_flops / 513,
+                1e-6 * least.context.model_flops / 513);
+  }
+}
+
 /// The batch that is named is that of all micro-steps, once, and what was folded is said.
 TEST(Fold, AssumptionsAreThoseOfTheWholeIteration) {
   const report::Report r =

@@ -102,6 +102,13 @@ class Outputs(unittest.TestCase):
         found = [f for template in PAIRS for way in ways if (f := one(template, way))]
         self.assertEqual(found, [])
 
+    def test_a_journal_is_not_standard_output(self):
+        """Where that is closed, the first file that is opened would be it."""
+        with tempfile.TemporaryDirectory() as d:
+            words = f"'{BINARY}' sweep --config '{TINY}' --set model.global_batch=64,128 --journal '{d}/j' --csv '{d}/c.csv' >&-"
+            subprocess.run(words, shell=True, capture_output=True, timeout=100)
+            self.assertNotIn(b"iteration ms", pathlib.Path(d, "j").read_bytes())
+
     def test_files_that_an_experiment_names(self):
         """Known once it is predicted: a study is refused before its work, and nothing is written."""
         with tempfile.TemporaryDirectory() as d:

@@ -92,5 +92,30 @@ TEST_F(HostStacksTest, WhatIsNoStackIsRefused) {
   EXPECT_NE(refusal(deep + " 1\n").find("found no stack"), std::string::npos);
 }
 
+/// What the line above a table says counts, and a total beyond the sum of what is listed.
+TEST_F(HostStacksTest, ATableThatLeavesFunctionsOutHasSharesOfTheWhole) {
+  const std::string rows =
+      "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+      "        1    1.000    1.000    1.500    1.500 a.py:1(forward)\n"
+      "        1    0.500    0.500    9.000    9.000 a.py:9(main)\n";
+  const auto whole = read("   12345 function calls in 10.000 seconds\n\n" + rows), bare = read(rows);
+  EXPECT_DOUBLE_EQ(whole.sum, 10);
+  EXPECT_DOUBLE_EQ(bare.sum, 9);
+  ASSERT_EQ(whole.notes.assumptions.size(), 1u);
+  EXPECT_EQ(whole.notes.assumptions[0], "the table lists 1.500 of 10.000 s of the host: functions are left out of it");
+}
+
+TEST_F(HostStacksTest, ProfilesOfOneFileHaveOneUnit) {
+  const auto profile = [](const char* unit) {
+    return std::string(R"({"type": "sampled", "unit": ")") + unit + R"(", "samples": [[0]], "weights": [4]})";
+  };
+  const auto file = [&](const char* a, const char* b) {
+    return R"({"shared": {"frames": [{"name": "f"}]}, "profiles": [)" + profile(a) + ", " + profile(b) + "]}";
+  };
+  EXPECT_DOUBLE_EQ(read(file("seconds", "milliseconds")).sum, 4.004);
+  const auto mixed = refusal(file("seconds", "none"));
+  EXPECT_NE(mixed.find("found profiles with times and others without"), std::string::npos) << mixed;
+}
+
 }  // namespace
 }  // namespace distsim::traces

@@ -159,8 +159,8 @@ void Reader::add(const dom::element& event) {
     name += " #" + std::to_string(nth);
   }
   DeviceInput input;
-  const std::int64_t device = number_at(event, "device_id");
-  if (device < 0 || device > INT32_MAX) {
+  std::int64_t device = -1;
+  if (event["device_id"].get_int64().get(device) || device < 0 || device > INT32_MAX) {
     ++broken_;
     return;
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -83,6 +84,7 @@ void for_each_line(std::string_view text, Each each) {
 struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
+  std::optional<double> stated;  ///< seconds of all, where a table says so
 };
 
 /// "main;train;forward 12"
@@ -122,6 +124,28 @@ void add_pstats(std::string_view line, Parsed& out) {
 bool is_pstats_header(std::string_view line) {
   const auto words = pstats_words(line);
   return words[0] == "ncalls" && words[1] == "tottime" && words[3] == "cumtime";
+}
+
+/// Of "12345 function calls (12000 primitive calls) in 10.000 seconds", which stands above the table.
+std::optional<double> stated_seconds(std::string_view line) {
+  constexpr std::string_view kIn = " in ", kSeconds = " seconds";
+  if (line.find(" function calls") == std::string_view::npos) return std::nullopt;
+  const std::size_t in = line.rfind(kIn), end = line.rfind(kSeconds);
+  if (in == std::string_view::npos || end == std::string_view::npos || end < in) return std::nullopt;
+  return stack_number(line.substr(in + kIn.size(), end - in - kIn.size()));
+}
+
+/// Shares are of all that ran, also where the table lists only some functions (print_stats(20)).
+void complete_table(std::optional<double> stated, HostStacks& stacks) {
+  constexpr double kRounding = 1.01;  // of printed milliseconds
+  double whole = stated.value_or(0);
+  for (const HostFunction& f : stacks.functions) whole = std::max(whole, f.total);
+  if (whole <= kRounding * stacks.sum) return;
+  char text[160];
+  std::snprintf(text, sizeof text, "the table lists %.3f of %.3f s of the host: functions are left out of it",
+                stacks.sum, whole);
+  stacks.notes.assume(text);
+  stacks.sum = whole;
 }
 
 /// Of speedscope's units as seconds; nullopt: no time.
@@ -178,7 +202,10 @@ Result<void> add_speedscope(const std::string& text, const std::string& path, Ho
       continue;
     }
     const auto unit = seconds_of(p.contains("unit") && p["unit"].is_string() ? p["unit"].get<std::string>() : "");
-    stacks.seconds = stacks.seconds && unit.has_value();
+    if (read > 0 && stacks.seconds != unit.has_value())
+      return Error{"found profiles with times and others without, expected one unit", path, ""};
+    stacks.seconds = unit.has_value();
+    if (p["weights"].size() > p["samples"].size()) out.broken += p["weights"].size() - p["samples"].size();
     add_profile(p, names, unit.value_or(1), out);
     ++read;
   }
@@ -205,19 +232,22 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
     stacks.format = in_table ? "pstats" : "collapsed stacks";
     stacks.seconds = in_table;
     const bool pstats = in_table;
+    std::optional<double> stated;
     in_table = false;
     for_each_line(text, [&](std::string_view line) {
       if (!pstats)
         add_collapsed(line, stack, parsed);
       else if (in_table)
         add_pstats(line, parsed);
-      else
-        in_table = is_pstats_header(line);
+      else if (!(in_table = is_pstats_header(line)) && !stated)
+        stated = stated_seconds(line);
     });
+    if (pstats) parsed.stated = stated;
   }
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
+  if (stacks.format == "pstats") complete_table(parsed.stated, stacks);
   if (!(stacks.sum > 0))
     return Error{"found no stack with samples, expected py-spy's raw or speedscope output, or cProfile's table", path,
                  ""};

@@ -23,7 +23,7 @@ struct HostFunction {
 struct HostStacks {
   std::string format;
   bool seconds = false;                 ///< else samples, whose rate the file does not say
-  double sum = 0;                       ///< of all `self`
+  double sum = 0;                       ///< of all `self`; where a table leaves functions out, of all that ran
   std::vector<HostFunction> functions;  ///< most `self` first
   TraceNotes notes;
 };

@@ -91,6 +91,9 @@ Result<ChosenBackend> choose_backend(const Options& options, const Ranks& ranks)
     return Error{"found " + std::to_string(options.timing.graph_launches) +
                      ", expected 0: only the nccl backend has CUDA graphs",
                  "-G", ""};
+  if (options.load.kind == LoadKind::collective && chosen.kind == BackendChoice::tcp)
+    return Error{"the tcp backend has no second communicator for a load, expected 'compute' or another backend",
+                 "--load", ""};
   return chosen;
 }
 

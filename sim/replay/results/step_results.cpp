@@ -101,8 +101,8 @@ class Results {
     }
     std::vector<std::int64_t> stated = trace(r).measured_iterations_ns;
     if (!stated.empty()) {
-      std::nth_element(stated.begin(), stated.begin() + static_cast<std::ptrdiff_t>(stated.size() / 2), stated.end());
-      out.measured = stated[stated.size() / 2] * kPsPerNs;
+      std::ranges::sort(stated);
+      out.measured = (stated[(stated.size() - 1) / 2] + stated[stated.size() / 2]) * kPsPerNs / 2;
       out.basis = StepBasis::stated;
       out.replayed = use.busy.empty() ? 0 : use.busy.last();  // from the beginning of the iteration
     }

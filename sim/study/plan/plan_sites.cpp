@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/system/signals.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/layouts/layout_fit.hpp"
 #include "sim/workload/registry.hpp"
@@ -133,7 +134,8 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
   return out;
 }
 
-bool fits_somewhere(const LayoutSpace& space) { return !count_unfit(space); }
+/// Interrupted, it is not known.
+bool fits_somewhere(const LayoutSpace& space) { return !count_unfit(space) && !end_asked(); }
 
 std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites) {
   for (const auto& [key, values] : sites.held) {

@@ -138,6 +138,12 @@ KeptReport report_of(const Shown& shown) {
           report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes})};
 }
 
+/// Larger ones would come back as others.
+bool is_id(const Json& value) {
+  return value.is_number_integer() &&
+         (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
+}
+
 /// Parsed; `twice`: the first name that an object has a second time, of which the parser would take the last.
 Json parsed_message(const std::string& text, std::string& twice) {
   std::vector<std::set<std::string>> open;
@@ -159,7 +165,7 @@ Result<Message> read_message(const std::string& text) {
   if (!body.is_object()) return Error{"found no JSON object", "message", ""};
   if (!twice.empty()) return Error{"found the member " + in_quotes(twice) + " twice, expected it once", "message", ""};
   const auto id = body.find("id");
-  if (id == body.end() || !id->is_number_integer()) return unexpected("id", "a whole number");
+  if (id == body.end() || !is_id(*id)) return unexpected("id", "a whole number below 2^63");
   TRY_ASSIGN(const std::string word, string_in(body, "type"));
   std::vector<std::string> words;
   Message out{id->get<std::int64_t>(), MessageType::predict, {}};
@@ -178,7 +184,7 @@ std::int64_t id_in(const std::string& text) {
   const Json body = Json::parse(text, nullptr, false);
   if (!body.is_object()) return -1;
   const auto id = body.find("id");
-  return id != body.end() && id->is_number_integer() ? id->get<std::int64_t>() : -1;
+  return id != body.end() && is_id(*id) ? id->get<std::int64_t>() : -1;
 }
 
 std::string error_answer(std::int64_t id, const Error& error, const std::string& file) {

@@ -1,7 +1,9 @@
 // Answers that take many predictions: what would help most, sweeps.
+#include <algorithm>
 #include <chrono>
 
 #include "base/system/stop.hpp"
+#include "base/text/printable.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 #include "sim/study/sweep/sweep.hpp"
 #include "sim/web/answers/answers.hpp"
@@ -26,6 +28,8 @@ Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
   for (const Json& text : *it) {
     if (!text.is_string()) return unexpected("axes", "keys with their values as KEY=V1,V2,...");
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text.get<std::string>(), "sweep of"));
+    if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == axis.key; }))
+      return Error{"axes: found " + in_quotes(axis.key, 100) + " twice, expected each key once", "message", ""};
     points *= axis.values.size();
     if (points > kMostSwept)
       return Error{"axes: found more than " + std::to_string(kMostSwept) + " points, expected fewer values", "message",

@@ -269,6 +269,9 @@ TEST_F(CollectiveBench, TcpMovesEverythingAndReducesNothing) {
   const auto rows = rows_of(f.out);
   EXPECT_EQ(rows.size(), 7u * 2);
   for (const TableRow& row : rows) EXPECT_EQ(row.halves[3], "0") << row.bytes;
+  EXPECT_NE(refused("--backend tcp --collectives alltoall --load 64M")
+                .find("--load: the tcp backend has no second communicator"),
+            std::string::npos);
   EXPECT_NE(refused("--backend tcp").find("it moves data but does not reduce"), std::string::npos);
 }
 
