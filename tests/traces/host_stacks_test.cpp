@@ -83,6 +83,9 @@ TEST_F(HostStacksTest, WhatIsNoStackIsRefused) {
   EXPECT_NE(refusal("hello\n").find("found no stack with samples"), std::string::npos);
   EXPECT_NE(refusal("a;b nan\na;b -3\na;b 1e300\n").find("found no stack with samples"), std::string::npos);
   EXPECT_NE(refusal("{").find("JSON without profiles"), std::string::npos);
+  EXPECT_NE(refusal("   3 function calls in 1.000 seconds\n   ncalls  tottime  percall  cumtime  percall f\n")
+                .find("found no stack"),
+            std::string::npos);
   EXPECT_NE(refusal(R"({"profiles":[{"samples":[[0]],"weights":[1]}]})").find("found no stack"), std::string::npos);
   EXPECT_NE(refusal(R"({"shared":5,"profiles":[1,{"samples":[0],"weights":["x"]}]})").find("found no stack"),
             std::string::npos);

@@ -247,7 +247,7 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
-  if (stacks.format == "pstats") complete_table(parsed.stated, stacks);
+  if (stacks.format == "pstats" && stacks.sum > 0) complete_table(parsed.stated, stacks);
   if (!(stacks.sum > 0))
     return Error{"found no stack with samples, expected py-spy's raw or speedscope output, or cProfile's table", path,
                  ""};
