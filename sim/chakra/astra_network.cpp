@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <set>
 
 #include "base/file.hpp"
 #include "base/json/json.hpp"
+#include "base/json/parse_once.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -121,16 +121,8 @@ Result<void> check_spelling(const Json& json, const std::string& file) {
 
 /// What an object has twice, of which the parser takes the last.
 Result<Json> parsed_once(const std::string& text, const std::string& file) {
-  std::vector<std::set<std::string>> open;
   std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& name) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && twice.empty() && !open.back().insert(name.get<std::string>()).second)
-      twice = name.get<std::string>();
-    return true;
-  };
-  Json json = Json::parse(text, watch, false);
+  Json json = parse_once(text, twice);
   if (!json.is_object()) return Error{"found no JSON object, expected an ASTRA-sim system", file, ""};
   if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", file, ""};
   return json;

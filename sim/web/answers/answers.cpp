@@ -5,10 +5,10 @@
 #include <iterator>
 #include <limits>
 #include <new>
-#include <set>
 #include <string_view>
 #include <utility>
 
+#include "base/json/parse_once.hpp"
 #include "base/log.hpp"
 #include "base/system/stop.hpp"
 #include "base/text/names/spelling.hpp"
@@ -144,24 +144,11 @@ bool is_id(const Json& value) {
          (!value.is_number_unsigned() || value.get<std::uint64_t>() <= std::numeric_limits<std::int64_t>::max());
 }
 
-/// Parsed; `twice`: the first name that an object has a second time, of which the parser would take the last.
-Json parsed_message(const std::string& text, std::string& twice) {
-  std::vector<std::set<std::string>> open;
-  const auto watch = [&](int, Json::parse_event_t event, Json& name) {
-    if (event == Json::parse_event_t::object_start) open.emplace_back();
-    if (event == Json::parse_event_t::object_end) open.pop_back();
-    if (event == Json::parse_event_t::key && twice.empty() && !open.back().insert(name.get<std::string>()).second)
-      twice = name.get<std::string>();
-    return true;
-  };
-  return Json::parse(text, watch, false);
-}
-
 }  // namespace
 
 Result<Message> read_message(const std::string& text) {
   std::string twice;
-  Json body = parsed_message(text, twice);
+  Json body = parse_once(text, twice);
   if (!body.is_object()) return Error{"found no JSON object", "message", ""};
   if (!twice.empty()) return Error{"found the member " + in_quotes(twice) + " twice, expected it once", "message", ""};
   const auto id = body.find("id");
