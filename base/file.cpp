@@ -23,23 +23,13 @@
 #include "base/system/link_target.hpp"
 #include "base/system/open_input.hpp"
 #include "base/system/temporaries.hpp"
+#include "base/system/write_all.hpp"
 
 namespace distsim {
 namespace {
 
 Error file_error(const std::string& path, const std::string& what, int code) {
   return {"cannot " + what + " (" + std::strerror(code) + ")", path, ""};
-}
-
-bool write_all(int fd, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t n = ::write(fd, data, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
 }
 
 /// A buffered output stream on a descriptor, which remembers the first errno.

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/system/link_target.hpp"
+#include "base/system/write_all.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim {
@@ -74,7 +75,7 @@ bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& output
 
 Result<void> print(const std::string& report) {
   const std::string text = console_text(report);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  if (std::fflush(stdout) == 0 && write_all(STDOUT_FILENO, text.data(), text.size())) return {};
   return Error{std::string("cannot write to standard output: ") + std::strerror(errno), "", ""};
 }
 

@@ -36,6 +36,8 @@ std::string plain_words(const std::string& message) {
   return printable(message);
 }
 
+constexpr const char* kLongKey = "found a key of more than 1,024 characters, expected a shorter one";
+
 /// Builds the tree from yaml-cpp's events, which, unlike its nodes, still show anchors, aliases, tags and repeated
 /// keys.
 class TreeBuilder : public YAML::EventHandler {
@@ -56,7 +58,7 @@ class TreeBuilder : public YAML::EventHandler {
     ConfigNode node = start(mark, ConfigNode::Kind::null);
     null_written_ =
         offset(mark) < text_.size() && std::string_view("~nN").find(text_[offset(mark)]) != std::string_view::npos;
-    if (key_expected()) refuse(mark, "found nothing, expected a key");
+    if (key_expected()) refuse(mark, is_long_key(mark) ? kLongKey : "found nothing, expected a key");
     if (in_map()) node.where = frames_.back().key->where;  // an absent value has no place of its own
     add(std::move(node), mark);
   }
@@ -104,6 +106,7 @@ class TreeBuilder : public YAML::EventHandler {
       hint = "a text that begins with * stands in quotes: \"*\"";
     const bool at_end = offset(e.mark) >= text_.size();  // yaml-cpp's line and column are off there
     const std::string position = at_end ? position_of(text_, text_.size(), *file_) : where(e.mark).text();
+    if (is_long_key(e.mark)) return {kLongKey, position, hint};
     return {"found " + describe(e.mark) + ", expected valid YAML (" + plain_words(e.msg) + ")", position, hint};
   }
 
@@ -121,6 +124,15 @@ class TreeBuilder : public YAML::EventHandler {
   std::size_t offset(const YAML::Mark& mark) const { return static_cast<std::size_t>(std::max(mark.pos, 0)); }
   SourcePos where(const YAML::Mark& mark) const {
     return {file_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
+  }
+  /// YAML takes the first 1,024 characters for a key; of a longer one yaml-cpp only sees that something is wrong at its
+  /// beginning or at its colon.
+  bool is_long_key(const YAML::Mark& mark) const {
+    const std::size_t at = offset(mark);
+    if (at >= text_.size()) return false;
+    const std::size_t begin = text_[at] == ':' ? text_.find_last_of("\n{,", at) + 1 : at;  // npos + 1: the first
+    const std::size_t end = text_.find_first_of(":\n", begin);
+    return end != std::string_view::npos && text_[end] == ':' && end - begin > 1024;
   }
   std::string describe(const YAML::Mark& mark) const { return describe_text_at(text_, offset(mark)); }
   [[noreturn]] void refuse(const YAML::Mark& mark, std::string what) const {

@@ -46,12 +46,12 @@ const char* unit_name(Dimension dimension) {
 
 /// The largest scale under which the rounded number still reads as 1 or more.
 template <std::size_t N>
-std::string scaled(double value, const Scale (&scales)[N], const std::string& unit) {
+std::string scaled(double value, const Scale (&scales)[N], const std::string& unit, int digits) {
   const double rounded_up =
-      std::abs(value) * (1 + 0.5 * std::pow(10.0, -kDigits));  // 999.96 GB/s reads "1 TB/s", not "1000 GB/s"
+      std::abs(value) * (1 + 0.5 * std::pow(10.0, -digits));  // 999.96 GB/s reads "1 TB/s", not "1000 GB/s"
   std::size_t i = N - 1;
   while (i > 0 && rounded_up < scales[i].factor) --i;
-  return significant(value / scales[i].factor, kDigits) + " " + scales[i].prefix + unit;
+  return significant(value / scales[i].factor, digits) + " " + scales[i].prefix + unit;
 }
 
 /// "25 MiB" for sizes that are round in powers of two; empty for others.
@@ -64,22 +64,33 @@ std::string round_binary(double bytes) {
   return "";
 }
 
-}  // namespace
-
-std::string format_quantity(double si_value, Dimension dimension) {
-  if (dimension == Dimension::none) return significant(si_value, 6);
+std::string with_digits(double si_value, Dimension dimension, int digits) {
+  if (dimension == Dimension::none) return significant(si_value, digits + 2);
   const std::string unit = unit_name(dimension);
-  if (si_value == 0 || !std::isfinite(si_value)) return significant(si_value == 0 ? 0 : si_value, kDigits) + " " + unit;
-  if (dimension == Dimension::seconds) return scaled(si_value, kSeconds, unit);
+  if (si_value == 0 || !std::isfinite(si_value)) return significant(si_value == 0 ? 0 : si_value, digits) + " " + unit;
+  if (dimension == Dimension::seconds) return scaled(si_value, kSeconds, unit, digits);
   if (dimension == Dimension::bytes) {
     const std::string binary = round_binary(si_value);
     if (!binary.empty() && std::fmod(si_value, 1e3) != 0) return binary;
   }
-  return scaled(si_value, kUpwards, unit);
+  return scaled(si_value, kUpwards, unit, digits);
+}
+
+}  // namespace
+
+std::string format_quantity(double si_value, Dimension dimension) { return with_digits(si_value, dimension, kDigits); }
+
+std::string format_quantity_beside(double value, double limit, Dimension dimension) {
+  constexpr int kMostDigits = 15;  // of a double
+  const std::string beside = format_quantity(limit, dimension);
+  for (int digits = kDigits;; ++digits) {
+    std::string text = with_digits(value, dimension, digits);
+    if (text != beside || digits == kMostDigits) return text;
+  }
 }
 
 std::string format_decimal_bytes(std::int64_t bytes) {
-  return scaled(static_cast<double>(bytes), kUpwards, unit_name(Dimension::bytes));
+  return scaled(static_cast<double>(bytes), kUpwards, unit_name(Dimension::bytes), kDigits);
 }
 
 }  // namespace distsim

@@ -27,6 +27,10 @@ Result<std::int64_t> parse_integer(std::string_view text);
 /// Shortest readable form with unit, 3 to 4 significant digits: "312 TFLOP/s", "2.04 TB/s", "1.9 us", "96.1 GB".
 std::string format_quantity(double value, Dimension dimension);
 
+/// As format_quantity, with as many digits as tell it from `limit`: a message would else read "found 1.41 GHz, expected at
+/// most 1.41 GHz".
+std::string format_quantity_beside(double value, double limit, Dimension dimension);
+
 /// As format_quantity, in powers of ten whatever the size: where several sizes stand beside each other, a table of
 /// 18,432 bytes reads "18.43 kB" and not "18 KiB".
 std::string format_decimal_bytes(std::int64_t bytes);

@@ -247,7 +247,15 @@ Result<void> check_shape(const LogContext& context, const std::string& file) {
 Result<void> check_listed(const LogContext& context, const std::string& file, const LogHints& hints) {
   const std::size_t listed = context.rank_ids.size(), hosts = context.hosts.size();
   if (listed == 0) return {};
-  if (!context.split && *context.rank_ids.rbegin() + std::size_t{1} != listed) {
+  std::map<std::uint32_t, std::size_t> sizes;
+  for (const auto& [group, rank] : context.other_groups) ++sizes[group];
+  for (const auto& [group, size] : sizes) {
+    if (size != listed)
+      return Error{"found " + counted(listed, "rank") + " in group 0 and " + std::to_string(size) + " in group " +
+                       std::to_string(group) + ", expected groups of one size",
+                   file, "times of groups of several sizes (NCCL_TESTS_SPLIT) are those of no single one"};
+  }
+  if (context.other_groups.empty() && *context.rank_ids.rbegin() + std::size_t{1} != listed) {
     std::uint32_t missing = 0;
     while (context.rank_ids.contains(missing)) ++missing;
     return Error{"found no line of rank " + std::to_string(missing) + " among " + counted(listed, "rank") +

@@ -49,7 +49,7 @@ struct LogContext {
   std::uint32_t ranks = 0, nodes = 0;
   bool single_process = false, cuda_graph = false;
   bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
-  bool split = false;          ///< ranks of several groups are listed, of which `rank_ids` has the first
+  std::set<std::pair<std::uint32_t, std::uint32_t>> other_groups;  ///< group and rank, of all but the first group
   std::string library, hardware, source, settings, date;
   std::string failure;               ///< the line that says that the run failed; empty where none does
   std::vector<std::string> remarks;  ///< what its lines say of its rows and is not so, with positions

@@ -84,8 +84,9 @@ std::optional<NamedTest> test_in(std::string_view text) {
 /// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
 Result<void> read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c,
                             RankList& list) {
-  if (number_after(words, "Group").value_or(0) != 0) {
-    c.split = true;  // NCCL_TESTS_SPLIT: groups run concurrently; the first represents all
+  if (const std::uint32_t group = number_after(words, "Group").value_or(0); group != 0) {
+    // NCCL_TESTS_SPLIT: groups run concurrently; the first represents all.
+    if (c.other_groups.size() < kMostRanks) c.other_groups.emplace(group, number_after(words, "Rank").value_or(0));
     return {};
   }
   if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1)

@@ -53,7 +53,8 @@ Result<Sizes> read_sizes(const OpFields& fields) {
   TRY_ASSIGN(s.rows_total, rows_of(fields, s));
   TRY_ASSIGN(s.alpha, fields.number_or("alpha", 0));
   TRY_ASSIGN(const double dim, fields.number("dim"));
-  if (dim > 1e9) return Error{"dim: found " + format_quantity(dim, Dimension::none) + ", expected at most 1e9", "", ""};
+  if (dim > 1e9)
+    return Error{"dim: found " + format_quantity_beside(dim, 1e9, Dimension::none) + ", expected at most 1e9", "", ""};
   s.dim = static_cast<std::int64_t>(std::max(dim, 0.0) + 0.5);  // a mean over tables
   const bool fits = static_cast<double>(s.rows_total) * static_cast<double>(s.dim) < 1e18;
   if (s.tables >= 1 && s.tables <= 1'000'000 && s.batch >= 1 && s.dim >= 1 && s.rows_total >= s.tables && fits)

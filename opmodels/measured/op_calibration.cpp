@@ -82,9 +82,9 @@ Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, st
   if (peak <= 0 || !std::holds_alternative<graph::Gemm>(row.ops.front())) return {};
   const double rate = graph::flops_of(row.ops.front()) / seconds;
   if (rate <= peak * kPeakTolerance) return {};
-  return Error{"latency_us: found " + format_quantity(rate, Dimension::flops_per_second) + ", expected at most " +
-                   format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
-                   std::string(dtype),
+  return Error{"latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) +
+                   ", expected at most " + format_quantity(peak, Dimension::flops_per_second) + ", the peak of " +
+                   device.name + " in " + std::string(dtype),
                "", ""};
 }
 
@@ -99,7 +99,7 @@ Result<void> check_time(const std::string& device, double least, double seconds)
   const double most = by_rates ? least / kFasterThanRates : kShortestKernel;
   if (seconds >= most) return {};
   return Error{
-      "latency_us: found " + format_quantity(seconds, Dimension::seconds) + ", expected at least " +
+      "latency_us: found " + format_quantity_beside(seconds, most, Dimension::seconds) + ", expected at least " +
           format_quantity(most, Dimension::seconds) +
           (by_rates ? ", at " + std::to_string(static_cast<int>(kFasterThanRates)) + " times the rates of " + device
                     : ", an access to memory"),

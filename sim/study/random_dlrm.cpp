@@ -132,7 +132,10 @@ class Generator {
       text += fmt::format("      - {{rows: {}, pooling_factor: {}", t.rows, t.pooling_factor);
       text += r_.mixed_widths ? fmt::format(", dim: {}}}\n", draw.widths[i]) : "}\n";
     }
-    return text + "\nframework:\n  name: pytorch_dlrm\n  embedding:\n    bottom_mlp_on_one_rank: false\n";
+    text += "\nframework:\n  name: pytorch_dlrm\n";
+    // With fewer GPUs no framework gives the bottom MLP one of its own, and the key would have no effect.
+    const std::int64_t gpus = r_.cluster.nodes * r_.cluster.gpus_per_node;
+    return gpus > 4 ? text + "  embedding:\n    bottom_mlp_on_one_rank: false\n" : text;
   }
 
   const RandomDlrmRequest& r_;

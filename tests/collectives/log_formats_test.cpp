@@ -345,6 +345,9 @@ TEST(LogRows, GroupsOfASplitCountOnce) {
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_EQ(set->curves[0].ranks, 2u);
   EXPECT_EQ(set->curves[0].nodes, 2u);
+  const std::string one_more = "#  Rank  4 Group  1 Pid 1 on node4 device 0 [0x07] NVIDIA A100\n";
+  expect_error(read("split.log", text.insert(text.find("# size"), one_more)),
+               "found 2 ranks in group 0 and 3 in group 1, expected groups of one size");
 }
 
 /// Gives `head`, then a line of noise again and again, then `tail`, and never holds more than a line.

@@ -22,7 +22,8 @@ class AnswersOf : public testing::Test {
   Json ask(Json body) {
     body["id"] = 5;
     const bool has_text = body["type"] != "cases" && body["type"] != "case" && body["type"] != "ops";
-    if (has_text && !body.contains("text")) body["text"] = text_;
+    const bool is_named = body.contains("system") || body.contains("gpu");
+    if (has_text && !is_named && !body.contains("text")) body["text"] = text_;
     auto message = read_message(body.dump());
     EXPECT_TRUE(message.ok());
     return Json::parse(answers_.to(*message, {running_, [this](std::string) { ++told_; }}));
@@ -60,6 +61,18 @@ TEST_F(AnswersOf, MembersAreThoseOfTheMessage) {
   foreign["axes"] = Json::array();
   EXPECT_NE(refusal(foreign).find("found an unknown member 'axes'"), std::string::npos);
   EXPECT_EQ(refusal(predict), "");
+  const auto refused = [](const char* text) {
+    const auto message = read_message(text);
+    return message.ok() ? std::string() : message.error().text();
+  };
+  EXPECT_EQ(refused(R"({"id": 1, "type": "timeline", "text": "x", "from": "0"})"),
+            "message: from: expected a whole number");
+  EXPECT_EQ(refused(R"({"id": 1, "type": "cancel"})"), "message: of: expected the id of the message that is cancelled");
+  EXPECT_EQ(refused(R"({"id": 1, "type": "cancel", "of": 7})"), "");
+  EXPECT_EQ(refused(R"({"id": 1, "type": "op", "gpu": "a100", "text": "x"})"),
+            "message: gpu: expected either it or text with its edits, not both");
+  EXPECT_EQ(refused(R"({"id": 1, "type": "collective", "system": "dgx_a100", "edits": []})"),
+            "message: system: expected either it or text with its edits, not both");
   EXPECT_EQ(read_message(R"({"id": 1, "type": "predict", "text": "a", "text": "b"})").error().text(),
             "message: found the member 'text' twice, expected it once");
   EXPECT_EQ(id_in("[]"), -1);

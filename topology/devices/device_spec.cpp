@@ -30,15 +30,15 @@ Schema<DeviceClocks> clock_schema() {
       "0: not known, power_limit does not move the clock.");
   s.rule([](const DeviceClocks& c) -> std::optional<std::string> {
     const auto above = [&](std::string_view key, Hertz found) {
-      return std::string(key) + ": found " + format_quantity(found.value(), Dimension::hertz) +
+      return std::string(key) + ": found " + format_quantity_beside(found.value(), c.boost.value(), Dimension::hertz) +
              ", expected at most boost, " + format_quantity(c.boost.value(), Dimension::hertz);
     };
     if (c.sustained > c.boost) return above("sustained", c.sustained);
     if (c.locked > c.boost) return above("locked", c.locked);
     if (c.burst > c.boost) return above("burst", c.burst);
     if (c.locked.value() == 0 || c.locked.value() >= kClock.min) return std::nullopt;
-    return "locked: found " + format_quantity(c.locked.value(), Dimension::hertz) + ", expected at least " +
-           format_quantity(kClock.min, Dimension::hertz) + ", or 0 where it is not locked";
+    return "locked: found " + format_quantity_beside(c.locked.value(), kClock.min, Dimension::hertz) +
+           ", expected at least " + format_quantity(kClock.min, Dimension::hertz) + ", or 0 where it is not locked";
   });
   return s;
 }

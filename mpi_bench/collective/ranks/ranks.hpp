@@ -75,8 +75,9 @@ struct TcpPlaces {
   int rank = 0, size = 1;
   std::string root_host = "127.0.0.1";
   int port = 0;
-  std::string my_host;     ///< name of this rank's node
-  double patience_s = 60;  ///< how long the ranks wait for each other at the start
+  std::string my_host;               ///< name of this rank's node
+  std::vector<std::string> hosts{};  ///< of every rank, where they are known
+  double patience_s = 60;            ///< how long the ranks wait for each other at the start
 };
 /// Rank 0 listens, the others call it. Errors: nobody answers in time, the port is taken, two ranks with one number.
 Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places);

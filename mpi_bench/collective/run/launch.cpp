@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/fnv.hpp"
@@ -69,6 +70,7 @@ Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>&
     places.size = static_cast<int>(o.launch.hosts.size());
     places.root_host = o.launch.hosts.front();
     places.my_host = o.launch.hosts[static_cast<std::size_t>(said)];
+    places.hosts = o.launch.hosts;
     return places;
   }
   if (!launch) return places;
@@ -90,7 +92,9 @@ Result<std::unique_ptr<ProcessRanks>> start_ranks(const Options& o, int* argc, c
   (void)argc;
   (void)argv;
 #endif
-  TRY_ASSIGN(const TcpPlaces places, tcp_places(o, launch, host_name()));
+  TRY_ASSIGN(TcpPlaces places, tcp_places(o, launch, host_name()));
+  // Who is missing is said before StartGuard ends the program, which does not know it.
+  if (o.stall_limit_s > 0) places.patience_s = std::max(o.stall_limit_s, kLeastStartSeconds) - 1;
   return make_tcp_ranks(places);
 }
 

@@ -11,6 +11,10 @@
 
 namespace distsim::bench {
 
+/// To load the program and to meet takes longer than a step, above all on a busy machine: with a stall limit below this, the
+/// ranks still have so long to find each other.
+constexpr double kLeastStartSeconds = 20;
+
 /// What a launcher's environment provides: Open MPI (OMPI_COMM_WORLD_*), MPICH and Hydra (PMI_*), Slurm (SLURM_*),
 /// torchrun (RANK, WORLD_SIZE).
 struct LaunchFacts {

@@ -111,9 +111,7 @@ class StartGuard {
  public:
   explicit StartGuard(double stall_limit_s) {
     if (stall_limit_s <= 0) return;
-    constexpr double kLeastStart =
-        20;  // to load the program and to meet takes longer than a step, above all on a busy machine
-    const double limit_s = std::max(stall_limit_s, kLeastStart);
+    const double limit_s = std::max(stall_limit_s, kLeastStartSeconds);
     std::thread([limit_s, done = done_] {
       std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
       if (done->load()) return;

@@ -93,7 +93,6 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
   if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
   if (!plan.tables) name_unheeded(command, {"--least-columns"}, "no tables are planned");
   if (plan.tables) {
-    name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
     name_unheeded(command, {"--top"}, "all that was played is shown");
     if (flags.csv.empty() && flags.json.empty())
       name_unheeded(command, {"--price-per-gpu-hour", "--tokens", "--samples"}, "--csv and --json have the cost");
@@ -131,6 +130,7 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (team != nullptr && !team->leads()) return {};  // the first process writes
   if (team != nullptr && plan.tables)
     log_warn([] { return "tables are planned by one process; the others have nothing to do"; });
+  if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
   if (!end_asked())
     name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));

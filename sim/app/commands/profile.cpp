@@ -43,20 +43,27 @@ Result<std::uint32_t> shown_rank(const ProfileFlags& f, const traces::TraceJob& 
 
 using Profiled = std::pair<traces::TraceJob, profile::Profile>;
 
+struct Longest {
+  double seconds;
+  const char* text;
+};
+constexpr Longest kLongestStep{1e6, "1000000 s"};
+constexpr Longest kCostliestRecord{1e-3, "1 ms"};  // profilers take from 0.3 to 10 us for a record
+
 /// A flag's time in ns; 0: not given.
-Result<std::int64_t> time_flag(const char* flag, const std::string& text) {
-  constexpr double kLongest = 1e6;  // s
+Result<std::int64_t> time_flag(const char* flag, const std::string& text, const Longest& longest) {
   if (text.empty()) return 0;
   const auto seconds = parse_quantity(text, Dimension::seconds);
   if (!seconds) return Error{std::string(flag) + ": " + seconds.error().what, "", seconds.error().hint};
-  if (*seconds >= 1e-9 && *seconds <= kLongest) return std::llround(*seconds * 1e9);
-  return Error{std::string(flag) + ": found " + in_quotes(text) + ", expected a time from 1 ns to 1000000 s", "", ""};
+  if (*seconds >= 1e-9 && *seconds <= longest.seconds) return std::llround(*seconds * 1e9);
+  return Error{std::string(flag) + ": found " + in_quotes(text) + ", expected a time from 1 ns to " + longest.text, "",
+               ""};
 }
 
 Result<profile::ProfileOptions> profiler_flags(const ProfileFlags& f) {
   profile::ProfileOptions options;
-  TRY_ASSIGN(options.unprofiled_ns, time_flag("--unprofiled", f.unprofiled));
-  TRY_ASSIGN(options.record_ns, time_flag("--record-cost", f.record_cost));
+  TRY_ASSIGN(options.unprofiled_ns, time_flag("--unprofiled", f.unprofiled, kLongestStep));
+  TRY_ASSIGN(options.record_ns, time_flag("--record-cost", f.record_cost, kCostliestRecord));
   return options;
 }
 

@@ -61,7 +61,8 @@ Schema<GpuSpec> gpu_schema() {
   });
   s.rule([](const GpuSpec& g) -> std::optional<std::string> {
     if (g.busy_power.value() > 0 && g.busy_power.value() < g.idle_power.value())
-      return "busy_power: found " + format_quantity(g.busy_power.value(), Dimension::watts) +
+      return "busy_power: found " +
+             format_quantity_beside(g.busy_power.value(), g.idle_power.value(), Dimension::watts) +
              ", expected at least the idle_power of " + format_quantity(g.idle_power.value(), Dimension::watts);
     return std::nullopt;
   });

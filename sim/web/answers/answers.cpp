@@ -56,6 +56,9 @@ constexpr std::array kTypes{
 /// Members that are true or false, of any message.
 constexpr std::string_view kFlags[] = {"values", "names", "weak", "timeline"};
 
+/// Members that are whole numbers, of any message.
+constexpr std::string_view kWholeNumbers[] = {"from", "to", "columns", "first", "count", "of"};
+
 std::vector<std::string> members_of(const TypeWord& type) {
   std::vector<std::string> out{"id", "type"};
   for (std::string_view rest = type.members; !rest.empty();) {
@@ -75,6 +78,16 @@ Result<void> check_members(const Json& body, const TypeWord& type) {
                    "message", spelling_hint(name, members)};
     if (std::ranges::find(kFlags, name) != std::end(kFlags) && !value.is_boolean() && !value.is_null())
       return unexpected(name, "true or false");
+    if (std::ranges::find(kWholeNumbers, name) != std::end(kWholeNumbers) && !value.is_number_integer() &&
+        !value.is_null())
+      return unexpected(name, "a whole number");
+  }
+  if (type.type == MessageType::cancel && integer_in(body, "of") == 0)
+    return unexpected("of", "the id of the message that is cancelled");
+  // Of two that say what is asked about, one would be dropped.
+  for (const char* named : {"system", "gpu"}) {
+    if (body.contains(named) && (body.contains("text") || body.contains("edits")))
+      return unexpected(named, "either it or text with its edits, not both");
   }
   return {};
 }

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -121,12 +123,14 @@ std::string value_in_query(std::string_view query, std::string_view name) {
 
 namespace {
 
-/// A name that the query has and no file's may have, such as a misspelt one. Empty: none.
+/// A name that the query has and no file's may have, such as a misspelt one or the same once more. Empty: none.
 std::string foreign_in_query(std::string_view query) {
+  std::set<std::string_view> seen;
   for (std::size_t begin = 0; begin < query.size();) {
     const std::size_t end = std::min(query.find('&', begin), query.size());
     const std::string_view part = query.substr(begin, end - begin), name = part.substr(0, part.find('='));
     if (!name.empty() && name != "token" && name != "name") return std::string(name);
+    if (!name.empty() && !seen.insert(name).second) return std::string(name) + " twice";
     begin = end + 1;
   }
   return "";

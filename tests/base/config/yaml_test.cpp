@@ -130,7 +130,11 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedText{"? {a: 1}\n: 2\n", "1:3: found a map as a key or a bracket that is never closed, expected text"},
         RefusedText{"? - 1\n: 2\n", "1:3: found a list as a key, expected text"},
         RefusedText{"~: 2\n", "1:1: found nothing, expected a key"},
-        RefusedText{": 2\n", "1:1: found nothing, expected a key"}));
+        RefusedText{": 2\n", "1:1: found nothing, expected a key"},
+        RefusedText{"a: 1\n" + std::string(1100, 'k') + ": 2\n",
+                    "2:1101: found a key of more than 1,024 characters, expected a shorter one"},
+        RefusedText{"{a: {" + std::string(1100, 'k') + ": 2}}\n",
+                    "1:6: found a key of more than 1,024 characters, expected a shorter one"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, YamlRefusal,

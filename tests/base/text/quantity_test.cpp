@@ -157,6 +157,13 @@ TEST(ParseInteger, RefusesEverythingElse) {
   EXPECT_EQ(parse_integer("1e19").error().what, "found '1e19', expected a 64-bit integer");
 }
 
+TEST(QuantityText, ShowsTheDigitsThatTellItFromALimit) {
+  EXPECT_EQ(format_quantity_beside(1.41e9, 1.41e9, Dimension::hertz), "1.41 GHz");
+  EXPECT_EQ(format_quantity_beside(1.5e9, 1.41e9, Dimension::hertz), "1.5 GHz");
+  EXPECT_EQ(format_quantity_beside(1.410000001e9, 1.41e9, Dimension::hertz), "1.410000001 GHz");
+  EXPECT_EQ(format_quantity_beside(1e9 + 1, 1e9, Dimension::none), "1000000001");
+}
+
 TEST(FormatQuantity, ReadsLikeADataSheet) {
   EXPECT_EQ(format_quantity(312e12, Dimension::flops_per_second), "312 TFLOP/s");
   EXPECT_EQ(format_quantity(2.04e12, Dimension::bytes_per_second), "2.04 TB/s");

@@ -310,6 +310,15 @@ TEST_F(CollectiveBench, AnUnknownHostIsSaid) {
   EXPECT_NE(f.err.find("unknown host 'no-such-host.invalid'"), std::string::npos) << f.err;
 }
 
+TEST_F(CollectiveBench, RankZeroSaysWhoIsMissing) {
+  const Finished f = test::run_command(
+      std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,no-such-host.invalid --rank 0 --stall-limit 1 -b 8 -e 8",
+      dir_);
+  EXPECT_EQ(f.code, 2);
+  EXPECT_NE(f.err.find("--hosts: rank 1 on 'no-such-host.invalid' did not connect within "), std::string::npos)
+      << f.err;
+}
+
 TEST_F(CollectiveBench, TwoOutputsAreTwoFiles) {
   const std::string flags = " --backend tcp -b 8 -e 8 -n 1 ";
   const std::string x = dir_ + "/x", plan = dir_ + "/plan.csv";

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/text/printable.hpp"
 #include "mpi_bench/collective/ranks/ranks.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
 #include "mpi_bench/common/pulse.hpp"
@@ -49,13 +50,24 @@ class TcpRanks : public ProcessRanks {
       const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
       auto socket = tcp::accept(acceptor, std::max(0.0, left));
       if (!socket.ok())
-        return Error{std::to_string(missing) + " of " + std::to_string(size()) +
-                         " ranks did not connect: " + socket.error().what,
-                     "--hosts", ""};
+        return Error{missing_ranks(places, missing) + " did not connect within " +
+                         std::to_string(static_cast<int>(places.patience_s)) + " s",
+                     "--hosts", "missing, stopped, or started with another --port"};
       TRY_ASSIGN(const bool new_rank, admit(std::move(socket).value()));
       if (new_rank) --missing;
     }
     return {};
+  }
+
+  /// "rank 1 on node7 and 3 more of 8 ranks".
+  std::string missing_ranks(const TcpPlaces& places, int missing) const {
+    int first = 1;
+    while (lines_[static_cast<std::size_t>(first)]) ++first;
+    std::string out = "rank " + std::to_string(first);
+    if (static_cast<std::size_t>(first) < places.hosts.size())
+      out += " on " + in_quotes(places.hosts[static_cast<std::size_t>(first)], 60);
+    if (missing > 1) out += " and " + std::to_string(missing - 1) + " more of " + std::to_string(size()) + " ranks";
+    return out;
   }
 
   /// A stranger's connection is dropped; two ranks with one number are a mistake of whoever started them.
