@@ -312,8 +312,7 @@ std::string changed_constants() {
 static Result<void> check_readable(const fs::path& root) {
   std::vector<fs::path> folders{root};
   std::error_code error;
-  for (const char* room : {"systems", "devices", "models", "frameworks", "curves", "op_models", "studies",
-                           "collectives", "planning", "validation"})
+  for (const std::string& room : config_rooms())
     if (fs::symlink_status(root / room, error).type() != fs::file_type::not_found) folders.push_back(root / room);
   for (const fs::path& folder : folders) {
     if (::access(folder.c_str(), R_OK | X_OK) == 0) continue;

@@ -31,13 +31,6 @@ constexpr std::array<Room, 9> kRooms{{{"systems", {".yaml"}},
 constexpr std::size_t kMostRemarks = 5;      // of a folder
 constexpr std::size_t kMostEntries = 10000;  // looked at
 
-std::vector<std::string> room_names() {
-  std::vector<std::string> names;
-  for (const Room& room : kRooms) names.emplace_back(room.name);
-  names.insert(names.end(), {"validation", "serving"});
-  return names;
-}
-
 const Room* room_of(const std::string& name) {
   const auto found = std::ranges::find_if(kRooms, [&](const Room& room) { return name == room.name; });
   return found == kRooms.end() ? nullptr : found;
@@ -85,8 +78,15 @@ void add_files(const fs::path& folder, const Room& room, std::vector<std::string
 
 }  // namespace
 
+std::vector<std::string> config_rooms() {
+  std::vector<std::string> names;
+  for (const Room& room : kRooms) names.emplace_back(room.name);
+  names.insert(names.end(), {"validation", "serving"});
+  return names;
+}
+
 std::vector<std::string> unread_in(const std::string& root) {
-  static const std::vector<std::string> names = room_names();
+  static const std::vector<std::string> names = config_rooms();
   std::vector<std::string> remarks;
   bool ours = false;
   const auto entries = entries_of(root);

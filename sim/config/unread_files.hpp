@@ -7,6 +7,9 @@
 
 namespace distsim::config {
 
+/// The names of the folders that are looked into: "systems", "devices", ...
+std::vector<std::string> config_rooms();
+
 /// Remarks, a few at most: folders that are nearly called like one of ours ("system"), files in ours with another ending
 /// ("systems/mine.yml", "curves/all_reduce.log"), a folder that holds nothing of ours. READMEs, licences and hidden files
 /// are none.
