@@ -49,6 +49,8 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
     const std::string identity = identity_of(path);
+    if (flag == "--journal" && identity == "-")
+      return Error{flag + ": found standard output, expected a file, for --resume to read", "", ""};
     for (const auto& [other, taken] : known) {
       if (!share_file(identity, taken)) continue;
       return Error{flag + ": found '" + path + "', but " + other +

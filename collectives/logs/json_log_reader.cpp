@@ -49,6 +49,26 @@ void name_test(LogTable& table, std::string name, bool names_collective = false)
     table.other_test = name;
 }
 
+/// What a row says of its samples: quantiles in order.
+Result<void> check_samples(const Json& samples, const std::string& where) {
+  constexpr const char* kInOrder[] = {"min_us", "p5_us", "p10_us", "median_us", "p90_us", "p95_us", "max_us"};
+  constexpr double kRounding = 1e-2;  // of figures that are written with a few digits
+  const char* last = nullptr;
+  double low = 0;
+  for (const char* name : kInOrder) {
+    const Json* found = member(samples, {name});
+    if (found == nullptr) continue;
+    const double value = found->is_number() ? found->get<double>() : -1;
+    if (!(value >= 0))
+      return Error{std::string(name) + ": found " + found->dump().substr(0, 40) + ", expected microseconds", where, ""};
+    if (last != nullptr && value < low * (1 - kRounding))
+      return Error{std::string(name) + ": found " + found->dump().substr(0, 40) + ", expected at least " + last, where,
+                   ""};
+    last = name, low = value;
+  }
+  return {};
+}
+
 Result<NcclRow> row_of(const Json& json, const std::string& where) {
   NcclRow row;
   row.bytes = number(json, {"size", "bytes"}, -1);
@@ -75,6 +95,7 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
   if (const Json* samples = member(*half, {"iterations"})) {
     row.low_us = number(*samples, {"p10_us"}, 0);
     row.high_us = number(*samples, {"p90_us"}, 0);
+    TRY(check_samples(*samples, where));
   }
   return row;
 }
@@ -213,6 +234,8 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     std::vector<LogTable> one;
     TRY_ASSIGN(LogTable table, table_of(*rows, where));
     name_test(table, text(tables[i], {"collective"}), true);
+    table.not_used = text(tables[i], {"not_used"});
+    table.groups_at_once = count(tables[i], {"groups_at_once"});
     one.push_back(std::move(table));
     TRY_ASSIGN(LogContext context, context_in(root, file));
     context.ranks = count(tables[i], {"ranks"});

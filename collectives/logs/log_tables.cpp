@@ -131,7 +131,10 @@ class Assembler {
     TRY_ASSIGN(c.kind, kind_of(table));
     table.kind = c.kind;
     TRY_ASSIGN(c.ranks, ranks_of(table));
-    c.nodes = context_.nodes != 0 ? context_.nodes : static_cast<std::uint32_t>(context_.hosts.size());
+    c.groups_at_once = table.groups_at_once;
+    c.nodes = table.nodes != 0      ? table.nodes
+              : context_.nodes != 0 ? context_.nodes
+                                    : static_cast<std::uint32_t>(context_.hosts.size());
     c.single_process = context_.single_process;
     c.cuda_graph = context_.cuda_graph;
     c.library = context_.library;
@@ -154,7 +157,13 @@ class Assembler {
   }
 
   Result<std::uint32_t> ranks_of(const LogTable& table) const {
-    std::uint32_t ranks = context_.ranks != 0 ? context_.ranks : static_cast<std::uint32_t>(context_.rank_ids.size());
+    std::uint32_t ranks = table.ranks != 0      ? table.ranks
+                          : context_.ranks != 0 ? context_.ranks
+                                                : static_cast<std::uint32_t>(context_.rank_ids.size());
+    if (table.ranks != 0 && context_.ranks != 0 && table.ranks != context_.ranks)
+      return Error{"ranks: found " + std::to_string(context_.ranks) + ", expected " + std::to_string(table.ranks) +
+                       ", those of a group in the line that begins with '# groups'",
+                   at_line(file_, table.rows.front().line), ""};
     if (ranks == 0 && table.kind) ranks = ratio_of(table, *table.kind).ranks();
     if (ranks >= 2 && ranks <= kMaxCurveRanks) return ranks;
     return Error{"found no rank count in the log, expected '#  Rank  0 ...' lines",

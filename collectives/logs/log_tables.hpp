@@ -23,9 +23,11 @@ struct NumberedRow {
 struct LogTable {
   std::optional<graph::CollectiveKind> kind;
   std::vector<NumberedRow> rows;
-  std::string other_test{};  ///< by its name in the log: one that is none of our collectives
-  std::string not_used{};    ///< as Curve::not_used
-  std::string settings{};    ///< of this run, where the log's own words do not say those of all
+  std::string other_test{};            ///< by its name in the log: one that is none of our collectives
+  std::string not_used{};              ///< as Curve::not_used
+  std::uint32_t ranks = 0, nodes = 0;  ///< of a group of this table; 0: those of the log
+  std::uint32_t groups_at_once = 0;    ///< as Curve::groups_at_once
+  std::string settings{};              ///< of this run, where the log's own words do not say those of all
 };
 
 /// The list of ranks at the head of a run. Errors: a rank for the second time, a GPU that two ranks share.

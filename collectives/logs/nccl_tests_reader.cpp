@@ -177,7 +177,7 @@ class NcclTestsReader {
       columns_ = *header;
       units_are_due_ = true;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
-      tables_.push_back({test_.kind, {}, test_.other, "", choice_.settings()});
+      tables_.push_back(table());
       ranks_.end();
       if (listed_ > 0) TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
       summary_is_due_ = true;
@@ -222,6 +222,10 @@ class NcclTestsReader {
     }
     if (words.size() == 3 && words[1] == "in-place" && words[2] == "out-of-place")
       return Error{"found the in-place columns first, expected out-of-place and then in-place", "", ""};
+    if (words.size() > 2 && words[1] == "groups") {
+      read_groups(line);
+      return {};
+    }
     if (words.size() > 2 && words[1] == "Rank") {
       listed_ += number_after(words, "Group").value_or(0) == 0 ? 1 : 0;
       return read_rank_line(line, words, context_, ranks_);
@@ -239,10 +243,33 @@ class NcclTestsReader {
   Result<void> add(std::string_view line) {
     auto row = parse_nccl_row(line, columns_);
     if (!row.ok()) return Error{row.error().what, lines_.position(), row.error().hint};
-    if (tables_.empty()) tables_.push_back({test_.kind, {}, test_.other, "", choice_.settings()});
+    if (tables_.empty()) tables_.push_back(table());
     note(claims_.add(*row));
     if (row->bytes == 0 && row->count == 0) return {};  // sizes too small for the number of ranks
     return add_row(tables_.back(), std::move(*row), lines_.number(), lines_.position());
+  }
+
+  LogTable table() const {
+    LogTable out = groups_;
+    out.kind = test_.kind, out.other_test = test_.other, out.settings = choice_.settings();
+    return out;
+  }
+
+  /// collective_bench's "# groups pairs: 2 groups of 4 ranks on 1 node, all at once; concurrent with computation".
+  void read_groups(std::string_view text) {
+    const auto words = words_of(text.substr(0, text.find("concurrent with")));
+    groups_ = {};
+    if (const auto n = number_after(words, "of")) groups_.ranks = *n;
+    if (const auto n = number_after(words, "on")) groups_.nodes = *n;
+    const auto before = std::ranges::find_if(words, [](std::string_view w) { return w == "group" || w == "groups"; });
+    const auto again = before == words.end() ? before : std::find_if(before + 1, words.end(), [](std::string_view w) {
+      return w == "group" || w == "groups";
+    });
+    if (again != words.end()) groups_.groups_at_once = whole(*(again - 1)).value_or(0);
+    if (text.find("concurrent with computation") != text.npos)
+      groups_.not_used = "measured with concurrent computation";
+    else if (text.find("concurrent with a") != text.npos)
+      groups_.not_used = "measured with a concurrent collective";
   }
 
   void note(const std::string& what) {
@@ -255,6 +282,7 @@ class NcclTestsReader {
   LogContext context_;
   NcclColumns columns_;
   NamedTest test_;
+  LogTable groups_;  ///< of the run whose table comes next: its groups, and what ran beside them
   NcclChoice choice_;
   std::vector<LogTable> tables_;
   RankList ranks_;

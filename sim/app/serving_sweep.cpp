@@ -54,6 +54,7 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets,
     row.texts.emplace_back(p.policy->name);
     row.texts.push_back(p.error);
     std::vector<double> figures(kServingColumnCount, -1);
+    row.is_unfinished = row.is_unfinished || (!p.error.empty() && end_asked());
     if (p.error.empty())
       figures = figures_of_point(*e, p);
     else if (const double offered = serving::offered_rate(serving::load_at(*e, p.rate_per_s)); offered > 0)

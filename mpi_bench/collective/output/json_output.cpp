@@ -54,6 +54,7 @@ std::string json_text(const std::vector<FinishedTable>& tables, const std::strin
                                   {"ranks", table.ranks},
                                   {"nodes", table.nodes},
                                   {"groups_at_once", table.groups_at_once},
+                                  {"not_used", table.not_used},
                                   {"avg_busbw", average_bus_bandwidth(table.rows)},
                                   {"rows", std::move(rows)}});
   }

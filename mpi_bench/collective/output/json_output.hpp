@@ -18,6 +18,7 @@ struct FinishedTable {
   std::string group = "all";
   int ranks = 0, nodes = 0, groups_at_once = 1;
   std::vector<Row> rows;
+  std::string not_used{};  ///< as CurveFacts::not_used
 };
 
 std::string json_text(const std::vector<FinishedTable>& tables, const std::string& backend, int ranks, int nodes,

@@ -163,6 +163,14 @@ Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
   const std::uint32_t ranks = p.lowered->program.ranks;
   if (f.et_ranks > 0 && f.et_ranks < ranks)
     log_warn([&] { return fmt::format("{}: ranks {} to {} are left out", f.write_et, f.et_ranks, ranks - 1); });
+  // The experiment may read one of the files that the set replaces.
+  std::vector<std::string> set{f.write_et + ".set.json", f.write_et + ".groups.json"};
+  for (std::uint32_t r = 0; r < (f.et_ranks > 0 ? f.et_ranks : ranks); ++r)
+    set.push_back(fmt::format("{}.{}.et", f.write_et, r));
+  for (const std::string& path : set) {
+    std::error_code unknown;
+    if (std::filesystem::exists(path, unknown)) TRY(check_outputs({{"--write-et", path}}));
+  }
   return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 

@@ -113,10 +113,19 @@ Result<void> OnnxLowering::window_of(const Dims& image, Eager::Window& w, Dims& 
   w.stride = integers("strides"), w.dilation = integers("dilations");
   w.stride.resize(rank, 1), w.dilation.resize(rank, 1);
   w.pad.assign(rank, 0);
-  if (image.size() != rank + 2 || (!pads.empty() && pads.size() != 2 * rank))
-    return wrong("found " + std::to_string(image.size()) + " dimensions, expected " + std::to_string(rank + 2) +
-                 ", and pads for each");
+  if (image.size() != rank + 2)
+    return wrong("found " + std::to_string(image.size()) + " dimensions, expected " + std::to_string(rank + 2));
+  if (!pads.empty() && pads.size() != 2 * rank)
+    return wrong("pads: found " + std::to_string(pads.size()) + ", expected " + std::to_string(2 * rank) +
+                 ", one before and one after each dimension");
+  for (const char* each : {"strides", "dilations"}) {
+    if (const std::size_t n = integers(each).size(); n != 0 && n != rank)
+      return wrong(std::string(each) + ": found " + std::to_string(n) + ", expected " + std::to_string(rank));
+  }
   const std::string automatic = text("auto_pad");
+  constexpr std::string_view kAutomatic[] = {"", "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
+  if (std::ranges::find(kAutomatic, automatic) == std::end(kAutomatic))
+    return wrong("auto_pad: found " + in_quotes(automatic) + ", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
   const bool same = automatic.starts_with("SAME");
   for (std::size_t i = 0; i < rank; ++i) {
     constexpr std::int64_t kMost = std::int64_t{1} << 24;
@@ -141,7 +150,10 @@ Result<void> OnnxLowering::window_of(const Dims& image, Eager::Window& w, Dims& 
       result[i + 2] = (size + w.stride[i] - 1) / w.stride[i];
     } else {
       const std::int64_t span = size + before + after - reach;
-      result[i + 2] = span < 0 ? 0 : (span + (rounds_up ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
+      if (span < 0)
+        return wrong("found an image of " + std::to_string(size + before + after) + " with its pads, expected " +
+                     std::to_string(reach) + " and more, the reach of the window");
+      result[i + 2] = (span + (rounds_up ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
     }
   }
   TRY_ASSIGN(result, checked(std::move(result)));
@@ -156,8 +168,12 @@ Result<void> OnnxLowering::convolution() {
     return wrong("found filters with " + std::to_string(f.size()) + " dimensions, expected 3 to 5");
   Eager::Window w;
   w.transposed = node_->op_type() == "ConvTranspose";
-  w.groups = std::clamp<std::int64_t>(integer("group", 1), 1, kLargestExtent);
+  w.groups = integer("group", 1);
+  if (w.groups < 1 || w.groups > kLargestExtent)
+    return wrong("group: found " + std::to_string(w.groups) + ", expected 1 or more");
   w.kernel.assign(f.begin() + 2, f.end());
+  if (const std::vector<std::int64_t> stated = integers("kernel_shape"); !stated.empty() && stated != w.kernel)
+    return wrong("kernel_shape: found another window than that of the filters, expected the same");
   Dims result = image;
   TRY(window_of(image, w, result, false));
   const std::int64_t channels = w.transposed ? f[0] : f[1];

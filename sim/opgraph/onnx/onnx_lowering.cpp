@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/opgraph/onnx/onnx_reader.hpp"
 
 namespace distsim::opgraph {
@@ -109,9 +111,26 @@ Result<Dims> OnnxLowering::checked(Dims dims) const {
   return dims;
 }
 
+/// A tensor states its sizes and holds its values, unless these were left out or are in another file: weights are not looked
+/// at.
+Result<void> OnnxLowering::check_data(const onnx::Tensor& t, const OnnxValue& value) const {
+  if (t.data_location() == 1) return {};
+  const double elements = product(value.dims);
+  const bool is_complex = t.data_type() == 14 || t.data_type() == 15;
+  double found = static_cast<double>(
+                     std::max({t.float_data_size(), t.int32_data_size(), t.int64_data_size(), t.double_data_size()})) /
+                 (is_complex ? 2 : 1);
+  if (!t.raw_data().empty())
+    found = static_cast<double>(t.raw_data().size()) / static_cast<double>(value.element.bytes);
+  if (found == elements || found == 0) return {};
+  return wrong("'" + printable(t.name(), 120) + "': found values for " + format_quantity(found, Dimension::none) +
+               " elements, expected " + std::to_string(count(elements)));
+}
+
 Result<void> OnnxLowering::read_constant(const onnx::Tensor& t, OnnxValue& value) {
   TRY_ASSIGN(value.dims, checked(Dims(t.dims().begin(), t.dims().end())));
   TRY_ASSIGN(value.element, element_of(t.data_type()));
+  TRY(check_data(t, value));
   const double elements = product(value.dims);
   value.scalar = elements == 1;
   if (value.scalar) value.number = number_in(t);
@@ -137,7 +156,8 @@ Result<void> OnnxLowering::read_initializers() {
     TRY(read_constant(t, value));
     value.weight = true;
     value.frozen = !value.element.floating || t.dims_size() == 0;
-    values_[t.name()] = std::move(value);
+    if (!values_.emplace(t.name(), std::move(value)).second)
+      return wrong("found the initializer " + in_quotes(t.name(), 120) + " twice, expected it once");
   }
   for (const onnx::Node& n : onnx_.node()) {
     for (int i = 3; n.op_type() == "BatchNormalization" && i < std::min(5, n.input_size()); ++i) {
@@ -164,7 +184,10 @@ Result<std::int64_t> OnnxLowering::size_of(const onnx::Dimension& dim, const std
 }
 
 Result<void> OnnxLowering::read_inputs() {
+  std::unordered_set<std::string> seen;
   for (const onnx::ValueInfo& input : onnx_.input()) {
+    if (!seen.insert(input.name()).second)
+      return wrong("found the input " + in_quotes(input.name(), 120) + " twice, expected it once");
     if (values_.contains(input.name())) continue;  // models of 2018 list their weights among the inputs
     if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape())
       return wrong("input " + in_quotes(input.name()) + ": found no shape, expected a tensor with one");
@@ -190,6 +213,13 @@ Result<void> OnnxLowering::read_types() {
   for (const onnx::OperatorSet& set : model_.opset_import()) {
     if (set.domain().empty() || set.domain() == "ai.onnx") opset_ = set.version();
   }
+  constexpr std::int64_t kNewestOpset = 26, kFirstFormatWithOpsets = 3;
+  if (opset_ < 1 && (opset_ < 0 || model_.ir_version() >= kFirstFormatWithOpsets))
+    return wrong("opset_import: found " + (opset_ < 0 ? std::to_string(opset_) : std::string("none")) +
+                 " for ai.onnx, expected the version of its ops");
+  if (opset_ > kNewestOpset)
+    graph_.remarks.push_back("the ops are of opset " + std::to_string(opset_) + ", and read as those of " +
+                             std::to_string(kNewestOpset) + ", the newest that is known");
   return {};
 }
 
@@ -198,8 +228,20 @@ Result<void> OnnxLowering::check_order() {
   for (const onnx::ValueInfo& output : onnx_.output()) outputs_.insert(output.name());
   for (int i = 0; i < onnx_.node_size(); ++i) {
     for (const std::string& output : onnx_.node(i).output()) {
-      if (!output.empty()) makers_.emplace(output, i);
+      if (output.empty()) continue;
+      node_ = &onnx_.node(i);
+      if (values_.contains(output))
+        return wrong("makes " + in_quotes(output, 120) +
+                     ", which is an input or initializer; expected a name of its own");
+      if (!makers_.emplace(output, i).second)
+        return wrong("makes " + in_quotes(output, 120) +
+                     ", which another output is called; expected a name of its own");
     }
+  }
+  node_ = nullptr;
+  for (const std::string& output : outputs_) {
+    if (!makers_.contains(output) && !values_.contains(output))
+      return wrong("output " + in_quotes(output, 120) + ": found no node that makes it, expected one");
   }
   for (int i = 0; i < onnx_.node_size(); ++i) {
     node_ = &onnx_.node(i);
@@ -238,9 +280,35 @@ Result<void> OnnxLowering::run() {
   TRY(run_nodes());
   node_ = nullptr;
   if (onnx_.output_size() == 0) return wrong("found no outputs, expected at least one");
+  TRY(check_results());
   if (!options_.forward_only) begin_backward();
   eager_.finish();
   if (graph_.nodes.empty()) return wrong("found no node that computes anything, expected at least one");
+  return {};
+}
+
+/// What the model says of its outputs against what its nodes make. A stated 1 may be the batch that it was exported with.
+Result<void> OnnxLowering::check_results() {
+  for (const onnx::ValueInfo& output : onnx_.output()) {
+    const auto at = values_.find(output.name());
+    if (at == values_.end() || !output.type().has_tensor_type() || !output.type().tensor_type().has_shape()) continue;
+    const onnx::Shape& stated = output.type().tensor_type().shape();
+    const Dims& made = at->second.dims;
+    if (static_cast<std::size_t>(stated.dim_size()) != made.size()) {
+      if (stated.dim_size() == 0) continue;  // exporters leave it empty where they do not know it
+      return wrong("output " + in_quotes(output.name(), 120) + ": found " +
+                   counted(static_cast<std::uint64_t>(stated.dim_size()), "dimension") + ", expected " +
+                   std::to_string(made.size()) + ", which its node makes");
+    }
+    for (int i = 0; i < stated.dim_size(); ++i) {
+      const onnx::Dimension& d = stated.dim(i);
+      const std::int64_t own = made[static_cast<std::size_t>(i)];
+      const bool of_batch = any_batch_ && (own % samples_ == 0) && d.dim_value() == own / samples_;
+      if (!d.has_dim_value() || d.dim_value() <= 0 || d.dim_value() == own || of_batch) continue;
+      return wrong("output " + in_quotes(output.name(), 120) + ": found dimension " + std::to_string(i) + " of " +
+                   std::to_string(d.dim_value()) + ", expected " + std::to_string(own) + ", which its node makes");
+    }
+  }
   return {};
 }
 
@@ -392,6 +460,11 @@ Result<void> OnnxLowering::give_numbers(Dims dims, std::vector<std::int64_t> num
   value.numbers = std::move(numbers);
   values_[node_->output(0)] = std::move(value);
   return {};
+}
+
+Result<void> OnnxLowering::check_places(Id places) const {
+  return eager_.element(places).floating ? wrong("found places that are no whole numbers, expected int32 or int64")
+                                         : Result<void>();
 }
 
 Result<bool> OnnxLowering::broadcasts(const Dims& a, const Dims& b) const {

@@ -57,6 +57,9 @@ class OnnxLowering {
   Result<std::int64_t> size_of(const onnx::Dimension& dim, const std::string& input, int place);
   Result<Element> element_of(std::int32_t type) const;
   Result<void> read_constant(const onnx::Tensor& t, OnnxValue& value);
+  Result<void> check_data(const onnx::Tensor& t, const OnnxValue& value) const;
+  Result<void> check_results();
+  Result<void> check_places(Id places) const;
   void begin_backward();
   Result<void> run_nodes();
   Result<void> run_node();

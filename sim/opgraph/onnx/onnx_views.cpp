@@ -205,6 +205,7 @@ Result<void> OnnxLowering::gather() {
     return give(eager_.reshape(part, dims));
   }
   TRY_ASSIGN(const Id ids, tensor(1));
+  TRY(check_places(ids));
   if (axis == 0 && from.size() == 2 && eager_.element(x).floating && in(0).weight)
     return give(eager_.embedding(x, ids));
   Dims dims = from;
@@ -217,6 +218,7 @@ Result<void> OnnxLowering::gather() {
 Result<void> OnnxLowering::gather_elements() {
   TRY_ASSIGN(const Id x, tensor(0));
   TRY_ASSIGN(const Id ids, tensor(1));
+  TRY(check_places(ids));
   if (node_->op_type() == "GatherElements") return give(eager_.gather("gather", x, ids, Dims(eager_.dims(ids))));
   const Dims from = eager_.dims(x), places = eager_.dims(ids);  // GatherND
   const auto shared = static_cast<std::size_t>(std::clamp<std::int64_t>(integer("batch_dims", 0), 0, 32));
@@ -231,6 +233,7 @@ Result<void> OnnxLowering::gather_elements() {
 Result<void> OnnxLowering::scatter() {
   TRY_ASSIGN(const Id x, tensor(0));
   TRY_ASSIGN(const Id ids, tensor(1));
+  TRY(check_places(ids));
   TRY_ASSIGN(const Id updates, tensor(2));
   return give(eager_.scatter(rule_->call, x, ids, updates));
 }

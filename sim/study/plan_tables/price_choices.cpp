@@ -149,32 +149,42 @@ void drop_covered(const TableProblem& problem, std::vector<TableChoice>& choices
   choices = std::move(kept);
 }
 
-/// The least memory that a table takes over all ranks.
-std::int64_t smallest_memory(const TableProblem& problem, const std::vector<TableChoice>& choices) {
-  double least = INFINITY;
-  for (const TableChoice& c : choices) least = std::min(least, problem.memory_of(c));
-  return static_cast<std::int64_t>(least);
-}
+/// The least memory of tables over all ranks.
+struct LeastMemory {
+  double bytes = 0;
+  double of_copies = 0;  ///< of it, that of tables which each rank holds whole: more ranks need more
 
-/// "5 nodes", for tables of `bytes` in all.
-std::string change_that_fits(const TableProblem& problem, double bytes, const workload::DlrmSpec& spec) {
+  void add(const TableProblem& problem, const std::vector<TableChoice>& choices) {
+    const auto smallest =
+        std::ranges::min_element(choices, {}, [&](const TableChoice& c) { return problem.memory_of(c); });
+    bytes += problem.memory_of(*smallest);
+    if (smallest->sharding == TableSharding::data_parallel) of_copies += problem.memory_of(*smallest);
+  }
+};
+
+/// What else there is room for the tables on: more nodes, half the bytes, other ways to split.
+std::string change_that_fits(const TableProblem& problem, const LeastMemory& least, const workload::DlrmSpec& spec) {
   const double node = static_cast<double>(problem.memory) * problem.gpus;
-  const double nodes = std::ceil(bytes / node);
-  std::string text = "fits on " + counted(static_cast<std::uint64_t>(nodes), "node");
-  if (spec.embedding_dtype == graph::DType::fp32 && bytes / 2 <= node * problem.nodes)
+  const double left = node - least.of_copies / problem.nodes;  // of a node, beside the copies
+  std::string text;
+  if (left > 0)
+    text = "fits on " + counted(static_cast<std::uint64_t>(std::ceil((least.bytes - least.of_copies) / left)), "node");
+  else
+    text = "fits on no number of nodes, since every GPU holds a copy of each data_parallel table";
+  if (spec.embedding_dtype == graph::DType::fp32 && least.bytes / 2 <= node * problem.nodes)
     text += ", or with model.dlrm.embedding_dtype: fp16";
   return text;
 }
 
 Result<void> check_total(const TableProblem& problem, const workload::DlrmSpec& spec) {
-  double bytes = 0;
-  for (const auto& choices : problem.tables) bytes += static_cast<double>(smallest_memory(problem, choices));
+  LeastMemory least;
+  for (const auto& choices : problem.tables) least.add(problem, choices);
   const double room = static_cast<double>(problem.memory) * problem.ranks();
-  if (bytes <= room) return {};
-  return Error{"model.dlrm.tables: found at least " + workload::gigabytes(static_cast<std::int64_t>(bytes)) +
+  if (least.bytes <= room) return {};
+  return Error{"model.dlrm.tables: found at least " + workload::gigabytes(static_cast<std::int64_t>(least.bytes)) +
                    " of tables, optimizer state and buffers, expected at most " +
                    workload::gigabytes(static_cast<std::int64_t>(room)) + " on " + counted(problem.ranks(), "GPU"),
-               "", change_that_fits(problem, bytes, spec)};
+               "", change_that_fits(problem, least, spec)};
 }
 
 /// Takes away what is too large for a rank.

@@ -81,7 +81,8 @@ bool Crew::do_next(std::unique_lock<std::mutex>& lock) {
   bool enough = true;
   std::exception_ptr failure;
   try {
-    one.row = encode(evaluate_(one.index));
+    const Row row = evaluate_(one.index);
+    if (!row.is_unfinished) one.row = encode(row);
   } catch (const std::bad_alloc&) {
     one.row.clear();
     enough = false;

@@ -15,6 +15,8 @@ struct Row {
   std::vector<double> figures;
   std::vector<std::string> texts;
   std::string error;
+  bool is_unfinished =
+      false;  ///< somebody asked for the end before it was whole: not kept, so that --resume begins it again
 };
 
 /// Bytes of a row: counts and lengths as varints, a figure as its eight bytes, the least first. Equal rows have equal

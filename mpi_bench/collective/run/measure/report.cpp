@@ -59,6 +59,13 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
   return text;
 }
 
+/// What ran at the same time, for which distsim does not price with the times; empty where nothing did.
+std::string load_text(const Options& options) {
+  return options.load.kind == LoadKind::compute      ? "measured with concurrent computation"
+         : options.load.kind == LoadKind::collective ? "measured with a concurrent collective"
+                                                     : "";
+}
+
 /// Empty where everybody is in one group and nothing else runs.
 std::string group_text(const Team& team, const Options& options) {
   std::string text;
@@ -109,7 +116,7 @@ void RunReport::introduce(const Backend& backend) {
 
 void RunReport::begin_table(const CollectiveCase& what, const Backend& backend, const Team& team) {
   if (!speaks()) return;
-  tables_.push_back({std::string(what.name), team.shape, team.ranks, team.nodes, team.groups, {}});
+  tables_.push_back({std::string(what.name), team.shape, team.ranks, team.nodes, team.groups, {}, load_text(options_)});
   progress_.clear();
   const bool by_factor = options_.sizes.step_factor > 1;
   std::fputs(header_text({.collective = std::string(what.name),
@@ -140,9 +147,6 @@ void RunReport::comment(const std::string& text) {
 
 void RunReport::begin_curve(const Sweep& sweep, const Backend& backend, const Team& team) {
   if (!curves_) return;
-  const char* load = options_.load.kind == LoadKind::compute      ? "measured with concurrent computation"
-                     : options_.load.kind == LoadKind::collective ? "measured with a concurrent collective"
-                                                                  : "";
   curves_->begin({.kind = std::string(sweep.what->curve_kind),
                   .ranks = team.ranks,
                   .nodes = team.nodes,
@@ -154,7 +158,7 @@ void RunReport::begin_curve(const Sweep& sweep, const Backend& backend, const Te
                   .group = team.shape,
                   .groups_at_once = team.groups,
                   .time = options_.files.curve_time,
-                  .not_used = load});
+                  .not_used = load_text(options_)});
 }
 
 void RunReport::announce(const CollectiveCase& what, std::uint64_t bytes) {
