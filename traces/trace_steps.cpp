@@ -235,7 +235,17 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
   }
   attribute_device_work(rank);
   leave_out_cut_step(rank);
+  for (std::size_t i = 1; i < rank.steps.size(); ++i) {
+    const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
+    if (is_followed_by(step, next)) continue;
+    rank.notes.miss("what ran between " + printable(step.name, 60) + " and " + printable(next.name, 60));
+    break;  // one tells it
+  }
   return {};
+}
+
+bool is_followed_by(const TraceStep& step, const TraceStep& next) {
+  return next.number - step.number == 1 || 2 * (next.start_ns - step.end_ns) < step.end_ns - step.start_ns;
 }
 
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank) {

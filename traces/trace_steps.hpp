@@ -33,4 +33,8 @@ std::vector<TraceStep> whole_window(const TraceRank& rank);
 /// The steps, or where there are none the whole window.
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank);
 
+/// Whether `next` is the step right after: where the numbers of two say that others were between them and there was time for
+/// one, from start to start is no length of a step.
+bool is_followed_by(const TraceStep& step, const TraceStep& next);
+
 }  // namespace distsim::traces

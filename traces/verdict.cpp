@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/fnv.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -195,6 +196,60 @@ Result<void> check_copies(TraceRank& rank) {
   return {};
 }
 
+/// A bus bandwidth that no link reaches: twice the fastest of 2026, 900 GB/s each way (NVLink 5) where switches add up, which
+/// halves what an all-reduce sends.
+constexpr double kFastestBus = 3.6e12;
+
+/// Collectives that move their bytes faster than any link.
+Result<void> check_collectives(TraceRank& rank, const TraceJob& job) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 20;
+  std::uint64_t large = 0, too_fast = 0;
+  for (const TraceCollective& c : rank.collectives) {
+    if (!c.kind_known || c.bytes < kLarge || c.device_record == kNone || c.group == kNone) continue;
+    const TraceGroup& group = job.groups[c.group];
+    const std::size_t ranks = group.ranks.empty() ? group.size : group.ranks.size();
+    const std::int64_t ns = rank.device_records[c.device_record].duration_ns;
+    if (ranks < 2 || ns <= 0) continue;
+    ++large;
+    const double busbw = graph::busbw_factor(c.kind, static_cast<std::uint32_t>(ranks)) * static_cast<double>(c.bytes) /
+                         (static_cast<double>(ns) * 1e-9);
+    too_fast += busbw > kFastestBus ? 1 : 0;
+  }
+  if (too_fast == 0) return {};
+  const std::string found =
+      std::to_string(too_fast) + " of " + counted(large, "collective") + " of 1 MiB or more faster than any link";
+  if (2 * too_fast > large)
+    return contradiction(rank, large, found, "collectives at the rate of a link",
+                         "are sizes or times in another unit?");
+  rank.notes.assume(found);
+  return {};
+}
+
+/// Ranks whose kernels are those of another to the nanosecond. What distsim itself writes has such ranks, so that they are
+/// named and not refused.
+void note_copies_of_ranks(TraceJob& job) {
+  if (job.ranks.size() < 2) return;
+  std::map<std::uint64_t, std::uint32_t> first;
+  std::uint64_t copies = 0;
+  std::string which;
+  for (const TraceRank& rank : job.ranks) {
+    if (!rank.has_times || rank.times_are_medians || rank.device_records.size() < kFewKernels) continue;
+    Fnv64 hash;
+    for (const DeviceRecord& d : rank.device_records) {
+      hash.add_word(static_cast<std::uint64_t>(d.start_ns));
+      hash.add_word(static_cast<std::uint64_t>(d.duration_ns));
+    }
+    const auto [at, is_new] = first.emplace(hash.value(), rank.rank);
+    if (is_new) continue;
+    if (copies++ == 0)
+      which = "ranks " + std::to_string(at->second) + " and " + std::to_string(rank.rank) +
+              " have the same kernels at the same nanoseconds";
+  }
+  if (copies == 0) return;
+  job.notes.assume(which + (copies > 1 ? ", as " + std::to_string(copies - 1) + " more" : "") +
+                   ": is one trace a copy of the other?");
+}
+
 /// Names of GPUs in a job, and collectives whose members do not agree on their size.
 void note_contradictions(TraceJob& job) {
   std::set<std::string> gpus;
@@ -277,11 +332,13 @@ std::string verdict_of(const TraceJob& job) {
 
 Result<void> check_plausible(TraceJob& job) {
   note_contradictions(job);
+  note_copies_of_ranks(job);
   TRY(check_iterations_of_hosts(job));
   for (TraceRank& rank : job.ranks) {
     if (!rank.has_times || rank.times_are_medians) continue;
     TRY(check_order(rank));
     TRY(check_copies(rank));
+    TRY(check_collectives(rank, job));
     const Overlaps found = overlaps_of(rank);
     if (found.at_once == 0) continue;
     if (found.kernels >= kFewKernels && 2 * found.at_once > found.kernels)

@@ -165,7 +165,19 @@ struct Found {
 std::optional<Found> file_of_template(const std::string& name, const std::vector<std::string>& folders) {
   for (const std::string& stem : stems_in(folders)) {
     if (!is_template(stem)) continue;
-    if (auto values = match_template(stem, name)) return Found{*file_of_name(stem, folders), std::move(values)};
+    const auto path = file_of_name(stem, folders);  // none of a folder that is called so
+    if (!path) continue;
+    if (auto values = match_template(stem, name)) return Found{*path, std::move(values)};
+  }
+  return std::nullopt;
+}
+
+/// What is called as a file of this name would be and is none: a folder, a pipe, a link that leads nowhere.
+std::optional<std::string> no_file_of_name(const std::string& name, const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const fs::path path = fs::path(folder) / (name + ".yaml");
+    std::error_code error;
+    if (fs::symlink_status(path, error).type() != fs::file_type::not_found && !error) return path.string();
   }
   return std::nullopt;
 }
@@ -176,6 +188,8 @@ Result<Found> find_file(const ConfigNode& name, const std::string& key, const st
   if (const auto path = file_of_name(name.scalar, folders); path && !is_template(name.scalar)) return Found{*path, {}};
   if (const auto path = file_of_alias(name.scalar, folders)) return Found{*path, {}};
   if (auto found = file_of_template(name.scalar, folders)) return std::move(*found);
+  if (const auto path = no_file_of_name(name.scalar, folders))
+    return schema_detail::expected(name, key, "a file: " + in_quotes(*path, kMaxNameLength) + " is none", "");
   return schema_detail::expected(name, key, "a file in configs/" + kind,
                                  spelling_hint(name.scalar, names_in_folders(folders)));
 }

@@ -85,7 +85,8 @@ StepProfile step_profile(const traces::TraceRank& rank, const Work& work, const 
 void set_measured_times(RankProfile& out) {
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
     StepProfile& p = out.steps[i];
-    const bool next = i + 1 < out.steps.size() && p.step.device_records > 0 && out.steps[i + 1].step.device_records > 0;
+    const bool next = i + 1 < out.steps.size() && p.step.device_records > 0 &&
+                      out.steps[i + 1].step.device_records > 0 && traces::is_followed_by(p.step, out.steps[i + 1].step);
     if (next) p.gpu_start_to_start = out.steps[i + 1].step.first_device_ns - p.step.first_device_ns;
     p.measured = p.gpu_start_to_start > 0 ? p.gpu_start_to_start : out.steps_marked ? p.split.wall : -1;
   }

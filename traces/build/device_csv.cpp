@@ -29,6 +29,18 @@ const Units kSizes{{"B", 1},     {"KB", 1e3},
                    {"GB", 1e9},  {"GiB", 1024. * 1024 * 1024},
                    {"TB", 1e12}, {"TiB", 1024. * 1024 * 1024 * 1024}};
 
+const Units kRates{{"B/s", 1},
+                   {"KB/s", 1e3},
+                   {"kB/s", 1e3},
+                   {"MB/s", 1e6},
+                   {"MiB/s", 1024. * 1024},
+                   {"GB/s", 1e9},
+                   {"GiB/s", 1024. * 1024 * 1024},
+                   {"TB/s", 1e12}};
+/// By how much a copy's size over its duration may differ from the throughput beside them, which the programs round and
+/// count in powers of 1000 or of 1024.
+constexpr double kThroughputTolerance = 0.15;
+
 /// The unit in "Start (ns)" as a factor to nanoseconds, in "Bytes (MB)" as one to bytes; 1 where none is written. Nothing: it is
 /// no such unit.
 std::optional<double> csv_unit(std::string_view title, const Units& units) {
@@ -39,8 +51,9 @@ std::optional<double> csv_unit(std::string_view title, const Units& units) {
 }
 
 struct Columns {
-  std::optional<std::size_t> start, duration, correlation, bytes, device, context, stream, name, grid[3], block[3];
-  double start_unit = 1, duration_unit = 1, bytes_unit = 1;
+  std::optional<std::size_t> start, duration, correlation, bytes, throughput, device, context, stream, name, grid[3],
+      block[3];
+  double start_unit = 1, duration_unit = 1, bytes_unit = 1, throughput_unit = 0;
   std::size_t count = 0;
   std::string wrong;  ///< why the times of the rows mean nothing; empty: they do
 
@@ -61,6 +74,8 @@ struct Columns {
       correlation = i;
     else if (h.starts_with("Bytes") || h.starts_with("Size"))
       once(bytes, h, i), bytes_unit = unit(h, kSizes, "a unit of memory");
+    else if (h.starts_with("Thr"))
+      throughput = i, throughput_unit = csv_unit(h, kRates).value_or(0);
     else if (h.starts_with("Device"))
       once(device, h, i);
     else if (h.starts_with("Ctx") || h.starts_with("Context"))
@@ -253,17 +268,31 @@ class DeviceCsv {
     d.communication = d.kind == DeviceRecordKind::kernel && is_communication_kernel(name);
     if (columns_->bytes && !cells[*columns_->bytes].empty())
       d.bytes = csv_scaled(cells[*columns_->bytes], columns_->bytes_unit).value_or(-1);
+    check_throughput(cells, d);
     if (d.kind == DeviceRecordKind::kernel) d.geometry = geometry(cells);
     if (columns_->device) {
       input.device = *gpu;
       const std::string& shown = cells[*columns_->device];
-      names_.emplace(input.device, shown.substr(0, shown.rfind(" (")));
+      const std::string name = shown.substr(0, shown.rfind(" ("));
+      const auto known = names_.emplace(input.device, name).first;
+      if (known->second != name && other_name_.empty())
+        other_name_ = "GPU " + std::to_string(input.device) + " is called " + printable(known->second, 60) + " and " +
+                      printable(name, 60);
     }
     input.context = static_cast<std::uint64_t>(csv_whole(cells, columns_->context));
     input.stream = static_cast<std::uint64_t>(csv_whole(cells, columns_->stream));
     input.correlation =
         columns_->correlation ? static_cast<std::uint64_t>(csv_whole(cells, columns_->correlation)) : behind;
     builders_.try_emplace(input.device, job_).first->second.device(input);
+  }
+
+  void check_throughput(const std::vector<std::string>& cells, const DeviceRecord& d) {
+    if (!columns_->throughput || columns_->throughput_unit == 0 || d.bytes <= 0 || d.duration_ns <= 0) return;
+    const auto said = csv_number(cells[*columns_->throughput]);
+    if (!said || *said <= 0) return;
+    const double rate = static_cast<double>(d.bytes) / static_cast<double>(d.duration_ns) * 1e9;
+    ++with_throughput_;
+    wrong_throughput_ += std::fabs(rate / (*said * columns_->throughput_unit) - 1) > kThroughputTolerance ? 1 : 0;
   }
 
   std::uint32_t geometry(const std::vector<std::string>& cells) {
@@ -300,6 +329,11 @@ class DeviceCsv {
     if (broken_ > 0) notes.miss("the rows that cannot be read");
     if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
     note_work_without_gpu(notes, no_gpu_);
+    if (!other_name_.empty()) notes.assume(other_name_ + ": are these the rows of one run?");
+    if (wrong_throughput_ > 0)
+      notes.assume("the throughput of " + std::to_string(wrong_throughput_) + " of " +
+                   counted(with_throughput_, "copy", "copies") +
+                   " is not size over duration: one of the three is wrong, or in another unit than the file says");
     if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
     if (cut_ > 0) {
       notes.assume("the last row is truncated and was skipped");
@@ -318,8 +352,10 @@ class DeviceCsv {
   std::optional<Columns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
-  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0;
+  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, with_throughput_ = 0,
+                wrong_throughput_ = 0;
   bool no_line_end_ = false;
+  std::string other_name_;  ///< the first GPU that has two
   std::vector<std::string> warnings_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "base/json/json.hpp"
@@ -36,6 +37,7 @@ bool read_count(const json& value, std::int64_t& out) {
   if (value.is_number_float()) {
     const double number = value.get<double>();
     if (!(number >= 0 && number < 9e18)) return false;
+    if (number != std::floor(number)) return false;
     out = static_cast<std::int64_t>(number);
     return true;
   }

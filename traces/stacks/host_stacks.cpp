@@ -85,7 +85,10 @@ struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
   std::optional<double> stated;  ///< seconds of all, where a table says so
+  std::string impossible;        ///< the first row of a table that contradicts itself
 };
+
+constexpr double kPrintedTolerance = 1.01, kPrintedDigit = 1e-3;  // of seconds with three digits
 
 /// "main;train;forward 12"
 void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, Parsed& out) {
@@ -115,6 +118,9 @@ std::array<std::string_view, 6> pstats_words(std::string_view line) {
 void add_pstats(std::string_view line, Parsed& out) {
   const auto words = pstats_words(line);
   const auto self = stack_number(words[1]), total = stack_number(words[3]);
+  if (self && total && *self > *total * kPrintedTolerance + kPrintedDigit && out.impossible.empty())
+    out.impossible = printable(words[5], 60) + ": found tottime " + std::string(words[1]) +
+                     ", expected at most cumtime, " + std::string(words[3]);
   if (self && total && !words[5].empty())
     out.sums.add_function(words[5], *self, *total);
   else
@@ -146,6 +152,25 @@ void complete_table(std::optional<double> stated, HostStacks& stacks) {
                 stacks.sum, whole);
   stacks.notes.assume(text);
   stacks.sum = whole;
+}
+
+/// What of a table cannot be: times beyond the whole that it states.
+std::string beyond_whole(const Parsed& parsed, const std::vector<HostFunction>& functions) {
+  if (!parsed.impossible.empty() || !parsed.stated || *parsed.stated <= 0) return parsed.impossible;
+  const double most = *parsed.stated * kPrintedTolerance + kPrintedDigit * static_cast<double>(functions.size() + 1);
+  char text[160];
+  if (parsed.sums.sum() > most) {
+    std::snprintf(text, sizeof text, "tottime: found %.3f s in all, expected at most the %.3f s of the table",
+                  parsed.sums.sum(), *parsed.stated);
+    return text;
+  }
+  for (const HostFunction& f : functions) {
+    if (f.total <= most) continue;
+    std::snprintf(text, sizeof text, ": found cumtime %.3f s, expected at most the %.3f s of the table", f.total,
+                  *parsed.stated);
+    return printable(f.name, 60) + text;
+  }
+  return "";
 }
 
 /// Of speedscope's units as seconds; nullopt: no time.
@@ -201,7 +226,12 @@ Result<void> add_speedscope(const std::string& text, const std::string& path, Ho
       stacks.notes.drop("profiles that are not sampled");
       continue;
     }
-    const auto unit = seconds_of(p.contains("unit") && p["unit"].is_string() ? p["unit"].get<std::string>() : "");
+    const std::string named = p.contains("unit") && p["unit"].is_string() ? p["unit"].get<std::string>() : "";
+    const auto unit = seconds_of(named);
+    if (!unit && !named.empty() && named != "none")
+      return Error{
+          "unit: found " + in_quotes(named) + ", expected nanoseconds, microseconds, milliseconds, seconds or none",
+          path, ""};
     if (read > 0 && stacks.seconds != unit.has_value())
       return Error{"found profiles with times and others without, expected one unit", path, ""};
     stacks.seconds = unit.has_value();
@@ -247,6 +277,7 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
+  if (const std::string wrong = beyond_whole(parsed, stacks.functions); !wrong.empty()) return Error{wrong, path, ""};
   if (stacks.format == "pstats" && stacks.sum > 0) complete_table(parsed.stated, stacks);
   if (!(stacks.sum > 0))
     return Error{"found no stack with samples, expected py-spy's raw or speedscope output, or cProfile's table", path,

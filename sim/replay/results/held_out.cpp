@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/median.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -172,8 +173,9 @@ class HeldOut {
   }
 
   static std::int64_t length_on_device(const traces::TraceRank& trace, std::uint32_t s) {
-    const bool has_next =
-        s + 1 < trace.steps.size() && trace.steps[s].first_device_ns >= 0 && trace.steps[s + 1].first_device_ns >= 0;
+    const bool has_next = s + 1 < trace.steps.size() && trace.steps[s].first_device_ns >= 0 &&
+                          trace.steps[s + 1].first_device_ns >= 0 &&
+                          traces::is_followed_by(trace.steps[s], trace.steps[s + 1]);
     return has_next ? trace.steps[s + 1].first_device_ns - trace.steps[s].first_device_ns : length_on_host(trace, s);
   }
 

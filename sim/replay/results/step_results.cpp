@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/intervals.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -84,7 +85,8 @@ class Results {
       out.measured = (marked.end_ns - marked.start_ns) * kPsPerNs;
       out.replayed = times_.end[step.end_mark] - times_.end[step.begin_mark];
     }
-    if (next && step.first_device != traces::kNone && next->first_device != traces::kNone) {
+    const bool follows = next != nullptr && traces::is_followed_by(marked, trace(r).steps[s + 1]);
+    if (follows && step.first_device != traces::kNone && next->first_device != traces::kNone) {
       out.basis = StepBasis::device_start_to_start;
       out.measured =
           (graph_.nodes[next->first_device].measured_ns - graph_.nodes[step.first_device].measured_ns) * kPsPerNs;
