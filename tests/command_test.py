@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -384,6 +385,15 @@ class Refuses(unittest.TestCase):
                                  ("model.dlrm.tables=[{rows: 0, dim: 128}]", "rows"), ("model.dlrm.tables.3.rows=1e30", "rows")]:
             with self.subTest(assignment):
                 self.refused("--config", FLAGSHIP, "--set", assignment, says=says)
+
+    def test_a_set_replaces_none_of_what_is_read(self):
+        with tempfile.TemporaryDirectory() as d:
+            curve = next((ROOT / "configs/curves").glob("*.curve.txtpb"))
+            shutil.copy(curve, f"{d}/cv.5.et")
+            line = self.refused("--config", FLAGSHIP, "--curves", f"{d}/cv.5.et", "--write-et", f"{d}/cv", says="found a file that this command reads")
+            self.assertIn("--write-et", line)
+            self.assertEqual(os.listdir(d), ["cv.5.et"])
+            self.assertEqual(pathlib.Path(f"{d}/cv.5.et").read_bytes(), curve.read_bytes())
 
     def test_replay_flags_of_the_other_kind(self):
         kernel = {"ph": "X", "cat": "kernel", "name": "a" * 400, "pid": 0, "tid": 7, "ts": 1, "dur": 5, "args": {"stream": 7, "device": 0}}

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -54,6 +55,22 @@ class Sweeps(Folder):
             all_models = next(csv.DictReader(alone.splitlines()))
             for column in ("requests", "mean_ms", "p99_ms", "goodput_per_s", "violations", "batches"):
                 self.assertEqual(row[column], all_models[column], (row, column))
+
+    def test_what_an_interruption_cut_is_begun_again(self):
+        axes = ("--config", str(ROOT / "configs/serving/two_gpus.yaml"), "--set", "load.rate_per_s=100,200,400,800", "--set", "batching.size=1,2,4")
+        whole, again, journal = self.path("whole.csv"), self.path("again.csv"), self.path("cut")
+        self.run_distsim("sweep", *axes, "--csv", whole)
+        for delay in (0.3, 0.6, 0.9):
+            if os.path.exists(journal):
+                os.remove(journal)
+            run = subprocess.Popen([BINARY, "sweep", *axes, "--csv", again, "--journal", journal], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            run.terminate()
+            run.wait()
+            if not os.path.exists(journal):
+                continue  # it was ended before it began
+            self.run_distsim("sweep", *axes, "--csv", again, "--journal", journal, "--resume")
+            self.assertEqual(pathlib.Path(again).read_text(), pathlib.Path(whole).read_text(), delay)
 
     def test_threads_and_journals_change_nothing(self):
         plain = self.rows("--jobs", "1")

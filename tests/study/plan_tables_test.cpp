@@ -304,6 +304,8 @@ TEST(PlanTables, SaysWhatWouldFit) {
   };
   EXPECT_NE(refusal("{rows: 40000000, count: 100}", "").find("fits on 2 nodes"), std::string::npos);
   EXPECT_NE(refusal("{rows: 20000000, count: 140}", "").find("embedding_dtype: fp16"), std::string::npos);
+  const std::string copies = refusal("{rows: 40000000, count: 100}", "table,sharding_types\n0-99,data_parallel\n");
+  EXPECT_NE(copies.find("fits on no number of nodes"), std::string::npos) << copies;
   const std::string large = refusal("{rows: 1000000000}", "table,sharding_types\n0,table_wise\n");
   EXPECT_NE(large.find("a GPU for table 0"), std::string::npos) << large;
   EXPECT_NE(refusal("{rows: 10}", "table,sharding_types\n0,grid\n").find("found none that table 0 can have"),

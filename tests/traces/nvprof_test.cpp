@@ -62,6 +62,22 @@ TEST_F(Nvprof, CsvTakesUnitsFromTheLineBelow) {
   EXPECT_EQ(r.devices.at(0).name, "Tesla V100-SXM2-16GB");
 }
 
+/// 4 MiB in 400 us are 10.5 GB/s.
+TEST_F(Nvprof, AThroughputIsSizeOverDuration) {
+  const auto job_of = [&](const char* throughput, const char* gpu) {
+    return read(test::write(folder_, "throughput.csv",
+                            std::string("\"Start\",\"Duration\",\"Size\",\"Throughput\",\"Device\",\"Name\"\n"
+                                        "ms,us,MB,GB/s,,\n"
+                                        "1.0,400.0,4.0,") +
+                                throughput + ",\"Tesla P100 (0)\",\"[CUDA memcpy HtoD]\"\n2.0,5.0,,,\"" + gpu +
+                                " (0)\",\"gemm\"\n"));
+  };
+  const TraceJob right = job_of("10.0", "Tesla P100"), wrong = job_of("3000", "Tesla P100");
+  EXPECT_FALSE(has_note(right.ranks.at(0), "throughput"));
+  EXPECT_TRUE(has_note(wrong.ranks.at(0), "the throughput of 1 of 1 copy is not size over duration"));
+  EXPECT_TRUE(has_note(job_of("10.0", "Tesla V100").ranks.at(0), "GPU 0 is called Tesla P100 and Tesla V100"));
+}
+
 TEST_F(Nvprof, OutputWithoutATraceSaysWhatIsMissing) {
   const std::string banner = "==4242== NVPROF is profiling process 4242, command: ./train\n";
   const std::string never = refusal(test::write(folder_, "never.csv", banner + "==4242== No kernels were profiled.\n"));

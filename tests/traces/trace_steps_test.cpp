@@ -5,6 +5,7 @@
 
 #include "kineto_text.hpp"
 #include "traces/trace_reader.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -71,6 +72,19 @@ TEST_F(StepsOfThreads, NestedAndRoundedStepsAreNone) {
       read({test::event("user_annotation", "iteration 0", "5", "3", 900, 101)}, steps_of_thread(3, 1000, true));
   EXPECT_EQ(rounded.steps.size(), 4u);
   EXPECT_FALSE(says(rounded, "begin"));
+}
+
+/// Of six steps the fourth is lost: what ran between is missing, and no step is as long as two.
+TEST_F(StepsOfThreads, AGapBetweenStepsIsNamed) {
+  std::vector<std::string> events;
+  for (const int i : {0, 1, 2, 4, 5})
+    events.push_back(test::event("user_annotation", "iteration #" + std::to_string(i), "5", "3", 1000 + 100 * i, 100));
+  const TraceRank lost = read(std::move(events), {});
+  ASSERT_EQ(lost.steps.size(), 5u);
+  EXPECT_EQ(lost.notes.missing, std::vector<std::string>{"what ran between iteration #2 and iteration #4"});
+  EXPECT_TRUE(is_followed_by(lost.steps[1], lost.steps[2]));
+  EXPECT_FALSE(is_followed_by(lost.steps[2], lost.steps[3]));
+  EXPECT_TRUE(read(steps_of_thread(3, 1000, true), {}).notes.missing.empty());
 }
 
 }  // namespace

@@ -164,6 +164,37 @@ TEST(Plausible, NoCopyIsFasterThanItsLink) {
   EXPECT_EQ(few.ranks[0].notes.assumptions.size(), 1u);
 }
 
+TEST(Plausible, NoCollectiveIsFasterThanItsLinks) {
+  const auto reducing = [](std::int64_t bytes) {
+    TraceRank rank = rank_of(0, 50, 10'000'000);
+    for (std::uint32_t i = 0; i < 50; ++i) {
+      rank.device_records[i].duration_ns = 1'000'000;
+      TraceCollective c;
+      c.kind_known = true, c.bytes = bytes, c.group = 0, c.device_record = i;
+      rank.collectives.push_back(c);
+    }
+    TraceJob job = job_of({rank}, 8);
+    job.groups.push_back({"0", "", {}, 8});
+    return job;
+  };
+  TraceJob link = reducing(200'000'000), too_fast = reducing(20'000'000'000);  // 350 GB/s, and 35 TB/s
+  ASSERT_TRUE(check_plausible(link).ok());
+  EXPECT_TRUE(link.ranks[0].notes.assumptions.empty());
+  const auto checked = check_plausible(too_fast);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text().find("rank0.json: found 50 of 50 collectives of 1 MiB or more faster than any link"),
+            0u)
+      << checked.error().text();
+}
+
+TEST(Plausible, CopiesOfARankAreNamed) {
+  TraceJob job = job_of({rank_of(0, 50, 20'000), rank_of(1, 50, 20'000), rank_of(2, 50, 20'001)}, 3);
+  ASSERT_TRUE(check_plausible(job).ok());
+  ASSERT_EQ(job.notes.assumptions.size(), 1u);
+  EXPECT_EQ(job.notes.assumptions[0],
+            "ranks 0 and 1 have the same kernels at the same nanoseconds: is one trace a copy of the other?");
+}
+
 TEST(Plausible, AFewOverlapsAreNoted) {
   TraceRank rank = rank_of(0, 50, 10'000);
   rank.device_records[7].duration_ns = 15'000;  // into the next one
