@@ -84,6 +84,21 @@ constexpr double kMostApart = 2;
 
 std::string milliseconds(double ms) { return fmt::format("{:.3f} ms", ms); }
 
+/// Work of one iteration may end in the next, not after it.
+Result<void> check_within_iterations(const HugectrHost& host) {
+  const double iteration = std::max(host.avg_iter_time_ms, host.median_iter_time_ms);
+  const HugectrTimedEvent* last = nullptr;
+  const auto end_of = [](const HugectrTimedEvent& e) { return e.median_start_ms + e.median_duration_ms; };
+  for_each_event(host, [&](std::int64_t, const HugectrTimedEvent& e) {
+    if (last == nullptr || end_of(e) > end_of(*last)) last = &e;
+  });
+  if (last == nullptr || end_of(*last) <= 2 * iteration) return {};
+  return Error{"event " + in_quotes(last->label, 100) + " of " + in_quotes(host.host_name, 100) + ": found an end " +
+                   milliseconds(end_of(*last)) + " after its iteration began, expected less: an iteration takes " +
+                   milliseconds(iteration),
+               "", "are all times in milliseconds?"};
+}
+
 }  // namespace
 
 Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
@@ -95,6 +110,7 @@ Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
           "found a second result of host " + in_quotes(host.host_name) + ", expected one for each host of a run", "",
           ""};
     if (!host.has_iterations) continue;
+    TRY(check_within_iterations(host));
     if (fastest == nullptr || host.median_iter_time_ms < fastest->median_iter_time_ms) fastest = &host;
     if (slowest == nullptr || host.median_iter_time_ms > slowest->median_iter_time_ms) slowest = &host;
   }
