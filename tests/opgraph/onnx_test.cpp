@@ -494,6 +494,19 @@ TEST(Onnx, RefusesInOneLineWithTheNode) {
   }
 }
 
+TEST(Onnx, StatedSizesThatNobodyMakesAreNamed) {
+  const auto remarks = [](Model model) {
+    const auto graph = parse_op_graph(model.text(), "m.onnx");
+    return graph.ok() ? graph->remarks : std::vector<std::string>{graph.error().text()};
+  };
+  Model right = two_layers(), wrong = two_layers();
+  EXPECT_TRUE(remarks(right.states("y", {-1, 32})).empty());
+  const auto found = remarks(wrong.states("y", {-1, 99}));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0],
+            "value_info 'y': found dimension 1 of 99, expected 32, which its node makes; what is stated is not used");
+}
+
 TEST(Onnx, EveryBeginningIsRefusedOrSmaller) {
   const std::string whole = two_layers().text();
   const auto all = parse_op_graph(whole, "m.onnx");

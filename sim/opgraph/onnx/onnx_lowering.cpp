@@ -188,7 +188,12 @@ Result<void> OnnxLowering::read_inputs() {
   for (const onnx::ValueInfo& input : onnx_.input()) {
     if (!seen.insert(input.name()).second)
       return wrong("found the input " + in_quotes(input.name(), 120) + " twice, expected it once");
-    if (values_.contains(input.name())) continue;  // models of 2018 list their weights among the inputs
+    if (const auto weight = values_.find(input.name()); weight != values_.end()) {
+      // Models of 2018 list their weights among the inputs.
+      if (const std::string what = contradiction(input, weight->second.dims); !what.empty())
+        return wrong("input " + in_quotes(input.name(), 120) + ": found " + what + ", as its initializer has");
+      continue;
+    }
     if (!input.type().has_tensor_type() || !input.type().tensor_type().has_shape())
       return wrong("input " + in_quotes(input.name()) + ": found no shape, expected a tensor with one");
     OnnxValue value;
@@ -287,27 +292,41 @@ Result<void> OnnxLowering::run() {
   return {};
 }
 
-/// What the model says of its outputs against what its nodes make. A stated 1 may be the batch that it was exported with.
+/// "dimension 1 of 99, expected 32": what a model states of a value against what is made. A stated 1 may be the batch that it
+/// was exported with, and exporters leave a shape empty where they do not know it. Empty: they agree.
+std::string OnnxLowering::contradiction(const onnx::ValueInfo& stated, const Dims& made) const {
+  if (!stated.type().has_tensor_type() || !stated.type().tensor_type().has_shape()) return "";
+  const onnx::Shape& shape = stated.type().tensor_type().shape();
+  if (shape.dim_size() == 0) return "";
+  if (static_cast<std::size_t>(shape.dim_size()) != made.size())
+    return counted(static_cast<std::uint64_t>(shape.dim_size()), "dimension") + ", expected " +
+           std::to_string(made.size());
+  for (int i = 0; i < shape.dim_size(); ++i) {
+    const onnx::Dimension& d = shape.dim(i);
+    const std::int64_t own = made[static_cast<std::size_t>(i)];
+    const bool of_batch = any_batch_ && own % samples_ == 0 && d.dim_value() == own / samples_;
+    if (!d.has_dim_value() || d.dim_value() <= 0 || d.dim_value() == own || of_batch) continue;
+    return "dimension " + std::to_string(i) + " of " + std::to_string(d.dim_value()) + ", expected " +
+           std::to_string(own);
+  }
+  return "";
+}
+
+/// Outputs are as stated. Of values between, which tools that change a model leave as they were, one is named.
 Result<void> OnnxLowering::check_results() {
   for (const onnx::ValueInfo& output : onnx_.output()) {
     const auto at = values_.find(output.name());
-    if (at == values_.end() || !output.type().has_tensor_type() || !output.type().tensor_type().has_shape()) continue;
-    const onnx::Shape& stated = output.type().tensor_type().shape();
-    const Dims& made = at->second.dims;
-    if (static_cast<std::size_t>(stated.dim_size()) != made.size()) {
-      if (stated.dim_size() == 0) continue;  // exporters leave it empty where they do not know it
-      return wrong("output " + in_quotes(output.name(), 120) + ": found " +
-                   counted(static_cast<std::uint64_t>(stated.dim_size()), "dimension") + ", expected " +
-                   std::to_string(made.size()) + ", which its node makes");
-    }
-    for (int i = 0; i < stated.dim_size(); ++i) {
-      const onnx::Dimension& d = stated.dim(i);
-      const std::int64_t own = made[static_cast<std::size_t>(i)];
-      const bool of_batch = any_batch_ && (own % samples_ == 0) && d.dim_value() == own / samples_;
-      if (!d.has_dim_value() || d.dim_value() <= 0 || d.dim_value() == own || of_batch) continue;
-      return wrong("output " + in_quotes(output.name(), 120) + ": found dimension " + std::to_string(i) + " of " +
-                   std::to_string(d.dim_value()) + ", expected " + std::to_string(own) + ", which its node makes");
-    }
+    if (at == values_.end()) continue;
+    if (const std::string what = contradiction(output, at->second.dims); !what.empty())
+      return wrong("output " + in_quotes(output.name(), 120) + ": found " + what + ", which its node makes");
+  }
+  for (const onnx::ValueInfo& value : onnx_.value_info()) {
+    const auto at = values_.find(value.name());
+    const std::string what = at == values_.end() ? "" : contradiction(value, at->second.dims);
+    if (what.empty()) continue;
+    graph_.remarks.push_back("value_info " + in_quotes(value.name(), 120) + ": found " + what +
+                             ", which its node makes; what is stated is not used");
+    break;
   }
   return {};
 }

@@ -58,6 +58,7 @@ class OnnxLowering {
   Result<Element> element_of(std::int32_t type) const;
   Result<void> read_constant(const onnx::Tensor& t, OnnxValue& value);
   Result<void> check_data(const onnx::Tensor& t, const OnnxValue& value) const;
+  std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
   Result<void> check_results();
   Result<void> check_places(Id places) const;
   void begin_backward();
