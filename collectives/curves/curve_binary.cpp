@@ -31,7 +31,12 @@ Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& f
     return Error{"checksum: missing, expected one, because nothing else reveals a truncated binary file", file, ""};
   std::string text;
   if (!google::protobuf::TextFormat::PrintToString(message, &text)) return Error{"not a binary curve file", file, ""};
-  return parse_curve_text(text, file);
+  auto set = parse_curve_text(text, file);
+  if (set.ok()) return set;
+  // Lines and columns would be those of a text that nobody has; unknown fields cannot be read back from it.
+  const bool of_value = set.error().what.find(": found ") != std::string::npos;
+  return Error{of_value ? set.error().what : "found fields that curve files do not have, expected none", file,
+               "the file may be damaged"};
 }
 
 }  // namespace distsim::collectives

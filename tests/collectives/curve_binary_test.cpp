@@ -49,6 +49,13 @@ TEST(CurveBinary, WithoutAChecksumItIsRefused) {
   EXPECT_FALSE(parse_curve_binary(message.SerializeAsString(), "x").ok());
 }
 
+TEST(CurveBinary, UnknownFieldsAreNamedWithoutAPlaceInAText) {
+  const auto foreign = parse_curve_binary(binary() + "\xf8\x07\x01", "x");  // field 127
+  ASSERT_FALSE(foreign.ok());
+  EXPECT_EQ(foreign.error().text(),
+            "x: found fields that curve files do not have, expected none; the file may be damaged");
+}
+
 TEST(CurveChecksum, CoversWhatAPriceDependsOn) {
   curves::CurveFile message;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kText, &message));
