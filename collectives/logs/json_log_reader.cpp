@@ -227,7 +227,16 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
   if (!tables.is_array() || tables.empty()) return Error{"tables: found none, expected at least one", file, ""};
   if (tables.size() > kMaxCurves)
     return Error{"tables: found " + std::to_string(tables.size()) + ", expected at most 1000", file, ""};
+  if (const double version = number(root, {"version"}, 1); version != 1)
+    return Error{"version: found " + member(root, {"version"})->dump() + ", expected 1", file, ""};
   for (std::size_t i = 0; i < tables.size(); ++i) {
+    for (const char* name : {"ranks", "nodes"}) {
+      const std::uint32_t of_run = count(root, {name}), of_table = count(tables[i], {name});
+      if (of_run != 0 && of_table > of_run)
+        return Error{"tables[" + std::to_string(i) + "]." + name + ": found " + std::to_string(of_table) +
+                         ", expected at most the " + std::to_string(of_run) + " of the run",
+                     file, ""};
+    }
     const std::string where = file + ": tables[" + std::to_string(i) + "].rows";
     const Json* rows = member(tables[i], {"rows"});
     if (rows == nullptr) return Error{"found nothing, expected rows", where, ""};
