@@ -245,7 +245,8 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
 }
 
 bool is_followed_by(const TraceStep& step, const TraceStep& next) {
-  return next.number - step.number == 1 || 2 * (next.start_ns - step.end_ns) < step.end_ns - step.start_ns;
+  const bool counts_on = step.number != INT64_MAX && next.number == step.number + 1;  // names hold any number
+  return counts_on || next.start_ns - step.end_ns < (step.end_ns - step.start_ns) / 2;
 }
 
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank) {

@@ -85,6 +85,10 @@ TEST_F(StepsOfThreads, AGapBetweenStepsIsNamed) {
   EXPECT_TRUE(is_followed_by(lost.steps[1], lost.steps[2]));
   EXPECT_FALSE(is_followed_by(lost.steps[2], lost.steps[3]));
   EXPECT_TRUE(read(steps_of_thread(3, 1000, true), {}).notes.missing.empty());
+  TraceStep least = lost.steps[2], most = lost.steps[2];
+  least.number = INT64_MIN, most.number = INT64_MAX;
+  EXPECT_FALSE(is_followed_by(most, lost.steps[3]));
+  EXPECT_FALSE(is_followed_by(least, lost.steps[3]));
 }
 
 }  // namespace
