@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "base/json/json.hpp"
 #include "test_data.hpp"
@@ -144,6 +145,7 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
   EXPECT_NE(refusal("{").find("found no JSON"), std::string::npos);
   EXPECT_NE(refusal("[]").find("expected an object"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": 5})").find("host_name: a number, expected a string"), std::string::npos);
+  EXPECT_NE(refusal(R"({"host_name": "", "iter_time_ms": [1]})").find("found an empty host_name"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1]})").find("found no events"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1], "events": [{"event_name": "a"}]})")
                 .find("event 0: found no start_index"),
@@ -163,6 +165,10 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
   EXPECT_EQ(refusal(events(event("0", "1", "0"))), "accepted");
   EXPECT_NE(refusal(events(event("0", "-1", "0"))).find("event 0: found measured_times_ms: -1"), std::string::npos);
   EXPECT_NE(refusal(events(event("0", "1", "-145"))).find("iter_start_to_event_start_times_ms: -145"),
+            std::string::npos);
+  const std::string turned =
+      std::regex_replace(event("0", "1", "0"), std::regex(R"("start_index": 0)"), R"("start_index": 1)");
+  EXPECT_NE(refusal(events(turned)).find("event 0: found end_index 1, expected more than start_index 1"),
             std::string::npos);
   EXPECT_NE(refusal(events(event("-1", "1", "0"))).find("found device_id -1"), std::string::npos);
   EXPECT_NE(refusal(events(event("1099511627776", "1", "0"))).find("found device_id 1099511627776"), std::string::npos);

@@ -153,6 +153,7 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     host.median_iter_time_ms = median(iterations);
   }
   TRY(top.check());
+  if (host.host_name.empty()) return Error{"found an empty host_name, expected the name of a host", path, ""};
   const auto events = root.find("events");
   if (events == root.end() || !events->is_array() || events->empty())
     return Error{"found no events, expected a list of them", path, ""};
@@ -175,6 +176,10 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     const std::int64_t device = f.integer("device_id");
     const std::string handle = f.text("stream");
     TRY(f.check());
+    if (e.end_index <= e.start_index)
+      return Error{"found end_index " + std::to_string(e.end_index) + ", expected more than start_index " +
+                       std::to_string(e.start_index) + ": a stop comes after its start",
+                   path + ": event " + std::to_string(i), ""};
     if (device < 0 || device > kMostDevice)
       return Error{"found device_id " + std::to_string(device) + ", expected the number of a GPU",
                    path + ": event " + std::to_string(i), ""};

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <map>
 
 #include "base/text/counted.hpp"
@@ -14,6 +13,7 @@
 #include "traces/build/rank_builder.hpp"
 #include "traces/files/json_memory.hpp"
 #include "traces/files/json_stream.hpp"
+#include "traces/hugectr/hugectr_bounds.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -128,19 +128,11 @@ void Reader::take_iterations(const dom::element& list) {
   bad_iterations_ = list.get_array().get(items) ? 1 : items.size() - iterations_.size();
 }
 
-/// Work of one iteration may end in the next, not after it.
 Result<void> Reader::check_within_iterations() const {
   if (iterations_.empty()) return {};
-  const std::int64_t longest = *std::ranges::max_element(iterations_);
-  if (last_end_ns_ / 2 <= longest) return {};
-  const auto ms = [](std::int64_t ns) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g ms", static_cast<double>(ns) / 1e6);
-    return std::string(text);
-  };
-  return Error{"event " + in_quotes(last_) + ": found an end " + ms(last_end_ns_) +
-                   " after its iteration began, expected less: no iteration takes more than " + ms(longest),
-               file_.path, "are all times in milliseconds?"};
+  const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
+  return check_end_of_event("event " + in_quotes(last_), ms(last_end_ns_), ms(*std::ranges::max_element(iterations_)),
+                            file_.path);
 }
 
 void Reader::add(const dom::element& event) {
