@@ -143,6 +143,10 @@ Result<void> check_device(const ImportRequest& request, const CurveSet& set, con
   return {};
 }
 
+/// As collective_bench names what MPI sends from where no GPU takes part. Its curves stay what they are, whatever --system says.
+constexpr std::string_view kHostMemory = "host memory";
+bool is_of_host(const CurveSet& set) { return set.device == kHostMemory || set.hardware == kHostMemory; }
+
 Error contradicts(const std::string& flag, std::string_view given, std::string_view stated, const std::string& file) {
   return {flag + ": found " + std::string(given) + ", but the file states " + std::string(stated), file, ""};
 }
@@ -217,6 +221,10 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
       for (std::string& r : assumed_nodes(set, *request.spec, printable(log, 200))) out.remarks.push_back(std::move(r));
     }
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
+    if (is_of_host(set) && out.device.empty()) {
+      out.device = kHostMemory;
+      out.remarks.push_back(printable(log, 200) + ": measured on host memory, not on GPUs of " + request.system);
+    }
     for (Curve& c : set.curves) {
       if (is_in_future(c.date))
         return Error{"date: found " + in_quotes(c.date, 40) + ", expected no date in the future", log, ""};
@@ -234,7 +242,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
   if (out.curves.size() > kMaxCurves)
     return Error{"curves: found " + std::to_string(out.curves.size()) + ", expected at most 1000", "", ""};
   out.system = request.system;
-  out.device = request.device;
+  if (out.device.empty()) out.device = request.device;
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
 #include "collectives/logs/run_claims.hpp"
@@ -85,6 +86,10 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
   row.busbw = number(*half, {"bus_bw", "busbw"}, 0);
   row.no_bandwidth = member(*half, {"alg_bw", "algbw"}) == nullptr;
   row.type = text(json, {"type", "datatype"});
+  if (!row.type.empty() && bytes_of_type(row.type) == 0)
+    return Error{
+        "type: found " + in_quotes(row.type, 40) + ", expected a type of nccl-tests, such as float or bfloat16", where,
+        ""};
   if (const Json* other = member(json, {"in_place", "in-place"})) {
     const double busbw = number(*other, {"bus_bw", "busbw"}, -1);
     if (busbw >= 0) row.in_place_busbw = busbw;
@@ -250,6 +255,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     context.ranks = count(tables[i], {"ranks"});
     context.nodes = count(tables[i], {"nodes"});
     context.library = text(root, {"backend"});
+    if (const std::string device = text(root, {"device"}); !device.empty()) context.gpus.insert(device);
     TRY_ASSIGN(CurveSet set, curves_of(std::move(one), context, file, hints));
     out.hardware = set.hardware;
     for (Curve& c : set.curves) out.curves.push_back(std::move(c));

@@ -52,16 +52,6 @@ bool is_divided(graph::CollectiveKind kind) {
   }
 }
 
-/// Bytes of an element of nccl-tests' types; 0 for others.
-double bytes_of_type(std::string_view type) {
-  for (std::string_view t : {"int8", "uint8", "char", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "fp8"}) {
-    if (type == t) return 1;
-  }
-  if (type == "half" || type == "bfloat16") return 2;
-  if (type == "float" || type == "int32" || type == "uint32" || type == "int") return 4;
-  return type == "double" || type == "int64" || type == "uint64" ? 8 : 0;
-}
-
 /// The size is count x type, of a rank or of all ranks together; nccl-tests rounds to whole elements for each rank.
 bool size_agrees(const NcclRow& r, std::uint32_t ranks) {
   const double elements = r.count * bytes_of_type(r.type);

@@ -100,7 +100,8 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
   const auto rank = number_after(words, "Rank");
   if (!rank) return {};
   c.rank_ids.insert(*rank);
-  const bool names_gpu = device != std::string_view::npos && end != std::string_view::npos && device < end;
+  const bool names_gpu = device != std::string_view::npos && end != std::string_view::npos && device < end &&
+                         line.substr(device, end - device).find("[host") == std::string_view::npos;
   return list.add(*rank, host, names_gpu ? line.substr(device, end + 1 - device) : std::string_view());
 }
 

@@ -11,15 +11,32 @@ namespace distsim::collectives {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kTypes{"float",    "double",   "half",   "int8",     "uint8",  "int32",
-                                                  "uint32",   "int64",    "uint64", "bfloat16", "f8e4m3", "f8e5m2",
-                                                  "fp8_e4m3", "fp8_e5m2", "char",   "int",      "fp8"};
+struct Type {
+  std::string_view name;
+  int bytes;
+};
+
+constexpr std::array<Type, 17> kTypes{{{"float", 4},
+                                       {"double", 8},
+                                       {"half", 2},
+                                       {"bfloat16", 2},
+                                       {"int8", 1},
+                                       {"uint8", 1},
+                                       {"char", 1},
+                                       {"int32", 4},
+                                       {"uint32", 4},
+                                       {"int", 4},
+                                       {"int64", 8},
+                                       {"uint64", 8},
+                                       {"f8e4m3", 1},
+                                       {"f8e5m2", 1},
+                                       {"fp8_e4m3", 1},
+                                       {"fp8_e5m2", 1},
+                                       {"fp8", 1}}};
 
 bool all_digits(std::string_view s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
 }
-
-bool is_type(std::string_view s) { return std::find(kTypes.begin(), kTypes.end(), s) != kTypes.end(); }
 
 bool is_not_checked(std::string_view s) { return s == "N/A" || s == "n/a"; }
 
@@ -60,6 +77,11 @@ Error wrong_count(std::size_t found, std::size_t expected) {
 }
 
 }  // namespace
+
+int bytes_of_type(std::string_view type) {
+  const auto found = std::ranges::find(kTypes, type, &Type::name);
+  return found == kTypes.end() ? 0 : found->bytes;
+}
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> out;
@@ -130,7 +152,7 @@ bool starts_as_row(std::string_view line) {
   if (first == std::string_view::npos || std::isdigit(static_cast<unsigned char>(line[first])) == 0)
     return false;  // most lines of a long log
   const auto words = words_of(line);
-  return words.size() >= 3 && all_digits(words[0]) && all_digits(words[1]) && is_type(words[2]);
+  return words.size() >= 3 && all_digits(words[0]) && all_digits(words[1]) && bytes_of_type(words[2]) > 0;
 }
 
 Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns) {

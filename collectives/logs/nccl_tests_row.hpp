@@ -45,6 +45,9 @@ std::optional<NcclColumns> header_of(std::string_view line);
 /// Errors (no position): another unit than nccl-tests prints.
 Result<void> check_units(std::string_view line);
 
+/// Of an element of a data type, by nccl-tests' names ("float", "bfloat16"); 0 for others.
+int bytes_of_type(std::string_view type);
+
 /// True when the line starts as a row does: two whole numbers and a data type.
 bool starts_as_row(std::string_view line);
 

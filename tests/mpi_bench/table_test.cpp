@@ -100,7 +100,8 @@ TEST(Json, HoldsEveryStatisticAndNullWhereThereIsNone) {
   row.out_of_place = half(5, 10, 0);
   const auto j = nlohmann::json::parse(bench::json_text(
       {{.collective = "all_reduce", .group = "rails", .ranks = 2, .nodes = 2, .groups_at_once = 4, .rows = {row}}},
-      "MPI", 4, 2, true));
+      {.backend = "MPI", .device = "host memory", .ranks = 4, .nodes = 2}, true));
+  EXPECT_EQ(j["device"], "host memory");
   EXPECT_EQ(j["partial"], true);
   EXPECT_EQ(j["ranks"], 4);
   EXPECT_EQ(j["nodes"], 2);

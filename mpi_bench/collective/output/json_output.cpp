@@ -42,10 +42,9 @@ Json row_json(const Row& row) {
 
 }  // namespace
 
-std::string json_text(const std::vector<FinishedTable>& tables, const std::string& backend, int ranks, int nodes,
-                      bool partial) {
-  Json document = {{"version", 1},   {"partial", partial}, {"ranks", ranks},
-                   {"nodes", nodes}, {"backend", backend}, {"tables", Json::array()}};
+std::string json_text(const std::vector<FinishedTable>& tables, const JsonRun& run, bool partial) {
+  Json document = {{"version", 1},           {"partial", partial},   {"ranks", run.ranks},     {"nodes", run.nodes},
+                   {"backend", run.backend}, {"device", run.device}, {"tables", Json::array()}};
   for (const FinishedTable& table : tables) {
     Json rows = Json::array();
     for (const Row& row : table.rows) rows.push_back(row_json(row));

@@ -1,5 +1,5 @@
 // All statistics of a run as one JSON document:
-// {"version":1,"partial":..,"ranks":..,"backend":..,"tables":[{"collective":..,"rows":[..]}]}. A row holds size, count,
+// {"version":1,"partial":..,"ranks":..,"backend":..,"device":..,"tables":[{"collective":..,"rows":[..]}]}. A row holds size, count,
 // type, redop, root and the objects out_of_place and in_place (null where the library cannot do it) with time_us,
 // algbw, busbw, wrong (null where not checked), iterations{count, median_us, mad_us, p5_us, p10_us, p90_us, p95_us,
 // min_us, max_us}, calls_each, noisy and ranks{count, min_us, median_us, max_us, mad_us, p5_us, p95_us, slowest,
@@ -21,7 +21,12 @@ struct FinishedTable {
   std::string not_used{};  ///< as CurveFacts::not_used
 };
 
-std::string json_text(const std::vector<FinishedTable>& tables, const std::string& backend, int ranks, int nodes,
-                      bool partial);
+/// Who ran the tables. `device`: the name of the first rank's GPU, or "host memory".
+struct JsonRun {
+  std::string backend, device;
+  int ranks = 0, nodes = 0;
+};
+
+std::string json_text(const std::vector<FinishedTable>& tables, const JsonRun& run, bool partial);
 
 }  // namespace distsim::bench

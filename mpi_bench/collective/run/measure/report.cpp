@@ -96,6 +96,7 @@ void RunReport::introduce(const Backend& backend) {
   const auto lines = ranks_.gather(rank_line_text(ranks_, device));
   if (!speaks()) return;
   library_ = backend.library();
+  device_ = device.name;
   for (int r = 0; r < ranks_.size(); ++r) rank_lines_.push_back(parse_rank_line(r, lines[r]));
   if (options_.files.out.empty()) return;
   const bool gpu = chosen_.kind == BackendChoice::nccl || chosen_.kind == BackendChoice::mpi_cuda;
@@ -232,7 +233,7 @@ Result<void> RunReport::save(bool partial) {
   if (curves_) TRY(curves_->write(partial));
   if (options_.files.json.empty()) return {};
   return write_file_atomically(options_.files.json,
-                               json_text(tables_, library_, ranks_.size(), ranks_.nodes(), partial));
+                               json_text(tables_, {library_, device_, ranks_.size(), ranks_.nodes()}, partial));
 }
 
 }  // namespace distsim::bench

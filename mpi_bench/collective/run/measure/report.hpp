@@ -47,7 +47,7 @@ class RunReport {
   const Ranks& ranks_;
   const ChosenBackend& chosen_;
   const std::string flags_;
-  std::string library_;
+  std::string library_, device_;
   std::vector<RankLine> rank_lines_;
   std::vector<FinishedTable> tables_;
   std::optional<CurveOutput> curves_;
