@@ -32,20 +32,21 @@ StepParts mean_parts(const std::vector<StepResult>& results) {
           mean(&StepParts::idle)};
 }
 
+std::string_view noun_of(StepBasis basis) { return basis == StepBasis::window ? "window" : "step"; }
+
 std::string steps_text(const ReplayReport& report, const StepMedians& m) {
-  return fmt::format("{}, median of {} on {}", name_of(m.basis),
-                     counted(m.steps, m.basis == StepBasis::window ? "window" : "step"),
+  return fmt::format("{}{}, median of {} on {}", name_of(m.basis),
+                     m.basis == StepBasis::window ? ", which marks no step" : "", counted(m.steps, noun_of(m.basis)),
                      counted(report.graph->ranks.size(), "rank"));
 }
 
 std::string first_line(const ReplayReport& report) {
   const StepMedians m = medians(report.replayed);
   if (m.measured < 0)
-    return fmt::format("{:.3f} ms replayed, no measured step in the trace ({})\n", ms(m.replayed),
-                       steps_text(report, m));
+    return fmt::format("{:.3f} ms replayed, not measured ({})\n", ms(m.replayed), steps_text(report, m));
   const double error = static_cast<double>(m.replayed) / static_cast<double>(m.measured) - 1;
-  return fmt::format("{:.3f} ms replayed, {:.3f} ms measured, {} ({}; worst step {:.2f} %)\n", ms(m.replayed),
-                     ms(m.measured), percent(error), steps_text(report, m), 100 * m.worst_error);
+  return fmt::format("{:.3f} ms replayed, {:.3f} ms measured, {} ({}; worst {} {:.2f} %)\n", ms(m.replayed),
+                     ms(m.measured), percent(error), steps_text(report, m), noun_of(m.basis), 100 * m.worst_error);
 }
 
 std::string what_if_line(const ReplayReport& report) {

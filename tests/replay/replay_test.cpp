@@ -30,6 +30,19 @@ TEST(Replay, QueuedKernelsFollowEachOther) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 2), 164);
 }
 
+/// A trace that marks no step is measured from its first kernel to the end of the last, 10 .. 314.
+TEST(Replay, AWholeTraceIsMeasuredToo) {
+  Replay r(queued_kernels());
+  r.set_us(0, 0, 50);
+  r.run();
+  const std::vector<StepResult> results = step_results(r.graph, r.times);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].basis, StepBasis::window);
+  EXPECT_EQ(results[0].measured, 304'000'000);
+  EXPECT_EQ(results[0].replayed, 254'000'000);
+  EXPECT_EQ(medians(results).measured, 304'000'000);
+}
+
 /// With kernels of 1 us the launches decide: a 10..11, b not before its launch at 10 and the latency. The latency of b
 /// and c was hidden, so that the typical one is used: that of a trace without samples, 5 us. b starts at 10 + 5, c at
 /// 20 + 5.

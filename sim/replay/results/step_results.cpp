@@ -39,6 +39,16 @@ StepParts parts_of(const DeviceUse& use, std::int64_t begin, std::int64_t end) {
   return p;
 }
 
+/// From the first device record to the end of the last, as recorded; ns.
+std::int64_t recorded_span(const traces::TraceRank& rank) {
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (const traces::DeviceRecord& d : rank.device_records) {
+    first = std::min(first, d.start_ns);
+    last = std::max(last, d.end_ns());
+  }
+  return rank.device_records.empty() ? 0 : last - first;
+}
+
 class Results {
  public:
   Results(const ReplayGraph& graph, const ReplayTimes& times) : graph_(graph), times_(times) {}
@@ -100,6 +110,8 @@ class Results {
     if (!use.busy.empty()) {
       out.parts = parts_of(use, use.busy.first(), use.busy.last());
       out.replayed = use.busy.last() - use.busy.first();
+      const std::int64_t span = recorded_span(trace(r)) * kPsPerNs;
+      out.measured = span > 0 ? span : -1;
     }
     std::vector<std::int64_t> stated = trace(r).measured_iterations_ns;
     if (!stated.empty()) {

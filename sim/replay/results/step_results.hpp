@@ -28,7 +28,7 @@ struct StepResult {
   std::string name;
   std::int64_t number = 0;
   StepBasis basis = StepBasis::window;
-  std::int64_t measured = -1, replayed = 0;  ///< ps; measured -1: the trace states no step
+  std::int64_t measured = -1, replayed = 0;  ///< ps; measured -1: the trace has no times
   StepParts parts;                           ///< of the replay
   double error() const { return measured > 0 ? static_cast<double>(replayed) / static_cast<double>(measured) - 1 : 0; }
 };
@@ -37,7 +37,7 @@ struct StepResult {
 std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes& times);
 
 /// Medians over the results of the best basis among them (start to start, else profiler steps, else windows); ps.
-/// measured -1: none states a step.
+/// measured -1: none was measured.
 struct StepMedians {
   std::int64_t measured = -1, replayed = 0;
   std::size_t steps = 0;
