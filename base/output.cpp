@@ -49,8 +49,6 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
     const std::string identity = identity_of(path);
-    if (flag == "--journal" && identity == "-")
-      return Error{flag + ": found standard output, expected a file, for --resume to read", "", ""};
     for (const auto& [other, taken] : known) {
       if (!share_file(identity, taken)) continue;
       return Error{flag + ": found '" + path + "', but " + other +
@@ -67,6 +65,11 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
 }
 
 std::string refuse_empty(const std::string& path) { return path.empty() ? "found an empty file name" : ""; }
+
+std::string refuse_stdout(const std::string& path) {
+  const bool taken = !path.empty() && identity_of(path) == "-";
+  return taken ? "found standard output, expected a file, for --resume to read" : refuse_empty(path);
+}
 
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& outputs) {
   for (const auto& [flag, path] : outputs) {

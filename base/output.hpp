@@ -20,6 +20,9 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);
 
+/// Likewise, and standard output by any name: what is kept there cannot be read again.
+std::string refuse_stdout(const std::string& path);
+
 /// True if one of the paths is "-" or /dev/stdout: the text summary is then not printed.
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 

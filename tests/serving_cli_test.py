@@ -60,17 +60,21 @@ class Sweeps(Folder):
         axes = ("--config", str(ROOT / "configs/serving/two_gpus.yaml"), "--set", "load.rate_per_s=100,200,400,800", "--set", "batching.size=1,2,4")
         whole, again, journal = self.path("whole.csv"), self.path("again.csv"), self.path("cut")
         self.run_distsim("sweep", *axes, "--csv", whole)
-        for delay in (0.3, 0.6, 0.9):
+        held = 0
+        for delay in (0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0, 3.0):  # a slow machine begins later
             if os.path.exists(journal):
                 os.remove(journal)
             run = subprocess.Popen([BINARY, "sweep", *axes, "--csv", again, "--journal", journal], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             time.sleep(delay)
             run.terminate()
-            run.wait()
-            if not os.path.exists(journal):
-                continue  # it was ended before it began
+            if run.wait() == 0 or not os.path.exists(journal):
+                continue  # it was over, or had not begun
+            held += 1
             self.run_distsim("sweep", *axes, "--csv", again, "--journal", journal, "--resume")
             self.assertEqual(pathlib.Path(again).read_text(), pathlib.Path(whole).read_text(), delay)
+            if held == 3:
+                break
+        self.assertGreater(held, 0, "no run was interrupted after it had begun")
 
     def test_threads_and_journals_change_nothing(self):
         plain = self.rows("--jobs", "1")

@@ -197,7 +197,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
     TRY(write_file_atomically(sweep.html,
                               serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
   if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
-  if (end_asked()) return study->interruption();
+  if (study->was_cut()) return study->interruption();
   std::string first;
   for (std::size_t i = 0; i < study->rows().size(); ++i) {
     const study::Row row = study->rows().at(i);

@@ -176,7 +176,7 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
                   "Also play so many layouts drawn at random, to say where the baseline stands")
       ->check(CLI::Range(1u, 100000u));
   self.add_option("--jobs", flags.asked.jobs, "Threads")->check(CLI::Range(1u, 256u));
-  self.add_option("--journal", flags.journal, "Keep what is played in this file, for --resume")->check(refuse_empty);
+  self.add_option("--journal", flags.journal, "Keep what is played in this file, for --resume")->check(refuse_stdout);
   self.add_flag("--resume", flags.resume, "Go on with what the journal of an earlier run has");
 }
 

@@ -143,9 +143,9 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   if (study->is_over()) return {};
   TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
-  if (!end_asked()) name_what_was_idle(result);
+  if (!study->was_cut()) name_what_was_idle(result);
   TRY(write_outputs(flags, view, recipe, result));
-  if (end_asked()) return study->interruption();
+  if (study->was_cut()) return study->interruption();
   if (result.predicted() > 0) return {};
   return Error{
       "none of " + counted(result.size(), "point") + " could be predicted; the first: " + result.point(0).error, "",
@@ -175,7 +175,7 @@ void declare_sweep(CLI::App& self, Action& action) {
   self.add_option("--jobs", flags->jobs, "Threads; default: the cores that this process has to itself")
       ->check(CLI::Range(1u, 256u));
   self.add_option("--journal", flags->journal, "Keep every finished point in this file, for --resume")
-      ->check(refuse_empty);
+      ->check(refuse_stdout);
   self.add_flag("--resume", flags->resume, "Go on with the points that the journal of an earlier run lacks");
   self.add_option("--columns", flags->columns, "Columns of the table, joined by commas; default: all in CSV files");
   self.add_option("--sort", flags->sort, "Sort by a column; COLUMN:desc: the largest first");

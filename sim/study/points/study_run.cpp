@@ -104,6 +104,7 @@ class StudyRun::Parts {
 
   Error interruption() const { return {said_ ? "" : "interrupted: " + how_to_go_on(), "", ""}; }
   bool over() const { return over_; }
+  bool was_cut() const { return end_asked() && rows_.known() < list_.count; }
   const Rows& rows() const { return rows_; }
 
  private:
@@ -249,6 +250,7 @@ Result<std::unique_ptr<StudyRun>> StudyRun::begin(PointList points, RunOptions o
 bool StudyRun::is_over() const { return parts_->over(); }
 void StudyRun::share(std::span<const std::size_t> indices) { parts_->share(indices); }
 const Rows& StudyRun::rows() const { return parts_->rows(); }
+bool StudyRun::was_cut() const { return parts_->was_cut(); }
 Error StudyRun::interruption() const { return parts_->interruption(); }
 
 Result<void> StudyRun::evaluate() {

@@ -68,6 +68,9 @@ class StudyRun {
 
   const Rows& rows() const;
 
+  /// A signal asked for the end before all points had a row.
+  bool was_cut() const;
+
   /// After an early end, what the command returns: "interrupted: 812 of 1,000 points are in J; the same command with --resume
   /// goes on". Its text is empty where a team's user has been told already.
   Error interruption() const;
