@@ -9,6 +9,7 @@
 #include "base/random.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/number_text.hpp"
+#include "sim/workload/dlrm/dlrm_plan.hpp"
 
 namespace distsim::study {
 namespace {
@@ -135,7 +136,8 @@ class Generator {
     text += "\nframework:\n  name: pytorch_dlrm\n";
     // With fewer GPUs no framework gives the bottom MLP one of its own, and the key would have no effect.
     const std::int64_t gpus = r_.cluster.nodes * r_.cluster.gpus_per_node;
-    return gpus > 4 ? text + "  embedding:\n    bottom_mlp_on_one_rank: false\n" : text;
+    return gpus > workload::kMostRanksThatShareTheBottom ? text + "  embedding:\n    bottom_mlp_on_one_rank: false\n"
+                                                         : text;
   }
 
   const RandomDlrmRequest& r_;

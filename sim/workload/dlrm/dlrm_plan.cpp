@@ -8,10 +8,6 @@
 namespace distsim::workload {
 namespace {
 
-// The device mapping of NVIDIA's PyTorch DLRM (DeepLearningExamples) gives the bottom MLP a GPU of its own if there are
-// more GPUs.
-constexpr std::uint32_t kMostRanksThatShareTheBottom = 4;
-
 constexpr double kFloatBytes = 4;  // of a dense feature, and of the label
 
 std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts) {

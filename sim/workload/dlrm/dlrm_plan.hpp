@@ -18,6 +18,10 @@ namespace distsim::workload {
 /// To the nearest whole sample, byte or picosecond.
 inline std::int64_t rounded(double x) { return static_cast<std::int64_t>(x + 0.5); }
 
+/// The device mapping of NVIDIA's PyTorch DLRM (DeepLearningExamples) gives the bottom MLP a GPU of its own if there are
+/// more GPUs.
+constexpr std::uint32_t kMostRanksThatShareTheBottom = 4;
+
 /// The references live as long as the call of build that made the plan.
 struct DlrmPlan {
   const ModelSpec& model;
