@@ -21,6 +21,9 @@ std::vector<std::string> notes_of(const traces::ChakraSet& set, const ChakraPlay
         static_cast<std::uint64_t>(std::ranges::count_if(c.calls, [](const ChakraCall& call) { return !call.priced; }));
   }
   std::vector<std::string> out;
+  if (!set.order_is_known)
+    out.push_back(
+        "the files are those of the ranks in their names: the .set.json that was written with them, and would tell, is missing");
   if (dropped > 0)
     out.push_back(counted(dropped, "control dependency of the old layout names a caller and is ignored",
                           "control dependencies of the old layout name callers and are ignored"));

@@ -331,6 +331,23 @@ TEST(ChakraSets, FilesSayHowManyWereWrittenWithThem) {
   std::filesystem::remove_all(dir);
 }
 
+/// Files of ranks that differ are those of the ranks in their names only as long as nobody exchanges them.
+TEST(ChakraSets, WithoutAManifestTheOrderOfFilesIsNotKnown) {
+  const std::string dir = test::scratch_dir("chakra_order");
+  for (const auto& [prefix, config, known] : {std::tuple("/same", "/configs/resnet50_dgx_a100.yaml", true),
+                                              {"/different", "/configs/dgx_a100_4node.yaml", false}}) {
+    pipeline::Passes passes;
+    const auto prediction = pipeline::predict(test::root() + config, {"cluster.nodes=1"}, passes);
+    ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+    ASSERT_TRUE(pipeline::write_chakra(dir + prefix, *prediction->costed, *prediction->lowered).ok());
+    const auto files = *traces::find_chakra_files({dir + prefix});
+    EXPECT_TRUE(traces::read_chakra_set(files)->order_is_known) << prefix;
+    std::filesystem::remove(dir + prefix + ".set.json");
+    EXPECT_EQ(traces::read_chakra_set(files)->order_is_known, known) << prefix;
+  }
+  std::filesystem::remove_all(dir);
+}
+
 /// The same groups and kinds, another batch: only the number of the job tells them apart when both manifests are lost.
 TEST(ChakraSets, FilesOfTwoJobsAreRefusedWithoutAManifest) {
   const std::string dir = test::scratch_dir("chakra_two_jobs");

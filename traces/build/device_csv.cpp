@@ -213,10 +213,17 @@ class DeviceCsv {
   }
   void header(std::vector<std::string> cells) {
     auto columns = Columns::of(cells);
-    if (columns && format_.units_below)
+    if (columns && format_.units_below) {
       titles_ = std::move(cells);
-    else
-      columns_ = columns;
+      return;
+    }
+    columns_ = columns;
+    if (!columns) return;
+    for (const auto& time : {columns->start, columns->duration}) {
+      if (columns_->wrong.empty() && cells[*time].find('(') == std::string::npos)
+        columns_->wrong = "column " + in_quotes(cells[*time], 40) + ": found no unit, expected one of time, as in " +
+                          in_quotes(cells[*time] + " (ns)", 40);
+    }
   }
 
   /// "==4242== Warning: 12 records have invalid timestamps ...": what nvprof itself says of its records.

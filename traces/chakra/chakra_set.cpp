@@ -50,12 +50,15 @@ class SetReader {
           printable(file, 300),
           graph.set_ranks > expected_ ? "every rank of the job needs its trace" : "the others are of another job"};
     TRY(check_job(graph.set_job, file));
+    stamped_ = stamped_ || graph.set_ranks > 0;
     add(std::move(graph));
     files_.push_back(file);
     return {};
   }
 
   std::string digest() const { return digest_.text(); }
+  /// Whether distsim wrote one of them as part of a set.
+  bool is_of_set() const { return stamped_; }
 
   ChakraSet take(std::size_t files) {
     set_.files = files;
@@ -102,6 +105,7 @@ class SetReader {
   std::size_t expected_;
   std::uint64_t job_ = 0;  ///< of the files so far; 0: none says it
   std::string job_file_;
+  bool stamped_ = false;
   ChakraSet set_;
   ChakraSetDigest digest_;
   std::vector<std::string> files_;                          ///< by rank
@@ -123,7 +127,9 @@ Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::ui
   if (!digest.empty() && reader.digest() != digest)
     return Error{"found files that are not those of their set, expected the traces as they were written together",
                  printable(files.front(), 300), "traces of two jobs, or a damaged file? Write the set again"};
+  const bool of_set = reader.is_of_set();
   ChakraSet set = reader.take(files.size());
+  set.order_is_known = !of_set || !digest.empty() || set.same_files + 1 == set.files;
   if (copies > 1) set.ranks.resize(copies, set.ranks.front());
   return set;
 }

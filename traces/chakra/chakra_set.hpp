@@ -16,6 +16,7 @@ struct ChakraSet {
   std::vector<ChakraRank> ranks;
   std::size_t files = 0;       ///< read
   std::size_t same_files = 0;  ///< of them, equal to an earlier one to the byte
+  bool order_is_known = true;  ///< false: distsim wrote the files together, and what it wrote of their order is missing
   std::int64_t ps_of(std::uint32_t rank, std::uint32_t node) const {
     const ChakraRank& r = ranks[rank];
     return r.ps.empty() ? graphs[r.graph].nodes[node].ps : r.ps[node];
