@@ -98,6 +98,26 @@ TEST_F(Fixture, ARowThatCannotBePricedKeepsItsPlaceAndSaysWhy) {
   }
 }
 
+/// As op_bench writes it, in any case; a word that is no layout is not taken for one.
+TEST_F(Fixture, LayoutsAreReadInAnyCaseAndNoOthers) {
+  const std::string conv = "gpu,op,dtype,n,c,h,w,k,r,s,layout";
+  const auto channels_last = [&](const std::string& layout) -> Result<bool> {
+    TRY_ASSIGN(const OpRow row, parse(conv, "A100-SXM4-80GB,conv2d,tf32,64,256,56,56,256,3,3," + layout));
+    return std::get<graph::Conv2d>(row.ops.at(0)).channels_last;
+  };
+  for (const char* layout : {"", "NHWC", "nhwc", "channels_last"}) EXPECT_TRUE(*channels_last(layout)) << layout;
+  for (const char* layout : {"NCHW", "nchw"}) EXPECT_FALSE(*channels_last(layout)) << layout;
+  EXPECT_NE(channels_last("NHCW").error().text().find("layout: found 'NHCW', expected NCHW or NHWC"),
+            std::string::npos);
+  const auto bias = [&](const std::string& layout) -> Result<bool> {
+    TRY_ASSIGN(const OpRow row, parse("gpu,op,dtype,m,n,k,layout", "A100-SXM4-80GB,linear,bf16,64,64,64," + layout));
+    return std::get<graph::Gemm>(row.ops.at(0)).fused_epilogue;
+  };
+  for (const char* layout : {"", "NT", "TN", "TT"}) EXPECT_FALSE(*bias(layout)) << layout;
+  for (const char* layout : {"NT+bias", "bias"}) EXPECT_TRUE(*bias(layout)) << layout;
+  EXPECT_FALSE(bias("NX").ok());
+}
+
 TEST_F(Fixture, CarriageReturnsAndByteOrderMark) {
   const std::string row = "A100-SXM4-80GB,linear,fwd,bf16,1,64,64,64,NT,";
   ASSERT_TRUE(run(kGemm + "\n" + row + "\n").ok());
