@@ -90,6 +90,10 @@ TEST(Experiment, ReadsAndRefusesArrivals) {
   EXPECT_EQ(bad("arrival_s\n"), "bad.csv: found no arrival, expected rows below the header");
   EXPECT_EQ(bad("arrival_s,model\n1\n").substr(0, 9), "bad.csv:2");
   EXPECT_EQ(bad("arrival_s,model\n1,n\n").substr(0, 47), "bad.csv:2: model: found 'n', expected a model o");
+  const auto unused = [&](const std::string& text) { return unused_arrival_columns(written("columns.csv", text)); };
+  EXPECT_EQ(unused("arrival_s,Model,class\n1,m,a\n"), (std::vector<std::string>{"Model", "class"}));
+  EXPECT_TRUE(unused("arrival_s,model\n1,m\n").empty());
+  EXPECT_TRUE(unused("TIMESTAMP,ContextTokens\n2023-11-16 18:15:46.5,1\n").empty());
   // "1.25" may have been "1.2575": nothing is wrong with it, so that it is only said.
   EXPECT_TRUE(ends_within_a_line(written("cut.csv", "arrival_s\n1\n1.25")));
   EXPECT_FALSE(ends_within_a_line(written("whole.csv", "arrival_s\n1\n1.25\n")));

@@ -163,6 +163,20 @@ Result<std::vector<TraceRow>> read_arrivals(const std::string& path, const std::
   return rows;
 }
 
+std::vector<std::string> unused_arrival_columns(const std::string& path) {
+  const auto in = open_input_stream(path);
+  if (!in) return {};
+  const Result<CsvReader> csv = CsvReader::open(**in, path);
+  if (!csv) return {};
+  const Result<Columns> columns = columns_of(*csv);
+  if (!columns || columns->format != Format::own) return {};  // the public formats have more than is needed
+  std::vector<std::string> out;
+  for (const std::string& column : csv->header()) {
+    if (column != "arrival_s" && column != "model") out.push_back(column);
+  }
+  return out;
+}
+
 bool ends_within_a_line(const std::string& path) {
   std::error_code failed;
   if (!std::filesystem::is_regular_file(path, failed)) return false;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "sim/serving/spec/arrival_file.hpp"
 #include "sim/serving/spec/compile.hpp"
@@ -255,6 +256,15 @@ void name_missing_times(const ServingSpec& spec, const Text& text, const ModelPr
   }
 }
 
+void name_unused_columns(const std::string& path, std::vector<std::string>& lines) {
+  const std::vector<std::string> known{"arrival_s", "model"};
+  for (const std::string& column : unused_arrival_columns(path)) {
+    const std::string hint = spelling_hint(column, known);
+    lines.push_back(printable(path, 200) + ": column " + in_quotes(column, 40) + ": no effect" +
+                    (hint.empty() ? "" : "; " + hint));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
@@ -281,6 +291,8 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
   if (!path.empty() && ends_within_a_line(path))
     lines.push_back(printable(path, 200) +
                     ": the last line has no end; if the file was cut, its last request is not what was recorded");
+  if (!path.empty()) name_unused_columns(path, lines);
+  for (std::string& line : pricer.table_notes()) lines.push_back(std::move(line));
   for (std::size_t i = 0; i < spec.times.size(); ++i) {
     const std::string table = text.path_of("times[" + std::to_string(i) + "]", spec.times[i]);
     if (ends_within_a_line(table))

@@ -23,6 +23,7 @@ class ModelPricer {
   std::uint32_t largest_batch(std::size_t model) const;
   /// Whether a table has a model's times for the GPUs of a spec.
   bool measured(std::size_t model, const GpuSpec& g) const { return in_table(spec_->models[model], g); }
+  std::vector<std::string> table_notes() const { return table_.notes(); }
   /// Null where the model is no graph.
   const GraphModel* graph_of(std::size_t model) const;
 

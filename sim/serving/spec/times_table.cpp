@@ -1,7 +1,10 @@
 #include "sim/serving/spec/times_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 #include "base/system/open_input.hpp"
@@ -14,6 +17,8 @@ namespace distsim::serving {
 namespace {
 
 constexpr double kPsPerUs = 1e6;
+/// More requests at once are more work; what repetitions of a measurement differ by is less than a tenth. Chosen.
+constexpr double kLeastOfSmallerBatch = 0.9;
 
 }  // namespace
 
@@ -117,6 +122,27 @@ Result<std::vector<double>> TimesTable::layers(const std::string& model, const s
   std::vector<double> times = from;
   for (std::size_t i = 0; i < times.size(); ++i) times[i] += share * (to[i] - times[i]);
   return times;
+}
+
+std::vector<std::string> TimesTable::notes() const {
+  std::vector<std::string> out;
+  for (const auto& [key, batches] : rows_) {
+    double before = 0;
+    std::uint32_t smaller = 0, odd = 0;
+    std::string first;
+    for (const auto& [batch, block] : batches) {
+      const double all = std::accumulate(block.ps.begin(), block.ps.end(), 0.0);
+      if (all < kLeastOfSmallerBatch * before && odd++ == 0)
+        first = fmt::format("batch {} takes {:.6g} us, less than batch {} with {:.6g} us", batch, all / kPsPerUs,
+                            smaller, before / kPsPerUs);
+      before = all, smaller = batch;
+    }
+    if (odd > 0)
+      out.push_back(batches.begin()->second.file + ": times of " + printable(key.first, 80) + " on " +
+                    printable(key.second, 80) + ": " + first +
+                    (odd > 1 ? ", and " + counted(odd - 1, "more such batch", "more such batches") : ""));
+  }
+  return out;
 }
 
 std::vector<std::string> TimesTable::models() const {
