@@ -70,6 +70,10 @@ std::vector<TraceStep> spans(TraceRank& rank, const NameTable& names, Wanted wan
   for (const HostRecord& r : rank.host_records) {
     if ((r.kind == HostKind::annotation || r.kind == HostKind::op) && wanted(r.name)) ranges.push_back(&r);
   }
+  const auto timeless = std::erase_if(ranges, [](const HostRecord* r) { return r->end_ns() <= r->start_ns; });
+  if (timeless > 0)
+    rank.notes.assume(counted(timeless, "mark of a step takes no time and is left out",
+                              "marks of steps take no time and are left out"));
   std::vector<TraceStep> steps = outermost(ranges, names);
   if (overlapping(steps) == 0) return steps;
   const Ranges own = of_launching_threads(rank, ranges);
@@ -167,8 +171,9 @@ Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std
     return at->second;
   });
   if (rank.steps.empty())
-    return Error{"found no annotation or op that matches " + in_quotes(pattern) + ", expected one for each step",
-                 rank.path, ""};
+    return Error{
+        "found no annotation or op of some length that matches " + in_quotes(pattern) + ", expected one for each step",
+        rank.path, ""};
   rank.notes.assume("steps are the ranges that match " + in_quotes(pattern));
   return {};
 }

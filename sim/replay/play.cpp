@@ -51,6 +51,14 @@ engine::IrregularProgram program_of(const ReplayGraph& graph, const ReplayCosts&
   return program;
 }
 
+/// "deadlock: a waits for b waits for c waits for ..." up to c.
+std::string beginning_of(const std::string& cycle) {
+  constexpr std::string_view kWaits = " waits for ";
+  std::size_t end = cycle.find(kWaits);
+  if (end != std::string::npos) end = cycle.find(kWaits, end + 1);
+  return end == std::string::npos ? cycle : cycle.substr(0, end) + ", and so on";
+}
+
 }  // namespace
 
 ReplayCosts measured_costs(const ReplayGraph& graph) {
@@ -64,7 +72,10 @@ Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs) {
   CHECK(costs.size() == graph.nodes.size());
   auto timeline = engine::evaluate_irregular(program_of(graph, costs));
   if (!timeline)
-    return Error{"replay: " + timeline.error().what, timeline.error().where, "do all files belong to one run?"};
+    return Error{"replay: found work that waits for itself, expected causes before effects: " +
+                     beginning_of(timeline.error().what),
+                 timeline.error().where,
+                 graph.ranks.size() > 1 ? "do all files belong to one run?" : "are host and GPU on one clock?"};
   ReplayTimes times;
   for (auto* list : {&times.ready, &times.start, &times.end}) list->reserve(graph.nodes.size());
   for (const engine::StepTimes& t : timeline->steps) {

@@ -27,9 +27,12 @@ std::string simulator() {
   return !failed && std::filesystem::exists(neighbour, failed) ? neighbour.string() : "distsim";
 }
 
+/// Every rank asks for itself: to distsim it must not look as if it were one of several processes that share the work.
+constexpr const char* kAlone = "env -u OMPI_COMM_WORLD_SIZE -u PMI_SIZE -u SLURM_STEP_NUM_TASKS ";
+
 Result<std::string> simulate(const std::string& config) {
   const std::string command = quoted(simulator()) + " curves plan --config " + quoted(config);
-  FILE* pipe = ::popen(command.c_str(), "r");
+  FILE* pipe = ::popen((kAlone + command).c_str(), "r");
   if (pipe == nullptr) return Error{"cannot start distsim", "--plan simulate", ""};
   std::string text;
   char part[4096];

@@ -119,6 +119,19 @@ TEST_F(CollectiveBench, ThreadsOfAProcessAreRanks) {
   EXPECT_NE(refused("--backend tcp --collectives alltoall -g 2").find("-g: found 2, expected 1"), std::string::npos);
 }
 
+// The README's command: every rank asks distsim for the plan, which else leaves the work of a job of mpirun to its first.
+TEST_F(CollectiveBench, SimulatesItsPlanOnEveryRank) {
+  const std::string config = dir_ + "/two.yaml", curve = dir_ + "/two.curve.txtpb";
+  ASSERT_TRUE(write_file_atomically(config,
+                                    "cluster: {system: dgx_a100_80gb, nodes: 1, gpus_per_node: 2}\n"
+                                    "model: {name: resnet50_v1_5, per_gpu_batch: 8}\n")
+                  .ok());
+  const Finished f = mpirun(2, "--backend mpi -n 2 --plan simulate --config " + config + " --out " + curve);
+  ASSERT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(f.err.find("does all the work"), std::string::npos) << f.err;
+  EXPECT_GE(read_curves(curve).curves_size(), 1);
+}
+
 // On one node of two ranks all of these are the same two ranks.
 TEST_F(CollectiveBench, OneCurveForTheSameRanksUnderSeveralNames) {
   const std::string curve = dir_ + "/s.curve.txtpb";
