@@ -84,7 +84,8 @@ class Prediction::Parts {
   }
 
   std::string html() const {
-    const auto order = value_of(pipeline::played_pipeline(*experiment_, pipeline::kPlayedMicroSteps));
+    const auto order =
+        value_of(pipeline::played_pipeline(*experiment_, pipeline::kPlayedMicroSteps, prediction_.stretch));
     const std::string links =
         pipeline::link_loads_json(value_of(pipeline::link_loads(*experiment_, prediction_.report)));
     return report::to_html(report(), prediction_.played(), {.pipeline = order ? &*order : nullptr, .links = links});

@@ -46,12 +46,12 @@ Whole whole_of(const workload::SamplePlan& plan, std::int64_t played) {
 /// Of M micro-steps a rank's first a hold a sample more than the others. S + B of them are played, of which the blocks of B have
 /// as nearly as can be the share a/M of larger ones, and the S what is left over: the whole is S + (more + 1) B. The share of a
 /// block is off by at most 1/(2B), that of the whole by less.
-Folds unequal_folds(const Experiment& e, const workload::SamplePlan& whole) {
+Folds unequal_folds(const Experiment& e, const workload::SamplePlan& whole, std::int64_t block) {
   const std::int64_t steps = whole.micro_steps, rank = whole.total / whole.ranks, left = whole.total % whole.ranks;
   const std::int64_t least = rank / steps, larger = rank % steps;
-  const std::int64_t rest = steps % kBlock + kBlock, blocks = (steps - rest) / kBlock;
+  const std::int64_t rest = steps % block + block, blocks = (steps - rest) / block;
   const std::int64_t in_block =
-      std::llround(static_cast<double>(larger) * static_cast<double>(kBlock) / static_cast<double>(steps));
+      std::llround(static_cast<double>(larger) * static_cast<double>(block) / static_cast<double>(steps));
   const std::int64_t in_rest = std::clamp<std::int64_t>(larger - blocks * in_block, 0, rest);
   const auto part = [&](std::int64_t played, std::int64_t larger_ones) {
     Experiment out = e;
@@ -60,11 +60,11 @@ Folds unequal_folds(const Experiment& e, const workload::SamplePlan& whole) {
     out.model.accumulation = played;
     return out;
   };
-  Folds out{part(rest, in_rest), part(rest + kBlock, in_rest + in_block), blocks - 1, whole_of(whole, rest + kBlock),
-            kBlock};
+  Folds out{part(rest, in_rest), part(rest + block, in_rest + in_block), blocks - 1, whole_of(whole, rest + block),
+            block};
   out.whole.parts = static_cast<double>(whole.total) / static_cast<double>(out.longer.model.global_batch);
   out.whole.mixed = true;
-  out.whole.played_parts = fmt::format("{} of {}, of both sizes, are", rest + kBlock,
+  out.whole.played_parts = fmt::format("{} of {}, of both sizes, are", rest + block,
                                        counted(static_cast<std::uint64_t>(steps), "micro-step"));
   return out;
 }
@@ -89,17 +89,18 @@ report::ReportContext folded_context(const Whole& whole, report::ReportContext c
   return context;
 }
 
-Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) {
+Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played, std::int64_t stretch) {
   if (played == kAllMicroSteps) return std::optional<Folds>();
   const std::uint32_t ranks = shape_of(e).ranks();
   if (auto plain = workload::without_idle_accumulation(e.model, e.framework, ranks)) {
     Experiment other = e;
     other.model = *std::move(plain);
-    return folds_of(other, played);
+    return folds_of(other, played, stretch);
   }
   if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
     const std::int64_t batch = workload::samples_of(e.model, ranks);
-    const workload::MicroBatches whole = e.model.family->micro_batches(e.model, ranks, batch);
+    workload::MicroBatches whole = e.model.family->micro_batches(e.model, ranks, batch);
+    whole.played += (stretch - 1) * whole.played / whole.round * whole.round;
     if (batch > 0 && whole.count > 2 * whole.played) {
       const std::int64_t one = batch / whole.count;
       return std::optional(Folds{with_micro_batches(e, one, whole.played - whole.round),
@@ -107,19 +108,21 @@ Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) 
                                  whole_of(whole, batch)});
     }
   }
+  played *= stretch;
   if (e.model.accumulation <= played) return std::optional<Folds>();
   TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
   if (!equal_micro_steps(whole)) {
-    if (whole.micro_steps <= 3 * kBlock) return std::optional<Folds>();
-    return std::optional(unequal_folds(e, whole));
+    if (whole.micro_steps <= 3 * kBlock * stretch) return std::optional<Folds>();
+    return std::optional(unequal_folds(e, whole, kBlock * stretch));
   }
   return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
                              whole.micro_steps - played, whole_of(whole, played)});
 }
 
-Result<std::optional<graph::PipelineOrder>> played_pipeline(const Experiment& e, std::int64_t played_micro_steps) {
+Result<std::optional<graph::PipelineOrder>> played_pipeline(const Experiment& e, std::int64_t played_micro_steps,
+                                                            std::int64_t stretch) {
   if (e.model.family->pipeline_order == nullptr) return std::optional<graph::PipelineOrder>();
-  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, played_micro_steps));
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, played_micro_steps, stretch));
   const Experiment& played = folds ? folds->longer : e;
   const workload::ClusterShape cluster = shape_of(played);
   const std::int64_t batch = workload::samples_of(played.model, cluster.ranks());

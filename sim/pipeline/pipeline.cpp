@@ -180,9 +180,16 @@ Result<report::Brief> brief_of_steady(const graph::CostedGraph& costed, const Co
   }
 }
 
-Result<Prediction> predict_folded(const Folds& folds, Passes& passes, CostModelCache& cache, report::Detail detail) {
-  TRY_ASSIGN(Prediction less, play(folds.shorter, passes, cache, detail));
-  TRY_ASSIGN(Prediction out, play(folds.longer, passes, cache, detail));
+/// As `parts` were played, with the report of the whole.
+Result<Prediction> folded(PlayedParts<Prediction> parts, Passes& passes, report::Detail detail) {
+  Prediction out = std::move(parts.longer);
+  out.stretch = parts.stretch;
+  if (!parts.folds) {
+    TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
+    return out;
+  }
+  const Folds& folds = *parts.folds;
+  Prediction& less = *parts.shorter;
   if (detail == report::Detail::report && report::lacks_replay(less.report, out.report, folds.more)) {
     for (Prediction* p : {&less, &out})
       p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
@@ -223,11 +230,11 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
-  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, played));
-  if (folds) return predict_folded(*folds, passes, cache, detail);
-  TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
-  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
-  return out;
+  TRY_ASSIGN(PlayedParts<Prediction> parts,
+             play_parts<Prediction>(
+                 e, played, [&](const Experiment& part) { return play(part, passes, cache, detail); },
+                 [](const Prediction& a, const Prediction& b) { return report::is_linear(a.report, b.report); }));
+  return folded(std::move(parts), passes, detail);
 }
 
 Result<FixedWork> fixed_work_of(const Experiment& e) {
@@ -242,12 +249,21 @@ Result<FixedWork> fixed_work_of(const Experiment& e) {
 }
 
 Result<Figures> predict_figures(const Experiment& e, CostModelCache& cache, const FixedWork& work) {
-  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
-  TRY_ASSIGN(report::Brief brief, brief_of(folds ? folds->longer : e, cache, work.longer));
-  if (folds) {
-    TRY_ASSIGN(const report::Brief shorter, brief_of(folds->shorter, cache, *work.shorter));
-    TRY(report::check_foldable(shorter, brief, folds->more));
-    brief = report::fold_micro_steps(shorter, brief, folds->more);
+  // The parts that are played first are those of `work`.
+  const auto play = [&, place = 0](const Experiment& part) mutable -> Result<report::Brief> {
+    if (place++ == 0) return brief_of(part, cache, work.longer);
+    if (place == 2 && work.shorter) return brief_of(part, cache, *work.shorter);
+    TRY_ASSIGN(const workload::Workload other, build_workload(part));
+    return brief_of(part, cache, other);
+  };
+  TRY_ASSIGN(const auto parts,
+             play_parts<report::Brief>(e, kPlayedMicroSteps, play, [](const report::Brief& a, const report::Brief& b) {
+               return report::is_linear(a, b);
+             }));
+  report::Brief brief = parts.longer;
+  if (parts.folds) {
+    TRY(report::check_foldable(*parts.shorter, brief, parts.folds->more));
+    brief = report::fold_micro_steps(*parts.shorter, brief, parts.folds->more);
   }
   const double seconds = brief.iteration.seconds();
   return Figures{brief.iteration, seconds > 0 ? work.samples / seconds : 0, brief.limits.limited_by};

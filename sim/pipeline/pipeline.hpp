@@ -26,6 +26,7 @@ struct Prediction {
   report::Report report;
   double slowest = 1;          ///< KernelTime::slowest of the kernels' costs
   double speed_variation = 0;  ///< of the device
+  std::int64_t stretch = 1;    ///< times as much was played as a fold begins with (folds.hpp)
   report::Played played() const;
 };
 

@@ -149,6 +149,7 @@ Report analyse(const Played& played, ReportContext context, Detail detail) {
   report.rank_count = played.program->ranks;
   report.iteration = Duration::picoseconds(state.period());
   report.digest = played.timeline->digest;
+  report.busy = replays.busy();
   fill_rates(report, report.rank_count);
   fill_path(report, replays, chain, state);
 

@@ -120,12 +120,36 @@ void extend_path(Duration added, std::int64_t more, bool alike, std::vector<Crit
   path.insert(path.begin(), std::move(folded));
 }
 
+bool grows_with_work(Duration added, const Busy& shorter, const Busy& longer) {
+  constexpr double kSlack = 0.998;  // kernels lose to transfers at other moments, and times are rounded
+  for (std::size_t i = 0; i < longer.size(); ++i) {
+    if (static_cast<double>(added.ps()) < kSlack * static_cast<double>((longer[i] - shorter[i]).ps())) return false;
+  }
+  return true;
+}
+
+/// The iteration of the whole: by the linear law, and no less than its busiest stream works.
+template <class Of>
+Duration whole_iteration(const Of& shorter, const Of& longer, const Extension& extend) {
+  Duration out = extend(shorter.iteration, longer.iteration);
+  for (std::size_t i = 0; i < longer.busy.size(); ++i) out = std::max(out, extend(shorter.busy[i], longer.busy[i]));
+  return out;
+}
+
 }  // namespace
+
+bool is_linear(const Report& shorter, const Report& longer) {
+  return grows_with_work(longer.iteration - shorter.iteration, shorter.busy, longer.busy);
+}
+
+bool is_linear(const Brief& shorter, const Brief& longer) {
+  return grows_with_work(longer.iteration - shorter.iteration, shorter.busy, longer.busy);
+}
 
 bool lacks_replay(const Report& shorter, const Report& longer, std::int64_t more) {
   const Extension extend(more);
   Limits limits = longer.limits;
-  extend_limits(shorter.limits, extend, extend(shorter.iteration, longer.iteration), limits);
+  extend_limits(shorter.limits, extend, whole_iteration(shorter, longer, extend), limits);
   if (!limits.limited_by || limits.limited_by->resource == Resource::network) return false;  // always replayed
   const auto replayed = [&](const Limits& of) {
     return of.limited_by && of.limited_by->resource == limits.limited_by->resource;
@@ -148,7 +172,7 @@ Result<void> check_foldable(const Brief& shorter, const Brief& longer, std::int6
 
 Brief fold_micro_steps(const Brief& shorter, const Brief& longer, std::int64_t more) {
   const Extension extend(more);
-  Brief out{extend(shorter.iteration, longer.iteration), longer.limits};
+  Brief out{whole_iteration(shorter, longer, extend), longer.limits, longer.busy};
   extend_limits(shorter.limits, extend, out.iteration, out.limits);
   return out;
 }
@@ -158,7 +182,7 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   const Extension extend(more);
   Report out = longer;
   out.context = std::move(context);
-  out.iteration = extend(shorter.iteration, longer.iteration);
+  out.iteration = whole_iteration(shorter, longer, extend);
   out.low = out.iteration - extend(shorter.iteration - shorter.low, longer.iteration - longer.low);
   out.high = out.iteration + extend(shorter.high - shorter.iteration, longer.high - longer.iteration);
   extend_parts(shorter, longer, extend, out.iteration, out);

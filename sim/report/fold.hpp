@@ -3,7 +3,7 @@
 // n-th micro-step added:
 //   F(n + k) = F(n) + k * (F(n) - F(n - 1))        for every time F of the report, n = the longer of the two that were
 //   played
-// The linear law is exact for a program whose micro-steps are identical and whose transient has ended by the n-th;
+// The linear law is exact for a program whose micro-steps are identical and whose transient has ended by the n-th (is_linear);
 // parts that would turn negative are set to zero at the cost of idle time, so that compute + exposed + host + idle =
 // iteration still holds on every rank.
 #pragma once
@@ -15,6 +15,12 @@
 #include "sim/report/report.hpp"
 
 namespace distsim::report {
+
+/// False where a further micro-step gives a stream more work than it adds to the iteration: something that does not grow with
+/// the micro-steps, such as host time once an iteration, is still the limit, and will not be that of the whole. No less than
+/// the work of the busiest stream is added in the long run.
+bool is_linear(const Report& shorter, const Report& longer);
+bool is_linear(const Brief& shorter, const Brief& longer);
 
 /// Errors: the folded iteration, or the end of its range, is longer than 2^62 ps (1281 h), where times end.
 Result<void> check_foldable(const Report& shorter, const Report& longer, std::int64_t more);

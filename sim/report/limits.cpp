@@ -150,7 +150,7 @@ void LimitFinder::finish(Limits& limits, Duration iteration, Detail detail) {
 
 Brief brief_of(Replays& replays) {
   const Duration iteration = Duration::picoseconds(replays.period());
-  Brief out{iteration, LimitFinder(replays).on(replays.chain())};
+  Brief out{iteration, LimitFinder(replays).on(replays.chain()), replays.busy()};
   decide(out.limits, iteration);
   return out;
 }

@@ -77,6 +77,7 @@ std::int64_t mean_where_present(At at, const engine::Roles& roles) {
 struct Brief {
   Duration iteration;
   Limits limits;  ///< time on the cycle, and what limits: nothing of replays
+  Busy busy{};
 };
 /// Of the last play.
 Brief brief_of(Replays& replays);

@@ -49,6 +49,12 @@ void Replays::set(StepId step, engine::Row row) {
 
 void Replays::restore() { CHECK(play_as_it_is()) << "a program that was played has become too long"; }
 
+Busy Replays::busy() const {
+  return busy_of(
+      steps_, roles_, [&](StepId s) { return program_.steps[s].stream.value(); },
+      [&](StepId s, std::uint32_t role) { return program_.steps[s].duration.at(role); });
+}
+
 Window Replays::window() const {
   Window out{0, 0, last_};
   for (const StepId s : last_before_) out.begin = std::max(out.begin, recurrence_.end(s).high);

@@ -52,6 +52,8 @@ class Replays {
   const engine::Roles& roles() const { return roles_; }
   /// Duration of a step by role, as it was played.
   const engine::Row& duration(StepId step) const { return program_.steps[step].duration; }
+  /// Of the program as it was played, of an iteration.
+  Busy busy() const;
   /// Steps of an iteration: 0 .. steps() - 1 are those of the first. Contention may have given the same step another
   /// duration in each.
   std::uint32_t steps() const { return steps_; }

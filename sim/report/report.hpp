@@ -41,6 +41,7 @@
 #include "sim/engine/timeline/timeline.hpp"
 #include "sim/graph/assumption.hpp"
 #include "sim/graph/costed_graph.hpp"
+#include "sim/report/busy.hpp"
 
 namespace distsim::report {
 
@@ -248,6 +249,7 @@ struct Report {
   std::uint32_t slowest_rank = 0, fastest_rank = 0;  ///< by compute time; the lowest such rank
   std::uint64_t digest = 0;
   TrialTimes trials;
+  Busy busy{};
 
   const RankTime& rank(std::uint32_t r) const { return ranks.size() == 1 ? ranks.front() : ranks[r]; }
 };

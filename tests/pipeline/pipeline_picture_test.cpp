@@ -34,7 +34,7 @@ Drawn drawn(const std::vector<std::string>& sets) {
   Passes passes;
   auto prediction = predict(e, passes);
   CHECK(prediction.ok()) << prediction.error().text();
-  auto order = played_pipeline(e, kPlayedMicroSteps);
+  auto order = played_pipeline(e, kPlayedMicroSteps, 1);
   CHECK(order.ok() && *order);
   return {*std::move(prediction), **order};
 }

@@ -223,7 +223,8 @@ Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   name_idle_keys(f, parsed, experiment, cache, prediction);
   Predicted out{std::move(prediction), {}, {}};
   if (!f.html.empty() || is_picture(f.timeline)) {
-    TRY_ASSIGN(out.pipeline, pipeline::played_pipeline(experiment, pipeline::kPlayedMicroSteps));
+    TRY_ASSIGN(out.pipeline,
+               pipeline::played_pipeline(experiment, pipeline::kPlayedMicroSteps, out.prediction.stretch));
   }
   if (!f.html.empty()) {
     TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(experiment, out.prediction.report));

@@ -63,15 +63,18 @@ RankMemory fullest_of(const std::vector<RankMemory>& memory) {
 Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cache, report::Transfers transfers) {
   TRY(check_needs(e));
   TRY_ASSIGN(const auto models, cache.models({e.cluster, e.device, collective_options_of(e)}));
-  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
-  TRY_ASSIGN(std::optional<report::Report> longer, figures_of(folds ? folds->longer : e, models, transfers));
-  if (!longer) return figures_of_report(e, cache);
-  if (!folds) return std::move(*longer);
-  TRY_ASSIGN(const std::optional<report::Report> shorter, figures_of(folds->shorter, models, transfers));
-  if (!shorter) return figures_of_report(e, cache);
-  TRY(report::check_foldable(*shorter, *longer, folds->more));
-  report::ReportContext whole = folded_context(folds->whole, longer->context);
-  report::Report out = report::fold_micro_steps(*shorter, *longer, folds->more, std::move(whole));
+  using Figures = std::optional<report::Report>;
+  TRY_ASSIGN(PlayedParts<Figures> parts,
+             play_parts<Figures>(
+                 e, kPlayedMicroSteps, [&](const Experiment& part) { return figures_of(part, models, transfers); },
+                 [](const Figures& a, const Figures& b) { return !a || !b || report::is_linear(*a, *b); }));
+  if (!parts.longer || (parts.folds && !*parts.shorter)) return figures_of_report(e, cache);
+  report::Report& longer = *parts.longer;
+  if (!parts.folds) return std::move(longer);
+  const report::Report& shorter = **parts.shorter;
+  TRY(report::check_foldable(shorter, longer, parts.folds->more));
+  report::ReportContext whole = folded_context(parts.folds->whole, longer.context);
+  report::Report out = report::fold_micro_steps(shorter, longer, parts.folds->more, std::move(whole));
   out.ranks = {{out.compute, out.comm, out.hidden_comm, out.exposed_comm, out.waiting, out.host_bound, out.idle}};
   return out;
 }

@@ -140,6 +140,14 @@ void fill_split(Report& report, const LoopPlay& p, const Window& silent, std::ve
                    report.host_bound, report.idle}};
 }
 
+/// Before collectives are made to take no time.
+Busy busy_of_round(const LoopPlay& p) {
+  const auto& steps = p.player->loop().steps;
+  return busy_of(
+      p.player->steps_of_round(), *p.roles, [&](StepId s) { return steps[s].stream.value(); },
+      [&](StepId s, std::uint32_t role) { return p.player->duration_row(s)[role]; });
+}
+
 }  // namespace
 
 bool is_settled(const LoopPlay& p) {
@@ -156,7 +164,7 @@ bool is_settled(const LoopPlay& p) {
 Brief brief_of(const LoopPlay& p) {
   const Window window = window_of(p, last_steps(p, [&](StepId s) { return is_device(p, s); }));
   const Duration iteration = Duration::picoseconds(window.period());
-  Brief out{iteration, limits_on(p, critical_chain(*p.player, window))};
+  Brief out{iteration, limits_on(p, critical_chain(*p.player, window)), busy_of_round(p)};
   decide(out.limits, iteration);
   return out;
 }
@@ -172,6 +180,7 @@ Report figures_of(const LoopPlay& p, ReportContext context, Transfers transfers)
   fill_rates(report, report.rank_count);
   fill_terms(report, p, chain);
   report.limits = limits_on(p, chain);
+  report.busy = busy_of_round(p);
   for (ResourceTime& of : report.limits.of_resource) of.without = report.iteration;
   auto of_role = transfers == Transfers::summed ? loop_transfers(p, window) : std::vector<RankTime>(p.roles->size());
   const Window silent = play_silent(p, last, report.iteration.ps(), report.limits);

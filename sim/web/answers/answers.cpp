@@ -342,7 +342,8 @@ Result<std::string> Answers::pictures(const Message& m) {
   TRY_ASSIGN(const std::string text, asked_text(m.body));
   TRY_ASSIGN(const auto shown, predictions_.of(text));
   TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(shown->experiment, shown->prediction.report));
-  TRY_ASSIGN(const auto order, pipeline::played_pipeline(shown->experiment, pipeline::kPlayedMicroSteps));
+  TRY_ASSIGN(const auto order,
+             pipeline::played_pipeline(shown->experiment, pipeline::kPlayedMicroSteps, shown->prediction.stretch));
   const std::string schedule = order ? report::schedule_json(shown->prediction.played(), *order) : "";
   return with_parts({{"id", m.id}, {"type", "pictures"}},
                     {{"links", pipeline::link_loads_json(loads)}, {"schedule", schedule.empty() ? "null" : schedule}});

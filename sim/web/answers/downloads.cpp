@@ -23,7 +23,8 @@ Result<std::string> csv_file(const Shown& s) {
 }
 
 Result<std::string> html_file(const Shown& s) {
-  TRY_ASSIGN(const auto order, pipeline::played_pipeline(s.experiment, pipeline::kPlayedMicroSteps));
+  TRY_ASSIGN(const auto order,
+             pipeline::played_pipeline(s.experiment, pipeline::kPlayedMicroSteps, s.prediction.stretch));
   TRY_ASSIGN(const pipeline::LinkLoads loads, pipeline::link_loads(s.experiment, s.prediction.report));
   const report::HtmlOptions page{.pipeline = order ? &*order : nullptr, .links = pipeline::link_loads_json(loads)};
   return report::to_html(s.prediction.report, s.prediction.played(), page);
