@@ -54,9 +54,12 @@ Result<PlayedParts<Of>> play_parts(const config::Experiment& e, std::int64_t pla
   constexpr std::int64_t kMostStretch = 256;  // of a thousand micro-steps none is unlike the others any more
   for (std::int64_t stretch = 1;; stretch *= 2) {
     TRY_ASSIGN(std::optional<Folds> folds, folds_of(e, played, stretch));
-    TRY_ASSIGN(Of longer, play(folds ? folds->longer : e));
-    if (!folds) return PlayedParts<Of>{std::nullopt, std::nullopt, std::move(longer), stretch};
+    if (!folds) {
+      TRY_ASSIGN(Of all, play(e));
+      return PlayedParts<Of>{std::nullopt, std::nullopt, std::move(all), stretch};
+    }
     TRY_ASSIGN(Of shorter, play(folds->shorter));
+    TRY_ASSIGN(Of longer, play(folds->longer));
     if (stretch == kMostStretch || is_linear(shorter, longer))
       return PlayedParts<Of>{std::move(folds), std::move(shorter), std::move(longer), stretch};
   }

@@ -251,8 +251,9 @@ Result<FixedWork> fixed_work_of(const Experiment& e) {
 Result<Figures> predict_figures(const Experiment& e, CostModelCache& cache, const FixedWork& work) {
   // The parts that are played first are those of `work`.
   const auto play = [&, place = 0](const Experiment& part) mutable -> Result<report::Brief> {
-    if (place++ == 0) return brief_of(part, cache, work.longer);
-    if (place == 2 && work.shorter) return brief_of(part, cache, *work.shorter);
+    const int now = place++;
+    if (now == 0 && work.shorter) return brief_of(part, cache, *work.shorter);
+    if (now == (work.shorter ? 1 : 0)) return brief_of(part, cache, work.longer);
     TRY_ASSIGN(const workload::Workload other, build_workload(part));
     return brief_of(part, cache, other);
   };

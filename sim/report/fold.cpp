@@ -59,12 +59,30 @@ void extend_parts(const Parts& shorter, const Parts& longer, const Extension& ex
   out.hidden_comm = std::min(out.hidden_comm, out.comm);
 }
 
-/// What limits the iteration can change with its length: one all_reduce at the end weighs less after more micro-steps.
+/// Of all resources together, which is the cycle: what a slow rank takes longer for is part of the others.
+Duration cycle_of(const Limits& limits) {
+  Duration sum;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(Resource::waiting_for_rank); ++r)
+    sum += limits.of_resource[r].on_cycle;
+  return sum;
+}
+
+/// What limits the iteration can change with its length: one all_reduce at the end weighs less after more micro-steps. Where
+/// the cycles of the two lead through different steps, of several that are as long, no law connects their parts: the shares
+/// of the longer one are kept.
 void extend_limits(const Limits& shorter, const Extension& extend, Duration iteration, Limits& limits) {
+  const Limits longer = limits;
   for (std::size_t r = 0; r < kResources; ++r) {
     ResourceTime& of = limits.of_resource[r];
     of.on_cycle = extend(shorter.of_resource[r].on_cycle, of.on_cycle);
     of.without = std::min(iteration, extend(shorter.of_resource[r].without, of.without));
+  }
+  const double whole = cycle_of(limits).seconds(), part = cycle_of(longer).seconds();
+  if (part > 0 && std::abs(whole - iteration.seconds()) > 1e-9 * iteration.seconds()) {
+    for (std::size_t r = 0; r < kResources; ++r) {
+      const double share = longer.of_resource[r].on_cycle.seconds() / part;
+      limits.of_resource[r].on_cycle = Duration::picoseconds(std::llround(share * static_cast<double>(iteration.ps())));
+    }
   }
   decide(limits, iteration);
 }

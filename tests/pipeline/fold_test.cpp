@@ -49,6 +49,24 @@ TEST(Fold, ShortAccumulationsArePlayedOut) {
   for (const auto& a : r.context.assumptions) EXPECT_NE(a.kind, graph::AssumptionKind::folding) << a.text;
 }
 
+/// Host time once an iteration, or gradients of the one before, hide the first micro-steps: what those add says nothing of the
+/// others, of which more are played then.
+TEST(Fold, WhatDoesNotGrowHidesNoMicroSteps) {
+  for (const int steps : {16, 32, 64, 128}) {
+    const std::vector<std::string> sets{"cluster.nodes=1", "model.per_gpu_batch=0", "framework.host.per_step=1 s",
+                                        "model.accumulation=" + std::to_string(steps),
+                                        "model.global_batch=" + std::to_string(2048 * steps)};
+    const auto folded = report_of("resnet50_dgx_a100.yaml", sets, 4),
+               whole = report_of("resnet50_dgx_a100.yaml", sets, kAllMicroSteps);
+    EXPECT_NEAR(folded.iteration.ms(), whole.iteration.ms(), 0.002 * whole.iteration.ms()) << steps;
+    Duration cycle;
+    for (const report::Resource r : {report::Resource::host_loop, report::Resource::network, report::Resource::compute,
+                                     report::Resource::memory, report::Resource::input})
+      cycle += folded.limits[r].on_cycle;
+    EXPECT_NEAR(cycle.ms(), folded.iteration.ms(), 1e-6 * folded.iteration.ms()) << steps;
+  }
+}
+
 /// One sample more makes one of the micro-steps longer, not all of them.
 TEST(Fold, MicroStepsOfTwoSizesArePlayedOut) {
   const auto iteration_of = [](int batch, std::int64_t played) {

@@ -55,6 +55,32 @@ TEST(FoldMicroSteps, TooLongIterationsAreRefused) {
   EXPECT_GE(folded.low, Duration());
 }
 
+/// Work that an iteration has not to wait for yet: it will be the limit of longer ones, and until then nothing is linear.
+TEST(FoldMicroSteps, NoIterationIsShorterThanItsBusiestStream) {
+  const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
+  Report shorter = micro_steps(2), longer = micro_steps(3);
+  EXPECT_TRUE(is_linear(shorter, longer));
+  longer.iteration = shorter.iteration;  // bound by something that does not grow
+  EXPECT_FALSE(is_linear(shorter, longer));
+  shorter.busy = longer.busy = {};
+  EXPECT_TRUE(is_linear(shorter, longer));
+  shorter.busy[2] = ps(1000), longer.busy[2] = ps(1500);
+  EXPECT_FALSE(is_linear(shorter, longer));
+  EXPECT_EQ(fold_micro_steps(shorter, longer, 100, {}).iteration, ps(1500 + 100 * 500));
+}
+
+/// Cycles that lead through other steps: no law connects their parts, but together they are the iteration.
+TEST(FoldMicroSteps, TheCycleIsAsLongAsTheIteration) {
+  Report shorter = micro_steps(2), longer = micro_steps(3);
+  for (Report* r : {&shorter, &longer})
+    for (ResourceTime& of : r->limits.of_resource) of.on_cycle = Duration();
+  shorter.limits[Resource::host_loop].on_cycle = shorter.iteration;
+  longer.limits[Resource::memory].on_cycle = longer.iteration;
+  const Report folded = fold_micro_steps(shorter, longer, 50, {});
+  EXPECT_EQ(folded.limits[Resource::memory].on_cycle, folded.iteration);
+  EXPECT_EQ(folded.limits[Resource::host_loop].on_cycle, Duration());
+}
+
 /// Figures that fall from one length to the next are cut at zero; what that moves comes out of idle, then the host,
 /// then waiting.
 TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
@@ -67,6 +93,7 @@ TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
     r.waiting = ps(waiting);
     r.host_bound = ps(host);
     r.iteration = ps(compute + waiting + host);
+    r.busy = {};
   };
   fill(shorter, 100, 20, 50);
   fill(longer, 180, 25, 20);
@@ -88,6 +115,7 @@ TEST(FoldMicroSteps, NoPartIsNegative) {
     r.comm = r.exposed_comm = ps(exposed);
     r.hidden_comm = r.idle = r.waiting = r.host_bound = ps(0);
     r.iteration = ps(compute + exposed);
+    r.busy = {};
   };
   fill(shorter, 60, 50);
   fill(longer, 40, 80);

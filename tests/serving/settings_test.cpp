@@ -59,8 +59,8 @@ TEST(Settings, ALargerBatchThatTakesLessIsNamed) {
     EXPECT_TRUE(table.read(file_of("batches.csv", "model,gpu,batch,layer,time_us\n" + rows)).ok());
     return table.notes();
   };
-  EXPECT_TRUE(notes("m,a,1,x,10\nm,a,2,x,9.5\nm,a,4,x,20\n").empty());
-  const auto odd = notes("m,a,1,x,20\nm,a,1,y,5\nm,a,2,x,10\nm,a,2,y,2\nm,a,4,x,5\nm,a,4,y,2\n");
+  EXPECT_TRUE(notes("m,a,1,x,10\nm,a,2,x,5.5\nm,a,4,x,20\n").empty());
+  const auto odd = notes("m,a,1,x,20\nm,a,1,y,5\nm,a,2,x,10\nm,a,2,y,2\nm,a,4,x,3\nm,a,4,y,2\n");
   ASSERT_EQ(odd.size(), 1u);
   EXPECT_NE(
       odd[0].find("batches.csv: times of m on a: batch 2 takes 12 us, less than batch 1 with 25 us, and 1 more such "
