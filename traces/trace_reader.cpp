@@ -37,6 +37,7 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
   match_collectives(job);
   TRY(check_agreement(job));
   align_clocks(job, kClockTolerance);
+  TRY(check_meetings(job));
   TRY(check_plausible(job));
   return job;
 }

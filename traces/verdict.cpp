@@ -83,8 +83,8 @@ constexpr std::int64_t kBeforeItsLaunch = 1'000'000;  // ns
 constexpr std::int64_t kAfterItsLaunch = 1'000'000'000;  // ns
 
 struct LaunchOrder {
-  std::uint64_t launched = 0, early = 0, timeless = 0, kernels = 0;
-  std::int64_t least_delay = INT64_MAX;  ///< ns from a launch to its kernel
+  std::uint64_t launched = 0, before = 0, early = 0, timeless = 0, kernels = 0;  ///< early: before by kBeforeItsLaunch
+  std::int64_t least_delay = INT64_MAX;                                          ///< ns from a launch to its kernel
 };
 
 LaunchOrder launch_order_of(const TraceRank& rank) {
@@ -96,6 +96,7 @@ LaunchOrder launch_order_of(const TraceRank& rank) {
     if (d.launch == kNone) continue;
     ++out.launched;
     const std::int64_t delay = d.start_ns - rank.host_records[d.launch].start_ns;
+    out.before += delay < -kRounding ? 1 : 0;
     out.early += delay < -kBeforeItsLaunch ? 1 : 0;
     out.least_delay = std::min(out.least_delay, delay);
   }
@@ -156,6 +157,8 @@ Result<void> check_order(TraceRank& rank) {
     TRY(contradiction(rank, found.launched,
                       counted(found.launched, "kernel") + ", all more than 1 s after the calls that launched them",
                       "some soon after", "are host and GPU on one clock?"));
+  if (const std::string before = kernels_before_launches(rank); !before.empty() && 2 * found.early <= found.launched)
+    rank.notes.assume(before + ": are host and GPU on one clock?");
   if (found.kernels > 0 && found.timeless == found.kernels)
     TRY(contradiction(rank, found.kernels,
                       counted(found.kernels, "kernel") + " that " +
@@ -322,6 +325,17 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
     out.push_back(printable(text, 120) + who);
   }
   return out;
+}
+
+/// By how much the clocks differ is not known, only at least how much, so that none is moved.
+std::string kernels_before_launches(const TraceRank& rank) {
+  if (!rank.has_times || rank.times_are_medians) return "";
+  const LaunchOrder found = launch_order_of(rank);
+  if (2 * found.before <= found.launched) return "";
+  return std::to_string(found.before) + " of " + counted(found.launched, "launched kernel") + " " +
+         std::string(agreeing(found.before, "begins", "begin")) + " before the " +
+         std::string(agreeing(found.before, "call that launched it", "calls that launched them")) + ", by up to " +
+         std::to_string(-found.least_delay / 1000) + " us";
 }
 
 std::string verdict_of(const TraceJob& job) {

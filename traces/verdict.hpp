@@ -17,6 +17,10 @@ std::vector<std::string> missing_parts(const TraceJob& job);
 /// "complete", or "partial: " and what is missing.
 std::string verdict_of(const TraceJob& job);
 
+/// "150 of 154 launched kernels begin before the calls that launched them, by up to 496 us", where it is most of them: clocks of
+/// host and GPU that are apart. Empty: it is not.
+std::string kernels_before_launches(const TraceRank& rank);
+
 /// Error: times that no GPU can have. A stream runs one kernel after the other; where most of the kernels of a rank run at
 /// the same time as another of their stream, the file is not what a profiler wrote. Fewer are noted: kernels may be
 /// launched to overlap the end of the one before (programmatic dependent launch). Nor does a kernel start before the call

@@ -48,19 +48,27 @@ RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& ran
   return p;
 }
 
+/// So many times the profiled iteration is none of the same run without the profiler. Chosen: iterations differ, too.
+constexpr double kMostUnprofiled = 1.25;
+
 /// A profiler slows the host; the work of the GPU takes as long without it.
 Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profile, const ProfileOptions& options) {
   if (options.unprofiled_ns <= 0) return {};
+  const auto seconds = [](std::int64_t ns) {
+    return format_quantity(static_cast<double>(ns) * 1e-9, Dimension::seconds);
+  };
   for (std::size_t r = 0; r < profile.ranks.size(); ++r) {
+    const ProfilerCost& cost = profile.ranks[r].profiler;
+    if (cost.with > 0 && static_cast<double>(cost.without) > kMostUnprofiled * static_cast<double>(cost.with))
+      return Error{"--unprofiled: found " + seconds(cost.without) + ", expected at most about " + seconds(cost.with) +
+                       ", which an iteration takes with the profiler",
+                   job.ranks[r].path, "is it the time of one iteration?"};
     std::vector<std::int64_t> busy;
     for (const StepProfile& s : profile.ranks[r].steps) busy.push_back(s.split.busy);
     if (busy.empty()) continue;
     std::ranges::sort(busy);
     const std::int64_t middle = busy[busy.size() / 2];
     if (options.unprofiled_ns >= middle) continue;
-    const auto seconds = [](std::int64_t ns) {
-      return format_quantity(static_cast<double>(ns) * 1e-9, Dimension::seconds);
-    };
     return Error{"--unprofiled: found " + seconds(options.unprofiled_ns) + ", expected at least " + seconds(middle) +
                      ", which the GPU is busy in an iteration",
                  job.ranks[r].path, ""};

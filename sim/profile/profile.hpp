@@ -177,7 +177,7 @@ struct ProfileOptions {
   std::int64_t record_ns = 0;      ///< what the profiler adds to each host record; 0: not known
 };
 
-/// Errors: no rank has times.
+/// Errors: no rank has times; an unprofiled iteration that no iteration of the trace allows.
 Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options = {});
 
 }  // namespace distsim::profile

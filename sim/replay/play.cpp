@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/engine/events/irregular_evaluator.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -59,6 +60,16 @@ std::string beginning_of(const std::string& cycle) {
   return end == std::string::npos ? cycle : cycle.substr(0, end) + ", and so on";
 }
 
+/// What may be wrong with the traces of work that waits for itself.
+std::string hint_of(const ReplayGraph& graph) {
+  for (const traces::TraceRank& rank : graph.job->ranks) {
+    if (const std::string before = traces::kernels_before_launches(rank); !before.empty())
+      return "are host and GPU on one clock? " +
+             (graph.ranks.size() > 1 ? "Of rank " + std::to_string(rank.rank) + ", " : "") + before;
+  }
+  return graph.ranks.size() > 1 ? "do all files belong to one run?" : "are host and GPU on one clock?";
+}
+
 }  // namespace
 
 ReplayCosts measured_costs(const ReplayGraph& graph) {
@@ -74,8 +85,7 @@ Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs) {
   if (!timeline)
     return Error{"replay: found work that waits for itself, expected causes before effects: " +
                      beginning_of(timeline.error().what),
-                 timeline.error().where,
-                 graph.ranks.size() > 1 ? "do all files belong to one run?" : "are host and GPU on one clock?"};
+                 timeline.error().where, hint_of(graph)};
   ReplayTimes times;
   for (auto* list : {&times.ready, &times.start, &times.end}) list->reserve(graph.nodes.size());
   for (const engine::StepTimes& t : timeline->steps) {

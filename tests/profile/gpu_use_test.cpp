@@ -115,7 +115,19 @@ TEST_F(GpuUseTest, CostOfARecordFromARunWithoutTheProfiler) {
   EXPECT_EQ(c.without, 90'000);
   EXPECT_DOUBLE_EQ(c.records_per_step, 5);
   EXPECT_DOUBLE_EQ(c.per_record, 2000);
-  EXPECT_EQ(read(test::two_steps(), {.unprofiled_ns = 110'000, .record_ns = 0}).ranks[0].profiler.per_record, 0);
+  const Profile slower = read(test::two_steps(), {.unprofiled_ns = 110'000, .record_ns = 0});
+  EXPECT_EQ(slower.ranks[0].profiler.per_record, 0);
+  EXPECT_NE(report::profile_text(job_, slower, {.width = 400}).find("nothing to correct, recording costs less"),
+            std::string::npos);
+}
+
+TEST_F(GpuUseTest, AnIterationWithoutTheProfilerIsNotLonger) {
+  read(test::two_steps());
+  EXPECT_TRUE(make_profile(job_, {.unprofiled_ns = 125'000, .record_ns = 0}).ok());
+  const auto refused = make_profile(job_, {.unprofiled_ns = 1'000'000, .record_ns = 0});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("--unprofiled: found 1 ms, expected at most about 100 us"), std::string::npos)
+      << refused.error().text();
 }
 
 /// aten::mm at [5, 25) launches at [10, 14). T2 = 5 us holds one record, the launch: 3 without its 2 us. T4 = 4: 2.

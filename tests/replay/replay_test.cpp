@@ -313,6 +313,24 @@ TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
   EXPECT_EQ(medians(results).steps, 1u);
 }
 
+/// A step without time is not compared, so that it may not move the median of one side.
+TEST(Replay, MediansAreOfTheSameSteps) {
+  std::vector<StepResult> results(5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    results[i].basis = i == 1 ? StepBasis::device_start_to_start : StepBasis::profiler_step;
+    results[i].measured = i < 3 ? 0 : 200;
+    results[i].replayed = results[i].measured;
+  }
+  const StepMedians some = medians(results);
+  EXPECT_EQ(some.basis, StepBasis::profiler_step);
+  EXPECT_EQ(some.steps, 2u);
+  EXPECT_EQ(some.measured, 200);
+  EXPECT_EQ(some.replayed, 200);
+  for (StepResult& r : results) r.measured = -1, r.replayed = 70;
+  EXPECT_EQ(medians(results).measured, -1);
+  EXPECT_EQ(medians(results).replayed, 70);
+}
+
 /// No device runs thousands of kernels of one stream at once; looking for a free lane for each would take forever.
 TEST(Replay, TooManyKernelsAtOnceAreRefused) {
   for (const std::uint32_t kernels : {kMostLanes, kMostLanes + 1}) {

@@ -62,6 +62,24 @@ TEST_F(RanksAgree, StepsInAnotherUnitAreRefused) {
   EXPECT_TRUE(read(rank_of_two(0, 4), rank_of_two(1, 4, 20)).ok());
 }
 
+/// All-reduces of 4 ms in steps of 10 ms, of which the median one is where the clocks are set by.
+TEST_F(RanksAgree, CollectivesOfOneRunMeet) {
+  const auto alike = read(rank_of_two(0, 24, 100), rank_of_two(1, 24, 100));
+  ASSERT_TRUE(alike.ok()) << alike.error().text();
+  EXPECT_FALSE(noted(alike->ranks[1].notes, "apart in time"));
+  const auto drifting = read(rank_of_two(0, 24, 100), rank_of_two(1, 24, 120));
+  ASSERT_TRUE(drifting.ok()) << drifting.error().text();
+  EXPECT_TRUE(noted(drifting->ranks[1].notes, "of 24 collectives of rank 1 apart in time from the same ones on other"));
+  const auto slow = read(rank_of_two(0, 24, 150), rank_of_two(1, 24, 100));
+  ASSERT_FALSE(slow.ok());
+  EXPECT_NE(slow.error().text().find("and steps of 15 ms, where the others have 10 ms, expected ranks of one run"),
+            std::string::npos)
+      << slow.error().text();
+  const auto few = read(rank_of_two(0, 6, 150), rank_of_two(1, 6, 100));
+  ASSERT_TRUE(few.ok()) << few.error().text();
+  EXPECT_TRUE(noted(few->ranks[0].notes, "apart in time"));
+}
+
 TEST_F(RanksAgree, ATraceThatEndsBeforeTheOthersIsNoted) {
   const std::string words = "not in all traces of";
   const auto whole = read(rank_of_two(0, 4), rank_of_two(1, 4));

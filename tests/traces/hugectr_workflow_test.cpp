@@ -8,6 +8,7 @@
 #include "test_data.hpp"
 #include "test_paths.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"
+#include "traces/trace_reader.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -177,6 +178,41 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
       std::string::npos);
 }
 
+/// What no result can hold is refused in the same words by the merge of hosts and by the reader of traces.
+TEST_F(Hugectr, BoundsAreThoseOfTraces) {
+  const auto event = [](const std::string& name, int start_index, int end_index, const std::string& duration,
+                        const std::string& device = "0") {
+    return R"({"device_id": )" + device + R"(, "stream": "0xa", "start_index": )" + std::to_string(start_index) +
+           R"(, "end_index": )" + std::to_string(end_index) + R"(, "measured_times_ms": )" + duration +
+           R"(, "iter_start_to_event_start_times_ms": [0.5, 0.5], "event_name": ")" + name + "\"}";
+  };
+  const auto answers = [&](const std::string& iterations, const std::string& events) {
+    const std::string path =
+        file("h.prof.json", R"({"host_name": "h", "iter_time_ms": )" + iterations + R"(, "events": [)" + events + "]}");
+    const auto host = read_hugectr_profile(path);
+    const auto job = read_traces({path});
+    const std::string merged = host.ok() ? "accepted" : host.error().text();
+    EXPECT_EQ(job.ok() ? "accepted" : job.error().text(), merged);
+    return merged.substr(merged.find(".prof.json") == std::string::npos ? 0 : merged.find(".prof.json") + 12);
+  };
+  const std::string first = event("a", 0, 1, "[1, 1.2]");
+  EXPECT_EQ(answers("[3, 4]", first), "accepted");
+  EXPECT_EQ(answers("[]", first), "accepted") << "no iteration was timed";
+  EXPECT_EQ(answers("[3, 40]", event("a", 0, 1, "[60, 70]")), "accepted") << "within twice the longest iteration";
+  EXPECT_EQ(answers("[3, 4]", event("a", 0, 1, "[60, 70]")),
+            "event 'a': found an end 65.5 ms after its iteration began, expected at most 8 ms, twice the longest "
+            "iteration; are all times in milliseconds?");
+  EXPECT_EQ(answers("[3, 0]", first), "found iter_time_ms: 0, expected milliseconds above 0 and below 1e9");
+  EXPECT_EQ(answers("[3]", first + "," + event("b", 2, 3, "[1, -1]")),
+            "event 1: found measured_times_ms: -1, expected milliseconds from 0 to 1e9");
+  EXPECT_EQ(answers("[3]", event("a", 5, 2, "[1]")),
+            "event 0: found end_index 2, expected more than start_index 5: a stop comes after its start");
+  EXPECT_EQ(answers("[3]", event("a", 0, 1, "[1]", "-1")), "event 0: found device_id -1, expected the number of a GPU");
+  EXPECT_EQ(answers("[3]", first + "," + first),
+            "event 1: found 'a' a second time on its stream and with its start_index, expected each event once; was "
+            "the file merged with itself?");
+}
+
 /// Of a name that a stream has more often than the list, places are not those of the list.
 TEST_F(Hugectr, AListOfSomeLayersIsRefused) {
   const std::string path = file("h.prof.json", R"({"host_name": "h", "iter_time_ms": [2], "events": [
@@ -211,6 +247,7 @@ TEST_F(Hugectr, TheRealSample) {
   EXPECT_EQ(events, 512u);
   EXPECT_EQ(host->timeline.size(), 8u);
   EXPECT_EQ(count(hugectr_timeline_svg({*host}), "<title>"), 513u);
+  EXPECT_TRUE(read_traces({test::data("hugectr_profiler/sample_luna-0173.prof.json")}).ok());
 }
 
 }  // namespace

@@ -78,6 +78,35 @@ TEST_F(Nvprof, AThroughputIsSizeOverDuration) {
   EXPECT_TRUE(has_note(job_of("10.0", "Tesla V100").ranks.at(0), "GPU 0 is called Tesla P100 and Tesla V100"));
 }
 
+/// nsys writes MBps as well as MB/s, sizes to three decimals, and an empty column where nothing was copied.
+TEST_F(Nvprof, AThroughputHasItsUnitInEachSpelling) {
+  const auto read_copy = [&](const std::string& unit, const std::string& size, const std::string& throughput) {
+    return read_traces(
+        {test::write(folder_, "gputrace.csv",
+                     "Start (ns),Duration (ns),Bytes (MB),Throughput (" + unit + "),Device,Strm,Name\n1000,400000," +
+                         size + "," + throughput + ",Tesla P100 (0),7,[CUDA memcpy Host-to-Device]\n")});
+  };
+  const auto is_wrong = [&](const std::string& unit, const std::string& size, const std::string& throughput) {
+    const auto job = read_copy(unit, size, throughput);
+    EXPECT_TRUE(job.ok()) << unit;
+    return job.ok() && has_note(job->ranks.at(0), "the throughput of 1 of 1 copy is not size over duration");
+  };
+  for (const auto& [unit, rate] : {std::pair<std::string, std::string>{"MB/s", "10000.0"},
+                                   {"MBps", "10000.0"},
+                                   {"GBps", "10.0"},
+                                   {"KBps", "10000000.0"},
+                                   {"Bps", "10000000000"}}) {
+    EXPECT_FALSE(is_wrong(unit, "4.000", rate)) << unit;
+    EXPECT_TRUE(is_wrong(unit, "0.004", rate)) << unit;
+  }
+  EXPECT_FALSE(is_wrong("MBps", "0.001", "3.7")) << "1480 bytes";
+  const auto unknown = read_copy("furlongs", "4.000", "10.0");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().text().find("column 'Throughput (furlongs)': found no such unit"), std::string::npos)
+      << unknown.error().text();
+  EXPECT_TRUE(read_copy("furlongs", "4.000", "").ok());
+}
+
 TEST_F(Nvprof, OutputWithoutATraceSaysWhatIsMissing) {
   const std::string banner = "==4242== NVPROF is profiling process 4242, command: ./train\n";
   const std::string never = refusal(test::write(folder_, "never.csv", banner + "==4242== No kernels were profiled.\n"));

@@ -79,16 +79,6 @@ void number_by_group(std::vector<TraceCollective>& collectives) {
   }
 }
 
-std::int64_t start_of(const TraceRank& rank, const TraceCollective& c) {
-  return c.device_record != kNone ? rank.device_records[c.device_record].start_ns
-                                  : rank.host_records[c.host_record].start_ns;
-}
-
-std::int64_t end_of(const TraceRank& rank, const TraceCollective& c) {
-  return c.device_record != kNone ? rank.device_records[c.device_record].end_ns()
-                                  : rank.host_records[c.host_record].end_ns();
-}
-
 /// How many of the ranks that were read belong to a group; 0: not known.
 std::size_t members_read(const TraceJob& job, std::uint32_t group) {
   const std::size_t size = group == kNone ? 0 : job.groups[group].size;
@@ -114,6 +104,16 @@ void note_lacking_members(TraceJob& job) {
 }
 
 }  // namespace
+
+std::int64_t start_of(const TraceRank& rank, const TraceCollective& c) {
+  return c.device_record != kNone ? rank.device_records[c.device_record].start_ns
+                                  : rank.host_records[c.host_record].start_ns;
+}
+
+std::int64_t end_of(const TraceRank& rank, const TraceCollective& c) {
+  return c.device_record != kNone ? rank.device_records[c.device_record].end_ns()
+                                  : rank.host_records[c.host_record].end_ns();
+}
 
 void complete_collectives(TraceJob& job, TraceRank& rank) {
   std::vector<bool> taken(rank.collectives.size(), false);

@@ -5,6 +5,10 @@
 
 namespace distsim::traces {
 
+/// When a collective of a rank ran: its kernel, else the host. REQUIRES: it has one of the two.
+std::int64_t start_of(const TraceRank& rank, const TraceCollective& c);
+std::int64_t end_of(const TraceRank& rank, const TraceCollective& c);
+
 /// Gives every communication kernel a collective. What the kernel's own arguments leave open comes, in this order, from
 /// the ops around its launch (arguments of record_param_comms, name and shapes of an `nccl:all_reduce` range) and from
 /// the kernel's name. Host records whose collective a kernel took lose it. Then orders collectives by start and numbers

@@ -29,33 +29,39 @@ const Units kSizes{{"B", 1},     {"KB", 1e3},
                    {"GB", 1e9},  {"GiB", 1024. * 1024 * 1024},
                    {"TB", 1e12}, {"TiB", 1024. * 1024 * 1024 * 1024}};
 
-const Units kRates{{"B/s", 1},
-                   {"KB/s", 1e3},
-                   {"kB/s", 1e3},
-                   {"MB/s", 1e6},
-                   {"MiB/s", 1024. * 1024},
-                   {"GB/s", 1e9},
-                   {"GiB/s", 1024. * 1024 * 1024},
-                   {"TB/s", 1e12}};
 /// By how much a copy's size over its duration may differ from the throughput beside them, which the programs round and
 /// count in powers of 1000 or of 1024.
 constexpr double kThroughputTolerance = 0.15;
 
-/// The unit in "Start (ns)" as a factor to nanoseconds, in "Bytes (MB)" as one to bytes; 1 where none is written. Nothing: it is
-/// no such unit.
-std::optional<double> csv_unit(std::string_view title, const Units& units) {
+/// "ns" in "Start (ns)"; empty: none is written.
+std::string_view written_unit(std::string_view title) {
   const std::size_t open = title.find('('), close = title.find(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return 1;
-  const auto at = units.find(title.substr(open + 1, close - open - 1));
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return "";
+  return title.substr(open + 1, close - open - 1);
+}
+
+/// A unit as a factor to nanoseconds or bytes; 1 where none is written. Nothing: it is no such unit.
+std::optional<double> factor_of(std::string_view unit, const Units& units) {
+  if (unit.empty()) return 1;
+  const auto at = units.find(unit);
   return at == units.end() ? std::nullopt : std::optional(at->second);
+}
+
+/// Likewise of "MB/s" and "MBps", as a factor to bytes per second.
+std::optional<double> rate_factor(std::string_view unit) {
+  if (unit.empty()) return 1;
+  if (!unit.ends_with("/s") && !unit.ends_with("ps")) return std::nullopt;
+  unit.remove_suffix(2);
+  return unit.empty() ? std::nullopt : factor_of(unit, kSizes);
 }
 
 struct Columns {
   std::optional<std::size_t> start, duration, correlation, bytes, throughput, device, context, stream, name, grid[3],
       block[3];
-  double start_unit = 1, duration_unit = 1, bytes_unit = 1, throughput_unit = 0;
+  double start_unit = 1, duration_unit = 1, bytes_unit = 1, throughput_unit = 1;
   std::size_t count = 0;
-  std::string wrong;  ///< why the times of the rows mean nothing; empty: they do
+  std::string wrong;             ///< why the times of the rows mean nothing; empty: they do
+  std::string wrong_throughput;  ///< likewise of the throughputs, if there are any
 
   static std::optional<Columns> of(const std::vector<std::string>& header) {
     Columns c;
@@ -75,7 +81,7 @@ struct Columns {
     else if (h.starts_with("Bytes") || h.starts_with("Size"))
       once(bytes, h, i), bytes_unit = unit(h, kSizes, "a unit of memory");
     else if (h.starts_with("Thr"))
-      throughput = i, throughput_unit = csv_unit(h, kRates).value_or(0);
+      take_throughput(h, i);
     else if (h.starts_with("Device"))
       once(device, h, i);
     else if (h.starts_with("Ctx") || h.starts_with("Context"))
@@ -93,11 +99,20 @@ struct Columns {
     if (column && wrong.empty()) wrong = "column " + in_quotes(title, 40) + ": found twice, expected once";
     column = i;
   }
+  static std::string no_unit(std::string_view title, const char* expected) {
+    return "column " + in_quotes(title, 40) + ": found no such unit, expected " + expected;
+  }
   double unit(std::string_view title, const Units& units, const char* expected) {
-    const auto factor = csv_unit(title, units);
-    if (!factor && wrong.empty())
-      wrong = "column " + in_quotes(title, 40) + ": found no such unit, expected " + expected;
+    const auto factor = factor_of(written_unit(title), units);
+    if (!factor && wrong.empty()) wrong = no_unit(title, expected);
     return factor.value_or(1);
+  }
+  /// The column is often empty, and then its unit does not matter.
+  void take_throughput(std::string_view title, std::size_t i) {
+    const auto factor = rate_factor(written_unit(title));
+    throughput = i;
+    throughput_unit = factor.value_or(1);
+    wrong_throughput = factor ? "" : no_unit(title, "one of memory per second, as MB/s");
   }
 };
 
@@ -107,6 +122,14 @@ std::optional<double> csv_number(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() && std::isfinite(v) && std::fabs(v) < 2e18
              ? std::optional<double>(v)
              : std::nullopt;
+}
+
+/// How far off a printed number may be, over itself: 0.001 stands for 0.0005 as well, which is half of it.
+double rounding_of(const std::string& text) {
+  const std::size_t point = text.find('.');
+  const auto v = csv_number(text);
+  const std::size_t decimals = point == std::string::npos ? 0 : text.size() - point - 1;
+  return v && *v != 0 ? 0.5 * std::pow(10, -static_cast<double>(decimals)) / std::fabs(*v) : 0;
 }
 
 /// Exact for whole nanoseconds, which a double may not hold.
@@ -294,12 +317,16 @@ class DeviceCsv {
   }
 
   void check_throughput(const std::vector<std::string>& cells, const DeviceRecord& d) {
-    if (!columns_->throughput || columns_->throughput_unit == 0 || d.bytes <= 0 || d.duration_ns <= 0) return;
-    const auto said = csv_number(cells[*columns_->throughput]);
+    if (!columns_->throughput) return;
+    const std::string& cell = cells[*columns_->throughput];
+    const auto said = csv_number(cell);
     if (!said || *said <= 0) return;
+    if (columns_->wrong.empty()) columns_->wrong = columns_->wrong_throughput;
+    if (d.bytes <= 0 || d.duration_ns <= 0) return;
     const double rate = static_cast<double>(d.bytes) / static_cast<double>(d.duration_ns) * 1e9;
+    const double tolerance = kThroughputTolerance + rounding_of(cells[*columns_->bytes]) + rounding_of(cell);
     ++with_throughput_;
-    wrong_throughput_ += std::fabs(rate / (*said * columns_->throughput_unit) - 1) > kThroughputTolerance ? 1 : 0;
+    wrong_throughput_ += std::fabs(*said * columns_->throughput_unit / rate - 1) > tolerance ? 1 : 0;
   }
 
   std::uint32_t geometry(const std::vector<std::string>& cells) {

@@ -2,16 +2,60 @@
 
 #include <fmt/format.h>
 
-namespace distsim::traces {
+#include <algorithm>
 
-Result<void> check_end_of_event(const std::string& event, double end_ms, double iteration_ms, const std::string& path) {
-  const double latest = 2 * iteration_ms;
-  if (end_ms <= latest) return {};
-  return Error{
-      fmt::format("{}: found an end {:.6g} ms after its iteration began, expected at most {:.6g} ms, the time of "
-                  "two iterations",
-                  event, end_ms, latest),
-      path, "are all times in milliseconds?"};
+#include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr double kLongestMs = 1e9, kShortestMs = 1e-6;
+constexpr std::int64_t kMostDevice = INT32_MAX;
+
+Result<void> check_times(const char* key, const std::vector<double>& times, double least, const std::string& where) {
+  for (const double ms : times) {
+    if (ms >= least && ms < kLongestMs) continue;
+    return Error{"found " + std::string(key) + ": " + format_quantity(ms, Dimension::none) + ", expected " +
+                     (least > 0 ? "milliseconds above 0 and below 1e9" : "milliseconds from 0 to 1e9"),
+                 where, ""};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> HugectrBounds::take_iterations(const std::vector<double>& times) {
+  TRY(check_times("iter_time_ms", times, kShortestMs, path_));
+  for (const double ms : times) longest_iteration_ = std::max(longest_iteration_, ms);
+  return {};
+}
+
+Result<void> HugectrBounds::take_event(std::size_t place, const HugectrMeasured& event) {
+  const std::string where = path_ + ": event " + std::to_string(place);
+  TRY(check_times("measured_times_ms", event.durations, 0, where));
+  TRY(check_times("iter_start_to_event_start_times_ms", event.starts, 0, where));
+  if (event.start_index && event.end_index && *event.end_index <= *event.start_index)
+    return Error{"found end_index " + std::to_string(*event.end_index) + ", expected more than start_index " +
+                     std::to_string(*event.start_index) + ": a stop comes after its start",
+                 where, ""};
+  if (event.device < 0 || event.device > kMostDevice)
+    return Error{"found device_id " + std::to_string(event.device) + ", expected the number of a GPU", where, ""};
+  if (event.start_index && !met_.insert({event.device, event.stream, event.label, *event.start_index}).second)
+    return Error{"found " + in_quotes(event.label, 100) +
+                     " a second time on its stream and with its start_index, expected each event once",
+                 where, "was the file merged with itself?"};
+  if (last_.empty() || event.end > last_end_) last_end_ = event.end, last_ = event.label;
+  return {};
+}
+
+Result<void> HugectrBounds::check_ends() const {
+  const double latest = 2 * longest_iteration_;
+  if (longest_iteration_ <= 0 || last_end_ <= latest) return {};
+  return Error{fmt::format("event {}: found an end {:.6g} ms after its iteration began, expected at most {:.6g} ms, "
+                           "twice the longest iteration",
+                           in_quotes(last_, 100), last_end_, latest),
+               path_, "are all times in milliseconds?"};
 }
 
 }  // namespace distsim::traces

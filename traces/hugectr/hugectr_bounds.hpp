@@ -1,14 +1,43 @@
-// What no result of HugeCTR's profiler can exceed, whoever reads it.
+// What no result of HugeCTR's profiler can hold, whoever reads it. Times are milliseconds.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/result.hpp"
 
 namespace distsim::traces {
 
-/// Work of one iteration may end in the next, not after it. `event` is how the message names it; `end_ms` counts from the
-/// start of its iteration.
-Result<void> check_end_of_event(const std::string& event, double end_ms, double iteration_ms, const std::string& path);
+struct HugectrMeasured {
+  std::int64_t device = 0;
+  std::string stream, label;
+  std::optional<std::int64_t> start_index, end_index;
+  std::vector<double> durations, starts;  ///< measured_times_ms, iter_start_to_event_start_times_ms
+  double end = 0;                         ///< after the start of its iteration, of the medians
+};
+
+/// The bounds of one file, whose iterations may stand before its events or after them.
+class HugectrBounds {
+ public:
+  explicit HugectrBounds(std::string path) : path_(std::move(path)) {}
+
+  /// Errors: an iteration of no time, or of 1e9 ms and more.
+  Result<void> take_iterations(const std::vector<double>& times);
+  /// Errors: times below 0 or of 1e9 ms and more, a stop before its start, a device id that is none, an event for the second
+  /// time. `place`: among the events of the file.
+  Result<void> take_event(std::size_t place, const HugectrMeasured& event);
+  /// Error: an event that ends later than work of one iteration may, which is within the next: within twice the longest.
+  Result<void> check_ends() const;
+
+ private:
+  std::string path_;
+  double longest_iteration_ = 0, last_end_ = 0;
+  std::string last_;  ///< the event that ends then
+  std::set<std::tuple<std::int64_t, std::string, std::string, std::int64_t>> met_;
+};
 
 }  // namespace distsim::traces

@@ -9,7 +9,6 @@
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
-#include "traces/hugectr/hugectr_bounds.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -85,18 +84,6 @@ constexpr double kMostApart = 2;
 
 std::string milliseconds(double ms) { return fmt::format("{:.3f} ms", ms); }
 
-/// The end of the event that ends last, against the iterations.
-Result<void> check_within_iterations(const HugectrHost& host) {
-  const HugectrTimedEvent* last = nullptr;
-  const auto end_of = [](const HugectrTimedEvent& e) { return e.median_start_ms + e.median_duration_ms; };
-  for_each_event(host, [&](std::int64_t, const HugectrTimedEvent& e) {
-    if (last == nullptr || end_of(e) > end_of(*last)) last = &e;
-  });
-  if (last == nullptr) return {};
-  return check_end_of_event("event " + in_quotes(last->label, 100) + " of " + in_quotes(host.host_name, 100),
-                            end_of(*last), std::max(host.avg_iter_time_ms, host.median_iter_time_ms), "");
-}
-
 }  // namespace
 
 Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
@@ -108,7 +95,6 @@ Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
           "found a second result of host " + in_quotes(host.host_name) + ", expected one for each host of a run", "",
           ""};
     if (!host.has_iterations) continue;
-    TRY(check_within_iterations(host));
     if (fastest == nullptr || host.median_iter_time_ms < fastest->median_iter_time_ms) fastest = &host;
     if (slowest == nullptr || host.median_iter_time_ms > slowest->median_iter_time_ms) slowest = &host;
   }

@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <set>
-#include <tuple>
 
 #include "base/file.hpp"
 #include "base/json/json.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/quantity_text.hpp"
+#include "traces/hugectr/hugectr_bounds.hpp"
 
 namespace distsim::traces {
 namespace {
 
 using Json = nlohmann::json;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr std::int64_t kMostDevice = INT32_MAX;
-constexpr double kLongestMs = 1e9, kShortestMs = 1e-6;  // as the reader of traces: an iteration of no time is none
 
 /// Looks fields up and remembers the first one that is not as it should be.
 class Fields {
@@ -34,8 +30,7 @@ class Fields {
     const Json* v = find(key, &Json::is_number_integer, "a whole number");
     return v ? v->get<std::int64_t>() : 0;
   }
-  /// Milliseconds, none below `least`.
-  std::vector<double> times(const char* key, double least = 0) {
+  std::vector<double> times(const char* key) {
     const Json* v = find(key, &Json::is_array, "a list of numbers");
     std::vector<double> out;
     for (std::size_t i = 0; v && i < v->size(); ++i) {
@@ -44,15 +39,10 @@ class Fields {
         break;
       }
       out.push_back((*v)[i].get<double>());
-      if (!(out.back() >= least && out.back() < kLongestMs)) {
-        fail(std::string(key) + ": " + format_quantity(out.back(), Dimension::none),
-             least > 0 ? "milliseconds above 0 and below 1e9" : "milliseconds from 0 to 1e9");
-        break;
-      }
     }
-    if (v && out.empty()) fail(std::string(key) + ": an empty list", "numbers");
     return out;
   }
+  void lack(const std::string& found, const std::string& expected) { fail(found, expected); }
   bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
   Result<void> check() const { return error_.what.empty() ? Result<void>() : Result<void>(error_); }
 
@@ -144,11 +134,13 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
   const Json root = Json::parse(text, nullptr, false);
   if (root.is_discarded()) return Error{"found no JSON, expected output of HugeCTR's profiler", path, ""};
   Fields top(root, path);
+  HugectrBounds bounds(path);
   HugectrHost host;
   host.host_name = top.text("host_name");
   if (top.has("iter_time_ms")) {  // the preview of v3.7 has none
-    const auto iterations = top.times("iter_time_ms", kShortestMs);
-    host.has_iterations = true;
+    const auto iterations = top.times("iter_time_ms");
+    TRY(bounds.take_iterations(iterations));
+    host.has_iterations = !iterations.empty();
     host.avg_iter_time_ms = mean(iterations);
     host.median_iter_time_ms = median(iterations);
   }
@@ -158,7 +150,6 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
   if (events == root.end() || !events->is_array() || events->empty())
     return Error{"found no events, expected a list of them", path, ""};
   std::map<std::string, std::uint32_t> streams;
-  std::set<std::tuple<std::int64_t, std::string, std::string, std::int64_t>> met;
   std::map<std::string, std::int64_t> met_times;
   for (std::size_t i = 0; i < events->size(); ++i) {
     Fields f((*events)[i], path + ": event " + std::to_string(i));
@@ -175,23 +166,15 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     e.repetitions = static_cast<std::uint32_t>(std::min(durations.size(), starts.size()));
     const std::int64_t device = f.integer("device_id");
     const std::string handle = f.text("stream");
+    if (durations.empty() || starts.empty()) f.lack("an empty list of times", "numbers");
     TRY(f.check());
-    if (e.end_index <= e.start_index)
-      return Error{"found end_index " + std::to_string(e.end_index) + ", expected more than start_index " +
-                       std::to_string(e.start_index) + ": a stop comes after its start",
-                   path + ": event " + std::to_string(i), ""};
-    if (device < 0 || device > kMostDevice)
-      return Error{"found device_id " + std::to_string(device) + ", expected the number of a GPU",
-                   path + ": event " + std::to_string(i), ""};
-    if (!met.insert({device, handle, e.label, e.start_index}).second)
-      return Error{"found " + in_quotes(e.label, 100) +
-                       " a second time on its stream and with its start_index, expected "
-                       "each event once",
-                   path + ": event " + std::to_string(i), "was the file merged with itself?"};
+    TRY(bounds.take_event(i, {device, handle, e.label, e.start_index, e.end_index, durations, starts,
+                              e.median_start_ms + e.median_duration_ms}));
     count_occurrence((*events)[i], met_times);
     const auto stream = streams.emplace(handle, static_cast<std::uint32_t>(streams.size())).first->second;
     host.timeline[device][stream].push_back(std::move(e));
   }
+  TRY(bounds.check_ends());
   TRY(check_listed(known, met_times, path));
   for (auto& [device, by_stream] : host.timeline) {
     for (auto& [stream, list] : by_stream) nest(list);

@@ -36,9 +36,8 @@ struct HugectrHost {
 };
 
 /// `events` names the layers of files that have none (v3.1 on); may be empty.
-/// Errors: not JSON, over 256 MiB, fields that are missing or of another type, times that are negative, no numbers or over
-/// 1e9 ms, iterations that take none, device ids that are none, the same event twice, an event of a name that `events` has
-/// less often than a stream; no events.
+/// Errors: not JSON, over 256 MiB, fields that are missing or of another type, what no result can hold (hugectr_bounds.hpp),
+/// an event of a name that `events` has less often than a stream; no events.
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& events = {});
 
 /// [{"host_name": .., "avg_iter_time_ms": .., "timeline": {"device_0": {"stream_0": [{"label": .., "start_index": ..,

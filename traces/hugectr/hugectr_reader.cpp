@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -23,21 +24,28 @@ namespace dom = simdjson::dom;
 constexpr std::size_t kDeepest = 16;
 constexpr std::size_t kMostDevices = 4096;
 
-/// Milliseconds in a list, as nanoseconds; what is no time is left out.
-std::vector<std::int64_t> times(const dom::element& list) {
-  std::vector<std::int64_t> out;
+/// Milliseconds in a list; what is no number is left out.
+std::vector<double> times(const dom::element& list) {
+  std::vector<double> out;
   dom::array items;
   if (list.get_array().get(items)) return out;
   for (const dom::element item : items) {
     double ms = 0;
-    if (!item.get_double().get(ms) && std::isfinite(ms) && ms >= 0 && ms < 1e9) out.push_back(std::llround(ms * 1e6));
+    if (!item.get_double().get(ms)) out.push_back(ms);
   }
   return out;
 }
 
-std::vector<std::int64_t> times_at(const dom::element& event, std::string_view key) {
+std::vector<double> times_at(const dom::element& event, std::string_view key) {
   dom::element list;
-  return event[key].get(list) ? std::vector<std::int64_t>() : times(list);
+  return event[key].get(list) ? std::vector<double>() : times(list);
+}
+
+/// REQUIRES: within HugectrBounds.
+std::vector<std::int64_t> nanoseconds(const std::vector<double>& ms) {
+  std::vector<std::int64_t> out;
+  for (const double t : ms) out.push_back(std::llround(t * 1e6));
+  return out;
 }
 
 /// Of an even number the mean of the two in the middle.
@@ -52,9 +60,9 @@ std::string text_at(const dom::element& event, std::string_view key) {
   return event[key].get_string().get(text) ? std::string() : std::string(text);
 }
 
-std::int64_t number_at(const dom::element& event, std::string_view key) {
+std::optional<std::int64_t> number_at(const dom::element& event, std::string_view key) {
   std::int64_t n = 0;
-  return event[key].get_int64().get(n) ? 0 : n;
+  return event[key].get_int64().get(n) ? std::nullopt : std::optional(n);
 }
 
 /// Events that are an exchange with other GPUs.
@@ -67,7 +75,7 @@ bool communicates(const std::string& name) {
 
 class Reader : public JsonHandler {
  public:
-  Reader(const TraceFile& file, TraceJob& job) : file_(file), job_(job) {
+  Reader(const TraceFile& file, TraceJob& job) : file_(file), job_(job), bounds_(file.path) {
     CHECK(!failed(parser_.allocate(std::size_t{1} << 16, kDeepest)));
   }
 
@@ -82,19 +90,18 @@ class Reader : public JsonHandler {
       bad_iterations_ += key == "iter_time_ms" ? 1 : 0;  // NaN is no JSON
       return {};
     }
-    if (key == "iter_time_ms")
-      take_iterations(value);
-    else if (!value.get_string().get(text))
-      host_ = text;
+    if (key == "iter_time_ms") return take_iterations(value);
+    if (!value.get_string().get(text)) host_ = text;
     return {};
   }
   Result<void> on_elements(JsonBatch& batch) override {
     for (const JsonBatch::Element& e : batch.elements) {
+      const std::size_t place = events_++;
       dom::element event;
       if (failed(parser_.parse(batch.text + e.begin, e.end - e.begin).get(event)) || !event.is_object())
         ++broken_;
       else
-        add(event);
+        TRY(add(place, event));
     }
     return {};
   }
@@ -102,77 +109,75 @@ class Reader : public JsonHandler {
   Result<std::vector<ReadRank>> finish(const JsonStreamEnd& end);
 
  private:
-  void add(const dom::element& event);
-  void take_iterations(const dom::element& list);
-  Result<void> check_within_iterations() const;
+  Result<void> add(std::size_t place, const dom::element& event);
+  Result<void> take_iterations(const dom::element& list);
   void note_unfinished(TraceNotes& notes) const;
 
   const TraceFile& file_;
   TraceJob& job_;
+  HugectrBounds bounds_;
   dom::parser parser_;
   std::string host_;
   std::vector<std::int64_t> iterations_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::size_t, std::uint64_t> repetitions_;  ///< events by how often they were timed
+  std::size_t events_ = 0;                            ///< read so far, the broken ones too
   std::uint64_t broken_ = 0, no_times_ = 0, bad_iterations_ = 0;
   bool layers_ = false;
-  std::int64_t last_end_ns_ = 0;  ///< of the events, from the start of an iteration
-  std::string last_;              ///< the event that ends then
 };
 
-/// No iteration takes no time, or less.
-void Reader::take_iterations(const dom::element& list) {
+Result<void> Reader::take_iterations(const dom::element& list) {
   dom::array items;
-  iterations_ = times(list);
-  std::erase(iterations_, 0);
-  bad_iterations_ = list.get_array().get(items) ? 1 : items.size() - iterations_.size();
+  const std::vector<double> ms = times(list);
+  bad_iterations_ = list.get_array().get(items) ? 1 : items.size() - ms.size();
+  TRY(bounds_.take_iterations(ms));
+  iterations_ = nanoseconds(ms);
+  return {};
 }
 
-Result<void> Reader::check_within_iterations() const {
-  if (iterations_.empty()) return {};
-  const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) / 1e6; };
-  return check_end_of_event("event " + in_quotes(last_), ms(last_end_ns_), ms(*std::ranges::max_element(iterations_)),
-                            file_.path);
-}
-
-void Reader::add(const dom::element& event) {
-  const std::vector<std::int64_t> measured = times_at(event, "measured_times_ms"),
-                                  starts = times_at(event, "iter_start_to_event_start_times_ms");
-  if (measured.empty() || starts.empty()) {
+Result<void> Reader::add(std::size_t place, const dom::element& event) {
+  HugectrMeasured measured;
+  measured.durations = times_at(event, "measured_times_ms");
+  measured.starts = times_at(event, "iter_start_to_event_start_times_ms");
+  if (measured.durations.empty() || measured.starts.empty()) {
     ++no_times_;
-    return;
+    return {};
   }
   std::string name = text_at(event, "event_name");
   if (name.empty()) {
     const std::string layer = text_at(event, "layer_name");
     name = (layer.empty() ? "" : layer + ".") + text_at(event, "name");
     layers_ = true;
-  } else if (const std::int64_t nth = number_at(event, "met_times_within_this_stream"); nth > 0) {
+  } else if (const std::int64_t nth = number_at(event, "met_times_within_this_stream").value_or(0); nth > 0) {
     name += " #" + std::to_string(nth);
   }
-  DeviceInput input;
-  std::int64_t device = -1;
-  if (event["device_id"].get_int64().get(device) || device < 0 || device > INT32_MAX) {
+  const auto device = number_at(event, "device_id");
+  if (!device) {
     ++broken_;
-    return;
+    return {};
   }
-  input.device = static_cast<std::uint32_t>(device);
-  const std::string stream = text_at(event, "stream");
+  measured.device = *device;
+  measured.stream = text_at(event, "stream");
+  measured.label = name;
+  measured.start_index = number_at(event, "start_index");
+  measured.end_index = number_at(event, "end_index");
+  DeviceInput input;
+  input.record.start_ns = median(nanoseconds(measured.starts));
+  input.record.duration_ns = median(nanoseconds(measured.durations));
+  measured.end = static_cast<double>(input.record.end_ns()) * 1e-6;
+  TRY(bounds_.take_event(place, measured));
+  input.device = static_cast<std::uint32_t>(measured.device);
+  const std::string_view stream = measured.stream;
   std::from_chars(stream.data() + (stream.starts_with("0x") ? 2 : 0), stream.data() + stream.size(), input.stream, 16);
-  input.record.start_ns = median(starts);
-  input.record.duration_ns = median(measured);
-  if (const std::int64_t end = input.record.start_ns + input.record.duration_ns; end > last_end_ns_) {
-    last_end_ns_ = end;
-    last_ = name;
-  }
   input.record.name = job_.names.intern(name);
   input.record.communication = communicates(name);
   if (builders_.size() == kMostDevices && !builders_.contains(input.device)) {
     ++broken_;
-    return;
+    return {};
   }
-  ++repetitions_[measured.size()];
+  ++repetitions_[measured.durations.size()];
   builders_.try_emplace(input.device, job_).first->second.device(input);
+  return {};
 }
 
 /// The profiler stops once every event was timed as often as it was asked to.
@@ -190,7 +195,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     return Error{"found no event with times" + std::string(end.complete ? "" : " before the file is cut off") +
                      ", expected HugeCTR's prof.json",
                  file_.path, ""};
-  TRY(check_within_iterations());
+  TRY(bounds_.check_ends());
   std::vector<ReadRank> out;
   for (auto& [device, b] : builders_) {
     ReadRank r;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/intervals.hpp"
 #include "traces/trace_steps.hpp"
@@ -156,7 +157,10 @@ std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes
   return Results(graph, times).run();
 }
 
-StepMedians medians(const std::vector<StepResult>& results) {
+StepMedians medians(const std::vector<StepResult>& all) {
+  std::vector<StepResult> results;  // both medians are of the same steps
+  std::ranges::copy_if(all, std::back_inserter(results), [](const StepResult& r) { return r.measured > 0; });
+  if (results.empty()) results = all;
   auto best = StepBasis::window;  // in order of the enum: start to start before profiler steps before windows
   for (const StepResult& r : results) best = std::min(best, r.basis);
   if (std::any_of(results.begin(), results.end(), [](const StepResult& r) { return r.basis == StepBasis::stated; }))

@@ -36,8 +36,8 @@ struct StepResult {
 /// By rank, then step. A rank without steps has one result, its whole window.
 std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes& times);
 
-/// Medians over the results of the best basis among them (start to start, else profiler steps, else windows); ps.
-/// measured -1: none was measured.
+/// Medians over the results of the best basis among them (start to start, else profiler steps, else windows); ps. Where any
+/// was measured, over those that were; measured -1: none was.
 struct StepMedians {
   std::int64_t measured = -1, replayed = 0;
   std::size_t steps = 0;

@@ -240,7 +240,10 @@ class Writer {
     if (c.without >= 0)
       remark("iteration " + ms(c.with) + " ms with the profiler, " + ms(c.without) + " ms without (" +
              (c.with >= c.without ? "+" : "") +
-             fixed(100 * static_cast<double>(c.with - c.without) / static_cast<double>(c.without), 1) + " %)");
+             fixed(100 * static_cast<double>(c.with - c.without) / static_cast<double>(c.without), 1) + " %)" +
+             (known                    ? ""
+              : c.records_per_step > 0 ? ": nothing to correct, recording costs less than iterations differ"
+                                       : ": nothing to correct, the trace has no host records"));
     if (known)
       remark("corrected: less " + fixed(c.per_record * 1e-3, 2) +
              " us for each host record inside, of which an iteration has " + fixed(c.records_per_step, 0));
