@@ -22,6 +22,12 @@ std::optional<std::string> given_twice(const EngineSpec& e) {
   return std::nullopt;
 }
 
+std::optional<std::string> contradicts_contention(const EngineSpec& e) {
+  if (!e.refuses_contention || !e.contended()) return std::nullopt;
+  const char* key = e.jobs > 1 ? "jobs" : e.uplink_load > 0 ? "uplink_load" : "slow_nics";
+  return "contention: found false, expected true, or no " + std::string(key) + ", with which collectives share links";
+}
+
 }  // namespace
 
 Schema<EngineSpec> engine_schema() {
@@ -34,9 +40,14 @@ Schema<EngineSpec> engine_schema() {
   nic.required("speed", &SlowNic::speed, {0, 1},
                "Its rate as a fraction of a healthy NIC's; 0: failed, its traffic uses the other NICs of the node.");
   Schema<EngineSpec> s("engine", "How the job is simulated: contention and degraded hardware.");
-  s.optional(
-      "contention", &EngineSpec::contention,
-      "Concurrent collectives share links, NICs and switches fairly; false: each runs as if there were no others.");
+  s.custom(
+      {"contention", "true or false", "", "false",
+       "Concurrent collectives share links, NICs and switches fairly; false: each runs as if there were no others. With slow_nics, uplink_load or jobs they always do."},
+      false, [](EngineSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+        TRY_ASSIGN(out.contention, schema_detail::read_scalar<bool>(node, path, {}));
+        out.refuses_contention = !out.contention;
+        return {};
+      });
   s.list("slow_gpus", &EngineSpec::slow_gpus, gpu, false, 1024);
   s.list("slow_nics", &EngineSpec::slow_nics, nic, false, 1024);
   s.optional("uplink_load", &EngineSpec::uplink_load, {0, 0.99},
@@ -44,6 +55,7 @@ Schema<EngineSpec> engine_schema() {
   s.optional("jobs", &EngineSpec::jobs, {1, 64},
              "Copies of this job that run at once, interleaved node by node on the same fabric.");
   s.rule(given_twice);
+  s.rule(contradicts_contention);
   return s;
 }
 

@@ -244,6 +244,23 @@ TEST(Contention, OtherJobsTakeTheirShareOfTheUplinks) {
   EXPECT_GT(play(kDlrm, loaded).iteration, free.iteration * 1.05);
 }
 
+/// A sound NIC is no reason to share links; one that is not there is refused all the same.
+TEST(Contention, ASoundNicChangesNothing) {
+  const PlayedJob plain = play(kDlrm, {}), sound = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 1}]"});
+  EXPECT_EQ(plain.iteration, sound.iteration);
+  const auto error_of = [](const std::vector<std::string>& sets) {
+    Passes passes;
+    const auto p = predict(test::root() + "/configs/" + kDlrm, sets, passes);
+    return p.ok() ? std::string() : p.error().text();
+  };
+  EXPECT_NE(error_of({"engine.slow_nics=[{node: 99, nic: 2, speed: 1}]"}).find("found NIC 2 of node 99"),
+            std::string::npos);
+  EXPECT_NE(error_of({"engine.contention=false", "engine.jobs=2"})
+                .find("contention: found false, expected true, or no jobs, with which collectives share links"),
+            std::string::npos);
+  EXPECT_EQ(error_of({"engine.contention=false"}), "");
+}
+
 TEST(Contention, RefusalsOfRanksThatAreNotThere) {
   Passes passes;
   const auto p = predict(test::root() + "/configs/" + kDlrm, {"engine.slow_gpus=[{rank: 32, speed: 0.5}]"}, passes);

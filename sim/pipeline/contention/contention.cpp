@@ -263,9 +263,10 @@ Result<Lowered> with_slow_gpus(Lowered lowered, const config::EngineSpec& engine
 Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models,
                                 const config::EngineSpec& engine) {
   TRY_ASSIGN(Lowered uneven, with_slow_gpus(std::move(lowered), engine));
+  if (!engine.contended() && engine.slow_nics.empty()) return Passed<Lowered>{std::move(uneven), {}};
+  TRY_ASSIGN(const SharedLinks links, SharedLinks::create(models.topology, engine));
   if (!engine.contended()) return Passed<Lowered>{std::move(uneven), {}};
   TRY(check_program_size(uneven.program, engine));
-  TRY_ASSIGN(const SharedLinks links, SharedLinks::create(models.topology, engine));
   return Contender(std::move(uneven), costed, models, links, static_cast<std::uint32_t>(engine.jobs)).run();
 }
 
