@@ -330,9 +330,8 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   const bool open = given == RecomputeKind::automatic;
   if (open) plan.parallel.recompute.kind = RecomputeKind::none;
   make_chunks(plan, layers);
-  // Flash attention keeps no scores: "selective" then means some of the blocks.
-  const bool flash = plan.framework.kernels.attention == AttentionKernels::flash;
-  if ((open || (given == RecomputeKind::core_attention && flash)) && !fits(plan)) recompute_some(plan, layers);
+  const bool blocks = given == RecomputeKind::core_attention && plan.framework.parallel.selective_blocks;
+  if ((open || blocks) && !fits(plan)) recompute_some(plan, layers);
   if (open || plan.parallel.recompute.kind != given)
     plan.assumptions.push_back("parallel.recompute: " + text_of(plan.parallel.recompute) +
                                (plan.parallel.recompute.layers > 0 ? " blocks of a stage" : "") +
@@ -416,6 +415,7 @@ namespace {
 
 Result<LlmPlan> unplanned(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster) {
   TRY_ASSIGN(LlmSpec spec, as_batched(as_run<LlmSpec>(model), framework));
+  if (spec.router == LlmRouter::capacity) spec.imbalance = 0;  // every expert takes its capacity, whoever chooses it
   LlmPlan plan{.model = model,
                .spec = std::move(spec),
                .framework = framework,

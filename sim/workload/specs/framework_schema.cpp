@@ -211,6 +211,8 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
   s.optional(
       "layer_by_layer", &Parallel::layer_by_layer,
       "Dense models with attention to all tokens, layer norms, biases, a table of positions and tied embeddings (BERT, GPT-2) that are not split are launched and reduced layer by layer; otherwise the kernels of a micro-step are counted together.");
+  s.optional("selective_blocks", &Parallel::selective_blocks,
+             "parallel.recompute: selective is of whole blocks, as few as fit, instead of attention's scores.");
   return s;
 }
 

@@ -76,7 +76,7 @@ struct FrameworkSpec {
     bool master_weights = true;
     std::int64_t main_gradient_bytes = 4;
     Offload offloads = Offload::none;
-    bool layer_by_layer = false;
+    bool layer_by_layer = false, selective_blocks = false;
   };
   /// Language models: what a framework holds besides weights, gradients, optimizer state and activations.
   struct Memory {
