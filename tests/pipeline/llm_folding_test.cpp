@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "base/random.hpp"
+#include "sanitizers.hpp"
+#include "sim/config/config.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/workload/llm/llm_spec.hpp"
@@ -113,6 +117,45 @@ TEST(LlmFolding, TheTableOfCollectivesIsThatOfTheWholeIteration) {
         << row.name;
     EXPECT_NEAR(same->calls, row.calls, 0.01 * row.calls + 1) << row.name;
   }
+}
+
+/// Whatever is the limit of the first micro-batches: weights that are gathered, gradients of the iteration before, a slow network.
+TEST(LlmFolding, RandomLayoutsTakeWhatPlayingAllOfThemTakes) {
+  Random random(20'261'126);
+  const auto one_of = [&](std::initializer_list<const char*> list) {
+    return std::string(*(list.begin() + static_cast<std::ptrdiff_t>(random.below(list.size()))));
+  };
+  const char* const more = std::getenv("DISTSIM_MORE_LAYOUTS");
+  const int layouts = more != nullptr ? std::atoi(more) : test::has_address_sanitizer() ? 4 : 24;
+  int folded = 0;
+  for (int i = 0; i < layouts; ++i) {
+    const std::string system =
+        one_of({"kestrel_h100", "pcie_a100", "oci_gpu4", "p4d_a100_40gb", "dgx_h100", "g4dn_t4"});
+    const int pipeline = 1 << (1 + random.below(2)), tensor = 1 << random.below(2);
+    const int steps = pipeline * static_cast<int>(9 + random.below(8));
+    const std::string text =
+        "cluster: {system: " + system + ", nodes: 4, gpus_per_node: 4}\nmodel: {name: " +
+        one_of({"deepseek_v2_l4", "mixtral_8x7b", "t5_v11_large", "llama3_8b", "gpt_bigscience_1_3b"}) +
+        ", per_gpu_batch: 0, global_batch: " + std::to_string(16 / (pipeline * tensor) * steps) +
+        ", memory_check: false, precision: fp16}\nframework: {name: " + one_of({"megatron_core", "internevo", "nemo"}) +
+        "}\nparallel: {pipeline: " + std::to_string(pipeline) + ", tensor: " + std::to_string(tensor) +
+        ", micro_batch: 1, recompute: " + one_of({"none", "full"}) + ", shard: " + one_of({"none", "optimizer"}) +
+        ", schedule: 1f1b}\n";
+    const auto parsed = config::parse_experiment_text(text, "x.yaml", {"device.clock.locked=1000 MHz"});
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+    const auto experiment = config::resolve(*parsed);
+    if (!experiment.ok()) continue;  // heads that do not divide
+    CostModelCache cache;
+    Passes passes, others;
+    const auto short_way = predict(*experiment, passes, cache),
+               whole = predict(*experiment, others, cache, kAllMicroSteps);
+    if (!short_way.ok()) continue;
+    ASSERT_TRUE(whole.ok()) << whole.error().text();
+    ++folded;
+    const double expected = whole->report.iteration.ms();
+    EXPECT_NEAR(short_way->report.iteration.ms(), expected, 0.003 * expected) << steps << " micro-batches\n" << text;
+  }
+  EXPECT_GT(2 * folded, layouts);
 }
 
 }  // namespace

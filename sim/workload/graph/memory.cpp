@@ -50,7 +50,8 @@ std::string advice(const RankMemory& m) {
   if (m.activations >= m.weights)
     return "use a smaller batch per GPU, accumulation, or recomputation where the model has it (of kind llm: "
            "parallel.recompute)";
-  return "use a GPU with more memory or a smaller model";
+  return "split it over more GPUs where the model has it (of kind llm: parallel.shard, tensor or pipeline), or use a GPU "
+         "with more memory";
 }
 
 }  // namespace
