@@ -84,6 +84,11 @@ Result<void> print(const std::string& report) {
   return Error{std::string("cannot write to standard output: ") + std::strerror(errno), "", ""};
 }
 
+Result<void> check_printed() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return {};
+  return Error{"cannot write to standard output: not all of the text is there", "", ""};
+}
+
 void remark(std::string_view text) {
   std::fputs(message_line("distsim: " + std::string(text)).append("\n").c_str(), stderr);
 }

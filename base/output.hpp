@@ -29,6 +29,9 @@ bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& flag_a
 /// Writes a report to standard output, through console_text; an error when it cannot be written (closed pipe, full disk).
 Result<void> print(const std::string& report);
 
+/// For programs that write to stdout line by line: an error when something of it could not be written.
+Result<void> check_printed();
+
 /// Writes one line on standard error, through message_line: "distsim: ...".
 void remark(std::string_view text);
 

@@ -7,31 +7,13 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/log.hpp"
+#include "base/system/lock_file.hpp"
 
 namespace distsim {
 namespace {
 
 Error append_error(const std::string& path, const std::string& what, int code) {
   return {"cannot " + what + " (" + std::strerror(code) + ")", path, ""};
-}
-
-/// A lock that ends with the process, however that ends, and that says who holds it.
-Result<void> lock_whole(int fd, const std::string& path) {
-  struct flock wanted {};
-  wanted.l_type = F_WRLCK;
-  wanted.l_whence = SEEK_SET;
-  if (::fcntl(fd, F_SETLK, &wanted) == 0) return {};
-  if (errno != EACCES && errno != EAGAIN) {
-    const int code = errno;
-    log_warn([&] { return path + ": cannot be locked (" + std::strerror(code) + "); no second run may use it"; });
-    return {};
-  }
-  struct flock held = wanted;
-  const bool known = ::fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK && held.l_pid > 0;
-  return Error{
-      "in use by " + (known ? "process " + std::to_string(held.l_pid) : "a process") + ", expected a file of this run",
-      path, ""};
 }
 
 }  // namespace
@@ -42,7 +24,7 @@ Result<AppendFile> AppendFile::open(const std::string& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return append_error(path, "open", errno);
   if (!S_ISREG(info.st_mode)) return Error{"found a device or pipe, expected a file", path, ""};
-  TRY(lock_whole(file.get(), path));
+  TRY(lock_whole(file.get(), path, "a file of this run"));
   if (::fstat(file.get(), &info) != 0) return append_error(path, "open", errno);  // as the one before left it
   return AppendFile(path, std::move(file), static_cast<std::uint64_t>(info.st_size));
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <tuple>
 
 #include "base/config/config_node.hpp"
 #include "base/file.hpp"
@@ -198,8 +199,18 @@ class Loader {
   std::vector<LibraryCurve> curves_;
 };
 
+std::pair<double, double> numbers_of(const CurvePoint& p) { return {p.bytes, p.time_us}; }
+
 bool names(const std::vector<std::string>& list, const std::string& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
+}
+
+/// A total order: of curves that are trusted alike the first one names a price (and, of many, the first ones make it),
+/// which must not depend on the order of the files.
+bool comes_before(const LibraryCurve& a, const LibraryCurve& b) {
+  const auto key = [](const LibraryCurve& c) { return std::tie(c.source, c.facts.nodes, c.facts.ranks, c.curve.kind); };
+  if (key(a) != key(b)) return key(a) < key(b);
+  return std::ranges::lexicographical_compare(a.curve.points, b.curve.points, {}, numbers_of, numbers_of);
 }
 
 /// The curves of `options.curve_files`.
@@ -216,7 +227,9 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
     }
     remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
   }
-  return std::move(loader).take();
+  std::vector<LibraryCurve> curves = std::move(loader).take();
+  std::ranges::stable_sort(curves, comes_before);
+  return curves;
 }
 
 void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {

@@ -106,15 +106,15 @@ Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::os
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY(check_not_there(reader));
+  TRY_ASSIGN(auto fields, reader.next());
+  if (!fields) return Error{"found no row below the header, expected an op in each", name, ""};
   std::vector<std::string> header = reader.header();
   header.insert(header.end(), kAdded.begin(), kAdded.end());
   out << csv_line(header);
   Devices devices(lookup);
   CostCsvCount count;
   count.remarks = columns.remarks();
-  for (;;) {
-    TRY_ASSIGN(auto fields, reader.next());
-    if (!fields) return count;
+  while (fields) {
     const Result<graph::Cost> cost = price_fields(columns, *fields, devices);
     ++count.rows;
     if (!cost.ok()) ++count.unpriced;
@@ -122,7 +122,9 @@ Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::os
       add(count.remarks, std::move(remark));
     append(*fields, cost);
     out << csv_line(*fields);
+    TRY_ASSIGN(fields, reader.next());
   }
+  return count;
 }
 
 }  // namespace distsim::opmodels

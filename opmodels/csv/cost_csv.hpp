@@ -28,7 +28,7 @@ struct CostCsvCount {
 };
 
 /// `name` appears in error messages. Errors: what CsvReader and OpColumns::from refuse, a row with another number of
-/// fields than the header, an input that already has one of the five output columns.
+/// fields than the header, no row at all, an input that already has one of the five output columns.
 Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::ostream& out, const DeviceLookup& lookup);
 
 /// Cost of all ops of a row in its own timing convention.

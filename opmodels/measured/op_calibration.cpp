@@ -113,10 +113,11 @@ class OpPoints {
  public:
   enum class Added { yes, thinned, apart };
   /// `apart`: the first time that the rows of the point differ by more than runs do.
-  Added add(const OpPoint& point, double measured_us, double models_us) {
+  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place) {
     if (is_thinned(point)) return Added::thinned;
     Sum& sum = sums_[point];
     const bool were_apart = sum.highest > kOpTimesApart * sum.lowest;
+    if (sum.count == 0) sum.first = place;
     sum.lowest = sum.count == 0 ? measured_us : std::min(sum.lowest, measured_us);
     sum.highest = std::max(sum.highest, measured_us);
     const bool are_apart = sum.highest > kOpTimesApart * sum.lowest;
@@ -128,8 +129,12 @@ class OpPoints {
   }
   std::vector<MeasuredPoint> take() const {
     std::vector<MeasuredPoint> out;
-    for (const auto& [point, sum] : sums_)
-      out.push_back({point, std::exp(sum.log_measured / static_cast<double>(sum.count)), sum.models_us});
+    for (const auto& [point, sum] : sums_) out.push_back({point, sum.mean_us(), sum.models_us});
+    return out;
+  }
+  std::vector<TimedPoint> timed() const {
+    std::vector<TimedPoint> out;
+    for (const auto& [point, sum] : sums_) out.push_back({point, sum.mean_us(), sum.models_us, sum.first});
     return out;
   }
 
@@ -137,6 +142,8 @@ class OpPoints {
   struct Sum {
     double log_measured = 0, models_us = 0, lowest = 0, highest = 0;
     std::size_t count = 0;
+    RowPlace first;
+    double mean_us() const { return std::exp(log_measured / static_cast<double>(count)); }
   };
   bool is_thinned(const OpPoint& point) const { return (hash_of(point) >> 8) % keep_one_of_ != 0; }
   void thin() {
@@ -158,14 +165,26 @@ OpCalibration::OpCalibration(const OpModels& models, std::function<bool(std::str
 
 OpCalibration::~OpCalibration() = default;
 
-Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row) {
+std::string OpCalibration::position_of(RowPlace place) const {
+  return files_[place.file] + ":" + std::to_string(place.line);
+}
+
+void OpCalibration::leave_out(std::size_t& counter, RowPlace place, const std::string& why) {
+  ++counter;
+  if (count_.first_unusable.empty()) count_.first_unusable = position_of(place) + ": " + why;
+}
+
+Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row, RowPlace place) {
   TRY_ASSIGN(const OpRow parsed, op_from_row(file.columns, row));
   TRY_ASSIGN(const double measured, positive(row[file.latency]));
   TRY_ASSIGN(const Priced priced, price_all(models_, parsed));
   const auto point = point_of(parsed.ops.front());
   const bool alike = parsed.ops.size() > 1 && parsed.ops[0].index() == parsed.ops[1].index();
   if (!point || alike) {
-    ++count_.several;
+    leave_out(count_.several, place,
+              alike ? "found one time for " + std::to_string(parsed.ops.size()) +
+                          " kernels, expected a row for each (bwd_data and bwd_weight)"
+                    : "found one time for unlike kernels, expected a row for each");
     return {};
   }
   const OpFields fields(file.columns, row);
@@ -180,11 +199,18 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
       return possible;
     }
   }
+  const double hidden = host.launch + host.tail * kClearOfTail;
   if (kernels <= host.tail * kClearOfTail || own <= 0) {
-    ++count_.hidden;
+    const bool launch = kernels <= host.tail * kClearOfTail;
+    leave_out(count_.hidden, place,
+              "latency_us: found " + format_quantity(measured * 1e-6, Dimension::seconds) +
+                  ", expected more than the " +
+                  format_quantity(launch ? hidden : host.launch + priced.others, Dimension::seconds) +
+                  (launch ? " behind which the host's launch hides kernels"
+                          : " of the launch and the kernels that come with the op"));
     return {};
   }
-  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6);
+  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place);
   if (added == OpPoints::Added::apart) ++count_.apart;
   if (added == OpPoints::Added::thinned) {
     ++count_.thinned;
@@ -211,7 +237,7 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
 }
 
 Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
-  if (first_file_.empty()) first_file_ = name;
+  files_.push_back(name);
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(OpColumns columns, OpColumns::from(reader));
   for (const std::string& remark : columns.remarks()) count_.remarks.push_back(printable(name, 300) + ": " + remark);
@@ -229,7 +255,8 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
                              "; write " + models_.device().name + " or one of its aliases (distsim list devices)";
       continue;
     }
-    const auto added = add_row(file, *fields);
+    const RowPlace place{static_cast<std::uint32_t>(files_.size() - 1), static_cast<std::uint32_t>(reader.line())};
+    const auto added = add_row(file, *fields, place);
     if (apart == 0 && count_.apart > 0) count_.first_apart = reader.position();
     if (too_long == 0 && count_.too_long > 0)
       count_.first_too_long = reader.position() + ": latency_us: " + count_.first_too_long;
@@ -238,7 +265,10 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
         libraries_.insert((*fields)[*file.framework]);
       continue;
     }
-    if (count_.first_problem.empty()) count_.first_problem = reader.position() + ": " + added.error().text();
+    const std::string problem = reader.position() + ": " + added.error().text();
+    for (std::string* first : {&count_.first_problem, &count_.first_unusable}) {
+      if (first->empty()) *first = problem;
+    }
     if (count_.impossible == impossible) ++count_.unpriced;
   }
 }
@@ -252,7 +282,17 @@ Result<MeasuredTable> OpCalibration::table() const {
   if (count_.used > 0) return MeasuredTable(models_.device().name, joined(libraries_), points_->take());
   return Error{"found no usable row of " + models_.device().name + " among " + std::to_string(count_.rows) +
                    ", expected at least one",
-               first_file_, count_.first_problem.empty() ? count_.first_other : count_.first_problem};
+               files_.empty() ? "" : files_.front(),
+               count_.first_unusable.empty() ? count_.first_other : count_.first_unusable};
+}
+
+std::string OpCalibration::falling() const {
+  const FallingTimes falling = falling_times(points_->timed());
+  if (falling.series == 0) return "";
+  const auto time = [](const TimedPoint& p) { return format_quantity(p.measured_us * 1e-6, Dimension::seconds); };
+  return position_of(falling.smaller.place) + ": latency_us: found " + time(falling.smaller) +
+         ", where the larger op of " + position_of(falling.larger.place) + " took " + time(falling.larger) +
+         (falling.series == 1 ? "" : " (and so on, " + std::to_string(falling.series) + " series of sizes in all)");
 }
 
 }  // namespace distsim::opmodels

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "opmodels/measured/falling_times.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/op_models.hpp"
 
@@ -41,6 +42,7 @@ struct CalibrationCount {
   std::string first_too_long;        ///< the first of them, with its line
   std::string first_other;           ///< what the gpu column of the first such row says, for a refusal
   std::string first_problem;         ///< with its line, of the first row that is unpriced or impossible
+  std::string first_unusable;        ///< likewise, of the first row of this GPU that is not used, for a refusal
   std::vector<std::string> remarks;  ///< of columns that are nearly ours (OpColumns::remarks), with their files
 };
 
@@ -70,12 +72,18 @@ class OpCalibration {
   /// Of all files. Error: not one usable row.
   Result<MeasuredTable> table() const;
 
+  /// "rows.csv:2: latency_us: found 468 us, where the larger op of rows.csv:4 took 45 us; ...": times that fall as sizes
+  /// grow (falling_times.hpp). Empty: none.
+  std::string falling() const;
+
   const CalibrationCount& count() const { return count_; }
   const std::vector<MeasuredOp>& rows() const { return rows_; }
 
  private:
   struct File;
-  Result<void> add_row(const File& file, const std::vector<std::string>& fields);
+  Result<void> add_row(const File& file, const std::vector<std::string>& fields, RowPlace place);
+  void leave_out(std::size_t& counter, RowPlace place, const std::string& why);
+  std::string position_of(RowPlace place) const;
 
   const OpModels& models_;
   const std::function<bool(std::string_view)> is_device_;
@@ -84,7 +92,7 @@ class OpCalibration {
   std::unique_ptr<OpPoints> points_;
   std::vector<MeasuredOp> rows_;
   std::set<std::string> libraries_;
-  std::string first_file_;
+  std::vector<std::string> files_;
 };
 
 }  // namespace distsim::opmodels

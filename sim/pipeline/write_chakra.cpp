@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/file.hpp"
+#include "base/system/lock_file.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -225,6 +226,13 @@ Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std:
                printable(unknown.front(), 300), "remove it, or choose another prefix"};
 }
 
+/// Two runs that write one set would leave files of both.
+Result<LockFile> lock_set(const std::string& prefix) {
+  auto lock = LockFile::open(prefix + ".set.lock", "a prefix that no other run writes to");
+  if (!lock.ok()) return Error{"--write-et: " + lock.error().what, lock.error().where, lock.error().hint};
+  return lock;
+}
+
 /// What was written of a set so far.
 struct Written {
   std::vector<std::string> made;  ///< was not there before
@@ -267,6 +275,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   const ChakraExport exporter(costed, lowered, ranks);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
   const std::string manifest = traces::chakra_manifest_path(prefix);
+  TRY_ASSIGN(const LockFile lock, lock_set(prefix));
   TRY_ASSIGN(const std::vector<std::string> replaced, replaced_traces(prefix, ranks));
   traces::ChakraManifest set{ranks, lowered.program.ranks, false, ""};
   const auto old = old_manifest(manifest);

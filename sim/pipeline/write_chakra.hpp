@@ -12,7 +12,7 @@ namespace distsim::pipeline {
 
 /// Writes PREFIX.<rank>.et for every rank, PREFIX.groups.json with the communicators, and PREFIX.set.json, the manifest,
 /// which says that the set is unfinished until all is written. Traces of an older, larger set with that prefix are removed;
-/// others in its place are an Error. A node is a step of the
+/// others in its place are an Error, and so is another run that writes to the prefix (PREFIX.set.lock, while it is written). A node is a step of the
 /// program, of all iterations played; it waits for the step before it on its stream. An all_to_all_v becomes an
 /// ALL_TO_ALL of its largest send buffer. Kernels, gaps and the host's work carry their predicted durations; so do
 /// collectives, which players that price them themselves ignore. `ranks`: those from 0 that are written, 0 for all; but

@@ -1,6 +1,7 @@
 // Measured curves: what is read, what is refused, and what they make of a price.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -176,6 +177,31 @@ TEST(CurvePrices, SeveralCurvesMeetInTheMiddle) {
   EXPECT_NEAR(c.mean.us(), 120, 0.01);
   EXPECT_LT(c.low.us(), 100);
   EXPECT_GT(c.high.us(), 144);
+}
+
+/// An all_reduce over all GPUs of so many nodes, one size.
+std::string curve_of_nodes(std::uint32_t nodes, const std::string& hardware) {
+  return "version: 1 hardware: \"" + hardware + "\" curves { kind: \"all_reduce\" ranks: " + std::to_string(8 * nodes) +
+         " nodes: " + std::to_string(nodes) +
+         " launch: \"mpi\" points { bytes: 1048576 time_us: 200 } points { bytes: 67108864 time_us: 2000 } }\n";
+}
+
+TEST(CurvePrices, DoNotDependOnTheOrderOfTheFiles) {
+  const topology::Topology t = a100_cluster(8);
+  CollectiveOptions options;
+  options.curve_files = {file_with("few.curve.txtpb", curve_of_nodes(2, "few nodes")),
+                         file_with("many.curve.txtpb", curve_of_nodes(8, "many nodes"))};
+  const CollectiveModels one = models_of(t, options);
+  std::ranges::reverse(options.curve_files);
+  const CollectiveModels other = models_of(t, options);
+  const auto op = op_of(graph::CollectiveKind::all_reduce, 1 << 20);
+  const auto group = t.facts(first_ranks(32));
+  const graph::Cost a = *one.price(op, group), b = *other.price(op, group);
+  EXPECT_EQ(a.mean, b.mean);
+  EXPECT_EQ(a.low, b.low);
+  EXPECT_EQ(a.high, b.high);
+  EXPECT_EQ(a.source, "few nodes");
+  EXPECT_EQ(b.source, "few nodes");
 }
 
 TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {

@@ -90,7 +90,9 @@ TEST(NetworkLaws, MoreNodesNeverCostLessUnlessMeasuredSo) {
         const graph::Cost c = cost_of(models, CollectiveKind::all_reduce, facts, kSizes[i]);
         const bool measured = c.basis == graph::Basis::measured || c.basis == graph::Basis::interpolated ||
                               c.basis == graph::Basis::extrapolated;
-        if (!measured) EXPECT_GE(c.mean.us() * kSlack, most[i]) << s.name << " " << nodes << " " << kSizes[i];
+        if (!measured) {
+          EXPECT_GE(c.mean.us() * kSlack, most[i]) << s.name << " " << nodes << " " << kSizes[i];
+        }
         most[i] = std::max(most[i], c.mean.us());
       }
     }

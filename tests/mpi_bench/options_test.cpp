@@ -1,5 +1,7 @@
 #include "mpi_bench/collective/options/options.hpp"
 
+#include "mpi_bench/collective/options/idle_flags.hpp"
+
 #include <gtest/gtest.h>
 
 #include <map>
@@ -216,8 +218,82 @@ TEST(Options, EveryDocumentedFlagIsComparedUnlessItMayDiffer) {
     std::vector<const char*> line = {flag.c_str()};
     if (values.at(flag) != nullptr) line.push_back(values.at(flag));
     EXPECT_NE(canonical(line), base) << flag;
+    (void)idle_flags(*parse(line), {});  // ends the program where the flag has no rule there
   }
   EXPECT_EQ(canonical({"--hosts", "a,b", "--rank", "1", "--port", "99", "--topology", "t.xml"}), base);
+}
+
+/// The remarks of a run over tcp, one a line.
+std::string idle(std::vector<const char*> flags, const StartFacts& facts = {BackendChoice::tcp, false}) {
+  const auto line = parse(std::move(flags));
+  if (!line.ok()) return line.error().text();
+  std::string text;
+  for (const std::string& remark : idle_flags(*line, facts)) text += remark + "\n";
+  return text;
+}
+
+TEST(IdleFlags, FlagsOfOtherCollectivesAreNamed) {
+  EXPECT_EQ(idle({"--imbalance", "2"}), "--imbalance: no effect, no measured collective has uneven sizes\n");
+  EXPECT_EQ(idle({"--root", "1"}), "-r: no effect, no measured collective has a root\n");
+  EXPECT_EQ(idle({"--op", "max", "--collectives", "alltoall"}), "-o: no effect, no measured collective reduces\n");
+  EXPECT_EQ(idle({"--imbalance", "2", "-r", "1", "-o", "max", "--collectives", "alltoallv,reduce"}), "");
+}
+
+TEST(IdleFlags, FlagsThatOthersOverruleAreNamed) {
+  EXPECT_EQ(idle({"-b", "8", "-i", "8", "-f", "2"}), "-i: no effect, -f says the sizes\n");
+  EXPECT_EQ(idle({"--max-seconds", "1"}), "--max-seconds: no effect, it limits --relative-error, which is off\n");
+  EXPECT_EQ(idle({"--max-seconds", "1", "--overhead"}), "");
+  EXPECT_EQ(
+      idle({"--overhead", "-n", "5", "--stats"}),
+      "-n: no effect, --overhead only compares two loops\n--stats: no effect, --overhead only compares two loops\n");
+  EXPECT_EQ(idle({"--pair-tests", "matrix", "-b", "8", "-e", "64M"}),
+            "-b: no effect, the matrix is measured with messages of -e bytes\n");
+  EXPECT_EQ(idle({"--pair-tests", "latency,matrix", "-b", "8", "-e", "64M"}), "");
+}
+
+TEST(IdleFlags, WhatDescribesTheCurveFileNeedsOne) {
+  for (const std::vector<const char*>& flags :
+       {std::vector<const char*>{"--system", "x"}, {"--hash-hosts"}, {"--curve-time", "p10"}, {"--topology", "x"}}) {
+    EXPECT_EQ(idle(flags), flags.front() + std::string(": no effect, no curve file is written (--out)\n"));
+    std::vector<const char*> with = flags;
+    with.insert(with.end(), {"--out", "x"});
+    EXPECT_EQ(idle(with), "");
+  }
+}
+
+TEST(IdleFlags, TheBackendCounts) {
+  EXPECT_EQ(idle({"--streams", "4", "--port", "99"}), "");
+  EXPECT_EQ(idle({"--streams", "4", "--port", "99"}, {BackendChoice::mpi, true}),
+            "--streams: no effect, only the tcp backend opens connections of its own\n"
+            "--port: no effect, the ranks meet through MPI\n");
+  EXPECT_EQ(idle({"-z", "1"}), "-z: no effect, only the nccl backend can return before a call is done\n");
+  EXPECT_EQ(idle({"-z", "1"}, {BackendChoice::nccl, true}), "");
+}
+
+TEST(IdleFlags, APlanSaysWhatIsMeasured) {
+  CommandLine line = *parse({"--plan", "p.csv", "-e", "64M", "-r", "1"});
+  line.options.selected.planned = {{*find_case("reduce"), DataType::half, {}, {1024}}};
+  EXPECT_EQ(idle_flags(line, {}), std::vector<std::string>{"-e: no effect, the plan says what is measured"});
+}
+
+TEST(IdleFlags, HiddenFlagsHaveARuleToo) {
+  EXPECT_EQ(idle({"--inject-fault", "0:1", "--inject-stall", "0:1", "--beside", "compute"}), "");
+  EXPECT_EQ(idle({"--inject-fault", "0:1", "-c", "0"}), "--inject-fault: no effect, -c is 0\n");
+}
+
+TEST(IdleFlags, ADefaultIsNotNamed) {
+  EXPECT_EQ(idle({"-r", "0", "-o", "sum", "--imbalance", "1", "--collectives", "alltoall"}), "");
+}
+
+TEST(Options, FilesThatWouldHoldNothingAreRefused) {
+  EXPECT_EQ(error({"--overhead", "--out", "x"}), "--out: found with --overhead, expected none: it writes no files");
+  EXPECT_EQ(error({"--overhead", "-J", "x"}), "-J: found with --overhead, expected none: it writes no files");
+  EXPECT_NE(error({"--pair-tests", "matrix", "-J", "x"}).find("only latency is written"), std::string::npos);
+  EXPECT_EQ(error({"--pair-tests", "bandwidth,latency", "-J", "x"}), "accepted");
+  for (const char* flag : {"--out", "-J", "--topology", "--plan"})
+    EXPECT_NE(error({flag, ""}).find("found an empty file name"), std::string::npos) << flag;
+  for (const char* flag : {"--system", "--load", "--backend"})
+    EXPECT_NE(error({flag, ""}).find("found an empty value"), std::string::npos) << flag;
 }
 
 TEST(Options, ThePlanIsCompared) {

@@ -22,8 +22,9 @@ TEST(Limits, SharesOfEveryOp) {
       const graph::BoundShares& s = cost->shares;
       for (const double share : {s.matrix, s.vector, s.memory}) EXPECT_TRUE(share >= 0 && share <= 1) << entry.kind;
       EXPECT_LE(s.matrix + s.vector + s.memory, 1 + 1e-12) << entry.kind;
-      if (graph::work_of(entry.example) == graph::Work::kernel)
+      if (graph::work_of(entry.example) == graph::Work::kernel) {
         EXPECT_NE(cost->bound, graph::Bound::none) << entry.kind << " on " << name;
+      }
     }
   }
 }
@@ -44,7 +45,9 @@ TEST(Limits, SharesAreContinuousAcrossTheRidge) {
   double before = 0;
   for (std::int64_t k = 64; k <= 4096; k += 8) {
     const double share = priced(models, graph::Gemm{1, 16384, 16384, k, graph::DType::fp16}).shares.matrix;
-    if (k > 64) EXPECT_LT(std::abs(share - before), 0.1) << k;
+    if (k > 64) {
+      EXPECT_LT(std::abs(share - before), 0.1) << k;
+    }
     before = share;
   }
   EXPECT_GT(before, 0.95);

@@ -163,6 +163,38 @@ TEST(Calibration, RefusesTimesInAnotherUnitAndNamesAFew) {
   EXPECT_EQ(one.count.first_too_long.find("rows.csv:3: latency_us: found 300 ms"), 0u) << one.count.first_too_long;
 }
 
+TEST(Calibration, SaysWhyTheFirstRowIsNotUsable) {
+  const std::string header = "gpu,op,pass,dtype,m,n,k,latency_us,timing\n", gpu = "A100-SXM4-80GB,linear,";
+  const auto why = [&](const std::string& rows) { return calibrate(header + rows).table.error().text(); };
+  EXPECT_NE(why(gpu + "bwd,fp16,64,64,64,40,kernel\n" + gpu + "fwd,fp16,x,64,64,40,kernel\n")
+                .find("rows.csv:2: found one time for 2 kernels, expected a row for each"),
+            std::string::npos);
+  EXPECT_NE(why(gpu + "fwd,fp16,64,64,64,4,event\n").find("behind which the host's launch hides kernels"),
+            std::string::npos);
+}
+
+TimedPoint timed(int m, double us, double models_us, std::uint32_t line) {
+  OpPoint at = *point_of(gemm(1024));
+  at.at[1] = std::log2(static_cast<float>(m));
+  return {at, us, models_us, {0, line}};
+}
+
+TEST(Calibration, FindsTimesThatFallBeyondTheModels) {
+  const auto falling = falling_times({timed(97, 45, 45, 4), timed(33, 468, 44, 2), timed(48, 128, 44, 3)});
+  EXPECT_EQ(falling.series, 1u);
+  EXPECT_EQ(falling.smaller.place.line, 2u);
+  EXPECT_EQ(falling.larger.place.line, 4u);
+  EXPECT_NEAR(falling.factor, 468.0 / 45, 1e-9);
+  EXPECT_EQ(falling_times({timed(33, 130, 44, 2), timed(48, 45, 44, 3)}).series, 0u);   // less than thrice
+  EXPECT_EQ(falling_times({timed(33, 468, 400, 2), timed(48, 45, 40, 3)}).series, 0u);  // the models fall too
+  TimedPoint other = timed(97, 45, 45, 4);
+  other.point.group ^= 1;
+  EXPECT_EQ(falling_times({timed(33, 468, 44, 2), other}).series, 0u);
+  other = timed(97, 45, 45, 4);
+  other.point.at[2] += 1;
+  EXPECT_EQ(falling_times({timed(33, 468, 44, 2), other}).series, 0u);  // of another series
+}
+
 TEST(Calibration, HoldsABoundedNumberOfPoints) {
   std::string csv = "gpu,op,dtype,m,n,k,latency_us\n";
   constexpr int kRows = 210'000;

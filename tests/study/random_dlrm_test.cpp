@@ -83,7 +83,9 @@ TEST(RandomDlrm, DrawsFromAPoolWithoutReplacement) {
     for (int rows = 101; rows <= 116; ++rows) {
       const std::string key = "{rows: " + std::to_string(rows) + ",";
       const std::size_t at = task.experiment.find(key);
-      if (at != std::string::npos) EXPECT_EQ(task.experiment.find(key, at + 1), std::string::npos) << rows;
+      if (at != std::string::npos) {
+        EXPECT_EQ(task.experiment.find(key, at + 1), std::string::npos) << rows;
+      }
     }
   }
   request.pool.resize(8);

@@ -85,7 +85,9 @@ TEST(Sensitivity, MemoryThatChangesNothingKeepsTheLimit) {
   const ResourceSensitivity* memory = find(s, "memory_capacity");
   ASSERT_NE(memory, nullptr);
   for (const ResourcePoint& p : memory->points) {
-    if (p.iteration == s.base.iteration) EXPECT_EQ(p.limited_by, report::text_of(s.base.limits.limited_by)) << p.factor;
+    if (p.iteration == s.base.iteration) {
+      EXPECT_EQ(p.limited_by, report::text_of(s.base.limits.limited_by)) << p.factor;
+    }
   }
 }
 
@@ -118,7 +120,9 @@ TEST(Sensitivity, IsMonotoneInEveryResource) {
       for (const ResourcePoint& p : r.points) {
         if (!p.error.empty()) continue;
         EXPECT_LE(p.iteration.ms(), last.ms() * 1.001) << r.resource->name << " x" << p.factor;
-        if (p.factor < 1) EXPECT_GE(p.iteration.ms(), s.base.iteration.ms() / 1.001) << r.resource->name;
+        if (p.factor < 1) {
+          EXPECT_GE(p.iteration.ms(), s.base.iteration.ms() / 1.001) << r.resource->name;
+        }
         last = p.iteration;
       }
     }

@@ -1,5 +1,6 @@
 #include "traces/chakra/chakra_set.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <unordered_map>
 
@@ -59,6 +60,15 @@ class SetReader {
   std::string digest() const { return digest_.text(); }
   /// Whether distsim wrote one of them as part of a set.
   bool is_of_set() const { return stamped_; }
+
+  /// Whether any rank does anything; one of them alone may be idle.
+  bool plays() const {
+    return std::ranges::any_of(set_.graphs, [](const ChakraGraph& graph) {
+      return std::ranges::any_of(graph.nodes, [](const ChakraNode& node) {
+        return node.on_cpu || (node.kind != ChakraKind::invalid && node.kind != ChakraKind::metadata);
+      });
+    });
+  }
 
   ChakraSet take(std::size_t files) {
     set_.files = files;
@@ -127,6 +137,9 @@ Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::ui
   if (!digest.empty() && reader.digest() != digest)
     return Error{"found files that are not those of their set, expected the traces as they were written together",
                  printable(files.front(), 300), "traces of two jobs, or a damaged file? Write the set again"};
+  if (!reader.plays())
+    return Error{"found no node to play, expected at least one computation or message", printable(files.front(), 300),
+                 ""};
   const bool of_set = reader.is_of_set();
   ChakraSet set = reader.take(files.size());
   set.order_is_known = !of_set || !digest.empty() || set.same_files + 1 == set.files;

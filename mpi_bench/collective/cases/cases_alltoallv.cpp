@@ -45,6 +45,7 @@ CollectiveCase alltoallv_case() {
   return {.kind = Kind::alltoallv,
           .name = "alltoallv",
           .curve_kind = "all_to_all_v",
+          .uneven = true,
           .layout = unequal,
           .bus_factor = factor_others,
           .expected = my_part_of_each};

@@ -64,6 +64,7 @@ struct CollectiveCase {
   std::string_view curve_kind;  ///< as in collectives/curve_file/curve.proto
   bool reduces = false;         ///< the redop column is filled
   bool rooted = false;          ///< the root column is filled
+  bool uneven = false;          ///< ranks send different amounts (--imbalance)
   /// `elements` is S/e, `alignment` is A.
   Layout (*layout)(std::uint64_t elements, std::uint64_t alignment, std::uint64_t element_bytes, const Shape& shape);
   double (*bus_factor)(int ranks);  ///< busbw = algbw x factor

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/output.hpp"
 #include "base/text/number_text.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
 
@@ -178,23 +179,39 @@ std::string value_text(const CLI::Option& option) {
   return text;
 }
 
+/// As messages name it: the short spelling where there is one. (get_name() is empty for a flag that --help leaves out.)
+std::string spelling(const CLI::Option& option) {
+  return option.get_snames().empty() ? "--" + option.get_lnames().front() : "-" + option.get_snames().front();
+}
+
+std::vector<std::string> given_flags(const CLI::App& app) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 0 && value_text(*option) != option->get_default_str()) given.push_back(spelling(*option));
+  }
+  return given;
+}
+
 /// As CommandLine::flags says. Derived from what is declared, so that a new flag is compared unless it is exempted.
 std::string flags_text(const CLI::App& app) {
   std::string text;
   for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    if (option == app.get_help_ptr() || std::ranges::count(kPerRank, name) > 0) continue;
-    const std::string flag = option->get_snames().empty() ? name : "-" + option->get_snames().front();
+    if (option == app.get_help_ptr() || std::ranges::count(kPerRank, option->get_name()) > 0) continue;
     const std::string value = value_text(*option);
-    text += flag + (value.empty() ? " (not given)" : " " + value) + "\n";
+    text += spelling(*option) + (value.empty() ? " (not given)" : " " + value) + "\n";
   }
   return text;
 }
 
-/// Of the flags that take numbers alone, by the words for their values (--root takes a word too).
-void check_numbers(CLI::App& app) {
+/// By the words for the values: an empty text is none, and what takes numbers alone takes no other text (--root takes a
+/// word too).
+void check_texts(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
+    if (type == "FILE")
+      option->check(refuse_empty);
+    else if (!type.empty())
+      option->check([](const std::string& text) { return std::string(text.empty() ? "found an empty value" : ""); });
     const bool whole = type == "N" || type == "PORT" || option->get_name() == "--rank";
     if (whole || type == "SHARE" || type == "SECONDS")
       option->check([kind = whole ? FlagNumber::whole : FlagNumber::real](const std::string& text) {
@@ -216,16 +233,17 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   declare_timing(app, raw, options);
   declare_output(app, raw, options.files);
   declare_launch(app, raw, options);
-  check_numbers(app);
+  check_texts(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return CommandLine{.print = app.help(), .options = {}, .flags = ""};
+    return CommandLine{.print = app.help(), .options = {}, .flags = "", .given = {}};
   } catch (const CLI::ParseError& error) {
     return Error{error.what(), "", "see collective_bench --help"};
   }
   TRY_ASSIGN(options, checked_options(raw, std::move(options)));
-  return CommandLine{.print = std::nullopt, .options = std::move(options), .flags = flags_text(app)};
+  return CommandLine{
+      .print = std::nullopt, .options = std::move(options), .flags = flags_text(app), .given = given_flags(app)};
 }
 
 }  // namespace distsim::bench

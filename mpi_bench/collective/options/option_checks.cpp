@@ -1,4 +1,5 @@
 // From the text of the flags to options: every value is checked, and what is wrong is said with the flag's name.
+#include <algorithm>
 #include <cstdio>
 
 #include "base/text/names/spelling.hpp"
@@ -174,6 +175,20 @@ Result<void> read_plan(Options& o) {
   return {};
 }
 
+/// The table on standard output is all that some runs have.
+Result<void> read_files(const Options& o) {
+  for (const auto& [flag, path] : {std::pair("--out", o.files.out), std::pair("-J", o.files.json)}) {
+    if (path.empty()) continue;
+    if (path == "-") return flag_error(flag, "found '-', expected a file: the table goes to standard output");
+    if (o.selected.overhead) return flag_error(flag, "found with --overhead, expected none: it writes no files");
+    const auto& tests = o.selected.pair_tests;
+    if (!tests.empty() && std::ranges::count(tests, PairTest::latency) == 0)
+      return flag_error(flag,
+                        "found with --pair-tests without latency, expected none: only latency is written to files");
+  }
+  return {};
+}
+
 Result<void> read_injected(const std::string& flag, const std::string& text,
                            std::optional<std::pair<int, std::uint64_t>>& out) {
   if (text.empty()) return {};
@@ -199,8 +214,7 @@ Result<Options> checked_options(const RawFlags& raw, Options o) {
   TRY(read_plan(o));
   TRY(read_injected("--inject-fault", raw.fault, o.injected.fault));
   TRY(read_injected("--inject-stall", raw.stall, o.injected.stall));
-  if (o.files.out == "-") return flag_error("--out", "found '-', expected a file: the table goes to standard output");
-  if (o.files.json == "-") return flag_error("-J", "found '-', expected a file: the table goes to standard output");
+  TRY(read_files(o));
   return o;
 }
 

@@ -113,6 +113,7 @@ struct CommandLine {
   /// Every flag with its value, one per line ("-b 8"), except those that may differ between ranks: where a rank finds
   /// the others, and files that only rank 0 reads.
   std::string flags;
+  std::vector<std::string> given;  ///< flags that have a value other than their default, such as "-b"
 };
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);
 

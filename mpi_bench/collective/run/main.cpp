@@ -19,6 +19,7 @@
 
 #include "base/file.hpp"
 #include "base/output.hpp"
+#include "mpi_bench/collective/options/idle_flags.hpp"
 #include "mpi_bench/collective/output/machine_facts.hpp"
 #include "mpi_bench/collective/plan/plan.hpp"
 #include "mpi_bench/collective/run/launch.hpp"
@@ -137,6 +138,10 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   const Options& options = line->options;
   TRY(ranks.agree(check_files(ranks, options)));
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
+  if (ranks.rank() == 0) {
+    for (const std::string& remark : idle_flags(*line, {chosen.kind, ranks.carrier() == "MPI"}))
+      std::fprintf(stderr, "collective_bench: %s\n", remark.c_str());
+  }
   const auto watchdog = Watchdog::start(ranks, options.stall_limit_s, options.lanes.lanes());
   guard.all_here();
   const RunContext context{
@@ -151,6 +156,12 @@ int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {
   }
   if (*outcome == Outcome::wrong) return 1;
   return *outcome == Outcome::interrupted ? 130 : 0;
+}
+
+int end_code(const Result<void>& end) {
+  if (end.ok()) return 0;
+  std::fprintf(stderr, "collective_bench: %s\n", end.error().text().c_str());
+  return 2;
 }
 
 Result<CommandLine> command_line(int argc, char** argv) {
@@ -171,18 +182,15 @@ int run_program(int argc, char** argv) {
   const std::string flags = joined(argc, argv);
   const auto line = command_line(argc, argv);
   if (line.ok() && line->print) {
-    std::fputs(line->print->c_str(), stdout);
-    return 0;
+    return end_code(print(*line->print));
   }
   StartGuard guard(line.ok() ? line->options.stall_limit_s : 0);
   const auto ranks = start_ranks(line.ok() ? line->options : Options{}, &argc, &argv);
-  if (!ranks.ok()) {
-    std::fprintf(stderr, "collective_bench: %s\n", ranks.error().text().c_str());
-    return 2;
-  }
+  if (!ranks.ok()) return end_code(ranks.error());
   catch_signals();
   const HastyEnd hasty((*ranks)->rank() == 0);
-  return exit_code(**ranks, run(**ranks, line, flags, guard));
+  const int code = exit_code(**ranks, run(**ranks, line, flags, guard));
+  return code == 0 && (*ranks)->rank() == 0 ? end_code(check_printed()) : code;
 }
 
 }  // namespace

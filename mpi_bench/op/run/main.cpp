@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/file.hpp"
+#include "base/output.hpp"
 #include "mpi_bench/common/progress.hpp"
 #include "mpi_bench/op/op_options.hpp"
 #include "mpi_bench/op/result_file.hpp"
@@ -114,12 +115,17 @@ int refuse(const Error& error, int code) {
   return code;
 }
 
+/// The exit code.
+int printed(const std::string& text) {
+  const Result<void> end = print(text);
+  return end.ok() ? 0 : refuse(end.error(), 2);
+}
+
 int run(const OpBenchOptions& o) {
   const auto cases = build_grid(o.ops, o.dtypes, o.grid);
   if (!cases.ok()) return refuse(cases.error(), 2);
   if (o.list) {
-    std::fputs(list_text(*cases).c_str(), stdout);
-    return 0;
+    return printed(list_text(*cases));
   }
   auto bench = open_bench(o);
   if (!bench.ok()) return refuse(bench.error(), 2);
@@ -132,6 +138,8 @@ int run(const OpBenchOptions& o) {
       "%zu not supported by this GPU or build, %zu not supported by a library%s\n",
       counts->measured, counts->noisy, counts->there, counts->too_large, counts->not_here, counts->failed,
       interrupted != 0 ? ", interrupted" : "");
+  const Result<void> end = check_printed();
+  if (!end.ok()) return refuse(end.error(), 2);
   return interrupted != 0 ? 130 : 0;
 }
 
@@ -143,8 +151,7 @@ int main(int argc, char** argv) {
   const auto command = parse_op_bench(argc, argv);
   if (!command.ok()) return refuse(command.error(), 2);
   if (command->print) {
-    std::fputs(command->print->c_str(), stdout);
-    return 0;
+    return printed(*command->print);
   }
   std::signal(SIGINT, note_signal);
   std::signal(SIGTERM, note_signal);

@@ -110,6 +110,11 @@ void name_too_long(const opmodels::CalibrationCount& c) {
                      c.too_long == 1 ? "" : fmt::format(" (and {} more)", c.too_long - 1)));
 }
 
+void name_falling(const opmodels::OpCalibration& calibration) {
+  if (const std::string falling = calibration.falling(); !falling.empty())
+    remark(falling + "; sizes near it are priced by both");
+}
+
 /// The files given, and the CSV files of the folders given.
 Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
   std::vector<std::string> out;
@@ -145,6 +150,7 @@ Result<void> write_table(const std::string& path, const std::string& folder,
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   name_apart(count);
   name_too_long(count);
+  name_falling(calibration);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
@@ -169,6 +175,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   const opmodels::CalibrationCount& count = calibration.count();
   if (f.out.empty()) name_apart(count);
   if (f.out.empty()) name_too_long(count);
+  if (f.out.empty()) name_falling(calibration);
   return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
                fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
 }

@@ -332,6 +332,22 @@ TEST_F(CollectiveBench, RankZeroSaysWhoIsMissing) {
       << f.err;
 }
 
+TEST_F(CollectiveBench, RankZeroNamesIdleFlags) {
+  const Finished f = mpirun(2, "--backend mpi -b 8 -e 8 -n 1 --imbalance 2 --streams 4");
+  EXPECT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(f.err,
+            "collective_bench: --imbalance: no effect, no measured collective has uneven sizes\n"
+            "collective_bench: --streams: no effect, only the tcp backend opens connections of its own\n");
+}
+
+TEST_F(CollectiveBench, AFullStandardOutputIsSaid) {
+  for (const std::string flags : {"--help", "--backend tcp --collectives alltoall -b 8 -e 8 -n 1"}) {
+    const Finished f = test::run_command("{ " + std::string(BINARY) + " " + flags + " >/dev/full; }", dir_);
+    EXPECT_EQ(f.code, 2) << flags;
+    EXPECT_NE(f.err.find("collective_bench: cannot write to standard output: "), std::string::npos) << f.err;
+  }
+}
+
 TEST_F(CollectiveBench, TwoOutputsAreTwoFiles) {
   const std::string flags = " --backend tcp -b 8 -e 8 -n 1 ";
   const std::string x = dir_ + "/x", plan = dir_ + "/plan.csv";

@@ -25,6 +25,14 @@ TEST_F(OpBench, ListNeedsNoGpu) {
       << f.out;
 }
 
+TEST_F(OpBench, AFullStandardOutputIsSaid) {
+  for (const std::string flags : {"--help", "--list --grid smoke"}) {
+    const Finished f = test::run_command("{ " + std::string(BINARY) + " " + flags + " >/dev/full; }", dir_);
+    EXPECT_EQ(f.code, 2) << flags;
+    EXPECT_EQ(f.err, "op_bench: cannot write to standard output: No space left on device\n");
+  }
+}
+
 TEST_F(OpBench, MistakesAreOneLineAndCodeTwo) {
   const Finished f = run("--ops lnear --list");
   EXPECT_EQ(f.code, 2);

@@ -47,7 +47,7 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
   if (sweep.type != DataType::float32) add("-d " + std::string(info_of(sweep.type).name));
   if (sweep.what->reduces && sweep.op != RedOp::sum) add("-o " + std::string(name_of(sweep.op)));
   if (sweep.what->rooted && sweep.root != 0) add("-r " + std::to_string(sweep.root));
-  if (sweep.what->kind == Kind::alltoallv && options.selected.imbalance != 1) {
+  if (sweep.what->uneven && options.selected.imbalance != 1) {
     std::ostringstream imbalance;
     imbalance << "--imbalance " << options.selected.imbalance;
     add(imbalance.str());
