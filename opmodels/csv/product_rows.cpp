@@ -32,26 +32,12 @@ void add_quantisation(const graph::Gemm& g, std::vector<graph::Op>& ops) {
   ops.push_back(graph::Elementwise{elements, 1, 0.5, 4, graph::DType::bf16});
 }
 
-Error other_layout(const OpFields& fields, const char* expected) {
-  return {"layout: found " + in_quotes(fields.text("layout"), 40) + ", expected " + expected, "", ""};
-}
-
-/// Which of A and B are transposed, "NT"; "+bias" where the bias is part of the kernel.
-Result<bool> has_bias(const OpFields& fields) {
-  std::string_view layout = fields.text("layout");
-  const bool bias = layout.ends_with("+bias") || layout == "bias";
-  if (bias) layout.remove_suffix(layout == "bias" ? 4 : 5);
-  const bool known = layout.empty() || (layout.size() == 2 && layout.find_first_not_of("NT") == layout.npos);
-  if (!known) return other_layout(fields, "NN, NT, TN or TT, with +bias where the kernel adds one");
-  return bias;
-}
-
 /// Of images and filters in memory; not said: the one that tensor cores take.
 Result<bool> is_channels_last(const OpFields& fields) {
   const std::string layout = lower_case(fields.text("layout"));
   if (layout.empty() || layout == "nhwc" || layout == "channels_last") return true;
   if (layout == "nchw") return false;
-  return other_layout(fields, "NCHW or NHWC");
+  return Error{"layout: found " + in_quotes(fields.text("layout"), 40) + ", expected NCHW or NHWC", "", ""};
 }
 
 /// batch m k and similar products fit 64 bits (the model checks the product of all sizes).
@@ -65,7 +51,7 @@ Result<void> check_sizes(const graph::Gemm& g) {
 Result<OpRow> product(const OpFields& fields, const RowContext& context, HostCall call, bool casts) {
   graph::Gemm gemm;
   TRY(read_fields(fields, context, gemm));
-  TRY_ASSIGN(gemm.fused_epilogue, has_bias(fields));
+  gemm.fused_epilogue = fields.text("layout").find("bias") != std::string_view::npos;
   TRY(check_sizes(gemm));
   OpRow row;
   row.call = call;

@@ -109,13 +109,6 @@ TEST_F(Fixture, LayoutsAreReadInAnyCaseAndNoOthers) {
   for (const char* layout : {"NCHW", "nchw"}) EXPECT_FALSE(*channels_last(layout)) << layout;
   EXPECT_NE(channels_last("NHCW").error().text().find("layout: found 'NHCW', expected NCHW or NHWC"),
             std::string::npos);
-  const auto bias = [&](const std::string& layout) -> Result<bool> {
-    TRY_ASSIGN(const OpRow row, parse("gpu,op,dtype,m,n,k,layout", "A100-SXM4-80GB,linear,bf16,64,64,64," + layout));
-    return std::get<graph::Gemm>(row.ops.at(0)).fused_epilogue;
-  };
-  for (const char* layout : {"", "NT", "TN", "TT"}) EXPECT_FALSE(*bias(layout)) << layout;
-  for (const char* layout : {"NT+bias", "bias"}) EXPECT_TRUE(*bias(layout)) << layout;
-  EXPECT_FALSE(bias("NX").ok());
 }
 
 TEST_F(Fixture, CarriageReturnsAndByteOrderMark) {
