@@ -99,11 +99,24 @@ class CapturedReader {
                    graph_.nodes[late->maker].op + "), which makes the gradient of '" +
                    graph_.tensors[gradient.parameter].name + "', expected that one");
     }
+    TRY(check_sizes());
     graph_.nodes.back().calls += quiet_calls_;
     return std::move(graph_);
   }
 
  private:
+  /// Of the calls that most of the work is in.
+  Result<void> check_sizes() {
+    const Sizes sizes(graph_, graph_.samples);
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const std::string why = contradiction_of(Call(sizes, graph_.nodes[i]));
+      if (why.empty()) continue;
+      list_ = "nodes", place_ = in_file_[i], node_ = &graph_.nodes[i];
+      return wrong(why);
+    }
+    return {};
+  }
+
   Error wrong(const std::string& what) const {
     return list_.empty() ? Error{what, file_, ""} : node_error(file_, where(), what);
   }
@@ -114,7 +127,7 @@ class CapturedReader {
     if (place_) out = out.substr(0, out.size() - 1) + " " + std::to_string(*place_);
     if (tensor_ != nullptr && !tensor_->name.empty()) out += " ('" + tensor_->name + "')";
     if (node_ == nullptr || node_->op.empty()) return out;
-    const bool named = !node_->label.empty() && node_->label != unnamed();
+    const bool named = !node_->label.empty() && !node_->label.starts_with("node ");
     return out + " (" + node_->op + (named ? ", " + node_->label : "") + ")";
   }
   std::string unnamed() const { return "node " + std::to_string(graph_.nodes.size()); }

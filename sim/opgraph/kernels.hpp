@@ -2,6 +2,7 @@
 // a model prices. docs/graph_format.md says what happens with names that it does not have.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct Kernels {
 /// Of a call on the device; none for one that only the host works on. A call that is not listed, or whose shapes are not
 /// what its entry expects, is an Unlisted op.
 Kernels kernels_of(const Call& call);
+
+/// Why the sizes of a product or convolution are not those of one, for graphs whose sizes were worked out, not recorded; empty
+/// where they are, or where it is another call.
+std::string contradiction_of(const Call& call);
 
 /// "addmm" of "aten::addmm.out", "_softmax" of "aten::_softmax"; the name itself outside of ATen.
 std::string_view base_name(std::string_view op);

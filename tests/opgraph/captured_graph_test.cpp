@@ -57,6 +57,28 @@ TEST(CapturedGraph, KeepsWhatLaunchesKernels) {
   EXPECT_EQ(Sizes(*graph, 100).dims(3), (Dims{100, 32}));
 }
 
+/// A graph that was changed by hand: nothing runs such a product, so that no time is one of it.
+TEST(CapturedGraph, SizesOfProductsAndConvolutionsAgree) {
+  std::string tensors = kTensors;
+  tensors.replace(tensors.find("[16,32]"), 7, "[24,32]");
+  EXPECT_NE(refusal(document(tensors, kNodes))
+                .find("node 1 (aten::mm, fc): found factors of 8x16 and 24x32, expected as many rows of the second"),
+            std::string::npos)
+      << refusal(document(tensors, kNodes));
+  const auto convolution = [](const std::string& filters) {
+    return document(
+        R"([{"shape":[[0,1],64,56,56],"dtype":"float32","role":"input","name":"x"},{"shape":)" + filters +
+            R"(,"dtype":"float32","role":"parameter","name":"w"},{"shape":[[0,1],64,56,56],"dtype":"float32"}])",
+        R"([{"op":"aten::convolution","label":"conv","phase":"forward","in":[{"t":0},{"t":1}],"out":[2]}])");
+  };
+  EXPECT_EQ(refusal(convolution("[64,64,3,3]")), "");
+  EXPECT_EQ(refusal(convolution("[64,1,3,3]")), "");  // by groups
+  EXPECT_NE(refusal(convolution("[64,128,3,3]"))
+                .find("node 0 (aten::convolution, conv): found an image of 8x64x56x56, filters of 64x128x3x3"),
+            std::string::npos)
+      << refusal(convolution("[64,128,3,3]"));
+}
+
 /// Operators that launch nothing go to the next kernel, those after the last one to that.
 TEST(CapturedGraph, CountsOperatorsOfTheHost) {
   const auto graph = parse_op_graph(
@@ -136,12 +158,12 @@ TEST(CapturedGraph, RefusesInOneLineWithTheNode) {
 /// Forty layers of equal weights, whose gradients every second node makes; "shared" has that of a result which others read too.
 TEST(CapturedGraph, GradientsAreCompleteWhereTheyAreMade) {
   constexpr int kLayers = 40, kShared = kLayers + 1, kLast = 2 * kLayers - 1;
-  std::string tensors = R"([{"shape":[8,16],"dtype":"float32","role":"input","name":"x"})", nodes;
+  std::string tensors = R"([{"shape":[16,16],"dtype":"float32","role":"input","name":"x"})", nodes;
   for (int i = 1; i <= kLayers; ++i)
     tensors += R"(,{"shape":[16,16],"dtype":"float32","role":"parameter","name":"w)" + std::to_string(i) + R"("})";
-  tensors += R"(,{"shape":[8,16],"dtype":"float32","role":"parameter","name":"shared"})";
+  tensors += R"(,{"shape":[16,16],"dtype":"float32","role":"parameter","name":"shared"})";
   for (int i = 0; i < kLayers; ++i)
-    tensors += R"(,{"shape":[8,16],"dtype":"float32"},{"shape":[16,16],"dtype":"float32"})";
+    tensors += R"(,{"shape":[16,16],"dtype":"float32"},{"shape":[16,16],"dtype":"float32"})";
   const auto product = [](int left, int right, int made) {
     return R"({"op":"aten::mm","phase":"backward","in":[{"t":)" + std::to_string(left) + R"(},{"t":)" +
            std::to_string(right) + R"(}],"out":[)" + std::to_string(made) + "]}";
