@@ -340,7 +340,9 @@ class Works(unittest.TestCase):
             self.assertIn("none of 2 rows could be priced", r.stderr)
             self.assertEqual(len(r.stdout.splitlines()), 3, "the reasons are there all the same")
             shapes.write_text("gpu,op,dtype,m,n,k\n")
-            self.assertEqual(run("cost", "op", "--input", shapes).returncode, 0, "no rows, none failed")
+            r = run("cost", "op", "--input", shapes)
+            self.assertEqual(r.returncode, 2, "a file without a row is one that something was lost of")
+            self.assertIn("row", r.stderr)
 
     def test_help(self):
         for args in (["--help"], ["predict", "--help"], ["sweep", "--help"], ["cost", "collective", "--help"], ["--version"], []):

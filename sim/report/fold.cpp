@@ -59,11 +59,11 @@ void extend_parts(const Parts& shorter, const Parts& longer, const Extension& ex
   out.hidden_comm = std::min(out.hidden_comm, out.comm);
 }
 
-/// Of all resources together, which is the cycle: what a slow rank takes longer for is part of the others.
-Duration cycle_of(const Limits& limits) {
-  Duration sum;
+/// Seconds of all resources together, which is the cycle: what a slow rank takes longer for is part of the others.
+double cycle_of(const Limits& limits) {
+  double sum = 0;
   for (std::size_t r = 0; r < static_cast<std::size_t>(Resource::waiting_for_rank); ++r)
-    sum += limits.of_resource[r].on_cycle;
+    sum += limits.of_resource[r].on_cycle.seconds();
   return sum;
 }
 
@@ -77,7 +77,7 @@ void extend_limits(const Limits& shorter, const Extension& extend, Duration iter
     of.on_cycle = extend(shorter.of_resource[r].on_cycle, of.on_cycle);
     of.without = std::min(iteration, extend(shorter.of_resource[r].without, of.without));
   }
-  const double whole = cycle_of(limits).seconds(), part = cycle_of(longer).seconds();
+  const double whole = cycle_of(limits), part = cycle_of(longer);
   if (part > 0 && std::abs(whole - iteration.seconds()) > 1e-9 * iteration.seconds()) {
     for (std::size_t r = 0; r < kResources; ++r) {
       const double share = longer.of_resource[r].on_cycle.seconds() / part;
