@@ -119,6 +119,27 @@ TEST(LlmFolding, TheTableOfCollectivesIsThatOfTheWholeIteration) {
   }
 }
 
+/// Hosts that are the limit of a pipeline fed from both ends find their rhythm late.
+TEST(LlmFolding, HostBoundDualpipeTakesWhatPlayingAllOfItTakes) {
+  for (const char* pipeline : {"2", "4", "8"}) {
+    const auto experiment = config::load_experiment(
+        test::config("megatron_gpt_145b.yaml"),
+        {"cluster.nodes=1", std::string("cluster.gpus_per_node=") + pipeline, "model.llm.layers=8",
+         "model.llm.hidden=1024", "model.llm.heads=16", "parallel.tensor=1",
+         std::string("parallel.pipeline=") + pipeline, "parallel.virtual_stages=1", "parallel.micro_batch=1",
+         "framework.name=megatron_core", "framework.host.per_launch=100 us", "parallel.recompute=none",
+         "parallel.schedule=dualpipe", "device.clock.locked=1200 MHz", "model.global_batch=320"});
+    ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+    CostModelCache cache;
+    Passes passes, others;
+    const auto folded = predict(*experiment, passes, cache),
+               whole = predict(*experiment, others, cache, kAllMicroSteps);
+    ASSERT_TRUE(folded.ok() && whole.ok());
+    EXPECT_NEAR(folded->report.iteration.ms(), whole->report.iteration.ms(), 0.003 * whole->report.iteration.ms())
+        << pipeline;
+  }
+}
+
 /// Whatever is the limit of the first micro-batches: weights that are gathered, gradients of the iteration before, a slow network.
 TEST(LlmFolding, RandomLayoutsTakeWhatPlayingAllOfThemTakes) {
   Random random(20'261'126);

@@ -22,6 +22,8 @@ std::string batch_text(std::int64_t batch, std::int64_t replicas, std::int64_t m
 /// A pipeline's warm-up and its first rounds differ from those that follow; every further round, of as many
 /// micro-batches as stages, adds what the slowest stage takes for it. gpipe keeps what it has played.
 constexpr std::int64_t kPlayedRounds = 4;
+/// Both ends of dualpipe feed it: where hosts are the limit their two warm-ups meet only in the seventh round.
+constexpr std::int64_t kPlayedRoundsBothWays = 8;
 
 MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::int64_t batch) {
   const ParallelSpec& p = model.parallel;
@@ -29,7 +31,8 @@ MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::
   const std::int64_t steps = batch / std::max<std::int64_t>(1, replicas * p.micro_batch);
   const bool folds = p.pipeline > 1 && mode_of(model) != StepMode::inference && p.schedule != PipelineSchedule::gpipe &&
                      batch % (replicas * p.micro_batch) == 0 && steps % p.pipeline == 0;
-  return {steps, folds ? p.pipeline : steps, folds ? kPlayedRounds * p.pipeline : steps,
+  const std::int64_t rounds = p.schedule == PipelineSchedule::dualpipe ? kPlayedRoundsBothWays : kPlayedRounds;
+  return {steps, folds ? p.pipeline : steps, folds ? rounds * p.pipeline : steps,
           batch_text(batch, replicas, steps, p.micro_batch)};
 }
 
