@@ -160,12 +160,20 @@ Result<std::vector<std::int64_t>> layers_of_chunks(const LlmSpec& m, const Paral
 }
 
 /// A model that is launched layer by layer where it is whole keeps the micro-steps that it states.
-void settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
+Result<void> settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
   const ModelSpec& m = plan.model;
   const bool states_steps = m.per_gpu_batch > 0 || m.accumulation > 1;
-  if (!states_steps || !keeps_stated_steps(m, plan.framework)) return;
+  if (!states_steps || !keeps_stated_steps(m, plan.framework)) return {};
   const std::int64_t shares = std::int64_t{plan.data} * m.accumulation;
-  if (batch % shares == 0) plan.parallel.micro_batch = batch / shares;
+  if (batch % shares == 0) {
+    plan.parallel.micro_batch = batch / shares;
+  } else if (m.accumulation > 1) {
+    return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " +
+                     std::to_string(shares) + ": " + counted(plan.data, "replica") + " x model.accumulation " +
+                     std::to_string(m.accumulation),
+                 "", ""};
+  }
+  return {};
 }
 
 Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
@@ -448,7 +456,7 @@ Result<std::vector<std::int64_t>> divide(LlmPlan& plan, std::int64_t batch) {
   plan.expert_tensor = static_cast<std::uint32_t>(p.expert_tensor);
   TRY(check_experts(plan.spec, p, plan.grid));
   TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
-  settle_micro_batch(plan, batch);
+  TRY(settle_micro_batch(plan, batch));
   TRY(divide_batch(plan, batch));
   TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
   settle_schedule(plan);
