@@ -68,7 +68,7 @@ std::string refuse_empty(const std::string& path) { return path.empty() ? "found
 
 std::string refuse_stdout(const std::string& path) {
   const bool taken = !path.empty() && identity_of(path) == "-";
-  return taken ? "found standard output, expected a file, for --resume to read" : refuse_empty(path);
+  return taken ? "found standard output, expected a file that can be read again" : refuse_empty(path);
 }
 
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& outputs) {

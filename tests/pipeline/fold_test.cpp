@@ -53,7 +53,10 @@ TEST(Fold, ShortAccumulationsArePlayedOut) {
 /// others, of which more are played then.
 TEST(Fold, WhatDoesNotGrowHidesNoMicroSteps) {
   for (const int steps : {16, 32, 64, 128}) {
-    const std::vector<std::string> sets{"cluster.nodes=1", "model.per_gpu_batch=0", "framework.host.per_step=1 s",
+    const std::vector<std::string> sets{"cluster.nodes=1",
+                                        "model.per_gpu_batch=0",
+                                        "framework.name=mxnet_horovod",
+                                        "framework.host.per_step=1 s",
                                         "model.accumulation=" + std::to_string(steps),
                                         "model.global_batch=" + std::to_string(2048 * steps)};
     const auto folded = report_of("resnet50_dgx_a100.yaml", sets, 4),

@@ -119,6 +119,29 @@ TEST(LlmFolding, TheTableOfCollectivesIsThatOfTheWholeIteration) {
   }
 }
 
+/// Gradients and weights of the iteration before hide the first micro-batches: from those alone 512 took as long as 160.
+TEST(LlmFolding, WhatTheIterationBeforeLeavesHidesNoMicroBatches) {
+  for (const char* batch : {"160", "256", "512"}) {
+    const auto parsed = config::parse_experiment_text(
+        "cluster: {system: kestrel_h100, nodes: 8}\n"
+        "model: {name: deepseek_v3_l4, per_gpu_batch: 0, global_batch: " +
+            std::string(batch) +
+            ", memory_check: false}\nframework: {name: megatron_core}\n"
+            "parallel: {tensor: 2, pipeline: 2, micro_batch: 1, recompute: none, shard: optimizer}\n",
+        "x.yaml", {});
+    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+    const auto experiment = config::resolve(*parsed);
+    ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+    CostModelCache cache;
+    Passes passes, others;
+    const auto folded = predict(*experiment, passes, cache),
+               whole = predict(*experiment, others, cache, kAllMicroSteps);
+    ASSERT_TRUE(folded.ok() && whole.ok());
+    EXPECT_NEAR(folded->report.iteration.ms(), whole->report.iteration.ms(), 0.003 * whole->report.iteration.ms())
+        << batch;
+  }
+}
+
 /// Hosts that are the limit of a pipeline fed from both ends find their rhythm late.
 TEST(LlmFolding, HostBoundDualpipeTakesWhatPlayingAllOfItTakes) {
   for (const char* pipeline : {"2", "4", "8"}) {
@@ -141,6 +164,7 @@ TEST(LlmFolding, HostBoundDualpipeTakesWhatPlayingAllOfItTakes) {
 }
 
 /// Whatever is the limit of the first micro-batches: weights that are gathered, gradients of the iteration before, a slow network.
+/// DISTSIM_MORE_LAYOUTS=600 draws so many.
 TEST(LlmFolding, RandomLayoutsTakeWhatPlayingAllOfThemTakes) {
   Random random(20'261'126);
   const auto one_of = [&](std::initializer_list<const char*> list) {

@@ -28,7 +28,7 @@ class TimesTable {
   std::uint32_t largest_batch(const std::string& model, const std::string& gpu) const;
   /// Picoseconds of each layer at this batch. Errors: no such times; batches with different numbers of layers.
   Result<std::vector<double>> layers(const std::string& model, const std::string& gpu, std::uint32_t batch) const;
-  /// What is odd in them: a larger batch that takes less than a smaller one.
+  /// What is odd in them: a larger batch in less than half the time of a smaller one.
   std::vector<std::string> notes() const;
   std::vector<std::string> models() const;
   std::vector<std::string> gpus() const;
