@@ -1,6 +1,8 @@
 #include "mpi_bench/op/op_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 
 #include "base/text/csv.hpp"
 #include "base/text/names/spelling.hpp"
@@ -67,6 +69,17 @@ Result<void> check(const OpBenchOptions& o) {
   return {};
 }
 
+/// A list of the grid reads what selects its cases, a measurement all flags.
+std::vector<std::string> idle_flags(const CLI::App& app, const OpBenchOptions& o) {
+  static constexpr std::array kOfGrid{"--list", "--ops", "--dtypes", "--grid"};
+  std::vector<std::string> remarks;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!o.list || option->count() == 0 || std::ranges::find(kOfGrid, option->get_name()) != kOfGrid.end()) continue;
+    remarks.push_back(option->get_name() + ": no effect, --list measures nothing");
+  }
+  return remarks;
+}
+
 }  // namespace
 
 Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
@@ -83,7 +96,7 @@ Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    return OpBenchCommand{app.help(), {}};
+    return OpBenchCommand{app.help(), {}, {}};
   } catch (const CLI::ParseError& error) {
     return Error{error.what(), "", "see op_bench --help"};
   }
@@ -92,7 +105,8 @@ Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
                  spelling_hint(grid, {"smoke", "standard"})};
   options.grid = grid == "smoke" ? GridSize::smoke : GridSize::standard;
   TRY(check(options));
-  return OpBenchCommand{std::nullopt, std::move(options)};
+  std::vector<std::string> remarks = idle_flags(app, options);
+  return OpBenchCommand{std::nullopt, std::move(options), std::move(remarks)};
 }
 
 std::string timing_name(bool flush_l2) { return flush_l2 ? "evt_median_cold_l2" : "cudagraph_median_warm_l2"; }

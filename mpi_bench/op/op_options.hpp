@@ -25,6 +25,7 @@ struct OpBenchOptions {
 struct OpBenchCommand {
   std::optional<std::string> print;  ///< --help
   OpBenchOptions options;
+  std::vector<std::string> remarks;  ///< "--device: no effect, ..." for each given flag that changes nothing
 };
 Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv);
 

@@ -182,6 +182,17 @@ TEST(OpOptions, ListHasALineACase) {
   EXPECT_NE(text.find("copy_d2d,fwd,int8,1x256,,512,0\n"), std::string::npos);
 }
 
+TEST(OpOptions, ListNamesFlagsOfMeasurements) {
+  const auto remarks = [](std::vector<const char*> flags) {
+    flags.insert(flags.begin(), "op_bench");
+    return bench::parse_op_bench(static_cast<int>(flags.size()), flags.data())->remarks;
+  };
+  EXPECT_EQ(remarks({"--list", "--ops", "add", "--flush-l2", "--out", "x"}),
+            (std::vector<std::string>{"--out: no effect, --list measures nothing",
+                                      "--flush-l2: no effect, --list measures nothing"}));
+  EXPECT_TRUE(remarks({"--ops", "add", "--flush-l2", "--out", "x"}).empty());
+}
+
 TEST(OpOptions, RefusalsNameTheFlag) {
   const auto error = [](std::vector<const char*> flags) {
     flags.insert(flags.begin(), "op_bench");

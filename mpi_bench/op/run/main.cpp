@@ -153,6 +153,7 @@ int main(int argc, char** argv) {
   if (command->print) {
     return printed(*command->print);
   }
+  for (const std::string& remark : command->remarks) std::fprintf(stderr, "op_bench: %s\n", remark.c_str());
   std::signal(SIGINT, note_signal);
   std::signal(SIGTERM, note_signal);
   return run(command->options);
