@@ -2,8 +2,8 @@
 //
 //   compulsory bytes  batch (m k + k n + m n) * element      (fp8 and fp4 write a 16-bit result; scaling factors add a
 //                     byte for 32 elements (mx) or 16 (nv), 4 for 128 (blockwise))
-//   alignment         the row pitches k and n of 16-bit and narrower operands must be multiples of 16 bytes for
-//                     full-width loads; each halving of the alignment narrows the loads (factors 1, 1.2, 1.7, 2.5 for
+//   alignment         the row pitches k and n of 16-bit and narrower operands, of a weight's gradient m and n (a sum over the
+//                     rows of both), must be multiples of 16 bytes for full-width loads; each halving of the alignment narrows the loads (factors 1, 1.2, 1.7, 2.5 for
 //                     16, 8, 4, 2 bytes). Where the matrices of a batch do not start on 16 bytes either, 16-bit products take
 //                     no less than on the plain lanes: those of attention with 3137 and 5185 rows reach 51 to 71 TFLOP/s on
 //                     H100 and 100 to 166 on MI300X, with lanes of 67 and 163 (TraceLens); steps of BigScience's models with
@@ -39,6 +39,9 @@ struct ProductSizes {
   graph::Scaling scaling = graph::Scaling::none;
   bool grouped = false, uneven = false;
   bool backward = false;
+  bool over_rows = false;  ///< a sum over the rows of both operands
+
+  double left_pitch() const { return over_rows ? m : k; }
 };
 ProductSizes sizes_of(const graph::Gemm& g) {
   return {graph::real(g.batch),
@@ -48,13 +51,14 @@ ProductSizes sizes_of(const graph::Gemm& g) {
           g.scaling,
           g.grouped,
           g.grouped && g.imbalance > 0,
-          g.pass != graph::Pass::forward};
+          g.pass != graph::Pass::forward,
+          g.pass == graph::Pass::backward_weight};
 }
 
 /// Factor on the main loop for operands whose rows do not start on 16-byte boundaries.
-double alignment_penalty(double n, double k, double element_bytes) {
+double alignment_penalty(const ProductSizes& p, double element_bytes) {
   const auto aligned = [&](double bytes) {
-    return std::fmod(n * element_bytes, bytes) == 0 && std::fmod(k * element_bytes, bytes) == 0;
+    return std::fmod(p.n * element_bytes, bytes) == 0 && std::fmod(p.left_pitch() * element_bytes, bytes) == 0;
   };
   if (aligned(16)) return 1.0;
   if (aligned(8)) return 1.2;
@@ -118,7 +122,7 @@ AnalyticProduct analytic_product(const DeviceRates& device, const ProductSizes& 
   const double element = graph::real(graph::size_of(dtype)), loaded = scaled_bytes(dtype, p.scaling);
   a.out_bytes = p.batch * p.m * p.n * result_bytes(dtype);
   a.shape = {p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * loaded + a.out_bytes, loaded, 1.0};
-  if (!a.lanes && dtype != graph::DType::fp32) a.shape.load_penalty = alignment_penalty(p.n, p.k, element);
+  if (!a.lanes && dtype != graph::DType::fp32) a.shape.load_penalty = alignment_penalty(p, element);
   a.shape.loop_penalty = promotion_penalty(device, dtype, p);
   a.shape.uneven = p.uneven;
   a.machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], a.lanes);
@@ -136,8 +140,9 @@ KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& p, graph
 /// odd shapes by heart, do not keep to that by themselves: nearly all of their falls start at a time that lies far
 /// above the analytic one. Not for fp8, whose thin products do run on slower kernels than larger ones (aiconfigurator).
 OpTime bounded_by_larger(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, OpTime time) {
-  for (const ProductSizes& larger : {ProductSizes{p.batch, 2 * p.m, p.n, p.k}, ProductSizes{p.batch, p.m, 2 * p.n, p.k},
-                                     ProductSizes{p.batch, p.m, p.n, 2 * p.k}}) {
+  for (double ProductSizes::*const size : {&ProductSizes::m, &ProductSizes::n, &ProductSizes::k}) {
+    ProductSizes larger = p;
+    larger.*size *= 2;
     const double limit = kLargestFall * learned_time(device, gemm_sample(device, larger, dtype), time.spread).seconds;
     time.seconds = std::min(time.seconds, limit);
   }
@@ -155,7 +160,7 @@ OpTime product_time_there(const DeviceRates& device, const ProductSizes& p, grap
 /// 0 where rows and matrices are aligned. Experts' products are no batch of equal strides.
 double least_seconds_unaligned(const DeviceRates& device, const ProductSizes& p, graph::DType dtype) {
   const bool half = dtype == graph::DType::fp16 || dtype == graph::DType::bf16;
-  if (!half || p.batch <= 1 || p.grouped || alignment_penalty(p.n, p.k, 2) == 1) return 0;
+  if (!half || p.batch <= 1 || p.grouped || alignment_penalty(p, 2) == 1) return 0;
   return device.floor + 2 * p.batch * p.m * p.n * p.k / (device.vector_fp32 * device.traits.vector.main_loop);
 }
 
@@ -168,8 +173,9 @@ OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DTy
   const auto there = [&](const DeviceRates& d) { return product_time_there(d, p, dtype, analytic); };
   const auto kernel = kernel_of(p, dtype, uses_vector_lanes(device, dtype));
   if (!kernel) return there(device);
-  const KernelFacts facts{p.batch,      p.m,          p.n, p.k, static_cast<double>(dtype), p.uneven ? 1.0 : 0.0,
-                          analytic.low, analytic.high};  // neither scaled nor grouped: no forest has seen those
+  const KernelFacts facts{
+      p.batch,      p.m,          p.n, p.k, static_cast<double>(dtype), p.uneven ? 1.0 : 0.0, p.over_rows ? 1.0 : 0.0,
+      analytic.low, analytic.high};  // neither scaled nor grouped: no forest has seen those
   return by_references(device, *kernel, {graph::real(graph::size_of(dtype)), dtype == graph::DType::bf16}, analytic,
                        facts, there, [&](const DeviceRates& d) { return analytic_product(d, p, dtype).time.seconds; });
 }

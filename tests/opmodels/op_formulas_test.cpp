@@ -98,6 +98,18 @@ TEST(Gemm, BatchesOfUnalignedProductsRunOnThePlainLanes) {
   EXPECT_GT(us(unfused), 2 * us(aligned));
 }
 
+TEST(Gemm, SumsOverTheRowsNeedNoAlignedNumberOfRows) {
+  // Of the gradient of a weight m and n are the pitches: 4097 tokens are 4096 and one more, 4097 outputs are not.
+  const auto gradient = [](std::int64_t m, std::int64_t tokens) {
+    graph::Gemm g{8, m, 4096, tokens, graph::DType::bf16};
+    g.grouped = true;
+    g.pass = graph::Pass::backward_weight;
+    return us(g);
+  };
+  EXPECT_LT(gradient(4096, 4097), 1.02 * gradient(4096, 4096));
+  EXPECT_GT(gradient(4097, 4096), 1.5 * gradient(4096, 4096));
+}
+
 TEST(Optimizer, BytesPerParameter) {
   // 1e9 fp32 parameters, sgd: 4 + 8 = 12 bytes each; adam: 28. Launches: ceil(1e9 / (320 * 65536)) = 48 floors of 2 us.
   EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::sgd, 1'000'000'000, 100}), 12e9 / (2039e9 * 0.9) * 1e6 + 96, 1);

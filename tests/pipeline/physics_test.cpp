@@ -159,5 +159,30 @@ TEST(Physics, OverlapHidesGradientsOfBert) {
   EXPECT_LT(on, 0.98 * off);
 }
 
+/// Odd numbers of tokens, which an uneven split gives, made the gradients of weights slower than larger ones.
+TEST(Physics, MoreUnevenExpertsAreNeverFaster) {
+  for (const char* model : {"deepseek_v2_l4", "mixtral_8x7b", "qwen3_30b_a3b"}) {
+    for (const char* system : {"dgx_a100_80gb", "dgx_h100", "kestrel_h100"}) {
+      double last = 0;
+      for (const char* imbalance : {"0", "0.01", "0.02", "0.05", "0.1", "0.15", "0.2", "0.5", "1", "1.5", "2", "3"}) {
+        const std::string text =
+            "cluster: {system: " + std::string(system) + ", nodes: 4}\nmodel: {name: " + model +
+            ", per_gpu_batch: 0, global_batch: 256, memory_check: false, llm: {imbalance: " + imbalance +
+            "}}\nframework: {name: megatron_core}\nparallel: {expert: 8}\n";
+        const auto parsed = config::parse_experiment_text(text, "x.yaml", {});
+        ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+        const auto experiment = config::resolve(*parsed);
+        ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+        Passes passes;
+        const auto predicted = predict(*experiment, passes);
+        ASSERT_TRUE(predicted.ok()) << predicted.error().text();
+        const double ms = predicted->report.iteration.ms();
+        EXPECT_GE(ms, last) << model << ' ' << system << ' ' << imbalance;
+        last = ms;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace distsim::pipeline
