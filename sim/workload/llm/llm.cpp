@@ -27,12 +27,13 @@ constexpr std::int64_t kPlayedRoundsBothWays = 8;
 
 MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::int64_t batch) {
   const ParallelSpec& p = model.parallel;
-  const std::int64_t replicas = batching_of(p, ranks).replicas;
-  const std::int64_t steps = batch / std::max<std::int64_t>(1, replicas * p.micro_batch);
+  const std::int64_t replicas = batching_of(p, ranks).replicas,
+                     at_once = std::max<std::int64_t>(1, replicas * p.micro_batch);
+  const std::int64_t steps = batch / at_once;  // none of a batch that is too small, which is refused later
   const bool folds = p.pipeline > 1 && mode_of(model) != StepMode::inference && p.schedule != PipelineSchedule::gpipe &&
-                     batch % (replicas * p.micro_batch) == 0 && steps % p.pipeline == 0;
+                     batch % at_once == 0 && steps % p.pipeline == 0;
   const std::int64_t rounds = p.schedule == PipelineSchedule::dualpipe ? kPlayedRoundsBothWays : kPlayedRounds;
-  return {steps, folds ? p.pipeline : steps, folds ? rounds * p.pipeline : steps,
+  return {steps, folds ? p.pipeline : std::max<std::int64_t>(1, steps), folds ? rounds * p.pipeline : steps,
           batch_text(batch, replicas, steps, p.micro_batch)};
 }
 
