@@ -146,7 +146,7 @@ class LayoutPlanner {
     for (std::size_t a = 0; a < sites_.axes.size(); ++a) out.push_back(sites_.axes[a].key + "=" + site.values[a]);
     if (!sites_.axes.empty()) out.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
     for (std::string& set : layout_sets(e.model.parallel)) out.push_back(std::move(set));
-    if (would_play_layers(site, e)) out.emplace_back("framework.parallel.layer_by_layer=false");
+    if (would_play_layers(site, e)) out.push_back(std::string(kLayerByLayer) + "=false");
     return out;
   }
 
@@ -186,7 +186,20 @@ class LayoutPlanner {
       out_.rows.push_back(std::move(row));
     }
     if (!has_baseline) out_.rows.push_back(std::move(baseline));
+    add_layer_by_layer();
     return {};
+  }
+
+  /// A column where it makes a difference for a row: all layouts are played by blocks, the experiment as it is as it says.
+  void add_layer_by_layer() {
+    const auto says_so = [](const PlanRow& row) {
+      return std::ranges::any_of(row.sets, [](const std::string& set) { return set.starts_with(kLayerByLayer); });
+    };
+    if (std::ranges::none_of(out_.rows, says_so)) return;
+    out_.keys.emplace_back(kLayerByLayer);
+    out_.heads.emplace_back("by layer");
+    const char* const own = experiment_.framework.parallel.layer_by_layer ? "true" : "false";
+    for (PlanRow& row : out_.rows) row.values.emplace_back(row.kind == PlanRowKind::candidate ? "false" : own);
   }
 
   /// "128 GPUs", "64 to 1024 GPUs".
@@ -316,7 +329,7 @@ class CombinationPlanner {
   Result<Plan> keep_best(std::vector<PlanRow> rows, const std::vector<SweepAxis>& axes) {
     std::string first_error;
     for (const PlanRow& row : rows) {
-      out_.counts.unfit += row.fits ? 0 : 1;
+      out_.counts.unfit += row.fits || row.error.empty() ? 0 : 1;
       out_.counts.not_priced += row.fits && !row.error.empty() ? 1 : 0;
       if (first_error.empty()) first_error = row.error;
     }

@@ -73,6 +73,9 @@ struct BaselineRank {
   std::size_t drawn = 0, faster = 0;  ///< faster than the baseline
 };
 
+/// Key of a column where it makes a difference: layouts are compared as they are played block by block.
+inline constexpr std::string_view kLayerByLayer = "framework.parallel.layer_by_layer";
+
 /// What a row is taken to be.
 enum class PlanRowKind : std::uint8_t { candidate, baseline, baseline_apart };
 
@@ -81,7 +84,7 @@ struct PlanRow {
       PlanRowKind::candidate;       ///< baseline: as given, and among the best; baseline_apart: not among them
   std::vector<std::string> values;  ///< of Plan::keys
   report::Report report;
-  bool fits = true;
+  bool fits = true;               ///< false without an error: model.memory_check is false
   std::string error;              ///< in one word where it does not fit: "memory"
   double value = 0, second = 0;   ///< of the goal
   double cost = 0;                ///< of the purchase; 0 without a price

@@ -176,6 +176,11 @@ std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::s
               printable(short_value(value), 200);
   }
   for (std::string& line : wrapped(layout)) out.push_back(std::move(line));
+  if (std::ranges::any_of(row.sets, [](const std::string& set) { return set.starts_with(kLayerByLayer); }))
+    out.push_back("its kernels are counted block by block: " + std::string(kLayerByLayer) + "=false");
+  if (row.error.empty() && !row.fits)
+    out.push_back(fmt::format("it needs {:.1f} GB of the {:.1f} GB that a GPU has: model.memory_check is false",
+                              memory_gb(row.report), 1e-9 * static_cast<double>(row.report.context.memory_capacity)));
   if (row.error.empty()) out.push_back(purchase_text(plan, row));
   return out;
 }
@@ -224,7 +229,7 @@ std::vector<std::string> table_cells(const Plan& plan, const std::vector<std::si
                   : tokens ? fmt::format("{:.0f}", tokens_per_gpu(row.report))
                            : fmt::format("{:.0f}", row.report.samples_per_second));
   cells.push_back(ok ? fmt::format("{:.1f}", 100 * row.report.mfu) : "-");
-  cells.push_back(ok ? fmt::format("{:.1f}", memory_gb(row.report)) : "-");
+  cells.push_back(ok ? fmt::format("{:.1f}", memory_gb(row.report)) + (row.fits ? "" : " (too much)") : "-");
   if (plan.purchase.price_per_gpu_hour > 0) cells.push_back(ok ? fmt::format("{:.4g}", row.cost) : "-");
   cells.push_back(ok ? row.why_slower : row.fits ? printable(row.error, 200) : "memory");
   return cells;

@@ -75,6 +75,8 @@ void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experime
   const auto value = [&](Objective objective) { return value_of(objective, job, iteration, compute, fullest_gpu(r)); };
   row.value = value(request.goal.objective);
   if (request.goal.second) row.second = value(*request.goal.second);
+  row.fits =
+      r.context.memory_capacity == 0 || fullest_gpu(r) <= r.context.memory_capacity;  // with model.memory_check: false
 }
 
 std::string subject_text(const config::Experiment& e) { return e.model.name + " on " + machine_text(e); }

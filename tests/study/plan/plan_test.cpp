@@ -11,6 +11,7 @@
 #include "sanitizers.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/experiment_file.hpp"
+#include "sim/study/plan/plan_rows.hpp"
 #include "small_llm.hpp"
 #include "test_paths.hpp"
 
@@ -142,6 +143,16 @@ TEST_F(PlanTest, WhatDoesNotFitIsOneWord) {
   EXPECT_NE(plan_text(plan).find("memory"), std::string::npos);
 }
 
+TEST_F(PlanTest, WithoutAMemoryCheckItIsSaidWhatDoesNotFit) {
+  const Plan plan = planned(small({"model.memory_check=false", "model.llm.layers=200"})).value();
+  for (const PlanRow& row : plan.rows) {
+    EXPECT_TRUE(row.error.empty());
+    EXPECT_EQ(row.fits, fullest_gpu(row.report) <= row.report.context.memory_capacity);
+  }
+  ASSERT_FALSE(plan.rows.front().fits);
+  EXPECT_NE(plan_text(plan).find("that a GPU has: model.memory_check is false"), std::string::npos) << plan_text(plan);
+}
+
 TEST_F(PlanTest, SaysWhatWouldFit) {
   PlanRequest request = small();
   request.config = file("huge.yaml", test::llm_text("llama3_70b", "megatron_core", "dgx_h100", 1, 16));
@@ -256,6 +267,12 @@ TEST_F(PlanTest, LayoutsAreComparedAsBlocks) {
     pipeline::Passes passes;
     EXPECT_EQ(pipeline::predict(*e, passes)->report.iteration, row.report.iteration);
     whole += std::ranges::count(row.sets, "framework.parallel.layer_by_layer=false");
+    // and so do its columns
+    std::vector<std::string> columns;
+    for (std::size_t k = 0; k < plan.keys.size(); ++k) columns.push_back(plan.keys[k] + "=" + row.values[k]);
+    const auto same = config::load_experiment(request.config, columns);
+    ASSERT_TRUE(same.ok()) << same.error().text();
+    EXPECT_EQ(pipeline::predict(*same, passes)->report.iteration, row.report.iteration);
   }
   EXPECT_GT(whole, 0u);
   EXPECT_LT(whole, plan.rows.size());
