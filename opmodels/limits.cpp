@@ -177,8 +177,10 @@ graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost c
   const double busy = std::max(0.0, 1 - d.floor / seconds);
   cost.shares = cost.described_shares = shares_of(p, busy);
   if (d.described) cost.described_shares = shares_of(parts_on(*d.described, op), busy);
-  const graph::BoundShares& now = cost.shares;
-  cost.busy = {p.lanes ? 0 : now.matrix, now.vector + (p.lanes ? now.matrix : 0), std::min(1.0, p.memory / seconds)};
+  // What memory or L2 take less than on the device as its file describes it, matrix units are not busier for.
+  const graph::BoundShares& of_units = cost.described_shares;
+  cost.busy = {p.lanes ? 0 : of_units.matrix, of_units.vector + (p.lanes ? of_units.matrix : 0),
+               std::min(1.0, p.memory / seconds)};
   const double beyond_l2 = std::max(0.0, p.compulsory - 2 * d.l2_bytes);
   const auto least = Duration::from_seconds(std::max(p.matrix, beyond_l2 / d.streaming_hbm()));
   if (least.ok()) cost.least = *least;

@@ -112,6 +112,18 @@ class WhatIfLaws : public testing::Test {
     if (!after || *after > base * kNoise) violated(drawn, "a quarter more SMs are slower", base, after.value_or(0));
   }
 
+  /// Products that memory holds up less may not be said to draw more power for it.
+  void check_l2(const Drawn& drawn, const config::Experiment& e, double base) {
+    for (const double factor : {1.5, 4.0}) {
+      config::Experiment better = e;
+      better.device.l2.capacity = Bytes(std::llround(static_cast<double>(e.device.l2.capacity.value()) * factor));
+      const auto after = seconds(better);
+      if (!after || *after > base * kNoise)
+        violated(drawn, fmt::format("an L2 {} times as large is slower", factor), base, after.value_or(0));
+      base = after.value_or(base);
+    }
+  }
+
   void check_clock(const Drawn& drawn, const config::Experiment& e, double base) {
     config::Experiment better = e;
     better.device.clock.boost = Hertz(e.device.clock.boost.value() * 1.1);
@@ -167,6 +179,7 @@ class WhatIfLaws : public testing::Test {
     }
     switch (law - all.size()) {
       case 0:
+        check_l2(drawn, e, base);
         return check_sms(drawn, e, base);
       case 1:
         check_burst(drawn, e, base);
@@ -215,6 +228,27 @@ TEST_F(WhatIfLaws, HoldForRandomExperiments) {
   EXPECT_TRUE(for_each_index(experiments, std::thread::hardware_concurrency(), check_one, [] {}).empty());
   EXPECT_GT(predicted, experiments / 2);
   EXPECT_EQ(violations_, 0u) << "of " << predicted << " experiments";
+}
+
+/// Also where the power limit sets the clock.
+TEST_F(WhatIfLaws, ALargerL2IsNotSlowerUnderAPowerLimit) {
+  for (const char* model : {"gpt2_xl", "llama3_8b", "bert_large_seq512"}) {
+    for (const char* system : {"azure_nd_h100_v5", "dgx_a100_80gb", "dgx_b200"}) {
+      Drawn drawn{{std::string("cluster.system=") + system, std::string("model.name=") + model,
+                   "framework.name=mlperf_deepspeed", "cluster.nodes=1", "model.global_batch=512",
+                   "model.per_gpu_batch=0", "model.memory_check=false"}};
+      for (const char* capacity : {"5 MB", "20 MB", "50 MB", "80 MB", "200 MB"}) {
+        Drawn smaller = drawn;
+        smaller.sets.push_back(std::string("device.l2.capacity=") + capacity);
+        const auto e = experiment(smaller);
+        ASSERT_TRUE(e.ok()) << e.error().text();
+        const auto base = seconds(*e);
+        ASSERT_TRUE(base.has_value()) << smaller.text();
+        check_l2(smaller, *e, *base);
+      }
+    }
+  }
+  EXPECT_EQ(violations_, 0u);
 }
 
 /// Also of jobs that wait for the host, which launches buckets among the kernels of the backward pass: in one case, one more
