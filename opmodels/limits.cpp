@@ -17,6 +17,7 @@ struct Parts {
   double matrix = 0, vector = 0, memory = 0;
   double compulsory = 0;  ///< bytes of operands and results
   bool lanes = false;     ///< its products run on the plain lanes
+  bool wide = false;      ///< its products are of fp32, tf32 or fp64
 };
 
 double width(graph::DType dtype) { return operand_bytes(dtype); }
@@ -33,7 +34,8 @@ Parts streaming_parts(const DeviceRates& d, double bytes, double flops) {
 
 /// Products of `flops` between operands and results of `bytes`; `between` bytes more travel from kernel to kernel.
 Parts product_parts(const DeviceRates& d, double flops, graph::DType dtype, double bytes, double between = 0) {
-  return {matrix_seconds(d, flops, dtype), 0, memory_seconds(d, bytes + between), bytes, uses_vector_lanes(d, dtype)};
+  return {matrix_seconds(d, flops, dtype), 0, memory_seconds(d, bytes + between), bytes, uses_vector_lanes(d, dtype),
+          graph::size_of(dtype) >= 4};
 }
 
 double passes(graph::Pass pass) { return pass == graph::Pass::backward ? 2 : 1; }
@@ -175,6 +177,7 @@ graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost c
   if (longest(p) <= 0 || seconds <= 0) return cost;
   cost.bound = seconds < kLatencyFloors * d.floor ? graph::Bound::latency : larger_bound(p);
   const double busy = std::max(0.0, 1 - d.floor / seconds);
+  cost.wide_products = p.wide;
   cost.shares = cost.described_shares = shares_of(p, busy);
   if (d.described) cost.described_shares = shares_of(parts_on(*d.described, op), busy);
   // What memory or L2 take less than on the device as its file describes it, matrix units are not busier for.

@@ -33,6 +33,7 @@ struct Cost {
   BoundShares busy{};              ///< parts of the time in which each unit draws its full power, opmodels/limits.hpp
   Duration least{};                ///< what the device's sustained rates allow: corrections do not go below
   double channels = 0;  ///< of a collective: thread blocks that transfer on each GPU, on an SM each; mean over its time
+  bool wide_products = false;  ///< matrix products of 32 bits or more, whose correction is another (DeviceCalibration)
 };
 
 /// `cost` where the SMs run at a clock lower by the factor `slower` (below 1: a higher one): what the matrix units and the

@@ -23,10 +23,10 @@ double factor_of(const Correction& c, const graph::BoundShares& shares) {
 }
 
 double factor_of(const KernelTime& t, const graph::Cost& cost, double graph_ratio) {
-  const double framework = graph_ratio * factor_of(t.framework, cost.described_shares);
-  if (cost.basis == graph::Basis::measured) return t.slowest * framework;
+  const double factor = graph_ratio * framework_factor(t, cost) * device_factor(t, cost);
+  if (cost.basis == graph::Basis::measured) return t.slowest * factor;
   const double least = cost.least.seconds() / cost.mean.seconds();
-  return t.slowest * std::max(framework * factor_of(t.device, cost.described_shares), least);
+  return t.slowest * std::max(factor, least);
 }
 
 /// What kernels keep busy, one after the other.
@@ -64,7 +64,28 @@ void describe_correction(const Correction& c, const char* owner, std::vector<std
   add(c.memory, "memory");
 }
 
+/// Whether kernels that a factor of the device applies to have matrix products of the other width.
+bool has_others(const graph::CostedGraph& graph, const KernelTime& t) {
+  for (std::uint32_t i = 0; i < graph.graph.ops.size(); ++i) {
+    const graph::Cost& cost = graph.costs[OpId(i)];
+    if (graph::work_of(graph.graph.ops[OpId(i)]) == graph::Work::kernel && cost.described_shares.matrix > 0 &&
+        cost.basis != graph::Basis::measured && cost.wide_products != t.wide)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+double framework_factor(const KernelTime& t, const graph::Cost& cost) {
+  return factor_of(t.framework, cost.described_shares);
+}
+
+double device_factor(const KernelTime& t, const graph::Cost& cost) {
+  if (cost.basis == graph::Basis::measured) return 1;
+  const double matrix = cost.wide_products == t.wide ? t.device.matrix : t.other_matrix;
+  return factor_of({matrix, t.device.memory, {}}, cost.described_shares);
+}
 
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
                           workload::Precision precision, std::uint32_t ranks) {
@@ -73,6 +94,8 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
   KernelTime t;
   t.framework = {framework.kernels.matrix, framework.kernels.memory, framework.evidence};
   t.device = {wide ? c.matrix_32bit : c.matrix_16bit, c.memory, c.evidence};
+  t.wide = wide;
+  t.other_matrix = wide ? c.matrix_16bit : c.matrix_32bit;
   t.clock = device.clock;
   t.power_limit = device.power_limit;
   t.priced = topology::clock_of_prices(device);
@@ -134,10 +157,13 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const
   return graph::sum_sequences(graph);
 }
 
-std::vector<std::string> describe(const KernelTime& t) {
+std::vector<std::string> describe(const KernelTime& t, const graph::CostedGraph& graph) {
   std::vector<std::string> out;
   describe_correction(t.framework, "framework", out);
   describe_correction(t.device, "device", out);
+  if (t.other_matrix != 1 && has_others(graph, t))
+    out.push_back(fmt::format("matrix-bound kernel times of {} bits x{:.3f} (device{})", t.wide ? "16 and fewer" : "32",
+                              t.other_matrix, provenance(t.device.evidence)));
   if (t.slowest != 1) out.push_back(fmt::format("kernel times x{:.3f} (slowest rank)", t.slowest));
   return out;
 }

@@ -30,14 +30,21 @@ struct KernelTime {
                          ///< synchronous training waits for the slowest
   topology::DeviceClocks clock;  ///< of the device, for what its power limit leaves of it
   Watts power_limit{0};
-  Hertz priced{0};  ///< topology::clock_of_prices
+  Hertz priced{0};          ///< topology::clock_of_prices
+  bool wide = false;        ///< `device` is that of matrix products of 32 bits
+  double other_matrix = 1;  ///< the device's correction of matrix products of the other width
   std::shared_ptr<const topology::DeviceSpec>
       graphs_on;  ///< where whole graphs are corrected by what was learned of them
 };
 
-/// `precision` is that of the model's matrix products (Workload::precision).
+/// `precision` is that of most of the model's matrix products (Workload::precision).
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
                           workload::Precision precision, std::uint32_t ranks);
+
+/// What the corrections make of a cost, without `slowest` and learned ratios: 1 + sum over bounds of share x (correction - 1),
+/// of the framework and, unless it was measured, of the device for products as wide as the kernel's.
+double framework_factor(const KernelTime& factors, const graph::Cost& cost);
+double device_factor(const KernelTime& factors, const graph::Cost& cost);
 
 /// Whether any op is a kernel priced by a model, which factors apply to.
 bool has_kernels(const graph::CostedGraph& graph);
@@ -62,8 +69,8 @@ Result<opmodels::GraphNetwork::Answer> graph_answer(const graph::CostedGraph& gr
 /// correction makes a kernel faster than the hardware. Refuses what leaves the range of Duration.
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors, const HeldClock& clock);
 
-/// The factors that are not 1, in words, with what they were fitted on.
-std::vector<std::string> describe(const KernelTime& factors);
+/// The factors that are not 1, in words, with what they were fitted on; `graph`: whose kernels they scale.
+std::vector<std::string> describe(const KernelTime& factors, const graph::CostedGraph& graph);
 
 /// The clock in words, where power holds it down; empty otherwise.
 std::string describe(const HeldClock& clock, Watts power_limit);

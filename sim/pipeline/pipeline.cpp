@@ -48,7 +48,7 @@ Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const Kernel
   if (std::string text = describe(clock, factors.power_limit); !text.empty())
     out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
   if (!learned.empty()) out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(learned)});
-  for (std::string& text : describe(factors))
+  for (std::string& text : describe(factors, out.value))
     out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
   return out;
 }

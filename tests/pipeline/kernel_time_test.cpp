@@ -60,6 +60,25 @@ TEST(KernelTime, AMatrixFactorLeavesMemoryAlone) {
   EXPECT_EQ(c.costs[OpId(1)].mean, us(10));
 }
 
+/// Products of the other width than most of a job's have the correction of theirs, and it is said.
+TEST(KernelTime, TheDevicesFactorGoesByTheWidthOfProducts) {
+  topology::DeviceSpec d;
+  d.calibration = {1.2, 0.9, 1, 0, {}};
+  for (const auto precision : {workload::Precision::bf16, workload::Precision::fp32}) {
+    graph::CostedGraph c = seven_ops();
+    c.costs[OpId(0)].wide_products = true;
+    const KernelTime t = kernel_time_of(workload::FrameworkSpec{}, d, precision, 1);
+    EXPECT_EQ(describe(t, c).size(), 2u);
+    ASSERT_TRUE(scale_kernels(c, t, kFreeClock).ok());
+    EXPECT_EQ(c.costs[OpId(0)].mean, us(9));
+  }
+  graph::CostedGraph narrow = seven_ops();
+  ASSERT_TRUE(
+      scale_kernels(narrow, kernel_time_of(workload::FrameworkSpec{}, d, workload::Precision::fp32, 1), kFreeClock)
+          .ok());
+  EXPECT_EQ(narrow.costs[OpId(0)].mean, us(12));
+}
+
 /// No product of factors goes below what the hardware allows; a measured time is as it was measured.
 TEST(KernelTime, StopsAtTheLeastTime) {
   graph::CostedGraph c = seven_ops();
@@ -106,8 +125,8 @@ TEST(KernelTime, FactorsOfPrecisionAndRanks) {
 }
 
 TEST(KernelTime, SaysWhatIsNotOneAndWhatItRestsOn) {
-  EXPECT_TRUE(describe(KernelTime{}).empty());
-  const std::vector<std::string> said = describe({{1.3, 1, {120, 4}}, {1, 0.9, {}}, 1});
+  EXPECT_TRUE(describe(KernelTime{}, {}).empty());
+  const std::vector<std::string> said = describe({{1.3, 1, {120, 4}}, {1, 0.9, {}}, 1}, {});
   ASSERT_EQ(said.size(), 2u);
   EXPECT_EQ(said[0], "matrix-bound kernel times x1.300 (framework, fitted on 120 rows of 4 systems)");
   EXPECT_EQ(said[1], "memory-bound kernel times x0.900 (device)");

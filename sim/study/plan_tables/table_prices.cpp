@@ -18,11 +18,6 @@ using workload::ModelTable;
 constexpr double kBucketBytes = 25.0 * (1 << 20);  // an all-reduce's usual size: torch's bucket
 constexpr int kMoreTables = 8;
 
-/// The part of `factor` that a cost's bounds take (kernel_time.hpp).
-double corrected(const pipeline::Correction& c, const graph::BoundShares& shares) {
-  return 1 + shares.matrix * (c.matrix - 1) + (shares.vector + shares.memory) * (c.memory - 1);
-}
-
 std::vector<std::uint32_t> strided(std::uint32_t count, std::uint32_t stride) {
   std::vector<std::uint32_t> out(count);
   for (std::uint32_t i = 0; i < count; ++i) out[i] = i * stride;
@@ -106,8 +101,7 @@ double TablePrices::vector_bytes(const ModelTable& table, std::int64_t columns) 
 
 Result<double> TablePrices::kernel_seconds(const graph::Op& op) const {
   TRY_ASSIGN(const graph::Cost cost, models_->ops.price(op));
-  return cost.mean.seconds() * factors_.slowest * corrected(factors_.framework, cost.described_shares) *
-         (cost.basis == graph::Basis::measured ? 1 : corrected(factors_.device, cost.described_shares));
+  return cost.mean.seconds() * factors_.slowest * framework_factor(factors_, cost) * device_factor(factors_, cost);
 }
 
 /// Of a byte of the sum of so many vectors, on the wire's type.

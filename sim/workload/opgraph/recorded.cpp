@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/iteration.hpp"
@@ -43,7 +45,7 @@ class RecordedIteration {
     }
     out_.samples = static_cast<double>(samples.total);
     out_.model_flops = flops_ * ranks_;
-    out_.precision = model_.precision;
+    out_.precision = precision_of_products();
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples.describe()});
     describe();
     fill_memory();
@@ -52,6 +54,17 @@ class RecordedIteration {
   }
 
  private:
+  /// That of most products, whatever the experiment says: their types were recorded.
+  Precision precision_of_products() const {
+    double most = 0;
+    Precision out = model_.precision;
+    for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8}) {
+      const auto of = flops_of_type_.find(name_of(p));
+      if (of != flops_of_type_.end() && of->second > most) most = of->second, out = p;
+    }
+    return out;
+  }
+
   void wait_for_all() {
     for (const auto& [storage, task] : pending_) it_.compute_waits_for(task);
     pending_.clear();
@@ -74,6 +87,11 @@ class RecordedIteration {
     if (!kernels.ops.empty()) wait_for_collectives(node);
     flops_ += matrix_flops(kernels.ops);
     for (LayerOp& op : kernels.ops) {
+      std::visit(
+          [&](const auto& shape) {
+            if constexpr (requires { shape.dtype; }) flops_of_type_[graph::name_of(shape.dtype)] += matrix_flops({op});
+          },
+          op.op);
       graph::TaskGraphBuilder::Options options{graph::Stream::compute, node.phase, op.dispatch};
       const auto* copy = std::get_if<graph::Copy>(&op.op);
       options.blocks_host = copy != nullptr && copy->kind == graph::CopyKind::d2h;
@@ -165,6 +183,7 @@ class RecordedIteration {
   GraphKernels kernels_;
   std::map<std::uint64_t, TaskId> pending_;  ///< the last collective of a storage that nothing has waited for
   double flops_ = 0;
+  std::map<std::string_view, double> flops_of_type_;
   std::uint64_t left_out_ = 0;
   Workload out_;
 };
