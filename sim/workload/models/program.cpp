@@ -32,7 +32,8 @@ Schema<ProgramStep> step_schema() {
   s.rule([](const ProgramStep& step) -> std::optional<std::string> {
     const bool computes = step.compute > Duration{};
     const bool sized = step.size.value() > 0 || step.collective == graph::CollectiveKind::barrier;
-    if (step.collective && !computes && !sized) return "size: found 0 B, as where it is not given, expected the size of the collective";
+    if (step.collective && !computes && !sized)
+      return "size: found 0 B, as where it is not given, expected the size of the collective";
     if (computes != step.collective.has_value()) return std::nullopt;
     return "name: found '" + step.name + "' with " + (computes ? "both" : "neither") +
            ", expected compute or collective";
