@@ -92,19 +92,26 @@ void Iteration::add_ops(const LayerStack& stack, std::size_t index, const Sample
     return backward ? layer.backward : layer.forward;
   };
   const std::uint32_t table = stack.by_size.size() > 1 ? table_of(split) : graph::Task::kUniform;
-  for (std::size_t i = 0; i < ops_of(0).size(); ++i) {
+  std::size_t fullest = 0;
+  for (std::size_t size = 1; size < stack.by_size.size(); ++size)
+    if (ops_of(size).size() > ops_of(fullest).size()) fullest = size;
+  std::vector<std::size_t> next(stack.by_size.size(), 0);
+  for (const LayerOp& op : ops_of(fullest)) {
     std::vector<graph::Op> variants;
     for (std::size_t size = 0; size < stack.by_size.size(); ++size) {
-      CHECK(ops_of(size).size() == ops_of(0).size()) << "layers of different sizes differ in kind";
-      variants.push_back(ops_of(size)[i].op);
+      // A size may lack a kernel: the heads of one sample are in their order already.
+      const std::vector<LayerOp>& ops = ops_of(size);
+      const bool has = next[size] < ops.size() && ops[next[size]].name == op.name;
+      variants.push_back(has ? ops[next[size]++].op : graph::Op(graph::Absent{}));
     }
-    const LayerOp& op = ops_of(0)[i];
     const graph::TaskGraphBuilder::Options options{graph::Stream::compute, phase, op.dispatch, op.blocks_host};
     if (holding_ && backward && is_weight_gradient(op))
       held_back_.push_back({op.name, options, std::move(variants), table});
     else
       add(op.name, options, std::move(variants), table);
   }
+  for (std::size_t size = 0; size < stack.by_size.size(); ++size)
+    CHECK(next[size] == ops_of(size).size()) << "layers of different sizes differ in kind";
 }
 
 void Iteration::add_held_back() {
