@@ -5,7 +5,9 @@
 namespace distsim::workload {
 namespace {
 
-constexpr std::int64_t kMaxSamples = std::int64_t{1} << 50;  // keeps products with widths and bytes far from overflow
+constexpr std::int64_t kMaxSamples = std::int64_t{1} << 50;
+constexpr std::int64_t kMaxPerMicroStep =
+    1'000'000'000;  // as per_gpu_batch: keeps products with widths and bytes far from overflow
 
 std::string text(std::int64_t n) { return std::to_string(n); }
 
@@ -77,6 +79,10 @@ Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks) {
   TRY_ASSIGN(const std::int64_t total, total_samples(model, slots));
   if (total > kMaxSamples)
     return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxSamples), "", ""};
+  if (total / slots > kMaxPerMicroStep)
+    return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxPerMicroStep) +
+                     " samples of a GPU in a micro-step",
+                 "", ""};
   if (total < slots) {
     return Error{"model.global_batch: found " + text(total) + ", expected at least " + text(slots) +
                      ", one sample for each of " + counted(ranks, "rank") + " and " +
