@@ -91,6 +91,33 @@ class Works(unittest.TestCase):
             predicted = json.loads(run("--config", f"{d}/best.yaml", "--json", "-").stdout)
             self.assertAlmostEqual(predicted["iteration_ms"], float(best["iteration_ms"]), places=2)
 
+    def test_a_plan_under_constraints_is_written_though_the_experiment_as_it_is_is_faster(self):
+        with tempfile.TemporaryDirectory() as d:
+            pathlib.Path(d, "x.yaml").write_text("""cluster: {system: dgx_a100_80gb, nodes: 1}
+model:
+  kind: dlrm
+  global_batch: 65536
+  dlrm:
+    interaction: concat
+    embedding_dim: 128
+    bottom_mlp: [128]
+    top_mlp: [256, 1]
+    tables: [{rows: 1000000, pooling_factor: 50}, {rows: 1000000, pooling_factor: 2}]
+framework: {name: torchrec}
+""")
+            pathlib.Path(d, "c.csv").write_text("table,sharding_types\n0-1,table_wise\n")
+            plan = ["plan", "--config", f"{d}/x.yaml", "--constraints", f"{d}/c.csv", "--csv", f"{d}/plan.csv", "--write", f"{d}/best.yaml"]
+            r = run(*plan, "--placement", f"{d}/p.csv")
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            rows = {row["placement"]: row for row in csv.DictReader(open(f"{d}/plan.csv"))}
+            self.assertLess(float(rows["as configured"]["iteration_ms"]), float(rows["planned"]["iteration_ms"]))
+            predicted = json.loads(run("--config", f"{d}/best.yaml", "--json", "-").stdout)
+            self.assertAlmostEqual(predicted["iteration_ms"], float(rows["planned"]["iteration_ms"]), places=2)
+            pathlib.Path(d, "plan.csv").unlink()
+            r = run(*plan)
+            self.assertEqual(r.returncode, 2, "the experiment file names a placement file")
+            self.assertTrue(pathlib.Path(d, "plan.csv").exists(), "what was planned is kept")
+
     def test_one_to_sixteen_nodes(self):
         for nodes in (1, 2, 8, 16):
             r = run("--config", FLAGSHIP, "--set", f"cluster.nodes={nodes}", "--json", "-")

@@ -59,8 +59,15 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   return request;
 }
 
+/// The experiment as it is may be the fastest row and break --constraints: then it is not what tables are planned to.
+const study::PlanRow& winner_of(const study::Plan& plan) {
+  const auto row = std::ranges::find_if(
+      plan.rows, [&](const study::PlanRow& r) { return plan.tables && r.number == plan.tables->winner; });
+  return row == plan.rows.end() ? plan.rows.front() : *row;
+}
+
 Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
-  const study::PlanRow& winner = plan.rows.front();
+  const study::PlanRow& winner = winner_of(plan);
   if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
   std::vector<std::string> sets = flags.sets;
   for (const std::string& set : winner.sets) sets = study::with_set(std::move(sets), set);  // some were held
@@ -134,12 +141,12 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!end_asked())
     name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));
-  TRY(write_tables(flags, plan));
-  if (!flags.write.empty()) TRY(write_winner(flags, plan));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::plan_csv(plan)));
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
+  TRY(write_tables(flags, plan));
+  if (!flags.write.empty()) TRY(write_winner(flags, plan));
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
     return Error{

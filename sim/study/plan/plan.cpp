@@ -384,7 +384,6 @@ class TablesPlanner {
     out_.counts.pruned = static_cast<double>(out_.tables->evaluated);
     out_.counts.played = played;
     finish_rows(out_);
-    if (out_.rows.size() > request_.top) out_.rows.resize(request_.top);
     return std::move(out_);
   }
 
