@@ -11,6 +11,12 @@ double product(const Dims& dims) {
   return n;
 }
 
+std::string text_of(const Dims& dims) {
+  std::string out;
+  for (const std::int64_t d : dims) out += (out.empty() ? "" : "x") + std::to_string(d);
+  return out.empty() ? "a scalar" : out;
+}
+
 std::int64_t count(double n) {
   constexpr double kMost = 1e17;
   return n >= 1 ? static_cast<std::int64_t>(std::min(n, kMost)) : 1;

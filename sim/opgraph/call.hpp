@@ -62,6 +62,8 @@ class Call {
 };
 
 double product(const Dims& dims);
+/// "64x3x7x7".
+std::string text_of(const Dims& dims);
 /// A whole number of at least 1, at most what a shape may be.
 std::int64_t count(double n);
 

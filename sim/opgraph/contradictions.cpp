@@ -6,12 +6,6 @@
 namespace distsim::opgraph {
 namespace {
 
-std::string text_of(const Dims& dims) {
-  std::string out;
-  for (const std::int64_t d : dims) out += (out.empty() ? "" : "x") + std::to_string(d);
-  return out.empty() ? "a scalar" : out;
-}
-
 /// mm, bmm, addmm, baddbmm: columns of the first factor against rows of the second.
 std::string of_product(const Call& call, std::size_t first) {
   if (!call.has(first + 1)) return "";

@@ -11,8 +11,7 @@
 namespace distsim::opgraph {
 namespace {
 
-/// Of the passes that tell which sizes follow the batch: two give a line, and the third is on it, or they do not.
-constexpr std::int64_t kSamples[] = {2, 4, 64};
+constexpr auto kSamples = OnnxLowering::kSamples;
 
 /// Gives the sizes of the first pass as lines of the batch. What keeps it from that, or nothing.
 std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three) {
