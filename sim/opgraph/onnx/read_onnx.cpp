@@ -200,7 +200,7 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
     return Error{"found no complete ONNX model, expected one that has a graph", file, ""};
   const auto read = [&](std::int64_t samples, OpGraph& graph) -> Result<std::pair<bool, std::int64_t>> {
     graph.file = file;
-    graph.format = "ONNX";
+    graph.format = std::string(kOnnxFormat);
     OnnxLowering lowering(model, options, samples, graph);
     TRY(lowering.run());
     note_written_out_norms(model, lowering, graph);
