@@ -11,6 +11,26 @@ double product(const Dims& dims) {
   return n;
 }
 
+std::optional<Dims> broadcast_of(const std::vector<Dims>& all) {
+  Dims out;
+  for (const Dims& dims : all) {
+    if (dims.size() > out.size()) out.insert(out.begin(), dims.size() - out.size(), 1);
+    for (std::size_t i = 1; i <= dims.size(); ++i) {
+      std::int64_t& size = out[out.size() - i];
+      const std::int64_t own = dims[dims.size() - i];
+      if (size != own && size != 1 && own != 1) return std::nullopt;
+      size = size == 1 ? own : size;
+    }
+  }
+  return out;
+}
+
+std::string text_of(const Dims& dims) {
+  std::string out;
+  for (const std::int64_t d : dims) out += (out.empty() ? "" : "x") + std::to_string(d);
+  return out.empty() ? "a scalar" : out;
+}
+
 std::int64_t count(double n) {
   constexpr double kMost = 1e17;
   return n >= 1 ? static_cast<std::int64_t>(std::min(n, kMost)) : 1;

@@ -1,7 +1,9 @@
 // Call: a node with the sizes and types that its tensors have for a number of samples.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/opgraph/op_graph.hpp"
@@ -62,6 +64,10 @@ class Call {
 };
 
 double product(const Dims& dims);
+/// What all are broadcast to; nothing where they are not.
+std::optional<Dims> broadcast_of(const std::vector<Dims>& all);
+/// "64x3x7x7".
+std::string text_of(const Dims& dims);
 /// A whole number of at least 1, at most what a shape may be.
 std::int64_t count(double n);
 

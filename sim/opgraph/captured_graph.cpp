@@ -85,6 +85,12 @@ class CapturedReader {
     TRY_ASSIGN(head_, fields_of(document_, kHeadKeys));
     TRY(read_head());
     TRY(for_each(kTensors, [&](const dom::object& e) { return read_tensor(e); }));
+    if (const auto growing = growing_parameter(graph_)) {
+      list_ = "tensors", place_ = *growing, tensor_ = &graph_.tensors[*growing];
+      return wrong("shape: found a parameter that grows with the batch, expected sizes alone");
+    }
+    contradictions_.emplace(graph_);
+    tensor_ = nullptr;
     made_.assign(graph_.tensors.size(), false);
     has_gradient_.assign(graph_.tensors.size(), false);
     TRY(for_each(kNodes, [&](const dom::object& e) { return read_node(e); }));
@@ -92,6 +98,12 @@ class CapturedReader {
     if (graph_.nodes.empty()) return wrong("found none that launches a kernel, expected at least one");
     TRY(for_each(
         kGradients, [&](const dom::object& e) { return read_gradient(e); }, false));
+    if (const auto unmade = unmade_gradient(graph_, views_)) {
+      list_ = "gradients", place_ = *unmade;
+      const Tensor& parameter = graph_.tensors[graph_.gradients[*unmade].parameter];
+      return wrong("after: found no result of the size of '" + parameter.name +
+                   "' up to this node, expected the gradient");
+    }
     if (const auto late = late_gradient(graph_, views_)) {
       list_ = "gradients", place_ = late->place;
       const Gradient& gradient = graph_.gradients[late->place];
@@ -99,24 +111,11 @@ class CapturedReader {
                    graph_.nodes[late->maker].op + "), which makes the gradient of '" +
                    graph_.tensors[gradient.parameter].name + "', expected that one");
     }
-    TRY(check_sizes());
     graph_.nodes.back().calls += quiet_calls_;
     return std::move(graph_);
   }
 
  private:
-  /// Of the calls that most of the work is in.
-  Result<void> check_sizes() {
-    const Sizes sizes(graph_, graph_.samples);
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const std::string why = contradiction_of(Call(sizes, graph_.nodes[i]));
-      if (why.empty()) continue;
-      list_ = "nodes", place_ = in_file_[i], node_ = &graph_.nodes[i];
-      return wrong(why);
-    }
-    return {};
-  }
-
   Error wrong(const std::string& what) const {
     return list_.empty() ? Error{what, file_, ""} : node_error(file_, where(), what);
   }
@@ -403,6 +402,12 @@ class CapturedReader {
       made_[tensor] = true;
       node.outputs.push_back(tensor);
     }
+    if (const std::string why = contradictions_->of(node); !why.empty()) return wrong(why);
+    const bool forward = node.phase == graph::Phase::forward;
+    if (forward && ended_) return wrong("phase: found forward after " + *ended_ + ", expected the forward pass first");
+    if (!forward && !ended_)
+      ended_ =
+          (node.phase == graph::Phase::backward ? "backward, node " : "optimizer, node ") + std::to_string(*place_);
     phases_.push_back(node.phase);
     if (launches) {
       const bool has_tensors = !node.outputs.empty() || std::ranges::any_of(node.inputs, [](const Argument& a) {
@@ -469,6 +474,8 @@ class CapturedReader {
   std::vector<bool> made_;
   std::vector<bool> has_gradient_;    ///< of each tensor
   std::vector<graph::Phase> phases_;  ///< of each node of the file
+  std::optional<Contradictions> contradictions_;
+  std::optional<std::string> ended_;  ///< the forward pass, by this node
   std::uint32_t quiet_calls_ = 0;     ///< since the last node, of operators that launch nothing
   std::vector<QuietView> views_;
   std::vector<std::uint32_t> in_file_;  ///< of each node of the graph, its place in the file

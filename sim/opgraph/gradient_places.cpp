@@ -1,6 +1,7 @@
-// Whether the nodes after which gradients are said to be complete can be those that make them.
+// Whether parameters keep their sizes, and the nodes after which gradients are said to be complete can be those that make them.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "sim/opgraph/call.hpp"
 #include "sim/opgraph/readers.hpp"
@@ -91,6 +92,35 @@ std::optional<LateGradient> late_gradient(const OpGraph& graph, const std::vecto
     const auto left = earliest.find(sizes.elements(graph.gradients[g].parameter));
     if (left != earliest.end() && left->second < begins[g] && left->second + kMostBetween < graph.gradients[g].after)
       return LateGradient{g, left->second};
+  }
+  return std::nullopt;
+}
+
+/// A storage is that of the first tensor of it.
+std::optional<std::uint32_t> growing_parameter(const OpGraph& graph) {
+  std::unordered_set<std::uint64_t> seen;
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    const Tensor& t = graph.tensors[i];
+    const bool first = seen.insert(t.storage).second;
+    const auto grows = [](const Extent& e) { return e.per_sample != 0; };
+    if (first && t.role == TensorRole::parameter && std::ranges::any_of(t.dims, grows)) return i;
+  }
+  return std::nullopt;
+}
+
+/// Gradients are in the order in which they are complete. What the forward pass has kept for one counts, its views do not.
+std::optional<std::size_t> unmade_gradient(const OpGraph& graph, const std::vector<QuietView>& views) {
+  const Sizes sizes(graph, graph.samples);
+  std::unordered_set<double> made;
+  auto view = views.begin();
+  std::uint32_t node = 0;
+  for (std::size_t g = 0; g < graph.gradients.size(); ++g) {
+    const Gradient& gradient = graph.gradients[g];
+    for (; node <= gradient.after; ++node)
+      for (const std::uint32_t t : graph.nodes[node].outputs) made.insert(sizes.elements(t));
+    for (; view != views.end() && view->node <= gradient.after; ++view) made.insert(sizes.elements(view->tensor));
+    const double elements = sizes.elements(gradient.parameter);
+    if (elements > 0 && !gradient.sparse && !made.contains(elements)) return g;
   }
   return std::nullopt;
 }

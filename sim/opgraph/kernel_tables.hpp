@@ -20,6 +20,8 @@ struct KernelEntry {
 std::span<const KernelEntry> kernels_of_layers();     ///< products, convolutions, normalisation, lookups, optimizers
 std::span<const KernelEntry> kernels_of_pointwise();  ///< arguments once, results once; losses and reductions
 std::span<const KernelEntry> kernels_of_movement();   ///< copies, indexing, sorting, filling
+/// Of the entry that a call has, or nothing.
+Maker maker_of(std::string_view op);
 /// Views, allocations, queries, and calls that only pass their work on.
 std::span<const std::string_view> names_of_nothing();
 

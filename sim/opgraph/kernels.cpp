@@ -96,11 +96,16 @@ Listing listing_of(std::string_view op) {
 
 bool is_pointwise(std::string_view op) {
   const Entry* entry = entry_of(op);
-  if (entry == nullptr || entry->make != make_pointwise) return false;
+  if (entry == nullptr || (entry->make != make_pointwise && entry->make != make_elementwise)) return false;
   constexpr std::string_view kNeighbours[] = {"pool",          "pad",    "upsample", "im2col",       "col2im",
                                               "roll",          "flip",   "repeat",   "grid_sampler", "slice_backward",
                                               "masked_select", "shuffle"};
   return std::ranges::none_of(kNeighbours, [&](std::string_view part) { return op.find(part) != op.npos; });
+}
+
+Maker maker_of(std::string_view op) {
+  const Entry* entry = entry_of(op);
+  return entry == nullptr ? nullptr : entry->make;
 }
 
 Autocast autocast_of(std::string_view op) {

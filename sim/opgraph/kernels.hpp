@@ -36,9 +36,17 @@ struct Kernels {
 /// what its entry expects, is an Unlisted op.
 Kernels kernels_of(const Call& call);
 
-/// Why the sizes of a product or convolution are not those of one, for graphs whose sizes were worked out, not recorded; empty
-/// where they are, or where it is another call.
-std::string contradiction_of(const Call& call);
+/// Why the results of a call do not follow from its arguments, for graphs whose sizes were worked out, not recorded.
+class Contradictions {
+ public:
+  explicit Contradictions(const OpGraph& graph);
+  /// Of the next call; empty where there is none, and where results are not known from the sizes of arguments.
+  std::string of(const Node& node);
+
+ private:
+  std::vector<Sizes> sizes_;   ///< of two of the batches that the graph serves, which tell for all
+  std::vector<bool> resized_;  ///< tensors whose sizes a call has changed in place: of these the first ones are known
+};
 
 /// "addmm" of "aten::addmm.out", "_softmax" of "aten::_softmax"; the name itself outside of ATen.
 std::string_view base_name(std::string_view op);

@@ -46,10 +46,11 @@ Ops make_embedding_bag(const Call& call, double flops);
 Ops make_embedding_bag_backward(const Call& call, double flops);
 
 // Kernels that stream tensors. `flops` for each element.
-Ops make_pointwise(const Call& call, double flops);  ///< arguments once, results once
-Ops make_reduction(const Call& call, double flops);  ///< arguments once, small results
-Ops make_fill(const Call& call, double flops);       ///< results only
-Ops make_copy(const Call& call, double flops);       ///< also between host and device
+Ops make_pointwise(const Call& call, double flops);    ///< arguments once, results once
+Ops make_elementwise(const Call& call, double flops);  ///< the same, of results that the arguments are broadcast to
+Ops make_reduction(const Call& call, double flops);    ///< arguments once, small results
+Ops make_fill(const Call& call, double flops);         ///< results only
+Ops make_copy(const Call& call, double flops);         ///< also between host and device
 Ops make_concat(const Call& call, double flops);
 Ops make_gather(const Call& call, double flops);             ///< as many elements read as results have
 Ops make_scatter(const Call& call, double flops);            ///< as many elements read and written as are given

@@ -96,6 +96,9 @@ struct Left {
   std::uint64_t count = 0;
 };
 
+/// OpGraph::format of a model whose backward pass is derived from its nodes.
+inline constexpr std::string_view kOnnxFormat = "ONNX";
+
 struct OpGraph {
   std::string file, format;
   std::string name;          ///< of the model, where it is stated

@@ -42,6 +42,11 @@ struct QuietView {
 };
 std::optional<LateGradient> late_gradient(const OpGraph& graph, const std::vector<QuietView>& views);
 
+/// A parameter whose sizes follow the batch. Views that others are made of it, as of one that is expanded to the batch, may.
+std::optional<std::uint32_t> growing_parameter(const OpGraph& graph);
+/// A gradient, by its place, up to whose completion no call has made a tensor of its parameter's size.
+std::optional<std::size_t> unmade_gradient(const OpGraph& graph, const std::vector<QuietView>& views);
+
 /// "model.graph: node 57 (aten::mm): found X, expected Y".
 Error node_error(const std::string& file, const std::string& node, const std::string& what);
 

@@ -54,6 +54,16 @@ Ops make_pointwise(const Call& call, double flops) {
   return streaming(call, call.largest(), bytes_read(call), call.written_bytes(), flops);
 }
 
+/// Of arguments that are not broadcast to each other what is written decides, as where a recorded result is an argument as well.
+Ops make_elementwise(const Call& call, double flops) {
+  std::vector<Dims> all;
+  for (std::size_t i = 0; i < call.inputs().size(); ++i) all.push_back(call.in(i));
+  const std::optional<Dims> whole = all.empty() ? std::nullopt : broadcast_of(all);
+  for (std::size_t i = 0; whole && i < call.outputs().size(); ++i)
+    if (product(call.out(i)) != product(*whole)) return std::nullopt;
+  return make_pointwise(call, flops);
+}
+
 Ops make_reduction(const Call& call, double flops) { return make_pointwise(call, flops); }
 
 Ops make_fill(const Call& call, double) {

@@ -16,7 +16,7 @@ const std::string kNodes =
     R"([{"op":"aten::t","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"forward","in":[{"t":0},{"t":2}],"out":[3]}])";
 
 const std::string kGradientNodes =
-    R"([{"op":"aten::t","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"backward","in":[{"t":0},{"t":2}],"out":[3]}])";
+    R"([{"op":"aten::t","phase":"backward","in":[{"t":1}],"out":[2]},{"op":"aten::mm","label":"fc","phase":"backward","in":[{"t":0},{"t":2}],"out":[3]}])";
 
 std::string packed(const std::string& text) {
   z_stream z{};
@@ -61,6 +61,7 @@ TEST(CapturedGraph, KeepsWhatLaunchesKernels) {
 TEST(CapturedGraph, SizesOfProductsAndConvolutionsAgree) {
   std::string tensors = kTensors;
   tensors.replace(tensors.find("[16,32]"), 7, "[24,32]");
+  tensors.replace(tensors.find("[32,16]"), 7, "[32,24]");
   EXPECT_NE(refusal(document(tensors, kNodes))
                 .find("node 1 (aten::mm, fc): found factors of 8x16 and 24x32, expected as many rows of the second"),
             std::string::npos)
@@ -77,6 +78,96 @@ TEST(CapturedGraph, SizesOfProductsAndConvolutionsAgree) {
                 .find("node 0 (aten::convolution, conv): found an image of 8x64x56x56, filters of 64x128x3x3"),
             std::string::npos)
       << refusal(convolution("[64,128,3,3]"));
+}
+
+struct Tensors {
+  std::vector<std::string> given, made;  ///< sizes
+};
+
+std::string tensor_list(const Tensors& t) {
+  std::string out;
+  for (const std::string& shape : t.given)
+    out += (out.empty() ? "" : ",") + std::string(R"({"shape":)") + shape + R"(,"dtype":"float32","role":"input"})";
+  for (const std::string& shape : t.made) out += R"(,{"shape":)" + shape + R"(,"dtype":"float32"})";
+  return "[" + out + "]";
+}
+
+std::string call(const std::string& op, const Tensors& t) {
+  std::string in, out;
+  for (std::size_t i = 0; i < t.given.size(); ++i) in += (i > 0 ? R"(,{"t":)" : R"({"t":)") + std::to_string(i) + "}";
+  for (std::size_t i = 0; i < t.made.size(); ++i) out += (i > 0 ? "," : "") + std::to_string(t.given.size() + i);
+  return R"({"op":"aten::)" + op + R"(","in":[)" + in + R"(],"out":[)" + out + "]}";
+}
+
+/// Only what the op does to the sizes of its arguments explains a result: with the batch of the capture and with any other.
+TEST(CapturedGraph, ResultsFollowFromArguments) {
+  struct Case {
+    std::string op;
+    Tensors right, wrong;
+    std::string expected;
+  };
+  const std::string b = "[[0,1],16]";
+  const Case cases[] = {
+      {"relu", {{b}, {b}}, {{b}, {"[[0,1],1048576]"}}, "a result of 8x1048576 of arguments of 8x16, expected 8x16"},
+      {"relu", {{"[8,16]"}, {"[8,16]"}}, {{"[8,16]"}, {b}}, "a result of 16x16 of arguments of 8x16, expected 8x16"},
+      {"add.Tensor", {{b, "[16]"}, {b}}, {{b, "[16]"}, {"[16]"}}, "expected 8x16, which they are broadcast to"},
+      {"add_.Tensor", {{b, "[16]"}, {b}}, {{b, "[17]"}, {b}}, "expected arguments that are broadcast to each other"},
+      {"threshold_backward", {{b, b}, {b}}, {{"[[0,1],9]", b}, {b}}, "expected arguments that are broadcast"},
+      {"sum.dim_IntList", {{b}, {"[16]"}}, {{b}, {"[[0,1],16,16]"}}, "expected no more elements"},
+      {"mm", {{b, "[16,4]"}, {"[[0,1],4]"}}, {{b, "[16,4]"}, {"[[0,1],9]"}}, "expected 8x4"},
+      {"addmm", {{"[4]", b, "[16,4]"}, {"[[0,1],4]"}}, {{"[7]", b, "[16,4]"}, {"[[0,1],4]"}}, "what is added"},
+      {"linear", {{b, "[4,16]"}, {"[[0,1],4]"}}, {{b, "[4,17]"}, {"[[0,1],4]"}}, "as many columns of both"},
+      {"t", {{b}, {"[16,[0,1]]"}}, {{b}, {"[16,[0,9]]"}}, "expected as many elements"},
+      {"clone", {{b}, {b}}, {{b}, {"[[0,2],16]"}}, "expected 8x16"},
+      {"cat", {{b, b}, {"[[0,2],16]"}}, {{b, b}, {"[[0,3],16]"}}, "expected as many elements"},
+      {"_softmax", {{b}, {b}}, {{b}, {"[[0,1],32]"}}, "expected 8x16"},
+      {"embedding", {{"[100,4]", b}, {"[[0,1],16,4]"}}, {{"[100,4]", b}, {"[[0,1],16,5]"}}, "expected 8x16x4"},
+  };
+  const auto said = [](const std::string& op, const Tensors& t) {
+    return refusal(document(tensor_list(t), "[" + call(op, t) + R"(,{"op":"aten::exp","in":[{"t":0}],"out":[0]}])"));
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(said(c.op, c.right), "") << c.op;
+    const std::string text = said(c.op, c.wrong);
+    EXPECT_NE(text.find("node 0 (aten::" + c.op + "): found "), text.npos) << text;
+    EXPECT_NE(text.find(c.expected), text.npos) << c.expected << ": " << text;
+  }
+}
+
+/// The graph has the sizes that such a tensor had first.
+TEST(CapturedGraph, SizesThatAreChangedInPlaceAreNotKnown) {
+  const std::string tensors =
+      R"([{"shape":[8,1,16],"dtype":"float32","role":"input"},{"shape":[8,16],"dtype":"float32","role":"input"},)"
+      R"({"shape":[8,1,16],"dtype":"float32"}])";
+  const std::string sum = R"({"op":"aten::add.Tensor","in":[{"t":0},{"t":1}],"out":[2]}])";
+  EXPECT_NE(refusal(document(tensors, "[" + sum)), "");
+  EXPECT_EQ(refusal(document(tensors, R"([{"op":"aten::unsqueeze_","in":[{"t":1},1],"out":[1]},)" + sum)), "");
+}
+
+TEST(CapturedGraph, ParametersKeepTheirSizes) {
+  std::string grows = kTensors;
+  grows.replace(grows.find("[32,16]"), 7, "[[0,4],16]");
+  EXPECT_NE(refusal(document(grows, kNodes)).find("tensor 1 ('fc.weight'): shape: found a parameter that grows"),
+            std::string::npos)
+      << refusal(document(grows, kNodes));
+  const std::string made =
+      R"([{"op":"aten::linear","in":[{"t":0},{"t":1}],"out":[3]},{"op":"aten::sum","phase":"backward","in":[{"t":3}],"out":[4]}])";
+  const auto with = [&](const std::string& gradient) {
+    return refusal(
+        document(kTensors.substr(0, kTensors.size() - 1) + R"(,{"shape":)" + gradient + R"(,"dtype":"float32"}])", made,
+                 R"(,"gradients":[{"parameter":1,"after":1}])"));
+  };
+  EXPECT_NE(with("[1,1]").find("gradient 0: after: found no result of the size of 'fc.weight' up to this node"),
+            std::string::npos)
+      << with("[1,1]");
+}
+
+TEST(CapturedGraph, TheForwardPassComesFirst) {
+  const std::string text = refusal(
+      document(kTensors, R"([{"op":"aten::neg","phase":"backward","in":[{"t":0}],"out":[0]},)" + kNodes.substr(1)));
+  EXPECT_NE(text.find("node 1 (aten::t): phase: found forward after backward, node 0, expected the forward pass first"),
+            std::string::npos)
+      << text;
 }
 
 /// Operators that launch nothing go to the next kernel, those after the last one to that.
@@ -198,7 +289,7 @@ TEST(CapturedGraph, GradientsAreCompleteWhereTheyAreMade) {
 TEST(CapturedGraph, GradientsAreNotCompleteInTheOptimizer) {
   const std::string text = refusal(document(
       kTensors,
-      R"([{"op":"aten::mm","phase":"backward","in":[{"t":0},{"t":1}],"out":[3]},{"op":"aten::add","phase":"optimizer","in":[{"t":1}],"out":[2]}])",
+      R"([{"op":"aten::linear","phase":"backward","in":[{"t":0},{"t":1}],"out":[3]},{"op":"aten::neg","phase":"optimizer","in":[{"t":1}],"out":[1]}])",
       R"(,"gradients":[{"parameter":1,"after":1}])"));
   EXPECT_NE(text.find("gradient 0: after: found node 1 of the optimizer"), std::string::npos) << text;
 }

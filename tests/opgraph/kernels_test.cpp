@@ -132,6 +132,9 @@ TEST(Kernels, ShapesThatContradictEachOtherAreNotListed) {
   EXPECT_FALSE(conv({8, 3, 224, 224}, {64, 3, 7, 7}, {4, 64, 112, 112}).listed);
   EXPECT_FALSE(conv({8, 3, 224, 224}, {64, 3, 7, 7}, {8, 64, 10, 10}).listed);
   EXPECT_FALSE(OneCall("aten::mm").in({64, 128}).in({128, 32}).out({64, 33}).kernels().listed);
+  EXPECT_TRUE(OneCall("aten::add").in({64, 128}).in({128}).out({64, 128}).kernels().listed);
+  EXPECT_FALSE(OneCall("aten::add").in({64, 128}).in({128}).out({64, 1 << 20}).kernels().listed);
+  EXPECT_FALSE(OneCall("aten::relu").in({64, 128}).out({1, 1}).kernels().listed);
 }
 
 /// Lengths have no height, and sides may differ in strides, paddings and dilations, also where little or nothing is left

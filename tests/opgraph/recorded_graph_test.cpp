@@ -70,6 +70,29 @@ TEST(RecordedGraph, SaysWhatContradictsItself) {
   EXPECT_EQ(remarks(caller + "," + kMm).find("partial"), std::string::npos);
   EXPECT_NE(remarks(kMm).find("partial: the trace lacks the callers of 1 node of 1;"), std::string::npos);
   EXPECT_NE(remarks(kMm).find("this is a forward pass alone"), std::string::npos);
+  std::string own = kMm;  // its own caller
+  own.replace(own.find(R"("parent":2)"), 10, R"("parent":3)");
+  EXPECT_NE(remarks(own).find("partial: the trace lacks the callers of 1 node of 1;"), std::string::npos);
+  EXPECT_EQ(remarks(kMm).find("schema"), std::string::npos);
+  for (const char* schema : {"9.9.9", "1.2.0", "odd"}) {
+    std::string text = trace(kMm);
+    text.replace(text.find("1.0.1"), 5, schema);
+    const auto graph = parse_op_graph(text, "et.json");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    EXPECT_EQ(graph->remarks.front(), "the trace has schema '" + std::string(schema) +
+                                          "', and is read as one of those that are known, 1.0.1 to 1.1.1");
+  }
+  const auto more = parse_op_graph(
+      trace(flat(3, 1, "aten::relu", R"([[10,11,0,28,4,"cuda:0"]])", "[[4]]", R"#(["Tensor(float)"])#")), "et.json");
+  ASSERT_FALSE(more.ok());
+  EXPECT_NE(more.error().text().find("found a tensor of 28 elements, expected the 4 of its shape"), std::string::npos)
+      << more.error().text();
+  const auto wide = parse_op_graph(
+      trace(flat(3, 1, "aten::relu", R"([[10,11,0,4,4,"cuda:0"]])", "[[4]]", R"#(["Tensor(double)"])#")), "et.json");
+  ASSERT_FALSE(wide.ok());
+  EXPECT_NE(wide.error().text().find("found elements of 4 bytes of the type 'Tensor(double)', expected 8"),
+            std::string::npos)
+      << wide.error().text();
 }
 
 /// 21 linear layers: a product each forward, two backward, less the gradient of the first input.

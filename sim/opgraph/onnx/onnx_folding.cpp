@@ -31,6 +31,12 @@ std::int64_t arithmetic(std::string_view op, std::int64_t a, std::int64_t b) {
   return a != 0 || b != 0;
 }
 
+/// Of one list or table, whatever dimensions of size 1 stand before it.
+bool same_but_for_ones(const Dims& a, const Dims& b) {
+  const auto rest = [](const Dims& d) { return std::ranges::find_if(d, [](std::int64_t n) { return n != 1; }); };
+  return std::equal(rest(a), a.end(), rest(b), b.end());
+}
+
 constexpr std::string_view kArithmetic[] = {"Add", "Sub",   "Mul",  "Div",     "Mod", "Max",
                                             "Min", "Equal", "Less", "Greater", "And", "Or"};
 
@@ -40,11 +46,12 @@ constexpr std::string_view kArithmetic[] = {"Add", "Sub",   "Mul",  "Div",     "
 Result<bool> OnnxLowering::fold_arithmetic() {
   if (node_->input_size() != 2) return false;
   const Numbers &a = *in(0).numbers, &b = *in(1).numbers;
-  if (a.size() != b.size() && a.size() != 1 && b.size() != 1) return false;
+  if (a.size() != 1 && b.size() != 1 && !same_but_for_ones(in(0).dims, in(1).dims)) return false;
   Numbers out(std::max(a.size(), b.size()) * (a.empty() || b.empty() ? 0 : 1));
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = arithmetic(node_->op_type(), a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i]);
-  Dims dims = a.size() < b.size() || (a.size() == 1 && in(0).dims.size() < in(1).dims.size()) ? in(1).dims : in(0).dims;
+  Dims dims =
+      a.size() < b.size() || (a.size() == b.size() && in(0).dims.size() < in(1).dims.size()) ? in(1).dims : in(0).dims;
   TRY(give_numbers(std::move(dims), std::move(out)));
   return true;
 }
@@ -59,11 +66,12 @@ Result<bool> OnnxLowering::fold_split() {
   const std::int64_t each = (whole + parts - 1) / parts;
   for (std::int64_t i = 0; sizes.size() < static_cast<std::size_t>(parts); ++i)
     sizes.push_back(std::clamp<std::int64_t>(whole - i * each, 0, each));
+  if (sizes.size() != static_cast<std::size_t>(parts))
+    return wrong("split: found another number of parts than results");
+  TRY(check_split(sizes, whole));
   std::int64_t begin = 0;
   for (int i = 0; i < node_->output_size(); ++i) {
     const std::int64_t size = sizes[static_cast<std::size_t>(i)];
-    if (size < 0 || size > whole - begin)
-      return wrong("split: found more than the " + std::to_string(whole) + " numbers");
     OnnxValue value;
     value.scalar = size == 1;
     value.dims = {size};
@@ -72,6 +80,34 @@ Result<bool> OnnxLowering::fold_split() {
     values_[node_->output(i)] = std::move(value);
     begin += size;
   }
+  return true;
+}
+
+/// Lists behind each other; of tables, for each of the places before the dimension in which they are joined, what each has there.
+Result<bool> OnnxLowering::fold_concat() {
+  Dims dims = in(0).dims;
+  std::size_t axis = 0, places = 1, all = 0;
+  for (int i = 0; i < node_->input_size(); ++i) all += in(i).numbers->size();
+  if (dims.size() > 1) {
+    TRY(check_parts());
+    TRY_ASSIGN(axis, axis_of(concat_axis(), dims.size()));
+    for (std::size_t i = 0; i < axis; ++i) places *= all > 0 ? static_cast<std::size_t>(dims[i]) : 1;
+  }
+  Numbers out;
+  for (std::size_t place = 0; place < places; ++place) {
+    for (int i = 0; i < node_->input_size(); ++i) {
+      const Numbers& n = *in(i).numbers;
+      const std::size_t each = n.size() / places;
+      const auto begin = n.begin() + static_cast<std::ptrdiff_t>(place * each);
+      out.insert(out.end(), begin, begin + static_cast<std::ptrdiff_t>(each));
+    }
+  }
+  if (dims.size() < 2) {
+    dims = {static_cast<std::int64_t>(out.size())};
+  } else {
+    for (int i = 1; i < node_->input_size(); ++i) dims[axis] += in(i).dims[axis];
+  }
+  TRY(give_numbers(std::move(dims), std::move(out)));
   return true;
 }
 
@@ -136,18 +172,14 @@ Result<bool> OnnxLowering::fold() {
   }
   if (op == "Transpose" && x.dims.size() <= 2) return fold_transpose();
   if (op == "Unsqueeze" || op == "Squeeze" || op == "Flatten") {
-    Dims dims;
-    if (op != "Squeeze" || n.size() > 1) dims.push_back(static_cast<std::int64_t>(n.size()));
+    Dims dims = flattened();
+    if (op != "Flatten") {
+      TRY_ASSIGN(dims, op == "Squeeze" ? squeezed() : unsqueezed());
+    }
     TRY(give_numbers(std::move(dims), Numbers(n)));
     return true;
   }
-  if (op == "Concat") {
-    Numbers out;
-    for (int i = 0; i < node_->input_size(); ++i) out.insert(out.end(), in(i).numbers->begin(), in(i).numbers->end());
-    Dims dims{static_cast<std::int64_t>(out.size())};
-    TRY(give_numbers(std::move(dims), std::move(out)));
-    return true;
-  }
+  if (op == "Concat") return fold_concat();
   if (op == "Gather" && x.dims.size() == 1 && node_->input_size() == 2) {
     Numbers out;
     for (const std::int64_t i : *in(1).numbers) {
@@ -186,11 +218,14 @@ Result<bool> OnnxLowering::fold() {
     Numbers out;
     const auto at = [](const Numbers& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; };
     const std::size_t size = std::max({n.size(), a.size(), b.size()});
-    for (const Numbers* list : {&n, &a, &b}) {
-      if (list->size() != size && list->size() != 1) return false;
+    Dims dims;  // of the largest, or of the one of them with the most dimensions
+    for (int i = 0; i < 3; ++i) {
+      if (in(i).numbers->size() == size && in(i).dims.size() >= dims.size()) dims = in(i).dims;
+    }
+    for (int i = 0; i < 3; ++i) {
+      if (in(i).numbers->size() != 1 && !same_but_for_ones(in(i).dims, dims)) return false;
     }
     for (std::size_t i = 0; i < size; ++i) out.push_back(at(n, i) != 0 ? at(a, i) : at(b, i));
-    Dims dims{static_cast<std::int64_t>(size)};
     TRY(give_numbers(std::move(dims), std::move(out)));
     return true;
   }
@@ -200,7 +235,7 @@ Result<bool> OnnxLowering::fold() {
       const auto d = static_cast<double>(v);
       all = op == "ReduceProd" ? all * d : op == "ReduceSum" ? all + d : std::max(all, d);
     }
-    TRY(give_numbers({}, {bounded(all)}));
+    TRY(give_numbers(integer("keepdims", 1) != 0 ? Dims(x.dims.size(), 1) : Dims{}, {bounded(all)}));
     return true;
   }
   if (op == "Size") {

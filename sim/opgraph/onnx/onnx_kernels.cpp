@@ -318,7 +318,7 @@ Result<void> OnnxLowering::recurrent() {
   const Dims d = eager_.dims(x);
   const bool lstm = node_->op_type() == "LSTM", both = text("direction") == "bidirectional";
   const std::int64_t hidden = integer("hidden_size", 0), ways = both ? 2 : 1;
-  if (d.size() != 3 || hidden < 1 || hidden > (1 << 24))
+  if (d.size() != 3 || hidden < 1 || hidden > kMostHidden)
     return wrong("found no sequence of three dimensions or no hidden_size");
   std::vector<Dims> results{{d[0], ways, d[1], hidden}, {ways, d[1], hidden}};
   if (lstm) results.push_back(results[1]);

@@ -263,11 +263,7 @@ Result<void> OnnxLowering::check_order() {
                      ", which no earlier node makes; expected nodes in the order of their "
                      "calls, without cycles");
     }
-    for (const onnx::Attribute& a : node_->attribute()) {
-      if (a.has_g() || a.graphs_size() > 0)
-        return wrong(
-            "found a graph inside of a node, expected no loops or branches: export the model for fixed shapes");
-    }
+    TRY(check_attributes());
   }
   node_ = nullptr;
   return {};
@@ -289,45 +285,6 @@ Result<void> OnnxLowering::run() {
   if (!options_.forward_only) begin_backward();
   eager_.finish();
   if (graph_.nodes.empty()) return wrong("found no node that computes anything, expected at least one");
-  return {};
-}
-
-/// "dimension 1 of 99, expected 32": what a model states of a value against what is made. A stated 1 may be the batch that it
-/// was exported with, and exporters leave a shape empty where they do not know it. Empty: they agree.
-std::string OnnxLowering::contradiction(const onnx::ValueInfo& stated, const Dims& made) const {
-  if (!stated.type().has_tensor_type() || !stated.type().tensor_type().has_shape()) return "";
-  const onnx::Shape& shape = stated.type().tensor_type().shape();
-  if (shape.dim_size() == 0) return "";
-  if (static_cast<std::size_t>(shape.dim_size()) != made.size())
-    return counted(static_cast<std::uint64_t>(shape.dim_size()), "dimension") + ", expected " +
-           std::to_string(made.size());
-  for (int i = 0; i < shape.dim_size(); ++i) {
-    const onnx::Dimension& d = shape.dim(i);
-    const std::int64_t own = made[static_cast<std::size_t>(i)];
-    const bool of_batch = any_batch_ && own % samples_ == 0 && d.dim_value() == own / samples_;
-    if (!d.has_dim_value() || d.dim_value() <= 0 || d.dim_value() == own || of_batch) continue;
-    return "dimension " + std::to_string(i) + " of " + std::to_string(d.dim_value()) + ", expected " +
-           std::to_string(own);
-  }
-  return "";
-}
-
-/// Outputs are as stated. Of values between, which tools that change a model leave as they were, one is named.
-Result<void> OnnxLowering::check_results() {
-  for (const onnx::ValueInfo& output : onnx_.output()) {
-    const auto at = values_.find(output.name());
-    if (at == values_.end()) continue;
-    if (const std::string what = contradiction(output, at->second.dims); !what.empty())
-      return wrong("output " + in_quotes(output.name(), 120) + ": found " + what + ", which its node makes");
-  }
-  for (const onnx::ValueInfo& value : onnx_.value_info()) {
-    const auto at = values_.find(value.name());
-    const std::string what = at == values_.end() ? "" : contradiction(value, at->second.dims);
-    if (what.empty()) continue;
-    graph_.remarks.push_back("value_info " + in_quotes(value.name(), 120) + ": found " + what +
-                             ", which its node makes; what is stated is not used");
-    break;
-  }
   return {};
 }
 
@@ -382,6 +339,7 @@ Result<void> OnnxLowering::run_node() {
   const bool standard = node_->domain().empty() || node_->domain() == "ai.onnx";
   const bool of_aten = node_->op_type() == "ATen";
   rule_ = standard || of_aten ? rule_of(node_->op_type()) : nullptr;
+  if (standard) TRY(check_operands());
   return rule_ != nullptr ? (this->*rule_->run)() : unknown();
 }
 
@@ -479,11 +437,6 @@ Result<void> OnnxLowering::give_numbers(Dims dims, std::vector<std::int64_t> num
   value.numbers = std::move(numbers);
   values_[node_->output(0)] = std::move(value);
   return {};
-}
-
-Result<void> OnnxLowering::check_places(Id places) const {
-  return eager_.element(places).floating ? wrong("found places that are no whole numbers, expected int32 or int64")
-                                         : Result<void>();
 }
 
 Result<bool> OnnxLowering::broadcasts(const Dims& a, const Dims& b) const {

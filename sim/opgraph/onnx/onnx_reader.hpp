@@ -1,6 +1,7 @@
 // ONNX models as graphs of PyTorch's calls: forward as an eager framework would run them, the backward pass by Eager's rules.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -38,8 +39,11 @@ class OnnxLowering {
   /// Layer normalisations that were written out, and are taken as one call.
   std::size_t norms() const { return norms_; }
   std::int64_t opset() const { return opset_; }
+  /// Of the passes that tell which sizes follow the batch: two give a line, and the third is on it, or they do not.
+  static constexpr std::array<std::int64_t, 3> kSamples = {2, 4, 64};
 
  private:
+  static constexpr std::int64_t kMostHidden = 1 << 24;
   using Ids = Eager::Ids;
   using Id = Eager::Id;
   using Handler = Result<void> (OnnxLowering::*)();
@@ -58,15 +62,35 @@ class OnnxLowering {
   Result<Element> element_of(std::int32_t type) const;
   Result<void> read_constant(const onnx::Tensor& t, OnnxValue& value);
   Result<void> check_data(const onnx::Tensor& t, const OnnxValue& value) const;
-  std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
-  Result<void> check_results();
-  Result<void> check_places(Id places) const;
   void begin_backward();
   Result<void> run_nodes();
   Result<void> run_node();
   Result<void> check_order();
   Error wrong(const std::string& what) const;
   void name_of_call();
+
+  // onnx_checks.cpp
+  std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
+  Result<void> check_results();
+  Result<void> check_attributes() const;
+  Error wrong_input(int input, const std::string& what) const;
+  Result<void> expect_sizes(int input, const Dims& expected);
+  Result<void> expect_broadcast(int input, const Dims& whole);
+  Result<void> check_places(Id places) const;
+  Result<void> check_range(int input, const Dims& sizes);
+  Result<void> check_split(const std::vector<std::int64_t>& sizes, std::int64_t whole) const;
+  Result<void> check_operands();
+  Result<void> check_channels();
+  Result<void> check_rows();
+  Result<void> check_filters();
+  Result<void> check_gemm();
+  Result<void> check_recurrent();
+  Result<void> check_parts();
+  Result<void> check_gather();
+  Result<void> check_elements();
+  Result<void> check_coordinates();
+  Result<void> check_top_k();
+  Result<void> check_targets();
 
   // What a rule asks its node.
   bool has(int input) const { return input < node_->input_size() && !node_->input(input).empty(); }
@@ -76,6 +100,7 @@ class OnnxLowering {
   const onnx::Attribute* attribute(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   std::vector<std::int64_t> integers(std::string_view name) const;
+  std::int64_t concat_axis() const { return integer("axis", opset_ < 4 ? 1 : 0); }
   std::string text(std::string_view name) const;
   Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank) const;
   /// Sizes, axes: an attribute in older versions of an op, an input in later ones.
@@ -90,6 +115,7 @@ class OnnxLowering {
   Result<bool> fold();
   Result<bool> fold_arithmetic();
   Result<bool> fold_split();
+  Result<bool> fold_concat();
   Result<bool> fold_transpose();
   bool fold_scalars();
   Result<void> constant();
@@ -98,6 +124,9 @@ class OnnxLowering {
   Result<void> range();
 
   // onnx_views.cpp
+  Dims flattened();
+  Result<Dims> squeezed();
+  Result<Dims> unsqueezed();
   Result<void> reshape();
   Result<void> flatten();
   Result<void> transpose();

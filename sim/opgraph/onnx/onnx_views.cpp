@@ -32,22 +32,26 @@ Result<void> OnnxLowering::reshape() {
   return give(eager_.reshape(x, dims));
 }
 
-Result<void> OnnxLowering::flatten() {
-  TRY_ASSIGN(const Id x, tensor(0));
-  const Dims from = eager_.dims(x);
+Dims OnnxLowering::flattened() {
+  const Dims from = in(0).dims;
   const auto rank = static_cast<std::int64_t>(from.size());
   std::int64_t axis = integer("axis", 1);
   axis = std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
   const double rows = product(Dims(from.begin(), from.begin() + axis));
   const double columns = product(Dims(from.begin() + axis, from.end()));
+  return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
+}
+
+Result<void> OnnxLowering::flatten() {
+  TRY_ASSIGN(const Id x, tensor(0));
   if (indexed_by(*node_)) {  // of which only places are read
     OnnxValue value;
-    value.dims = {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
+    value.dims = flattened();
     value.element = eager_.element(x);
     values_[node_->output(0)] = std::move(value);
     return {};
   }
-  return give(eager_.reshape(x, {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)}));
+  return give(eager_.reshape(x, flattened()));
 }
 
 Result<void> OnnxLowering::transpose() {
@@ -69,10 +73,9 @@ Result<void> OnnxLowering::transpose() {
   return give(eager_.permute(x, order));
 }
 
-Result<void> OnnxLowering::squeeze() {
-  TRY_ASSIGN(const Id x, tensor(0));
+Result<Dims> OnnxLowering::squeezed() {
   TRY_ASSIGN(const std::vector<std::int64_t> axes, listed("axes", 1));
-  const Dims from = eager_.dims(x);
+  const Dims from = in(0).dims;
   std::vector<bool> gone(from.size(), false);
   for (std::size_t i = 0; i < from.size(); ++i) gone[i] = axes.empty() && from[i] == 1;
   for (const std::int64_t a : axes) {
@@ -84,13 +87,18 @@ Result<void> OnnxLowering::squeeze() {
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (!gone[i]) dims.push_back(from[i]);
   }
+  return dims;
+}
+
+Result<void> OnnxLowering::squeeze() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const Dims dims, squeezed());
   return give(eager_.reshape(x, dims));
 }
 
-Result<void> OnnxLowering::unsqueeze() {
-  TRY_ASSIGN(const Id x, tensor(0));
+Result<Dims> OnnxLowering::unsqueezed() {
   TRY_ASSIGN(const std::vector<std::int64_t> axes, listed("axes", 1));
-  const Dims from = eager_.dims(x);
+  const Dims from = in(0).dims;
   const std::size_t rank = from.size() + axes.size();
   if (rank > kMostDims) return wrong("found more than 32 dimensions, expected fewer");
   std::vector<bool> added(rank, false);
@@ -102,6 +110,12 @@ Result<void> OnnxLowering::unsqueeze() {
   Dims dims;
   std::size_t next = 0;
   for (std::size_t i = 0; i < rank; ++i) dims.push_back(added[i] ? 1 : from[next++]);
+  return dims;
+}
+
+Result<void> OnnxLowering::unsqueeze() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const Dims dims, unsqueezed());
   return give(eager_.reshape(x, dims));
 }
 
@@ -161,9 +175,7 @@ Result<void> OnnxLowering::split() {
   }
   if (sizes.size() != static_cast<std::size_t>(parts))
     return wrong("split: found another number of parts than results");
-  for (const std::int64_t size : sizes) {
-    if (size < 0 || size > whole) return wrong("split: found " + std::to_string(size) + " of " + std::to_string(whole));
-  }
+  TRY(check_split(sizes, whole));
   const Ids out = eager_.split(x, axis, sizes);
   for (std::size_t i = 0; i < out.size(); ++i) TRY(give(out[i], static_cast<int>(i)));
   return {};
@@ -177,7 +189,7 @@ Result<void> OnnxLowering::concat() {
   }
   if (parts.empty()) return wrong("found no inputs, expected at least one");
   const Dims first = eager_.dims(parts.front());
-  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), first.size()));
+  TRY_ASSIGN(const std::size_t axis, axis_of(concat_axis(), first.size()));
   double whole = 0;
   for (const Id p : parts) {
     if (eager_.dims(p).size() != first.size()) return wrong("found tensors with different numbers of dimensions");

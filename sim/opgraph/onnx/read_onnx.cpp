@@ -11,8 +11,7 @@
 namespace distsim::opgraph {
 namespace {
 
-/// Of the passes that tell which sizes follow the batch: two give a line, and the third is on it, or they do not.
-constexpr std::int64_t kSamples[] = {2, 4, 64};
+constexpr auto kSamples = OnnxLowering::kSamples;
 
 /// Gives the sizes of the first pass as lines of the batch. What keeps it from that, or nothing.
 std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three) {
@@ -201,7 +200,7 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
     return Error{"found no complete ONNX model, expected one that has a graph", file, ""};
   const auto read = [&](std::int64_t samples, OpGraph& graph) -> Result<std::pair<bool, std::int64_t>> {
     graph.file = file;
-    graph.format = "ONNX";
+    graph.format = std::string(kOnnxFormat);
     OnnxLowering lowering(model, options, samples, graph);
     TRY(lowering.run());
     note_written_out_norms(model, lowering, graph);

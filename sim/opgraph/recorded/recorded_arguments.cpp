@@ -5,6 +5,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "sim/opgraph/call.hpp"
 #include "sim/opgraph/readers.hpp"
 #include "sim/opgraph/recorded/recorded_fields.hpp"
 
@@ -23,10 +24,13 @@ Result<std::optional<std::uint32_t>> RecordedArguments::add_tensor(const Recorde
   if (!element) return wrong(n, "found the type '" + printable(type) + "', expected one such as Tensor(float)");
   t.element = *element;
   std::uint64_t storage = 0;
-  std::int64_t elements = 0;
+  std::int64_t elements = 0, bytes = 0;
   std::string_view device;
   if (!missing(fields.at(1).get_uint64().get(storage))) t.storage = storage;
   if (missing(fields.at(3).get_int64().get(elements))) elements = 0;
+  if (!missing(fields.at(4).get_int64().get(bytes)) && bytes > 0 && bytes != element->bytes)
+    return wrong(n, "found elements of " + counted(static_cast<std::uint64_t>(bytes), "byte") + " of the type '" +
+                        printable(type) + "', expected " + std::to_string(element->bytes));
   if (fields.size() > 5 && !missing(fields.at(5).get_string().get(device))) t.on_host = device == "cpu";
   if (missing(shape.get_array().get(sizes))) return wrong(n, "found a tensor without a shape, expected one");
   if (sizes.size() > kMostDims) return wrong(n, "found more than 32 dimensions, expected fewer");
@@ -40,6 +44,9 @@ Result<std::optional<std::uint32_t>> RecordedArguments::add_tensor(const Recorde
   }
   if (elements == 0 && sizes.size() == 0)
     return wrong(n, "found a tensor of dynamic shape, expected recorded sizes; record it without dynamic shapes");
+  if (elements > 0 && all != static_cast<double>(elements))
+    return wrong(n, "found a tensor of " + std::to_string(elements) + " elements, expected the " +
+                        std::to_string(count(all)) + " of its shape");
   graph_.tensors.push_back(std::move(t));
   return std::optional<std::uint32_t>(static_cast<std::uint32_t>(graph_.tensors.size() - 1));
 }

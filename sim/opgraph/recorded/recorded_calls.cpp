@@ -96,9 +96,7 @@ class CallReader {
       } else if (!root) {
         calls_.top.push_back(i);
         // Node 1 is the process, which some schemas do not list.
-        calls_.lost +=
-            caller == places.end() && calls_.nodes[i].parent > 1 && calls_.nodes[i].parent != calls_.nodes[i].id ? 1
-                                                                                                                 : 0;
+        calls_.lost += caller == places.end() && calls_.nodes[i].parent > 1 ? 1 : 0;
       }
       places.emplace(calls_.nodes[i].id, i);
     }

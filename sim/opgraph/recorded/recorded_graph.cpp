@@ -29,7 +29,10 @@ class RecordedReader {
     graph_.file = file_;
     graph_.recorded = true;
     graph_.format = "PyTorch execution trace";
-    if (!missing(document_["schema"].get_string().get(schema))) graph_.format += " " + printable(schema, 40);
+    if (!missing(document_["schema"].get_string().get(schema))) {
+      graph_.format += " " + printable(schema, 40);
+      note_schema(schema);
+    }
     TRY_ASSIGN(trace_, read_recorded_calls(document_, file_));
     for (const auto& [name, group] : trace_.groups) graph_.ranks = std::max(graph_.ranks, group.size);
     if (!trace_.choice.empty()) graph_.remarks.push_back(trace_.choice);
@@ -44,6 +47,14 @@ class RecordedReader {
   }
 
  private:
+  /// "1.0.2-chakra.0.0.4" is one of them.
+  void note_schema(std::string_view schema) {
+    constexpr std::string_view kKnown[] = {"Chakra", "1.0.1", "1.0.2", "1.0.3", "1.1.0", "1.1.1"};
+    if (std::ranges::find(kKnown, schema.substr(0, schema.find('-'))) == std::end(kKnown))
+      graph_.remarks.push_back("the trace has schema " + in_quotes(schema, 40) +
+                               ", and is read as one of those that are known, 1.0.1 to 1.1.1");
+  }
+
   /// A graph stands for every rank: what one rank sends to another is none of it.
   Error nothing_to_price() const {
     if (messages_ > 0)

@@ -116,9 +116,13 @@ Result<void> check_sparse(const GraphSpec& spec) {
 Result<void> check_backward(const opgraph::OpGraph& graph, const ModelSpec& model) {
   const auto backward = [](const opgraph::Node& n) { return n.phase == graph::Phase::backward; };
   if (mode_of(model) == StepMode::inference || std::ranges::any_of(graph.nodes, backward)) return {};
-  return Error{"model.mode: found " + std::string(name_of(mode_of(model))) + ", expected inference: " + graph.file +
-                   " has the forward pass alone",
-               "", "capture the model without --inference to predict its training"};
+  const std::string found = "model.mode: found " + std::string(name_of(mode_of(model))) + ", expected inference: ";
+  if (graph.format == opgraph::kOnnxFormat)
+    return Error{
+        found + "no output of " + graph.file + " follows from a parameter", "",
+        "parameters are the initializers of floating type with a dimension: export the model with its weights"};
+  return Error{found + graph.file + " has the forward pass alone", "",
+               "capture the model without --inference to predict its training"};
 }
 
 /// In 16 bits as a whole: no weight is cast for a call, and gradients are as wide as what they are of.

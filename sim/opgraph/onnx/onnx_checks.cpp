@@ -1,0 +1,377 @@
+// Whether a model agrees with itself: attributes with the types of their ops, inputs with the sizes that an op needs, and
+// results with those that are stated.
+#include <algorithm>
+#include <set>
+
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "sim/opgraph/onnx/onnx_reader.hpp"
+
+namespace distsim::opgraph {
+namespace {
+
+/// AttributeProto.AttributeType, as far as ops that are read have attributes of it.
+enum class Kind : std::uint8_t { none, number, integer, text, tensor, graph, numbers, integers, texts, tensors };
+constexpr const char* kKindNames[] = {"nothing", "a number",          "a whole number",          "a text", "a tensor",
+                                      "a graph", "a list of numbers", "a list of whole numbers", "texts",  "tensors"};
+
+struct KnownAttribute {
+  std::string_view name;
+  Kind kind;
+  std::string_view op = "";  ///< that it is of; empty: of every op that has it
+};
+constexpr KnownAttribute kAttributes[] = {
+    {"allowzero", Kind::integer},
+    {"alpha", Kind::number},
+    {"auto_pad", Kind::text},
+    {"axes", Kind::integers},
+    {"axis", Kind::integer},
+    {"batch_dims", Kind::integer},
+    {"beta", Kind::number},
+    {"blocksize", Kind::integer},
+    {"ceil_mode", Kind::integer},
+    {"dilations", Kind::integers},
+    {"direction", Kind::text},
+    {"end", Kind::integer},
+    {"ends", Kind::integers},
+    {"epsilon", Kind::number},
+    {"group", Kind::integer},
+    {"hidden_size", Kind::integer},
+    {"keepdims", Kind::integer},
+    {"kernel_shape", Kind::integers},
+    {"mode", Kind::text},
+    {"num_groups", Kind::integer},
+    {"output_padding", Kind::integers},
+    {"output_shape", Kind::integers},
+    {"pads", Kind::integers},
+    {"perm", Kind::integers},
+    {"reduction", Kind::text},
+    {"shape", Kind::integers},
+    {"split", Kind::integers},
+    {"start", Kind::integer},
+    {"starts", Kind::integers},
+    {"strides", Kind::integers},
+    {"to", Kind::integer},
+    {"transA", Kind::integer},
+    {"transB", Kind::integer},
+    {"value", Kind::tensor, "Constant"},
+    {"value", Kind::tensor, "ConstantOfShape"},
+    {"value_float", Kind::number},
+    {"value_floats", Kind::numbers},
+    {"value_int", Kind::integer},
+    {"value_ints", Kind::integers},
+};
+
+/// What an attribute holds, whatever it states.
+bool holds(const onnx::Attribute& a, Kind kind) {
+  switch (kind) {
+    case Kind::number:
+      return a.has_f();
+    case Kind::integer:
+      return a.has_i();
+    case Kind::text:
+      return a.has_s();
+    case Kind::tensor:
+      return a.has_t();
+    case Kind::numbers:
+      return a.floats_size() > 0;
+    case Kind::integers:
+      return a.ints_size() > 0;
+    case Kind::texts:
+      return a.strings_size() > 0;
+    default:
+      return false;
+  }
+}
+
+/// The type that it states or, where it states that of its op or none, the one of the only value that it holds. Writers leave zeros
+/// and empty lists out.
+Kind kind_of(const onnx::Attribute& a, Kind expected) {
+  const bool stated = a.type() > 0 && static_cast<std::size_t>(a.type()) < std::size(kKindNames);
+  if (stated && static_cast<Kind>(a.type()) != expected) return static_cast<Kind>(a.type());
+  if (holds(a, expected)) return expected;
+  for (const Kind k :
+       {Kind::number, Kind::integer, Kind::text, Kind::tensor, Kind::numbers, Kind::integers, Kind::texts}) {
+    if (holds(a, k)) return k;
+  }
+  return expected;
+}
+
+std::string sizes_text(const Dims& dims) { return (dims.empty() ? "" : "sizes ") + text_of(dims); }
+
+}  // namespace
+
+Result<void> OnnxLowering::check_attributes() const {
+  const bool standard = (node_->domain().empty() || node_->domain() == "ai.onnx") && node_->op_type() != "ATen";
+  std::set<std::string_view> seen;
+  for (const onnx::Attribute& a : node_->attribute()) {
+    if (a.has_g() || a.graphs_size() > 0)
+      return wrong("found a graph inside of a node, expected no loops or branches: export the model for fixed shapes");
+    const std::string named = "attribute " + in_quotes(a.name(), 60) + ": ";
+    if (!seen.insert(a.name()).second) return wrong(named + "found twice, expected once");
+    const auto known = std::ranges::find_if(kAttributes, [&](const KnownAttribute& k) {
+      return k.name == a.name() && (k.op.empty() || k.op == node_->op_type());
+    });
+    if (!standard || known == std::end(kAttributes)) continue;
+    if (const Kind found = kind_of(a, known->kind); found != known->kind)
+      return wrong(named + "found " + kKindNames[static_cast<std::size_t>(found)] + ", expected " +
+                   kKindNames[static_cast<std::size_t>(known->kind)]);
+  }
+  return {};
+}
+
+Error OnnxLowering::wrong_input(int input, const std::string& what) const {
+  return wrong("input " + std::to_string(input) + " (" + in_quotes(node_->input(input), 120) + "): " + what);
+}
+
+/// An input that may be missing.
+Result<void> OnnxLowering::expect_sizes(int input, const Dims& expected) {
+  if (!has(input) || in(input).dims == expected) return {};
+  return wrong_input(input, "found " + sizes_text(in(input).dims) + ", expected " + text_of(expected));
+}
+
+/// The same, or what is broadcast to them.
+Result<void> OnnxLowering::expect_broadcast(int input, const Dims& whole) {
+  if (!has(input)) return {};
+  const Dims& own = in(input).dims;
+  bool fits = own.size() <= whole.size();
+  for (std::size_t i = 1; fits && i <= own.size(); ++i)
+    fits = own[own.size() - i] == 1 || own[own.size() - i] == whole[whole.size() - i];
+  if (fits) return {};
+  return wrong_input(input, "found " + sizes_text(own) + ", expected what is broadcast to " + text_of(whole));
+}
+
+Result<void> OnnxLowering::check_places(Id places) const {
+  return eager_.element(places).floating ? wrong("found places that are no whole numbers, expected int32 or int64")
+                                         : Result<void>();
+}
+
+/// Constant places, or coordinates in the dimensions of these sizes, lie in them. One that does so only with more samples is known
+/// by the pass with the most.
+Result<void> OnnxLowering::check_range(int input, const Dims& sizes) {
+  if (!has(input) || !in(input).numbers || sizes.empty() || (any_batch_ && samples_ != kSamples.back())) return {};
+  const std::vector<std::int64_t>& places = *in(input).numbers;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::int64_t size = sizes[i % sizes.size()];
+    if (places[i] >= -size && places[i] < size) continue;
+    return wrong_input(input, "found the place " + std::to_string(places[i]) + ", expected one of a dimension of " +
+                                  std::to_string(size));
+  }
+  return {};
+}
+
+Result<void> OnnxLowering::check_split(const std::vector<std::int64_t>& sizes, std::int64_t whole) const {
+  double sum = 0;
+  for (const std::int64_t size : sizes) {
+    if (size < 0 || size > whole) return wrong("split: found " + std::to_string(size) + " of " + std::to_string(whole));
+    sum += static_cast<double>(size);
+  }
+  if (sum == static_cast<double>(whole)) return {};
+  return wrong("split: found parts of " + std::to_string(count(sum)) + " in all, expected the " +
+               std::to_string(whole) + " of the dimension");
+}
+
+/// A scale, a shift, a mean and a variance for each channel; of groups one for each group below opset 21.
+Result<void> OnnxLowering::check_channels() {
+  const Dims x = in(0).dims;
+  if (x.size() < 2 || integer("spatial", 1) == 0) return {};
+  Dims row{x[1]};
+  if (node_->op_type() == "GroupNormalization") {
+    const std::int64_t groups = integer("num_groups", x[1]);
+    if (groups < 1 || x[1] % groups != 0)
+      return wrong("num_groups: found " + std::to_string(groups) + ", expected a divisor of the " +
+                   counted(static_cast<std::uint64_t>(x[1]), "channel"));
+    constexpr std::int64_t kFirstByChannel = 21;
+    if (opset_ < kFirstByChannel && has(1) && in(1).dims == Dims{groups}) row = {groups};
+  }
+  for (int i = 1; i < node_->input_size(); ++i) TRY(expect_sizes(i, row));
+  return {};
+}
+
+/// A scale and a shift that are broadcast to what is normalised.
+Result<void> OnnxLowering::check_rows() {
+  for (int i = 1; i < node_->input_size(); ++i) TRY(expect_broadcast(i, in(0).dims));
+  return {};
+}
+
+Result<void> OnnxLowering::check_filters() {
+  if (!has(1) || in(1).dims.size() < 3) return {};
+  const Dims f = in(1).dims;
+  const std::int64_t groups = integer("group", 1);
+  if (groups < 1) return {};
+  if (f[0] % groups != 0 || groups > std::max<std::int64_t>(1, f[0]))
+    return wrong_input(1, "found " + counted(static_cast<std::uint64_t>(f[0]), "filter") + ", expected a multiple of " +
+                              counted(static_cast<std::uint64_t>(groups), "group"));
+  return expect_sizes(2, {node_->op_type() == "ConvTranspose" ? f[1] * groups : f[0]});
+}
+
+Result<void> OnnxLowering::check_gemm() {
+  if (!has(1) || in(0).dims.size() != 2 || in(1).dims.size() != 2) return {};
+  const auto side = [&](int input, const char* turned, std::size_t place) {
+    return in(input).dims[integer(turned, 0) != 0 ? 1 - place : place];
+  };
+  return expect_broadcast(2, {side(0, "transA", 0), side(1, "transB", 1)});
+}
+
+/// Gates of both directions: W [ways, gates x hidden, inputs], R [ways, gates x hidden, hidden], B for both of them.
+Result<void> OnnxLowering::check_recurrent() {
+  const std::string direction = text("direction");
+  constexpr std::string_view kDirections[] = {"", "forward", "reverse", "bidirectional"};
+  if (std::ranges::find(kDirections, direction) == std::end(kDirections))
+    return wrong("direction: found " + in_quotes(direction) + ", expected forward, reverse or bidirectional");
+  const Dims x = in(0).dims;
+  const std::int64_t hidden = integer("hidden_size", 0), ways = direction == "bidirectional" ? 2 : 1;
+  if (x.size() != 3 || hidden < 1 || hidden > kMostHidden) return {};
+  const std::string& op = node_->op_type();
+  const std::int64_t rows = (op == "LSTM" ? 4 : op == "GRU" ? 3 : 1) * hidden;
+  TRY(expect_sizes(1, {ways, rows, x[2]}));
+  TRY(expect_sizes(2, {ways, rows, hidden}));
+  TRY(expect_sizes(3, {ways, 2 * rows}));
+  for (int i = 5; i < 7 && integer("layout", 0) == 0; ++i) {  // states to begin with, exported with one sample
+    if (has(i) && (in(i).dims.size() != 3 || in(i).dims[1] != 1)) TRY(expect_sizes(i, {ways, x[1], hidden}));
+  }
+  return expect_sizes(7, {ways, 3 * hidden});
+}
+
+Result<void> OnnxLowering::check_parts() {
+  if (!has(0)) return {};
+  const Dims first = in(0).dims;
+  TRY_ASSIGN(const std::size_t axis, axis_of(concat_axis(), first.size()));
+  for (int i = 1; i < node_->input_size(); ++i) {
+    if (!has(i)) continue;
+    Dims own = in(i).dims;
+    if (own.size() == first.size()) own[axis] = first[axis];
+    if (own == first) continue;
+    return wrong_input(i, "found " + sizes_text(in(i).dims) + ", expected the " + text_of(first) +
+                              " of input 0 in all dimensions but " + std::to_string(axis));
+  }
+  return {};
+}
+
+Result<void> OnnxLowering::check_gather() {
+  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), in(0).dims.size()));
+  return check_range(1, {in(0).dims[axis]});
+}
+
+/// Places have as many dimensions as what they are of, and none that is larger but the indexed one; updates are as many.
+Result<void> OnnxLowering::check_elements() {
+  if (!has(1)) return {};
+  const Dims x = in(0).dims, places = in(1).dims;
+  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), x.size()));
+  bool fits = places.size() == x.size();
+  for (std::size_t i = 0; fits && i < x.size(); ++i) fits = i == axis || places[i] <= x[i];
+  if (!fits)
+    return wrong_input(1, "found " + sizes_text(places) + ", expected at most the " + text_of(x) +
+                              " of input 0 in all dimensions but " + std::to_string(axis));
+  TRY(check_range(1, {x[axis]}));
+  return node_->op_type() == "GatherElements" ? Result<void>() : expect_sizes(2, places);
+}
+
+/// The last dimension of the places has coordinates; an update for each place has what they leave open.
+Result<void> OnnxLowering::check_coordinates() {
+  if (!has(1) || in(1).dims.empty()) return {};
+  const Dims x = in(0).dims, places = in(1).dims;
+  const bool scatters = node_->op_type() == "ScatterND";
+  const std::int64_t shared = scatters ? 0 : std::clamp<std::int64_t>(integer("batch_dims", 0), 0, 32);
+  const std::int64_t last = shared + places.back(), rank = static_cast<std::int64_t>(x.size());
+  if (last > rank)
+    return wrong_input(1, "found " + counted(static_cast<std::uint64_t>(places.back()), "coordinate") +
+                              ", expected at most the " + std::to_string(std::max<std::int64_t>(0, rank - shared)) +
+                              " of input 0");
+  TRY(check_range(1, Dims(x.begin() + shared, x.begin() + last)));
+  Dims updates(places.begin(), places.end() - 1);
+  updates.insert(updates.end(), x.begin() + last, x.end());
+  return scatters ? expect_sizes(2, updates) : Result<void>();
+}
+
+Result<void> OnnxLowering::check_top_k() {
+  if (!has(1) || !in(1).numbers || in(1).numbers->size() != 1) return {};
+  TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", -1), in(0).dims.size()));
+  const std::int64_t k = in(1).numbers->front(), size = in(0).dims[axis];
+  if (k <= size || (any_batch_ && samples_ != kSamples.back())) return {};
+  return wrong_input(1, "found " + std::to_string(k) + ", expected at most the " + std::to_string(size) +
+                            " of dimension " + std::to_string(axis));
+}
+
+/// A class for everything but the second dimension, which has their scores; a weight for each class.
+Result<void> OnnxLowering::check_targets() {
+  Dims x = in(0).dims;
+  if (!has(1) || x.size() < 2) return {};
+  TRY(expect_sizes(2, {x[1]}));
+  x.erase(x.begin() + 1);
+  TRY(expect_sizes(1, x));
+  if (!in(1).element.floating) return {};
+  return wrong_input(1, "found targets that are no whole numbers, expected classes of int32 or int64");
+}
+
+/// Of ops whose inputs depend on each other.
+Result<void> OnnxLowering::check_operands() {
+  using L = OnnxLowering;
+  static constexpr std::pair<std::string_view, Handler> kChecks[] = {
+      {"BatchNormalization", &L::check_channels},
+      {"InstanceNormalization", &L::check_channels},
+      {"GroupNormalization", &L::check_channels},
+      {"LayerNormalization", &L::check_rows},
+      {"RMSNormalization", &L::check_rows},
+      {"PRelu", &L::check_rows},
+      {"Conv", &L::check_filters},
+      {"ConvTranspose", &L::check_filters},
+      {"Gemm", &L::check_gemm},
+      {"LSTM", &L::check_recurrent},
+      {"GRU", &L::check_recurrent},
+      {"RNN", &L::check_recurrent},
+      {"Concat", &L::check_parts},
+      {"Gather", &L::check_gather},
+      {"GatherElements", &L::check_elements},
+      {"ScatterElements", &L::check_elements},
+      {"Scatter", &L::check_elements},
+      {"GatherND", &L::check_coordinates},
+      {"ScatterND", &L::check_coordinates},
+      {"TopK", &L::check_top_k},
+      {"SoftmaxCrossEntropyLoss", &L::check_targets},
+      {"NegativeLogLikelihoodLoss", &L::check_targets},
+  };
+  const auto at = std::ranges::find(kChecks, node_->op_type(), [](const auto& c) { return c.first; });
+  return at == std::end(kChecks) || !has(0) ? Result<void>() : (this->*at->second)();
+}
+
+/// "dimension 1 of 99, expected 32": what a model states of a value against what is made. A stated 1 may be the batch that it
+/// was exported with, and exporters leave a shape empty where they do not know it. Empty: they agree.
+std::string OnnxLowering::contradiction(const onnx::ValueInfo& stated, const Dims& made) const {
+  if (!stated.type().has_tensor_type() || !stated.type().tensor_type().has_shape()) return "";
+  const onnx::Shape& shape = stated.type().tensor_type().shape();
+  if (shape.dim_size() == 0) return "";
+  if (static_cast<std::size_t>(shape.dim_size()) != made.size())
+    return counted(static_cast<std::uint64_t>(shape.dim_size()), "dimension") + ", expected " +
+           std::to_string(made.size());
+  for (int i = 0; i < shape.dim_size(); ++i) {
+    const onnx::Dimension& d = shape.dim(i);
+    const std::int64_t own = made[static_cast<std::size_t>(i)];
+    const bool of_batch = any_batch_ && own % samples_ == 0 && d.dim_value() == own / samples_;
+    if (!d.has_dim_value() || d.dim_value() <= 0 || d.dim_value() == own || of_batch) continue;
+    return "dimension " + std::to_string(i) + " of " + std::to_string(d.dim_value()) + ", expected " +
+           std::to_string(own);
+  }
+  return "";
+}
+
+/// Outputs are as stated. Of values between, which tools that change a model leave as they were, one is named.
+Result<void> OnnxLowering::check_results() {
+  for (const onnx::ValueInfo& output : onnx_.output()) {
+    const auto at = values_.find(output.name());
+    if (at == values_.end()) continue;
+    if (const std::string what = contradiction(output, at->second.dims); !what.empty())
+      return wrong("output " + in_quotes(output.name(), 120) + ": found " + what + ", which its node makes");
+  }
+  for (const onnx::ValueInfo& value : onnx_.value_info()) {
+    const auto at = values_.find(value.name());
+    const std::string what = at == values_.end() ? "" : contradiction(value, at->second.dims);
+    if (what.empty()) continue;
+    graph_.remarks.push_back("value_info " + in_quotes(value.name(), 120) + ": found " + what +
+                             ", which its node makes; what is stated is not used");
+    break;
+  }
+  return {};
+}
+
+}  // namespace distsim::opgraph
