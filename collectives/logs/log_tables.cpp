@@ -363,6 +363,8 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
                  ""};
   }
   TRY(check_size(row.bytes, where));
+  if (const auto range = check_range({row.bytes, row.time_us, row.low_us, row.high_us}); !range.ok())
+    return Error{range.error().what, where, ""};
   if (table.rows.size() >= kMaxCurvePoints) return Error{"found more than 4096 rows in one table", where, ""};
   if (!table.rows.empty() && row.bytes < table.rows.back().row.bytes) {
     return Error{"size: found " + number(row.bytes) + " after a larger one, expected ascending sizes", where, ""};
