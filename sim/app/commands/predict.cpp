@@ -25,6 +25,7 @@
 #include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
 #include "sim/study/trials.hpp"
+#include "sim/study/without_effect.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -206,7 +207,7 @@ void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const confi
                     pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
   const std::string text = api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache);
   if (!text.empty() && !shows_report(f)) log_warn([&] { return text; });
-  api::add_idle_keys(text, prediction.report);
+  study::add_to_assumptions(text, prediction.report);
 }
 
 Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {
