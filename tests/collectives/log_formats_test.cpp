@@ -153,6 +153,19 @@ TEST(Osu, OneSidedTestsAreRefusedByTheirTitle) {
         << library;
 }
 
+/// osu_latency runs on two processes and no others; osu_multi_lat on any number of pairs.
+TEST(Osu, ALatencyTestIsBetweenTwoProcesses) {
+  const auto of = [](const std::string& name, const std::string& test, std::uint32_t ranks) {
+    return read(name, "# OSU MPI-CUDA " + test + "Latency Test v7.3\n# Size          Latency (us)\n8  5.5\n",
+                {ranks, 2});
+  };
+  expect_error(of("pair.txt", "", 16),
+               "pair.txt:1: ranks: found 16, expected 2: a Latency Test is between two processes");
+  expect_error(of("pair_2n16r.txt", "", 0), "pair_2n16r.txt:1: ranks: found 16, expected 2");
+  EXPECT_TRUE(of("pair.txt", "", 2).ok());
+  EXPECT_TRUE(of("multi.txt", "Multi ", 16).ok());
+}
+
 /// The buffers of a table are those that it states, whatever the title or another table says.
 TEST(Osu, BuffersAreThoseOfTheirTable) {
   const auto why = [](const std::string& buffers) {
