@@ -124,6 +124,16 @@ Result<void> read_timing(Curve& out, const curves::Curve& c, const Positions& at
   return {};
 }
 
+/// Groups that ran together had different ranks.
+Result<void> check_groups(const curves::Curve& c, const Positions& at) {
+  constexpr std::uint64_t kLargest = 1u << 20;  // more GPUs than any machine has; chosen
+  const std::uint64_t most = c.group() == "all" ? c.ranks() : kLargest;
+  if (c.groups_at_once() < 2 || std::uint64_t{c.groups_at_once()} * c.ranks() <= most) return {};
+  return Error{"groups_at_once: found " + std::to_string(c.groups_at_once()) + " groups of " +
+                   std::to_string(c.ranks()) + " ranks, expected at most " + std::to_string(most) + " ranks in all",
+               at.of(c, "groups_at_once"), ""};
+}
+
 Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   Curve out;
   auto kind = graph::parse_collective(c.kind());
@@ -149,6 +159,7 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.label = c.label();
   out.not_used = c.not_used();
   out.group = c.group();
+  TRY(check_groups(c, at));
   out.groups_at_once = c.groups_at_once();
   TRY(read_timing(out, c, at));
   TRY(read_points(out, c, at));

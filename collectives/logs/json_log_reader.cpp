@@ -123,25 +123,29 @@ Result<void> read_devices(const Json& root, LogContext& c) {
   for (const Json& d : *devices) {
     if (number(d, {"group"}, 0) != 0) continue;
     const auto rank = static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0))));
-    TRY(list.add(rank, "", ""));
     c.rank_ids.insert(rank);
     const std::string host = text(d, {"hostname", "host"});
     if (!host.empty()) c.hosts.insert(host);
-    if (const double pid = number(d, {"pid", "process"}, -1); pid >= 0)
-      c.processes.insert(host + " " + std::to_string(pid));
+    const double pid = number(d, {"pid", "process"}, -1);
+    const std::string process = pid >= 0 ? host + " " + std::to_string(pid) : "";
+    if (!process.empty()) c.processes.insert(process);
+    TRY(list.add(rank, "", "", process));
     if (const std::string gpu = text(d, {"device_info", "name", "device_name"}); !gpu.empty()) c.gpus.insert(gpu);
   }
-  return {};
+  return list.check(c.several_each);
 }
 
 Result<LogContext> context_of(const Json& root) {
   LogContext c;
-  TRY(read_devices(root, c));
   const Json* config = member(root, {"config", "test_config"});
   const Json& settings = config != nullptr ? *config : root;
-  c.single_process =
-      number(settings, {"nthreads", "nThreads", "nThread"}, 1) > 1 || number(settings, {"ngpus", "nGpus"}, 1) > 1;
+  for (const auto& names :
+       {std::initializer_list<const char*>{"nthreads", "nThreads", "nThread"}, {"ngpus", "nGpus"}}) {
+    if (const double n = number(settings, names, 1); n > 1)
+      c.single_process = true, c.several_each = *(names.end() - 1) + (" " + std::to_string(std::llround(n)));
+  }
   c.launch_stated = member(settings, {"nthreads", "nThreads", "nThread", "ngpus", "nGpus"}) != nullptr;
+  TRY(read_devices(root, c));
   const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
   c.cuda_graph =
       graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
@@ -250,6 +254,11 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     name_test(table, text(tables[i], {"collective"}), true);
     table.not_used = text(tables[i], {"not_used"});
     table.groups_at_once = count(tables[i], {"groups_at_once"});
+    const std::uint64_t of_groups = std::uint64_t{table.groups_at_once} * count(tables[i], {"ranks"});
+    if (const std::uint32_t of_run = count(root, {"ranks"}); of_run != 0 && of_groups > of_run)
+      return Error{"tables[" + std::to_string(i) + "].groups_at_once: found " + std::to_string(table.groups_at_once) +
+                       ", expected groups of at most the " + std::to_string(of_run) + " ranks of the run in all",
+                   file, ""};
     one.push_back(std::move(table));
     TRY_ASSIGN(LogContext context, context_in(root, file));
     context.ranks = count(tables[i], {"ranks"});
