@@ -129,7 +129,8 @@ bool is_picture(const std::string& timeline) { return timeline.ends_with(".svg")
 
 Result<void> check_timeline(const PredictFlags& f) {
   if (f.timeline.empty()) return {};
-  if (!is_picture(f.timeline)) return traces::check_timeline_path("--timeline", f.timeline);
+  if (!is_picture(f.timeline))
+    return traces::check_timeline_path("--timeline", f.timeline, ".pftrace, .pftrace.gz, .json, .json.gz or .svg");
   if (f.timeline_ranks == 0) return {};
   return Error{"--timeline-ranks: found " + std::to_string(f.timeline_ranks) +
                    " for a picture, expected none: it shows the first rank of each stage",
