@@ -551,6 +551,8 @@ class Refuses(unittest.TestCase):
         self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=")
         self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,,2")
         self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2", "--set", "cluster.nodes=4,8", says="twice")
+        self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2", "--set", "cluster.nodes=4", says="twice")
+        self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=4", "--set", "cluster.nodes=1,2", says="twice")
         self.refused("sweep", "--config", "/nonexistent.yaml", "--set", "cluster.nodes=1,2")
 
 

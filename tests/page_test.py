@@ -21,6 +21,7 @@ from client import Server  # noqa: E402
 from in_sight import AXE, CUT, HIDDEN, NARROW, NO_AXE, NUMBERS_OUT_OF_SIGHT, ODD, TINY, TOUCHING, axe  # noqa: E402
 
 CONFIG = "configs/dgx_a100_4node.yaml"
+AS_IT_WAS = "document.querySelectorAll('.as-it-was').length"
 READY = "Number(document.documentElement?.dataset.answers) > 0 && document.querySelector('#iteration') !== null"
 LLM = "cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 16}\nframework: {name: megatron_core}\n"
 LONG = "cluster: {system: dgx_a100_80gb, nodes: 512}\nmodel: {name: dlrm_mlperf, global_batch: 1048576}\nframework: {name: pytorch_dlrm}\nengine: {contention: true}\n"
@@ -540,12 +541,16 @@ class Page(unittest.TestCase):
         self.assertIn("twice as good", self.b.js("document.querySelector('#tornado').getAttribute('aria-label')"))
         self.b.click("#run-sweep")
         self.b.wait_for("document.querySelectorAll('#sweep-chart circle').length > 3 && document.querySelector('#run-sweep') !== null", 120)
+        self.assertEqual(self.b.js(AS_IT_WAS), 0)
         self.picture("explore_light")
         self.assertEqual([self.b.js(CUT), self.b.js(HIDDEN), self.b.js(ODD)], [[], [], []])
         self.on_a_phone("explore_phone")
         before = self.b.text("#iteration")
         self.b.js("document.querySelector('#sweep-chart circle').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
         self.b.wait_for(f"document.querySelector('#iteration').innerText !== '{before}'")
+        self.show("#tab-explore")
+        self.b.wait_for("document.querySelector('#sweep-chart') !== null")
+        self.assertEqual(self.b.js(AS_IT_WAS), 2)  # of the sensitivity and of the sweep
 
     def test_a_sweep_says_what_is_wrong_with_it(self):
         self.b.click("#tab-explore")
@@ -593,6 +598,7 @@ class Page(unittest.TestCase):
         self.show("#tab-overview")
         self.explore("plan")
         self.assertIn("as it is", self.b.text("#plan-table"), "a plan is lost by looking elsewhere")
+        self.assertEqual(self.b.js(AS_IT_WAS), 1)
         point = "[...document.querySelectorAll('#plan-chart .line-1 circle')].at(-1)"
         said = self.b.js(f"{point}.querySelector('title').textContent").split(",")[0]
         self.b.js(f"{point}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")

@@ -198,12 +198,15 @@ class Hostile(unittest.TestCase):
         for arguments in ({"jobs": 257}, {"jobs": -1}, {"jobs": 0.5}, {"scaling": "sideways"}, {"scaling": ""}):
             with self.subTest(arguments), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, **arguments)
-        for vary in (None, 3, {"cluster.nodes": []}, {"cluster.nodes": "0..x"}, {"cluster.nodes": [float("nan")]}, {3: [1]}, {"cluster.nodes": "1..1000000", "model.global_batch": "1..1000000"}):
+        for vary in (None, 3, {"cluster.nodes": []}, {"cluster.nodes": "0..x"}, {"cluster.nodes": [float("nan")]}, {"cluster.nodes": {1, 2}}, {3: [1]}, {"cluster.nodes": "1..1000000", "model.global_batch": "1..1000000"}):
             if vary is None:
                 self.assertEqual(len(distsim.sweep(FLAGSHIP, vary)), 1)
                 continue
             with self.subTest(vary=vary), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.sweep(FLAGSHIP, vary)
+        for run, experiment in ((distsim.sweep, FLAGSHIP), (distsim.plan, LANGUAGE)):
+            with self.assertRaisesRegex(distsim.ConfigError, "vary cluster.nodes: found a key that (--)?set holds, expected one of the two"):
+                run(experiment, vary={"cluster.nodes": [1, 2]}, set={"cluster.nodes": 3})
         for arguments in ({"top": 0}, {"jobs": 0}, {"tokens": float("nan")}, {"tokens": -1}, {"objective": "tme"}, {"pareto": "time"}, {"gpus": "64..8"}, {"tokens": 1, "samples": 1}, {"draws": -1}):
             with self.subTest(arguments), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.plan(LANGUAGE, **arguments)

@@ -321,6 +321,17 @@ class Answers(Serving):
         self.assertEqual(self.server.get(f"/file/{'0' * 32}/report.json?token={self.server.token}")[0], 404)
         self.assertEqual(t.ask(type="file", kind="exe", text=TEXT)["type"], "error")
 
+    def test_files_are_those_of_the_command(self):
+        text = TEXT.rstrip() + "\nengine: {contention: true}\n"
+        self.assertIn("contention", self.talk().ask(type="effects", text=text)["without_effect"][0]["key"])
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "x.yaml"
+            file.write_text(text)
+            for kind, flag in (("json", "--json"), ("csv", "--csv"), ("html", "--html")):
+                path = self.talk().ask(type="file", kind=kind, text=text)["path"]
+                served = self.server.get(f"{path}?token={self.server.token}")[2].decode()
+                self.assertEqual(served, command("--config", str(file), flag, "-").stdout.replace(str(file), CONFIG), kind)
+
     def test_keys_without_effect_are_named(self):
         answer = self.talk().ask(type="effects", text=TEXT, edits=[{"key": "model.dlrm.cross_rank", "value": "3"}])
         self.assertEqual([k["key"] for k in answer["without_effect"]], ["model.dlrm.cross_rank"])

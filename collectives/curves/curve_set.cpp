@@ -29,7 +29,8 @@ bool begins_curve_file(std::string_view line) {
 
 Format format_of(std::string_view head) {
   if (begins_binary_curve_file(head)) return Format::binary;
-  const std::size_t first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+  const std::size_t first = head.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && head[first] == '{') return Format::json;
   for (std::size_t begin = 0; begin < head.size();) {
     const std::size_t end = std::min(head.find('\n', begin), head.size());
@@ -115,7 +116,44 @@ Result<CurveSet> read_as_it_is(const std::string& path, const LogHints& hints) {
   return read_log(path, parse_nccl_tests, hints);
 }
 
+std::string microseconds(double us) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", us);
+  return text;
+}
+
 }  // namespace
+
+Result<void> check_range(const CurvePoint& p) {
+  const auto wrong = [](const char* name, double us, const std::string& expected) {
+    return Error{std::string(name) + ": found " + microseconds(us) + ", expected " + expected, "", ""};
+  };
+  for (const auto& [name, us] : {std::pair("low_us", p.low_us), std::pair("high_us", p.high_us)}) {
+    if (!(us >= 0 && us < kLongestCurveUs)) return wrong(name, us, "0 or a positive number below 1e12");
+    if (us > 0 && !(us < kWidestRange * p.time_us && us > p.time_us / kWidestRange))
+      return wrong(name, us, "less than a factor of a million from time_us, " + microseconds(p.time_us));
+  }
+  if (p.low_us > p.time_us) return wrong("low_us", p.low_us, "at most time_us, " + microseconds(p.time_us));
+  if (p.high_us > 0 && p.high_us < p.time_us)
+    return wrong("high_us", p.high_us, "at least time_us, " + microseconds(p.time_us));
+  return {};
+}
+
+Result<void> check_quantiles(std::span<const Quantile> ascending) {
+  constexpr double kRounding = 1e-2;  // of figures that are written with a few digits
+  Quantile last{"", 0};
+  for (const Quantile& q : ascending) {
+    const bool is_time = q.us >= 0 && q.us < kLongestCurveUs;
+    if (is_time && (q.us == 0 || q.us >= last.us * (1 - kRounding))) {
+      if (q.us > 0) last = q;
+      continue;
+    }
+    return Error{std::string(q.name) + ": found " + microseconds(q.us) + ", expected " +
+                     (is_time ? "at least " + std::string(last.name) + ", " + microseconds(last.us) : "microseconds"),
+                 "", ""};
+  }
+  return {};
+}
 
 Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints) {
   TRY_ASSIGN(CurveSet set, read_as_it_is(path, hints));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,9 +70,23 @@ inline constexpr std::uint32_t kMaxCurveRanks = 1u << 24;
 inline constexpr double kMaxCurveBytes = 1ull << 60;  ///< of one size
 inline constexpr double kShortestCurveUs = 1e-3,
                         kLongestCurveUs = 1e12;  ///< of one time; no collective is over in a nanosecond
+inline constexpr double kWidestRange =
+    1e6;  ///< of a percentile over the time: a stall of ten seconds in calls of 10 us
+
+/// Whether low and high, where they are known, lie around the time. Errors: no position; the text begins with the name of
+/// the one that does not.
+Result<void> check_range(const CurvePoint& point);
+
+/// A quantile of the samples of a row, and the name of its field; 0: not stated.
+struct Quantile {
+  const char* name;
+  double us;
+};
+/// Whether quantiles are times and ascend, as those of any samples do. Errors: as check_range.
+Result<void> check_quantiles(std::span<const Quantile> ascending);
 
 /// Reads a curve file. Errors read "file:line:col: ...": text that does not parse or ends too early, unknown kinds,
-/// sizes that do not ascend, times that are not finite or out of the limits above, a checksum that is not that of the
+/// sizes that do not ascend, times that are not finite or out of the limits above, percentiles that contradict their time, a checksum that is not that of the
 /// rows, no points, more than the limits above.
 Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file);
 

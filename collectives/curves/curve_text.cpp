@@ -67,10 +67,9 @@ Result<CurvePoint> read_point(const curves::Point& p, double previous, const Pos
     return Error{"time_us: found " + number(p.time_us()) + ", expected a positive number, 0.001 .. 1e12",
                  at.of(p, "time_us"), ""};
   }
-  for (double v : {p.low_us(), p.high_us()}) {
-    if (!(std::isfinite(v) && v >= 0 && v < 1e12))
-      return Error{"low_us, high_us: found " + number(v) + ", expected 0 or a positive number", at.of(p, "low_us"), ""};
-  }
+  const CurvePoint point{static_cast<double>(p.bytes()), p.time_us(), p.low_us(), p.high_us()};
+  if (const auto range = check_range(point); !range.ok())
+    return Error{range.error().what, at.of(p, range.error().what.starts_with("low") ? "low_us" : "high_us"), ""};
   if (static_cast<double>(p.bytes()) <= previous) {
     return Error{
         "bytes: found " + std::to_string(p.bytes()) + " after " + number(previous) + ", expected ascending sizes",
@@ -78,7 +77,15 @@ Result<CurvePoint> read_point(const curves::Point& p, double previous, const Pos
   }
   if (p.bytes() > (std::uint64_t{1} << 60))
     return Error{"bytes: found " + std::to_string(p.bytes()) + ", expected at most 2^60", at.of(p, "bytes"), ""};
-  return CurvePoint{static_cast<double>(p.bytes()), p.time_us(), p.low_us(), p.high_us()};
+  for (const char* field : {"statistics", "in_place"}) {
+    const curves::Statistics& s = field == std::string_view("statistics") ? p.statistics() : p.in_place();
+    const Quantile quantiles[] = {{"min_us", s.min_us()},       {"p5_us", s.p5_us()},   {"p10_us", s.p10_us()},
+                                  {"median_us", s.median_us()}, {"p90_us", s.p90_us()}, {"p95_us", s.p95_us()},
+                                  {"max_us", s.max_us()}};
+    if (const auto checked = check_quantiles(quantiles); !checked.ok())
+      return Error{checked.error().what, at.of(p, field), ""};
+  }
+  return point;
 }
 
 Result<void> read_points(Curve& out, const curves::Curve& c, const Positions& at) {
@@ -117,6 +124,16 @@ Result<void> read_timing(Curve& out, const curves::Curve& c, const Positions& at
   return {};
 }
 
+/// Groups that ran together had different ranks.
+Result<void> check_groups(const curves::Curve& c, const Positions& at) {
+  constexpr std::uint64_t kLargest = 1u << 20;  // more GPUs than any machine has; chosen
+  const std::uint64_t most = c.group() == "all" ? c.ranks() : kLargest;
+  if (c.groups_at_once() < 2 || std::uint64_t{c.groups_at_once()} * c.ranks() <= most) return {};
+  return Error{"groups_at_once: found " + std::to_string(c.groups_at_once()) + " groups of " +
+                   std::to_string(c.ranks()) + " ranks, expected at most " + std::to_string(most) + " ranks in all",
+               at.of(c, "groups_at_once"), ""};
+}
+
 Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   Curve out;
   auto kind = graph::parse_collective(c.kind());
@@ -142,6 +159,7 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.label = c.label();
   out.not_used = c.not_used();
   out.group = c.group();
+  TRY(check_groups(c, at));
   out.groups_at_once = c.groups_at_once();
   TRY(read_timing(out, c, at));
   TRY(read_points(out, c, at));
@@ -156,6 +174,7 @@ Result<void> parse_message(std::string_view text, const std::string& file, curve
   parser.RecordErrorsTo(&errors);
   if (tree != nullptr) parser.WriteLocationsTo(tree);
   parser.SetRecursionLimit(8);
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the byte order mark of an editor
   google::protobuf::io::ArrayInputStream in(text.data(), static_cast<int>(text.size()));
   if (parser.Parse(&in, &message)) return {};
   return errors.error(file, errors.line() >= std::count(text.begin(), text.end(), '\n'));

@@ -341,14 +341,23 @@ std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path) {
   return std::nullopt;
 }
 
-Result<void> RankList::add(std::uint32_t rank, std::string_view host, std::string_view gpu) {
+Result<void> RankList::add(std::uint32_t rank, std::string_view host, std::string_view gpu,
+                           const std::string& process) {
   if (!ranks_.insert(rank).second)
     return Error{"found rank " + std::to_string(rank) + " twice in the list of ranks, expected each once", "", ""};
+  if (!process.empty()) processes_.insert(process);
   if (host.empty() || gpu.empty()) return {};
   const auto [it, is_new] = rank_of_gpu_.emplace(std::string(host) + " " + std::string(gpu), rank);
   if (is_new) return {};
   return Error{"found ranks " + std::to_string(it->second) + " and " + std::to_string(rank) + " on one GPU, " +
                    in_quotes(it->first, 80) + ", expected a GPU for each",
+               "", ""};
+}
+
+Result<void> RankList::check(const std::string& several_each) const {
+  if (several_each.empty() || ranks_.size() < 2 || processes_.size() < ranks_.size()) return {};
+  return Error{"found " + several_each + ", but a process for each of " + counted(ranks_.size(), "rank") +
+                   " in the list, expected a process for several ranks",
                "", ""};
 }
 
@@ -363,6 +372,8 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
                  ""};
   }
   TRY(check_size(row.bytes, where));
+  if (const auto range = check_range({row.bytes, row.time_us, row.low_us, row.high_us}); !range.ok())
+    return Error{range.error().what, where, ""};
   if (table.rows.size() >= kMaxCurvePoints) return Error{"found more than 4096 rows in one table", where, ""};
   if (!table.rows.empty() && row.bytes < table.rows.back().row.bytes) {
     return Error{"size: found " + number(row.bytes) + " after a larger one, expected ascending sizes", where, ""};

@@ -33,14 +33,17 @@ struct LogTable {
 /// The list of ranks at the head of a run. Errors: a rank for the second time, a GPU that two ranks share.
 class RankList {
  public:
-  /// `gpu` tells the GPUs of a host apart; empty where the log does not say it.
-  Result<void> add(std::uint32_t rank, std::string_view host, std::string_view gpu);
+  /// `gpu` tells the GPUs of a host apart, `process` the processes of all hosts; empty where the log does not say it.
+  Result<void> add(std::uint32_t rank, std::string_view host, std::string_view gpu, const std::string& process);
   /// A run has printed its table: what follows lists the ranks of another.
-  void end() { rank_of_gpu_.clear(), ranks_.clear(); }
+  void end() { rank_of_gpu_.clear(), ranks_.clear(), processes_.clear(); }
+  /// Errors: a process for each rank where `several_each` says that one has several.
+  Result<void> check(const std::string& several_each) const;
 
  private:
   std::map<std::string, std::uint32_t, std::less<>> rank_of_gpu_;
   std::set<std::uint32_t> ranks_;
+  std::set<std::string> processes_;
 };
 
 /// Facts from the lines around the tables.
@@ -51,6 +54,7 @@ struct LogContext {
   std::uint32_t ranks = 0, nodes = 0;
   bool single_process = false, cuda_graph = false;
   bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
+  std::string several_each;    ///< what says of the latest run that a process has several ranks: "nGpus 8"
   std::set<std::pair<std::uint32_t, std::uint32_t>> other_groups;  ///< group and rank, of all but the first group
   std::string library, hardware, source, settings, date;
   std::string failure;               ///< the line that says that the run failed; empty where none does

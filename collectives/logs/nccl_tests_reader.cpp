@@ -94,7 +94,9 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
   const auto on = std::find(words.begin(), words.end(), "on");
   const std::string host(on != words.end() && on + 1 != words.end() ? *(on + 1) : std::string_view());
   if (!host.empty()) c.hosts.insert(host);
-  if (const auto process = number_after(words, "Pid")) c.processes.insert(host + " " + std::to_string(*process));
+  const auto pid = number_after(words, "Pid");
+  const std::string process = pid ? host + " " + std::to_string(*pid) : "";
+  if (pid) c.processes.insert(process);
   const std::size_t end = line.rfind(']'), device = line.find("device");
   if (end != std::string_view::npos) c.gpus.insert(std::string(after(line.substr(end), "]")));
   const auto rank = number_after(words, "Rank");
@@ -102,14 +104,15 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
   c.rank_ids.insert(*rank);
   const bool names_gpu = device != std::string_view::npos && end != std::string_view::npos && device < end &&
                          line.substr(device, end - device).find("[host") == std::string_view::npos;
-  return list.add(*rank, host, names_gpu ? line.substr(device, end + 1 - device) : std::string_view());
+  return list.add(*rank, host, names_gpu ? line.substr(device, end + 1 - device) : std::string_view(), process);
 }
 
 void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
+  c.several_each.clear();
   for (std::string_view key : {"nThread", "nGpus"}) {
     const auto n = number_after(words, key);
     if (n) c.launch_stated = true;
-    if (n.value_or(1) > 1) c.single_process = true;
+    if (n.value_or(1) > 1) c.single_process = true, c.several_each = std::string(key) + " " + std::to_string(*n);
   }
   if (number_after(words, "graph:").value_or(0) > 0) c.cuda_graph = true;
 }
@@ -179,6 +182,7 @@ class NcclTestsReader {
       units_are_due_ = true;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
       tables_.push_back(table());
+      TRY(positioned(ranks_.check(context_.several_each)));
       ranks_.end();
       if (listed_ > 0) TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
       summary_is_due_ = true;

@@ -18,7 +18,8 @@ namespace {
 struct Test {
   const char* words;  ///< of the title line between the library and "Latency Test"
   graph::CollectiveKind kind;
-  bool per_rank;  ///< the size is a rank's or destination's part
+  bool per_rank;         ///< the size is a rank's or destination's part
+  bool is_pair = false;  ///< between two processes, and no others
 };
 
 // All of them, and no others: a Scan, a Put or a non-blocking Iallreduce is a different test with a similar title.
@@ -34,7 +35,7 @@ constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, fals
                            {"Gather", graph::CollectiveKind::gather, true},
                            {"Scatter", graph::CollectiveKind::scatter, true},
                            {"Reduce", graph::CollectiveKind::reduce, false},
-                           {"", graph::CollectiveKind::send_recv, false},
+                           {"", graph::CollectiveKind::send_recv, false, true},
                            {"Multi", graph::CollectiveKind::send_recv, false}};
 
 /// "MPI", "MPI-CUDA", "NCCL", but not "MPI_Put", which is a test.
@@ -99,6 +100,7 @@ class OsuReader {
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
     take_shape();
+    TRY(check_pair());
     TRY(scale_sizes());
     TRY_ASSIGN(CurveSet set, curves_of(std::move(tables_), context_, lines_.name(), hints_));
     for (Curve& c : set.curves) c.settings = "MPI";
@@ -209,6 +211,7 @@ class OsuReader {
     tables_.back().not_used = buffers_.value_or(on_device ? "" : kHostBuffers);
     buffers_.reset();
     per_rank_.push_back(test->per_rank);
+    if (test->is_pair && pair_.empty()) pair_ = lines_.position();
     full_ = false;
     columns_ = 2;
     return {};
@@ -271,6 +274,13 @@ class OsuReader {
     if (pair && context_.ranks == 0) context_.ranks = 2;
   }
 
+  Result<void> check_pair() const {
+    if (pair_.empty() || context_.ranks == 2) return {};
+    return Error{
+        "ranks: found " + std::to_string(context_.ranks) + ", expected 2: a Latency Test is between two processes",
+        pair_, ""};
+  }
+
   Result<void> scale_sizes() {
     for (std::size_t i = 0; i < tables_.size(); ++i) {
       if (!per_rank_[i]) continue;
@@ -288,6 +298,7 @@ class OsuReader {
   std::vector<LogTable> tables_;
   std::vector<bool> per_rank_;
   std::optional<std::string> buffers_;  ///< what a line above a title says of them: as Curve::not_used
+  std::string pair_;                    ///< where the title of a test between two processes stands
   bool full_ = false;
   std::size_t columns_ = 0;  ///< that a row has; 0: no title yet
 };

@@ -12,6 +12,7 @@ struct Pulse {
   std::atomic<std::uint64_t> meetings{0};  ///< talks between all ranks that this one has finished
   std::atomic<std::uint64_t> calls{0};     ///< samples of collectives that this rank has finished
   std::atomic<bool> waiting{false};        ///< inside such a talk: waiting for the others
+  std::atomic<bool> saved{false};          ///< files hold what was measured so far
 
   void call_done() { calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };

@@ -110,17 +110,22 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
-  out << header_line(kernel);
   const Writer writer(columns, latency, kernel, lookup);
   TrainingCount count;
   for (;;) {
     TRY_ASSIGN(const auto fields, reader.next());
-    if (!fields) return count;
+    if (!fields) break;
     const std::string line = writer.lines(*fields);
     ++count.rows;
-    count.kept += line.empty() ? 0 : 1;
+    if (line.empty()) continue;
+    if (count.kept++ == 0) out << header_line(kernel);
     out << line;
   }
+  if (count.kept > 0) return count;
+  return Error{"found no usable row among " + std::to_string(count.rows) +
+                   ", expected at least one of a known gpu, with an op of " + std::string(name_of(kernel)) +
+                   " and a time",
+               name, ""};
 }
 
 }  // namespace distsim::opmodels

@@ -25,7 +25,7 @@ struct TrainingCount {
 /// are honest.
 bool is_held_back(std::string_view shape);
 
-/// Streams. Errors: as cost_csv's, and no latency_us column.
+/// Streams. Errors: as cost_csv's, no latency_us column, no row that is kept; then nothing is written.
 Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel,
                                     const DeviceLookup& lookup);
 

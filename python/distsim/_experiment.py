@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Set as AbstractSet
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _distsim
@@ -195,6 +196,8 @@ def vary_texts(vary: Optional[Mapping[str, Any]], place: str) -> List[Tuple[str,
             raise TypeError(f"{place}: found the key {key!r} of type {_kind(key)}, expected text")
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             values = [values]
+        if isinstance(values, AbstractSet):
+            raise TypeError(f"{key}: found a {_kind(values)}, whose values have no order, expected a list")
         out.append((_whole(key, place), [value_text(value, key) for value in values]))
     return out
 

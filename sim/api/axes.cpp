@@ -23,12 +23,17 @@ Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag) {
 
 }  // namespace
 
-Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag) {
+Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag,
+                                                 const std::vector<std::string>& sets) {
   std::vector<study::SweepAxis> out;
   for (const Axis& axis : axes) {
     TRY_ASSIGN(study::SweepAxis parsed, study_axis(axis, flag));
     if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == parsed.key; }))
       return Error{flag + " " + printable(axis.key, 80) + ": found twice, expected one list of values", "", ""};
+    if (std::ranges::any_of(sets, [&](const std::string& set) { return set.substr(0, set.find('=')) == parsed.key; }))
+      return Error{flag + " " + printable(parsed.key, 80) + ": found a key that " +
+                       (flag.starts_with("--") ? "--set" : "set") + " holds, expected one of the two",
+                   "", ""};
     out.push_back(std::move(parsed));
   }
   return out;

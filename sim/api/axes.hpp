@@ -9,7 +9,9 @@
 
 namespace distsim::api {
 
-/// Ranges are spelled out. Errors: no values, a value that is none, a key twice; `flag` begins them.
-Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag);
+/// Ranges are spelled out. Errors: no values, a value that is none, a key twice, a key that `sets` holds; `flag`, --vary or
+/// vary, begins them.
+Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag,
+                                                 const std::vector<std::string>& sets);
 
 }  // namespace distsim::api

@@ -25,10 +25,4 @@ std::string idle_keys(const ConfigNode& parsed, const config::Experiment& experi
                                                     threads > 0 ? threads : threads_for(prediction), cache));
 }
 
-void add_idle_keys(const std::string& text, report::Report& report) {
-  if (text.empty()) return;
-  auto& assumptions = report.context.assumptions;
-  assumptions.insert(assumptions.begin(), {graph::AssumptionKind::settings, text});
-}
-
 }  // namespace distsim::api

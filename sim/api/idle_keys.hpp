@@ -13,7 +13,4 @@ std::string idle_keys(const ConfigNode& parsed, const config::Experiment& experi
                       const pipeline::Prediction& prediction, bool trials, pipeline::CostModelCache& cache,
                       unsigned threads = 0);
 
-/// Lays it before the other assumptions of a report.
-void add_idle_keys(const std::string& text, report::Report& report);
-
 }  // namespace distsim::api

@@ -43,22 +43,11 @@ Result<study::Goal> goal_of(const PlanRequest& asked) {
   return goal;
 }
 
-/// A key that is held by --set and varied by --vary, or varied twice, contradicts itself.
-Result<void> check_keys(const study::PlanRequest& request) {
+/// The number of nodes follows from the number of GPUs.
+Result<void> check_gpus(const study::PlanRequest& request) {
   for (const std::string& set : request.sets) {
     if (!request.gpus.empty() && set.starts_with("cluster.nodes="))
       return Error{"--gpus: found together with --set " + printable(set, 80) + ", expected one of the two", "", ""};
-  }
-  for (std::size_t i = 0; i < request.varied.size(); ++i) {
-    const std::string& key = request.varied[i].key;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (request.varied[j].key == key)
-        return Error{"--vary " + key + ": found twice, expected one list of values", "", ""};
-    }
-    for (const std::string& set : request.sets) {
-      if (set.substr(0, set.find('=')) == key)
-        return Error{"--vary " + key + ": found a key that --set holds, expected one of the two", "", ""};
-    }
   }
   return {};
 }
@@ -93,11 +82,11 @@ Result<study::PlanRequest> plan_request(const PlanRequest& asked, const std::str
   study::PlanRequest request;
   request.config = path;
   request.sets = asked.experiment.sets;
-  TRY_ASSIGN(request.varied, study_axes(asked.vary, "--vary"));
+  TRY_ASSIGN(request.varied, study_axes(asked.vary, "--vary", request.sets));
   if (!asked.gpus.empty()) {
     TRY_ASSIGN(request.gpus, study::parse_gpus(asked.gpus));
   }
-  TRY(check_keys(request));
+  TRY(check_gpus(request));
   if (!asked.pareto.empty() && !asked.objective.empty())
     return Error{"--pareto: found together with --objective, expected one of them", "", ""};
   TRY_ASSIGN(request.goal, goal_of(asked));

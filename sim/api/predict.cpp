@@ -14,6 +14,7 @@
 #include "sim/report/html/html.hpp"
 #include "sim/study/kept_inputs.hpp"
 #include "sim/study/trials.hpp"
+#include "sim/study/without_effect.hpp"
 
 namespace distsim::api {
 namespace {
@@ -78,7 +79,7 @@ class Prediction::Parts {
     std::call_once(named_, [this] {
       whole_ = prediction_.report;
       const std::string idle = idle_keys(parsed_, *experiment_, prediction_, has_trials_, *models_, 1);
-      add_idle_keys(idle, *whole_);
+      study::add_to_assumptions(idle, *whole_);
     });
     return *whole_;
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,7 @@
 #include "collectives/shipped_text.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/unread_files.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::config {
 namespace {
@@ -111,10 +113,14 @@ bool is_unsafe(const std::string& value) {
   return value.size() > kMaxNameLength || find_bad_byte(value) || value.find("..") != std::string::npos;
 }
 
-bool has_alias(const ConfigNode& file, const std::string& name) {
+/// In which form names are compared.
+using NameForm = std::function<std::string(std::string_view)>;
+const NameForm kAsWritten = [](std::string_view name) { return std::string(name); };
+
+bool has_alias(const ConfigNode& file, const std::string& name, const NameForm& form) {
   const ConfigNode* aliases = file.find("aliases");
   return aliases && std::any_of(aliases->items.begin(), aliases->items.end(),
-                                [&](const ConfigNode& a) { return a.scalar == name; });
+                                [&](const ConfigNode& a) { return form(a.scalar) == name; });
 }
 
 std::optional<std::string> file_of_name(const std::string& name, const std::vector<std::string>& folders) {
@@ -138,15 +144,26 @@ std::vector<std::string> stems_in(const std::vector<std::string>& folders) {
 constexpr std::size_t kMaxNamedBytes = 1 << 20;
 
 /// The first file that lists the name among its aliases. Files that cannot be read are somebody else's error.
-std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders) {
+std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders,
+                                         const NameForm& form = kAsWritten) {
   for (const std::string& name : names_in_folders(folders)) {
     const auto path = file_of_name(name, folders);
     const auto text = path ? read_file(*path, kMaxNamedBytes) : Result<std::string>(Error{});
-    if (!text.ok() || text->find(alias) == std::string::npos) continue;  // to parse a hundred files takes long
+    if (!text.ok() || form(*text).find(alias) == std::string::npos) continue;  // to parse a hundred files takes long
     const auto file = parse_yaml(*text, *path);
-    if (file.ok() && has_alias(*file, alias)) return path;
+    if (file.ok() && has_alias(*file, alias, form)) return path;
   }
   return std::nullopt;
+}
+
+/// A GPU as its driver calls it ("NVIDIA H200"). A name in the very spelling of a file or an alias comes before it.
+std::optional<std::string> file_of_gpu(const std::string& name, const std::vector<std::string>& folders) {
+  const std::string normal = topology::normal_gpu_name(name);
+  if (normal.empty()) return std::nullopt;
+  for (const std::string& known : names_in_folders(folders)) {
+    if (topology::normal_gpu_name(known) == normal) return file_of_name(known, folders);
+  }
+  return file_of_alias(normal, folders, topology::normal_gpu_name);
 }
 
 std::string path_of_value(const ConfigNode& node) {
@@ -187,6 +204,9 @@ Result<Found> find_file(const ConfigNode& name, const std::string& key, const st
   const auto folders = config_folders(kind, experiment_folder);
   if (const auto path = file_of_name(name.scalar, folders); path && !is_template(name.scalar)) return Found{*path, {}};
   if (const auto path = file_of_alias(name.scalar, folders)) return Found{*path, {}};
+  if (kind == "devices") {
+    if (const auto path = file_of_gpu(name.scalar, folders)) return Found{*path, {}};
+  }
   if (auto found = file_of_template(name.scalar, folders)) return std::move(*found);
   if (const auto path = no_file_of_name(name.scalar, folders))
     return schema_detail::expected(name, key, "a file: " + in_quotes(*path, kMaxNameLength) + " is none", "");

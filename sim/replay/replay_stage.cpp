@@ -24,22 +24,6 @@ std::uint32_t ranks_of(const traces::TraceJob& job) {
   return ranks;
 }
 
-/// Names that a configuration may have for a device as a driver calls it: "NVIDIA H100 PCIe" -> that, "H100 PCIe",
-/// "H100-PCIe".
-std::vector<std::string> device_names(const std::string& driver_name) {
-  std::vector<std::string> out{driver_name};
-  std::string bare = driver_name;
-  for (const std::string prefix : {"NVIDIA ", "Tesla ", "AMD Instinct "}) {
-    if (bare.starts_with(prefix)) bare = bare.substr(prefix.size());
-  }
-  out.push_back(bare);
-  std::replace(bare.begin(), bare.end(), ' ', '-');
-  out.push_back(bare);
-  if (bare == "H100-80GB-HBM3") out.push_back("h100_sxm5_80gb");
-  if (bare == "V100-DGXS-32GB") out.push_back("v100_pcie_32gb");  // the same chip at the same clocks
-  return out;
-}
-
 std::string driver_name_of(const traces::TraceJob& job) {
   for (const traces::TraceRank& rank : job.ranks) {
     for (const traces::TraceDevice& d : rank.devices) {
@@ -87,10 +71,9 @@ class Stager {
 
   Result<topology::DeviceSpec> device_of_trace() const {
     const std::string name = driver_name_of(job_);
-    for (const std::string& candidate : device_names(name)) {
-      if (candidate.empty() || candidate.find('/') != std::string::npos || candidate.ends_with(".yaml")) continue;
-      auto device = config::load_device(candidate);
-      if (device) return device;
+    const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml");
+    if (!name.empty() && !is_path) {
+      if (auto device = config::load_device(name)) return device;
     }
     return Error{"found no device for " + in_quotes(name), "", ""};
   }

@@ -362,4 +362,10 @@ std::string describe(const std::vector<GivenKey>& keys) {
   return text;
 }
 
+void add_to_assumptions(const std::string& described, report::Report& report) {
+  if (described.empty()) return;
+  auto& assumptions = report.context.assumptions;
+  assumptions.insert(assumptions.begin(), {graph::AssumptionKind::settings, described});
+}
+
 }  // namespace distsim::study

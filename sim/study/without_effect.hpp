@@ -49,4 +49,7 @@ bool same_figures(const report::Report& a, const report::Report& b);
 /// "no effect on this prediction: parallel.tensor (x.yaml:12:5), device.power_limit (--set)"; empty for none.
 std::string describe(const std::vector<GivenKey>& keys);
 
+/// Lays that text before the other assumptions of a report.
+void add_to_assumptions(const std::string& described, report::Report& report);
+
 }  // namespace distsim::study

@@ -17,9 +17,9 @@ curves { kind: "all_reduce" ranks: 2 nodes: 1 launch: "mpi"
   points { bytes: 8 time_us: 1.5 low_us: 1.25 high_us: 2 statistics { samples: 20 median_us: 1.5 } }
   points { bytes: 1024 time_us: 3 } })";
 
-std::string binary() {
+std::string binary(const std::string& text = kText) {
   curves::CurveFile message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kText, &message));
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message));
   message.set_checksum(curves::checksum_of(message));
   return message.SerializeAsString();
 }
@@ -41,6 +41,14 @@ TEST(CurveBinary, NoTruncationLosesRowsUnseen) {
       EXPECT_EQ(curve_text(*set), rows) << length;
     }
   }
+}
+
+TEST(CurveBinary, PercentilesLieAroundTheirTime) {
+  std::string text = kText;
+  text.replace(text.find("1.25"), 4, "1.75");
+  const auto set = parse_curve_binary(binary(text), "x");
+  ASSERT_FALSE(set.ok());
+  EXPECT_EQ(set.error().text(), "x: low_us: found 1.75, expected at most time_us, 1.5; the file may be damaged");
 }
 
 TEST(CurveBinary, WithoutAChecksumItIsRefused) {

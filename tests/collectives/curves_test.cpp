@@ -70,6 +70,32 @@ TEST(CurveText, ErrorsCarryTheirPosition) {
   expect_curve_error("version: 1", "curves: found none");
 }
 
+TEST(CurveText, PercentilesLieAroundTheirTime) {
+  const auto with = [](const char* more) {
+    std::string text = kTwoNodes;
+    return text.replace(text.find("150"), 3, std::string("150 ") + more);
+  };
+  for (const char* more :
+       {"low_us: 150 high_us: 150", "low_us: 100", "high_us: 1e6", "statistics { min_us: 9 max_us: 9 }"})
+    EXPECT_TRUE(parse_curve_text(with(more), "x").ok()) << more;
+  expect_curve_error(with("low_us: 151"), "x.curve.txtpb:4:40: low_us: found 151, expected at most time_us, 150");
+  expect_curve_error(with("low_us: 1 high_us: 2"),
+                     "x.curve.txtpb:4:50: high_us: found 2, expected at least time_us, 150");
+  expect_curve_error(with("low_us: 1e-5"), "low_us: found 1e-05, expected less than a factor of a million");
+  expect_curve_error(with("high_us: 1e9"), "high_us: found 1e+09, expected less than a factor of a million");
+  expect_curve_error(with("high_us: -1"), "high_us: found -1, expected 0 or a positive number");
+  expect_curve_error(with("low_us: nan"), "low_us: found nan, expected 0 or a positive number");
+  expect_curve_error(with("statistics { p5_us: 9 max_us: 8 }"), "max_us: found 8, expected at least p5_us, 9");
+  expect_curve_error(with("in_place { min_us: -9 }"), "min_us: found -9, expected microseconds");
+}
+
+TEST(CurveText, MayBeginWithAByteOrderMark) {
+  const std::string marked = std::string("\xEF\xBB\xBF") + kTwoNodes;
+  const auto set = collectives::read_curve_file(file_with("marked.curve.txtpb", marked));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].points.size(), 3u);
+}
+
 CollectiveModels with_curve(const topology::Topology& t, const std::string& name, const std::string& text) {
   CollectiveOptions options;
   options.curve_files = {file_with(name, text)};

@@ -153,6 +153,19 @@ TEST(Osu, OneSidedTestsAreRefusedByTheirTitle) {
         << library;
 }
 
+/// osu_latency runs on two processes and no others; osu_multi_lat on any number of pairs.
+TEST(Osu, ALatencyTestIsBetweenTwoProcesses) {
+  const auto of = [](const std::string& name, const std::string& test, std::uint32_t ranks) {
+    return read(name, "# OSU MPI-CUDA " + test + "Latency Test v7.3\n# Size          Latency (us)\n8  5.5\n",
+                {ranks, 2});
+  };
+  expect_error(of("pair.txt", "", 16),
+               "pair.txt:1: ranks: found 16, expected 2: a Latency Test is between two processes");
+  expect_error(of("pair_2n16r.txt", "", 0), "pair_2n16r.txt:1: ranks: found 16, expected 2");
+  EXPECT_TRUE(of("pair.txt", "", 2).ok());
+  EXPECT_TRUE(of("multi.txt", "Multi ", 16).ok());
+}
+
 /// The buffers of a table are those that it states, whatever the title or another table says.
 TEST(Osu, BuffersAreThoseOfTheirTable) {
   const auto why = [](const std::string& buffers) {
@@ -264,15 +277,36 @@ TEST(JsonLog, CutAnywhereIsRefused) {
   expect_error(read("other.json", "{\"a\": 1}"), "'results' (nccl-tests -J) or 'tables'");
 }
 
-TEST(JsonLog, CollectiveBench) {
-  const auto set = read(
+Result<CurveSet> read_bench(const std::string& iterations) {
+  return read(
       "bench.json",
       R"({"version": 1, "partial": true, "backend": "nccl 2.28", "tables": [{"collective": "all_reduce", "ranks": 8, "nodes": 1, "rows": [
-      {"size": 1048576, "count": 262144, "out_of_place": {"time_us": 50.0, "algbw": 20.97, "busbw": 36.70, "wrong": 0, "iterations": {"p10_us": 45, "p90_us": 60}}}]}]})");
+      {"size": 1048576, "count": 262144, "out_of_place": {"time_us": 50.0, "algbw": 20.97, "busbw": 36.70, "wrong": 0, "iterations": {)" +
+          iterations + "}}}]}]}");
+}
+
+TEST(JsonLog, CollectiveBench) {
+  const auto set = read_bench(R"("p10_us": 45, "p90_us": 60)");
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_TRUE(set->partial);
   EXPECT_EQ(set->curves[0].ranks, 8u);
   EXPECT_DOUBLE_EQ(set->curves[0].points[0].high_us, 60);
+}
+
+TEST(JsonLog, PercentilesLieAroundTheirTime) {
+  expect_error(read_bench(R"("p10_us": 55, "p90_us": 60)"), "rows[0]: low_us: found 55, expected at most time_us, 50");
+  expect_error(read_bench(R"("p10_us": 45, "p90_us": 48)"),
+               "rows[0]: high_us: found 48, expected at least time_us, 50");
+  expect_error(read_bench(R"("p90_us": 48, "max_us": 49)"), "rows[0]: max_us: found 49, expected at least time, 50");
+}
+
+/// One sample of 20 may be so long that the mean lies above the 90th percentile.
+TEST(JsonLog, AMeanMayLieOutsideThePercentiles) {
+  const auto set = read_bench(R"("min_us": 40, "p10_us": 41, "p90_us": 45, "max_us": 200)");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  const CurvePoint& point = set->curves[0].points[0];
+  EXPECT_EQ(point.low_us, 41);
+  EXPECT_EQ(point.high_us, 50);
 }
 
 const std::string kHead =

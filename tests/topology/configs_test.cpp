@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "shipped.hpp"
 #include "test_data.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::topology {
 namespace {
@@ -71,13 +73,13 @@ TEST_P(System, BandwidthsArePerDirection) {
 }
 
 TEST(Names, AliasesAreUniqueAndNotNames) {
-  std::set<std::string> seen;  // of devices; a system may bear the name of its device
-  for (const auto& n : shipped("devices")) EXPECT_TRUE(seen.insert(n).second);
+  std::map<std::string, std::string> owner;  // of devices, in the form in which they are compared
+  for (const auto& n : shipped("devices")) EXPECT_TRUE(owner.emplace(normal_gpu_name(n), n).second) << n;
   for (const auto& n : shipped("devices")) {
     const DeviceSpec d = read_device(n).value();
-    for (const auto& alias : d.aliases) EXPECT_TRUE(seen.insert(alias).second) << n << ": " << alias;
+    for (const auto& alias : d.aliases) EXPECT_EQ(owner.emplace(normal_gpu_name(alias), n).first->second, n) << alias;
   }
-  seen.clear();
+  std::set<std::string> seen;  // a system may bear the name of its device
   for (const auto& n : shipped("systems")) EXPECT_TRUE(seen.insert(n).second) << n;
   for (const auto& n : shipped("systems")) {
     const ClusterSpec c = read_system(n).value();

@@ -67,5 +67,27 @@ TEST(MayBeGpu, AsksTextOfAnyKind) {
   EXPECT_FALSE(may_be_gpu("host memory", "a100_sxm4_80gb"));
 }
 
+TEST(NormalGpuName, LeavesOutWhatDriversAndPeopleWriteInSeveralWays) {
+  for (const char* name : {"NVIDIA H100 PCIe", "H100-PCIe", "h100_pcie", "nvidia_H100-PCIE", "NVIDIA-H100-PCIe"})
+    EXPECT_EQ(normal_gpu_name(name), "h100pcie") << name;
+  EXPECT_EQ(normal_gpu_name("NVIDIA GeForce RTX 4090"), normal_gpu_name("rtx_4090"));
+  EXPECT_EQ(normal_gpu_name("AMD Instinct MI300X"), "mi300x");
+  EXPECT_EQ(normal_gpu_name("Tesla T4"), "t4");
+  EXPECT_NE(normal_gpu_name("Quadro RTX 6000"), normal_gpu_name("NVIDIA RTX 6000"));
+  EXPECT_EQ(normal_gpu_name("Teslar T4"), "teslart4");  // only whole words are left out
+  EXPECT_EQ(normal_gpu_name("NVIDIA"), "nvidia");
+  EXPECT_EQ(normal_gpu_name(" - "), "");
+}
+
+TEST(NamesDevice, AsksForTheNameOrAnAlias) {
+  DeviceSpec device;
+  device.name = "a100_sxm4_80gb";
+  device.aliases = {"A100-SXM-80GB"};
+  for (const char* name : {"A100_SXM4_80GB", "NVIDIA A100-SXM4-80GB", "a100 sxm 80gb"})
+    EXPECT_TRUE(names_device(device, name));
+  for (const char* name : {"NVIDIA A100-SXM4-40GB", "NVIDIA A100", "A100", "", "NVIDIA ", "NVIDIA A800-SXM4-80GB"})
+    EXPECT_FALSE(names_device(device, name)) << name;
+}
+
 }  // namespace
 }  // namespace distsim::topology

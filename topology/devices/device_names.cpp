@@ -73,7 +73,30 @@ bool is_on_other_board(std::string_view text, std::string_view device) {
   return (says(device, "sxm") && says(lower, "pcie")) || (says(device, "pcie") && says(lower, "sxm"));
 }
 
+bool is_separator(char c) { return c == ' ' || c == '_' || c == '-'; }
+
 }  // namespace
+
+std::string normal_gpu_name(std::string_view text) {
+  std::string name, word;
+  // "Quadro" stays: a Quadro RTX 6000 is another chip than an RTX 6000.
+  static const std::set<std::string> makers{"nvidia", "amd", "tesla", "instinct", "geforce"};
+  for (const char c : text) {
+    if (!is_separator(c)) {
+      word += lower_case(c);
+      continue;
+    }
+    if (!name.empty() || !makers.contains(word)) name += word;
+    word.clear();
+  }
+  return name + word;
+}
+
+bool names_device(const DeviceSpec& device, std::string_view text) {
+  const std::string name = normal_gpu_name(text);
+  const auto is = [&](const std::string& known) { return normal_gpu_name(known) == name; };
+  return !name.empty() && (is(device.name) || std::any_of(device.aliases.begin(), device.aliases.end(), is));
+}
 
 bool is_driver_name(std::string_view text) {
   for (const std::string_view maker : {"NVIDIA ", "AMD ", "Tesla ", "GeForce ", "Quadro "}) {

@@ -5,7 +5,16 @@
 #include <string_view>
 #include <vector>
 
+#include "topology/devices/device_spec.hpp"
+
 namespace distsim::topology {
+
+/// The form in which names of GPUs are compared: lower case, without blanks, `_` and `-`, and without the words of the maker
+/// before it. "h100pcie" is "NVIDIA H100 PCIe", "H100-PCIe" and "h100_pcie".
+std::string normal_gpu_name(std::string_view text);
+
+/// Whether a log, a trace or a table names the device: by its name or an alias, as configuration files or drivers write it.
+bool names_device(const DeviceSpec& device, std::string_view text);
 
 /// The chip that `text` names and that is not `device`'s: "v100" of "Tesla V100-SXM2-16GB" for "h100_sxm5_80gb". Empty
 /// where the text names no chip of `devices` (names of device files), or that of `device` among others: words of people

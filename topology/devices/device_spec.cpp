@@ -148,7 +148,9 @@ Hertz clock_of_mix(const DeviceClocks& clock, Watts power_limit, const UnitsBusy
 Schema<DeviceSpec> device_schema() {
   Schema<DeviceSpec> s("device", "One GPU type.");
   s.required("name", &DeviceSpec::name, "GPU type name: the file name without .yaml.");
-  s.scalars("aliases", &DeviceSpec::aliases, {}, "Other names for this GPU in logs and tables.");
+  s.scalars(
+      "aliases", &DeviceSpec::aliases, {},
+      "Other names for this GPU in logs and tables. Case, blanks, `_` and `-` make no difference, nor does NVIDIA, Tesla or GeForce before a name.");
   s.required("architecture", &DeviceSpec::architecture, "pascal, volta, turing, ampere, ada, hopper, blackwell, ...");
   s.required("compute_capability", &DeviceSpec::compute_capability, {30, 200},
              "Major and minor version as one number: 70 for V100, 80 for A100, 90 for H100.");

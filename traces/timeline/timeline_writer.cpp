@@ -61,10 +61,9 @@ bool is_perfetto_path(const std::string& path) {
   return stem.ends_with(".pftrace") || stem.ends_with(".perfetto-trace");
 }
 
-Result<void> check_timeline_path(const std::string& flag, const std::string& path) {
+Result<void> check_timeline_path(const std::string& flag, const std::string& path, const std::string& endings) {
   if (path == "-" || path.ends_with(".json") || path.ends_with(".json.gz") || is_perfetto_path(path)) return {};
-  return Error{flag + ": found " + in_quotes(path, 200) + ", expected a name that ends in .pftrace, .json or .json.gz",
-               "", ""};
+  return Error{flag + ": found " + in_quotes(path, 200) + ", expected a name that ends in " + endings, "", ""};
 }
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path) {

@@ -14,8 +14,9 @@ namespace distsim::traces {
 bool is_perfetto_path(const std::string& path);
 
 /// Refuses a name whose ending says neither; "-" (standard output) is Chrome JSON. `flag` is what the message begins
-/// with.
-Result<void> check_timeline_path(const std::string& flag, const std::string& path);
+/// with, `endings` those that the command takes.
+Result<void> check_timeline_path(const std::string& flag, const std::string& path,
+                                 const std::string& endings = ".pftrace, .pftrace.gz, .json or .json.gz");
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path);
 

@@ -29,10 +29,16 @@ struct Beat {
   Word word = Word::alive;
   std::uint32_t waiting = 0;
   std::uint64_t meetings = 0, calls = 0;
-  char activity[104] = "";
+  std::uint32_t saved = 0;  ///< of rank 0, which writes the files
+  char activity[100] = "";
 };
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// What a job leaves that is ended now.
+std::string job_aborted(bool saved) {
+  return std::string("; job aborted") + (saved ? ", finished results are in the files, marked partial" : "");
+}
 
 [[noreturn]] void end_process(const std::string& why) {
   if (!why.empty()) std::fprintf(stderr, "collective_bench: %s\n", why.c_str());
@@ -111,7 +117,7 @@ struct Watchdog::Impl {
         }
         if (left[r]) continue;
         listen_to(r, states[r], readers[r], left);
-        send_beat(*lines[r], Beat{});
+        send_beat(*lines[r], Beat{.saved = pulse().saved.load()});
       }
       judge(states, left);
     }
@@ -161,7 +167,7 @@ struct Watchdog::Impl {
     for (int r = 1; r < size; ++r) {
       if (lines[r]) send_beat(*lines[r], Beat{.word = Word::stop});
     }
-    end_process(text + "; job aborted, finished results are in the files, marked partial");
+    end_process(text + job_aborted(pulse().saved.load()));
   }
 
   // The others report to rank 0, and notice when it has exited.
@@ -170,6 +176,7 @@ struct Watchdog::Impl {
     const double patience = limit_s + (rank == 1 ? kSpeaker : kOthers);
     BeatReader reader;
     double heard_at = now();
+    bool saved = false;
     while (!ending.load()) {
       send_beat(*lines[0], my_beat(Word::alive));
       std::this_thread::sleep_for(kBeat);
@@ -180,11 +187,12 @@ struct Watchdog::Impl {
         if (got == BeatReader::State::closed) end_process(rank == 1 ? name_of(0) + " has exited; job aborted" : "");
         if (beat.word == Word::stop) end_process("");
         if (beat.word == Word::farewell) return;
+        saved = beat.saved != 0;
         heard_at = now();
       }
       if (limit_s > 0 && now() - heard_at > patience && !ending.load())
         end_process(rank == 1 ? name_of(0) + " does not respond at: " + std::string(my_beat(Word::alive).activity) +
-                                    "; job aborted, finished results are in the files, marked partial"
+                                    job_aborted(saved)
                               : "");
     }
   }

@@ -22,6 +22,7 @@
 #include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/device_models.hpp"
 #include "sim/study/validate/graph_training.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::app {
 namespace {
@@ -75,11 +76,6 @@ Result<std::string> default_folder() {
   const auto folders = config::config_folders("op_models", "");
   if (!folders.empty()) return folders.front();
   return Error{"--out: found no folder configs/op_models to write to, expected a folder", "", ""};
-}
-
-/// Whether a gpu column's text names the device: its name or an alias, or one that leads to its file.
-bool names_device(const topology::DeviceSpec& device, std::string_view text) {
-  return text == device.name || std::find(device.aliases.begin(), device.aliases.end(), text) != device.aliases.end();
 }
 
 std::string left_out(const opmodels::CalibrationCount& c) {
@@ -195,7 +191,7 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
   TRY_ASSIGN(const opmodels::OpModels models,
              opmodels::OpModels::create(device, learned));  // without a table from before
   opmodels::OpCalibration calibration(
-      models, [&](std::string_view gpu) { return names_device(device, gpu); }, f.report);
+      models, [&](std::string_view gpu) { return topology::names_device(device, gpu); }, f.report);
   for (const std::string& file : files) TRY(add_file(file, calibration));
   for (const std::string& text : calibration.count().remarks) remark(text);
   TRY(check_outputs(outputs));

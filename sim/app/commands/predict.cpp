@@ -25,6 +25,7 @@
 #include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
 #include "sim/study/trials.hpp"
+#include "sim/study/without_effect.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -128,7 +129,8 @@ bool is_picture(const std::string& timeline) { return timeline.ends_with(".svg")
 
 Result<void> check_timeline(const PredictFlags& f) {
   if (f.timeline.empty()) return {};
-  if (!is_picture(f.timeline)) return traces::check_timeline_path("--timeline", f.timeline);
+  if (!is_picture(f.timeline))
+    return traces::check_timeline_path("--timeline", f.timeline, ".pftrace, .pftrace.gz, .json, .json.gz or .svg");
   if (f.timeline_ranks == 0) return {};
   return Error{"--timeline-ranks: found " + std::to_string(f.timeline_ranks) +
                    " for a picture, expected none: it shows the first rank of each stage",
@@ -206,7 +208,7 @@ void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const confi
                     pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
   const std::string text = api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache);
   if (!text.empty() && !shows_report(f)) log_warn([&] { return text; });
-  api::add_idle_keys(text, prediction.report);
+  study::add_to_assumptions(text, prediction.report);
 }
 
 Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/log.hpp"
@@ -27,14 +28,14 @@ struct SweepFlags {
 
 /// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed.
 Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
-  std::vector<std::string> seen;
+  std::map<std::string, bool> seen;  // whether it is a list of values
   for (const auto& text : flags.sets) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
     const auto named = [&](const study::SweepAxis& other) { return other.key == axis.key; };
-    if (std::ranges::find(seen, axis.key) != seen.end())
-      return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
     const bool list = axis.values.size() > 1;
-    if (list) seen.push_back(axis.key);
+    const auto [before, is_new] = seen.try_emplace(axis.key, list);
+    if (!is_new && (list || before->second))
+      return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
     const auto there = std::ranges::find_if(request.axes, named);
     if (list && there != request.axes.end()) {
       *there = std::move(axis);

@@ -400,7 +400,22 @@ TEST_F(CollectiveBench, ARankThatDoesNothingIsNamed) {
   EXPECT_EQ(f.code, 3) << f.err;
   EXPECT_NE(f.err.find("rank 1 on "), std::string::npos) << f.err;
   EXPECT_NE(f.err.find("is stuck at: "), std::string::npos) << f.err;
+  EXPECT_EQ(f.err.find("in the files"), std::string::npos) << "there is none: " << f.err;
   EXPECT_EQ(rows_of(f.out).size(), 2u);
+}
+
+TEST_F(CollectiveBench, AStalledRunSaysWhatIsInItsFiles) {
+  const std::string curve = dir_ + "/stalled.curve.txtpb";
+  const std::string flags = "--backend mpi -b 64 -e 4K -f 4 -n 2 --stall-limit 3 --out " + curve + " --inject-stall ";
+  const Finished at_once = mpirun(2, flags + "1:0");
+  EXPECT_EQ(at_once.code, 3) << at_once.err;
+  EXPECT_EQ(at_once.err.find("in the files"), std::string::npos) << at_once.err;
+  EXPECT_FALSE(std::filesystem::exists(curve));
+  const Finished later = mpirun(2, flags + "1:2");
+  EXPECT_EQ(later.code, 3) << later.err;
+  EXPECT_NE(later.err.find("; job aborted, finished results are in the files, marked partial"), std::string::npos)
+      << later.err;
+  EXPECT_TRUE(read_curves(curve).partial());
 }
 
 TEST_F(CollectiveBench, MoreSamplesUntilTheMedianIsKnown) {

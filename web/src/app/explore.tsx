@@ -1,5 +1,6 @@
 // What would help most, and sweeps: many predictions, started from here, each point a way to an experiment.
 import { useMemo } from "preact/hooks";
+import { AsItWas } from "./as_it_was";
 import { useKept } from "./kept";
 import { mainKeys } from "./ask";
 import { Sensitivity, Sweep, SweepCharts, SweepTable, Tornado, words } from "./pictures/charts";
@@ -37,7 +38,7 @@ export function SensitivityView({ store }: { store: Store }) {
       {!running && <button id="run-sensitivity" onClick={() => void run()}>{found ? "Predict again" : "Predict"}</button>}
       {running && <Progress running={running} cancel={() => store.connection.cancel(running.id)} />}
       {failure && <p class="problem" role="alert">{failure}</p>}
-      {found && found.text !== store.shown?.text && <p class="small soft">Of the experiment as it was then.</p>}
+      {found && <AsItWas store={store} text={found.text} />}
       {found && <Tornado found={found.result} />}
       {found && found.result.pairs.length > 0 && <p class="small">Together: {found.result.pairs.slice(0, 3).map((p) => `${words(p.resources[0])} and ${words(p.resources[1])}, both twice as good: ${ms(p.iteration_ms)} (alone ${p.alone_ms.map(ms).join(" and ")})`).join("; ")}.</p>}
     </section>
@@ -131,6 +132,7 @@ export function SweepView({ store }: { store: Store }) {
       {partial && <p class="partial" role="alert" id="sweep-partial">{partial.why} Partial: {partial.done} of {partial.total} points had been predicted; pictures and table hold these.</p>}
       {shown && points.length > 0 && (
         <>
+          <AsItWas store={store} text={base} />
           <SweepCharts sweep={shown.sweep} onOpen={(i) => openPoint(shown.points[i])} />
           <SweepTable sweep={shown.sweep} reasons={(i) => (shown.points[i].error ?? "").replace(/^--set /, "")} onOpen={(i) => openPoint(shown.points[i])} />
         </>

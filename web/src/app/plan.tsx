@@ -3,6 +3,7 @@ import { Answer } from "./connection";
 import { joined, PlanPicture, PlanRow, PlanTable, Played, shortSets } from "./pictures/plan_view";
 import { why } from "./problems";
 import { bytes, count, ms } from "./format";
+import { AsItWas } from "./as_it_was";
 import { useKept } from "./kept";
 import { Store } from "./store";
 
@@ -71,6 +72,7 @@ export function PlanView({ store }: { store: Store }) {
       {running && <p class="progress" id="plan-progress"><progress aria-label="Searching" /> {count(running.done)} played of {count(running.considered)} considered; bounds leave out the rest <button id="cancel-plan" onClick={() => store.connection.cancel(running.id)}>Cancel</button></p>}
       {failure && <p class="problem" role="alert">{failure}</p>}
       {partial && <p class="partial" role="alert" id="plan-partial">{partial.why} What was found before that stays: {count(partial.done)} of {count(partial.considered)} layouts had been played, and better ones may be among the rest.</p>}
+      {(played.length > 0 || found) && <AsItWas store={store} text={base} />}
       {(played.length > 0 || found) && <PlanPicture rows={found?.result.rows ?? []} played={played} open={open} />}
       {found && <Rows found={found} open={open} store={store} />}
       {partial && <PartialRows played={played} objective={asked.objective} open={open} />}

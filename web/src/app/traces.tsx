@@ -3,6 +3,7 @@ import { useEffect } from "preact/hooks";
 import { Answer } from "./connection";
 import { why, wholeNumber } from "./problems";
 import { bytes, ms, signed } from "./format";
+import { AsItWas } from "./as_it_was";
 import { setKept, useKept } from "./kept";
 import { NotesView, Profile, ProfileSteps, ProfileTables, Replay } from "./report/profile_view";
 import { save } from "./save";
@@ -100,7 +101,7 @@ function bodyOf(store: Store, looked: Looked, w: WhatIf): Record<string, unknown
 
 function WhatIfView({ store, looked }: { store: Store; looked: Looked }) {
   const [w, set] = useKept<WhatIf>("traces.form", FIRST);
-  const [got, setGot] = useKept<Replay | null>("traces.whatif", null);
+  const [got, setGot] = useKept<Replay & { text?: string } | null>("traces.whatif", null);  // with the experiment that it was moved to
   const [failure, setFailure] = useKept<string>("traces.whatif.failure", "");
   const [busy, setBusy] = useKept<number>("traces.whatif.id", 0);
   const change = (more: Partial<WhatIf>) => set((now) => ({ ...now, ...more }));
@@ -108,13 +109,14 @@ function WhatIfView({ store, looked }: { store: Store; looked: Looked }) {
     const wrong = w.moved ? wholeNumber("ranks", w.ranks).problem : "";
     setFailure(wrong);
     if (wrong) return setGot(null);
-    const question = store.connection.ask("replay", { ...bodyOf(store, looked, w), timeline });
+    const body = bodyOf(store, looked, w);
+    const question = store.connection.ask("replay", { ...body, timeline });
     setBusy(question.id);
     const answer = await question;
     setBusy(0);
     if (answer.type !== "replay") { setGot(null); return setFailure(why(answer)); }
     if (timeline) save(`${answer.path as string}?token=${encodeURIComponent(store.token)}`, "replay.json");
-    else setGot(answer.result as Replay);
+    else setGot({ ...(answer.result as Replay), text: body.text as string | undefined });
   };
   if (!looked.replay) return null;
   const context = store.report?.context;
@@ -139,6 +141,7 @@ function WhatIfView({ store, looked }: { store: Store; looked: Looked }) {
       {failure && <p class="problem" role="alert">{failure}</p>}
       {got && (
         <div id="whatif">
+          <AsItWas store={store} text={got.text ?? ""} />
           {got.what_if_ms === undefined ? <p>Nothing changes: {ms(got.replayed_ms)}, as replayed.</p> : <p><b>{ms(got.what_if_ms)}</b>, {signed(got.what_if_ms / got.replayed_ms - 1)} relative to the replay of {ms(got.replayed_ms)}.</p>}
           {(got.changes ?? []).length > 0 && <ul>{got.changes!.map((c) => <li key={c} class="small">{c}</li>)}</ul>}
           <NotesView notes={got.assumptions.filter((a) => !looked.replay!.assumptions.includes(a))} />

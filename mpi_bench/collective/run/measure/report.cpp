@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
+#include "mpi_bench/common/pulse.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -231,9 +232,11 @@ Result<void> RunReport::add_pair(std::uint64_t bytes, const Summary& s) {
 Result<void> RunReport::save(bool partial) {
   if (!speaks()) return {};
   if (curves_) TRY(curves_->write(partial));
-  if (options_.files.json.empty()) return {};
-  return write_file_atomically(options_.files.json,
-                               json_text(tables_, {library_, device_, ranks_.size(), ranks_.nodes()}, partial));
+  if (!options_.files.json.empty())
+    TRY(write_file_atomically(options_.files.json,
+                              json_text(tables_, {library_, device_, ranks_.size(), ranks_.nodes()}, partial)));
+  pulse().saved = curves_ || !options_.files.json.empty();
+  return {};
 }
 
 }  // namespace distsim::bench
