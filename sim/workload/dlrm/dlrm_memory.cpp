@@ -1,4 +1,6 @@
 // What the ranks of a recommender hold.
+#include <algorithm>
+
 #include "sim/workload/dlrm/dlrm_plan.hpp"
 #include "sim/workload/dlrm/embedding_ops.hpp"
 #include "sim/workload/graph/memory.hpp"
@@ -6,9 +8,15 @@
 namespace distsim::workload {
 namespace {
 
+/// What an update of every row touches is there: weights and Adam's two moments, in fp32, of all rows that there is room for.
+std::int64_t swept_bytes(const DlrmPlan& plan) {
+  constexpr std::int64_t kBytes = 3 * 4, kMost = std::int64_t{1} << 60;
+  return plan.placement.any_sharded() ? std::min(plan.spec.swept_parameters, kMost / kBytes) * kBytes : 0;
+}
+
 RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemory& replicated) {
   RankMemory m = plan.dense;
-  m.embeddings = set.bytes + replicated.weights;
+  m.embeddings = std::max(set.bytes, swept_bytes(plan)) + replicated.weights;
   m.gradients += replicated.gradients;
   m.optimizer += replicated.optimizer;
   m.buffers += replicated.buffers;

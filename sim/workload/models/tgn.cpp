@@ -226,6 +226,8 @@ Result<Workload> build_tgn(const ModelSpec& model, const FrameworkSpec& framewor
   parts.input_bytes_per_sample = bytes;
   parts.sampling_per_sample = spec.sampling_per_node * searched;
   parts.sampling_overlaps = spec.overlap_sampling;
+  // Of each node, what a batch writes back: memory, its time and the raw message. How many interactions there are is not known.
+  if (!spec.memory_on_host) parts.kept_bytes = 4 * spec.nodes * (spec.memory_dim + spec.message_dim() + 1);
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 
