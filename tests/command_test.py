@@ -433,8 +433,8 @@ class Refuses(unittest.TestCase):
                 self.refused("replay", trace, *flag, says=f"{flag[0]}: found a profiler trace")
             self.refused("replay", trace, "--remove", "", says="--remove: found nothing, expected a value")
             self.refused("replay", trace, "--remove", ".*", says="leaves no kernel")
-            self.refused("replay", trace, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")
-            self.refused("--config", FLAGSHIP, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")
+            self.refused("replay", trace, "--timeline", "x.foo", says=".pftrace, .pftrace.gz, .json or .json.gz")
+            self.refused("--config", FLAGSHIP, "--timeline", "x.foo", says=".pftrace, .pftrace.gz, .json, .json.gz or .svg")
             self.refused("replay", trace, "--step-pattern", "(", says="step pattern: ")
             self.refused("replay", trace, "--remove", "(.*)*(.*)*(.*)*x$", says="--remove")  # would never end
             self.assertEqual(run("--config", FLAGSHIP, "--write-et", f"{d}/p").returncode, 0)

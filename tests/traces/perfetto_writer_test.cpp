@@ -288,7 +288,7 @@ TEST_F(PerfettoWriter, EndingOfTheNameChoosesTheFormat) {
   for (const std::string bad : {"a.foo", "json", "a.json.zip", "a", ".gz"}) {
     const auto checked = check_timeline_path("--t", bad);
     ASSERT_FALSE(checked.ok()) << bad;
-    EXPECT_NE(checked.error().text().find(".pftrace, .json or .json.gz"), std::string::npos);
+    EXPECT_NE(checked.error().text().find(".pftrace, .pftrace.gz, .json or .json.gz"), std::string::npos);
   }
 }
 
