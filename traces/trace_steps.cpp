@@ -138,11 +138,9 @@ const std::vector<std::uint32_t>* widest(const TraceRank& rank, const Marks& mar
 void attribute_device_work(TraceRank& rank) {
   for (const DeviceRecord& d : rank.device_records) {
     if (d.launch == kNone) continue;
-    const std::int64_t at = rank.host_records[d.launch].start_ns;
-    auto step = std::ranges::upper_bound(rank.steps, at, {}, &TraceStep::start_ns);
-    if (step == rank.steps.begin()) continue;
-    --step;
-    if (at >= step->end_ns) continue;
+    const std::uint32_t at = step_at(rank.steps, rank.host_records[d.launch].start_ns);
+    if (at == kNone) continue;
+    TraceStep* const step = &rank.steps[at];
     step->first_device_ns = step->device_records == 0 ? d.start_ns : std::min(step->first_device_ns, d.start_ns);
     step->last_device_ns = std::max(step->last_device_ns, d.end_ns());
     ++step->device_records;
@@ -252,6 +250,12 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
 bool is_followed_by(const TraceStep& step, const TraceStep& next) {
   const bool counts_on = step.number != INT64_MAX && next.number == step.number + 1;  // names hold any number
   return counts_on || next.start_ns - step.end_ns < (step.end_ns - step.start_ns) / 2;
+}
+
+std::uint32_t step_at(const std::vector<TraceStep>& steps, std::int64_t ns) {
+  const auto after = std::ranges::upper_bound(steps, ns, {}, &TraceStep::start_ns);
+  if (after == steps.begin() || ns >= std::prev(after)->end_ns) return kNone;
+  return static_cast<std::uint32_t>(after - steps.begin()) - 1;
 }
 
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank) {
