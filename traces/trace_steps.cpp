@@ -159,6 +159,38 @@ void leave_out_cut_step(TraceRank& rank) {
   rank.steps.pop_back();
 }
 
+/// A profiler's marks of two steps do not lie inside each other, and count up by one.
+void check_profiler_steps(TraceRank& rank, const NameTable& names) {
+  std::map<std::int64_t, const TraceStep*> left_out;  // by number: the step around it
+  for (const HostRecord& r : rank.host_records) {
+    const std::string_view name = names.text(r.name);
+    const std::int64_t number = number_in(name, -1);
+    if (r.kind != HostKind::annotation || !name.starts_with(kProfilerStep) || r.end_ns() <= r.start_ns) continue;
+    if (std::ranges::find(rank.steps, number, &TraceStep::number) != rank.steps.end()) continue;
+    const std::uint32_t around = step_at(rank.steps, r.start_ns);
+    if (around != kNone && r.end_ns() <= rank.steps[around].end_ns) left_out.emplace(number, &rank.steps[around]);
+  }
+  if (!left_out.empty()) {
+    const auto& [number, around] = *left_out.begin();
+    rank.notes.miss(counted(left_out.size(), "step") + " marked inside " +
+                    std::string(agreeing(left_out.size(), "another", "others")) + " (" + std::string(kProfilerStep) +
+                    std::to_string(number) + " inside " + printable(around->name, 60) + ")");
+  }
+  for (std::size_t i = 1; i < rank.steps.size(); ++i) {
+    const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
+    if (next.number >= step.number) continue;
+    rank.notes.assume(printable(next.name, 60) + " follows " + printable(step.name, 60) +
+                      ", expected numbers that count up: is this one recording?");
+    break;  // one tells it
+  }
+}
+
+/// Whether the names of two neighbours say that a profiler counted others between them.
+bool skips_numbers(const TraceStep& step, const TraceStep& next) {
+  return next.name.starts_with(kProfilerStep) && step.name.starts_with(kProfilerStep) && next.number > step.number &&
+         next.number - 1 != step.number;
+}
+
 Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std::string& pattern) {
   const auto compiled = NamePattern::compile(pattern);
   if (!compiled) return Error{compiled.error().text(), "step pattern", ""};
@@ -234,13 +266,13 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
     TRY(steps_by_pattern(rank, names, pattern));
   } else {
     rank.steps = spans(rank, names, [&](NameId id) { return names.text(id).starts_with(kProfilerStep); });
-    if (rank.steps.empty()) steps_by_marks(rank, names);
+    rank.steps.empty() ? steps_by_marks(rank, names) : check_profiler_steps(rank, names);
   }
   attribute_device_work(rank);
   leave_out_cut_step(rank);
   for (std::size_t i = 1; i < rank.steps.size(); ++i) {
     const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
-    if (is_followed_by(step, next)) continue;
+    if (is_followed_by(step, next) && !skips_numbers(step, next)) continue;
     rank.notes.miss("what ran between " + printable(step.name, 60) + " and " + printable(next.name, 60));
     break;  // one tells it
   }

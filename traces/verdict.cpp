@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -135,6 +136,22 @@ std::string launches_missing_from(const TraceRank& rank) {
       std::ranges::count_if(rank.device_records, [](const DeviceRecord& d) { return d.launch == kNone; }));
   if (2 * without <= all) return "";
   return "the launches of " + std::to_string(without) + " of " + counted(all, "kernel or copy", "kernels and copies");
+}
+
+/// A profiler's steps follow each other without a gap: what was launched between two is of a step whose mark is wrong.
+std::string steps_missing_from(const TraceRank& rank) {
+  if (rank.steps.empty() || !rank.steps.front().name.starts_with(kProfilerStep)) return "";
+  const std::int64_t begin = rank.steps.front().start_ns, end = rank.steps.back().end_ns;
+  std::uint64_t launched = 0, between = 0;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.launch == kNone || d.kind != DeviceRecordKind::kernel) continue;
+    const std::int64_t at = rank.host_records[d.launch].start_ns;
+    if (at < begin || at >= end) continue;
+    ++launched;
+    between += step_at(rank.steps, at) == kNone ? 1 : 0;
+  }
+  if (static_cast<double>(between) <= kLostLaunches * static_cast<double>(launched)) return "";
+  return "the step of " + std::to_string(between) + " of " + counted(launched, "kernel") + " launched between steps";
 }
 
 /// What no GPU does, of so many kernels or copies: where there are enough of them an Error, else a note.
@@ -318,6 +335,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   for (const TraceRank& r : job.ranks) {
     if (const std::string work = work_missing_from(r); !work.empty()) by_text[work].push_back(r.rank);
     if (const std::string calls = launches_missing_from(r); !calls.empty()) by_text[calls].push_back(r.rank);
+    if (const std::string steps = steps_missing_from(r); !steps.empty()) by_text[steps].push_back(r.rank);
     for (const std::string& part : r.notes.missing) by_text[part].push_back(r.rank);
   }
   for (const auto& [text, ranks] : by_text) {
