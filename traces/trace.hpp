@@ -106,6 +106,7 @@ struct SyncRecord {
 struct MemoryRecord {
   std::int64_t start_ns = 0;
   std::int64_t allocated = 0;    ///< bytes, from then on
+  std::int64_t reserved = -1;    ///< bytes that the allocator holds, as recorded; -1 unknown
   std::uint32_t thread = kNone;  ///< index into TraceRank::threads; kNone: one without host records
   std::uint32_t device = 0;      ///< device index as recorded
 };

@@ -138,11 +138,9 @@ const std::vector<std::uint32_t>* widest(const TraceRank& rank, const Marks& mar
 void attribute_device_work(TraceRank& rank) {
   for (const DeviceRecord& d : rank.device_records) {
     if (d.launch == kNone) continue;
-    const std::int64_t at = rank.host_records[d.launch].start_ns;
-    auto step = std::ranges::upper_bound(rank.steps, at, {}, &TraceStep::start_ns);
-    if (step == rank.steps.begin()) continue;
-    --step;
-    if (at >= step->end_ns) continue;
+    const std::uint32_t at = step_at(rank.steps, rank.host_records[d.launch].start_ns);
+    if (at == kNone) continue;
+    TraceStep* const step = &rank.steps[at];
     step->first_device_ns = step->device_records == 0 ? d.start_ns : std::min(step->first_device_ns, d.start_ns);
     step->last_device_ns = std::max(step->last_device_ns, d.end_ns());
     ++step->device_records;
@@ -159,6 +157,38 @@ void leave_out_cut_step(TraceRank& rank) {
   rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) +
                     ", launches nothing: it was cut off by the end of the recording and is left out");
   rank.steps.pop_back();
+}
+
+/// A profiler's marks of two steps do not lie inside each other, and count up by one.
+void check_profiler_steps(TraceRank& rank, const NameTable& names) {
+  std::map<std::int64_t, const TraceStep*> left_out;  // by number: the step around it
+  for (const HostRecord& r : rank.host_records) {
+    const std::string_view name = names.text(r.name);
+    const std::int64_t number = number_in(name, -1);
+    if (r.kind != HostKind::annotation || !name.starts_with(kProfilerStep) || r.end_ns() <= r.start_ns) continue;
+    if (std::ranges::find(rank.steps, number, &TraceStep::number) != rank.steps.end()) continue;
+    const std::uint32_t around = step_at(rank.steps, r.start_ns);
+    if (around != kNone && r.end_ns() <= rank.steps[around].end_ns) left_out.emplace(number, &rank.steps[around]);
+  }
+  if (!left_out.empty()) {
+    const auto& [number, around] = *left_out.begin();
+    rank.notes.miss(counted(left_out.size(), "step") + " marked inside " +
+                    std::string(agreeing(left_out.size(), "another", "others")) + " (" + std::string(kProfilerStep) +
+                    std::to_string(number) + " inside " + printable(around->name, 60) + ")");
+  }
+  for (std::size_t i = 1; i < rank.steps.size(); ++i) {
+    const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
+    if (next.number >= step.number) continue;
+    rank.notes.assume(printable(next.name, 60) + " follows " + printable(step.name, 60) +
+                      ", expected numbers that count up: is this one recording?");
+    break;  // one tells it
+  }
+}
+
+/// Whether the names of two neighbours say that a profiler counted others between them.
+bool skips_numbers(const TraceStep& step, const TraceStep& next) {
+  return next.name.starts_with(kProfilerStep) && step.name.starts_with(kProfilerStep) && next.number > step.number &&
+         next.number - 1 != step.number;
 }
 
 Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std::string& pattern) {
@@ -236,13 +266,13 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
     TRY(steps_by_pattern(rank, names, pattern));
   } else {
     rank.steps = spans(rank, names, [&](NameId id) { return names.text(id).starts_with(kProfilerStep); });
-    if (rank.steps.empty()) steps_by_marks(rank, names);
+    rank.steps.empty() ? steps_by_marks(rank, names) : check_profiler_steps(rank, names);
   }
   attribute_device_work(rank);
   leave_out_cut_step(rank);
   for (std::size_t i = 1; i < rank.steps.size(); ++i) {
     const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
-    if (is_followed_by(step, next)) continue;
+    if (is_followed_by(step, next) && !skips_numbers(step, next)) continue;
     rank.notes.miss("what ran between " + printable(step.name, 60) + " and " + printable(next.name, 60));
     break;  // one tells it
   }
@@ -252,6 +282,12 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
 bool is_followed_by(const TraceStep& step, const TraceStep& next) {
   const bool counts_on = step.number != INT64_MAX && next.number == step.number + 1;  // names hold any number
   return counts_on || next.start_ns - step.end_ns < (step.end_ns - step.start_ns) / 2;
+}
+
+std::uint32_t step_at(const std::vector<TraceStep>& steps, std::int64_t ns) {
+  const auto after = std::ranges::upper_bound(steps, ns, {}, &TraceStep::start_ns);
+  if (after == steps.begin() || ns >= std::prev(after)->end_ns) return kNone;
+  return static_cast<std::uint32_t>(after - steps.begin()) - 1;
 }
 
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank) {

@@ -33,6 +33,9 @@ std::vector<TraceStep> whole_window(const TraceRank& rank);
 /// The steps, or where there are none the whole window.
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank);
 
+/// Index of the last step that starts by `ns`, if it has not ended; else kNone. A launch at `ns` belongs to it.
+std::uint32_t step_at(const std::vector<TraceStep>& steps, std::int64_t ns);
+
 /// Whether `next` is the step right after: where the numbers of two say that others were between them and there was time for
 /// one, from start to start is no length of a step.
 bool is_followed_by(const TraceStep& step, const TraceStep& next);

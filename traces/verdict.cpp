@@ -8,6 +8,8 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "traces/build/collective_text.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -46,6 +48,12 @@ std::string ranks_missing_from(const TraceJob& job) {
 bool has_gpu_work(const TraceJob& job) {
   return std::any_of(job.ranks.begin(), job.ranks.end(),
                      [](const TraceRank& r) { return !r.device_records.empty() || r.in_slices; });
+}
+
+bool has_kernels(const TraceJob& job) {
+  const auto is_kernel = [](const DeviceRecord& d) { return d.kind == DeviceRecordKind::kernel; };
+  return std::ranges::any_of(
+      job.ranks, [&](const TraceRank& r) { return r.in_slices || std::ranges::any_of(r.device_records, is_kernel); });
 }
 
 struct Overlaps {
@@ -135,6 +143,22 @@ std::string launches_missing_from(const TraceRank& rank) {
       std::ranges::count_if(rank.device_records, [](const DeviceRecord& d) { return d.launch == kNone; }));
   if (2 * without <= all) return "";
   return "the launches of " + std::to_string(without) + " of " + counted(all, "kernel or copy", "kernels and copies");
+}
+
+/// A profiler's steps follow each other without a gap: what was launched between two is of a step whose mark is wrong.
+std::string steps_missing_from(const TraceRank& rank) {
+  if (rank.steps.empty() || !rank.steps.front().name.starts_with(kProfilerStep)) return "";
+  const std::int64_t begin = rank.steps.front().start_ns, end = rank.steps.back().end_ns;
+  std::uint64_t launched = 0, between = 0;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.launch == kNone || d.kind != DeviceRecordKind::kernel) continue;
+    const std::int64_t at = rank.host_records[d.launch].start_ns;
+    if (at < begin || at >= end) continue;
+    ++launched;
+    between += step_at(rank.steps, at) == kNone ? 1 : 0;
+  }
+  if (static_cast<double>(between) <= kLostLaunches * static_cast<double>(launched)) return "";
+  return "the step of " + std::to_string(between) + " of " + counted(launched, "kernel") + " launched between steps";
 }
 
 /// What no GPU does, of so many kernels or copies: where there are enough of them an Error, else a note.
@@ -281,6 +305,61 @@ void note_contradictions(TraceJob& job) {
                      " different sizes on its ranks: are the traces of one run?");
 }
 
+/// An allocator holds what it gives out, and no more than the device has.
+void note_memory(TraceRank& rank) {
+  const auto gb = [](std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); };
+  const MemoryRecord *beyond_device = nullptr, *beyond_reserved = nullptr;
+  std::uint64_t device_bytes = 0;
+  for (const MemoryRecord& m : rank.memory) {
+    const auto device = std::ranges::find(rank.devices, m.device, &TraceDevice::index);
+    const std::uint64_t has = device == rank.devices.end() ? 0 : device->memory_bytes;
+    const bool beyond = has > 0 && m.allocated > 0 && static_cast<std::uint64_t>(m.allocated) > has;
+    if (beyond && (beyond_device == nullptr || m.allocated > beyond_device->allocated))
+      beyond_device = &m, device_bytes = has;
+    if (beyond_reserved == nullptr && m.reserved > 0 && m.allocated > m.reserved) beyond_reserved = &m;
+  }
+  if (beyond_device != nullptr)
+    rank.notes.assume("found " + gb(beyond_device->allocated) + " allocated, expected at most the " +
+                      gb(static_cast<std::int64_t>(device_bytes)) + " of GPU " + std::to_string(beyond_device->device));
+  if (beyond_reserved != nullptr)
+    rank.notes.assume("found " + gb(beyond_reserved->allocated) + " allocated of " + gb(beyond_reserved->reserved) +
+                      " reserved, expected at most what is reserved");
+}
+
+/// Kernels that a call of another kind may launch: uneven parts are sent by broadcasts and reductions, a barrier reduces,
+/// and what has no kernel of its own is sent and received.
+bool may_launch(graph::CollectiveKind call, graph::CollectiveKind kernel) {
+  using Kind = graph::CollectiveKind;
+  return call == kernel || kernel == Kind::send_recv || (call == Kind::barrier && kernel == Kind::all_reduce) ||
+         (call == Kind::all_gather && kernel == Kind::broadcast) ||
+         (call == Kind::reduce_scatter && kernel == Kind::reduce);
+}
+
+/// What collectives say of themselves against their kernels' names, and against the rank that they were recorded on.
+void note_collectives(TraceRank& rank, const TraceJob& job) {
+  std::uint64_t unlike = 0, not_member = 0;
+  std::string first_unlike, first_group;
+  for (const TraceCollective& c : rank.collectives) {
+    if (c.kind_known && c.device_record != kNone) {
+      const std::string_view name = job.name(rank.device_records[c.device_record].name);
+      const auto kernel = collective_of_kernel(name);
+      if (kernel && !may_launch(c.kind, *kernel) && unlike++ == 0)
+        first_unlike = std::string(graph::name_of(c.kind)) + " on " + in_quotes(name, 60);
+    }
+    if (job.world_size == 0 || c.group == kNone || job.groups[c.group].ranks.empty()) continue;
+    if (!std::ranges::binary_search(job.groups[c.group].ranks, rank.rank) && not_member++ == 0)
+      first_group = in_quotes(job.groups[c.group].name, 60);
+  }
+  if (unlike > 0)
+    rank.notes.assume(counted(unlike, "collective") + " of " + std::to_string(rank.collectives.size()) +
+                      " named as another kind than " + std::string(agreeing(unlike, "its kernel", "their kernels")) +
+                      " (" + first_unlike + "); the name of the call is taken");
+  if (not_member > 0)
+    rank.notes.assume(counted(not_member, "collective") + " of " + std::to_string(rank.collectives.size()) +
+                      " of groups without rank " + std::to_string(rank.rank) + " itself (the first: " + first_group +
+                      "): are the ranks of groups global ones?");
+}
+
 std::int64_t median(std::vector<std::int64_t> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);
@@ -314,10 +393,12 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   if (std::string ranks = ranks_missing_from(job); !ranks.empty()) out.push_back(std::move(ranks));
   const bool timed = std::any_of(job.ranks.begin(), job.ranks.end(), [](const TraceRank& r) { return r.has_times; });
   if (timed && !has_gpu_work(job)) out.emplace_back("kernels and copies of a GPU");
+  if (timed && has_gpu_work(job) && !has_kernels(job)) out.emplace_back("kernels of a GPU (there are copies only)");
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
     if (const std::string work = work_missing_from(r); !work.empty()) by_text[work].push_back(r.rank);
     if (const std::string calls = launches_missing_from(r); !calls.empty()) by_text[calls].push_back(r.rank);
+    if (const std::string steps = steps_missing_from(r); !steps.empty()) by_text[steps].push_back(r.rank);
     for (const std::string& part : r.notes.missing) by_text[part].push_back(r.rank);
   }
   for (const auto& [text, ranks] : by_text) {
@@ -349,6 +430,8 @@ Result<void> check_plausible(TraceJob& job) {
   note_copies_of_ranks(job);
   TRY(check_iterations_of_hosts(job));
   for (TraceRank& rank : job.ranks) {
+    note_memory(rank);
+    note_collectives(rank, job);
     if (!rank.has_times || rank.times_are_medians) continue;
     TRY(check_order(rank));
     TRY(check_copies(rank));

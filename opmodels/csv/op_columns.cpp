@@ -193,8 +193,20 @@ Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
   for (const std::string& column : reader.header()) {
     if (const std::string nearest = misspelt(column); !nearest.empty())
       columns.remarks_.push_back(unread("column ", column, nearest));
+    else if (!places().contains(column) && std::ranges::find(kBeside, column) == kBeside.end())
+      columns.unused_ += (columns.unused_.empty() ? "" : ", ") + printable(column, 60);
   }
   return columns;
+}
+
+Result<std::size_t> require_latency(const CsvReader& reader) {
+  TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
+  for (const std::string_view other : {"latency", "latency_ns", "latency_ms", "latency_s"}) {
+    if (reader.column(other))
+      return Error{"columns: found latency_us and " + std::string(other) + ", expected one time of a row",
+                   reader.position(), ""};
+  }
+  return latency;
 }
 
 Result<OpColumns> OpColumns::from(const CsvReader& reader) {

@@ -29,11 +29,17 @@ class OpColumns {
   /// "column 'heds' is carried along unread; did you mean 'heads'?" for each column that is nearly one of ours. Data sets
   /// have such columns of their own, so that they are no error.
   const std::vector<std::string>& remarks() const { return remarks_; }
+  /// "foo, bar": columns that are neither ours, nor those of op_bench and the public data sets, nor in remarks().
+  const std::string& unused() const { return unused_; }
 
  private:
   std::vector<std::optional<std::size_t>> indices_;
   std::vector<std::string> remarks_;
+  std::string unused_;
 };
+
+/// The column latency_us. Errors: none; another column with a time of the same row, as latency_ms.
+Result<std::size_t> require_latency(const CsvReader& reader);
 
 class OpFields {
  public:

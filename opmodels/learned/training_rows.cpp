@@ -6,6 +6,8 @@
 
 #include "base/fnv.hpp"
 #include "base/text/number_text.hpp"
+#include "base/text/printable.hpp"
+#include "opmodels/measured/possible_times.hpp"
 #include "opmodels/registry.hpp"
 
 namespace distsim::opmodels {
@@ -60,17 +62,36 @@ class Writer {
   Writer(const OpColumns& columns, std::size_t latency, LearnedKernel kernel, const DeviceLookup& lookup)
       : columns_(columns), latency_(latency), kernel_(kernel), lookup_(lookup) {}
 
-  /// A line for each kernel; empty where the row is left out.
-  std::string lines(const std::vector<std::string>& row) const {
+  /// A line for each kernel; empty where the row is left out, and `count` says why.
+  std::string lines(const std::vector<std::string>& row, const std::string& position, TrainingCount& count) const {
     const OpFields fields(columns_, row);
+    const auto problem = [&](std::size_t& counter, const Error& error) {
+      ++counter;
+      if (count.first_problem.empty()) count.first_problem = position + ": " + error.text();
+      return std::string();
+    };
     const auto models = lookup_(fields.text("gpu"));
-    const double measured = positive_or_zero(row[latency_]);
+    if (!models.ok()) return problem(count.unpriced, models.error());
     const auto parsed = op_from_row(columns_, row);
-    if (!models.ok() || !parsed.ok() || measured == 0) return "";
-    std::string lines;
-    for (const Prepared& one : prepare(**models, *parsed, kernel_)) {
-      lines += text(fields, *parsed, one, measured, (*models)->rates(parsed->warm));
+    if (!parsed.ok()) return problem(count.unpriced, parsed.error());
+    const double measured = positive_or_zero(row[latency_]);
+    if (measured == 0)
+      return problem(count.unpriced,
+                     {"latency_us: found " + in_quotes(row[latency_], 60) + ", expected a positive number", "", ""});
+    const std::vector<Prepared> prepared = prepare(**models, *parsed, kernel_);
+    if (prepared.empty()) {
+      ++count.other_kernel;
+      return "";
     }
+    const double kernels =
+        measured * 1e-6 - host_share(parsed->timing, parsed->call, fields.text("gpu"), parsed->calls).launch;
+    const auto cost = (*models)->price(parsed->ops.front(), parsed->warm);
+    if (const auto possible = check_possible((*models)->device(), *parsed, fields.text("dtype"),
+                                             least_time(parsed->ops.front(), *cost), kernels);
+        kernels > 0 && !possible.ok())
+      return problem(count.impossible, possible.error());
+    std::string lines;
+    for (const Prepared& one : prepared) lines += text(fields, *parsed, one, measured, (*models)->rates(parsed->warm));
     return lines;
   }
 
@@ -109,13 +130,14 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
                                     const DeviceLookup& lookup) {
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
-  TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
+  TRY_ASSIGN(const std::size_t latency, require_latency(reader));
   const Writer writer(columns, latency, kernel, lookup);
   TrainingCount count;
+  count.unused = columns.unused();
   for (;;) {
     TRY_ASSIGN(const auto fields, reader.next());
     if (!fields) break;
-    const std::string line = writer.lines(*fields);
+    const std::string line = writer.lines(*fields, reader.position(), count);
     ++count.rows;
     if (line.empty()) continue;
     if (count.kept++ == 0) out << header_line(kernel);
@@ -124,7 +146,7 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
   if (count.kept > 0) return count;
   return Error{"found no usable row among " + std::to_string(count.rows) +
                    ", expected at least one of a known gpu, with an op of " + std::string(name_of(kernel)) +
-                   " and a time",
+                   " and a time" + (count.first_problem.empty() ? "" : "; " + count.first_problem),
                name, ""};
 }
 

@@ -7,10 +7,12 @@
 //   hbm_GBps, floor_us   of the GPU: what the ratios among its features leave open
 //   measured   = launch + max(other + ratio * seconds, tail); the model learns log(ratio)
 // A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the
-// kernel's analytic share. Rows of other kernels, of devices that are not known and without a latency are left out.
+// kernel's analytic share. Rows of other kernels, of devices that are not known, without a latency, and faster than
+// their GPU (possible_times.hpp) are left out.
 #pragma once
 
 #include <iosfwd>
+#include <string>
 
 #include "opmodels/csv/cost_csv.hpp"
 #include "opmodels/learned/learned_kernels.hpp"
@@ -19,6 +21,11 @@ namespace distsim::opmodels {
 
 struct TrainingCount {
   std::size_t rows = 0, kept = 0;
+  std::size_t other_kernel = 0;  ///< left out: not of the kernel asked for
+  std::size_t unpriced = 0;      ///< unreadable, without a time, or of a GPU that is not known
+  std::size_t impossible = 0;    ///< faster than the GPU allows
+  std::string first_problem;     ///< with its line, of the first row that is unpriced or impossible
+  std::string unused;            ///< OpColumns::unused()
 };
 
 /// One shape of ten, by the FNV-1a hash of its text: no learned model that is shipped has seen it, so that errors on it

@@ -10,6 +10,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "opmodels/csv/op_row.hpp"
+#include "opmodels/measured/possible_times.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -39,19 +40,12 @@ struct Priced {
   double first = 0, least = 0, others = 0;
 };
 
-/// Copies between host and device run at the rate of their link, which cost models take as it is.
-double least_of(const graph::Op& op, const graph::Cost& cost) {
-  const auto* copy = std::get_if<graph::Copy>(&op);
-  const bool over_link = copy != nullptr && (copy->kind == graph::CopyKind::h2d || copy->kind == graph::CopyKind::d2h);
-  return over_link ? cost.mean.seconds() : cost.least.seconds();
-}
-
 Result<Priced> price_all(const OpModels& models, const OpRow& row) {
   Priced priced;
   for (std::size_t i = 0; i < row.ops.size(); ++i) {
     TRY_ASSIGN(const graph::Cost cost, models.price(row.ops[i], row.warm));
     (i == 0 ? priced.first : priced.others) += cost.mean.seconds();
-    if (i == 0) priced.least = least_of(row.ops[i], cost);
+    if (i == 0) priced.least = least_time(row.ops[i], cost);
   }
   return priced;
 }
@@ -60,50 +54,6 @@ std::string joined(const std::set<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : "; ") + name;
   return out.empty() ? "not stated" : out;
-}
-
-/// Boards of one kind differ in their clocks, and time is rounded: rates above the data sheet by less are let pass.
-constexpr double kPeakTolerance = 1.25;
-
-/// FLOP/s that the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries
-/// may take tf32 for fp32. 0: not known.
-double peak_of(const topology::DeviceSpec& device, std::string_view dtype) {
-  double most = 0;
-  for (const auto& [name, rate] : device.peak) {
-    const bool wide = dtype == "fp32" || dtype == "tf32";
-    if (name == dtype || (wide && (name == "fp32" || name == "tf32"))) most = std::max(most, rate.value());
-  }
-  return most;
-}
-
-/// Only matrix products: other ops may need fewer operations than their formula (Winograd's convolution).
-Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds) {
-  const double peak = peak_of(device, dtype);
-  if (peak <= 0 || !std::holds_alternative<graph::Gemm>(row.ops.front())) return {};
-  const double rate = graph::flops_of(row.ops.front()) / seconds;
-  if (rate <= peak * kPeakTolerance) return {};
-  return Error{"latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) +
-                   ", expected at most " + format_quantity(peak, Dimension::flops_per_second) + ", the peak of " +
-                   device.name + " in " + std::string(dtype),
-               "", ""};
-}
-
-/// A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
-constexpr double kShortestKernel = 0.2e-6;  // s
-/// By how much a kernel may beat what the data sheet's rates allow it: better algorithms (Winograd's convolution), links
-/// and memories above their usual rate, operands that a caller left in L2.
-constexpr double kFasterThanRates = 2;
-
-Result<void> check_time(const std::string& device, double least, double seconds) {
-  const bool by_rates = least / kFasterThanRates > kShortestKernel;
-  const double most = by_rates ? least / kFasterThanRates : kShortestKernel;
-  if (seconds >= most) return {};
-  return Error{
-      "latency_us: found " + format_quantity_beside(seconds, most, Dimension::seconds) + ", expected at least " +
-          format_quantity(most, Dimension::seconds) +
-          (by_rates ? ", at " + std::to_string(static_cast<int>(kFasterThanRates)) + " times the rates of " + device
-                    : ", an access to memory"),
-      "", ""};
 }
 
 }  // namespace
@@ -192,8 +142,7 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
   const double kernels = measured * 1e-6 - host.launch;
   const double own = kernels - priced.others;
   if (kernels > 0) {
-    auto possible = check_rate(models_.device(), parsed, fields.text("dtype"), kernels);
-    if (possible.ok()) possible = check_time(models_.device().name, priced.least, kernels);
+    auto possible = check_possible(models_.device(), parsed, fields.text("dtype"), priced.least, kernels);
     if (!possible.ok()) {
       ++count_.impossible;
       return possible;
@@ -241,7 +190,9 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(OpColumns columns, OpColumns::from(reader));
   for (const std::string& remark : columns.remarks()) count_.remarks.push_back(printable(name, 300) + ": " + remark);
-  TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
+  if (!columns.unused().empty())
+    count_.remarks.push_back(printable(name, 300) + ": carried along, not used: " + columns.unused());
+  TRY_ASSIGN(const std::size_t latency, require_latency(reader));
   const File file{std::move(columns), latency, reader.column("framework")};
   for (;;) {
     const std::size_t impossible = count_.impossible, apart = count_.apart, too_long = count_.too_long;

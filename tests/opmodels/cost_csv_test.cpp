@@ -285,6 +285,24 @@ TEST_F(Fixture, TrainingRowsSplitAMeasurementByShares) {
   EXPECT_EQ(table().size(), 2u);
 }
 
+TEST_F(Fixture, TrainingRowsLeaveOutWhatNoGpuDoes) {
+  std::istringstream in(
+      "gpu,op,dtype,m,n,k,latency_us\n"
+      "A100-SXM4-80GB,linear,bf16,4096,4096,4096,600\n"
+      "A100-SXM4-80GB,linear,bf16,4096,4096,4096,6\n"
+      "A100-SXM4-80GB,linear,fp32,4096,4096,4096,6000\n"
+      "A100-SXM4-80GB,linear,bf16,4096,4096,4096,-6\n");
+  out_.str("");
+  const auto count = training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
+  ASSERT_TRUE(count.ok()) << count.error().text();
+  EXPECT_EQ(count->kept, 1u);
+  EXPECT_EQ(count->impossible, 1u);
+  EXPECT_EQ(count->other_kernel, 1u);
+  EXPECT_EQ(count->unpriced, 1u);
+  EXPECT_EQ(count->first_problem.find("x.csv:3: latency_us: found"), 0u) << count->first_problem;
+  EXPECT_EQ(table().size(), 1u);
+}
+
 TEST_F(Fixture, PointwiseRowsReadAndWriteWhatTheirOpsDo) {
   const std::string header = "gpu,op,pass,dtype,rows,cols";
   for (const auto& [op, reads, writes] : {std::tuple("add", 2.0, 1.0),

@@ -9,6 +9,7 @@
 
 #include "base/json/json.hpp"
 #include "sim/replay/results/held_out.hpp"
+#include "sim/replay/whatif/kernel_edits.hpp"
 #include "test_data.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -112,6 +113,39 @@ TEST(ReplayValidation, StepsOfThePublicTraces) {
   EXPECT_LT(quantile(errors, 0.5), 0.0001);
   EXPECT_LT(quantile(errors, 1), 0.001);
   EXPECT_LT(quantile(held_out_profiler, 0.5), 0.04);
+}
+
+/// Whatever is fused, no work ends later, and the step takes no longer.
+TEST(ReplayValidation, FusingMakesNoTraceSlower) {
+  const std::string root = test::data("traces");
+  std::uint64_t fused = 0;
+  for (const auto& [name, files] : cases(root)) {
+    if (name.find("mtia_inference") != std::string::npos) continue;
+    const auto job = traces::read_traces(files);
+    ASSERT_TRUE(job.ok()) << name;
+    const auto graph = build_replay(*job);
+    ASSERT_TRUE(graph.ok()) << name;
+    const auto before = play(*graph, measured_costs(*graph));
+    ASSERT_TRUE(before.ok()) << name;
+    for (const std::string pattern : {".", "gemm", "elementwise", "reduce", "conv|dgrad|wgrad", "triton", "[aeiou]"}) {
+      ReplayGraph edited = *graph;
+      ReplayCosts costs = measured_costs(edited);
+      const auto edits = edit_kernels({}, {pattern}, edited, costs);
+      if (!edits) continue;  // no such kernel
+      fused += edits->fused;
+      const auto after = play(edited, costs);
+      ASSERT_TRUE(after.ok()) << name << ", " << pattern;
+      EXPECT_LE(after->makespan, before->makespan) << name << ", " << pattern;
+      std::size_t later = 0;
+      const ReplayCosts measured = measured_costs(*graph);
+      for (std::size_t n = 0; n < costs.size(); ++n)  // parts of a fused kernel have another cost, or none
+        later += costs[n] > 0 && costs[n] == measured[n] && after->end[n] > before->end[n] ? 1 : 0;
+      EXPECT_EQ(later, 0u) << name << ", " << pattern;
+      EXPECT_LE(medians(step_results(edited, *after)).replayed, medians(step_results(*graph, *before)).replayed)
+          << name << ", " << pattern;
+    }
+  }
+  EXPECT_GT(fused, 1000u);
 }
 
 double median(std::vector<double> values) {

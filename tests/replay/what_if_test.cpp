@@ -59,6 +59,42 @@ TEST(KernelEdits, FusedKernelsTakeAsLongAsTheLongest) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 2), 112);
 }
 
+/// Of two steps, of which the first ends and the second begins with a GEMM: each has a kernel left, at its own time.
+TEST(KernelEdits, KernelsOfTwoStepsAreNotFused) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream();
+  for (int i = 0; i < 3; ++i) {
+    b.launch(host, 300 * i, stream, "gemm", 300 * i + 10, 60);
+    b.launch(host, 300 * i + 10, stream, "gemm", 300 * i + 72, 60);
+    b.step(300 * i, 300 * i + 300);
+  }
+  b.finish();
+  Replay r(std::move(job));
+  EXPECT_EQ(edit_kernels({}, {"gemm"}, r.graph, r.costs)->fused, 6u);
+  r.run();
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    EXPECT_DOUBLE_EQ(r.start_us(0, 2 * i), 295.0 * i + 10) << "a launch call of 5 us less in each step";
+    EXPECT_DOUBLE_EQ(r.end_us(0, 2 * i) - r.start_us(0, 2 * i), 60);
+  }
+}
+
+/// A copy on another stream waits for the first of two GEMMs, the longer of which is the second: they stay two.
+TEST(KernelEdits, KernelsThatOthersWaitBetweenAreNotFused) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream(), other = b.stream();
+  b.launch(host, 0, stream, "gemm", 10, 100);
+  b.launch(host, 10, stream, "gemm", 112, 300);
+  b.call(host, traces::RuntimeCall::stream_wait_event, 16, 1);
+  b.launch(host, 20, other, "copy", 112, 50);
+  b.finish();
+  Replay r(std::move(job));
+  const bool waits = std::ranges::any_of(r.graph.waits, [&](const auto& w) { return w.second == r.node(0, 0); });
+  ASSERT_TRUE(waits);
+  EXPECT_EQ(edit_kernels({}, {"gemm"}, r.graph, r.costs)->fused, 0u);
+}
+
 /// Alone there is nothing to fuse with.
 TEST(KernelEdits, ASingleKernelIsNotFused) {
   Replay r(three_kernels());

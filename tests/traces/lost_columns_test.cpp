@@ -69,6 +69,14 @@ TEST_F(LostColumns, AGpuMayHaveNoName) {
   EXPECT_TRUE(job.ranks[0].notes.missing.empty());
 }
 
+TEST_F(LostColumns, KernelsOfWhichNoneHasATimeAreRefused) {
+  EXPECT_EQ(
+      refusal(changed("nsys.sqlite", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = NULL;")),
+      folder_ +
+          "/nsys.sqlite: found 2 kernels in the table CUPTI_ACTIVITY_KIND_KERNEL, none with a usable time, "
+          "expected start and end in nanoseconds; is the export complete? Write it again with `nsys export --type sqlite`");
+}
+
 TEST_F(LostColumns, WorkOfUnknownGpusIsNotThatOfTheFirst) {
   for (const std::string lost : {"NULL", "'gpu1'", "-1", "0.5", "X'01'", "9000000000"}) {
     const std::string of_nsys = changed(

@@ -6,6 +6,7 @@
 #include "kineto_text.hpp"
 #include "traces/trace_reader.hpp"
 #include "traces/trace_steps.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -89,6 +90,49 @@ TEST_F(StepsOfThreads, AGapBetweenStepsIsNamed) {
   least.number = INT64_MIN, most.number = INT64_MAX;
   EXPECT_FALSE(is_followed_by(most, lost.steps[3]));
   EXPECT_FALSE(is_followed_by(least, lost.steps[3]));
+}
+
+/// Three ProfilerSteps of 100 us with the kernel of each; step 1 has another length or number.
+class ProfilerSteps : public testing::Test {
+ protected:
+  static TraceRank read(double length, int number) {
+    std::vector<std::string> events = steps_of_thread(3, 1000, true);
+    std::erase_if(events, [](const std::string& e) { return e.find("user_annotation") != std::string::npos; });
+    for (int i = 0; i < 3; ++i)
+      events.push_back(test::event("user_annotation", "ProfilerStep#" + std::to_string(i == 1 ? number : i), "5", "3",
+                                   1000 + 100 * i, i == 1 ? length : 100));
+    auto job = read_traces({test::write(test::scratch_dir("trace_steps"), "p.json", test::trace(events))});
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    verdict() = job.ok() ? verdict_of(*job) : "";
+    return job.ok() ? std::move(job->ranks.at(0)) : TraceRank{};
+  }
+  static std::string& verdict() {
+    static std::string text;
+    return text;
+  }
+};
+
+TEST_F(ProfilerSteps, InOrderAreComplete) {
+  EXPECT_EQ(read(100, 1).steps.size(), 3u);
+  EXPECT_EQ(verdict(), "complete");
+}
+
+TEST_F(ProfilerSteps, OneInsideAnotherIsNamed) {
+  EXPECT_EQ(read(1e6, 1).steps.size(), 2u);
+  EXPECT_EQ(verdict(), "partial, without 1 step marked inside another (ProfilerStep#2 inside ProfilerStep#1)");
+}
+
+TEST_F(ProfilerSteps, WorkBetweenThemIsNamed) {
+  EXPECT_EQ(read(1, 1).steps.size(), 3u);
+  EXPECT_EQ(verdict(), "partial, without the step of 1 of 3 kernels launched between steps");
+}
+
+TEST_F(ProfilerSteps, NumbersThatDoNotCountUpAreNamed) {
+  const TraceRank rank = read(100, 7);
+  EXPECT_EQ(verdict(), "partial, without what ran between ProfilerStep#0 and ProfilerStep#7");
+  EXPECT_EQ(rank.notes.assumptions,
+            std::vector<std::string>{"ProfilerStep#2 follows ProfilerStep#7, expected numbers that count up: is this "
+                                     "one recording?"});
 }
 
 }  // namespace

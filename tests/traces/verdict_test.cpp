@@ -45,6 +45,9 @@ TEST(Verdict, ACutFileAndMissingKernelsAreNamed) {
   cut.notes.miss("the rest of a file that is cut off");
   EXPECT_EQ(verdict_of(job_of({cut}, 1)), "partial, without the rest of a file that is cut off");
   EXPECT_EQ(verdict_of(job_of({rank_of(0, 0, 0)}, 1)), "partial, without kernels and copies of a GPU");
+  TraceRank copies = rank_of(0, 5, 10'000);
+  for (DeviceRecord& d : copies.device_records) d.kind = DeviceRecordKind::memcpy;
+  EXPECT_EQ(verdict_of(job_of({copies}, 1)), "partial, without kernels of a GPU (there are copies only)");
 }
 
 TEST(Plausible, AStreamRunsOneKernelAfterTheOther) {
@@ -181,13 +184,15 @@ TEST(Plausible, NoCopyIsFasterThanItsLink) {
 TEST(Plausible, NoCollectiveIsFasterThanItsLinks) {
   const auto reducing = [](std::int64_t bytes) {
     TraceRank rank = rank_of(0, 50, 10'000'000);
+    TraceJob job = job_of({}, 8);
     for (std::uint32_t i = 0; i < 50; ++i) {
       rank.device_records[i].duration_ns = 1'000'000;
+      rank.device_records[i].name = job.names.intern("ncclDevKernel_Generic");
       TraceCollective c;
       c.kind_known = true, c.bytes = bytes, c.group = 0, c.device_record = i;
       rank.collectives.push_back(c);
     }
-    TraceJob job = job_of({rank}, 8);
+    job.ranks.push_back(rank);
     job.groups.push_back({"0", "", {}, 8});
     return job;
   };
@@ -199,6 +204,53 @@ TEST(Plausible, NoCollectiveIsFasterThanItsLinks) {
   EXPECT_EQ(checked.error().text().find("rank0.json: found 50 of 50 collectives of 1 MiB or more faster than any link"),
             0u)
       << checked.error().text();
+}
+
+/// Kernels of all-reduces in a group of two ranks, called `kind`.
+std::vector<std::string> notes_on_collectives(graph::CollectiveKind kind, std::vector<std::uint32_t> group) {
+  TraceRank rank = rank_of(0, 3, 10'000'000);
+  TraceJob job = job_of({}, 2);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    rank.device_records[i].name = job.names.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    TraceCollective c;
+    c.kind = kind, c.kind_known = true, c.group = 0, c.device_record = i;
+    rank.collectives.push_back(c);
+  }
+  job.groups.push_back({"7", "", std::move(group), 2});
+  job.ranks.push_back(rank);
+  EXPECT_TRUE(check_plausible(job).ok());
+  return job.ranks[0].notes.assumptions;
+}
+
+TEST(Plausible, CollectivesAreOfTheirKernelsKindAndOfTheirRanksGroup) {
+  using Kind = graph::CollectiveKind;
+  EXPECT_TRUE(notes_on_collectives(Kind::all_reduce, {0, 1}).empty());
+  EXPECT_TRUE(notes_on_collectives(Kind::barrier, {}).empty());
+  EXPECT_EQ(notes_on_collectives(Kind::all_gather, {0, 1}),
+            std::vector<std::string>{"3 collectives of 3 named as another kind than their kernels (all_gather on "
+                                     "'ncclDevKernel_AllReduce_Sum_f32_RING_LL'); the name of the call is taken"});
+  EXPECT_EQ(notes_on_collectives(Kind::all_reduce, {5, 6}),
+            std::vector<std::string>{"3 collectives of 3 of groups without rank 0 itself (the first: '7'): are the "
+                                     "ranks of groups global ones?"});
+}
+
+TEST(Plausible, AllocatedMemoryIsReservedAndOnTheDevice) {
+  const auto notes = [](std::int64_t allocated, std::int64_t reserved) {
+    TraceRank rank = rank_of(0, 5, 10'000);
+    rank.devices.push_back({0, "GPU", 80'000'000'000, 108});
+    MemoryRecord m;
+    m.allocated = allocated, m.reserved = reserved;
+    rank.memory.push_back(m);
+    TraceJob job = job_of({rank}, 1);
+    EXPECT_TRUE(check_plausible(job).ok());
+    return job.ranks[0].notes.assumptions;
+  };
+  EXPECT_TRUE(notes(8'000'000'000, 9'000'000'000).empty());
+  EXPECT_TRUE(notes(8'000'000'000, -1).empty());
+  EXPECT_EQ(notes(90'000'000'000, -1),
+            std::vector<std::string>{"found 90 GB allocated, expected at most the 80 GB of GPU 0"});
+  EXPECT_EQ(notes(8'000'000'000, 4'000'000'000),
+            std::vector<std::string>{"found 8 GB allocated of 4 GB reserved, expected at most what is reserved"});
 }
 
 TEST(Plausible, CopiesOfARankAreNamed) {

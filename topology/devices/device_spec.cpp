@@ -179,4 +179,13 @@ Schema<DeviceSpec> device_schema() {
   return s;
 }
 
+double product_peak(const DeviceSpec& device, std::string_view dtype) {
+  double most = 0;
+  for (const auto& [name, rate] : device.peak) {
+    const bool wide = dtype == "fp32" || dtype == "tf32";
+    if (name == dtype || (wide && (name == "fp32" || name == "tf32"))) most = std::max(most, rate.value());
+  }
+  return most;
+}
+
 }  // namespace distsim::topology

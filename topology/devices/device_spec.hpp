@@ -95,6 +95,13 @@ inline constexpr double kMatrixPowerShare = 1 - kStaticPowerShare;
 inline constexpr double kVectorPowerShare = 0.6;
 inline constexpr double kMemoryPowerShare = 0.4;
 
+/// Boards of one kind differ in their clocks, and times are rounded: rates above the data sheet by less are let pass.
+inline constexpr double kPeakTolerance = 1.25;
+
+/// FLOP/s that the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries
+/// may take tf32 for fp32. 0: not known.
+double product_peak(const DeviceSpec& device, std::string_view dtype);
+
 /// Clock under dense products for seconds at the device's power limit: draw(f) = power_limit / power with the matrix
 /// units busy all the time,
 ///   f = sustained * ((power_limit / power - s) / (1 - s))^(1/3), from a tenth of sustained to boost,

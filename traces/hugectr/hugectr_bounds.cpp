@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/median.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 
@@ -27,7 +28,8 @@ Result<void> check_times(const char* key, const std::vector<double>& times, doub
 
 Result<void> HugectrBounds::take_iterations(const std::vector<double>& times) {
   TRY(check_times("iter_time_ms", times, kShortestMs, path_));
-  for (const double ms : times) longest_iteration_ = std::max(longest_iteration_, ms);
+  iterations_ = times;
+  std::ranges::sort(iterations_);
   return {};
 }
 
@@ -45,16 +47,23 @@ Result<void> HugectrBounds::take_event(std::size_t place, const HugectrMeasured&
     return Error{"found " + in_quotes(event.label, 100) +
                      " a second time on its stream and with its start_index, expected each event once",
                  where, "was the file merged with itself?"};
-  if (last_.empty() || event.end > last_end_) last_end_ = event.end, last_ = event.label;
+  if (!event.starts.empty()) spans_.push_back({upper_median(event.starts), event.end, event.label});
   return {};
 }
 
+double HugectrBounds::latest_end(double start) const {
+  const auto lasting = std::ranges::lower_bound(iterations_, start);
+  return 2 * (lasting == iterations_.end() ? iterations_.back() : lasting[(iterations_.end() - lasting) / 2]);
+}
+
 Result<void> HugectrBounds::check_ends() const {
-  const double latest = 2 * longest_iteration_;
-  if (longest_iteration_ <= 0 || last_end_ <= latest) return {};
+  if (iterations_.empty() || spans_.empty()) return {};
+  const auto last = std::ranges::max_element(spans_, {}, [&](const Span& s) { return s.end / latest_end(s.start); });
+  const double latest = latest_end(last->start);
+  if (last->end <= latest) return {};
   return Error{fmt::format("event {}: found an end {:.6g} ms after its iteration began, expected at most {:.6g} ms, "
-                           "twice the longest iteration",
-                           in_quotes(last_, 100), last_end_, latest),
+                           "twice the median of the iterations that last until it begins",
+                           in_quotes(last->label, 100), last->end, latest),
                path_, "are all times in milliseconds?"};
 }
 

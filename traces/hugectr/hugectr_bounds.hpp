@@ -30,13 +30,20 @@ class HugectrBounds {
   /// Errors: times below 0 or of 1e9 ms and more, a stop before its start, a device id that is none, an event for the second
   /// time. `place`: among the events of the file.
   Result<void> take_event(std::size_t place, const HugectrMeasured& event);
-  /// Error: an event that ends later than work of one iteration may, which is within the next: within twice the longest.
+  /// Error: an event that ends later than work of one iteration may, which is within the next. In which iterations an
+  /// event was timed is not recorded, but each lasted until it began: the limit is twice the median of those.
   Result<void> check_ends() const;
 
  private:
+  struct Span {
+    double start = 0, end = 0;  ///< after the start of its iteration, medians
+    std::string label;
+  };
+  double latest_end(double start) const;
+
   std::string path_;
-  double longest_iteration_ = 0, last_end_ = 0;
-  std::string last_;  ///< the event that ends then
+  std::vector<double> iterations_;  ///< sorted
+  std::vector<Span> spans_;         ///< of the events
   std::set<std::tuple<std::int64_t, std::string, std::string, std::int64_t>> met_;
 };
 

@@ -16,8 +16,9 @@ struct KinetoArgs {
   KinetoText external, correlation, device, stream, context, bytes, record_function, grid, block, registers,
       shared_memory, blocks_per_sm, occupancy;
   KinetoText dims, types, values;  ///< Input Dims, Input type, Concrete Inputs: JSON arrays as written
-  KinetoText memory_change, memory_total, device_type, device_id;  ///< "Bytes", "Total Allocated", ... of "[memory]"
-  KinetoText copy_kind, name;                                      ///< "DtoD"; the name of a process or thread
+  KinetoText memory_change, memory_total, memory_reserved, device_type,
+      device_id;               ///< "Bytes", "Total Allocated", ... of "[memory]"
+  KinetoText copy_kind, name;  ///< "DtoD"; the name of a process or thread
   KinetoText sync_kind, wait_stream, wait_record;
   KinetoText coll_name, coll_in, coll_out, coll_size, coll_dtype, group_name, group_description, group_ranks, in_split,
       out_split, sequence, from_rank, to_rank, rank_start, rank_stride;

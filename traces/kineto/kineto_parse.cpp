@@ -68,6 +68,7 @@ const KeyTable<KinetoArgs>& arg_keys() {
                                  {"bytes", &A::bytes},
                                  {"Bytes", &A::memory_change},
                                  {"Total Allocated", &A::memory_total},
+                                 {"Total Reserved", &A::memory_reserved},
                                  {"Device Type", &A::device_type},
                                  {"Device Id", &A::device_id},
                                  {"Record function id", &A::record_function},

@@ -282,6 +282,7 @@ void Reader::memory_event(const KinetoEvent& e) {
   m.thread = lane_of(e.thread);
   m.change = signed_of(e.args.memory_change, 0);
   m.total = signed_of(e.args.memory_total, -1);
+  m.record.reserved = signed_of(e.args.memory_reserved, -1);
   m.record.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(unsigned_of(e.args.device_id), kNone - 1));
   builder_.memory(m);
 }

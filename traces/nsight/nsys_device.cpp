@@ -44,14 +44,18 @@ Result<void> read_kernels(NsysReport& report) {
   GeometryTable geometries(report.job());
   const auto columns = device_columns({"demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY",
                                        "blockZ", "registersPerThread", "staticSharedMemory", "dynamicSharedMemory"});
-  return report.db().each_row("CUPTI_ACTIVITY_KIND_KERNEL", columns, [&](const SqliteRow& r) {
+  std::uint64_t rows = 0, timed = 0;
+  TRY(report.db().each_row("CUPTI_ACTIVITY_KIND_KERNEL", columns, [&](const SqliteRow& r) {
     DeviceRecord d;
+    ++rows;
     if (!report.times(r, d.start_ns, d.duration_ns)) return;
+    ++timed;
     d.name = report.string(r.integer(r.is_null(kDemangled) ? kShort : kDemangled, -1));
     d.communication = is_communication_kernel(report.job().name(d.name));
     d.geometry = geometries.intern(geometry_at(r, kGeometry));
     add(report, r, d);
-  });
+  }));
+  return rows == 0 || timed > 0 ? Result<void>() : report.no_kernel_times(rows);
 }
 
 /// CUDA graphs, where nsys recorded those instead of their kernels.

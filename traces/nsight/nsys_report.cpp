@@ -122,6 +122,13 @@ void NsysReport::add_device(const DeviceInput& input, std::optional<std::uint32_
   device_of_launch_[{process, input.correlation}] = placed.device;
 }
 
+Error NsysReport::no_kernel_times(std::uint64_t kernels) const {
+  return {"found " + counted(kernels, "kernel") +
+              " in the table CUPTI_ACTIVITY_KIND_KERNEL, none with a usable time, "
+              "expected start and end in nanoseconds",
+          file_.path, "is the export complete? Write it again with `nsys export --type sqlite`"};
+}
+
 Result<void> NsysReport::check_ranks() const {
   if (builders_.empty() && no_gpu_ > 0) return no_gpu_in(file_.path, no_gpu_);
   if (builders_.empty())

@@ -36,6 +36,8 @@ class NsysReport {
   void add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process);
   /// Errors: no work of a GPU, no names, more ranks than a job has.
   Result<void> check_ranks() const;
+  /// Of a report in which no kernel has a time.
+  Error no_kernel_times(std::uint64_t kernels) const;
   /// The rank that a call launched work for; else the first GPU of its process; null: the process has none.
   RankBuilder* launched_by(std::uint64_t process, std::uint64_t correlation);
   /// Null: no GPU work.

@@ -38,6 +38,15 @@ Result<opmodels::LearnedKernel> parse_kernel(const std::string& name) {
       "", ""};
 }
 
+/// "; left out: 1 of another GPU, 2 launch-bound"; empty: none.
+std::string left_out(std::initializer_list<std::pair<std::size_t, const char*>> cases) {
+  std::string text;
+  for (const auto& [rows, why] : cases) {
+    if (rows > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rows, why);
+  }
+  return text.empty() ? text : "; left out: " + text;
+}
+
 Result<void> write_training_rows(const TrainingFlags& f) {
   TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
@@ -49,7 +58,12 @@ Result<void> write_training_rows(const TrainingFlags& f) {
                opmodels::training_rows(*in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
-  remark(fmt::format("{} of {} rows kept", count.kept, count.rows));
+  if (!count.unused.empty()) remark(printable(f.input, 300) + ": carried along, not used: " + count.unused);
+  remark(fmt::format("{} of {} rows kept{}", count.kept, count.rows,
+                     left_out({{count.other_kernel, "not of this kernel"},
+                               {count.unpriced, "not a valid op of a known GPU"},
+                               {count.impossible, "faster than the GPU allows"}})));
+  if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   return {};
 }
 
@@ -79,18 +93,13 @@ Result<std::string> default_folder() {
 }
 
 std::string left_out(const opmodels::CalibrationCount& c) {
-  std::string text;
-  const auto say = [&](std::size_t rows, const char* why) {
-    if (rows > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rows, why);
-  };
-  say(c.other_gpu, "of another GPU");
-  say(c.unpriced, "not a valid op for this GPU");
-  say(c.impossible, "faster than the GPU allows");
-  say(c.hidden, "launch-bound");
-  say(c.several, "of more than one kernel");
-  say(c.thinned, "beyond the capacity of a table");
-  say(c.unreported, "beyond the capacity of the report");
-  return text.empty() ? text : "; left out: " + text;
+  return left_out({{c.other_gpu, "of another GPU"},
+                   {c.unpriced, "not a valid op for this GPU"},
+                   {c.impossible, "faster than the GPU allows"},
+                   {c.hidden, "launch-bound"},
+                   {c.several, "of more than one kernel"},
+                   {c.thinned, "beyond the capacity of a table"},
+                   {c.unreported, "beyond the capacity of the report"}});
 }
 
 void name_apart(const opmodels::CalibrationCount& c) {

@@ -6,6 +6,7 @@
 #include "sim/replay/build/host_points.hpp"
 #include "sim/replay/build/host_waits.hpp"
 #include "sim/replay/build/rank_nodes.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -148,19 +149,11 @@ class RankNodes {
     for (std::uint32_t r = 0; r < rank_.device_records.size(); ++r) {
       const traces::DeviceRecord& d = rank_.device_records[r];
       if (d.launch == traces::kNone) continue;
-      const std::uint32_t step = step_at(rank_.host_records[d.launch].start_ns);
+      const std::uint32_t step = traces::step_at(rank_.steps, rank_.host_records[d.launch].start_ns);
       if (step == traces::kNone) continue;
       std::uint32_t& first = out().steps[step].first_device;
       if (first == traces::kNone || d.start_ns < graph_.nodes[first].measured_ns) first = out().device_nodes[r];
     }
-  }
-
-  /// The last step that starts by `ns`, if it has not ended.
-  std::uint32_t step_at(std::int64_t ns) const {
-    const auto it = std::upper_bound(rank_.steps.begin(), rank_.steps.end(), ns,
-                                     [](std::int64_t t, const traces::TraceStep& s) { return t < s.start_ns; });
-    if (it == rank_.steps.begin() || ns >= std::prev(it)->end_ns) return traces::kNone;
-    return static_cast<std::uint32_t>(it - rank_.steps.begin()) - 1;
   }
 
   ReplayGraph& graph_;

@@ -5,6 +5,7 @@
 
 #include "base/text/names/name_pattern.hpp"
 #include "base/text/printable.hpp"
+#include "traces/trace_steps.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -47,10 +48,13 @@ class Editor {
   }
 
   void fuse(const std::vector<bool>& names) {
+    find_waits();
     for_each_lane([&](std::uint32_t rank, const std::vector<std::uint32_t>& lane) {
       for (std::size_t i = 0; i < lane.size();) {
         std::size_t end = i;
-        while (end < lane.size() && can_fuse(rank, lane[end], names)) ++end;
+        while (end < lane.size() && can_fuse(rank, lane[end], names) &&
+               (end == i || !is_border(rank, lane[end - 1], lane[end])))
+          ++end;
         if (end - i >= 2) fuse_run(rank, std::span(lane).subspan(i, end - i));
         i = std::max(end, i + 1);
       }
@@ -92,8 +96,43 @@ class Editor {
   }
 
   bool can_fuse(std::uint32_t rank, std::uint32_t r, const std::vector<bool>& names) const {
-    return names[record(rank, r).name.value()] && record(rank, r).kind == traces::DeviceRecordKind::kernel &&
-           record(rank, r).collective == traces::kNone && !gone_[node(rank, r)];
+    const bool matches = names[record(rank, r).name.value()] &&
+                         record(rank, r).kind == traces::DeviceRecordKind::kernel &&
+                         record(rank, r).collective == traces::kNone && !gone_[node(rank, r)];
+    // Work outside of all steps stays as it is: with less before the first, it would begin earlier, and seem longer.
+    return matches && (graph_.job->ranks[rank].steps.empty() || step_of(rank, r) != traces::kNone);
+  }
+
+  /// Which device nodes wait for others than the one before on their lane and their launch, and which are waited for by
+  /// others than the one after: of other streams, or a call of the host.
+  void find_waits() {
+    waits_.assign(graph_.nodes.size(), false);
+    is_awaited_.assign(graph_.nodes.size(), false);
+    const auto on_device = [&](std::uint32_t n) { return graph_.nodes[n].role == ReplayRole::device; };
+    for (const auto& [node, on] : graph_.waits) {
+      if (!on_device(on)) continue;
+      is_awaited_[on] = true;
+      const ReplayNode& waiter = graph_.nodes[node];
+      waits_[waiter.role == ReplayRole::delay ? this->node(waiter.rank, waiter.record) : node] = true;
+    }
+  }
+
+  /// A kernel on either side of this cannot be one: it would belong to two steps, or begin after the work that waits for
+  /// its first part, or before the work that its second part waits for.
+  bool is_border(std::uint32_t rank, std::uint32_t before, std::uint32_t after) const {
+    return is_awaited_[node(rank, before)] || waits_[node(rank, after)] ||
+           step_of(rank, before) != step_of(rank, after);
+  }
+
+  /// The step that launched it. Where steps are known by what they launched, work without a launch is of none: it ran
+  /// before them, or behind. kNone: no step.
+  std::uint32_t step_of(std::uint32_t rank, std::uint32_t r) const {
+    const traces::TraceRank& trace = graph_.job->ranks[rank];
+    const std::uint32_t launch = record(rank, r).launch;
+    if (launch != traces::kNone) return traces::step_at(trace.steps, trace.host_records[launch].start_ns);
+    const bool any_launched = std::ranges::any_of(graph_.ranks[rank].steps,
+                                                  [](const ReplayStep& s) { return s.first_device != traces::kNone; });
+    return any_launched ? traces::kNone : traces::step_at(trace.steps, record(rank, r).start_ns);
   }
 
   void fuse_run(std::uint32_t rank, std::span<const std::uint32_t> run) {
@@ -158,7 +197,7 @@ class Editor {
 
   ReplayGraph& graph_;
   ReplayCosts& costs_;
-  std::vector<bool> gone_;  ///< by node
+  std::vector<bool> gone_, waits_, is_awaited_;  ///< by node
   KernelEdits edits_;
 };
 

@@ -1,9 +1,12 @@
 // Kernels taken out of a replay, or made one.
 //
 //   remove   a kernel takes no time, nor does the call that launched it (where that launched nothing else); the
-//   framework's own time around the call stays. fuse     neighbours on a stream, all of whose names match, become one
-//   that takes as long as the longest of them; the others are removed.
-// Work on other streams and threads that waited for such a kernel then waits for what stood before it on its stream.
+//            framework's own time around the call stays.
+//   fuse     neighbours on a stream, all of whose names match, become one that takes as long as the longest of them; the
+//            others are removed. Neighbours are of one step (of none, where the trace marks none), and nothing but
+//            their stream's order lies between them: no other stream or thread waits for the first, and the second
+//            waits for no other. So no work ends later.
+// Work on other streams and threads that waited for a removed kernel then waits for what stood before it on its stream.
 #pragma once
 
 #include <string>

@@ -135,7 +135,8 @@ class Changer {
                              "; the framework's time around the launch calls is kept");
     if (!w_.fuse.empty())
       out_.changes.push_back(counted(edits.fused, "kernel") +
-                             " fused: adjacent ones on a stream become one that takes as long as the longest of them");
+                             " fused: adjacent ones of a step on a stream, where no other stream or thread waits in "
+                             "between, become one that takes as long as the longest of them");
     return {};
   }
 

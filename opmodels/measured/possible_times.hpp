@@ -1,0 +1,21 @@
+// Times that no kernel of a device can have taken.
+#pragma once
+
+#include <string_view>
+
+#include "opmodels/csv/op_row.hpp"
+#include "sim/graph/cost.hpp"
+#include "topology/devices/device_spec.hpp"
+
+namespace distsim::opmodels {
+
+/// Seconds that the device's rates allow the op at least. Copies between host and device run at the rate of their link,
+/// which cost models take as it is.
+double least_time(const graph::Op& op, const graph::Cost& cost);
+
+/// Error: kernels of a row that together took `seconds`, faster than the data sheet's rate for a product of this type
+/// (product_peak), or than half of `least`, the least_time of its first op, or the shortest kernel.
+Result<void> check_possible(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double least,
+                            double seconds);
+
+}  // namespace distsim::opmodels
