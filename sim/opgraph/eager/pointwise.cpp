@@ -47,6 +47,7 @@ const std::vector<UnaryGradient>& unary_gradients() {
       {"mul", {"mul"}},
       {"div", {"div"}},
       {"tril", {"tril"}},
+      {"cumsum", {"flip", "cumsum", "flip"}},
       {"remainder", {}},
   };
   return table;
@@ -69,6 +70,10 @@ Eager::Id Eager::unary(std::string_view op, Id x) {
   const bool by_constant = op == "mul" || op == "div";
   tape({x}, {out}, [this, x, known, by_constant](const auto& g) {
     Id current = *g[0];
+    if (known->op == "cumsum") {  // of the gradient alone
+      for (const std::string_view k : known->kernels) current = kernel(std::string(k), {current}, Dims(facts_[x].dims));
+      return give(x, current);
+    }
     if (by_constant) return give(x, kernel(std::string(known->op), {current}, Dims(facts_[x].dims)));
     const bool alone = known->kernels.size() == 1;
     for (const std::string_view k : known->kernels) {

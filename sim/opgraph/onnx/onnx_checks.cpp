@@ -227,8 +227,13 @@ Result<void> OnnxLowering::check_recurrent() {
   TRY(expect_sizes(1, {ways, rows, x[2]}));
   TRY(expect_sizes(2, {ways, rows, hidden}));
   TRY(expect_sizes(3, {ways, 2 * rows}));
-  for (int i = 5; i < 7 && integer("layout", 0) == 0; ++i) {  // states to begin with, exported with one sample
-    if (has(i) && (in(i).dims.size() != 3 || in(i).dims[1] != 1)) TRY(expect_sizes(i, {ways, x[1], hidden}));
+  const std::size_t batch = integer("layout", 0) == 1 ? 0 : 1;
+  for (int i = 5; i < 7; ++i) {  // states to begin with, exported with one sample
+    if (!has(i)) continue;
+    Dims states{ways, ways, hidden};
+    const Dims own = in(i).dims;
+    states[batch] = own.size() == 3 && own[batch] == 1 ? 1 : x[batch];
+    TRY(expect_sizes(i, states));
   }
   return expect_sizes(7, {ways, 3 * hidden});
 }

@@ -20,9 +20,14 @@ Result<void> OnnxLowering::binary() {
   }
   const bool left = in(0).scalar && !in(0).tensor && !(in(0).weight && !in(0).frozen);
   const bool right = in(1).scalar && !in(1).tensor && !(in(1).weight && !in(1).frozen);
-  if (left != right) {
+  if (left != right && rule_->call != "prelu") {
     TRY_ASSIGN(const Id x, tensor(left ? 1 : 0));
-    return give(eager_.unary(rule_->call, x));
+    Dims result = eager_.dims(x);
+    const std::size_t rank = in(left ? 0 : 1).dims.size();
+    const Id out = eager_.unary(rule_->call, x);
+    if (rank <= result.size()) return give(out);
+    result.insert(result.begin(), rank - result.size(), 1);
+    return give(eager_.reshape(out, result));
   }
   TRY(broadcasts(in(0).dims, in(1).dims));
   TRY_ASSIGN(const Id a, tensor(0));
@@ -60,7 +65,7 @@ Result<void> OnnxLowering::cast() {
 /// The addition of a trained row after a product: PyTorch's linear layers add it in the product.
 std::optional<int> OnnxLowering::bias_after() const {
   const auto at = node_->output_size() == 1 ? readers_.find(node_->output(0)) : readers_.end();
-  if (at == readers_.end() || at->second.size() != 1) return std::nullopt;
+  if (at == readers_.end() || at->second.size() != 1 || outputs_.contains(node_->output(0))) return std::nullopt;
   const onnx::Node& add = onnx_.node(at->second.front());
   if (add.op_type() != "Add" || add.input_size() != 2 || add.output_size() != 1) return std::nullopt;
   const std::string& other = add.input(0) == node_->output(0) ? add.input(1) : add.input(0);
@@ -154,6 +159,8 @@ Result<void> OnnxLowering::window_of(const Dims& image, Eager::Window& w, Dims& 
         return wrong("found an image of " + std::to_string(size + before + after) + " with its pads, expected " +
                      std::to_string(reach) + " and more, the reach of the window");
       result[i + 2] = (span + (rounds_up ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
+      if (rounds_up && (result[i + 2] - 1) * w.stride[i] >= size + before)
+        --result[i + 2];  // it would begin in the pads
     }
   }
   TRY_ASSIGN(result, checked(std::move(result)));
@@ -278,6 +285,7 @@ Result<void> OnnxLowering::reduce() {
   } else {
     TRY_ASSIGN(listed_axes, listed("axes", 1));
   }
+  if (!index && listed_axes.empty() && integer("noop_with_empty_axes", 0) != 0) return give(x);
   std::vector<std::size_t> axes;
   for (const std::int64_t a : listed_axes) {
     TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
@@ -306,9 +314,12 @@ Result<void> OnnxLowering::cumulative() {
   return give(eager_.unary("cumsum", x));
 }
 
-/// X, W, R: steps, batch and inputs.
+/// X, W, R: steps, batch and inputs; with layout 1 the batch comes first, also in the results.
 Result<void> OnnxLowering::recurrent() {
-  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(Id x, tensor(0));
+  if (!has(1) || !has(2)) return wrong("found no weights W and R, expected both");
+  const bool batch_first = integer("layout", 0) == 1;
+  if (batch_first && eager_.dims(x).size() == 3) x = eager_.permute(x, {1, 0, 2});
   Ids weights;
   for (int i = 1; i < 4; ++i) {
     if (!has(i)) continue;
@@ -322,8 +333,11 @@ Result<void> OnnxLowering::recurrent() {
     return wrong("found no sequence of three dimensions or no hidden_size");
   std::vector<Dims> results{{d[0], ways, d[1], hidden}, {ways, d[1], hidden}};
   if (lstm) results.push_back(results[1]);
-  const Ids out = eager_.recurrent(x, weights, lstm, hidden, both, results);
-  for (std::size_t i = 0; i < out.size(); ++i) TRY(give(out[i], static_cast<int>(i)));
+  Ids out = eager_.recurrent(x, weights, lstm, hidden, both, results);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (batch_first) out[i] = i == 0 ? eager_.permute(out[i], {2, 0, 1, 3}) : eager_.permute(out[i], {1, 0, 2});
+    TRY(give(out[i], static_cast<int>(i)));
+  }
   return {};
 }
 

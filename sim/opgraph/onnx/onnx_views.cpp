@@ -167,6 +167,9 @@ Result<void> OnnxLowering::split() {
   TRY_ASSIGN(std::vector<std::int64_t> sizes, listed("split", 1));
   TRY_ASSIGN(const std::size_t axis, axis_of(integer("axis", 0), eager_.dims(x).size()));
   const auto parts = static_cast<std::int64_t>(node_->output_size());
+  if (const std::int64_t stated = integer("num_outputs", parts); stated != parts)
+    return wrong("num_outputs: found " + std::to_string(stated) + ", expected " + std::to_string(parts) +
+                 ", its results");
   const std::int64_t whole = eager_.dims(x)[axis];
   if (sizes.empty()) {
     const std::int64_t each = parts > 0 ? (whole + parts - 1) / parts : 0;
