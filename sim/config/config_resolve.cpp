@@ -372,6 +372,30 @@ Result<topology::ClusterSpec> load_system(const std::string& name) {
 Result<topology::DeviceSpec> load_device(const std::string& name) {
   return load_by_name(name, "device", "devices", device_keys());
 }
+/// Names that a configuration may have for a device as a driver calls it: "NVIDIA H100 PCIe" -> that, "H100 PCIe",
+/// "H100-PCIe".
+static std::vector<std::string> device_names(const std::string& driver_name) {
+  std::vector<std::string> out{driver_name};
+  std::string bare = driver_name;
+  for (const std::string prefix : {"NVIDIA ", "Tesla ", "AMD Instinct "}) {
+    if (bare.starts_with(prefix)) bare = bare.substr(prefix.size());
+  }
+  out.push_back(bare);
+  std::replace(bare.begin(), bare.end(), ' ', '-');
+  out.push_back(bare);
+  if (bare == "H100-80GB-HBM3") out.push_back("h100_sxm5_80gb");
+  if (bare == "V100-DGXS-32GB") out.push_back("v100_pcie_32gb");  // the same chip at the same clocks
+  return out;
+}
+
+Result<topology::DeviceSpec> load_device_of_driver(const std::string& name) {
+  for (const std::string& candidate : device_names(name)) {
+    if (candidate.empty() || candidate.find('/') != std::string::npos || candidate.ends_with(".yaml")) continue;
+    auto device = load_device(candidate);
+    if (device) return device;
+  }
+  return Error{"found no device for " + in_quotes(name), "", ""};
+}
 Result<workload::ModelSpec> load_model(const std::string& name) {
   return load_by_name(name, "model", "models", model_keys());
 }

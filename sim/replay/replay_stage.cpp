@@ -24,31 +24,6 @@ std::uint32_t ranks_of(const traces::TraceJob& job) {
   return ranks;
 }
 
-/// Names that a configuration may have for a device as a driver calls it: "NVIDIA H100 PCIe" -> that, "H100 PCIe",
-/// "H100-PCIe".
-std::vector<std::string> device_names(const std::string& driver_name) {
-  std::vector<std::string> out{driver_name};
-  std::string bare = driver_name;
-  for (const std::string prefix : {"NVIDIA ", "Tesla ", "AMD Instinct "}) {
-    if (bare.starts_with(prefix)) bare = bare.substr(prefix.size());
-  }
-  out.push_back(bare);
-  std::replace(bare.begin(), bare.end(), ' ', '-');
-  out.push_back(bare);
-  if (bare == "H100-80GB-HBM3") out.push_back("h100_sxm5_80gb");
-  if (bare == "V100-DGXS-32GB") out.push_back("v100_pcie_32gb");  // the same chip at the same clocks
-  return out;
-}
-
-std::string driver_name_of(const traces::TraceJob& job) {
-  for (const traces::TraceRank& rank : job.ranks) {
-    for (const traces::TraceDevice& d : rank.devices) {
-      if (!d.name.empty()) return d.name;
-    }
-  }
-  return "";
-}
-
 class Stager {
  public:
   Stager(const TraceReplay& flags, const traces::TraceJob& job) : f_(flags), job_(job) {}
@@ -85,22 +60,12 @@ class Stager {
     return static_cast<std::uint32_t>(c.nodes * c.gpus_per_node);
   }
 
-  Result<topology::DeviceSpec> device_of_trace() const {
-    const std::string name = driver_name_of(job_);
-    for (const std::string& candidate : device_names(name)) {
-      if (candidate.empty() || candidate.find('/') != std::string::npos || candidate.ends_with(".yaml")) continue;
-      auto device = config::load_device(candidate);
-      if (device) return device;
-    }
-    return Error{"found no device for " + in_quotes(name), "", ""};
-  }
-
   /// Where the trace was taken: its device, and its system if that is known.
   Result<void> choose_source(const config::Experiment& base) {
     if (!f_.measured_on.empty()) return source_by_name();
-    auto device = device_of_trace();
+    auto device = config::load_device_of_driver(traces::driver_name_of(job_));
     if (!device) {
-      const std::string name = driver_name_of(job_);
+      const std::string name = traces::driver_name_of(job_);
       out_.notes.push_back(
           (name.empty() ? "the trace does not name its device" : "found no device file for " + in_quotes(name)) +
           ": kernels keep their measured times (see --measured-on)");
@@ -142,7 +107,7 @@ class Stager {
 
   /// A trace that names its GPU was measured on that.
   Result<void> check_source() const {
-    const std::string named = driver_name_of(job_);
+    const std::string named = traces::driver_name_of(job_);
     if (topology::other_chip(named, device_->name, config::names_in("devices")).empty()) return {};
     return Error{"--measured-on: found " + in_quotes(f_.measured_on) + " with a " + device_->name +
                      ", expected a system or device with the GPU that the trace names, " + in_quotes(named),
