@@ -82,4 +82,13 @@ void TraceNotes::drop(std::string_view what, std::uint64_t n) {
   dropped.push_back({std::string(what), n});
 }
 
+std::string driver_name_of(const TraceJob& job) {
+  for (const TraceRank& rank : job.ranks) {
+    for (const TraceDevice& d : rank.devices) {
+      if (!d.name.empty()) return d.name;
+    }
+  }
+  return "";
+}
+
 }  // namespace distsim::traces

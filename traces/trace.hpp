@@ -274,6 +274,9 @@ struct TraceJob {
   std::string_view name(NameId id) const { return names.text(id); }
 };
 
+/// Of the first device that has one, as drivers name it ("NVIDIA A100-SXM4-80GB"); empty: none has.
+std::string driver_name_of(const TraceJob& job);
+
 std::string_view name_of(HostKind kind);
 std::string_view name_of(DeviceRecordKind kind);
 std::string_view name_of(RuntimeCall call);

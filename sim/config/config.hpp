@@ -58,6 +58,8 @@ Result<Experiment> load_experiment(const std::string& path, const std::vector<st
 /// One thing by name, alias or path.
 Result<topology::ClusterSpec> load_system(const std::string& name_or_path);
 Result<topology::DeviceSpec> load_device(const std::string& name_or_path);
+/// The device that a driver calls by this name ("NVIDIA A100-SXM4-80GB").
+Result<topology::DeviceSpec> load_device_of_driver(const std::string& driver_name);
 Result<workload::ModelSpec> load_model(const std::string& name_or_path);
 Result<workload::FrameworkSpec> load_framework(const std::string& name_or_path);
 

@@ -372,6 +372,15 @@ Result<topology::ClusterSpec> load_system(const std::string& name) {
 Result<topology::DeviceSpec> load_device(const std::string& name) {
   return load_by_name(name, "device", "devices", device_keys());
 }
+
+Result<topology::DeviceSpec> load_device_of_driver(const std::string& name) {
+  const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml");
+  if (!name.empty() && !is_path) {
+    if (auto device = load_device(name)) return device;
+  }
+  return Error{"found no device for " + in_quotes(name), "", ""};
+}
+
 Result<workload::ModelSpec> load_model(const std::string& name) {
   return load_by_name(name, "model", "models", model_keys());
 }

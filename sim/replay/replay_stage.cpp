@@ -24,15 +24,6 @@ std::uint32_t ranks_of(const traces::TraceJob& job) {
   return ranks;
 }
 
-std::string driver_name_of(const traces::TraceJob& job) {
-  for (const traces::TraceRank& rank : job.ranks) {
-    for (const traces::TraceDevice& d : rank.devices) {
-      if (!d.name.empty()) return d.name;
-    }
-  }
-  return "";
-}
-
 class Stager {
  public:
   Stager(const TraceReplay& flags, const traces::TraceJob& job) : f_(flags), job_(job) {}
@@ -69,21 +60,12 @@ class Stager {
     return static_cast<std::uint32_t>(c.nodes * c.gpus_per_node);
   }
 
-  Result<topology::DeviceSpec> device_of_trace() const {
-    const std::string name = driver_name_of(job_);
-    const bool is_path = name.find('/') != std::string::npos || name.ends_with(".yaml");
-    if (!name.empty() && !is_path) {
-      if (auto device = config::load_device(name)) return device;
-    }
-    return Error{"found no device for " + in_quotes(name), "", ""};
-  }
-
   /// Where the trace was taken: its device, and its system if that is known.
   Result<void> choose_source(const config::Experiment& base) {
     if (!f_.measured_on.empty()) return source_by_name();
-    auto device = device_of_trace();
+    auto device = config::load_device_of_driver(traces::driver_name_of(job_));
     if (!device) {
-      const std::string name = driver_name_of(job_);
+      const std::string name = traces::driver_name_of(job_);
       out_.notes.push_back(
           (name.empty() ? "the trace does not name its device" : "found no device file for " + in_quotes(name)) +
           ": kernels keep their measured times (see --measured-on)");
@@ -125,7 +107,7 @@ class Stager {
 
   /// A trace that names its GPU was measured on that.
   Result<void> check_source() const {
-    const std::string named = driver_name_of(job_);
+    const std::string named = traces::driver_name_of(job_);
     if (topology::other_chip(named, device_->name, config::names_in("devices")).empty()) return {};
     return Error{"--measured-on: found " + in_quotes(f_.measured_on) + " with a " + device_->name +
                      ", expected a system or device with the GPU that the trace names, " + in_quotes(named),

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kineto_text.hpp"
+#include "sim/profile/impossible_rates.hpp"
 #include "sim/profile/op_flops.hpp"
 #include "sim/profile/profile.hpp"
 #include "traces/trace_reader.hpp"
@@ -129,6 +130,25 @@ traces::OpInputs inputs(std::vector<std::vector<std::int64_t>> shapes, std::vect
   for (auto& s : shapes) in.tensors.push_back({std::move(s), "float"});
   in.values = std::move(values);
   return in;
+}
+
+/// 2 * 4096^3 operations in fp32: 137 TFLOP/s in 1 ms, below the 156 of TF32 products; 1.37 PFLOP/s in 100 us.
+TEST(ImpossibleRates, AProductAboveThePeakIsNamed) {
+  topology::DeviceSpec device;
+  device.name = "a100";
+  device.peak["fp32"] = FlopsPerSecond(19.5e12);
+  device.peak["tf32"] = FlopsPerSecond(156e12);
+  const auto found = [&](const std::string& op, std::int64_t ns) {
+    Profile profile;
+    profile.ranks.emplace_back().ops.push_back(
+        {op, "4096x4096, 4096x4096 (float)", 1, ns, 2.0 * 4096 * 4096 * 4096, 0});
+    return rate_above_peak(profile, device);
+  };
+  EXPECT_EQ(found("aten::mm", 1'000'000), "");
+  EXPECT_EQ(found("aten::mm", 100'000),
+            "aten::mm of 4096x4096, 4096x4096 (float): found 1.374 PFLOP/s, expected at most 156 TFLOP/s, the peak of "
+            "a100: are times and shapes those of one run?");
+  EXPECT_EQ(found("aten::convolution", 100'000), "") << "Winograd's needs fewer";
 }
 
 TEST(OpFlops, Formulas) {
