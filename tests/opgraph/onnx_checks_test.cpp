@@ -227,6 +227,16 @@ TEST(OnnxChecks, ContradictionsAreRefusedInOneLineWithTheInput) {
 }
 
 /// Places that a model computes from its shapes keep their dimensions: a table of them is joined column by column.
+TEST(OnnxChecks, OptionsThatAreReadHaveTheirTypes) {
+  for (const char* option : {"layout", "noop_with_empty_axes", "num_outputs", "spatial"}) {
+    const std::string why = refusal(with_attribute([&](onnx::Node& n) {
+      onnx::Attribute& a = *n.add_attribute();
+      a.set_name(option), a.set_f(1);
+    }));
+    EXPECT_NE(why.find("found a number, expected a whole number"), std::string::npos) << option << ": " << why;
+  }
+}
+
 TEST(OnnxChecks, FoldedPlacesKeepTheirSizes) {
   Model m = behind_product();
   m.numbers("rows", {0, 1, 1}).numbers("columns", {3, 63, 5}).numbers("last", {1}).weight("u", {3});

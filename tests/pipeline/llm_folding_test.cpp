@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/random.hpp"
+#include "predicted_text.hpp"
 #include "sanitizers.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/folds.hpp"
@@ -30,6 +31,18 @@ double iteration_ms(std::int64_t micro_batches, const std::vector<std::string>& 
   std::vector<std::string> sets{"model.global_batch=" + std::to_string(2 * micro_batches)};
   sets.insert(sets.end(), more.begin(), more.end());
   return predicted_with(sets).report.iteration.ms();
+}
+
+/// Whether it can be predicted; then what is folded takes what playing all of it takes.
+bool expect_as_played(const config::Experiment& experiment, const std::string& what) {
+  CostModelCache cache;
+  Passes passes, others;
+  const auto folded = predict(experiment, passes, cache), whole = predict(experiment, others, cache, kAllMicroSteps);
+  EXPECT_EQ(folded.ok(), whole.ok()) << what;
+  if (!folded.ok() || !whole.ok()) return false;
+  const double expected = whole->report.iteration.ms();
+  EXPECT_NEAR(folded->report.iteration.ms(), expected, 0.003 * expected) << what;
+  return true;
 }
 
 /// 4 stages, 2 replicas. 32 micro-batches are played, of 256 the first 16. The clock is locked: under a power limit it follows
@@ -122,23 +135,14 @@ TEST(LlmFolding, TheTableOfCollectivesIsThatOfTheWholeIteration) {
 /// Gradients and weights of the iteration before hide the first micro-batches: from those alone 512 took as long as 160.
 TEST(LlmFolding, WhatTheIterationBeforeLeavesHidesNoMicroBatches) {
   for (const char* batch : {"160", "256", "512"}) {
-    const auto parsed = config::parse_experiment_text(
+    const auto experiment = experiment_of(
         "cluster: {system: kestrel_h100, nodes: 8}\n"
         "model: {name: deepseek_v3_l4, per_gpu_batch: 0, global_batch: " +
-            std::string(batch) +
-            ", memory_check: false}\nframework: {name: megatron_core}\n"
-            "parallel: {tensor: 2, pipeline: 2, micro_batch: 1, recompute: none, shard: optimizer}\n",
-        "x.yaml", {});
-    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
-    const auto experiment = config::resolve(*parsed);
+        std::string(batch) +
+        ", memory_check: false}\nframework: {name: megatron_core}\n"
+        "parallel: {tensor: 2, pipeline: 2, micro_batch: 1, recompute: none, shard: optimizer}\n");
     ASSERT_TRUE(experiment.ok()) << experiment.error().text();
-    CostModelCache cache;
-    Passes passes, others;
-    const auto folded = predict(*experiment, passes, cache),
-               whole = predict(*experiment, others, cache, kAllMicroSteps);
-    ASSERT_TRUE(folded.ok() && whole.ok());
-    EXPECT_NEAR(folded->report.iteration.ms(), whole->report.iteration.ms(), 0.003 * whole->report.iteration.ms())
-        << batch;
+    EXPECT_TRUE(expect_as_played(*experiment, batch));
   }
 }
 
@@ -153,13 +157,7 @@ TEST(LlmFolding, HostBoundDualpipeTakesWhatPlayingAllOfItTakes) {
          "framework.name=megatron_core", "framework.host.per_launch=100 us", "parallel.recompute=none",
          "parallel.schedule=dualpipe", "device.clock.locked=1200 MHz", "model.global_batch=320"});
     ASSERT_TRUE(experiment.ok()) << experiment.error().text();
-    CostModelCache cache;
-    Passes passes, others;
-    const auto folded = predict(*experiment, passes, cache),
-               whole = predict(*experiment, others, cache, kAllMicroSteps);
-    ASSERT_TRUE(folded.ok() && whole.ok());
-    EXPECT_NEAR(folded->report.iteration.ms(), whole->report.iteration.ms(), 0.003 * whole->report.iteration.ms())
-        << pipeline;
+    EXPECT_TRUE(expect_as_played(*experiment, pipeline));
   }
 }
 
@@ -186,19 +184,9 @@ TEST(LlmFolding, RandomLayoutsTakeWhatPlayingAllOfThemTakes) {
         "}\nparallel: {pipeline: " + std::to_string(pipeline) + ", tensor: " + std::to_string(tensor) +
         ", micro_batch: 1, recompute: " + one_of({"none", "full"}) + ", shard: " + one_of({"none", "optimizer"}) +
         ", schedule: 1f1b}\n";
-    const auto parsed = config::parse_experiment_text(text, "x.yaml", {"device.clock.locked=1000 MHz"});
-    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
-    const auto experiment = config::resolve(*parsed);
+    const auto experiment = experiment_of(text, {"device.clock.locked=1000 MHz"});
     if (!experiment.ok()) continue;  // heads that do not divide
-    CostModelCache cache;
-    Passes passes, others;
-    const auto short_way = predict(*experiment, passes, cache),
-               whole = predict(*experiment, others, cache, kAllMicroSteps);
-    if (!short_way.ok()) continue;
-    ASSERT_TRUE(whole.ok()) << whole.error().text();
-    ++folded;
-    const double expected = whole->report.iteration.ms();
-    EXPECT_NEAR(short_way->report.iteration.ms(), expected, 0.003 * expected) << steps << " micro-batches\n" << text;
+    folded += expect_as_played(*experiment, std::to_string(steps) + " micro-batches\n" + text) ? 1 : 0;
   }
   EXPECT_GT(2 * folded, layouts);
 }

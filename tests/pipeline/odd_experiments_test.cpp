@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/random.hpp"
+#include "predicted_text.hpp"
 #include "sanitizers.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -60,8 +61,7 @@ TEST(OddExperiments, EndInAnAnswerOrInOneLine) {
     const std::vector<std::string> sets = drawn(random);
     std::string text;
     for (const std::string& set : sets) text += " --set " + set;
-    const auto parsed = config::parse_experiment_text("title: odd\n", "odd.yaml", sets);
-    const auto experiment = parsed.ok() ? config::resolve(*parsed) : parsed.error();
+    const auto experiment = experiment_of("title: odd\n", sets);
     Passes passes;
     const auto predicted =
         experiment.ok() ? predict(*experiment, passes, cache) : Result<Prediction>(experiment.error());
@@ -88,15 +88,10 @@ TEST(OddExperiments, EndInAnAnswerOrInOneLine) {
 TEST(OddExperiments, MicroStepsOfOneAndTwoSamplesLieBetweenThoseOfEach) {
   double last = 0;
   for (const char* batch : {"48", "64", "80", "96"}) {
-    const auto parsed = config::parse_experiment_text(
+    const auto predicted = predicted_text(
         "cluster: {system: dgx_a100_80gb, nodes: 3}\nframework: {name: tf1_horovod}\n"
         "model: {name: gpt3_27, accumulation: 2, per_gpu_batch: 0, memory_check: false}\n",
-        "x.yaml", {std::string("model.global_batch=") + batch});
-    ASSERT_TRUE(parsed.ok()) << parsed.error().text();
-    const auto experiment = config::resolve(*parsed);
-    ASSERT_TRUE(experiment.ok()) << experiment.error().text();
-    Passes passes;
-    const auto predicted = predict(*experiment, passes);
+        {std::string("model.global_batch=") + batch});
     ASSERT_TRUE(predicted.ok()) << predicted.error().text();
     EXPECT_GE(predicted->report.iteration.ms(), last) << batch;
     last = predicted->report.iteration.ms();

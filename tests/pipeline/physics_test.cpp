@@ -1,6 +1,7 @@
 // What the hardware allows, on all shipped devices and frameworks, and what overlap may cost.
 #include <gtest/gtest.h>
 
+#include "predicted_text.hpp"
 #include "sanitizers.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/device_models.hpp"
@@ -169,12 +170,7 @@ TEST(Physics, MoreUnevenExpertsAreNeverFaster) {
             "cluster: {system: " + std::string(system) + ", nodes: 4}\nmodel: {name: " + model +
             ", per_gpu_batch: 0, global_batch: 256, memory_check: false, llm: {imbalance: " + imbalance +
             "}}\nframework: {name: megatron_core}\nparallel: {expert: 8}\n";
-        const auto parsed = config::parse_experiment_text(text, "x.yaml", {});
-        ASSERT_TRUE(parsed.ok()) << parsed.error().text();
-        const auto experiment = config::resolve(*parsed);
-        ASSERT_TRUE(experiment.ok()) << experiment.error().text();
-        Passes passes;
-        const auto predicted = predict(*experiment, passes);
+        const auto predicted = predicted_text(text);
         ASSERT_TRUE(predicted.ok()) << predicted.error().text();
         const double ms = predicted->report.iteration.ms();
         EXPECT_GE(ms, last) << model << ' ' << system << ' ' << imbalance;

@@ -1,24 +1,18 @@
 // A recorded iteration keeps the types of its tensors, whatever precision the experiment states.
 #include <gtest/gtest.h>
 
-#include "sim/config/config.hpp"
-#include "sim/pipeline/pipeline.hpp"
+#include "predicted_text.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::pipeline {
 namespace {
 
 report::Report predicted_at(const std::string& precision) {
-  const auto parsed = config::parse_experiment_text(
+  auto out = predicted_text(
       "cluster: {system: dgx_a100_80gb, nodes: 1, gpus_per_node: 1}\nframework: {name: pytorch}\n"
       "model: {kind: graph, per_gpu_batch: 512, graph: {file: " +
           test::root() + "/tests/data/opgraph/linear_et_1.0.1.json.gz}}\n",
-      "x.yaml", {"model.precision=" + precision});
-  EXPECT_TRUE(parsed.ok()) << parsed.error().text();
-  const auto experiment = config::resolve(*parsed);
-  EXPECT_TRUE(experiment.ok()) << experiment.error().text();
-  Passes passes;
-  auto out = predict(*experiment, passes);
+      {"model.precision=" + precision});
   EXPECT_TRUE(out.ok()) << out.error().text();
   return std::move(out->report);
 }

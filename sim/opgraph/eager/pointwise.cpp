@@ -67,14 +67,13 @@ Eager::Id Eager::unary(std::string_view op, Id x) {
   const auto& table = unary_gradients();
   const auto known = std::ranges::find(table, op, &UnaryGradient::op);
   if (known == table.end()) return out;  // steps and comparisons have no gradient
-  const bool by_constant = op == "mul" || op == "div";
-  tape({x}, {out}, [this, x, known, by_constant](const auto& g) {
+  const bool of_gradient_alone = op == "mul" || op == "div" || op == "cumsum";  // by a constant; sums
+  tape({x}, {out}, [this, x, known, of_gradient_alone](const auto& g) {
     Id current = *g[0];
-    if (known->op == "cumsum") {  // of the gradient alone
+    if (of_gradient_alone) {
       for (const std::string_view k : known->kernels) current = kernel(std::string(k), {current}, Dims(facts_[x].dims));
       return give(x, current);
     }
-    if (by_constant) return give(x, kernel(std::string(known->op), {current}, Dims(facts_[x].dims)));
     const bool alone = known->kernels.size() == 1;
     for (const std::string_view k : known->kernels) {
       const bool last = k == known->kernels.back();
