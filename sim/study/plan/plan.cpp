@@ -192,10 +192,7 @@ class LayoutPlanner {
 
   /// A column where it makes a difference for a row: all layouts are played by blocks, the experiment as it is as it says.
   void add_layer_by_layer() {
-    const auto says_so = [](const PlanRow& row) {
-      return std::ranges::any_of(row.sets, [](const std::string& set) { return set.starts_with(kLayerByLayer); });
-    };
-    if (std::ranges::none_of(out_.rows, says_so)) return;
+    if (std::ranges::none_of(out_.rows, is_by_blocks)) return;
     out_.keys.emplace_back(kLayerByLayer);
     out_.heads.emplace_back("by layer");
     const char* const own = experiment_.framework.parallel.layer_by_layer ? "true" : "false";

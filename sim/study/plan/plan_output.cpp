@@ -10,6 +10,7 @@
 #include "base/text/printable.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/study/plan/plan.hpp"
+#include "sim/study/plan/plan_rows.hpp"
 
 namespace distsim::study {
 namespace {
@@ -176,7 +177,7 @@ std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::s
               printable(short_value(value), 200);
   }
   for (std::string& line : wrapped(layout)) out.push_back(std::move(line));
-  if (std::ranges::any_of(row.sets, [](const std::string& set) { return set.starts_with(kLayerByLayer); }))
+  if (is_by_blocks(row))
     out.push_back("its kernels are counted block by block: " + std::string(kLayerByLayer) + "=false");
   if (row.error.empty() && !row.fits)
     out.push_back(fmt::format("it needs {:.1f} GB of the {:.1f} GB that a GPU has: model.memory_check is false",

@@ -79,6 +79,10 @@ void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experime
       r.context.memory_capacity == 0 || fullest_gpu(r) <= r.context.memory_capacity;  // with model.memory_check: false
 }
 
+bool is_by_blocks(const PlanRow& row) {
+  return std::ranges::any_of(row.sets, [](const std::string& set) { return set.starts_with(kLayerByLayer); });
+}
+
 std::string subject_text(const config::Experiment& e) { return e.model.name + " on " + machine_text(e); }
 
 void finish_rows(Plan& plan) {

@@ -21,6 +21,9 @@ std::int64_t fullest_gpu(const report::Report& report);
 /// Cost, energy and the goal's values, from the row's report.
 void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experiment& experiment);
 
+/// Whether the framework would launch the row's layout layer by layer, and its kernels are counted block by block (kLayerByLayer).
+bool is_by_blocks(const PlanRow& row);
+
 /// Model and machine.
 std::string subject_text(const config::Experiment& experiment);
 
