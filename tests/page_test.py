@@ -410,7 +410,8 @@ class Page(unittest.TestCase):
         self.b.click("#pin")
         self.move(SLIDER, 1)
         self.show("#tab-compare")
-        self.b.wait_for("document.querySelectorAll('#compare tr').length > 1")
+        drawn = "[...document.querySelectorAll('#compare tr')].some((r) => r.children[0].innerText === 'iteration' && r.innerText.includes('%'))"
+        self.b.wait_for(drawn + " && document.querySelector('svg.chart') !== null")
         rows = self.b.js("[...document.querySelectorAll('#compare tr')].map((r) => [...r.children].map((c) => c.innerText))")
         named = {r[0]: r[1:] for r in rows if r}
         self.assertNotEqual(named["iteration"][0], named["iteration"][1].split("\n")[0])

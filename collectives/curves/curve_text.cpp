@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/text/quantity_text.hpp"
 #include "collectives/collective_options.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
@@ -60,7 +61,7 @@ class Positions {
   const TextFormat::ParseInfoTree* tree_;
 };
 
-std::string number(double v) { return std::to_string(v); }
+std::string number(double v) { return format_quantity(v, Dimension::none); }
 
 Result<CurvePoint> read_point(const curves::Point& p, double previous, const Positions& at) {
   if (!(p.time_us() >= kShortestCurveUs && p.time_us() < kLongestCurveUs)) {
@@ -85,6 +86,13 @@ Result<CurvePoint> read_point(const curves::Point& p, double previous, const Pos
     if (const auto checked = check_quantiles(quantiles); !checked.ok())
       return Error{checked.error().what, at.of(p, field), ""};
   }
+  constexpr double kRounding = 1e-6;  // of a time in decimal digits
+  const curves::Statistics& own = p.statistics();
+  if (own.max_us() > 0 &&
+      (point.time_us < own.min_us() * (1 - kRounding) || point.time_us > own.max_us() * (1 + kRounding)))
+    return Error{"time_us: found " + number(point.time_us) +
+                     ", expected what its statistics say: " + number(own.min_us()) + " .. " + number(own.max_us()),
+                 at.of(p, "time_us"), ""};
   return point;
 }
 

@@ -75,8 +75,8 @@ TEST(CurveText, PercentilesLieAroundTheirTime) {
     std::string text = kTwoNodes;
     return text.replace(text.find("150"), 3, std::string("150 ") + more);
   };
-  for (const char* more :
-       {"low_us: 150 high_us: 150", "low_us: 100", "high_us: 1e6", "statistics { min_us: 9 max_us: 9 }"})
+  for (const char* more : {"low_us: 150 high_us: 150", "low_us: 100", "high_us: 1e6",
+                           "statistics { min_us: 9 max_us: 150 }", "statistics { median_us: 9 }"})
     EXPECT_TRUE(parse_curve_text(with(more), "x").ok()) << more;
   expect_curve_error(with("low_us: 151"), "x.curve.txtpb:4:40: low_us: found 151, expected at most time_us, 150");
   expect_curve_error(with("low_us: 1 high_us: 2"),
@@ -86,6 +86,9 @@ TEST(CurveText, PercentilesLieAroundTheirTime) {
   expect_curve_error(with("high_us: -1"), "high_us: found -1, expected 0 or a positive number");
   expect_curve_error(with("low_us: nan"), "low_us: found nan, expected 0 or a positive number");
   expect_curve_error(with("statistics { p5_us: 9 max_us: 8 }"), "max_us: found 8, expected at least p5_us, 9");
+  expect_curve_error(with("statistics { min_us: 9 max_us: 9 }"),
+                     "x.curve.txtpb:4:27: time_us: found 150, expected what its statistics say: 9 .. 9");
+  expect_curve_error(with("statistics { min_us: 151 max_us: 160 }"), "time_us: found 150, expected what its");
   expect_curve_error(with("in_place { min_us: -9 }"), "min_us: found -9, expected microseconds");
 }
 

@@ -94,6 +94,43 @@ Model recurrent(const std::string& op, std::int64_t rows, std::int64_t hidden, c
   return m;
 }
 
+/// The same with constant lengths of its 8 sequences of 10 steps.
+Model with_lengths(const std::vector<std::int64_t>& lengths) {
+  Model m = recurrent("LSTM", 128, 32);
+  m.numbers("lengths", lengths);
+  m.graph().mutable_node(0)->set_input(4, "lengths");
+  return m;
+}
+
+Model cumulative(const std::vector<std::int64_t>& axis) {
+  Model m = behind_product();
+  m.numbers("axis", axis).node("CumSum", {"h", "axis"}, {"y"});
+  return m;
+}
+
+/// Without the sizes of its parts.
+Model equal_split(std::int64_t opset) {
+  Model m;
+  m.opset(opset).input("x", {8, 50}).output("y").weight("w", {50, 50});
+  m.node("MatMul", {"x", "w"}, {"h"});
+  Model::integer(m.node("Split", {"h"}, {"y", "z", "u"}), "axis", 1);
+  return m;
+}
+
+Model resize(const std::vector<float>& scales, const std::vector<std::int64_t>& sizes = {},
+             const std::vector<std::int64_t>& result = {}) {
+  Model m;
+  m.input("x", {2, 3, 8, 8}).output("y", result).weight("w", {32, 3, 1, 1});
+  m.node("Conv", {"x", "w"}, {"h"});
+  if (!scales.empty()) {
+    m.weight("scales", {static_cast<std::int64_t>(scales.size())});
+    for (const float scale : scales) m.last_initializer().add_float_data(scale);
+  }
+  if (!sizes.empty()) m.numbers("sizes", sizes);
+  m.node("Resize", {"h", "", scales.empty() ? "" : "scales", sizes.empty() ? "" : "sizes"}, {"y"});
+  return m;
+}
+
 Model scatter(const std::string& op, const std::vector<std::int64_t>& places,
               const std::vector<std::int64_t>& updates) {
   Model m = behind_product();
@@ -150,6 +187,16 @@ TEST(OnnxChecks, SoundModelsAreRead) {
       recurrent("LSTM", 128, 32),
       recurrent("LSTM", 128, 32, "reverse", 8),
       recurrent("GRU", 96, 32),
+      with_lengths({10, 3, 0, 1, 1, 1, 1, 1}),
+      with_lengths({10}),
+      cumulative({1}),
+      cumulative({-2}),
+      equal_split(18),
+      resize({1, 1, 2, 2}),
+      resize({1, 1, 2, 2}, {}, {2, 32, 16, 16}),
+      resize({1, 1, 1.375F, 0.25F}, {}, {2, 32, 11, 2}),
+      resize({}, {2, 32, 20, 20}, {2, 32, 20, 20}),
+      resize({}, {}, {2, 32, 20, 20}),
       scatter("ScatterElements", {2, 3}, {2, 3}),
       scatter("ScatterND", {3, 1}, {3, 64}),
       scatter("ScatterND", {3, 2}, {3}),
@@ -192,6 +239,16 @@ TEST(OnnxChecks, ContradictionsAreRefusedInOneLineWithTheInput) {
       {recurrent("LSTM", 128, 32, "forward", 5), "(LSTM): input 5 ('state'): found sizes 1x5x32, expected 1x8x32"},
       {recurrent("GRU", 128, 32), "(GRU): input 1 ('w'): found sizes 1x128x16, expected 1x96x16"},
       {recurrent("RNN", 96, 32), "(RNN): input 1 ('w'): found sizes 1x96x16, expected 1x32x16"},
+      {with_lengths({10, 3}), "(LSTM): input 4 ('lengths'): found sizes 2, expected 8"},
+      {with_lengths({11, 3, 0, 1, 1, 1, 1, 1}), "(LSTM): input 4 ('lengths'): found the length 11, expected 0 .. 10"},
+      {cumulative({2}), "(CumSum): "},
+      {cumulative({0, 1}), "(CumSum): input 1 ('axis'): found sizes 2, expected the number of one dimension"},
+      {equal_split(17), "(Split): split: found 3 parts of 50, expected equal ones where their sizes are not stated"},
+      {resize({1, 2, 2}), "(Resize): found 3 scales, expected one for each of 4 dimensions"},
+      {resize({1, 1, 0, 2}), "(Resize): found a scale that is not above 0"},
+      {resize({}, {20, 20}), "(Resize): found 2 sizes, expected one for each of 4 dimensions"},
+      {resize({}, {}, {32, 20, 20}), "(Resize): found a result of 3 dimensions, expected 4"},
+      {resize({1, 1, 2, 2}, {}, {2, 32, 99, 16}), "output 'y': found dimension 2 of 99, expected 16"},
       {scatter("ScatterElements", {2, 3}, {500, 500}),
        "(ScatterElements): input 2 ('u'): found sizes 500x500, expected 2x3"},
       {scatter("ScatterElements", {3, 65}, {3, 65}),
@@ -226,7 +283,6 @@ TEST(OnnxChecks, ContradictionsAreRefusedInOneLineWithTheInput) {
   }
 }
 
-/// Places that a model computes from its shapes keep their dimensions: a table of them is joined column by column.
 TEST(OnnxChecks, OptionsThatAreReadHaveTheirTypes) {
   for (const char* option : {"layout", "noop_with_empty_axes", "num_outputs", "spatial"}) {
     const std::string why = refusal(with_attribute([&](onnx::Node& n) {
@@ -237,6 +293,28 @@ TEST(OnnxChecks, OptionsThatAreReadHaveTheirTypes) {
   }
 }
 
+/// An attribute that no op has is named, and the one it is like.
+TEST(OnnxChecks, AttributesThatNoOpHasAreNamed) {
+  const auto remarks = [](const Model& m) {
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    return graph.ok() ? graph->remarks : std::vector<std::string>();
+  };
+  const std::string where = "node '/y/Gemm' (Gemm): attribute ";
+  EXPECT_EQ(remarks(with_attribute([](onnx::Node& n) { Model::integer(n, "transb", 1); })),
+            std::vector{where + "'transb': found none of ONNX's, did you mean 'transB'? It is not used"});
+  EXPECT_EQ(remarks(with_attribute(
+                [](onnx::Node& n) { Model::integer(n, "unheard_of_here", 1), Model::integer(n, "padz", 1); })),
+            std::vector{where + "'unheard_of_here': found none of ONNX's; it is not used, as 1 more"});
+  for (const char* known : {"alpha", "axis", "stash_type", "p"})
+    EXPECT_TRUE(remarks(with_attribute([&](onnx::Node& n) {
+                  onnx::Attribute& a = *n.add_attribute();
+                  a.set_name(known);
+                })).empty())
+        << known;
+}
+
+/// Places that a model computes from its shapes keep their dimensions: a table of them is joined column by column.
 TEST(OnnxChecks, FoldedPlacesKeepTheirSizes) {
   Model m = behind_product();
   m.numbers("rows", {0, 1, 1}).numbers("columns", {3, 63, 5}).numbers("last", {1}).weight("u", {3});

@@ -87,15 +87,7 @@ Eager::Id Eager::unary(std::string_view op, Id x) {
 }
 
 Eager::Id Eager::binary(std::string_view op, Id a, Id b) {
-  const std::size_t rank = std::max(dims(a).size(), dims(b).size());
-  Dims result(rank, 1);
-  for (std::size_t i = 0; i < rank; ++i) {
-    const auto size = [&](Id t) {
-      const std::size_t own = dims(t).size();
-      return i + own < rank ? 1 : dims(t)[i + own - rank];
-    };
-    result[i] = size(a) == 1 ? size(b) : size(a);
-  }
+  const Dims result = broadcast_of({dims(a), dims(b)}).value_or(dims(a));  // readers refuse what is not broadcast
   const bool compares = op == "eq" || op == "lt" || op == "gt" || op == "le" || op == "ge" || op == "logical_and" ||
                         op == "logical_or" || op == "logical_xor";
   const Element type = compares ? Element{graph::DType::int8, 1, false} : element(element(a).floating ? a : b);

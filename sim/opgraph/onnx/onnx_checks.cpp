@@ -1,7 +1,5 @@
-// Whether a model agrees with itself: attributes with the types of their ops, inputs with the sizes that an op needs, and
-// results with those that are stated.
+// Whether a model agrees with itself: inputs with the sizes that an op needs, and results with those that are stated.
 #include <algorithm>
-#include <set>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -10,119 +8,9 @@
 namespace distsim::opgraph {
 namespace {
 
-/// AttributeProto.AttributeType, as far as ops that are read have attributes of it.
-enum class Kind : std::uint8_t { none, number, integer, text, tensor, graph, numbers, integers, texts, tensors };
-constexpr const char* kKindNames[] = {"nothing", "a number",          "a whole number",          "a text", "a tensor",
-                                      "a graph", "a list of numbers", "a list of whole numbers", "texts",  "tensors"};
-
-struct KnownAttribute {
-  std::string_view name;
-  Kind kind;
-  std::string_view op = "";  ///< that it is of; empty: of every op that has it
-};
-constexpr KnownAttribute kAttributes[] = {
-    {"allowzero", Kind::integer},
-    {"alpha", Kind::number},
-    {"auto_pad", Kind::text},
-    {"axes", Kind::integers},
-    {"axis", Kind::integer},
-    {"batch_dims", Kind::integer},
-    {"beta", Kind::number},
-    {"blocksize", Kind::integer},
-    {"ceil_mode", Kind::integer},
-    {"dilations", Kind::integers},
-    {"direction", Kind::text},
-    {"end", Kind::integer},
-    {"ends", Kind::integers},
-    {"epsilon", Kind::number},
-    {"group", Kind::integer},
-    {"hidden_size", Kind::integer},
-    {"keepdims", Kind::integer},
-    {"kernel_shape", Kind::integers},
-    {"layout", Kind::integer},
-    {"mode", Kind::text},
-    {"noop_with_empty_axes", Kind::integer},
-    {"num_groups", Kind::integer},
-    {"num_outputs", Kind::integer},
-    {"output_padding", Kind::integers},
-    {"output_shape", Kind::integers},
-    {"pads", Kind::integers},
-    {"perm", Kind::integers},
-    {"reduction", Kind::text},
-    {"shape", Kind::integers},
-    {"spatial", Kind::integer},
-    {"split", Kind::integers},
-    {"start", Kind::integer},
-    {"starts", Kind::integers},
-    {"strides", Kind::integers},
-    {"to", Kind::integer},
-    {"transA", Kind::integer},
-    {"transB", Kind::integer},
-    {"value", Kind::tensor, "Constant"},
-    {"value", Kind::tensor, "ConstantOfShape"},
-    {"value_float", Kind::number},
-    {"value_floats", Kind::numbers},
-    {"value_int", Kind::integer},
-    {"value_ints", Kind::integers},
-};
-
-/// What an attribute holds, whatever it states.
-bool holds(const onnx::Attribute& a, Kind kind) {
-  switch (kind) {
-    case Kind::number:
-      return a.has_f();
-    case Kind::integer:
-      return a.has_i();
-    case Kind::text:
-      return a.has_s();
-    case Kind::tensor:
-      return a.has_t();
-    case Kind::numbers:
-      return a.floats_size() > 0;
-    case Kind::integers:
-      return a.ints_size() > 0;
-    case Kind::texts:
-      return a.strings_size() > 0;
-    default:
-      return false;
-  }
-}
-
-/// The type that it states or, where it states that of its op or none, the one of the only value that it holds. Writers leave zeros
-/// and empty lists out.
-Kind kind_of(const onnx::Attribute& a, Kind expected) {
-  const bool stated = a.type() > 0 && static_cast<std::size_t>(a.type()) < std::size(kKindNames);
-  if (stated && static_cast<Kind>(a.type()) != expected) return static_cast<Kind>(a.type());
-  if (holds(a, expected)) return expected;
-  for (const Kind k :
-       {Kind::number, Kind::integer, Kind::text, Kind::tensor, Kind::numbers, Kind::integers, Kind::texts}) {
-    if (holds(a, k)) return k;
-  }
-  return expected;
-}
-
 std::string sizes_text(const Dims& dims) { return (dims.empty() ? "" : "sizes ") + text_of(dims); }
 
 }  // namespace
-
-Result<void> OnnxLowering::check_attributes() const {
-  const bool standard = (node_->domain().empty() || node_->domain() == "ai.onnx") && node_->op_type() != "ATen";
-  std::set<std::string_view> seen;
-  for (const onnx::Attribute& a : node_->attribute()) {
-    if (a.has_g() || a.graphs_size() > 0)
-      return wrong("found a graph inside of a node, expected no loops or branches: export the model for fixed shapes");
-    const std::string named = "attribute " + in_quotes(a.name(), 60) + ": ";
-    if (!seen.insert(a.name()).second) return wrong(named + "found twice, expected once");
-    const auto known = std::ranges::find_if(kAttributes, [&](const KnownAttribute& k) {
-      return k.name == a.name() && (k.op.empty() || k.op == node_->op_type());
-    });
-    if (!standard || known == std::end(kAttributes)) continue;
-    if (const Kind found = kind_of(a, known->kind); found != known->kind)
-      return wrong(named + "found " + kKindNames[static_cast<std::size_t>(found)] + ", expected " +
-                   kKindNames[static_cast<std::size_t>(known->kind)]);
-  }
-  return {};
-}
 
 Error OnnxLowering::wrong_input(int input, const std::string& what) const {
   return wrong("input " + std::to_string(input) + " (" + in_quotes(node_->input(input), 120) + "): " + what);
@@ -138,10 +26,7 @@ Result<void> OnnxLowering::expect_sizes(int input, const Dims& expected) {
 Result<void> OnnxLowering::expect_broadcast(int input, const Dims& whole) {
   if (!has(input)) return {};
   const Dims& own = in(input).dims;
-  bool fits = own.size() <= whole.size();
-  for (std::size_t i = 1; fits && i <= own.size(); ++i)
-    fits = own[own.size() - i] == 1 || own[own.size() - i] == whole[whole.size() - i];
-  if (fits) return {};
+  if (broadcast_of({own, whole}) == whole) return {};
   return wrong_input(input, "found " + sizes_text(own) + ", expected what is broadcast to " + text_of(whole));
 }
 
@@ -217,6 +102,19 @@ Result<void> OnnxLowering::check_gemm() {
   return expect_broadcast(2, {side(0, "transA", 0), side(1, "transB", 1)});
 }
 
+/// Whole numbers, of which constant ones are those of a sequence of this length at most.
+Result<void> OnnxLowering::check_lengths(int input, std::int64_t longest) const {
+  if (!has(input)) return {};
+  const OnnxValue& lengths = values_.at(node_->input(input));
+  if (lengths.element.floating) return wrong_input(input, "found lengths that are no whole numbers, expected int32");
+  if (!lengths.numbers || (any_batch_ && samples_ != kSamples.back())) return {};
+  for (const std::int64_t n : *lengths.numbers) {
+    if (n < 0 || n > longest)
+      return wrong_input(input, "found the length " + std::to_string(n) + ", expected 0 .. " + std::to_string(longest));
+  }
+  return {};
+}
+
 /// Gates of both directions: W [ways, gates x hidden, inputs], R [ways, gates x hidden, hidden], B for both of them.
 Result<void> OnnxLowering::check_recurrent() {
   const std::string direction = text("direction");
@@ -232,6 +130,8 @@ Result<void> OnnxLowering::check_recurrent() {
   TRY(expect_sizes(2, {ways, rows, hidden}));
   TRY(expect_sizes(3, {ways, 2 * rows}));
   const std::size_t batch = integer("layout", 0) == 1 ? 0 : 1;
+  if (has(4) && in(4).dims != Dims{1}) TRY(expect_sizes(4, {x[batch]}));  // exported with one sample
+  TRY(check_lengths(4, x[1 - batch]));
   for (int i = 5; i < 7; ++i) {  // states to begin with, exported with one sample
     if (!has(i)) continue;
     Dims states{ways, ways, hidden};
@@ -302,6 +202,19 @@ Result<void> OnnxLowering::check_top_k() {
                             " of dimension " + std::to_string(axis));
 }
 
+/// The dimension along which is summed is a constant in most models.
+Result<void> OnnxLowering::check_cumulative() {
+  if (!has(1)) return {};
+  const OnnxValue& along = in(1);
+  if (product(along.dims) != 1 || along.element.floating)
+    return wrong_input(1, "found " + sizes_text(along.dims) +
+                              (along.element.floating ? " that is no whole number" : "") +
+                              ", expected the number of one dimension");
+  if (!along.numbers || along.numbers->size() != 1) return {};
+  TRY(axis_of(along.numbers->front(), in(0).dims.size()));
+  return {};
+}
+
 /// A class for everything but the second dimension, which has their scores; a weight for each class.
 Result<void> OnnxLowering::check_targets() {
   Dims x = in(0).dims;
@@ -337,6 +250,7 @@ Result<void> OnnxLowering::check_operands() {
       {"GatherND", &L::check_coordinates},
       {"ScatterND", &L::check_coordinates},
       {"TopK", &L::check_top_k},
+      {"CumSum", &L::check_cumulative},
       {"SoftmaxCrossEntropyLoss", &L::check_targets},
       {"NegativeLogLikelihoodLoss", &L::check_targets},
   };
@@ -380,6 +294,10 @@ Result<void> OnnxLowering::check_results() {
                              ", which its node makes; what is stated is not used");
     break;
   }
+  if (unknown_attributes_ > 0)
+    graph_.remarks.push_back(
+        unknown_attribute_ + (unknown_attribute_.ends_with('?') ? " It" : "; it") + " is not used" +
+        (unknown_attributes_ == 1 ? "" : ", as " + std::to_string(unknown_attributes_ - 1) + " more"));
   return {};
 }
 

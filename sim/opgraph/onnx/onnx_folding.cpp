@@ -267,6 +267,8 @@ Result<void> OnnxLowering::constant() {
     value.number = one->f();
   } else if (const onnx::Attribute* floats = attribute("value_floats"); floats != nullptr) {
     value.dims = {floats->floats_size()};
+    if (value.dims[0] <= static_cast<std::int64_t>(kMostDims))
+      value.scales.assign(floats->floats().begin(), floats->floats().end());
   } else {
     return wrong("found no value that is a number, expected value, value_int, value_float or lists of them");
   }

@@ -42,6 +42,13 @@ bool bytes_as_numbers(const onnx::Tensor& t, std::vector<std::int64_t>& out) {
   }
 }
 
+std::vector<double> floats_in(const onnx::Tensor& t) {
+  if (t.raw_data().empty()) return {t.float_data().begin(), t.float_data().end()};
+  std::vector<float> values(t.raw_data().size() / sizeof(float));
+  std::memcpy(values.data(), t.raw_data().data(), values.size() * sizeof(float));
+  return {values.begin(), values.end()};
+}
+
 /// IEEE 754 binary16.
 double half_of(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
@@ -134,6 +141,8 @@ Result<void> OnnxLowering::read_constant(const onnx::Tensor& t, OnnxValue& value
   const double elements = product(value.dims);
   value.scalar = elements == 1;
   if (value.scalar) value.number = number_in(t);
+  if (t.data_type() == 1 && value.dims.size() == 1 && value.dims[0] <= static_cast<std::int64_t>(kMostDims))
+    value.scales = floats_in(t);
   if (value.element.floating || elements > static_cast<double>(kMostNumbers) || t.data_location() == 1) return {};
   std::vector<std::int64_t> numbers;
   if (!t.raw_data().empty()) {

@@ -22,6 +22,7 @@ struct OnnxValue {
   Element element;
   std::optional<std::vector<std::int64_t>> numbers;  ///< of up to 65,536
   std::optional<double> number;                      ///< of a constant of one element
+  std::vector<double> scales;                        ///< of a constant list of float32, one for each dimension
   bool scalar = false;                               ///< a constant of one element: the host passes it with the call
   bool frozen = false;                               ///< of an initializer that is not trained
   bool weight = false;                               ///< of an initializer
@@ -69,10 +70,12 @@ class OnnxLowering {
   Error wrong(const std::string& what) const;
   void name_of_call();
 
+  // onnx_attributes.cpp
+  Result<void> check_attributes();
+
   // onnx_checks.cpp
   std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
   Result<void> check_results();
-  Result<void> check_attributes() const;
   Error wrong_input(int input, const std::string& what) const;
   Result<void> expect_sizes(int input, const Dims& expected);
   Result<void> expect_broadcast(int input, const Dims& whole);
@@ -91,6 +94,8 @@ class OnnxLowering {
   Result<void> check_coordinates();
   Result<void> check_top_k();
   Result<void> check_targets();
+  Result<void> check_cumulative();
+  Result<void> check_lengths(int input, std::int64_t longest) const;
 
   // What a rule asks its node.
   bool has(int input) const { return input < node_->input_size() && !node_->input(input).empty(); }
@@ -143,6 +148,7 @@ class OnnxLowering {
   Result<void> pad();
   Result<void> tile();
   Result<void> resize();
+  Result<Dims> resized();
   Result<void> space();
 
   // onnx_kernels.cpp
@@ -210,7 +216,8 @@ class OnnxLowering {
   std::unordered_set<std::string> outputs_;                    ///< of the model
   std::vector<bool> done_;                                     ///< nodes that are part of one before
   std::string batch_name_;
-  std::size_t norms_ = 0;
+  std::size_t norms_ = 0, unknown_attributes_ = 0;
+  std::string unknown_attribute_;  ///< the first
   bool any_batch_ = false;
   std::int64_t batch_ = 0, opset_ = 0;
   int place_ = 0;

@@ -1,6 +1,8 @@
 // What looks at tensors otherwise, and what moves their elements.
 #include <algorithm>
+#include <numeric>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/onnx/onnx_reader.hpp"
 
@@ -172,6 +174,10 @@ Result<void> OnnxLowering::split() {
                  ", its results");
   const std::int64_t whole = eager_.dims(x)[axis];
   if (sizes.empty()) {
+    constexpr std::int64_t kFirstUneven = 18;
+    if (parts > 0 && whole % parts != 0 && opset_ < kFirstUneven && !any_batch_)
+      return wrong("split: found " + std::to_string(parts) + " parts of " + std::to_string(whole) +
+                   ", expected equal ones where their sizes are not stated");
     const std::int64_t each = parts > 0 ? (whole + parts - 1) / parts : 0;
     for (std::int64_t i = 0; i < parts; ++i)
       sizes.push_back(std::min(each, std::max<std::int64_t>(0, whole - i * each)));
@@ -296,22 +302,62 @@ Result<void> OnnxLowering::tile() {
   return give(eager_.gather("repeat", x, x, dims));
 }
 
-Result<void> OnnxLowering::resize() {
-  TRY_ASSIGN(const Id x, tensor(0));
-  Dims dims = eager_.dims(x);
-  std::vector<Element> types;
-  if (has(3) && in(3).numbers && in(3).numbers->size() == dims.size()) {
-    dims = *in(3).numbers;
+/// Constant sizes or scales of its dimensions; else what is stated of its result.
+Result<Dims> OnnxLowering::resized() {
+  Dims dims = eager_.dims(*in(0).tensor);
+  std::vector<std::int64_t> axes = integers("axes");
+  if (axes.empty()) {
+    axes.resize(dims.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  std::vector<std::size_t> of;
+  for (const std::int64_t a : axes) {
+    TRY_ASSIGN(const std::size_t axis, axis_of(a, dims.size()));
+    of.push_back(axis);
+  }
+  constexpr std::int64_t kFirstWithRegions = 11;
+  const int place = node_->op_type() == "Upsample" || opset_ < kFirstWithRegions ? 1 : 2;
+  const onnx::Attribute* const old = attribute("scales");
+  const std::vector<double> scales = old != nullptr ? std::vector<double>(old->floats().begin(), old->floats().end())
+                                     : has(place)   ? in(place).scales
+                                                    : std::vector<double>();
+  const auto expect_one_each = [&](std::size_t n, const char* noun) -> Result<void> {
+    return n == of.size()
+               ? Result<void>()
+               : wrong("found " + counted(n, noun) + ", expected one for each of " + counted(of.size(), "dimension"));
+  };
+  if (has(3) && in(3).numbers) {
+    const std::vector<std::int64_t>& sizes = *in(3).numbers;
+    TRY(expect_one_each(sizes.size(), "size"));
+    for (std::size_t i = 0; i < of.size(); ++i) dims[of[i]] = sizes[i];
+  } else if (!scales.empty() && text("coordinate_transformation_mode") != "tf_crop_and_resize") {
+    TRY(expect_one_each(scales.size(), "scale"));
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (!(scales[i] > 0 && scales[i] <= 65536)) return wrong("found a scale that is not above 0 and up to 65536");
+      const float exact = static_cast<float>(dims[of[i]]) * static_cast<float>(scales[i]);  // as runtimes round it
+      if (scales[i] != 1) dims[of[i]] = static_cast<std::int64_t>(exact);
+    }
   } else {
+    std::vector<Element> types;
     const std::vector<Dims> stated = stated_results(types);
     if (stated.empty())
       return wrong(
-          "found scales without sizes, expected constant sizes or the shape of its result: run ONNX's shape inference");
+          "found neither constant sizes nor constant scales, expected them or the shape of its result: run ONNX's shape "
+          "inference");
+    if (stated.front().size() != dims.size())
+      return wrong("found a result of " + counted(stated.front().size(), "dimension") + ", expected " +
+                   std::to_string(dims.size()));
     dims = stated.front();
   }
-  TRY(checked(Dims(dims)));
+  return checked(std::move(dims));
+}
+
+Result<void> OnnxLowering::resize() {
+  TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(const Dims dims, resized());
   const std::string mode = text("mode");
-  const bool flat = dims.size() != 4 || mode.empty() || mode == "nearest";
+  const bool of_images = dims.size() == 4 && dims[0] == eager_.dims(x)[0] && dims[1] == eager_.dims(x)[1];
+  const bool flat = !of_images || mode.empty() || mode == "nearest";
   return give(eager_.resize(flat              ? "upsample_nearest2d"
                             : mode == "cubic" ? "upsample_bicubic2d"
                                               : "upsample_bilinear2d",

@@ -125,6 +125,9 @@ std::string comparison_text(const Plan& plan) {
   if (base == nullptr) return "";
   if (!base->error.empty())
     return base->fits ? "the experiment as it is cannot be predicted" : "the experiment as it is does not fit";
+  if (const double behind = base->value > 0 ? first.value / base->value : 0; behind > 1.001)
+    return "the experiment as it is, which is not among what was asked for, is better: " +
+           gain_text(behind, plan.goal.objective);
   if (base->value <= first.value) return equal_text(plan.goal.objective) + "; nothing that was found is better";
   return gain_text(baseline_ratio(plan, first), plan.goal.objective) + " than the baseline";
 }

@@ -86,9 +86,11 @@ bool is_by_blocks(const PlanRow& row) {
 std::string subject_text(const config::Experiment& e) { return e.model.name + " on " + machine_text(e); }
 
 void finish_rows(Plan& plan) {
-  std::ranges::stable_sort(plan.rows, [](const PlanRow& a, const PlanRow& b) {
-    const bool a_apart = !a.error.empty(), b_apart = !b.error.empty();
-    return a_apart != b_apart ? b_apart : !a_apart && a.value < b.value;
+  const auto place = [](const PlanRow& r) {
+    return !r.error.empty() ? 2 : r.kind == PlanRowKind::baseline_apart ? 1 : 0;
+  };
+  std::ranges::stable_sort(plan.rows, [&](const PlanRow& a, const PlanRow& b) {
+    return place(a) != place(b) ? place(a) < place(b) : place(a) < 2 && a.value < b.value;
   });
   for (PlanRow& row : plan.rows) {
     if (&row != &plan.rows.front() && row.error.empty() && plan.rows.front().error.empty())
