@@ -111,6 +111,8 @@ framework: {name: torchrec}
             self.assertEqual((r.returncode, r.stderr), (0, ""))
             rows = {row["placement"]: row for row in csv.DictReader(open(f"{d}/plan.csv"))}
             self.assertLess(float(rows["as configured"]["iteration_ms"]), float(rows["planned"]["iteration_ms"]))
+            self.assertEqual([next(iter(rows)), list(rows)[-1]], ["planned", "as configured"], "the best comes first")
+            self.assertEqual(rows["as configured"]["why_slower"], "")
             predicted = json.loads(run("--config", f"{d}/best.yaml", "--json", "-").stdout)
             self.assertAlmostEqual(predicted["iteration_ms"], float(rows["planned"]["iteration_ms"]), places=2)
             pathlib.Path(d, "plan.csv").unlink()

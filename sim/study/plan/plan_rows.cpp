@@ -93,8 +93,9 @@ void finish_rows(Plan& plan) {
     return place(a) != place(b) ? place(a) < place(b) : place(a) < 2 && a.value < b.value;
   });
   for (PlanRow& row : plan.rows) {
-    if (&row != &plan.rows.front() && row.error.empty() && plan.rows.front().error.empty())
-      row.why_slower = why_slower(row.report, plan.rows.front().report);
+    const PlanRow& first = plan.rows.front();
+    if (row.error.empty() && first.error.empty() && row.report.iteration > first.report.iteration)
+      row.why_slower = why_slower(row.report, first.report);
   }
   const std::string machine = plan.rows.empty() ? "" : plan.rows.front().machine;
   if (!machine.empty() && !plan.subject.ends_with(" on " + machine)) plan.subject += "; the best is on " + machine;

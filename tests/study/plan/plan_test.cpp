@@ -191,6 +191,11 @@ TEST_F(PlanTest, SaysHowMuchBetterItIs) {
   request.varied = {{"framework.gradients.bucket_size", {"5MiB", "25MiB"}}};
   const std::string hardly = plan_text(planned(request).value());
   EXPECT_NE(hardly.find("less than 0.1 % faster than the baseline"), std::string::npos) << hardly;
+  request.varied = {{"framework.gradients.bucket_size", {"100KiB"}}};
+  const std::string worse = plan_text(planned(request).value());
+  EXPECT_NE(worse.find("the experiment as it is, which is not among what was asked for, is better: 0.4 % faster"),
+            std::string::npos)
+      << worse;
 }
 
 TEST_F(PlanTest, ContradictionsAreOneLine) {
