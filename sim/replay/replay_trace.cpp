@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/printable.hpp"
+#include "sim/replay/doubt.hpp"
 #include "sim/replay/replay_report.hpp"
 #include "sim/replay/replay_stage.hpp"
 #include "sim/replay/results/held_out.hpp"
@@ -116,6 +117,9 @@ Result<std::unique_ptr<Replayed>> replayed_of(const TraceReplay& f, const traces
   TRY(check_gpu_work(job));
   auto out = std::make_unique<Replayed>();
   TRY_ASSIGN(out->graph, build_replay(job));
+  if (const auto profile = profile::make_profile(job); profile.ok()) {
+    if (std::string doubt = doubt_of(job, *profile); !doubt.empty()) out->graph.assumptions.push_back(std::move(doubt));
+  }
   TRY_ASSIGN(out->times, play(out->graph, measured_costs(out->graph)));
   ReplayReport& report = out->report;
   report.graph = &out->graph;

@@ -10,10 +10,9 @@
 #include "base/text/quantity_text.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
-#include "sim/config/config.hpp"
-#include "sim/profile/impossible_rates.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/profile/profile_in_pieces.hpp"
+#include "sim/replay/doubt.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "traces/trace_reader.hpp"
@@ -69,14 +68,6 @@ Result<profile::ProfileOptions> profiler_flags(const ProfileFlags& f) {
   return options;
 }
 
-/// Among the notes: what the GPU that the trace names cannot have done.
-void note_impossible_rates(Profiled& profiled) {
-  const auto device = config::load_device_of_driver(traces::driver_name_of(profiled.first));
-  if (!device.ok()) return;  // a GPU that is not known
-  const std::string found = profile::rate_above_peak(profiled.second, *device);
-  if (!found.empty()) profiled.first.notes.assume(found);
-}
-
 Result<Profiled> profile_in_memory(const ProfileFlags& f, const traces::TraceOptions& options) {
   TRY_ASSIGN(const profile::ProfileOptions profiler, profiler_flags(f));
   TRY_ASSIGN(traces::TraceJob job, traces::read_traces(f.traces, options));
@@ -118,8 +109,8 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   traces::TraceOptions options;
   options.step_pattern = f.steps;
   TRY_ASSIGN(auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
-  note_impossible_rates(profiled);
   auto& [job, profile] = profiled;
+  if (const std::string doubt = replay::doubt_of(job, profile); !doubt.empty()) job.notes.assume(doubt);
   if (!f.host_stacks.empty()) {
     TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
   }

@@ -4,9 +4,8 @@
 
 #include "base/system/stop.hpp"
 #include "sim/chakra/replay_chakra.hpp"
-#include "sim/config/config.hpp"
-#include "sim/profile/impossible_rates.hpp"
 #include "sim/profile/profile.hpp"
+#include "sim/replay/doubt.hpp"
 #include "sim/replay/replay_trace.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/web/answers/answers.hpp"
@@ -61,12 +60,6 @@ std::string in_words_of_page(std::string text, const std::string& folder) {
 Error in_words_of_page(const Error& error, const std::string& folder) {
   return {in_words_of_page(error.what, folder), in_words_of_page(error.where, folder),
           in_words_of_page(error.hint, folder)};
-}
-
-/// What the GPU that the trace names cannot have done.
-std::string doubt_of(const traces::TraceJob& job, const profile::Profile& profile) {
-  const auto device = config::load_device_of_driver(traces::driver_name_of(job));
-  return device.ok() ? profile::rate_above_peak(profile, *device) : "";
 }
 
 std::string without_last_brace(const Json& json) {
@@ -125,7 +118,7 @@ Result<std::string> Answers::trace_profile(const Message& m, const Meanwhile& me
     TRY_ASSIGN(const auto job, job_of(paths, steps));
     tell("profiling");
     TRY_ASSIGN(const profile::Profile profile, profile::make_profile(*job));
-    const std::string text = report::profile_page_json(*job, profile, kMostProfile, doubt_of(*job, profile));
+    const std::string text = report::profile_page_json(*job, profile, kMostProfile, replay::doubt_of(*job, profile));
     tell("replaying");
     const auto replayed = replay::replayed_json({}, *job);
     head["format"] = "profiler";
