@@ -50,6 +50,14 @@ void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
   rates.vector_fp16 = half_lanes > 0 ? half_lanes * hold : rates.vector_fp32;
 }
 
+/// All matrix cores of AMD multiply fp32, and none of NVIDIA's tensor cores (tf32 is a type of its own); those for fp64 are
+/// seen by their rate. Rates that are changed for a what-if take no unit away, and add none.
+void fill_units(const topology::DeviceSpec& device, DeviceRates& rates) {
+  constexpr double kHalfRate = 0.51;
+  rates.fp32_on_lanes = !device.is_amd();
+  rates.fp64_on_lanes = rates.matrix[static_cast<std::size_t>(graph::DType::fp64)] <= rates.vector_fp32 * kHalfRate;
+}
+
 }  // namespace
 
 Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
@@ -68,6 +76,7 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();
   rates.capability = static_cast<double>(device.compute_capability);
+  fill_units(device, rates);
   rates.traits = arch_traits(device.compute_capability);
   // A lock slows L2, but not below what memory delivers through it: at 1095 of 1410 MHz an A100 still streams 89 % of its
   // data sheet's bandwidth (gpuroofperf, owensgroup/ml_perf_model).
@@ -75,6 +84,7 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   if (rates.l2 < delivered) rates.l2 = std::min(delivered, device.l2.bandwidth.value());
   if (!device.described.empty()) {
     TRY_ASSIGN(DeviceRates described, device_rates(device.described.front()));
+    rates.fp32_on_lanes = described.fp32_on_lanes, rates.fp64_on_lanes = described.fp64_on_lanes;
     rates.described = std::make_shared<const DeviceRates>(std::move(described));
   }
   return rates;
@@ -109,15 +119,15 @@ double operand_bytes(graph::DType dtype) {
 }
 
 bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype) {
-  if (dtype == graph::DType::fp32) return device.matrix[static_cast<std::size_t>(dtype)] <= device.vector_fp32 * 1.01;
-  if (dtype == graph::DType::fp64) return device.matrix[static_cast<std::size_t>(dtype)] <= device.vector_fp32 * 0.51;
-  return false;
+  if (dtype == graph::DType::fp32) return device.fp32_on_lanes;
+  return dtype == graph::DType::fp64 && device.fp64_on_lanes;
 }
 
 std::optional<DeviceRates> on_lanes_too(const DeviceRates& device, graph::DType dtype) {
   if (dtype != graph::DType::fp32 || uses_vector_lanes(device, dtype)) return std::nullopt;
   DeviceRates plain = device;
   plain.matrix[static_cast<std::size_t>(dtype)] = device.vector_fp32;
+  plain.fp32_on_lanes = true;
   return plain;
 }
 

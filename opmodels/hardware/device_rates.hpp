@@ -29,11 +29,13 @@ struct DeviceRates {
   double l2_bytes = 0;
   double pcie = 0;  ///< bytes/s, per direction, usable
   double sms = 0;
-  double clock = 0;       ///< Hz, before power limits
-  double l2_clock = 0;    ///< Hz, of the L2 where the SMs mostly wait: boost, or the lock
-  double floor = 0;       ///< seconds of an empty kernel
-  double gap = 0;         ///< seconds between two queued kernels
-  double capability = 0;  ///< 70, 80, 90, ...
+  double clock = 0;           ///< Hz, before power limits
+  double l2_clock = 0;        ///< Hz, of the L2 where the SMs mostly wait: boost, or the lock
+  double floor = 0;           ///< seconds of an empty kernel
+  double gap = 0;             ///< seconds between two queued kernels
+  double capability = 0;      ///< 70, 80, 90, ...
+  bool fp32_on_lanes = true;  ///< whether products of the type run on plain lanes, for want of a matrix unit for it
+  bool fp64_on_lanes = false;
   ArchTraits traits;
   std::shared_ptr<const DeviceRates> described;  ///< of DeviceSpec::described, where there is one
   std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models only

@@ -24,6 +24,8 @@ double flops_of(const DeviceRates& d, LearnedKernel kernel, bool bf16) {
       return d.matrix[static_cast<std::size_t>(graph::DType::fp16)];
     case LearnedKernel::product8:
       return d.matrix[static_cast<std::size_t>(graph::DType::fp8)];
+    case LearnedKernel::product_lanes:
+      return d.matrix[static_cast<std::size_t>(graph::DType::fp32)];
     default:
       return d.vector_fp32;
   }
