@@ -152,6 +152,22 @@ TEST(Physics, OverlapOfAHostBoundRecommenderCostsAFewLaunches) {
   }
 }
 
+/// A collective of which a part is hidden is one launch and one latency all the same. With sequence parallelism products in
+/// chunks are more kernels, which a host that is the limit pays for.
+TEST(Physics, OverlapOfTensorParallelismCostsNoLaunches) {
+  for (const char* model : {"t5_3b_nemo", "llama3_8b"}) {
+    for (const char* system : {"gb200_nvl72", "dgx_h100", "pcie_a100"}) {
+      for (const char* tensor : {"2", "8"})
+        expect_overlap_pays("parallel.overlap_tensor", "megatron_gpt_7_5b.yaml",
+                            {std::string("model.name=") + model, std::string("cluster.system=") + system,
+                             "cluster.nodes=4", "model.global_batch=32", "parallel.micro_batch=1",
+                             "model.memory_check=false", "framework.name=megatron_core",
+                             std::string("parallel.tensor=") + tensor, "parallel.sequence_parallel=false"},
+                            1.001);
+    }
+  }
+}
+
 /// BERT on 4 nodes was slower with overlapped gradients than without; most of its all-reduces hide behind kernels.
 TEST(Physics, OverlapHidesGradientsOfBert) {
   const Sets four{"cluster.nodes=4", "model.global_batch=2048", "model.accumulation=1"};

@@ -68,6 +68,22 @@ std::string name_of_wire(const Wire& wire) {
   return std::string(name_of(wire.axis)) + "." + std::string(graph::name_of(wire.kind));
 }
 
+struct Calls {
+  std::int64_t bytes, count;
+};
+
+/// Of so many calls the share that is exposed, or the rest: whole calls, so that the latency and the launch of each count once,
+/// and of one call the bytes that are left over.
+std::vector<Calls> parts_of(std::int64_t bytes, double calls, double exposed, bool hidden) {
+  constexpr double kRounding = 1e-9;
+  const double share = calls * (hidden ? 1 - exposed : exposed), whole = std::floor(share + kRounding);
+  const auto rest = static_cast<std::int64_t>(static_cast<double>(bytes) * std::max(0.0, share - whole));
+  std::vector<Calls> out;
+  if (bytes > 0 && whole > 0) out.push_back({bytes, static_cast<std::int64_t>(whole)});
+  if (rest > 0) out.push_back({rest, 1});
+  return out;
+}
+
 graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
   switch (axis) {
     case Axis::tensor:
@@ -146,13 +162,13 @@ std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double 
     for (const auto& [wire, n] : pass_of(plan_.chunk(static_cast<std::uint32_t>(chunks[s])), way).wires) {
       const bool by_other = wire.axis == Axis::expert && !paired.empty() && paired[s];
       if (hidden && !wire.hidden && !by_other) continue;
-      Wire part = wire;
       const double exposed = by_other ? 0 : exposed_share(wire, plan_.tensor, plan_.context, plan_.micro_steps);
-      part.bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * (hidden ? 1 - exposed : exposed));
-      const auto n_all = static_cast<std::int64_t>(std::ceil(n * times));
-      if (part.bytes == 0 || n_all == 0) continue;
-      auto& stages = calls.try_emplace({part, n_all}, plan_.stages, false).first->second;
-      stages[s] = true;
+      for (const auto& [bytes, count] : parts_of(wire.bytes, std::ceil(n * times), exposed, hidden)) {
+        Wire part = wire;
+        part.bytes = bytes;
+        auto& stages = calls.try_emplace({part, count}, plan_.stages, false).first->second;
+        stages[s] = true;
+      }
     }
   }
   std::vector<TaskId> out;

@@ -209,13 +209,12 @@ Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double o
 Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, const PassWork& pass) {
   double sum = 0;
   for (const auto& [wire, n] : pass.wires) {
-    const auto bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) *
-                                                 workload::exposed_share(wire, s.tensor, s.context, micro_steps));
+    const double exposed = workload::exposed_share(wire, s.tensor, s.context, micro_steps);
     // In every order of ranks: experts that reach beyond tensor x context ranks are refused where these are no neighbours.
     const workload::RankGroup group = group_of_axis(s, wire.axis);
-    if (bytes == 0 || group.size < 2) continue;
-    TRY_ASSIGN(const double each, collective(wire.kind, bytes, s.numerics.activation, group));
-    sum += each * n;
+    if (wire.bytes == 0 || exposed == 0 || group.size < 2) continue;
+    TRY_ASSIGN(const double each, collective(wire.kind, wire.bytes, s.numerics.activation, group));
+    sum += each * n * exposed;
   }
   return sum;
 }
