@@ -7,6 +7,7 @@
 #include "opmodels/hardware/device_rates.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
+#include "sim/workload/specs/numerics.hpp"
 #include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::pipeline {
@@ -113,6 +114,17 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
   c.placement = w.placement;
   c.uncertainty = own_range(e);
   return c;
+}
+
+Error first_reason(const config::Experiment& e, const CostModels& models, Error why) {
+  if (e.model.family->needs == nullptr) return why;
+  constexpr std::int64_t kSide = 256;
+  const auto dtype = workload::numerics_of(e.model.precision, e.framework).matrix;
+  const auto priced = models.ops.price(graph::Gemm{1, kSide, kSide, kSide, dtype});
+  if (priced.ok()) return why;
+  constexpr std::string_view kOfOp = "dtype";
+  const std::string& what = priced.error().what;
+  return {what.starts_with(kOfOp) ? "model.precision" + what.substr(kOfOp.size()) : what, "", priced.error().hint};
 }
 
 }  // namespace distsim::pipeline

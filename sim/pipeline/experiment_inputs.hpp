@@ -31,4 +31,8 @@ SharedDevice shared_device_of(const CostModels& models);
 /// Without assumptions, which the passes add.
 report::ReportContext report_context_of(const config::Experiment& experiment, const workload::Workload& workload);
 
+/// Why an experiment cannot be played: where its GPU does not multiply the types of its precision, that, for what is said of
+/// its memory would not help; else `why`.
+Error first_reason(const config::Experiment& experiment, const CostModels& models, Error why);
+
 }  // namespace distsim::pipeline

@@ -34,6 +34,12 @@ Result<workload::Workload> build_workload(const Experiment& e) {
   return workload::build_workload(e.model, e.framework, shape_of(e));
 }
 
+Result<workload::Workload> workload_on(const Experiment& e, const CostModels& models) {
+  auto out = build_workload(e);
+  if (!out.ok()) return first_reason(e, models, out.error());
+  return out;
+}
+
 Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const KernelTime& factors) {
   const HeldClock clock = held_clock(costed, factors);
   std::string learned;
@@ -143,7 +149,7 @@ Result<SteadyPlay> play_until_settled(const graph::CostedGraph& costed, const Co
 /// An experiment with all its micro-steps simulated.
 Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cache, report::Detail detail) {
   TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
-  TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", build_workload, e));
+  TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", workload_on, e, *models));
   const KernelTime factors = kernel_time_of(e, workload);
   std::vector<graph::Assumption> assumptions = workload.assumptions;
   append(assumptions, remarks_of(*models, e.device));

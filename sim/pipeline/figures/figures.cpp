@@ -21,7 +21,9 @@ using workload::RankMemory;
 /// Of all that is played; nothing where it cannot be played as a loop.
 Result<std::optional<report::Report>> figures_of(const Experiment& e, const std::shared_ptr<const CostModels>& models,
                                                  report::Transfers transfers) {
-  TRY_ASSIGN(workload::Workload work, workload::build_workload(e.model, e.framework, shape_of(e)));
+  auto built = workload::build_workload(e.model, e.framework, shape_of(e));
+  if (!built.ok()) return first_reason(e, *models, built.error());
+  workload::Workload work = *std::move(built);
   report::ReportContext context = report_context_of(e, work);
   context.assumptions = std::move(work.assumptions);
   TRY_ASSIGN(graph::CostedGraph costed, price(std::move(work.graph), models));
@@ -61,8 +63,8 @@ RankMemory fullest_of(const std::vector<RankMemory>& memory) {
 }  // namespace
 
 Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cache, report::Transfers transfers) {
-  TRY(check_needs(e));
   TRY_ASSIGN(const auto models, cache.models({e.cluster, e.device, collective_options_of(e)}));
+  if (const auto needs = check_needs(e); !needs.ok()) return first_reason(e, *models, needs.error());
   using Figures = std::optional<report::Report>;
   TRY_ASSIGN(PlayedParts<Figures> parts,
              play_parts<Figures>(

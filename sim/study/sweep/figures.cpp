@@ -88,9 +88,10 @@ SweepFigures figures_of(const config::Experiment& e, const report::Report& r) {
   return f;
 }
 
-SweepFigures figures_without_prediction(const config::Experiment& experiment) {
+SweepFigures figures_without_prediction(const config::Experiment& experiment, pipeline::CostModelCache& cache) {
   config::Experiment e = experiment;
   SweepFigures f = shape_figures(e);
+  if (!cache.models({e.cluster, e.device, pipeline::collective_options_of(e)}).ok()) return f;
   const auto built = [&] { return workload::build_workload(e.model, e.framework, pipeline::shape_of(e)); };
   e.model.memory_check = false;
   if (const auto workload = built(); workload.ok()) {

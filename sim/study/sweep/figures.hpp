@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/config/config.hpp"
+#include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/report/report.hpp"
 #include "sim/study/points/row.hpp"
 
@@ -29,8 +30,9 @@ struct SweepFigures {
 
 SweepFigures figures_of(const config::Experiment& experiment, const report::Report& report);
 
-/// Of an experiment that cannot be predicted: whether that is for lack of memory, and how much it would take.
-SweepFigures figures_without_prediction(const config::Experiment& experiment);
+/// Of an experiment that cannot be predicted: whether that is for lack of memory, and how much it would take. Of a cluster that
+/// cannot be, memory is no matter.
+SweepFigures figures_without_prediction(const config::Experiment& experiment, pipeline::CostModelCache& cache);
 
 /// "23.53 M", "18830", "152.8".
 std::string rate_text(double per_second);

@@ -203,6 +203,16 @@ TEST(Sweep, PointWithoutPredictionKeepsItsPlace) {
   EXPECT_EQ((*failed)[reader.column("error").value()], points[1].error);
 }
 
+/// Nodes without a network are no job, whether it would fit or not: the line is that of a prediction.
+TEST(Sweep, OfAClusterThatCannotBeMemoryIsNoMatter) {
+  const SweepRequest request{.config = test::config("megatron_gpt_145b.yaml"),
+                             .sets = {"cluster.nodes=2", "parallel.pipeline=1", "parallel.tensor=4"},
+                             .axes = {{"cluster.system", {"pcie_l40s"}}}};
+  const Swept points(request);
+  EXPECT_EQ(points[0].error, "cluster.nic.count: found 0, expected at least 1 to join 2 nodes");
+  EXPECT_EQ(points[0].figures.fits, Fits::unknown);
+}
+
 TEST(Sweep, ColumnsAreThoseOfTheContract) {
   const Swept points(flagship({{"cluster.nodes", {"1", "2"}}, {"model.global_batch", {"32768", "65536"}}}));
   EXPECT_TRUE(points.csv().starts_with(
