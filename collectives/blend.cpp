@@ -71,6 +71,17 @@ class Mix {
   double sum_ = 0, mean_ = 0, square_ = 0, low_ = 0, high_ = 0, sites_ = 0;
 };
 
+/// A mean that is further from what was measured is called interpolated.
+const double kNoLongerMeasured = std::log(1.1);
+
+/// Of what one curve says of a size. `point`: it was measured there.
+graph::Basis basis_of(const Evidence& e, double outside, bool point) {
+  if (e.carry != Carry::none || !e.own) return graph::Basis::scaled;
+  if (outside > 0) return graph::Basis::extrapolated;
+  // What a launch floor was taken from is an estimate, not a measurement.
+  return point && e.curve->launch_floor_us == 0 ? graph::Basis::measured : graph::Basis::interpolated;
+}
+
 /// Outside of a curve's range its residual fades to the model's time, and its range widens to the model's.
 double widened(double spread, double analytic, double outside) {
   return spread + (1 - std::exp2(-kForgetRange * outside)) * std::max(0.0, analytic - spread);
@@ -86,32 +97,33 @@ Blend::Node Blend::mix(const std::vector<CarriedCurve>& curves, double t) const 
   const double low = -std::log1p(-analytic.low), high = std::log1p(analytic.high);
   Mix mix(site_spread(one_node_, node.bytes));
   double best = -1, unmeasured = 1;  // how far outside of the nearest curve of this very group, up to a factor of two
+  double best_log_time = 0;
   for (const CarriedCurve& curve : curves) {
     const Evidence& e = curve.evidence();
     const CarriedCurve::Point p = curve.at(t);
     const double weight = e.trust * std::exp2(-p.outside);
     const double spread = e.carry_spread + std::max(kMeasuredSpread, p.noise) + kGapSpread * std::min(kMostGaps, p.gap);
     mix.add(weight, p.log_time, widened(spread, low, p.outside), widened(spread, high, p.outside), !e.of_user);
-    if (weight > best) {
+    const bool point = e.carry == Carry::none && p.outside == 0 && curve.measured_at(t);
+    const graph::Basis basis = basis_of(e, p.outside, point);
+    if (weight > best || (weight == best && basis < node.basis)) {
       best = weight;
+      best_log_time = p.log_time;
       node.source = e.source_name;
+      node.basis = basis;
     }
-    if (e.carry != Carry::none) continue;
-    unmeasured = std::min(unmeasured, p.outside);
-    if (p.outside > 0) continue;
-    const bool point = curve.measured_at(t);
-    node.pinned = node.pinned || point;
-    node.inside = node.inside || e.own;
-    // What a launch floor was taken from is an estimate, not a measurement.
-    node.measured = node.measured || (e.own && point && e.curve->launch_floor_us == 0);
+    if (e.carry == Carry::none) unmeasured = std::min(unmeasured, p.outside);
+    if (point) node.pinned += weight;
   }
   const double model_weight = kAnalyticTrust * unmeasured;
-  node.analytic = model_weight > mix.weight();
+  if (model_weight > mix.weight()) node.basis = graph::Basis::analytic, node.source = {};
   mix.add(model_weight, std::log(model_.time_us(node.bytes)), low, high, false);
   node.log_time = mix.mean();
   node.log_low = mix.low();
   node.log_high = mix.high();
   node.weight = mix.weight();
+  if (node.basis == graph::Basis::measured && std::abs(node.log_time - best_log_time) > kNoLongerMeasured)
+    node.basis = graph::Basis::interpolated;
   return node;
 }
 
@@ -130,9 +142,6 @@ Blend::Blend(const std::vector<Evidence>& evidence, AnalyticModel model, bool on
   make_monotone();
 }
 
-/// A mean that is further from what was measured is called interpolated.
-const double kNoLongerMeasured = std::log(1.1);
-
 /// Pool adjacent violators: neighbours that fall are replaced by their weighted mean until nothing falls.
 void Blend::make_monotone() {
   struct Block {
@@ -142,7 +151,7 @@ void Blend::make_monotone() {
   };
   std::vector<Block> blocks;
   for (const Node& n : nodes_) {
-    const double weight = n.weight * (n.pinned ? 1.0 : kUnpinnedWeight);
+    const double weight = n.pinned + kUnpinnedWeight * (n.weight - n.pinned);
     blocks.push_back({weight * n.log_time, weight, 1});
     while (blocks.size() > 1 && blocks[blocks.size() - 2].mean() > blocks.back().mean()) {
       const Block last = blocks.back();
@@ -158,20 +167,23 @@ void Blend::make_monotone() {
       Node& n = nodes_[i];
       const double before = n.log_time;
       n.log_time = block.count == 1 ? n.log_time : block.mean();
-      if (std::abs(n.log_time - before) > kNoLongerMeasured) n.measured = false;
+      if (n.basis == graph::Basis::measured && std::abs(n.log_time - before) > kNoLongerMeasured)
+        n.basis = graph::Basis::interpolated;
       n.log_low = std::min(n.log_low, n.log_time);
       n.log_high = std::max(n.log_high, n.log_time);
     }
   }
 }
 
-graph::Basis Blend::basis_between(const Node& a, const Node& b, double bytes) const {
-  if ((a.measured && bytes == a.bytes) || (b.measured && bytes == b.bytes)) return graph::Basis::measured;
-  const bool at_inner =
-      (a.inside && bytes == a.bytes) || (b.inside && bytes == b.bytes);  // of a mean, at the last size
-  if (at_inner || (a.inside && b.inside)) return graph::Basis::interpolated;
-  if (a.analytic && b.analytic) return graph::Basis::analytic;
-  return same_group_ ? graph::Basis::extrapolated : graph::Basis::scaled;
+/// At the size of a node that of the node. Between two nodes whichever says less: of a measured and an analytic one, that
+/// something measured was carried on.
+graph::Basis Blend::basis_between(const Node& a, const Node& b, double t) {
+  using graph::Basis;
+  if (t == a.log2_bytes) return a.basis;
+  if (t == b.log2_bytes) return b.basis;
+  const Basis first = std::max(std::min(a.basis, b.basis), Basis::interpolated), last = std::max(a.basis, b.basis);
+  if (first == Basis::analytic || last != Basis::analytic) return std::max(first, last);
+  return std::max(first, Basis::extrapolated);
 }
 
 Blend::Value Blend::at(double bytes) const {
@@ -180,7 +192,7 @@ Blend::Value Blend::at(double bytes) const {
     const Node& last = nodes_.back();
     const double ratio = model_.time_us(std::max(bytes, 1.0)) / model_.time_us(last.bytes);
     return {std::exp(last.log_time) * ratio, std::exp(last.log_low) * ratio, std::exp(last.log_high) * ratio,
-            basis_between(last, last, bytes), last.source};
+            t == last.log2_bytes ? last.basis : std::max(last.basis, graph::Basis::extrapolated), last.source};
   }
   const auto after =
       std::upper_bound(nodes_.begin(), nodes_.end(), t, [](double v, const Node& n) { return v < n.log2_bytes; });
@@ -188,8 +200,11 @@ Blend::Value Blend::at(double bytes) const {
   const Node& b = *after;
   const double f = (t - a.log2_bytes) / (b.log2_bytes - a.log2_bytes);
   const auto mix = [f](double x, double y) { return std::exp(x + f * (y - x)); };
-  return {mix(a.log_time, b.log_time), mix(a.log_low, b.log_low), mix(a.log_high, b.log_high),
-          basis_between(a, b, bytes), (f < 0.5 ? a : b).source};
+  const graph::Basis basis = basis_between(a, b, t);
+  const Node &near = f < 0.5 ? a : b, &far = f < 0.5 ? b : a;
+  const bool of_far = near.basis != basis && far.basis == basis;  // a basis comes with the source that it is of
+  return {mix(a.log_time, b.log_time), mix(a.log_low, b.log_low), mix(a.log_high, b.log_high), basis,
+          of_far || near.source.empty() ? far.source : near.source};
 }
 
 }  // namespace distsim::collectives

@@ -3,7 +3,8 @@
 // Curves mix by weight: trust, halved for every factor of two outside their range (CarriedCurve says what each
 // predicts). The analytic model is one more voice, with a trust and a range of its own: it yields to what was measured
 // on the group, and evidence of no weight against it changes neither its price nor its range. The mix is sampled on a
-// grid of sizes and made monotone by isotonic regression: it never costs less to send more. Where curves disagree, low
+// grid of sizes and made monotone by isotonic regression: it never costs less to send more. Basis and source are those
+// of the voice that weighs most. Where curves disagree, low
 // and high widen, at least to what sites of the same hardware differ by (spread.hpp); outside a curve's range they
 // widen to those of the analytic model as its residual fades.
 #pragma once
@@ -33,15 +34,13 @@ class Blend {
  private:
   struct Node {
     double log2_bytes = 0, bytes = 0, log_time = 0, log_low = 0, log_high = 0, weight = 0;
-    bool pinned = false;    ///< a point of a curve of the same group; others follow
-    bool measured = false;  ///< and that curve is the system's own
-    bool inside = false;    ///< within the range of such a curve
-    bool analytic = false;  ///< the model outweighs all curves
-    std::string_view source;
+    double pinned = 0;  ///< part of `weight` from curves of the same group that have a point here; the rest follows
+    graph::Basis basis = graph::Basis::analytic;  ///< of the price at this very size: that of the heaviest voice
+    std::string_view source;                      ///< likewise; empty where that is the model
   };
   Node mix(const std::vector<CarriedCurve>& curves, double t) const;
   void make_monotone();
-  graph::Basis basis_between(const Node& a, const Node& b, double bytes) const;
+  static graph::Basis basis_between(const Node& a, const Node& b, double t);
   std::vector<Node> nodes_;
   AnalyticModel model_;
   bool one_node_;

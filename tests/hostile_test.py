@@ -7,6 +7,7 @@ hostile_test.py BINARY --update    write down what is said now; read the differe
 A row: {"name": unique, "files": {name: text, or {"base64": ...}}, "args": [...], "line": the line on standard error}
   "stdout": true   the command prints a summary all the same
   "before": [[...], ...]   commands that must succeed first; "exit": 0 with "has": [...] instead of "line": what is named
+  "configs": folder   of the row's files, as $DISTSIM_CONFIGS
 {root} in arguments is the repository. Commands run in a folder with only the row's files. Refused means: exit code 2, nothing on
 standard output, one line of at most 1,000 characters without control characters, no file left behind.
 """
@@ -26,11 +27,13 @@ CORPUS = ROOT / "tests/data/hostile"
 SECONDS, MEMORY = 300, 4 << 30  # a machine may be busy
 
 
-def execute(binary: str, args: list[str], cwd: str) -> subprocess.CompletedProcess:
+def execute(binary: str, args: list[str], cwd: str, configs: str | None = None) -> subprocess.CompletedProcess:
     def limit():
         if "sanitized" not in binary:  # a sanitizer maps more than there is
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     env = {k: v for k, v in os.environ.items() if k != "DISTSIM_CONFIGS"}
+    if configs is not None:
+        env["DISTSIM_CONFIGS"] = str(pathlib.Path(cwd) / configs)
     args = [a.replace("{root}", str(ROOT)) for a in args]
     return subprocess.run([binary, *args], cwd=cwd, capture_output=True, timeout=SECONDS, preexec_fn=limit, env=env, stdin=subprocess.DEVNULL)
 
@@ -55,7 +58,7 @@ def run(binary: str, row: dict) -> tuple[str, str]:
             (folder / name).unlink()
         before = sorted(p.relative_to(folder) for p in folder.rglob("*"))
         try:
-            r = execute(binary, row["args"], d)
+            r = execute(binary, row["args"], d, row.get("configs"))
         except subprocess.TimeoutExpired:
             return f"not done within {SECONDS} s", ""
         said = r.stderr.decode(errors="replace").replace(str(ROOT), "{root}").replace(d, "{dir}")

@@ -32,15 +32,21 @@ std::string file_beside(std::span<const std::string> curve_dirs, const char* fol
   return "";
 }
 
+/// A system with the links that curves were measured on.
+struct MeasuredSpec {
+  topology::ClusterSpec spec;
+  bool other_gpu = false;  ///< than its file has: `spec` is what was asked for, and curves tell nothing about its links
+};
+
 /// The system as it was when the curves of the first of these folders were measured.
-Result<topology::ClusterSpec> measured_spec(const topology::Topology& topology,
-                                            std::span<const std::string> curve_dirs) {
+Result<MeasuredSpec> measured_spec(const topology::Topology& topology, std::span<const std::string> curve_dirs) {
   const topology::ClusterSpec& now = topology.spec();
   const std::string path = now.name.empty() ? "" : file_beside(curve_dirs, "systems", now.name);
-  if (path.empty()) return now;
+  if (path.empty()) return MeasuredSpec{now};
   TRY_ASSIGN(ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
-  return spec.device == now.device ? spec : now;  // another GPU is another system, whatever its name
+  if (spec.device != now.device) return MeasuredSpec{now, true};  // another system, whatever its name
+  return MeasuredSpec{std::move(spec)};
 }
 
 /// A system as curves were measured on it.
@@ -115,7 +121,12 @@ void log_other_system(const std::string& file) {
 class Loader {
  public:
   Loader(topology::ClusterSpec spec, std::int64_t compute_capability, const ModelConstants& constants)
-      : spec_(std::move(spec)), compute_capability_(compute_capability), constants_(constants) {}
+      : Loader(MeasuredSpec{std::move(spec)}, compute_capability, constants) {}
+  Loader(MeasuredSpec measured, std::int64_t compute_capability, const ModelConstants& constants)
+      : spec_(std::move(measured.spec)),
+        has_other_gpu_(measured.other_gpu),
+        compute_capability_(compute_capability),
+        constants_(constants) {}
 
   Result<void> add(const CurveSet& set, Origin origin, const std::string& file) {
     const std::size_t before = curves_.size();
@@ -139,7 +150,7 @@ class Loader {
         return wrong_shape(c, nodes, file);
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
-      if (origin == Origin::user) TRY(check_links(c, *facts, file));
+      if (!has_other_gpu_) TRY(check_links(c, *facts, file));
       Curve curve = curve_without_launch(c, *facts, constants_);
       if (curve.points.empty()) {
         log_skipped(file, c, "the launch floor hides the collective at every size");
@@ -165,6 +176,8 @@ class Loader {
     }
     return {};
   }
+  /// That curves which state this system were measured on another GPU than it has; empty where they were not.
+  std::string other_gpu(const CurveSet& set) const { return has_other_gpu_ ? "" : other_gpu_remark(set, spec_); }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
 
  private:
@@ -194,6 +207,7 @@ class Loader {
 
   std::map<Shape, topology::GroupFacts> shapes_;
   topology::ClusterSpec spec_;
+  bool has_other_gpu_;  ///< MeasuredSpec::other_gpu
   std::int64_t compute_capability_;
   const ModelConstants& constants_;
   std::vector<LibraryCurve> curves_;
@@ -217,9 +231,12 @@ bool comes_before(const LibraryCurve& a, const LibraryCurve& b) {
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
                                                  const ModelConstants& constants, std::vector<std::string>* remarks) {
   Loader loader(topology.spec(), compute_capability_of(topology), constants);
+  std::vector<Curve> known;
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
     TRY(check_complete(set, options, file));
+    TRY(check_dates(set, file));
+    leave_out_repeated(set, file, known);
     TRY(loader.add(set, Origin::user, file));
     if (remarks == nullptr) continue;
     for (std::string& line : provenance_remarks(set, topology.spec(), file)) {
@@ -256,11 +273,12 @@ Result<void> check_called_so(const std::string& text, const std::string& system,
 }
 
 /// Those of `files`, of the first of these folders, that were measured on a system of that name, or that say they speak
-/// for it.
+/// for it. `known`: the curves of folders before.
 Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
                                                    std::span<const std::string> curve_dirs,
                                                    const CollectiveOptions& options, Loader loader,
-                                                   const ModelConstants& constants) {
+                                                   const ModelConstants& constants, std::vector<Curve>& known,
+                                                   std::vector<std::string>* remarks) {
   std::vector<LibraryCurve> of_network;
   for (const std::string& file : files) {
     TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
@@ -276,6 +294,12 @@ Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, co
       continue;
     }
     TRY(check_complete(set, options, file));
+    leave_out_repeated(set, file, known);
+    if (remarks != nullptr) {
+      std::string other = set.system == system ? loader.other_gpu(set) : "";
+      if (!other.empty()) remarks->push_back(file + ": " + other);
+      remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
+    }
     if (set.system == system || sibling) {
       TRY(loader.add(set, set.system == system ? Origin::own_system : Origin::sibling_system, file));
     } else {
@@ -303,12 +327,13 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
   }
   TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants, remarks));
   const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
+  std::vector<Curve> known;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto dirs = std::span(options.curve_dirs).subspan(i);
-    TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, dirs));
+    TRY_ASSIGN(MeasuredSpec spec, measured_spec(topology, dirs));
     Loader loader(std::move(spec), compute_capability_of(topology), constants);
-    TRY_ASSIGN(std::vector<LibraryCurve> curves,
-               curves_of_system(topology.spec().name, files[i], dirs, options, std::move(loader), constants));
+    TRY_ASSIGN(std::vector<LibraryCurve> curves, curves_of_system(topology.spec().name, files[i], dirs, options,
+                                                                  std::move(loader), constants, known, remarks));
     append(out, std::move(curves));
   }
   return out;
@@ -325,8 +350,8 @@ Result<std::optional<topology::ClusterSpec>> described_system(const topology::To
   if (!options.use_curves || !options.curve_files.empty()) return out;
   const std::string& name = topology.spec().name;
   if (name.empty() || file_beside(options.curve_dirs, "systems", name).empty()) return out;
-  TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dirs));
-  if (spec.device == topology.spec().device) out = std::move(spec);
+  TRY_ASSIGN(MeasuredSpec measured, measured_spec(topology, options.curve_dirs));
+  if (!measured.other_gpu) out = std::move(measured.spec);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "collectives/curves/curve_provenance.hpp"
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 
 #include "base/text/counted.hpp"
@@ -22,6 +23,17 @@ bool is_of_system(const CurveSet& set, const topology::ClusterSpec& spec) {
 }
 
 bool is_used(const Curve& c) { return c.not_used.empty(); }
+
+/// Whether a date begins after tomorrow, by the clock of this machine: somewhere it is tomorrow.
+bool is_in_future(std::string_view date) {
+  constexpr std::time_t kDay = 24 * 3600;
+  const std::time_t tomorrow = std::time(nullptr) + kDay;
+  std::tm parts{};
+  char text[16] = "";
+  if (date.size() < 4 || ::gmtime_r(&tomorrow, &parts) == nullptr) return false;
+  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return date > std::string_view(text, std::min(size, date.size()));
+}
 
 /// A line for each reason.
 std::vector<std::string> unused(const CurveSet& set, const std::string& file) {
@@ -59,13 +71,40 @@ std::vector<std::string> assumed_nodes(const CurveSet& set, const topology::Clus
   return out;
 }
 
+std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec) {
+  const std::string gpu = gpu_of(set);
+  if (gpu.empty() || spec.device.empty() || topology::may_be_gpu(gpu, spec.device)) return "";
+  return "using curves measured on " + in_quotes(gpu) + " for " + spec.device;
+}
+
+Result<void> check_date(std::string_view date) {
+  constexpr std::string_view shape = "dddd-dd-dd";
+  bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
+  for (std::size_t i = 0; fits && i < date.size(); ++i)
+    fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
+  const auto two_digits = [&](std::size_t at) { return 10 * (date[at] - '0') + date[at + 1] - '0'; };
+  const auto within = [&](std::size_t at, int most) {
+    return date.size() <= at || (two_digits(at) >= 1 && two_digits(at) <= most);
+  };
+  fits = fits && within(5, 12) && within(8, 31);
+  if (!fits) return Error{"date: found " + in_quotes(date, 40) + ", expected a date such as 2026-11-20", "", ""};
+  if (is_in_future(date)) return Error{"date: found " + std::string(date) + ", expected no date in the future", "", ""};
+  return {};
+}
+
+Result<void> check_dates(const CurveSet& set, const std::string& file) {
+  for (const Curve& c : set.curves) {
+    if (const auto date = check_date(c.date); !date.ok()) return Error{date.error().what, file, ""};
+  }
+  return {};
+}
+
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
                                             const std::string& file) {
   std::vector<std::string> out = unused(set, file);
   if (std::none_of(set.curves.begin(), set.curves.end(), is_used)) return out;
-  const std::string gpu = gpu_of(set);
-  if (!gpu.empty() && !spec.device.empty() && !topology::may_be_gpu(gpu, spec.device))
-    out.push_back("using curves measured on " + in_quotes(gpu) + " for " + spec.device);
+  if (std::string other = other_gpu_remark(set, spec); !other.empty())
+    out.push_back(std::move(other));
   else if (!is_of_system(set, spec))
     out.push_back("using curves of the system " + in_quotes(set.system) + " for " + spec.name);
   for (std::string& line : assumed_nodes(set, spec, file)) out.push_back(std::move(line));

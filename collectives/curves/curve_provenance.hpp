@@ -23,6 +23,15 @@ std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
                                             const std::string& file);
 
+/// "using curves measured on ... for ...", where the set names another GPU than the system has; empty where it does not.
+std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec);
+
+/// Empty, or the day, month or year of a measurement: "2026-11-20", "2026-11", "2026". Errors (no position): other text; a
+/// date after tomorrow by the clock of this machine, as somewhere it is tomorrow.
+Result<void> check_date(std::string_view date);
+/// Those of all curves. Errors name the file.
+Result<void> check_dates(const CurveSet& set, const std::string& file);
+
 /// The lines of `provenance_remarks` on nodes alone.
 std::vector<std::string> assumed_nodes(const CurveSet& set, const topology::ClusterSpec& spec, const std::string& file);
 

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "base/system/open_input.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/logs/line_source.hpp"
 #include "collectives/logs/log_readers.hpp"
 
@@ -123,6 +124,27 @@ std::string microseconds(double us) {
 }
 
 }  // namespace
+
+bool same_measurement(const Curve& a, const Curve& b) {
+  return a.kind == b.kind && a.ranks == b.ranks && a.nodes == b.nodes &&
+         std::ranges::equal(a.points, b.points, [](const CurvePoint& x, const CurvePoint& y) {
+           return x.bytes == y.bytes && x.time_us == y.time_us;
+         });
+}
+
+void leave_out_repeated(CurveSet& set, const std::string& file, std::vector<Curve>& known) {
+  std::vector<Curve> kept;
+  for (Curve& c : set.curves) {
+    if (std::ranges::any_of(known, [&](const Curve& other) { return same_measurement(c, other); })) {
+      set.remarks.push_back(printable(file, 200) + ": left out: a curve of " + std::string(graph::name_of(c.kind)) +
+                            " with the times of another, measured once");
+      continue;
+    }
+    known.push_back(c);
+    kept.push_back(std::move(c));
+  }
+  set.curves = std::move(kept);
+}
 
 Result<void> check_range(const CurvePoint& p) {
   const auto wrong = [](const char* name, double us, const std::string& expected) {

@@ -73,6 +73,13 @@ inline constexpr double kShortestCurveUs = 1e-3,
 inline constexpr double kWidestRange =
     1e6;  ///< of a percentile over the time: a stall of ten seconds in calls of 10 us
 
+/// The same log twice, or one printed twice: kind, ranks, nodes and all times are equal.
+bool same_measurement(const Curve& a, const Curve& b);
+
+/// Takes the curves out of `set` that are in `known` or in the set already, with a remark for each; adds the others to `known`.
+/// A measurement counts once, however often it is named.
+void leave_out_repeated(CurveSet& set, const std::string& file, std::vector<Curve>& known);
+
 /// Whether low and high, where they are known, lie around the time. Errors: no position; the text begins with the name of
 /// the one that does not.
 Result<void> check_range(const CurvePoint& point);

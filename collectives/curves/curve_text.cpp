@@ -7,12 +7,15 @@
 #include <cmath>
 #include <optional>
 
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "collectives/collective_options.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "collectives/curves/curve_tables.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::collectives {
 
@@ -132,6 +135,18 @@ Result<void> read_timing(Curve& out, const curves::Curve& c, const Positions& at
   return {};
 }
 
+/// What launching adds to every time is less than each.
+Result<void> check_floor(const Curve& curve, const curves::Curve& c, const Positions& at) {
+  if (curve.launch_floor_us <= 0) return {};
+  for (const CurvePoint& p : curve.points) {
+    if (curve.launch_floor_us < p.time_us) continue;
+    return Error{"launch_floor_us: found " + number(curve.launch_floor_us) +
+                     ", expected less than each time: " + number(p.bytes) + " B took " + number(p.time_us) + " us",
+                 at.of(c, "launch_floor_us"), ""};
+  }
+  return {};
+}
+
 /// Groups that ran together had different ranks.
 Result<void> check_groups(const curves::Curve& c, const Positions& at) {
   constexpr std::uint64_t kLargest = 1u << 20;  // more GPUs than any machine has; chosen
@@ -171,6 +186,7 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.groups_at_once = c.groups_at_once();
   TRY(read_timing(out, c, at));
   TRY(read_points(out, c, at));
+  TRY(check_floor(out, c, at));
   return out;
 }
 
@@ -212,8 +228,15 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   out.flags = message.flags();
   const curves::Clocks& clocks = message.clocks();
   out.clocks = {clocks.sm_mhz(), clocks.memory_mhz(), clocks.cpu_locked_mhz()};
+  if (topology::is_other_gpu(out.hardware, out.device))
+    return Error{
+        "hardware: found " + in_quotes(out.hardware) + ", expected " + in_quotes(out.device) + ", as device says",
+        at.of(message, "hardware"), ""};
   for (int i = 0; i < message.curves_size(); ++i) {
     TRY_ASSIGN(Curve curve, read_curve(message.curves(i), at.inside(message, "curves", i)));
+    if (const curves::Curve& c = message.curves(i); c.points_size() > 0 && c.points(0).bytes() == 0)
+      out.remarks.push_back(file + ": " + std::string(graph::name_of(curve.kind)) + " of " +
+                            counted(curve.ranks, "rank") + ": left out: the point of 0 bytes, which sends nothing");
     out.curves.push_back(std::move(curve));
   }
   if (const std::string sum = curves::checksum_of(message); !message.checksum().empty() && message.checksum() != sum &&

@@ -12,12 +12,20 @@ std::string gigabytes(double rate) {
   return text;
 }
 
+/// What a GPU exchanges with others of its node: over its links or, without NVLink, past a slow CPU over a NIC of its own.
+double rate_within(const topology::GroupFacts& facts) {
+  const double link = std::max(facts.intra_bandwidth.value(), facts.ring_limit().value());
+  const double members = facts.max_per_node;
+  const bool own_nics = !facts.nvlink() && facts.gpu_direct && members > 1 && facts.nics_per_node >= members;
+  return own_nics ? std::max(link, facts.node_bandwidth.value() / members) : link;
+}
+
 }  // namespace
 
 double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& facts) {
   using Kind = graph::CollectiveKind;
   const bool reduces = kind == Kind::all_reduce;
-  const double link = std::max(facts.intra_bandwidth.value(), facts.ring_limit().value());
+  const double link = rate_within(facts);
   const double within = reduces && facts.multicast ? 2 * link : link;
   if (facts.nodes < 2) return within;
   const double node = facts.node_bandwidth.value(), ranks = facts.ranks, members = facts.max_per_node;

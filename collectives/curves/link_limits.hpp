@@ -17,7 +17,8 @@ inline constexpr double kLinkTolerance = 1.25;
 inline constexpr double kShortestUs = 0.5;
 
 /// The highest bus bandwidth (as nccl-tests defines it) that `facts` allow a collective of n ranks on N nodes, bytes/s:
-///   within a node    rate of a GPU's links to the others; twice for all_reduce where switches reduce in flight (NVLS)
+///   within a node    rate of a GPU's links to the others, or of its NIC where each has its own and no NVLink (NCCL then goes
+///                    past slow CPUs over the network); twice for all_reduce where switches reduce in flight (NVLS)
 ///   across nodes     all_gather, reduce_scatter, gather, scatter and all_reduce move (N - 1) / N of a buffer into each node, all_reduce
 ///                    twice, but once and whole where the fabric may reduce in flight (SHARP; any InfiniBand): rate of a
 ///                    node's NICs times (n - 1) / n over that share. all_to_all: every rank sends each other one as

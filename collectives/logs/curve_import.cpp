@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <set>
 
 #include "base/text/counted.hpp"
@@ -93,32 +92,6 @@ std::string missing_kinds(const CurveSet& set) {
   return names.empty() ? "" : "missing: no curve for " + names + "; the analytic model is used instead\n";
 }
 
-/// Empty, or a day, month or year: "2026-11-20", "2026-11", "2026".
-Result<void> check_date(std::string_view date) {
-  constexpr std::string_view shape = "dddd-dd-dd";
-  bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
-  for (std::size_t i = 0; fits && i < date.size(); ++i)
-    fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
-  const auto two_digits = [&](std::size_t at) { return 10 * (date[at] - '0') + date[at + 1] - '0'; };
-  const auto within = [&](std::size_t at, int most) {
-    return date.size() <= at || (two_digits(at) >= 1 && two_digits(at) <= most);
-  };
-  fits = fits && within(5, 12) && within(8, 31);
-  if (fits) return {};
-  return Error{"--date: found '" + std::string(date.substr(0, 40)) + "', expected a date such as 2026-11-20", "", ""};
-}
-
-/// Whether a date begins after tomorrow, by the clock of this machine: somewhere it is tomorrow.
-bool is_in_future(std::string_view date) {
-  constexpr std::time_t kDay = 24 * 3600;
-  const std::time_t tomorrow = std::time(nullptr) + kDay;
-  std::tm parts{};
-  char text[16] = "";
-  if (date.size() < 4 || ::gmtime_r(&tomorrow, &parts) == nullptr) return false;
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
-  return date > std::string_view(text, std::min(size, date.size()));
-}
-
 Result<void> check_hardware(const std::string& known, const std::string& found, const std::string& log) {
   if (known.empty() || found.empty() || known == found) return {};
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
@@ -188,21 +161,28 @@ std::string clocks_text(const RecordedClocks& clocks) {
   return text.empty() ? text : text + "\n";
 }
 
-/// The same log twice, or one printed twice.
-bool same_measurement(const Curve& a, const Curve& b) {
-  return a.kind == b.kind && a.ranks == b.ranks && a.nodes == b.nodes &&
-         std::ranges::equal(a.points, b.points, [](const CurvePoint& x, const CurvePoint& y) {
-           return x.bytes == y.bytes && x.time_us == y.time_us;
-         });
+bool speaks_for_others(const CurveSet& set) { return !set.also_for.empty() || !set.same_network.empty(); }
+
+void keep_each(const std::vector<std::string>& names, std::vector<std::string>& out) {
+  for (const std::string& name : names) {
+    if (std::ranges::find(out, name) == out.end()) out.push_back(name);
+  }
+}
+
+/// What a file says of its run, which several files do not share.
+void keep_run(const CurveSet& set, CurveSet& out) {
+  out.hosts = set.hosts;
+  out.driver = set.driver;
+  out.topology = set.topology;
+  out.flags = set.flags;
 }
 
 }  // namespace
 
 Result<CurveSet> import_curves(const ImportRequest& request) {
-  TRY(check_date(request.date));
-  if (is_in_future(request.date))
-    return Error{"--date: found " + request.date + ", expected no date in the future", "", ""};
+  if (const auto date = check_date(request.date); !date.ok()) return Error{"--" + date.error().what, "", ""};
   CurveSet out;
+  std::vector<Curve> known;
   for (const std::string& log : request.logs) {
     TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
     TRY(check_hardware(out.hardware, set.hardware, log));
@@ -214,28 +194,28 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     if (&log == &request.logs.front()) out.clocks = set.clocks;
     if (out.clocks != set.clocks) out.clocks = {};  // runs at different clocks, or some that do not state theirs
     out.partial = out.partial || set.partial;
-    if (!set.system.empty() && !request.system.empty() && set.system != request.system)
+    if (!set.system.empty() && !request.system.empty() && set.system != request.system) {
       out.remarks.push_back(printable(log, 200) + ": system: states " + in_quotes(set.system) + ", written as " +
-                            request.system);
+                            request.system + (speaks_for_others(set) ? " without its also_for and same_network" : ""));
+    } else {
+      keep_each(set.also_for, out.also_for);
+      keep_each(set.same_network, out.same_network);
+    }
+    if (request.logs.size() == 1) keep_run(set, out);
     if (request.spec) {
       for (std::string& r : assumed_nodes(set, *request.spec, printable(log, 200))) out.remarks.push_back(std::move(r));
     }
+    TRY(check_dates(set, log));
+    leave_out_repeated(set, log, known);
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     if (is_of_host(set) && out.device.empty()) {
       out.device = kHostMemory;
       out.remarks.push_back(printable(log, 200) + ": measured on host memory, not on GPUs of " + request.system);
     }
     for (Curve& c : set.curves) {
-      if (is_in_future(c.date))
-        return Error{"date: found " + in_quotes(c.date, 40) + ", expected no date in the future", log, ""};
       if (c.date.empty()) c.date = request.date;
       if (request.launch) c.single_process = *request.launch == Launch::single_process;
       c.cuda_graph = c.cuda_graph || request.cuda_graph;
-      if (std::ranges::any_of(out.curves, [&](const Curve& other) { return same_measurement(c, other); })) {
-        out.remarks.push_back(printable(log, 200) + ": left out: a curve of " + std::string(graph::name_of(c.kind)) +
-                              " with the times of another, measured once");
-        continue;
-      }
       out.curves.push_back(std::move(c));
     }
   }

@@ -1,7 +1,10 @@
 #include "base/json/json.hpp"
 #include "collectives/logs/log_readers.hpp"
 
+#include <cmath>
 #include <initializer_list>
+#include <map>
+#include <set>
 
 #include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
@@ -74,6 +77,17 @@ Result<void> read_samples(const Json& samples, NcclRow& row, const std::string& 
   return {};
 }
 
+/// Of a row; 0 where they were not checked.
+Result<double> wrong_results(const Json& half, const std::string& where) {
+  const Json* wrong = member(half, {"nwrong", "wrong", "#wrong"});
+  constexpr double kNotChecked = -1;
+  if (wrong == nullptr || *wrong == "N/A") return 0;
+  if (!wrong->is_number())
+    return Error{"nwrong: found " + printable(wrong->dump(), 40) + ", expected a number of wrong results", where, ""};
+  const double count = wrong->get<double>();
+  return count == kNotChecked ? 0 : count;
+}
+
 Result<NcclRow> row_of(const Json& json, const std::string& where) {
   NcclRow row;
   row.bytes = number(json, {"size", "bytes"}, -1);
@@ -90,6 +104,8 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
   row.busbw = number(*half, {"bus_bw", "busbw"}, 0);
   row.no_bandwidth = member(*half, {"alg_bw", "algbw"}) == nullptr;
   row.type = text(json, {"type", "datatype"});
+  row.redop = text(json, {"redop"});
+  row.root = number(json, {"root"}, -1);
   if (!row.type.empty() && bytes_of_type(row.type) == 0)
     return Error{
         "type: found " + in_quotes(row.type, 40) + ", expected a type of nccl-tests, such as float or bfloat16", where,
@@ -98,28 +114,52 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
     const double busbw = number(*other, {"bus_bw", "busbw"}, -1);
     if (busbw >= 0) row.in_place_busbw = busbw;
   }
-  constexpr double kNotChecked = -1;
-  row.wrong = number(*half, {"nwrong", "wrong", "#wrong"}, 0);
-  if (row.wrong == kNotChecked) row.wrong = 0;
+  TRY_ASSIGN(row.wrong, wrong_results(*half, where));
   if (const Json* samples = member(*half, {"iterations"})) TRY(read_samples(*samples, row, where));
   return row;
 }
 
-Result<LogTable> table_of(const Json& rows, const std::string& where) {
-  LogTable table;
+/// The rows of a run, in a table like `head`, or in several (table_for).
+Result<std::vector<LogTable>> tables_of(LogTable head, const Json& rows, const std::string& where) {
+  std::vector<LogTable> tables;
+  tables.push_back(std::move(head));
   if (!rows.is_array()) return Error{"found no list, expected rows", where, ""};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string at = where + "[" + std::to_string(i) + "]";
     TRY_ASSIGN(NcclRow row, row_of(rows[i], at));
-    if (row.bytes > 0) TRY(add_row(table, std::move(row), i + 1, at));
+    if (row.bytes <= 0) continue;
+    TRY_ASSIGN(LogTable* const table, table_for(tables, row, at));
+    TRY(add_row(*table, std::move(row), i + 1, at));
   }
-  return table;
+  return tables;
+}
+
+/// What tells the GPUs of a host apart: device and bus. Empty where it may not: of processes that see one GPU each, all
+/// say device 0.
+std::string gpu_of_host(const Json& device, const std::set<std::string>& hosts_of_several) {
+  const std::string bus = text(device, {"device_hex", "busid", "bus_id", "pci_bus_id"});
+  const double index = number(device, {"device"}, -1);
+  if (index < 0 || (bus.empty() && !hosts_of_several.contains(text(device, {"hostname", "host"})))) return "";
+  return "device " + std::to_string(std::llround(std::min(index, 1e9))) + (bus.empty() ? "" : " " + bus);
+}
+
+/// Hosts whose ranks name more than one number of a device.
+std::set<std::string> hosts_of_several_devices(const Json& devices) {
+  std::map<std::string, double> first;
+  std::set<std::string> out;
+  for (const Json& d : devices) {
+    const std::string host = text(d, {"hostname", "host"});
+    const double index = number(d, {"device"}, -1);
+    if (first.emplace(host, index).first->second != index) out.insert(host);
+  }
+  return out;
 }
 
 Result<void> read_devices(const Json& root, LogContext& c) {
   const Json* devices = member(root, {"devices"});
   if (devices == nullptr || !devices->is_array()) return {};
   RankList list;
+  const std::set<std::string> several = hosts_of_several_devices(*devices);
   for (const Json& d : *devices) {
     if (number(d, {"group"}, 0) != 0) continue;
     const auto rank = static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0))));
@@ -129,8 +169,9 @@ Result<void> read_devices(const Json& root, LogContext& c) {
     const double pid = number(d, {"pid", "process"}, -1);
     const std::string process = pid >= 0 ? host + " " + std::to_string(pid) : "";
     if (!process.empty()) c.processes.insert(process);
-    TRY(list.add(rank, "", "", process));
-    if (const std::string gpu = text(d, {"device_info", "name", "device_name"}); !gpu.empty()) c.gpus.insert(gpu);
+    const std::string gpu = text(d, {"device_info", "name", "device_name"});
+    TRY(list.add(rank, host, gpu == "host memory" ? "" : gpu_of_host(d, several), process));
+    if (!gpu.empty()) c.gpus.insert(gpu);
   }
   return list.check(c.several_each);
 }
@@ -175,16 +216,18 @@ std::string settings_in(const Json& root) {
 Result<void> check_results(const Json& root, const std::string& file) {
   const Json* verdict = member(root, {"out_of_bounds"});
   if (verdict == nullptr) return {};
-  const double wrong = verdict->is_number() ? verdict->get<double>() : number(*verdict, {"count"}, 0);
+  const Json* count = verdict->is_object() ? member(*verdict, {"count"}) : verdict;
   const Json* okay = member(*verdict, {"okay", "ok"});
-  const bool failed = okay != nullptr && okay->is_boolean() && !okay->get<bool>();
-  if (!failed && wrong == 0) return {};
-  return Error{"out_of_bounds: found " + verdict->dump().substr(0, 60) + ", expected results without errors", file,
+  const bool none_wrong = count == nullptr || (count->is_number() && count->get<double>() == 0);
+  const bool passed = okay == nullptr || (okay->is_boolean() && okay->get<bool>());
+  if (none_wrong && passed) return {};
+  return Error{"out_of_bounds: found " + printable(verdict->dump(), 60) + ", expected results without errors", file,
                "the run computed wrong values: its times are of no use"};
 }
 
 /// What the run says of itself, against its rows.
-Result<void> check_claims(const Json& root, const LogTable& table, const std::string& file, LogContext& c) {
+Result<void> check_claims(const Json& root, const std::vector<LogTable>& tables, const std::string& file,
+                          LogContext& c) {
   const Json* config = member(root, {"config", "test_config"});
   const Json& settings = config != nullptr ? *config : root;
   constexpr double kNotSaid = -1;
@@ -194,9 +237,13 @@ Result<void> check_claims(const Json& root, const LogTable& table, const std::st
                                         number(settings, {"minBytes", "min_bytes", "minbytes", "minimum_bytes"}, 0),
                                         number(settings, {"maxBytes", "max_bytes", "maxbytes", "maximum_bytes"}, 0));
   if (!read.ok()) return Error{read.error().what, file, read.error().hint};
-  for (const NumberedRow& row : table.rows) {
-    if (const std::string wrong = claims.add(row.row); !wrong.empty())
-      c.remarks.push_back(file + ": results: " + wrong);
+  if (const std::string several = calls_at_once(number(settings, {"agg_iters", "aggIters"}, 1)); !several.empty())
+    c.remarks.push_back(file + ": " + several);
+  for (const LogTable& table : tables) {
+    for (const NumberedRow& row : table.rows) {
+      if (const std::string wrong = claims.add(row.row); !wrong.empty())
+        c.remarks.push_back(file + ": results: " + wrong);
+    }
   }
   if (const Json* mean = member(root, {"average_bus_bandwidth", "avg_bus_bandwidth"})) {
     const double said = mean->is_number() ? mean->get<double>() : number(*mean, {"bandwidth"}, kNotSaid);
@@ -216,8 +263,7 @@ Result<LogContext> context_in(const Json& root, const std::string& file) {
 
 Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file,
                                  const LogHints& hints) {
-  std::vector<LogTable> tables;
-  TRY_ASSIGN(LogTable table, table_of(results, file + ": results"));
+  LogTable table;
   name_test(table, text(root, {"test", "collective", "test_name"}));
   if (const Json* args = member(root, {"args"});
       args != nullptr && args->is_array() && !args->empty() && args->front().is_string())
@@ -225,8 +271,8 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
   TRY_ASSIGN(LogContext context, context_in(root, file));
   table.settings = settings_in(root);
   TRY(check_results(root, file));
-  TRY(check_claims(root, table, file, context));
-  tables.push_back(std::move(table));
+  TRY_ASSIGN(std::vector<LogTable> tables, tables_of(std::move(table), results, file + ": results"));
+  TRY(check_claims(root, tables, file, context));
   return curves_of(std::move(tables), std::move(context), file, hints);
 }
 
@@ -249,8 +295,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     const std::string where = file + ": tables[" + std::to_string(i) + "].rows";
     const Json* rows = member(tables[i], {"rows"});
     if (rows == nullptr) return Error{"found nothing, expected rows", where, ""};
-    std::vector<LogTable> one;
-    TRY_ASSIGN(LogTable table, table_of(*rows, where));
+    LogTable table;
     name_test(table, text(tables[i], {"collective"}), true);
     table.not_used = text(tables[i], {"not_used"});
     table.groups_at_once = count(tables[i], {"groups_at_once"});
@@ -259,13 +304,13 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
       return Error{"tables[" + std::to_string(i) + "].groups_at_once: found " + std::to_string(table.groups_at_once) +
                        ", expected groups of at most the " + std::to_string(of_run) + " ranks of the run in all",
                    file, ""};
-    one.push_back(std::move(table));
+    TRY_ASSIGN(std::vector<LogTable> of_rows, tables_of(std::move(table), *rows, where));
     TRY_ASSIGN(LogContext context, context_in(root, file));
     context.ranks = count(tables[i], {"ranks"});
     context.nodes = count(tables[i], {"nodes"});
     context.library = text(root, {"backend"});
     if (const std::string device = text(root, {"device"}); !device.empty()) context.gpus.insert(device);
-    TRY_ASSIGN(CurveSet set, curves_of(std::move(one), context, file, hints));
+    TRY_ASSIGN(CurveSet set, curves_of(std::move(of_rows), context, file, hints));
     out.hardware = set.hardware;
     for (Curve& c : set.curves) out.curves.push_back(std::move(c));
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));

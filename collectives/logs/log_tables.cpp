@@ -131,7 +131,7 @@ class Assembler {
     c.settings = context_.settings.empty() ? table.settings : context_.settings;
     c.date = context_.date;
     c.source = context_.source.empty() ? file_ : context_.source;
-    c.label = file_.substr(file_.find_last_of('/') + 1);
+    c.label = file_.substr(file_.find_last_of('/') + 1) + (table.variant.empty() ? "" : ", " + table.variant);
     c.not_used = table.not_used;
     TRY(fill_points(table, c));
     TRY(check_ratio(table, c));
@@ -364,6 +364,30 @@ Result<void> RankList::check(const std::string& several_each) const {
 Result<void> check_size(double bytes, const std::string& where) {
   if (bytes >= 1 && bytes <= kMaxCurveBytes && bytes == std::floor(bytes)) return {};
   return Error{"size: found " + number(bytes) + ", expected a whole number of bytes, at most 2^60", where, ""};
+}
+
+Result<LogTable*> table_for(std::vector<LogTable>& tables, const NcclRow& row, const std::string& where) {
+  LogTable& last = tables.back();
+  if (last.rows.empty()) return &last;
+  const NcclRow& before = last.rows.back().row;
+  if (row.bytes > before.bytes || (row.type == before.type && row.redop == before.redop && row.root == before.root))
+    return &last;
+  if (tables.size() >= kMaxCurves) return Error{"found more than 1000 tables", where, ""};
+  LogTable next{.kind = last.kind,
+                .rows = {},
+                .other_test = last.other_test,
+                .not_used = last.not_used,
+                .ranks = last.ranks,
+                .nodes = last.nodes,
+                .groups_at_once = last.groups_at_once,
+                .settings = last.settings};
+  const auto variant = [](const NcclRow& r) {
+    return r.type + (r.redop.empty() ? "" : " " + r.redop) + (r.root < 0 ? "" : " root " + number(r.root));
+  };
+  last.variant = variant(before);
+  next.variant = variant(row);
+  tables.push_back(std::move(next));
+  return &tables.back();
 }
 
 Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::string& where) {

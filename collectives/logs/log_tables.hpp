@@ -28,6 +28,7 @@ struct LogTable {
   std::uint32_t ranks = 0, nodes = 0;  ///< of a group of this table; 0: those of the log
   std::uint32_t groups_at_once = 0;    ///< as Curve::groups_at_once
   std::string settings{};              ///< of this run, where the log's own words do not say those of all
+  std::string variant{};               ///< "uint8 sum": of a table that holds one of several (table_for)
 };
 
 /// The list of ranks at the head of a run. Errors: a rank for the second time, a GPU that two ranks share.
@@ -79,6 +80,10 @@ std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path);
 
 /// Errors: a size that is not a whole number of 1 .. 2^60 bytes.
 Result<void> check_size(double bytes, const std::string& where);
+
+/// The table that a row belongs to: the last one, or a new one like it where sizes start again with another data type,
+/// operation or root (`-d all`, `-o all` and `-r all` of nccl-tests). Errors: more than kMaxCurves tables.
+Result<LogTable*> table_for(std::vector<LogTable>& tables, const NcclRow& row, const std::string& where);
 
 /// Adds a row, checked on its own. `where` is its position. Errors: a time that is NaN, zero, negative, below 1 ns or
 /// 1e12 us and more, a size that is not a whole number of 1 .. 2^60 or is below the one before it, more than 4096 rows.

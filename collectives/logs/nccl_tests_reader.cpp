@@ -239,6 +239,7 @@ class NcclTestsReader {
       has_launch_line_ = true;
       read_launch(words, context_);
       TRY(claims_.read_launch(words));
+      note(RunClaims::aggregated(words));
     } else {
       return read_comment(line, words, context_, tables_, lines_.position());
     }
@@ -251,7 +252,8 @@ class NcclTestsReader {
     if (tables_.empty()) tables_.push_back(table());
     note(claims_.add(*row));
     if (row->bytes == 0 && row->count == 0) return {};  // sizes too small for the number of ranks
-    return add_row(tables_.back(), std::move(*row), lines_.number(), lines_.position());
+    TRY_ASSIGN(LogTable* const table, table_for(tables_, *row, lines_.position()));
+    return add_row(*table, std::move(*row), lines_.number(), lines_.position());
   }
 
   LogTable table() const {

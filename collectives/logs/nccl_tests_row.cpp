@@ -179,6 +179,7 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   if (!shape.known) shape.root = values.size() == NcclColumns{true, true, true, 2}.numbers();
   if (values.size() != shape.numbers()) return wrong_count(values.size(), shape.numbers());
   const std::size_t first = shape.root ? 1 : 0;
+  if (shape.root) row.root = values[0];
   row.time_us = values[first];
   row.algbw = values[first + 1];
   row.busbw = values[first + 2];

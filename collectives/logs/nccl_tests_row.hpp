@@ -22,6 +22,7 @@ struct NcclColumns {
 struct NcclRow {
   double bytes = 0, count = 0;
   std::string type, redop;
+  double root = -1;                               ///< -1: none, or not stated
   double time_us = 0, algbw = 0, busbw = 0;       ///< out of place
   double algbw_digit = 0.01, busbw_digit = 0.01;  ///< the last that is printed
   double wrong = 0;                               ///< 0 where not checked, NaN of results that are

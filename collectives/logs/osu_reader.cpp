@@ -102,9 +102,7 @@ class OsuReader {
     take_shape();
     TRY(check_pair());
     TRY(scale_sizes());
-    TRY_ASSIGN(CurveSet set, curves_of(std::move(tables_), context_, lines_.name(), hints_));
-    for (Curve& c : set.curves) c.settings = "MPI";
-    return set;
+    return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
 
  private:
@@ -204,10 +202,12 @@ class OsuReader {
     for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "MPI-OPENACC", "MPI-SYCL", "CCL"})
       on_device = on_device || line.find(device) != std::string_view::npos;
     const std::size_t version = line.rfind(" v");
+    const std::size_t ccl = line.find("CCL ");  // NCCL, RCCL or XCCL, which move what MPI only starts
+    const std::string moved_by(ccl == std::string_view::npos || ccl == 0 ? "MPI" : line.substr(ccl - 1, 4));
     context_.library =
-        "OSU" + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", MPI";
-    context_.library.insert(3, " ");
+        "OSU " + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", " + moved_by;
     tables_.push_back({test->kind, {}});
+    if (moved_by == "MPI") tables_.back().settings = moved_by;
     tables_.back().not_used = buffers_.value_or(on_device ? "" : kHostBuffers);
     buffers_.reset();
     per_rank_.push_back(test->per_rank);

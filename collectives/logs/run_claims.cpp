@@ -41,6 +41,19 @@ std::string text_of(double v) {
 
 }  // namespace
 
+std::string calls_at_once(double aggregated) {
+  if (!(aggregated > 1)) return "";
+  return "agg iters: found " + text_of(aggregated) +
+         ", expected 1: calls of a group start together, so a call of its own takes longer at small sizes";
+}
+
+std::string RunClaims::aggregated(const std::vector<std::string_view>& words) {
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    if (words[i] == "agg" && words[i + 1] == "iters:") return calls_at_once(number_in(words[i + 2]).value_or(1));
+  }
+  return "";
+}
+
 Result<void> RunClaims::read_launch(const std::vector<std::string_view>& words) {
   return read(stated(words, "iters:"), stated(words, "minBytes").value_or(0), stated(words, "maxBytes").value_or(0));
 }

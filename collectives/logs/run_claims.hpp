@@ -12,11 +12,18 @@
 
 namespace distsim::collectives {
 
+/// "agg iters: found 8, ...": what to say of a run that launches so many calls as one group (`-m`), whose times are not
+/// those of a call of its own. Empty: each call is launched alone.
+std::string calls_at_once(double aggregated);
+
 class RunClaims {
  public:
   /// "# nThread 1 nGpus 8 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 ...". Errors: no
   /// iterations, a range that ends before it begins.
   Result<void> read_launch(const std::vector<std::string_view>& words);
+
+  /// As calls_at_once says it of that line.
+  static std::string aggregated(const std::vector<std::string_view>& words);
 
   /// The same of a run that says it in another way; nothing: not said.
   Result<void> read(std::optional<double> iterations, double least, double most);

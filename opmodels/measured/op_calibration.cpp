@@ -11,6 +11,7 @@
 #include "base/text/quantity_text.hpp"
 #include "opmodels/csv/op_row.hpp"
 #include "opmodels/measured/possible_times.hpp"
+#include "opmodels/measured/row_statements.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -61,10 +62,16 @@ std::string joined(const std::set<std::string>& names) {
 /// Sums of logarithms by point, thinned when there are too many.
 class OpPoints {
  public:
-  enum class Added { yes, thinned, apart };
-  /// `apart`: the first time that the rows of the point differ by more than runs do.
-  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place) {
-    if (is_thinned(point)) return Added::thinned;
+  struct Added {
+    bool thinned = false;
+    bool apart = false;         ///< the first time that the rows of the point differ by more than runs do
+    bool other_clocks = false;  ///< the first time that their clocks do
+    Hertz clock{0};             ///< then: that of a row before
+    RowPlace place{};           ///< and where it is
+  };
+  /// `clock`: 0 where it is not stated.
+  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place, Hertz clock) {
+    if (is_thinned(point)) return {.thinned = true};
     Sum& sum = sums_[point];
     const bool were_apart = sum.highest > kOpTimesApart * sum.lowest;
     if (sum.count == 0) sum.first = place;
@@ -74,8 +81,15 @@ class OpPoints {
     sum.log_measured += std::log(measured_us);
     sum.models_us = models_us;
     ++sum.count;
+    Added added{.apart = are_apart && !were_apart};
+    const double low = std::min(sum.clock.value(), clock.value()), high = std::max(sum.clock.value(), clock.value());
+    if (!sum.other_clocks && low > 0 && high > kClocksApart * low) {
+      sum.other_clocks = added.other_clocks = true;
+      added.clock = sum.clock, added.place = sum.of_clock;
+    }
+    if (sum.clock.value() == 0) sum.clock = clock, sum.of_clock = place;
     if (sums_.size() > MeasuredTable::kMaxPoints) thin();
-    return are_apart && !were_apart ? Added::apart : Added::yes;
+    return added;
   }
   std::vector<MeasuredPoint> take() const {
     std::vector<MeasuredPoint> out;
@@ -93,6 +107,9 @@ class OpPoints {
     double log_measured = 0, models_us = 0, lowest = 0, highest = 0;
     std::size_t count = 0;
     RowPlace first;
+    Hertz clock{0};  ///< of the first row that states one
+    RowPlace of_clock;
+    bool other_clocks = false;
     double mean_us() const { return std::exp(log_measured / static_cast<double>(count)); }
   };
   bool is_thinned(const OpPoint& point) const { return (hash_of(point) >> 8) % keep_one_of_ != 0; }
@@ -108,7 +125,10 @@ struct OpCalibration::File {
   OpColumns columns;
   std::size_t latency = 0;
   std::optional<std::size_t> framework;
+  RowStatements statements;
 };
+
+std::string megahertz(Hertz clock) { return format_quantity(clock.value() * 1e-6, Dimension::none) + " MHz"; }
 
 OpCalibration::OpCalibration(const OpModels& models, std::function<bool(std::string_view)> is_device, bool keep_rows)
     : models_(models), is_device_(std::move(is_device)), keep_rows_(keep_rows), points_(std::make_unique<OpPoints>()) {}
@@ -127,6 +147,8 @@ void OpCalibration::leave_out(std::size_t& counter, RowPlace place, const std::s
 Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row, RowPlace place) {
   TRY_ASSIGN(const OpRow parsed, op_from_row(file.columns, row));
   TRY_ASSIGN(const double measured, positive(row[file.latency]));
+  TRY(file.statements.check(row, measured));
+  TRY_ASSIGN(const Hertz clock, file.statements.clock(row));
   TRY_ASSIGN(const Priced priced, price_all(models_, parsed));
   const auto point = point_of(parsed.ops.front());
   const bool alike = parsed.ops.size() > 1 && parsed.ops[0].index() == parsed.ops[1].index();
@@ -142,7 +164,7 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
   const double kernels = measured * 1e-6 - host.launch;
   const double own = kernels - priced.others;
   if (kernels > 0) {
-    auto possible = check_possible(models_.device(), parsed, fields.text("dtype"), priced.least, kernels);
+    auto possible = check_possible(models_.device(), parsed, fields.text("dtype"), priced.least, kernels, clock);
     if (!possible.ok()) {
       ++count_.impossible;
       return possible;
@@ -159,13 +181,21 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
                           : " of the launch and the kernels that come with the op"));
     return {};
   }
-  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place);
-  if (added == OpPoints::Added::apart) ++count_.apart;
-  if (added == OpPoints::Added::thinned) {
+  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place, clock);
+  if (added.thinned) {
     ++count_.thinned;
     return {};
   }
+  if (added.apart) ++count_.apart;
+  if (added.other_clocks && ++count_.at_other_clocks == 1)
+    count_.first_other_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) +
+                               ", where the same op of " + position_of(added.place) + " ran at " +
+                               megahertz(added.clock);
   ++count_.used;
+  const Hertz usual = topology::clock_under_load(models_.device());
+  if (clock.value() > 0 && clock.value() * kLowClock < usual.value() && ++count_.at_low_clock == 1)
+    count_.first_low_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) + ", expected about " +
+                             megahertz(usual) + ", as " + models_.device().name + " holds under load";
   if (own > kOpTimesTooLong * priced.first) {
     if (++count_.too_long == 1)
       count_.first_too_long = "found " + format_quantity(own, Dimension::seconds) + ", where the models say " +
@@ -193,7 +223,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
   if (!columns.unused().empty())
     count_.remarks.push_back(printable(name, 300) + ": carried along, not used: " + columns.unused());
   TRY_ASSIGN(const std::size_t latency, require_latency(reader));
-  const File file{std::move(columns), latency, reader.column("framework")};
+  const File file{std::move(columns), latency, reader.column("framework"), RowStatements(reader)};
   for (;;) {
     const std::size_t impossible = count_.impossible, apart = count_.apart, too_long = count_.too_long;
     TRY_ASSIGN(const auto fields, reader.next());

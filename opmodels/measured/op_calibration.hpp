@@ -26,6 +26,11 @@ inline constexpr double kOpTimesApart = 3;
 /// Chosen.
 inline constexpr double kOpTimesTooLong = 100;
 
+/// SM clocks of one op that differ by more than boards and power limits make them differ; chosen.
+inline constexpr double kClocksApart = 1.1;
+/// A clock so many times below what a GPU holds under load is a locked or an idle one; chosen.
+inline constexpr double kLowClock = 2;
+
 struct CalibrationCount {
   std::size_t rows = 0;
   std::size_t used = 0;
@@ -40,6 +45,10 @@ struct CalibrationCount {
   std::string first_apart;           ///< where the first of them is, by the row that shows it
   std::size_t too_long = 0;          ///< used rows whose times are far above the models'
   std::string first_too_long;        ///< the first of them, with its line
+  std::size_t at_other_clocks = 0;   ///< ops whose rows state SM clocks apart
+  std::string first_other_clock;     ///< the first of them, with its line
+  std::size_t at_low_clock = 0;      ///< used rows that state an SM clock far below the one of predictions
+  std::string first_low_clock;       ///< the first of them, with its line
   std::string first_other;           ///< what the gpu column of the first such row says, for a refusal
   std::string first_problem;         ///< with its line, of the first row that is unpriced or impossible
   std::string first_unusable;        ///< likewise, of the first row of this GPU that is not used, for a refusal

@@ -8,15 +8,19 @@ namespace distsim::opmodels {
 namespace {
 
 /// Only matrix products: other ops may need fewer operations than their formula (Winograd's convolution).
-Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds) {
-  const double peak = topology::product_peak(device, dtype);
+Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds,
+                        Hertz clock) {
+  const bool slow = clock.value() > 0 && clock < device.clock.boost;
+  const double peak = topology::product_peak(device, dtype) * (slow ? clock.value() / device.clock.boost.value() : 1);
   if (peak <= 0 || !std::holds_alternative<graph::Gemm>(row.ops.front())) return {};
   const double rate = graph::flops_of(row.ops.front()) / seconds;
   if (rate <= peak * topology::kPeakTolerance) return {};
-  return Error{"latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) +
-                   ", expected at most " + format_quantity(peak, Dimension::flops_per_second) + ", the peak of " +
-                   device.name + " in " + std::string(dtype),
-               "", ""};
+  return Error{
+      "latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) + ", expected at most " +
+          format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
+          std::string(dtype) +
+          (slow ? " at an SM clock of " + format_quantity(clock.value() * 1e-6, Dimension::none) + " MHz" : ""),
+      "", ""};
 }
 
 /// A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
@@ -46,8 +50,8 @@ double least_time(const graph::Op& op, const graph::Cost& cost) {
 }
 
 Result<void> check_possible(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double least,
-                            double seconds) {
-  TRY(check_rate(device, row, dtype, seconds));
+                            double seconds, Hertz clock) {
+  TRY(check_rate(device, row, dtype, seconds, clock));
   return check_time(device.name, least, seconds);
 }
 

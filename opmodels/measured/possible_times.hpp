@@ -14,8 +14,9 @@ namespace distsim::opmodels {
 double least_time(const graph::Op& op, const graph::Cost& cost);
 
 /// Error: kernels of a row that together took `seconds`, faster than the data sheet's rate for a product of this type
-/// (product_peak), or than half of `least`, the least_time of its first op, or the shortest kernel.
+/// (product_peak; at `clock`, where it is above 0 and below boost, in proportion), or than half of `least`, the least_time of
+/// its first op, or the shortest kernel.
 Result<void> check_possible(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double least,
-                            double seconds);
+                            double seconds, Hertz clock = Hertz(0));
 
 }  // namespace distsim::opmodels

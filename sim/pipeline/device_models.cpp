@@ -4,9 +4,11 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/text/printable.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -22,19 +24,23 @@ Result<std::shared_ptr<const opmodels::LearnedModels>> read_learned_models() {
 
 constexpr std::size_t kMaxTableBytes = 64 << 20;
 
-/// The first configs/op_models that has a table of that name. Errors: a table that is damaged.
-Result<std::shared_ptr<const opmodels::MeasuredTable>> measured_table_of(const std::string& device) {
+/// The first configs/op_models that has a table of that name. Errors: a table that is damaged, or of another GPU.
+Result<std::shared_ptr<const opmodels::MeasuredTable>> measured_table_of(const topology::DeviceSpec& device) {
   for (const std::string& folder : config::config_folders("op_models", "")) {
-    const std::string path = folder + "/" + device + ".ops";
+    const std::string path = folder + "/" + device.name + ".ops";
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) continue;
     TRY_ASSIGN(const std::string text, read_file(path, kMaxTableBytes));
     auto table = opmodels::parse_measured_table(text);
     if (!table.ok()) return Error{table.error().what, path, table.error().hint};
-    log_info([&] { return "measured ops of " + device + " read from " + path; });
+    if (!topology::names_device(device, table->device()))
+      return Error{"device: found " + in_quotes(table->device(), 60) + ", expected " + in_quotes(device.name) +
+                       ", as the file is called",
+                   path, "write it with distsim calibrate ops --device " + device.name};
+    log_info([&] { return "measured ops of " + device.name + " read from " + path; });
     return std::make_shared<const opmodels::MeasuredTable>(std::move(*table));
   }
-  log_debug([&] { return "no measured ops of " + device; });
+  log_debug([&] { return "no measured ops of " + device.name; });
   return std::shared_ptr<const opmodels::MeasuredTable>();
 }
 
@@ -49,7 +55,7 @@ Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device, cons
   TRY_ASSIGN(const auto learned, shipped_learned_models());
   if (like != nullptr && like->device().name == device.name)
     return opmodels::OpModels::create(device, learned, like->measured(), like);
-  TRY_ASSIGN(const auto measured, measured_table_of(device.name));
+  TRY_ASSIGN(const auto measured, measured_table_of(device));
   return opmodels::OpModels::create(device, learned, measured, like);
 }
 

@@ -112,5 +112,53 @@ TEST(Blend, CurvesThatDisagreeWidenTheRange) {
   }
 }
 
+/// Most sizes are no powers of two, and 2^log2 of them is another number.
+TEST(Blend, EveryMeasuredSizeIsCalledSo) {
+  const BlendMachine m;
+  Curve c = m.curve(1);
+  c.points.clear();
+  for (double bytes = 1000; bytes < 1e9; bytes = 3 * bytes + 1000) c.points.push_back({bytes, m.two.time_us(bytes)});
+  const Blend blend({m.measured(c, true)}, m.two, false);
+  for (const CurvePoint& p : c.points) {
+    EXPECT_EQ(blend.at(p.bytes).basis, graph::Basis::measured) << p.bytes;
+    EXPECT_NEAR(blend.at(p.bytes).time_us / p.time_us, 1, 1e-9) << p.bytes;
+    EXPECT_NE(blend.at(p.bytes + 1).basis, graph::Basis::measured) << p.bytes;
+  }
+  EXPECT_EQ(blend.at(c.points.back().bytes + 1).basis, graph::Basis::extrapolated);
+}
+
+/// A light curve that was measured at a size does not make a measurement of what a heavy one, carried over, says of it.
+TEST(Blend, BasisAndSourceAreThoseOfTheHeaviestCurve) {
+  const BlendMachine m;
+  const Curve light = m.curve(2), heavy = m.curve(1);
+  Evidence carried = m.measured(heavy, true, 1000);
+  carried.carry = Carry::same_size;
+  carried.source_name = "heavy";
+  Evidence exact = m.measured(light, false);
+  exact.source_name = "light";
+  const Blend::Value v = Blend({carried, exact}, m.two, false).at(kMiB);
+  EXPECT_EQ(v.basis, graph::Basis::scaled);
+  EXPECT_EQ(v.source, "heavy");
+  exact.trust = 1e6;
+  const Blend::Value other = Blend({carried, exact}, m.two, false).at(kMiB);
+  EXPECT_EQ(other.basis, graph::Basis::measured);
+  EXPECT_EQ(other.source, "light");
+  // Of two curves of one weight, the mean is neither's measurement.
+  const Curve slow = m.curve(1.5);
+  EXPECT_EQ(Blend({m.measured(slow, true), m.measured(heavy, true)}, m.two, false).at(kMiB).basis,
+            graph::Basis::interpolated);
+}
+
+/// A point of the user's stays what it is beside a shipped curve whose smaller sizes took longer.
+TEST(Blend, ALightPointDoesNotRaiseAHeavyOne) {
+  const BlendMachine m;
+  const Curve shipped = m.curve(4);
+  Curve own = m.curve(1);
+  own.points = {{2000, m.two.time_us(2000), 0, 0}};
+  const Blend blend({m.measured(own, true, 1000), m.measured(shipped, false)}, m.two, false);
+  EXPECT_NEAR(blend.at(2000).time_us / m.two.time_us(2000), 1, 0.03);
+  EXPECT_EQ(blend.at(2000).basis, graph::Basis::measured);
+}
+
 }  // namespace
 }  // namespace distsim::collectives

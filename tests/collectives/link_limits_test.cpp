@@ -49,6 +49,21 @@ TEST(LinkLimits, ReductionsInFlightNeedSwitchesThatDoThem) {
   EXPECT_EQ(highest_busbw(graph::CollectiveKind::broadcast, four), 200e9);
 }
 
+/// NCCL goes over the network inside a node where each GPU has a NIC that is faster than what joins the CPUs.
+TEST(LinkLimits, ANicForEachGpuIsALinkWithinANode) {
+  topology::GroupFacts pcie = facts_of_nodes(1);
+  pcie.intra_bandwidth = pcie.intra_ring_bandwidth = BytesPerSecond(22e9);
+  pcie.node_bandwidth = BytesPerSecond(8 * 46e9);
+  pcie.nics_per_node = 8;
+  pcie.gpu_direct = true;
+  EXPECT_DOUBLE_EQ(highest_busbw(graph::CollectiveKind::all_gather, pcie), 46e9);
+  pcie.nics_per_node = 4;
+  EXPECT_DOUBLE_EQ(highest_busbw(graph::CollectiveKind::all_gather, pcie), 22e9);
+  pcie.nics_per_node = 8;
+  pcie.gpu_direct = false;
+  EXPECT_DOUBLE_EQ(highest_busbw(graph::CollectiveKind::all_gather, pcie), 22e9);
+}
+
 TEST(LinkLimits, WhatTheyDoNotIsRefusedWithBothRates) {
   const auto refused = check_links(curve_of(graph::CollectiveKind::all_gather, 8, 400e9), facts_of_nodes(1), "a.log");
   ASSERT_FALSE(refused.ok());

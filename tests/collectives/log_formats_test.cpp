@@ -45,6 +45,19 @@ TEST(Osu, CollectiveWithItsRange) {
   EXPECT_DOUBLE_EQ(c.points[1].high_us, 170);
 }
 
+TEST(Osu, WhatMovesTheDataIsItsLibrary) {
+  const auto of_title = [](const std::string& words) {
+    std::string text = kOsu;
+    text.replace(text.find("MPI-CUDA"), 8, words);
+    const auto set = read("osu_library.txt", text);
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->curves[0].library + "; " + set->curves[0].settings : "";
+  };
+  EXPECT_EQ(of_title("MPI-CUDA"), "OSU v5.7, MPI; MPI");
+  EXPECT_EQ(of_title("NCCL"), "OSU v5.7, NCCL; ");
+  EXPECT_EQ(of_title("RCCL"), "OSU v5.7, RCCL; ");
+}
+
 TEST(Osu, AnyBlanksMayStandInAComment) {
   const auto set = read("blanks.txt", "#\thardware:\t 2x V100  PCIe \n#   source:   a paper\n" + std::string(kOsu));
   ASSERT_TRUE(set.ok()) << set.error().text();
@@ -269,6 +282,38 @@ TEST(JsonLog, NcclTests) {
   std::string text = kJson;
   text.replace(text.find("104.86"), 6, "\"x\"");
   expect_error(read("text_time.json", text), "results[0]: time: found \"x\"");
+}
+
+TEST(JsonLog, EachTypeOfATableIsACurve) {
+  const auto row = [](const char* type, const char* count, const char* bytes) {
+    return std::string(R"({"size": )") + bytes + R"(, "count": )" + count + R"(, "type": ")" + type +
+           R"(", "redop": "sum", "root": -1, "out_of_place": {"time_us": 10}})";
+  };
+  const std::string rows = row("int8", "8", "8") + "," + row("int8", "1024", "1024") + "," + row("float", "2", "8") +
+                           "," + row("float", "256", "1024");
+  const auto set = read("types.json", R"({"ranks": 2, "nodes": 1, "tables": [{"collective": "all_reduce", "ranks": 2,
+        "nodes": 1, "rows": [)" + rows + "]}]}");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 2u);
+  EXPECT_EQ(set->curves[1].label, "types.json, float sum");
+}
+
+/// Processes that see one GPU each all say device 0; buses tell them apart.
+TEST(JsonLog, RanksOfOneGpuAreRefused) {
+  const auto with = [](const std::string& first, const std::string& second, const std::string& third) {
+    const auto rank = [](int i, const std::string& device) {
+      return R"({"rank": )" + std::to_string(i) + R"(, "hostname": "a", "pid": )" + std::to_string(i) + ", " + device +
+             "}";
+    };
+    return R"({"test": "all_reduce_perf", "devices": [)" + rank(0, first) + "," + rank(1, second) + "," +
+           rank(2, third) + R"(], "results": [{"size": 1024, "out_of_place": {"time": 10}}]})";
+  };
+  const std::string zero = R"("device": 0)", one = R"("device": 1)", two = R"("device": 2)";
+  EXPECT_TRUE(read("three.json", with(zero, one, two)).ok());
+  EXPECT_TRUE(read("each_sees_one.json", with(zero, zero, zero)).ok());
+  expect_error(read("two_on_one.json", with(zero, one, one)), "found ranks 1 and 2 on one GPU, 'a device 1'");
+  const std::string bus = R"("device": 0, "device_hex": "07:00")";
+  expect_error(read("one_bus.json", with(bus, R"("device": 0, "device_hex": "08:00")", bus)), "found ranks 0 and 2");
 }
 
 TEST(JsonLog, CutAnywhereIsRefused) {

@@ -242,6 +242,31 @@ TEST(NcclTests, SeveralTablesAreSeveralCurves) {
   EXPECT_EQ(set->curves[1].kind, graph::CollectiveKind::broadcast);
 }
 
+/// `-d all`, `-o all` and `-r all` print one table, in which sizes start again.
+TEST(NcclTests, EachTypeOperationAndRootOfATableIsACurve) {
+  const std::string head = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n";
+  const auto rows = [](const std::string& type, const std::string& redop, const std::string& root) {
+    const std::string middle = " " + type + " " + redop + " " + root;
+    const std::string count = type == "float" ? "262144" : "1048576", twice = type == "float" ? "524288" : "2097152";
+    return "1048576 " + count + middle + " 104.86 10.00 10.00 0\n2097152 " + twice + middle + " 209.7 10.00 10.00 0\n";
+  };
+  const auto set = parse_nccl_tests(
+      log(head + rows("int8", "sum", "-1") + rows("float", "sum", "-1") + rows("float", "prod", "-1")), "a.log");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 3u);
+  EXPECT_EQ(set->curves[0].label, "a.log, int8 sum");
+  EXPECT_EQ(set->curves[2].label, "a.log, float prod");
+  for (const Curve& c : set->curves) EXPECT_EQ(c.points.size(), 2u);
+  const auto roots =
+      parse_nccl_tests(log(head + rows("float", "none", "0") + rows("float", "none", "1"), "broadcast_perf"), "b.log");
+  ASSERT_TRUE(roots.ok()) << roots.error().text();
+  ASSERT_EQ(roots->curves.size(), 2u);
+  EXPECT_EQ(roots->curves[1].label, "b.log, float none root 1");
+  const auto again = parse_nccl_tests(log(head + rows("float", "sum", "-1") + rows("float", "sum", "-1")), "c.log");
+  ASSERT_FALSE(again.ok());
+  EXPECT_NE(again.error().text().find("expected ascending sizes"), std::string::npos) << again.error().text();
+}
+
 TEST(NcclTests, RowsThatContradictThemselvesAreLeftOutAndCounted) {
   std::string text = log(kNew);
   text +=

@@ -54,6 +54,7 @@ TEST(ShippedSystems, AllPriceEveryCollective) {
   }
 }
 
+/// load_curves holds every curve against the links of the system that it is of.
 TEST(ShippedSystems, CurvesNameSystemsThatExist) {
   const auto systems = shipped_systems();
   std::size_t served = 0;

@@ -40,6 +40,10 @@ TEST(Plan, RefusalsNameLineAndColumn) {
   EXPECT_NE(refusal("all_reduce,fp33,8,2,1,8\n").find("fp33"), std::string::npos);
   EXPECT_NE(refusal("").find("found no rows"), std::string::npos);
   EXPECT_FALSE(bench::parse_plan("collective,dtype\nall_reduce,fp32\n", "p.csv").ok());
+  const auto calls =
+      bench::parse_plan("collective,dtype,ranks,nodes,at_once,bytes,calls\nall_reduce,fp32,8,2,1,8,-5\n", "p.csv");
+  ASSERT_FALSE(calls.ok());
+  EXPECT_NE(calls.error().text().find("p.csv:2: calls: found '-5'"), std::string::npos) << calls.error().text();
 }
 
 std::vector<int> blocks(int nodes, int per_node) {

@@ -1,6 +1,7 @@
 #include "mpi_bench/collective/plan/plan.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 
 #include "base/text/csv.hpp"
@@ -29,6 +30,7 @@ Result<DataType> type_of(const std::string& name) {
 
 struct Columns {
   std::size_t collective, dtype, ranks, nodes, at_once, bytes;
+  std::optional<std::size_t> calls;  ///< of an iteration; it decides nothing
 };
 
 Result<Columns> columns_of(const CsvReader& csv) {
@@ -39,6 +41,7 @@ Result<Columns> columns_of(const CsvReader& csv) {
   TRY_ASSIGN(c.nodes, csv.require("nodes"));
   TRY_ASSIGN(c.at_once, csv.require("at_once"));
   TRY_ASSIGN(c.bytes, csv.require("bytes"));
+  c.calls = csv.column("calls");
   return c;
 }
 
@@ -60,6 +63,7 @@ Result<PlannedCurve> read_row(const std::vector<std::string>& row, const Columns
   TRY_ASSIGN(const std::uint64_t nodes, whole(row[c.nodes], 1, ranks, "nodes"));
   TRY_ASSIGN(const std::uint64_t at_once, whole(row[c.at_once], 0, 1, "at_once"));
   TRY_ASSIGN(const std::uint64_t bytes, whole(row[c.bytes], 1, std::uint64_t{1} << 50, "bytes"));
+  if (c.calls) TRY(whole(row[*c.calls], 1, std::uint64_t{1} << 50, "calls"));
   TRY_ASSIGN(curve.group,
              parse_group(std::to_string(ranks) + "x" + std::to_string(nodes) + (at_once == 0 ? ".alone" : "")));
   curve.sizes = {bytes};

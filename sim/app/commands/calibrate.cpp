@@ -102,6 +102,8 @@ std::string left_out(const opmodels::CalibrationCount& c) {
                    {c.unreported, "beyond the capacity of the report"}});
 }
 
+std::string and_more(std::size_t all) { return all == 1 ? "" : fmt::format(" (and {} more)", all - 1); }
+
 void name_apart(const opmodels::CalibrationCount& c) {
   if (c.apart == 0) return;
   remark(fmt::format("{}: {} measured with times that differ by more than a factor of {}; the geometric mean is used",
@@ -111,8 +113,15 @@ void name_apart(const opmodels::CalibrationCount& c) {
 
 void name_too_long(const opmodels::CalibrationCount& c) {
   if (c.too_long == 0) return;
-  remark(fmt::format("{}{}; expected microseconds", c.first_too_long,
-                     c.too_long == 1 ? "" : fmt::format(" (and {} more)", c.too_long - 1)));
+  remark(fmt::format("{}{}; expected microseconds", c.first_too_long, and_more(c.too_long)));
+}
+
+void name_clocks(const opmodels::CalibrationCount& c) {
+  if (c.at_other_clocks > 0)
+    remark(fmt::format("{}{}; the geometric mean of their times is used", c.first_other_clock,
+                       and_more(c.at_other_clocks)));
+  if (c.at_low_clock > 0)
+    remark(fmt::format("{}{}; the times are used as they are", c.first_low_clock, and_more(c.at_low_clock)));
 }
 
 void name_falling(const opmodels::OpCalibration& calibration) {
@@ -155,6 +164,7 @@ Result<void> write_table(const std::string& path, const std::string& folder,
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   name_apart(count);
   name_too_long(count);
+  name_clocks(count);
   name_falling(calibration);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
@@ -180,6 +190,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   const opmodels::CalibrationCount& count = calibration.count();
   if (f.out.empty()) name_apart(count);
   if (f.out.empty()) name_too_long(count);
+  if (f.out.empty()) name_clocks(count);
   if (f.out.empty()) name_falling(calibration);
   return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
                fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
@@ -219,7 +230,11 @@ void add_ops(CLI::App& calibrate, Action& action) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--device", f->device, "GPU: a device name (distsim list devices) or file")->required();
-  sub->add_option("--out", f->out, "Folder for NAME.ops; default: configs/op_models")->check(refuse_empty);
+  sub->add_option(
+         "--out", f->out,
+         "Folder for NAME.ops; default: op_models of $DISTSIM_CONFIGS, else of the installation's configs, where "
+         "it replaces the table that all predictions use")
+      ->check(refuse_empty);
   CLI::Option* report = sub->add_flag(
       "--report", f->report,
       "Print how far predictions are from these measurements, op by op, before and after; writes no table without --out");
@@ -285,7 +300,10 @@ void add_graph(CLI::App& calibrate, Action& action) {
   sub->add_option("--cases", f->cases, "CSV of measured iterations, as for distsim validate")
       ->required()
       ->check(refuse_empty);
-  sub->add_option("--out", f->out, "Folder for graph.correction; default: configs/op_models")->check(refuse_empty);
+  sub->add_option("--out", f->out,
+                  "Folder for graph.correction; default: op_models of $DISTSIM_CONFIGS, else of the installation's "
+                  "configs, where it replaces the one there")
+      ->check(refuse_empty);
   CLI::Option* report = sub->add_flag(
       "--report", f->report,
       "Print the errors on devices and on models left out of training; writes no correction without --out");

@@ -39,7 +39,9 @@ void say_when_recording_stops(const HugectrFlags& f, std::size_t events) {
 }
 
 Result<void> write_schedule(const HugectrFlags& f, const CLI::App& command) {
-  if (wants_events(f)) name_unheeded(command, {"--warmup", "--repeat"}, "the format events has no such numbers");
+  if (wants_events(f))
+    name_unheeded(command, {"--warmup", "--repeat"},
+                  "prof.events holds no such numbers; set them in the environment of the run, as said below");
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const std::vector<traces::HugectrEvent> events, traces::read_hugectr_events(f.events));
   TRY(write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events)

@@ -1,0 +1,59 @@
+#include "opmodels/measured/row_statements.hpp"
+
+#include <charconv>
+#include <cmath>
+
+#include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr std::array<const char*, 5> kColumnNames{"low_us", "high_us", "repetitions", "relative_error", "sm_clock_mhz"};
+
+Error wrong(const char* name, double value, const std::string& expected) {
+  return {std::string(name) + ": found " + format_quantity(value, Dimension::none) + ", expected " + expected, "", ""};
+}
+
+}  // namespace
+
+RowStatements::RowStatements(const CsvReader& reader) {
+  for (std::size_t i = 0; i < kColumns; ++i) at_[i] = reader.column(kColumnNames[i]);
+}
+
+Result<std::optional<double>> RowStatements::number(Column column, const std::vector<std::string>& row) const {
+  if (!at_[column] || row[*at_[column]].empty()) return std::optional<double>();
+  const std::string& text = row[*at_[column]];
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && !std::isnan(value)) return std::optional(value);
+  return Error{std::string(kColumnNames[column]) + ": found " + in_quotes(text, 40) + ", expected a number", "", ""};
+}
+
+Result<void> RowStatements::check(const std::vector<std::string>& row, double latency_us) const {
+  constexpr double kRounding = 1e-2;  // figures of a few digits
+  const std::string time = format_quantity(latency_us, Dimension::none);
+  TRY_ASSIGN(const auto least, number(low, row));
+  if (least && !(*least >= 0 && *least <= latency_us * (1 + kRounding)))
+    return wrong(kColumnNames[low], *least, "0 to latency_us, " + time);
+  TRY_ASSIGN(const auto most, number(high, row));
+  if (most && !(*most >= latency_us * (1 - kRounding)))
+    return wrong(kColumnNames[high], *most, "at least latency_us, " + time);
+  TRY_ASSIGN(const auto runs, number(repetitions, row));
+  if (runs && !(*runs >= 1 && *runs == std::floor(*runs)))
+    return wrong(kColumnNames[repetitions], *runs, "a whole number, at least 1");
+  TRY_ASSIGN(const auto error, number(relative_error, row));
+  if (error && !std::isinf(*error) && !(*error >= 0 && *error <= 1))
+    return wrong(kColumnNames[relative_error], *error, "0 .. 1");
+  return {};
+}
+
+Result<Hertz> RowStatements::clock(const std::vector<std::string>& row) const {
+  constexpr double kHighest = 10000;  // MHz; three times that of any GPU
+  TRY_ASSIGN(const auto mhz, number(sm_clock, row));
+  if (!mhz) return Hertz(0);
+  if (*mhz > 0 && *mhz <= kHighest) return Hertz(*mhz * 1e6);
+  return wrong(kColumnNames[sm_clock], *mhz, "a clock in MHz, at most 10000");
+}
+
+}  // namespace distsim::opmodels
