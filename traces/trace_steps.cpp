@@ -161,24 +161,23 @@ void leave_out_cut_step(TraceRank& rank) {
 
 /// A profiler's marks of two steps do not lie inside each other, and count up by one.
 void check_profiler_steps(TraceRank& rank, const NameTable& names) {
-  std::map<std::int64_t, const TraceStep*> left_out;  // by number: the step around it
+  std::map<std::string_view, const TraceStep*> left_out;  // by name: the step around it
   for (const HostRecord& r : rank.host_records) {
     const std::string_view name = names.text(r.name);
-    const std::int64_t number = number_in(name, -1);
     if (r.kind != HostKind::annotation || !name.starts_with(kProfilerStep) || r.end_ns() <= r.start_ns) continue;
-    if (std::ranges::find(rank.steps, number, &TraceStep::number) != rank.steps.end()) continue;
+    if (std::ranges::find(rank.steps, name, &TraceStep::name) != rank.steps.end()) continue;
     const std::uint32_t around = step_at(rank.steps, r.start_ns);
-    if (around != kNone && r.end_ns() <= rank.steps[around].end_ns) left_out.emplace(number, &rank.steps[around]);
+    if (around != kNone && r.end_ns() <= rank.steps[around].end_ns) left_out.emplace(name, &rank.steps[around]);
   }
   if (!left_out.empty()) {
-    const auto& [number, around] = *left_out.begin();
+    const auto& [name, around] = *left_out.begin();
     rank.notes.miss(counted(left_out.size(), "step") + " marked inside " +
-                    std::string(agreeing(left_out.size(), "another", "others")) + " (" + std::string(kProfilerStep) +
-                    std::to_string(number) + " inside " + printable(around->name, 60) + ")");
+                    std::string(agreeing(left_out.size(), "another", "others")) + " (" + printable(name, 60) +
+                    " inside " + printable(around->name, 60) + ")");
   }
   for (std::size_t i = 1; i < rank.steps.size(); ++i) {
     const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
-    if (next.number >= step.number) continue;
+    if (next.number > step.number) continue;
     rank.notes.assume(printable(next.name, 60) + " follows " + printable(step.name, 60) +
                       ", expected numbers that count up: is this one recording?");
     break;  // one tells it

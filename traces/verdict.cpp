@@ -93,7 +93,24 @@ constexpr std::int64_t kAfterItsLaunch = 1'000'000'000;  // ns
 struct LaunchOrder {
   std::uint64_t launched = 0, before = 0, early = 0, timeless = 0, kernels = 0;  ///< early: before by kBeforeItsLaunch
   std::int64_t least_delay = INT64_MAX;                                          ///< ns from a launch to its kernel
+  std::uint64_t late = 0;      ///< launched, and begun by kAfterItsLaunch later on a GPU that had nothing else to do
+  std::int64_t most_idle = 0;  ///< ns that the GPU had nothing to do before one of those
 };
+
+void find_late(const TraceRank& rank, LaunchOrder& out) {
+  std::vector<const DeviceRecord*> by_start;
+  for (const DeviceRecord& d : rank.device_records) by_start.push_back(&d);
+  std::ranges::stable_sort(by_start, {}, &DeviceRecord::start_ns);
+  std::int64_t busy_until = INT64_MIN;
+  for (const DeviceRecord* d : by_start) {
+    if (d->kind == DeviceRecordKind::kernel && d->launch != kNone) {
+      const std::int64_t idle = d->start_ns - std::max(busy_until, rank.host_records[d->launch].end_ns());
+      out.late += idle > kAfterItsLaunch ? 1 : 0;
+      if (idle > kAfterItsLaunch) out.most_idle = std::max(out.most_idle, idle);
+    }
+    busy_until = std::max(busy_until, d->end_ns());
+  }
+}
 
 LaunchOrder launch_order_of(const TraceRank& rank) {
   LaunchOrder out;
@@ -108,6 +125,7 @@ LaunchOrder launch_order_of(const TraceRank& rank) {
     out.early += delay < -kBeforeItsLaunch ? 1 : 0;
     out.least_delay = std::min(out.least_delay, delay);
   }
+  find_late(rank, out);
   return out;
 }
 
@@ -115,23 +133,41 @@ LaunchOrder launch_order_of(const TraceRank& rank) {
 /// profiler had stopped.
 constexpr double kLostLaunches = 0.1;  // share of all that is more than that; chosen
 
-std::string work_missing_from(const TraceRank& rank) {
+/// Calls of some kinds, and those of them that no GPU record belongs to.
+struct CallsWithoutWork {
+  std::uint64_t calls = 0, lost = 0;
+  bool many(double share) const {
+    return lost >= kFewKernels && static_cast<double>(lost) > share * static_cast<double>(calls);
+  }
+};
+
+/// What GPU records of the calls of a rank are missing; empty where no record says which call it belongs to. Copies within
+/// the host and of nothing have none, so that only copies of which most are missing tell something.
+std::vector<std::string> work_missing_from(const TraceRank& rank) {
+  constexpr double kLostCopies = 0.5;  // chosen
   std::vector<bool> has_work(rank.host_records.size(), false);
   bool joined = false;
   for (const DeviceRecord& d : rank.device_records) {
     if (d.launch == kNone) continue;
     joined = has_work[d.launch] = true;
   }
-  if (!joined) return "";
-  std::uint64_t launches = 0, lost = 0;
+  std::vector<std::string> out;
+  if (!joined) return out;
+  CallsWithoutWork kernels, copies;
   for (std::size_t i = 0; i < rank.host_records.size(); ++i) {
-    if (rank.host_records[i].call != RuntimeCall::launch_kernel) continue;
-    ++launches;
-    lost += has_work[i] ? 0 : 1;
+    const RuntimeCall call = rank.host_records[i].call;
+    if (call != RuntimeCall::launch_kernel && call != RuntimeCall::memcpy) continue;
+    CallsWithoutWork& of = call == RuntimeCall::launch_kernel ? kernels : copies;
+    ++of.calls;
+    of.lost += has_work[i] ? 0 : 1;
   }
-  const bool many = lost >= kFewKernels && static_cast<double>(lost) > kLostLaunches * static_cast<double>(launches);
-  if (!many) return "";
-  return "the GPU work of " + std::to_string(lost) + " of " + counted(launches, "kernel launch", "kernel launches");
+  if (kernels.many(kLostLaunches))
+    out.push_back("the GPU work of " + std::to_string(kernels.lost) + " of " +
+                  counted(kernels.calls, "kernel launch", "kernel launches"));
+  if (copies.many(kLostCopies))
+    out.push_back("the GPU work of " + std::to_string(copies.lost) + " of " +
+                  counted(copies.calls, "call for a copy", "calls for copies"));
+  return out;
 }
 
 /// Work of GPUs that no call of the host belongs to. Some was launched before the profiler had started, and where a format has
@@ -169,6 +205,10 @@ Result<void> contradiction(TraceRank& rank, std::uint64_t kernels, const std::st
   return {};
 }
 
+std::string seconds_text(std::int64_t ns) {
+  return format_quantity(static_cast<double>(ns) * 1e-9, Dimension::seconds);
+}
+
 /// Effects before their causes, and work without time.
 Result<void> check_order(TraceRank& rank) {
   const LaunchOrder found = launch_order_of(rank);
@@ -177,6 +217,17 @@ Result<void> check_order(TraceRank& rank) {
                       std::to_string(found.early) + " of " + counted(found.launched, "kernel") +
                           " more than 1 ms before the calls that launched them",
                       "causes before effects", "are host and GPU on one clock?"));
+  else if (found.early > 0)
+    rank.notes.assume(std::to_string(found.early) + " of " + counted(found.launched, "kernel") + " " +
+                      std::string(agreeing(found.early, "begins", "begin")) + " more than 1 ms before the " +
+                      std::string(agreeing(found.early, "call that launched it", "calls that launched them")) +
+                      ", by up to " + seconds_text(-found.least_delay) + ": spans and steps begin with " +
+                      std::string(agreeing(found.early, "it", "them")));
+  if (found.late > 0 && found.least_delay <= kAfterItsLaunch)
+    rank.notes.assume(std::to_string(found.late) + " of " + counted(found.launched, "kernel") + " " +
+                      std::string(agreeing(found.late, "begins", "begin")) + " after up to " +
+                      seconds_text(found.most_idle) +
+                      " in which the GPU had nothing to do and the kernel was launched already: is its time right?");
   if (found.launched > 0 && found.least_delay > kAfterItsLaunch)
     TRY(contradiction(rank, found.launched,
                       counted(found.launched, "kernel") + ", all more than 1 s after the calls that launched them",
@@ -396,7 +447,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   if (timed && has_gpu_work(job) && !has_kernels(job)) out.emplace_back("kernels of a GPU (there are copies only)");
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
-    if (const std::string work = work_missing_from(r); !work.empty()) by_text[work].push_back(r.rank);
+    for (const std::string& work : work_missing_from(r)) by_text[work].push_back(r.rank);
     if (const std::string calls = launches_missing_from(r); !calls.empty()) by_text[calls].push_back(r.rank);
     if (const std::string steps = steps_missing_from(r); !steps.empty()) by_text[steps].push_back(r.rank);
     for (const std::string& part : r.notes.missing) by_text[part].push_back(r.rank);

@@ -38,15 +38,20 @@ std::int64_t bytes_of(graph::CollectiveKind kind, std::int64_t comm_bytes, std::
   return comm_bytes > INT64_MAX / n ? INT64_MAX : comm_bytes * n;
 }
 
-/// A group that names a rank without a trace: the job is not complete, and what its members wait for would never come.
-Result<void> check_ranks(const ChakraGroups& groups, const std::string& of, std::size_t ranks) {
+/// Of two recorded durations; 0 is none.
+std::int64_t shorter(std::int64_t a, std::int64_t b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
+
+/// A group that names a rank that the job has not: it is not complete, and what its members wait for would never come.
+Result<void> check_ranks(const ChakraGroups& groups, const std::string& of, const traces::ChakraSet& set) {
+  const std::size_t ranks = set.ranks_of_job(), traces = set.ranks.size();
   for (const auto& [name, members] : groups) {
     const auto beyond =
         std::find_if(members.begin(), members.end(), [ranks](std::uint32_t rank) { return rank >= ranks; });
     if (beyond == members.end()) continue;
-    return Error{fmt::format("{}: found rank {} in group '{}', expected ranks below {}: the number of traces is {}", of,
-                             *beyond, printable(name), ranks, ranks),
-                 "", "pass one trace per rank, or a single trace with --ranks"};
+    return Error{
+        fmt::format("{}: found rank {} in group '{}', expected ranks below {}: the number of {}", of, *beyond,
+                    printable(name), ranks, ranks == traces ? fmt::format("traces is {}", ranks) : "ranks of the job"),
+        "", "pass one trace per rank, or a single trace with --ranks"};
   }
   return {};
 }
@@ -62,7 +67,6 @@ std::string ChakraCalls::describe(std::uint32_t rank, std::uint32_t node) const 
 Result<std::vector<std::uint32_t>> ChakraCalls::members_of(std::uint32_t rank, const traces::ChakraNode& node) const {
   const traces::ChakraGraph& graph = set_->graphs[set_->ranks[rank].graph];
   const std::string name(graph.text_of(node.group));
-  const auto ranks = static_cast<std::uint32_t>(set_->ranks.size());
   std::vector<std::uint32_t> members;
   if (const auto given = options_->groups.find(name); given != options_->groups.end())
     members = given->second;
@@ -73,7 +77,7 @@ Result<std::vector<std::uint32_t>> ChakraCalls::members_of(std::uint32_t rank, c
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (members.empty()) {
-    members.resize(ranks);
+    members.resize(set_->ranks_of_job());
     std::iota(members.begin(), members.end(), 0u);
   }
   return members;  // all of them there: check_ranks
@@ -102,6 +106,15 @@ std::uint32_t ChakraCalls::communicator_of(std::uint32_t rank, const traces::Cha
   return id_of_name_[g].find(set_->graphs[g].text_of(node.group))->second;
 }
 
+std::int64_t ChakraCalls::recorded_by(std::uint32_t rank, std::uint32_t node) const {
+  std::int64_t shortest = set_->ps_of(rank, node);
+  if (!rank_0_stands_for_all_) return shortest;
+  for (std::uint32_t r = 1; r < set_->ranks.size(); ++r) {
+    if (!set_->ranks[r].ps.empty()) shortest = shorter(shortest, set_->ps_of(r, node));
+  }
+  return shortest;
+}
+
 /// The place-th collective of a communicator, as one member sees it.
 Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCommunicator& communicator,
                                std::size_t place) {
@@ -113,13 +126,13 @@ Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCo
   const graph::CollectiveKind kind = named.value_or(graph::CollectiveKind::barrier);
   const std::int64_t bytes =
       priced ? bytes_of(kind, std::max<std::int64_t>(0, node.comm_bytes), communicator.members.size()) : 0;
-  const std::int64_t recorded = set_->ps_of(rank, index);
+  const std::int64_t recorded = recorded_by(rank, index);
   if (place == communicator.calls.size()) {
     communicator.calls.push_back({{kind, bytes, graph::DType::fp32, {}, {}}, rank, index, recorded, priced, {}});
     return {};
   }
   ChakraCall& call = communicator.calls[place];
-  call.recorded_ps = std::min(call.recorded_ps, recorded);
+  call.recorded_ps = shorter(call.recorded_ps, recorded);
   const bool same_size = call.op.bytes == bytes || kind == graph::CollectiveKind::all_to_all;
   if (call.op.kind == kind && same_size && call.priced == priced) {
     call.op.bytes = std::max(call.op.bytes, bytes);
@@ -155,7 +168,7 @@ Result<void> ChakraCalls::check_complete() const {
   for (std::size_t id = 0; id < communicators_.size(); ++id) {
     const ChakraCommunicator& c = communicators_[id];
     for (std::size_t i = 0; i < c.members.size(); ++i) {
-      if (posted_[id][i] == c.calls.size()) continue;
+      if (posted_[id][i] == c.calls.size() || !set_->has_trace(c.members[i])) continue;
       const ChakraCall& missing = c.calls[posted_[id][i]];
       return Error{
           fmt::format("rank {}: found {} collectives on a communicator of {} ranks, expected {}: it never joins {}",
@@ -169,21 +182,21 @@ Result<void> ChakraCalls::check_complete() const {
 
 Result<ChakraCalls> ChakraCalls::find(const traces::ChakraSet& set, const ChakraPlayOptions& options,
                                       bool same_on_all) {
-  TRY(check_ranks(options.groups, "--groups", set.ranks.size()));
+  TRY(check_ranks(options.groups, "--groups", set));
   for (std::uint32_t g = 0; g < set.graphs.size(); ++g) {
     const auto first =
         std::find_if(set.ranks.begin(), set.ranks.end(), [g](const traces::ChakraRank& r) { return r.graph == g; });
-    TRY(check_ranks(set.graphs[g].groups, fmt::format("trace of rank {}", first - set.ranks.begin()),
-                    set.ranks.size()));
+    TRY(check_ranks(set.graphs[g].groups, fmt::format("trace of rank {}", first - set.ranks.begin()), set));
   }
   ChakraCalls calls(set, options);
+  calls.rank_0_stands_for_all_ = same_on_all;
   calls.id_of_name_.resize(set.graphs.size());
   for (std::uint32_t rank = 0; rank < (same_on_all ? 1 : set.ranks.size()); ++rank) TRY(calls.find_of_rank(rank));
   if (!same_on_all) TRY(calls.check_complete());
   for (const ChakraCommunicator& c : calls.communicators_) {
-    if (!same_on_all || c.members.size() == set.ranks.size()) continue;
     std::uint32_t outside = 0;
     while (std::binary_search(c.members.begin(), c.members.end(), outside)) ++outside;
+    if (!same_on_all || !set.has_trace(outside)) continue;
     return Error{fmt::format("rank {}: found a collective of a group that it is not in, expected a member", outside),
                  "", "all ranks play the same trace"};
   }
@@ -192,10 +205,16 @@ Result<ChakraCalls> ChakraCalls::find(const traces::ChakraSet& set, const Chakra
 
 Result<void> ChakraCalls::price(CommunicationCost& costs, bool recorded) {
   for (ChakraCommunicator& c : communicators_) {
-    const bool alone = communicators_.size() == 1 || c.members.size() == set_->ranks.size();
+    const bool of_all = c.members.size() == set_->ranks_of_job();
+    const bool alone = of_all || (communicators_.size() == 1 && set_->job_ranks == 0);
     std::map<std::pair<graph::CollectiveKind, std::int64_t>, graph::Cost> known;
     for (ChakraCall& call : c.calls) {
-      if (recorded || !call.priced) {
+      if (!call.priced && call.recorded_ps == 0)
+        return Error{describe(call.rank, call.node) +
+                         ": found a collective without kind or size and without a recorded time, "
+                         "expected comm_type and comm_size, or a duration",
+                     "", ""};
+      if (!call.priced || (recorded && (call.recorded_ps > 0 || c.members.size() == 1))) {
         const Duration d = Duration::picoseconds(call.recorded_ps);
         call.cost = {d, d, d, graph::Basis::measured, "as recorded in the trace"};
         continue;

@@ -23,8 +23,9 @@ struct ChakraPlayOptions {
 struct ChakraCall {
   graph::Collective op;
   std::uint32_t rank = 0, node = 0;  ///< who posted it first
-  std::int64_t recorded_ps = 0;      ///< shortest recorded duration of its members: the last to come did not wait
-  bool priced = true;                ///< else it takes as long as recorded
+  std::int64_t recorded_ps =
+      0;               ///< shortest recorded duration of its members, as the last to come did not wait; 0: none
+  bool priced = true;  ///< kind and size are known; else it takes as long as recorded
   graph::Cost cost;
 };
 
@@ -48,7 +49,8 @@ class ChakraCalls {
   /// structure without messages, so looking at one rank is enough.
   static Result<ChakraCalls> find(const traces::ChakraSet& set, const ChakraPlayOptions& options, bool same_on_all);
 
-  /// Fills in the costs.
+  /// Fills in the costs: of the models, or with `recorded` the recorded times, where there are any. Error: a collective
+  /// with neither kind and size nor a recorded time.
   Result<void> price(CommunicationCost& costs, bool recorded);
 
   const std::vector<ChakraCommunicator>& communicators() const { return communicators_; }
@@ -62,10 +64,12 @@ class ChakraCalls {
   Result<void> post(std::uint32_t rank, std::uint32_t node, ChakraCommunicator& communicator, std::size_t place);
   Result<void> find_of_rank(std::uint32_t rank);
   Result<void> check_complete() const;
+  std::int64_t recorded_by(std::uint32_t rank, std::uint32_t node) const;
   std::string describe(std::uint32_t rank, std::uint32_t node) const;
 
   const traces::ChakraSet* set_;
   const ChakraPlayOptions* options_;
+  bool rank_0_stands_for_all_ = false;
   std::vector<ChakraCommunicator> communicators_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> id_of_members_;
   std::vector<std::map<std::string, std::uint32_t, std::less<>>> id_of_name_;  ///< by graph

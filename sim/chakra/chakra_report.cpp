@@ -129,6 +129,7 @@ std::string chakra_json(const traces::ChakraSet& set, const ChakraPlay& play, co
   json["makespan_ps"] = play.makespan.ps();
   json["digest"] = fmt::format("{:016x}", play.digest);
   json["ranks"] = set.ranks.size();
+  json["job_ranks"] = set.ranks_of_job();
   json["where"] = where;
   json["files"] = set.files;
   json["equal_files"] = set.same_files;

@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
 
 #include "sim/chakra/chakra_parts.hpp"
 #include "sim/engine/program/matching.hpp"
@@ -35,7 +38,9 @@ class ListPlayer {
     TRY_ASSIGN(const std::uint32_t streams, count_streams(job_.set, job_.calls));
     engine::MatchingBuilder builder(ranks_, streams);
     for (const ChakraCommunicator& c : job_.calls.communicators()) {
-      TRY_ASSIGN(const auto id, builder.add_communicator(c.members));
+      std::vector<std::uint32_t> played;
+      std::ranges::copy_if(c.members, std::back_inserter(played), [&](auto rank) { return job_.set.has_trace(rank); });
+      TRY_ASSIGN(const auto id, builder.add_communicator(played));
       communicators_.push_back(id);
     }
     first_.assign(ranks_ + 1, 0);
@@ -43,6 +48,7 @@ class ListPlayer {
       TRY(post_rank(r, builder));
       first_[r + 1] = first_[r] + static_cast<std::uint32_t>(job_.graph_of(r).nodes.size());
     }
+    TRY(check_sizes());
     return std::move(builder).finish();
   }
 
@@ -78,13 +84,33 @@ class ListPlayer {
     }
     const RankId peer(static_cast<std::uint32_t>(node.peer));
     const auto tag = static_cast<std::uint32_t>(node.tag);
-    if (node.kind == traces::ChakraKind::receive) {
+    const bool takes = node.kind == traces::ChakraKind::receive;
+    const auto between =
+        takes ? std::tuple(peer.value(), post.rank.value(), tag) : std::tuple(post.rank.value(), peer.value(), tag);
+    ends_[between][takes ? 1 : 0].push_back(&node);
+    if (takes) {
       builder.take_message(post, peer, tag);
       return {};
     }
     TRY_ASSIGN(const graph::Cost cost, job_.costs.message(post.rank.value(), peer.value(), node.comm_bytes));
     post.duration = cost.mean.ps();
     builder.post_message(post, peer, tag);
+    return {};
+  }
+
+  /// The n-th message that is sent under a tag is the n-th that is received; a receive need not state a size.
+  Result<void> check_sizes() const {
+    for (const auto& [between, ends] : ends_) {
+      const auto& [from, to, tag] = between;
+      for (std::size_t i = 0; i < std::min(ends[0].size(), ends[1].size()); ++i) {
+        const traces::ChakraNode &sent = *ends[0][i], &taken = *ends[1][i];
+        if (taken.comm_bytes == traces::ChakraNode::kAbsent || taken.comm_bytes == sent.comm_bytes) continue;
+        return Error{fmt::format("rank {}, node {}: found a receive of {} bytes, expected {} as rank {}, node {} sends "
+                                 "under tag {}",
+                                 to, taken.id, taken.comm_bytes, sent.comm_bytes, from, sent.id, tag),
+                     "", "a send and its receive have one comm_size"};
+      }
+    }
     return {};
   }
 
@@ -108,7 +134,9 @@ class ListPlayer {
   const ChakraJob& job_;
   const std::uint32_t ranks_;
   std::vector<engine::MatchingBuilder::CommunicatorId> communicators_;
-  std::vector<std::uint32_t> first_;    ///< by rank: its first step
+  using Ends = std::array<std::vector<const traces::ChakraNode*>, 2>;             ///< sends, receives
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, Ends> ends_;  ///< by sender, receiver and tag
+  std::vector<std::uint32_t> first_;                                              ///< by rank: its first step
   std::vector<std::size_t> next_call_;  ///< by communicator, of the rank being posted
 };
 

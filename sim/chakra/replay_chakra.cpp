@@ -63,13 +63,14 @@ Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
 }
 
 /// A network of ASTRA-sim's, which has a place for every rank and no other.
-Result<Stage> network_stage(const ChakraReplay& f, std::size_t ranks) {
+Result<Stage> network_stage(const ChakraReplay& f, const traces::ChakraSet& set) {
   TRY_ASSIGN(AstraNetwork network, read_astra_network(f.network, f.network_system));
+  const std::uint32_t ranks = set.ranks_of_job();
   if (network.costs->ranks() != ranks) {
-    return Error{fmt::format("found traces of {} ranks, expected {}: npus_count of {}", ranks, network.costs->ranks(),
-                             f.network),
-                 "",
-                 ranks == 1 ? fmt::format("--ranks {} replicates one trace to all ranks", network.costs->ranks()) : ""};
+    return Error{
+        fmt::format("found {} of {} ranks, expected {}: npus_count of {}",
+                    set.job_ranks == 0 ? "traces" : "traces of a job", ranks, network.costs->ranks(), f.network),
+        "", ranks == 1 ? fmt::format("--ranks {} replicates one trace to all ranks", network.costs->ranks()) : ""};
   }
   return Stage{std::move(network.costs), std::move(network.device), {}};
 }
@@ -107,7 +108,7 @@ struct Played {
 
 Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set) {
   TRY_ASSIGN(const ChakraPlayOptions options, options_of(f));
-  TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks.size()) : network_stage(f, set.ranks.size()));
+  TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks_of_job()) : network_stage(f, set));
   TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
   play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
   std::string where = stage.costs->where();
@@ -189,7 +190,7 @@ bool names_chakra(const std::vector<std::string>& words) {
   head.resize(static_cast<std::size_t>((*in)->gcount()));
   const std::string text = traces::is_gzip(head) ? traces::gunzip_head(head, head.size()) : head;
   const traces::TraceFormat* format = traces::format_of(traces::look_at(text));
-  return format != nullptr && format->read_graph != nullptr;
+  return format == nullptr ? is_et(files->front()) : format->read_graph != nullptr;
 }
 
 void add_chakra_flags(CLI::App& command, ChakraReplay& f) {

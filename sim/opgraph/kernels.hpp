@@ -36,6 +36,9 @@ struct Kernels {
 /// what its entry expects, is an Unlisted op.
 Kernels kernels_of(const Call& call);
 
+/// Sets the probability of dropout among the arguments of attention to 0.
+void leave_out_dropout(Node& node);
+
 /// Why the results of a call do not follow from its arguments, for graphs whose sizes were worked out, not recorded.
 class Contradictions {
  public:

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/makers.hpp"
 
 namespace distsim::opgraph {
@@ -72,14 +73,19 @@ constexpr AttentionPlaces kAttentionPlaces[] = {
     {"_scaled_dot_product_efficient_attention_backward", 11, 8},
 };
 
+const AttentionPlaces* attention_places(std::string_view op) {
+  constexpr std::string_view kSpace = "aten::";
+  if (!op.starts_with(kSpace)) return nullptr;
+  const auto* const at = std::ranges::find(kAttentionPlaces, op.substr(kSpace.size()), &AttentionPlaces::op);
+  return at == std::end(kAttentionPlaces) ? nullptr : at;
+}
+
 void apply_places(const Call& call, Ops& ops) {
-  if (!ops) return;
+  const AttentionPlaces* const places = attention_places(call.node().op);
+  if (!ops || places == nullptr) return;
   auto& op = std::get<graph::Attention>(ops->front());
-  for (const AttentionPlaces& p : kAttentionPlaces) {
-    if (!call.node().op.ends_with(p.op) || call.node().op.size() != p.op.size() + 6) continue;
-    op.causal = call.number_at(p.causal, 0) != 0;
-    op.dropout = call.number_at(p.dropout, 0) > 0;
-  }
+  op.causal = call.number_at(places->causal, 0) != 0;
+  op.dropout = call.number_at(places->dropout, 0) > 0;
 }
 
 /// Arguments of _cudnn_rnn(input, weights, stride, buffer, hx, cx, mode, hidden, projection, layers, batch_first, dropout,
@@ -232,6 +238,12 @@ Ops make_euclidean_dist(const Call& call, double) {
   ops.emplace_back(op);
   ops.emplace_back(graph::Elementwise{count(product(out)), 1, 1, kRootFlops, call.type()});
   return ops;
+}
+
+void leave_out_dropout(Node& node) {
+  const AttentionPlaces* const places = attention_places(node.op);
+  if (places == nullptr || places->dropout >= node.inputs.size()) return;
+  std::ranges::fill(node.inputs[places->dropout].numbers, 0);
 }
 
 Ops make_attention(const Call& call, double) {

@@ -68,6 +68,7 @@ class ChakraExport {
     traces::ChakraGraph out;
     out.set_ranks = files_;
     out.set_job = job_;
+    out.job_ranks = program_.ranks;
     const traces::ChakraText groups_name = intern(out, "process_group:init");
     for (const auto& [name, ranks] : groups_) {
       if (std::binary_search(ranks.begin(), ranks.end(), rank)) out.groups[name] = ranks;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/profile/collective_table.hpp"
 #include "sim/profile/gpu_use.hpp"
@@ -38,6 +39,10 @@ RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& ran
   const std::int64_t begin = p.steps.front().step.start_ns;
   const std::int64_t host_end = p.steps.back().step.end_ns;
   const std::int64_t end = std::max(host_end, p.whole.step.end_ns) + 1;
+  for (const traces::DeviceRecord& d : rank.device_records) {
+    p.device_time += d.duration_ns;
+    p.device_time_before += d.start_ns < begin ? d.duration_ns : 0;
+  }
   p.overheads = host_overheads(rank, begin, host_end);
   p.profiler = profiler_cost(rank, p, options);
   p.corrected = host_overheads(rank, begin, host_end, p.profiler.per_record);
@@ -78,16 +83,26 @@ Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profil
 
 }  // namespace
 
+std::string work_before_steps(const RankProfile& rank) {
+  constexpr double kNegligible = 0.01;  // chosen
+  const auto ms = [](std::int64_t ns) { return format_quantity(static_cast<double>(ns) * 1e-9, Dimension::seconds); };
+  const auto before = static_cast<double>(rank.device_time_before), all = static_cast<double>(rank.device_time);
+  if (!rank.steps_marked || before <= kNegligible * all) return "";
+  return ms(rank.device_time_before) + " of " + ms(rank.device_time) +
+         " of kernels and copies ran before the first step, " + in_quotes(rank.steps.front().step.name) +
+         ": the tables of kernels, ops and the tree are without them";
+}
+
 Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options) {
+  if (job.ranks.empty()) return Error{"found no trace, expected one with times", "", ""};
+  const auto untimed = std::ranges::find(job.ranks, false, &traces::TraceRank::has_times);
+  if (untimed != job.ranks.end())
+    return Error{"found " + untimed->format + " without times" +
+                     (job.ranks.size() == 1 ? "" : " of rank " + std::to_string(untimed->rank)) +
+                     ", expected one with them",
+                 untimed->path, "pass the Kineto trace of the same run along with it"};
   Profile out;
   for (const traces::TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank, options));
-  const bool timed = std::ranges::any_of(job.ranks, [](const traces::TraceRank& r) { return r.has_times; });
-  if (!timed) {
-    return Error{"found " + (job.ranks.empty() ? std::string("no trace") : job.ranks.front().format) +
-                     " without times, expected one with them",
-                 job.ranks.empty() ? "" : job.ranks.front().path,
-                 "pass the Kineto trace of the same run along with it"};
-  }
   TRY(check_unprofiled(job, out, options));
   profile_collectives(job, out);
   return out;

@@ -130,7 +130,9 @@ struct RankProfile {
   RecordCounts records;
   std::vector<StepProfile> steps;  ///< one over the whole trace where none are marked
   bool steps_marked = false;
-  StepProfile whole;  ///< the device-active window (the host's where nothing ran on a device)
+  StepProfile whole;                    ///< the device-active window (the host's where nothing ran on a device)
+  std::int64_t device_time = 0;         ///< of all kernels and copies of the trace
+  std::int64_t device_time_before = 0;  ///< part of it before the first step, which no table has
   HostOverheads overheads;
   ProfilerCost profiler;
   HostOverheads corrected;              ///< overheads less profiler.per_record for each host record inside
@@ -177,7 +179,10 @@ struct ProfileOptions {
   std::int64_t record_ns = 0;      ///< what the profiler adds to each host record; 0: not known
 };
 
-/// Errors: no rank has times; an unprofiled iteration that no iteration of the trace allows.
+/// What of the GPU's work the tables lack, as a note; empty where that is less than 1 % of it.
+std::string work_before_steps(const RankProfile& rank);
+
+/// Errors: no ranks, or one without times; an unprofiled iteration that no iteration of the trace allows.
 Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options = {});
 
 }  // namespace distsim::profile

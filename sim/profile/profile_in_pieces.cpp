@@ -171,6 +171,11 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   for (const KernelSummary& k : kernel_table(job, rank, tables.begin, tables.end)) add(kernels_[{k.name, k.kind}], k);
   for (const OpRate& o : op_rates(job, rank, tables.begin, tables.end)) add(ops_[{o.name, o.shapes}], o);
   rank_.variants = merge_variants(std::move(rank_.variants), kernel_variants(job, rank, tables.begin, tables.end));
+  for (const traces::DeviceRecord& d : rank.device_records) {
+    if (!slice.has(d.start_ns)) continue;
+    rank_.device_time += d.duration_ns;
+    rank_.device_time_before += d.start_ns < tables.begin ? d.duration_ns : 0;
+  }
   count_records(rank, slice);
   if (out_.slices == 0) {
     out_.job.epoch_ns = job.epoch_ns;

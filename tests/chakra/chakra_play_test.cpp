@@ -51,10 +51,11 @@ class RankBuilder {
     n.group = builder_.intern(group);
     return add(n);
   }
-  RankBuilder& message(traces::ChakraKind kind, std::int64_t peer, std::vector<std::uint64_t> deps = {}) {
+  RankBuilder& message(traces::ChakraKind kind, std::int64_t peer, std::vector<std::uint64_t> deps = {},
+                       std::int64_t bytes = 64) {
     traces::ChakraNode n = node(kind, deps);
     n.peer = peer;
-    n.comm_bytes = 64;
+    n.comm_bytes = bytes;
     return add(n);
   }
   RankBuilder& metadata() { return add(node(traces::ChakraKind::metadata, {})); }
@@ -220,6 +221,83 @@ TEST(ChakraPlay, AJobWithoutTheTraceOfARankIsRefused) {
             "trace of rank 1: found rank 2 in group '9', expected ranks below 2: the number of traces is 2");
 }
 
+TEST(ChakraPlay, AMessageHasOneSize) {
+  const auto sizes = [](std::int64_t sent, std::int64_t taken) {
+    return play(set_of({RankBuilder().message(traces::ChakraKind::send, 1, {}, sent).finish(),
+                        RankBuilder().message(traces::ChakraKind::receive, 0, {}, taken).finish()}));
+  };
+  EXPECT_TRUE(sizes(64, 64).ok());
+  EXPECT_TRUE(sizes(64, traces::ChakraNode::kAbsent).ok()) << "a receive need not say";
+  EXPECT_EQ(sizes(100, 4096).error().what,
+            "rank 1, node 0: found a receive of 4096 bytes, expected 100 as rank 0, node 0 sends under tag 0");
+}
+
+/// Collectives cost 1 us for each member, so that it is seen among how many they are priced.
+class CostsOfMembers : public PlainCosts {
+ public:
+  Result<graph::Cost> collective(const graph::Collective&, std::span<const std::uint32_t> members,
+                                 bool alone) override {
+    alone_ = alone;
+    const Duration d = Duration::microseconds(static_cast<std::int64_t>(members.size()));
+    return graph::Cost{d, d, d, graph::Basis::analytic, "paper"};
+  }
+  bool alone_ = false;
+};
+
+TEST(ChakraPlay, OfAPartOfAJobGroupsAreOfTheWhole) {
+  const auto rank = [](std::string_view group, bool differs) {
+    RankBuilder b;
+    b.collective(traces::ChakraComm::all_reduce, 8, {}, group);
+    if (differs) b.metadata();
+    return b.finish();
+  };
+  for (const bool lists : {false, true}) {
+    traces::ChakraSet set = set_of({rank("", false), rank("", lists)});
+    if (!lists) set.graphs.pop_back(), set.ranks[1].graph = 0;
+    set.job_ranks = 8;
+    CostsOfMembers costs;
+    const auto all = play_chakra(set, costs, {}, {});
+    ASSERT_TRUE(all.ok()) << all.error().text();
+    EXPECT_EQ(all->rows, !lists);
+    EXPECT_EQ(all->makespan, Duration::microseconds(8));
+    EXPECT_EQ(all->notes.at(0).find("2 of the 8 ranks of the job are played: "), 0u) << all->notes.at(0);
+    EXPECT_TRUE(costs.alone_);
+  }
+  traces::ChakraSet pairs = set_of({rank("a", false), rank("b", false)});
+  pairs.job_ranks = 8;
+  CostsOfMembers costs;
+  const ChakraPlayOptions groups{.groups = {{"a", {0, 4, 5}}, {"b", {1, 5, 6}}}};
+  const auto some = play_chakra(pairs, costs, {}, groups);
+  ASSERT_TRUE(some.ok()) << some.error().text();
+  EXPECT_EQ(some->makespan, Duration::microseconds(3));
+  EXPECT_FALSE(costs.alone_);
+}
+
+TEST(ChakraPlay, RecordedTimesAreThoseThatAreThere) {
+  const auto rank = [](std::int64_t us) {
+    traces::ChakraGraph g = RankBuilder().collective(traces::ChakraComm::all_reduce, 1024).finish();
+    g.nodes[0].ps = us * kUs;
+    return g;
+  };
+  const ChakraPlayOptions recorded{.recorded_collectives = true};
+  traces::ChakraSet alike = set_of({rank(70)});
+  alike.ranks.push_back({0, {50 * kUs}});
+  EXPECT_EQ(play(alike, recorded)->makespan, Duration::microseconds(50))
+      << "of all ranks, also where one stands for all";
+  alike.ranks[1].ps = {0};
+  EXPECT_EQ(play(alike, recorded)->makespan, Duration::microseconds(70)) << "one rank has none";
+  const auto none = play(set_of({rank(0), rank(0)}), recorded);
+  ASSERT_TRUE(none.ok()) << none.error().text();
+  EXPECT_EQ(none->makespan, Duration::microseconds(11)) << "priced";
+  EXPECT_EQ(none->notes, std::vector<std::string>{"1 collective without a recorded time is priced by the models"});
+  traces::ChakraGraph unknown = rank(0);
+  unknown.nodes[0].comm = traces::ChakraComm::unknown;
+  EXPECT_EQ(
+      play(set_of({unknown})).error().what,
+      "rank 0, node 0 (n0): found a collective without kind or size and without a recorded time, expected comm_type "
+      "and comm_size, or a duration");
+}
+
 TEST(ReplayChakra, APrefixWithAGapIsStillOfChakra) {
   const std::string dir = test::scratch_dir("chakra_gap");
   for (const char* name : {"/x.0.et", "/x.2.et"}) ASSERT_TRUE(write_file_atomically(dir + name, "no trace").ok());
@@ -328,6 +406,22 @@ TEST(ChakraSets, FilesSayHowManyWereWrittenWithThem) {
   EXPECT_NE(cut.error().text().find("found 7 traces, expected the 8 that this one was written with"), std::string::npos)
       << cut.error().text();
   EXPECT_TRUE(traces::read_chakra_set({dir + "/p.0.et"}, 8).ok()) << "one that stands for all";
+  std::filesystem::remove_all(dir);
+}
+
+/// The job's ranks are known from the manifest, and without it from the files.
+TEST(ChakraSets, OfAPartOfAJobTheWholeIsKnown) {
+  pipeline::Passes passes;
+  const auto prediction =
+      pipeline::predict(test::root() + "/configs/resnet50_dgx_a100.yaml", {"cluster.nodes=1"}, passes);
+  ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+  const std::string dir = test::scratch_dir("chakra_part");
+  ASSERT_TRUE(pipeline::write_chakra(dir + "/p", *prediction->costed, *prediction->lowered, 2).ok());
+  const auto files = *traces::find_chakra_files({dir + "/p"});
+  EXPECT_EQ(traces::read_chakra_set(files)->job_ranks, 8u);
+  std::filesystem::remove(dir + "/p.set.json");
+  EXPECT_EQ(traces::read_chakra_set(files)->job_ranks, 8u);
+  EXPECT_EQ(traces::read_chakra_set({files[0]}, 4)->ranks_of_job(), 4u) << "as asked for";
   std::filesystem::remove_all(dir);
 }
 

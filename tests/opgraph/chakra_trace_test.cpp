@@ -87,6 +87,20 @@ TEST(ChakraTrace, CountsStandForShapes) {
   EXPECT_EQ(graph->nodes[2].communication->op.bytes, 1 << 20);
 }
 
+TEST(ChakraTrace, CountsAreWholeNumbersOfAnyType) {
+  const auto text = [](const std::string& name, const std::string& value) {
+    return et_bytes(10, et_bytes(1, name) + et_bytes(29, value));
+  };
+  const auto graph = [](const std::string& attributes) {
+    return parse_op_graph(et_file(kEtVersion, {et_node(1, "sum", 7, 0, attributes)}), "job.0.et");
+  };
+  const auto named = graph(text("comm_type", "ALL_GATHER") + text("comm_size", "4096"));
+  ASSERT_TRUE(named.ok()) << named.error().text();
+  EXPECT_EQ(named->nodes.at(0).communication->op.kind, graph::CollectiveKind::all_gather);
+  EXPECT_EQ(graph(text("comm_type", "0") + text("comm_size", "4 KB")).error().text(),
+            "job.0.et: node 1: comm_size: found '4 KB', expected a whole number");
+}
+
 TEST(ChakraTrace, EveryBeginningIsRefusedOrShorter) {
   const std::string whole = et_file(kEtVersion, {et_node(2, "aten::mm", 4, 0, kEtOperands + kEtHost)});
   for (std::size_t size = 0; size < whole.size(); ++size) {

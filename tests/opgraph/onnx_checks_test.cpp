@@ -329,5 +329,27 @@ TEST(OnnxChecks, FoldedPlacesKeepTheirSizes) {
       << refusal(m);
 }
 
+TEST(OnnxChecks, OtherTypesThanANodeMakesAreNamed) {
+  constexpr int kHalf = 10;
+  const auto remarks = [](int of_output, int between) {
+    Model m = behind_product();
+    m.node("Relu", {"h"}, {"y"});
+    m.states("h", {-1, 64});
+    m.graph().mutable_output(0)->mutable_type()->mutable_tensor_type()->set_elem_type(of_output);
+    m.graph().mutable_value_info(0)->mutable_type()->mutable_tensor_type()->set_elem_type(between);
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    return graph.ok() ? graph->remarks : std::vector<std::string>();
+  };
+  EXPECT_TRUE(remarks(kFloat, kFloat).empty());
+  EXPECT_EQ(
+      remarks(kHalf, kInt64),
+      (std::vector<std::string>{
+          "output 'y': found floating-point numbers of 2 bytes, expected floating-point numbers of 4 bytes, which its "
+          "node makes; what is stated is not used",
+          "value_info 'h': found whole numbers of 8 bytes, expected floating-point numbers of 4 bytes, which its node "
+          "makes; what is stated is not used"}));
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

@@ -110,6 +110,8 @@ TEST_F(ProfileInPieces, TablesAreThoseOfTheWhole) {
     EXPECT_EQ(whole_.ranks[0].whole.split.idle, pieces_.profile.ranks[0].whole.split.idle);
     EXPECT_EQ(whole_.ranks[0].whole.gaps.count, pieces_.profile.ranks[0].whole.gaps.count);
     EXPECT_EQ(whole_.ranks[0].whole.gaps.total, pieces_.profile.ranks[0].whole.gaps.total);
+    EXPECT_EQ(whole_.ranks[0].device_time, pieces_.profile.ranks[0].device_time);
+    EXPECT_EQ(whole_.ranks[0].device_time_before, pieces_.profile.ranks[0].device_time_before);
     EXPECT_EQ(whole_.ranks[0].records.host, pieces_.profile.ranks[0].records.host);
     EXPECT_EQ(whole_.ranks[0].records.kernels, pieces_.profile.ranks[0].records.kernels);
     EXPECT_EQ(whole_.ranks[0].overheads.t4.total, pieces_.profile.ranks[0].overheads.t4.total);

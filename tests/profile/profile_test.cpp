@@ -178,6 +178,25 @@ TEST_F(ProfileTest, ExecutionTracesAloneHaveNoTimes) {
   const auto job = traces::read_traces({test::write(folder_, "et.json", text)});
   ASSERT_TRUE(job.ok());
   EXPECT_FALSE(make_profile(*job).ok());
+  const auto mixed = traces::read_traces(
+      {test::write(folder_, "rank0.json", trace(test::two_steps())), test::write(folder_, "rank1.json", text)});
+  ASSERT_TRUE(mixed.ok()) << mixed.error().text();
+  const auto refused = make_profile(*mixed);
+  ASSERT_FALSE(refused.ok()) << "a rank without times is no idle one";
+  EXPECT_NE(refused.error().what.find("without times of rank 1, expected one with them"), std::string::npos)
+      << refused.error().text();
+}
+
+TEST_F(ProfileTest, WorkBeforeTheFirstStepIsNamed) {
+  read({trace(test::two_steps())});
+  EXPECT_EQ(work_before_steps(profile_.ranks[0]), "");
+  std::vector<std::string> events = test::two_steps();
+  events.push_back(event("kernel", "warm_up", "0", "7", -500, 50));
+  read({trace(events)});
+  EXPECT_EQ(
+      work_before_steps(profile_.ranks[0]),
+      "50 us of 150 us of kernels and copies ran before the first step, 'ProfilerStep#1': the tables of kernels, ops "
+      "and the tree are without them");
 }
 
 }  // namespace

@@ -39,6 +39,23 @@ TEST(HeldOut, CostsComeFromTheOtherSteps) {
   EXPECT_NEAR((*held)[2].replayed - (*held)[2].measured, -20'000'000, 2);
 }
 
+/// Steps that begin with the trace: the work before their marks, none before the first, is not what ends the others.
+TEST(HeldOut, EqualStepsTeachEachOther) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream();
+  for (int i = 0; i < 3; ++i) {
+    b.launch(host, 5000 * i + 15, stream, "gemm", 5000 * i + 100, 600);
+    b.step(5000 * i, 5000 * i + 4999);
+  }
+  b.finish();
+  const Replay r(std::move(job));
+  const auto held = predict_held_out_steps(r.graph);
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(held->size(), 3u);
+  for (const StepResult& s : *held) EXPECT_EQ(s.replayed, s.measured) << s.step_index;
+}
+
 /// A step of three times the length teaches the others nothing.
 TEST(HeldOut, UnlikeStepsDoNotTeach) {
   const Replay r(steps_with_kernels({500, 500, 2500, 500, 500}));

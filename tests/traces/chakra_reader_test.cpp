@@ -165,6 +165,75 @@ TEST(ChakraReader, JsonIsRefusedWithItsPlace) {
   EXPECT_NE(refusal(R"({"workload_graph": [)").find("found no JSON"), std::string::npos);
 }
 
+/// Attributes of a collective in the two JSON forms, and one in protocol buffers.
+std::string printed(const std::string& attributes) {
+  return R"({"version": "0.0.4"} {"id": 1, "type": "COMM_COLL_NODE", "attr": [)" + attributes + "]}";
+}
+std::string fed(const std::string& fields) {
+  return R"({"workload_graph": [{"Id": 1, "NodeType": 7, )" + fields + "}]}";
+}
+std::string binary(const std::string& attribute) {
+  return metadata() + node({.id = 1, .type = 7, .attributes = attribute});
+}
+std::string real_attribute(std::string_view name, double value) {
+  return bytes_field(10, bytes_field(1, name) + varint(3 << 3 | 1) +
+                             std::string(reinterpret_cast<const char*>(&value), sizeof(value)));
+}
+
+TEST(ChakraReader, WholeNumbersOfAnyTypeAreRead) {
+  for (const std::string& text :
+       {printed(R"({"name": "comm_size", "int64Val": "4096"})"),
+        printed(R"({"name": "comm_size", "doubleVal": 4096.0})"),
+        printed(R"({"name": "comm_size", "stringVal": "4096"})"), fed(R"("comm_size": "4096")"),
+        binary(text_attribute("comm_size", "4096")), binary(real_attribute("comm_size", 4096))})
+    EXPECT_EQ(read(text).nodes.at(0).comm_bytes, 4096) << text;
+  for (const std::string& text :
+       {printed(R"({"name": "comm_type", "stringVal": "ALL_GATHER"})"), fed(R"("comm_type": "ALL_GATHER")"),
+        binary(text_attribute("comm_type", "ALL_GATHER")), binary(text_attribute("comm_type", "2"))})
+    EXPECT_EQ(read(text).nodes.at(0).comm, ChakraComm::all_gather) << text;
+}
+
+TEST(ChakraReader, OtherValuesAreRefused) {
+  const std::string whole = ", expected a whole number", node = "x.0.et: node 0: ";
+  EXPECT_EQ(refusal(fed(R"("comm_size": "1MB")")), node + "comm_size: found \"1MB\"" + whole);
+  EXPECT_EQ(refusal(fed(R"("num_ops": "1e9")")), node + "num_ops: found \"1e9\"" + whole);
+  EXPECT_EQ(refusal(fed(R"("comm_size": 1048576.5)")), node + "comm_size: found 1048576.5" + whole);
+  EXPECT_EQ(refusal(fed(R"("comm_size": 1e30)")), node + "comm_size: found 1e+30" + whole);
+  EXPECT_EQ(refusal(fed(R"("comm_size": null)")), node + "comm_size: found null" + whole);
+  EXPECT_EQ(refusal(fed(R"("comm_size": "")")), node + "comm_size: found \"\"" + whole);
+  EXPECT_EQ(refusal(fed(R"("comm_size": true)")), node + "comm_size: found true" + whole);
+  EXPECT_EQ(refusal(fed(R"("comm_size": [1])")), node + "comm_size: found a list" + whole);
+  EXPECT_EQ(refusal(fed(R"("is_cpu_op": "yes")")), node + "is_cpu_op: found \"yes\", expected true or false");
+  EXPECT_EQ(
+      refusal(fed(R"("comm_type": "GOSSIP")")),
+      node + "comm_type: found \"GOSSIP\", expected a number of CollectiveCommType, or a name such as ALL_REDUCE");
+  EXPECT_EQ(refusal(binary(text_attribute("comm_size", "1 MB"))),
+            "x.0.et: node 1: comm_size: found '1 MB', expected a whole number");
+  EXPECT_EQ(refusal(binary(real_attribute("num_ops", 0.5))),
+            "x.0.et: node 1: num_ops: found 0.500000, expected a whole number");
+  EXPECT_EQ(refusal(binary(integer_attribute("comm_size", 1, 27))),
+            "x.0.et: node 1: comm_size: found a truth value, expected a whole number");
+}
+
+TEST(ChakraReader, TwoValuesOfOneNameAreRefused) {
+  EXPECT_EQ(refusal(fed(R"("comm_size": 1, "comm_size": 2)")),
+            "x.0.et: value 0: found 'comm_size' twice in one object, expected it once");
+  EXPECT_EQ(refusal(printed(R"({"name": "comm_size", "int64Val": 1}, {"name": "comm_size", "int64Val": 2})")),
+            "x.0.et: node 1: comm_size: found 1 and 2, expected one value");
+  EXPECT_EQ(refusal(printed(R"({"name": "comm_size", "int32Val": 1, "int64Val": 2})")),
+            "x.0.et: node 1: comm_size: found 1 and 2, expected one value");
+  EXPECT_EQ(refusal(binary(integer_attribute("comm_size", 1) + integer_attribute("comm_size", 2))),
+            "x.0.et: node 1: comm_size: found 1 and 2, expected one value");
+}
+
+TEST(ChakraReader, JsonOfAnyKindOfNodeIsKnown) {
+  for (const char* kind : {R"("COMM_SEND_NODE")", "5"}) {
+    const std::string text =
+        R"({"version": "0.0.4"} {"id": "0", "type": )" + std::string(kind) + R"(, "ctrlDeps": []})";
+    EXPECT_TRUE(sniff_chakra(look_at(text))) << text;
+  }
+}
+
 TEST(ChakraReader, ProcessGroupsOfTheTrace) {
   const std::string inputs =
       bytes_field(1, R"(['[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"tp\", \"ranks\": [2, 3]}]'])");
@@ -172,6 +241,16 @@ TEST(ChakraReader, ProcessGroupsOfTheTrace) {
   ASSERT_EQ(g.groups.size(), 2u);
   EXPECT_EQ(g.groups.at("tp"), (std::vector<std::uint32_t>{2, 3}));
   EXPECT_TRUE(g.groups.at("0").empty());
+  EXPECT_EQ(g.job_ranks, 0u);
+  const auto with = [](const std::string& groups) {
+    return metadata() +
+           node({.id = 1, .type = 1, .attributes = bytes_field(8, bytes_field(1, "['[" + groups + "]']"))});
+  };
+  EXPECT_EQ(read(with(R"({"pg_name": "0", "ranks": [], "group_size": 8})")).job_ranks, 8u);
+  EXPECT_EQ(refusal(with(R"({"pg_name": "1", "ranks": ["2"]})")),
+            "x.0.et: node 1: process group '1': found \"2\", expected a rank from 0 to 16777215");
+  EXPECT_EQ(refusal(with(R"({"pg_name": "1", "ranks": [2]}, {"pg_name": "1", "ranks": [3]})")),
+            "x.0.et: node 1: process group '1': found it twice with other ranks, expected it once");
 }
 
 TEST(ChakraReader, GroupFile) {

@@ -95,11 +95,12 @@ TEST_F(StepsOfThreads, AGapBetweenStepsIsNamed) {
 /// Three ProfilerSteps of 100 us with the kernel of each; step 1 has another length or number.
 class ProfilerSteps : public testing::Test {
  protected:
-  static TraceRank read(double length, int number) {
+  static TraceRank read(double length, int number) { return read(length, std::to_string(number)); }
+  static TraceRank read(double length, const std::string& number) {
     std::vector<std::string> events = steps_of_thread(3, 1000, true);
     std::erase_if(events, [](const std::string& e) { return e.find("user_annotation") != std::string::npos; });
     for (int i = 0; i < 3; ++i)
-      events.push_back(test::event("user_annotation", "ProfilerStep#" + std::to_string(i == 1 ? number : i), "5", "3",
+      events.push_back(test::event("user_annotation", "ProfilerStep#" + (i == 1 ? number : std::to_string(i)), "5", "3",
                                    1000 + 100 * i, i == 1 ? length : 100));
     auto job = read_traces({test::write(test::scratch_dir("trace_steps"), "p.json", test::trace(events))});
     EXPECT_TRUE(job.ok()) << job.error().text();
@@ -120,6 +121,17 @@ TEST_F(ProfilerSteps, InOrderAreComplete) {
 TEST_F(ProfilerSteps, OneInsideAnotherIsNamed) {
   EXPECT_EQ(read(1e6, 1).steps.size(), 2u);
   EXPECT_EQ(verdict(), "partial, without 1 step marked inside another (ProfilerStep#2 inside ProfilerStep#1)");
+}
+
+TEST_F(ProfilerSteps, EqualNumbersAreNamed) {
+  EXPECT_EQ(read(100, 0).notes.assumptions,
+            std::vector<std::string>{"ProfilerStep#0 follows ProfilerStep#0, expected numbers that count up: is this "
+                                     "one recording?"});
+}
+
+TEST_F(ProfilerSteps, ANumberOfAnyLengthIsAName) {
+  read(100, "99999999999999999999");
+  EXPECT_EQ(verdict().find("inside"), std::string::npos) << verdict();
 }
 
 TEST_F(ProfilerSteps, WorkBetweenThemIsNamed) {

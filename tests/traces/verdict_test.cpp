@@ -102,6 +102,15 @@ TEST(Verdict, LaunchesWithoutGpuWorkAreNamed) {
   EXPECT_EQ(verdict_of(job_of({end}, 1)), "complete") << "ran after the profiler had stopped";
 }
 
+TEST(Verdict, CopiesWithoutGpuWorkAreNamed) {
+  TraceRank rank = launched(100, 5'000);
+  for (std::uint32_t i = 0; i < 40; ++i) rank.host_records[i].call = RuntimeCall::memcpy;
+  for (std::uint32_t i = 0; i < 15; ++i) rank.device_records[i].launch = kNone;
+  EXPECT_EQ(verdict_of(job_of({rank}, 1)), "complete") << "copies within the host";
+  for (std::uint32_t i = 15; i < 30; ++i) rank.device_records[i].launch = kNone;
+  EXPECT_EQ(verdict_of(job_of({rank}, 1)), "partial, without the GPU work of 30 of 40 calls for copies");
+}
+
 TEST(Verdict, GpuWorkWithoutLaunchesIsNamed) {
   TraceRank rank = launched(100, 5'000);
   for (DeviceRecord& d : rank.device_records) d.launch = kNone;
@@ -120,6 +129,24 @@ TEST(Plausible, SomeKernelsFollowTheirLaunchesSoon) {
       checked.error().text().find("rank0.json: found 50 kernels, all more than 1 s after the calls that launched them"),
       0u)
       << checked.error().text();
+}
+
+TEST(Plausible, OneKernelFarFromItsLaunchIsNoted) {
+  const auto notes_of = [](std::uint32_t kernel, std::int64_t moved) {
+    TraceRank rank = launched(50, 5'000);
+    rank.device_records[kernel].start_ns += moved;
+    std::ranges::stable_sort(rank.device_records, {}, &DeviceRecord::start_ns);
+    TraceJob job = job_of({std::move(rank)}, 1);
+    EXPECT_TRUE(check_plausible(job).ok());
+    return job.ranks[0].notes.assumptions;
+  };
+  EXPECT_EQ(
+      notes_of(49, 100'000'000'000),
+      std::vector<std::string>{"1 of 50 kernels begins after up to 100 s in which the GPU had nothing to do and the "
+                               "kernel was launched already: is its time right?"});
+  EXPECT_EQ(notes_of(0, -10'000'000'000),
+            std::vector<std::string>{"1 of 50 kernels begins more than 1 ms before the call that launched it, by up to "
+                                     "10 s: spans and steps begin with it"});
 }
 
 TEST(Plausible, OfFewKernelsContradictionsAreNoted) {

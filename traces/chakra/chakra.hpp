@@ -61,6 +61,7 @@ struct ChakraGraph {
   std::string version;          ///< of the schema; empty in files of the old layout
   std::uint32_t set_ranks = 0;  ///< files that were written with this one, itself included; 0: it does not say
   std::uint64_t set_job = 0;    ///< a number of the job that they are of; 0: it does not say
+  std::uint32_t job_ranks = 0;  ///< ranks of the job, of which the files may be a part; 0: it does not say
   std::vector<ChakraNode> nodes;
   std::vector<std::uint32_t> dep_offsets{0};  ///< CSR: node n waits for deps[dep_offsets[n] .. dep_offsets[n+1])
   std::vector<std::uint32_t> deps;            ///< positions in `nodes`

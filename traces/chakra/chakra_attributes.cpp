@@ -1,12 +1,43 @@
 // What the attributes of a Chakra node mean.
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
 #include "base/json/json.hpp"
+#include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 
 namespace distsim::traces {
 namespace {
 
 constexpr std::size_t kMostGroupText = std::size_t{16} << 20;
+constexpr std::size_t kMostPrinted = 60;
+
+/// Of CollectiveCommType, by number.
+constexpr std::array<std::string_view, 10> kCollectives{
+    "ALL_REDUCE", "REDUCE",         "ALL_GATHER",           "GATHER", "SCATTER", "BROADCAST",
+    "ALL_TO_ALL", "REDUCE_SCATTER", "REDUCE_SCATTER_BLOCK", "BARRIER"};
+
+/// Where a whole number goes.
+std::int64_t* place_of(std::string_view name, ChakraNode& node) {
+  if (name == "comm_size") return &node.comm_bytes;
+  if (name == "comm_dst" && node.kind != ChakraKind::receive) return &node.peer;
+  if (name == "comm_src" && node.kind != ChakraKind::send) return &node.peer;
+  if (name == "comm_tag") return &node.tag;
+  if (name == "num_ops") return &node.operations;
+  if (name == "tensor_size") return &node.tensor_bytes;
+  if (name == "stream") return &node.lane;
+  if (name == "tid" && node.lane == ChakraNode::kAbsent) return &node.lane;
+  if (name == "duration_ps") return &node.ps;
+  return nullptr;
+}
+
+Error wrong(const ChakraAttribute& a, const std::string& expected) {
+  const std::string found = a.number && !a.is_truth ? std::to_string(*a.number) : a.as_written;
+  return {std::string(a.name) + ": found " + found + ", expected " + expected, "", ""};
+}
 
 /// The JSON list of groups within text that a Python writer has quoted, perhaps twice: from "[{" to the last "}]",
 /// without backslashes.
@@ -20,54 +51,93 @@ std::string unquoted(std::string_view text) {
   return json;
 }
 
+/// The ranks of one process group, ascending.
+Result<std::vector<std::uint32_t>> ranks_in(const nlohmann::json& group, const std::string& name) {
+  std::vector<std::uint32_t> ranks;
+  const auto members = group.find("ranks");
+  if (members == group.end() || !members->is_array()) return ranks;
+  for (const auto& rank : *members) {
+    if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= kMostSetRanks)
+      return Error{"process group " + in_quotes(name, kMostPrinted) + ": found " +
+                       printable(rank.dump(), kMostPrinted) + ", expected a rank from 0 to 16777215",
+                   "", ""};
+    ranks.push_back(rank.get<std::uint32_t>());
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
 }  // namespace
+
+std::optional<std::int64_t> exact_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> exact_integer(double value) {
+  if (!(std::fabs(value) < 9.2e18) || value != std::floor(value)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
 
 void set_micros(ChakraNode& node, std::int64_t micros) {
   node.ps = micros >= 0 && micros <= INT64_MAX / 1'000'000 ? micros * 1'000'000 : -1;
 }
 
-void apply_attribute(ChakraBuilder& builder, ChakraNode& node, const ChakraAttribute& a) {
-  if (a.name == "is_cpu_op")
-    node.on_cpu = a.number != 0;
-  else if (a.name == "comm_type")
-    node.comm = a.number >= 0 && a.number <= 9 ? static_cast<ChakraComm>(a.number) : ChakraComm::unknown;
-  else if (a.name == "comm_size")
-    node.comm_bytes = a.number;
-  else if (a.name == "comm_dst" && node.kind != ChakraKind::receive)
-    node.peer = a.number;
-  else if (a.name == "comm_src" && node.kind != ChakraKind::send)
-    node.peer = a.number;
-  else if (a.name == "comm_tag")
-    node.tag = a.number;
-  else if (a.name == "num_ops")
-    node.operations = a.number;
-  else if (a.name == "tensor_size")
-    node.tensor_bytes = a.number;
-  else if (a.name == "stream")
-    node.lane = a.number;
-  else if (a.name == "tid" && node.lane == ChakraNode::kAbsent)
-    node.lane = a.number;
-  else if (a.name == "duration_ps")
-    node.ps = a.number;
-  else if (a.name == "pg_name")
-    node.group = builder.intern(a.text.empty() && a.number != 0 ? std::to_string(a.number) : a.text);
+Result<void> ChakraAttributes::apply_kind_of_collective(const ChakraAttribute& a) {
+  const auto named = std::ranges::find(kCollectives, a.text);
+  const auto last = static_cast<std::int64_t>(kCollectives.size()) - 1;
+  if (a.number && *a.number >= 0 && !a.is_truth) {
+    node_.comm = *a.number <= last ? static_cast<ChakraComm>(*a.number) : ChakraComm::unknown;
+  } else if (named != kCollectives.end()) {
+    node_.comm = static_cast<ChakraComm>(named - kCollectives.begin());
+  } else {
+    return wrong(a, "a number of CollectiveCommType, or a name such as ALL_REDUCE");
+  }
+  return {};
 }
 
-void add_process_groups(ChakraBuilder& builder, std::string_view inputs) {
-  if (inputs.find("pg_name") == std::string_view::npos || inputs.size() > kMostGroupText) return;
+Result<void> ChakraAttributes::apply(const ChakraAttribute& a) {
+  std::int64_t* const place = place_of(a.name, node_);
+  const bool is_kind = a.name == "comm_type", is_group = a.name == "pg_name", is_host = a.name == "is_cpu_op";
+  if (place == nullptr && !is_kind && !is_group && !is_host) return {};
+  const std::string value = a.number ? std::to_string(*a.number) : a.as_written;
+  const auto before = std::ranges::find(seen_, a.name, [](const auto& seen) { return seen.first; });
+  if (before != seen_.end() && before->second != value)
+    return Error{std::string(a.name) + ": found " + before->second + " and " + value + ", expected one value", "", ""};
+  if (before == seen_.end()) seen_.emplace_back(a.name, value);
+  if (is_kind) return apply_kind_of_collective(a);
+  if (is_group) {
+    if (a.is_truth || (!a.number && a.text.empty() && a.as_written != "\"\"")) return wrong(a, "the name of a group");
+    node_.group = builder_.intern(a.text.empty() && a.number ? std::to_string(*a.number) : a.text);
+    return {};
+  }
+  if (is_host) {
+    if (!a.number || *a.number < 0 || *a.number > 1) return wrong(a, "true or false");
+    node_.on_cpu = *a.number == 1;
+    return {};
+  }
+  if (!a.number || a.is_truth) return wrong(a, "a whole number");
+  *place = *a.number;
+  return {};
+}
+
+Result<void> add_process_groups(ChakraBuilder& builder, std::string_view inputs) {
+  if (inputs.find("pg_name") == std::string_view::npos || inputs.size() > kMostGroupText) return {};
   const auto list = nlohmann::json::parse(unquoted(inputs), nullptr, false);
-  if (!list.is_array()) return;
+  if (!list.is_array()) return {};
   for (const auto& group : list) {
     if (!group.is_object() || !group.contains("pg_name") || !group["pg_name"].is_string()) continue;
-    std::vector<std::uint32_t> ranks;
-    if (const auto members = group.find("ranks"); members != group.end() && members->is_array()) {
-      for (const auto& rank : *members) {
-        if (rank.is_number_unsigned() && rank.get<std::uint64_t>() < (1u << 24))
-          ranks.push_back(rank.get<std::uint32_t>());
-      }
-    }
-    builder.add_group(group["pg_name"].get<std::string>(), std::move(ranks));
+    const auto name = group["pg_name"].get<std::string>();
+    TRY_ASSIGN(std::vector<std::uint32_t> ranks, ranks_in(group, name));
+    const auto size = group.find("group_size");
+    const bool of_all = ranks.empty();
+    if (of_all && size != group.end() && size->is_number_unsigned() && size->get<std::uint64_t>() <= kMostSetRanks)
+      builder.set_job_ranks(size->get<std::uint32_t>());
+    TRY(builder.add_group(name, std::move(ranks)));
   }
+  return {};
 }
 
 }  // namespace distsim::traces

@@ -27,6 +27,8 @@ Result<void> check_numbers(const ChakraNode& n) {
   if (message && (n.peer < 0 || n.peer >= kMostRanks)) {
     return found(n.kind == ChakraKind::send ? "comm_dst" : "comm_src", n.peer, "the peer rank");
   }
+  if (message && (n.tag < 0 || n.tag > std::numeric_limits<std::uint32_t>::max()))
+    return found("comm_tag", n.tag, "a tag from 0 to 2^32 - 1");
   if (message && n.comm_bytes < 0 && n.kind == ChakraKind::send)
     return found("comm_size", n.comm_bytes, "the size of the message");
   return {};
@@ -53,6 +55,12 @@ ChakraText ChakraBuilder::intern(std::string_view text) {
   const auto begin = static_cast<std::uint32_t>(graph_.text.size());
   graph_.text.append(text.substr(0, std::numeric_limits<std::uint32_t>::max() - begin));
   return {begin, static_cast<std::uint32_t>(graph_.text.size()) - begin};
+}
+
+Result<void> ChakraBuilder::add_group(const std::string& name, std::vector<std::uint32_t> ranks) {
+  const auto [known, is_new] = graph_.groups.try_emplace(name, std::move(ranks));
+  if (is_new || known->second == ranks) return {};
+  return Error{"process group " + in_quotes(name) + ": found it twice with other ranks, expected it once", "", ""};
 }
 
 Result<void> ChakraBuilder::add(const ChakraNode& node) {

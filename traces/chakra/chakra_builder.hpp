@@ -2,6 +2,8 @@
 // are played.
 #pragma once
 
+#include <algorithm>
+
 #include "base/result.hpp"
 #include "traces/chakra/chakra.hpp"
 
@@ -14,6 +16,7 @@ class ChakraBuilder {
 
   void set_version(std::string version) { graph_.version = std::move(version); }
   void set_set_ranks(std::uint32_t ranks) { graph_.set_ranks = ranks; }
+  void set_job_ranks(std::uint32_t ranks) { graph_.job_ranks = std::max(graph_.job_ranks, ranks); }
   void set_set_job(std::uint64_t job) { graph_.set_job = job; }
   /// The layout before GlobalMetadata had a version: control dependencies name the caller, by numbers from before nodes
   /// were split, so that they lead nowhere and in circles. They are dropped and counted where the file has data
@@ -21,9 +24,8 @@ class ChakraBuilder {
   void old_layout() { old_layout_ = true; }
 
   ChakraText intern(std::string_view text);
-  void add_group(std::string name, std::vector<std::uint32_t> ranks) {
-    graph_.groups[std::move(name)] = std::move(ranks);
-  }
+  /// Error: other ranks than an earlier group of that name.
+  Result<void> add_group(const std::string& name, std::vector<std::uint32_t> ranks);
 
   /// Dependencies of the next node to be added.
   void add_control_dep(std::uint64_t id) { wanted_.push_back({id, true}); }

@@ -2,12 +2,13 @@
 // "ctrl_deps"; "runtime", "durationMicros".
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <sstream>
+#include <cctype>
+#include <optional>
 
-#include "base/json/json.hpp"
+#include "base/json/parse_once.hpp"
+#include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
+#include "traces/files/json_scan.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -23,39 +24,45 @@ std::string plain(std::string_view key) {
   return out;
 }
 
-/// A count; protocol buffers print 64-bit integers as strings.
+/// A whole number of 64 bits; protocol buffers print 64-bit integers as strings.
+std::optional<std::int64_t> whole_number(const json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return std::nullopt;
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number_float()) return exact_integer(value.get<double>());
+  return value.is_string() ? exact_integer(value.get_ref<const std::string&>()) : std::nullopt;
+}
+
 bool read_count(const json& value, std::int64_t& out) {
-  if (value.is_boolean()) {
-    out = value.get<bool>() ? 1 : 0;
-    return true;
-  }
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return false;
-  if (value.is_number_integer()) {
-    out = value.get<std::int64_t>();
-    return true;
-  }
-  if (value.is_number_float()) {
-    const double number = value.get<double>();
-    if (!(number >= 0 && number < 9e18)) return false;
-    if (number != std::floor(number)) return false;
-    out = static_cast<std::int64_t>(number);
-    return true;
-  }
-  if (!value.is_string()) return false;
-  const auto& text = value.get_ref<const std::string&>();
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), out);
-  return end.ec == std::errc() && end.ptr == text.data() + text.size() && !text.empty();
+  const auto number = whole_number(value);
+  if (number) out = *number;
+  return number.has_value();
+}
+
+/// As a message names it.
+std::string as_written(const json& value) {
+  constexpr std::size_t kMostPrinted = 60;
+  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
+  return printable(value.dump(-1, ' ', false, json::error_handler_t::replace), kMostPrinted);
+}
+
+ChakraAttribute attribute_of(std::string_view name, const json& value) {
+  ChakraAttribute out;
+  out.name = name;
+  out.number = whole_number(value);
+  out.is_truth = value.is_boolean();
+  if (value.is_string()) out.text = value.get_ref<const std::string&>();
+  out.as_written = as_written(value);
+  return out;
 }
 
 bool read_kind(const json& value, ChakraKind& out) {
-  static constexpr std::array<std::string_view, 8> kNames{"INVALID_NODE",   "METADATA_NODE", "MEM_LOAD_NODE",
-                                                          "MEM_STORE_NODE", "COMP_NODE",     "COMM_SEND_NODE",
-                                                          "COMM_RECV_NODE", "COMM_COLL_NODE"};
   std::int64_t number = -1;
   if (!read_count(value, number) && value.is_string()) {
-    number = std::find(kNames.begin(), kNames.end(), value.get_ref<const std::string&>()) - kNames.begin();
+    number =
+        std::find(kChakraKinds.begin(), kChakraKinds.end(), value.get_ref<const std::string&>()) - kChakraKinds.begin();
   }
-  if (number < 0 || number >= static_cast<std::int64_t>(kNames.size())) return false;
+  if (number < 0 || number >= static_cast<std::int64_t>(kChakraKinds.size())) return false;
   out = static_cast<ChakraKind>(number);
   return true;
 }
@@ -66,7 +73,7 @@ Error wrong(const std::string& key, const json& value, const std::string& expect
 
 class JsonNode {
  public:
-  JsonNode(const json& value, ChakraBuilder& builder) : value_(value), builder_(builder) {}
+  JsonNode(const json& value, ChakraBuilder& builder) : value_(value), builder_(builder), attributes_(builder, node_) {}
 
   Result<void> read() {
     for (const auto& [key, value] : value_.items()) {
@@ -86,7 +93,7 @@ class JsonNode {
     if (name == "attr") return {};  // last: see read
     if (name == "inputs") {
       if (node_.kind == ChakraKind::metadata)
-        add_process_groups(builder_, value.dump(-1, ' ', false, json::error_handler_t::replace));
+        return add_process_groups(builder_, value.dump(-1, ' ', false, json::error_handler_t::replace));
       return {};
     }
     if (name == "name") {
@@ -99,10 +106,7 @@ class JsonNode {
       name == "id" ? void(node_.id = static_cast<std::uint64_t>(number)) : set_micros(node_, number);
       return {};
     }
-    ChakraAttribute attribute{key, {}, 0};
-    if (value.is_string()) attribute.text = value.get_ref<const std::string&>();
-    if (read_count(value, attribute.number) || value.is_string()) apply_attribute(builder_, node_, attribute);
-    return {};
+    return attributes_.apply(attribute_of(key, value));
   }
 
   Result<void> take_deps(const std::string& key, bool control, const json& list) {
@@ -123,13 +127,16 @@ class JsonNode {
       const auto name = entry.is_object() ? entry.find("name") : entry.end();
       if (!entry.is_object() || name == entry.end() || !name->is_string())
         return wrong("attr", entry, "an attribute with a name");
-      ChakraAttribute attribute{name->get_ref<const std::string&>(), {}, 0};
+      const auto& named = name->get_ref<const std::string&>();
+      const json* found = nullptr;
       for (const auto& [key, value] : entry.items()) {
         if (key == "name" || key == "docString" || key == "doc_string") continue;
-        if (value.is_string()) attribute.text = value.get_ref<const std::string&>();
-        read_count(value, attribute.number);
+        if (found != nullptr)
+          return Error{named + ": found " + as_written(*found) + " and " + as_written(value) + ", expected one value",
+                       "", ""};
+        found = &value;
       }
-      apply_attribute(builder_, node_, attribute);
+      if (found != nullptr) TRY(attributes_.apply(attribute_of(named, *found)));
     }
     return {};
   }
@@ -137,6 +144,7 @@ class JsonNode {
   const json& value_;
   ChakraBuilder& builder_;
   ChakraNode node_;
+  ChakraAttributes attributes_;
 };
 
 Result<void> add_node(ChakraBuilder& builder, const json& value, std::size_t place) {
@@ -162,14 +170,23 @@ Result<void> add_message(ChakraBuilder& builder, const json& value, std::size_t 
 
 Result<ChakraGraph> read_chakra_json(std::string_view text) {
   ChakraBuilder builder;
-  std::istringstream in{std::string(text)};
-  for (std::size_t place = 0; in >> std::ws && in.peek() != std::char_traits<char>::eof(); ++place) {
-    json value;
-    try {
-      in >> value;
-    } catch (const json::exception&) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto skip_blanks = [&] {
+    at = std::find_if(at, end, [](char c) { return !std::isspace(static_cast<unsigned char>(c)); });
+  };
+  skip_blanks();
+  for (std::size_t place = 0; at != end; ++place, skip_blanks()) {
+    const char* const after = JsonScan().advance(at, end);
+    std::string twice;
+    const json value = parse_once(std::string(at, after == nullptr ? end : after), twice);
+    if (value.is_discarded())
       return Error{"value " + std::to_string(place) + ": found no JSON, expected a Chakra trace", "", ""};
-    }
+    if (!twice.empty())
+      return Error{
+          "value " + std::to_string(place) + ": found '" + printable(twice) + "' twice in one object, expected it once",
+          "", ""};
+    at = after == nullptr ? end : after;
     const auto graph = value.is_object() ? value.find("workload_graph") : value.end();
     if (!value.is_object() || graph == value.end()) {
       TRY(add_message(builder, value, place));

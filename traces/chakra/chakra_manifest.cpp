@@ -101,21 +101,22 @@ std::vector<std::string> other_traces(const std::string& prefix, std::uint32_t r
   return out;
 }
 
-Result<std::string> digest_of_manifest(const std::vector<std::string>& files, std::uint32_t copies) {
+Result<ChakraManifest> manifest_beside(const std::vector<std::string>& files, std::uint32_t copies) {
   std::set<std::string> prefixes;
   for (const std::string& file : files) prefixes.insert(prefix_of(file));
-  std::string digest;
+  ChakraManifest out;
   for (const std::string& prefix : prefixes) {
     const std::string path = chakra_manifest_path(prefix);
     std::error_code error;
     if (prefix.empty() || !std::filesystem::exists(path, error)) continue;
-    TRY_ASSIGN(const ChakraManifest m, read_chakra_manifest(path));
+    TRY_ASSIGN(ChakraManifest m, read_chakra_manifest(path));
     if (prefixes.size() > 1)
       return Error{"found traces of several sets, expected those of this one", printable(path, 300), ""};
     TRY(check_files(m, path, files.size(), copies));
-    if (files.size() == m.ranks) digest = m.digest;
+    if (files.size() != m.ranks) m.digest.clear();
+    out = std::move(m);
   }
-  return digest;
+  return out;
 }
 
 }  // namespace distsim::traces

@@ -39,9 +39,9 @@ Result<ChakraManifest> read_chakra_manifest(const std::string& path);
 /// Traces with this prefix and a rank of `ranks` or more: of another job.
 std::vector<std::string> other_traces(const std::string& prefix, std::uint32_t ranks);
 
-/// What the manifests beside the files say of them; the digest that the files must have, empty where no manifest says.
+/// What the manifest beside the files says of them; no ranks and no digest where there is none, and no digest where
 /// `copies` > 1: a single file stands for so many ranks, so that it need not be all of its set. Errors: a set that was not
 /// finished, files too few or too many, files of several sets.
-Result<std::string> digest_of_manifest(const std::vector<std::string>& files, std::uint32_t copies);
+Result<ChakraManifest> manifest_beside(const std::vector<std::string>& files, std::uint32_t copies);
 
 }  // namespace distsim::traces

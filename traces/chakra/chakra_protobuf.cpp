@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 
 namespace distsim::traces {
@@ -73,62 +74,62 @@ bool read_number(CodedInputStream& in, std::int64_t& out) {
   return true;
 }
 
-bool read_real(CodedInputStream& in, bool wide, std::int64_t& out) {
-  std::uint64_t bits = 0;
+/// The next value of an attribute of that tag; false: damage. Fields that are no value of an attribute are skipped.
+bool read_value(CodedInputStream& in, std::uint32_t t, ChakraAttribute& out) {
+  std::uint64_t wide = 0;
   std::uint32_t narrow = 0;
-  if (wide ? !in.ReadLittleEndian64(&bits) : !in.ReadLittleEndian32(&narrow)) return false;
-  const double value = wide ? Wire::DecodeDouble(bits) : static_cast<double>(Wire::DecodeFloat(narrow));
-  out = value >= 0 && value < 9e18 ? static_cast<std::int64_t>(value) : ChakraNode::kAbsent;
-  return true;
+  const auto real = [&out](double value) {
+    out.number = exact_integer(value);
+    out.as_written = std::to_string(value);
+    return true;
+  };
+  const auto integer = [&out](std::int64_t value) {
+    out.number = value;
+    return true;
+  };
+  switch (t) {
+    case tag(attribute_field::string_value, kBytes):
+    case tag(attribute_field::bytes_value, kBytes):
+      if (!read_bytes(in, out.text)) return false;
+      out.number = exact_integer(out.text);
+      out.as_written = in_quotes(out.text);
+      return true;
+    case tag(attribute_field::bool_value, kVarint):
+      out.is_truth = true;
+      out.as_written = "a truth value";
+      return in.ReadVarint64(&wide) && integer(wide != 0 ? 1 : 0);
+    case tag(attribute_field::int32_value, kVarint):
+    case tag(attribute_field::int64_value, kVarint):
+    case tag(attribute_field::uint32_value, kVarint):
+      return in.ReadVarint64(&wide) && integer(static_cast<std::int64_t>(wide));
+    case tag(attribute_field::uint64_value, kVarint):
+      if (!in.ReadVarint64(&wide)) return false;
+      out.as_written = std::to_string(wide);
+      if (wide <= INT64_MAX) out.number = static_cast<std::int64_t>(wide);
+      return true;
+    case tag(attribute_field::sint32_value, kVarint):
+    case tag(attribute_field::sint64_value, kVarint):
+      return in.ReadVarint64(&wide) && integer(Wire::ZigZagDecode64(wide));
+    case tag(attribute_field::fixed64_value, Wire::WIRETYPE_FIXED64):
+    case tag(attribute_field::sfixed64_value, Wire::WIRETYPE_FIXED64):
+      return in.ReadLittleEndian64(&wide) && integer(static_cast<std::int64_t>(wide));
+    case tag(attribute_field::fixed32_value, Wire::WIRETYPE_FIXED32):
+    case tag(attribute_field::sfixed32_value, Wire::WIRETYPE_FIXED32):
+      return in.ReadLittleEndian32(&narrow) && integer(static_cast<std::int32_t>(narrow));
+    case tag(attribute_field::double_value, Wire::WIRETYPE_FIXED64):
+      return in.ReadLittleEndian64(&wide) && real(Wire::DecodeDouble(wide));
+    case tag(attribute_field::float_value, Wire::WIRETYPE_FIXED32):
+      return in.ReadLittleEndian32(&narrow) && real(static_cast<double>(Wire::DecodeFloat(narrow)));
+    default:
+      return Wire::SkipField(&in, t);
+  }
 }
 
 bool read_attribute(std::string_view bytes, ChakraAttribute& out) {
   CodedInputStream in = stream_over(bytes);
+  out.as_written = "nothing";
   while (const std::uint32_t t = in.ReadTag()) {
-    bool ok = true;
-    switch (t) {
-      case tag(attribute_field::name, kBytes):
-        ok = read_bytes(in, out.name);
-        break;
-      case tag(attribute_field::string_value, kBytes):
-      case tag(attribute_field::bytes_value, kBytes):
-        ok = read_bytes(in, out.text);
-        break;
-      case tag(attribute_field::int32_value, kVarint):
-      case tag(attribute_field::int64_value, kVarint):
-      case tag(attribute_field::uint32_value, kVarint):
-      case tag(attribute_field::uint64_value, kVarint):
-      case tag(attribute_field::bool_value, kVarint):
-        ok = read_number(in, out.number);
-        break;
-      case tag(attribute_field::sint32_value, kVarint):
-      case tag(attribute_field::sint64_value, kVarint):
-        ok = read_number(in, out.number);
-        out.number = Wire::ZigZagDecode64(static_cast<std::uint64_t>(out.number));
-        break;
-      case tag(attribute_field::fixed64_value, Wire::WIRETYPE_FIXED64):
-      case tag(attribute_field::sfixed64_value, Wire::WIRETYPE_FIXED64): {
-        std::uint64_t value = 0;
-        ok = in.ReadLittleEndian64(&value);
-        out.number = static_cast<std::int64_t>(value);
-        break;
-      }
-      case tag(attribute_field::fixed32_value, Wire::WIRETYPE_FIXED32):
-      case tag(attribute_field::sfixed32_value, Wire::WIRETYPE_FIXED32): {
-        std::uint32_t value = 0;
-        ok = in.ReadLittleEndian32(&value);
-        out.number = static_cast<std::int32_t>(value);
-        break;
-      }
-      case tag(attribute_field::double_value, Wire::WIRETYPE_FIXED64):
-        ok = read_real(in, true, out.number);
-        break;
-      case tag(attribute_field::float_value, Wire::WIRETYPE_FIXED32):
-        ok = read_real(in, false, out.number);
-        break;
-      default:
-        ok = Wire::SkipField(&in, t);
-    }
+    const bool ok = t == tag(attribute_field::name, kBytes) ? read_bytes(in, out.name) : read_value(in, t, out);
     if (!ok) return false;
   }
   return at_end(in);
@@ -153,8 +154,10 @@ bool read_deps(CodedInputStream& in, std::uint32_t t, ChakraBuilder& builder, bo
   return true;
 }
 
-bool read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node) {
+/// False: damage. Error: an attribute that is not what its name says.
+Result<bool> read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node) {
   CodedInputStream in = stream_over(bytes);
+  ChakraAttributes attributes(builder, node);
   std::string_view inputs;
   while (const std::uint32_t t = in.ReadTag()) {
     bool ok = true;
@@ -190,7 +193,7 @@ bool read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node)
       case tag(node_field::attribute, kBytes): {
         ChakraAttribute attribute;
         ok = read_bytes(in, text) && read_attribute(text, attribute);
-        if (ok) apply_attribute(builder, node, attribute);
+        if (ok) TRY(attributes.apply(attribute));
         break;
       }
       default:
@@ -198,7 +201,7 @@ bool read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node)
     }
     if (!ok) return false;
   }
-  if (node.kind == ChakraKind::metadata) add_process_groups(builder, inputs);
+  if (node.kind == ChakraKind::metadata) TRY(add_process_groups(builder, inputs));
   return at_end(in);
 }
 
@@ -215,10 +218,12 @@ bool read_metadata(std::string_view bytes, ChakraBuilder& builder) {
     } else if (t == tag(metadata_field::attribute, kBytes)) {
       ChakraAttribute attribute;
       if (!read_bytes(in, text) || !read_attribute(text, attribute)) return false;
-      if (attribute.name == kSetRanks && attribute.number > 0 && attribute.number <= kMostSetRanks)
-        builder.set_set_ranks(static_cast<std::uint32_t>(attribute.number));
-      if (attribute.name == kSetJob && attribute.number > 0)
-        builder.set_set_job(static_cast<std::uint64_t>(attribute.number));
+      const std::int64_t number = attribute.number.value_or(0);
+      if (number > 0 && number <= kMostSetRanks && attribute.name == kSetRanks)
+        builder.set_set_ranks(static_cast<std::uint32_t>(number));
+      if (number > 0 && number <= kMostSetRanks && attribute.name == kJobRanks)
+        builder.set_job_ranks(static_cast<std::uint32_t>(number));
+      if (number > 0 && attribute.name == kSetJob) builder.set_set_job(static_cast<std::uint64_t>(number));
     } else {
       return false;
     }
@@ -245,9 +250,10 @@ Result<ChakraGraph> read_chakra_protobuf(std::string_view bytes) {
     const int offset = in.CurrentPosition();
     if (!read_bytes(in, message)) return damage(offset, "a truncated message", "a complete node");
     ChakraNode node;
-    if (!read_node(message, builder, node)) return damage(offset, "a message that is not a Chakra node", "a node");
-    if (auto added = builder.add(node); !added)
-      return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
+    const Result<bool> whole = read_node(message, builder, node);
+    if (whole && !*whole) return damage(offset, "a message that is not a Chakra node", "a node");
+    const Result<void> added = whole ? builder.add(node) : whole.error();
+    if (!added) return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
   }
   return std::move(builder).finish();
 }

@@ -43,7 +43,10 @@ bool sniff_chakra(const TraceHead& head) {
   if (head.has("traceEvents") || head.has("nodes") || head.has("events")) return false;
   const std::string_view start = head.text.substr(0, kPrintedWithin);
   const auto has = [start](const char* word) { return start.find(word) != std::string_view::npos; };
-  return head.has("workload_graph") || has("\"durationMicros\"") || has("\"COMP_NODE\"") || has("\"COMM_COLL_NODE\"");
+  const bool has_kind = std::ranges::any_of(
+      kChakraKinds, [&](std::string_view kind) { return start.find("\"" + std::string(kind) + "\"") != start.npos; });
+  const bool waits = has("\"ctrlDeps\"") || has("\"dataDeps\"") || has("\"ctrl_deps\"") || has("\"data_deps\"");
+  return head.has("workload_graph") || has("\"durationMicros\"") || has_kind || (waits && has("\"type\""));
 }
 
 Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file) {

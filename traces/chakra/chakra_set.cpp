@@ -123,6 +123,17 @@ class SetReader {
   std::unordered_multimap<std::uint64_t, std::uint32_t> graph_with_;
 };
 
+/// As the manifest or the traces state them; 0: as many as there are traces. Error: fewer.
+Result<std::uint32_t> ranks_of_job(const ChakraSet& set, const ChakraManifest& manifest, const std::string& file) {
+  std::uint32_t stated = manifest.job_ranks;
+  for (const ChakraGraph& graph : set.graphs) stated = std::max(stated, graph.job_ranks);
+  if (stated > 0 && stated < set.ranks.size())
+    return Error{"found " + counted(set.ranks.size(), "trace") + ", expected at most the " + counted(stated, "rank") +
+                     " of the job that the traces name",
+                 printable(file, 300), "the others are of another job"};
+  return stated == set.ranks.size() ? 0 : stated;
+}
+
 }  // namespace
 
 Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::uint32_t copies) {
@@ -131,10 +142,10 @@ Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::ui
                      " ranks, expected one trace to replicate, or one per rank",
                  "", ""};
   }
-  TRY_ASSIGN(const std::string digest, digest_of_manifest(files, copies));
+  TRY_ASSIGN(const ChakraManifest manifest, manifest_beside(files, copies));
   SetReader reader(copies > 1 ? 0 : files.size());
   for (const std::string& file : files) TRY(reader.read(file));
-  if (!digest.empty() && reader.digest() != digest)
+  if (!manifest.digest.empty() && reader.digest() != manifest.digest)
     return Error{"found files that are not those of their set, expected the traces as they were written together",
                  printable(files.front(), 300), "traces of two jobs, or a damaged file? Write the set again"};
   if (!reader.plays())
@@ -142,8 +153,12 @@ Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::ui
                  ""};
   const bool of_set = reader.is_of_set();
   ChakraSet set = reader.take(files.size());
-  set.order_is_known = !of_set || !digest.empty() || set.same_files + 1 == set.files;
-  if (copies > 1) set.ranks.resize(copies, set.ranks.front());
+  set.order_is_known = !of_set || !manifest.digest.empty() || set.same_files + 1 == set.files;
+  if (copies > 1) {
+    set.ranks.resize(copies, set.ranks.front());
+  } else {
+    TRY_ASSIGN(set.job_ranks, ranks_of_job(set, manifest, files.front()));
+  }
   return set;
 }
 

@@ -98,6 +98,11 @@ std::string to_chakra(const ChakraGraph& graph) {
     job.varint(9, graph.set_job);
     metadata.message(2, job);
   }
+  if (graph.job_ranks > 0) {
+    ProtoMessage ranks = attribute(kJobRanks);
+    ranks.varint(9, graph.job_ranks);
+    metadata.message(2, ranks);
+  }
   append_message(out, metadata);
   bool groups_left = !graph.groups.empty();
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

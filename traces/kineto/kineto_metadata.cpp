@@ -105,8 +105,8 @@ void KinetoMetadata::distributed(std::string_view json) {
   rank_known_ = rank_ >= 0 && rank_ <= INT32_MAX;
   if (dom::element given; !rank_known_ && !info["rank"].get(given)) unreadable_.emplace_back("distributedInfo.rank");
   const std::int64_t world = integer_at(info, "world_size", -1);
-  if (dom::element given; world < 0 && !info["world_size"].get(given))
-    unreadable_.emplace_back("distributedInfo.world_size");
+  if (dom::element given; world < 1 && !info["world_size"].get(given))
+    unreadable_.emplace_back(world == 0 ? "distributedInfo.world_size of 0" : "distributedInfo.world_size");
   world_ = std::clamp<std::int64_t>(world, 0, INT32_MAX);
   dom::array groups;
   dom::element config;

@@ -1,6 +1,7 @@
 #include "traces/nsight/nsys_report.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -19,6 +20,19 @@ std::uint64_t process_id(std::uint64_t global) { return (global >> 24) & kProces
 
 std::string path_of_rank(const std::string& path, std::uint32_t gpu, std::uint64_t process) {
   return path + ":GPU " + std::to_string(gpu) + " of process " + std::to_string(process_id(process));
+}
+
+constexpr const char* kKnownSchemas = "3.20 to 3.25";
+
+/// "3.24.14".
+bool is_known_schema(std::string_view schema) {
+  constexpr int kMajor = 3, kFirstMinor = 20, kLastMinor = 25;
+  int major = 0, minor = 0;
+  const auto first = std::from_chars(schema.data(), schema.data() + schema.size(), major);
+  const char* const end = schema.data() + schema.size();
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '.') return false;
+  const auto second = std::from_chars(first.ptr + 1, end, minor);
+  return second.ec == std::errc() && major == kMajor && minor >= kFirstMinor && minor <= kLastMinor;
 }
 
 }  // namespace
@@ -152,6 +166,9 @@ RankBuilder* NsysReport::launched_by(std::uint64_t process, std::uint64_t correl
 }
 
 void NsysReport::add_notes(TraceNotes& notes) const {
+  if (!schema_.empty() && !is_known_schema(schema_))
+    notes.assume("found schema " + schema_ + ", expected " + kKnownSchemas +
+                 ": tables that have changed since are not read");
   notes.drop("records without a usable time", no_time_);
   if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
   note_work_without_gpu(notes, no_gpu_);

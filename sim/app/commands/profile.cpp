@@ -102,8 +102,6 @@ std::string profile_page(const traces::TraceJob& job, const profile::Profile& pr
 Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", f.csv}, {"--json", f.json}, {"--html", f.html}};
-  if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
-  if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const report::ProfileTable table, report::parse_profile_table(f.table));
   traces::TraceOptions options;
@@ -115,6 +113,8 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
     TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
   }
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
+  if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
+  if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
   if (takes_stdout(outputs) && f.json.empty() && f.html.empty()) name_idle_sources(f, job, profile, table, command);
   TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));

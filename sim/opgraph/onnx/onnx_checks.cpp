@@ -278,6 +278,19 @@ std::string OnnxLowering::contradiction(const onnx::ValueInfo& stated, const Dim
   return "";
 }
 
+/// "elements of 8 bytes, whole numbers, expected ...": of what a model states of a value against what is made. Empty: they
+/// agree, or one is not known.
+std::string OnnxLowering::other_element(const onnx::ValueInfo& stated, const OnnxValue& made) const {
+  if (!stated.type().has_tensor_type()) return "";
+  const auto element = element_of(stated.type().tensor_type().elem_type());
+  const Element& own = made.tensor ? eager_.element(*made.tensor) : made.element;
+  if (!element.ok() || (element->bytes == own.bytes && element->floating == own.floating)) return "";
+  const auto text = [](const Element& e) {
+    return std::string(e.floating ? "floating-point" : "whole") + " numbers of " + counted(e.bytes, "byte");
+  };
+  return text(*element) + ", expected " + text(own);
+}
+
 /// Outputs are as stated. Of values between, which tools that change a model leave as they were, one is named.
 Result<void> OnnxLowering::check_results() {
   for (const onnx::ValueInfo& output : onnx_.output()) {
@@ -286,14 +299,18 @@ Result<void> OnnxLowering::check_results() {
     if (const std::string what = contradiction(output, at->second.dims); !what.empty())
       return wrong("output " + in_quotes(output.name(), 120) + ": found " + what + ", which its node makes");
   }
-  for (const onnx::ValueInfo& value : onnx_.value_info()) {
+  const auto remark_on = [&](const char* of, const onnx::ValueInfo& value, bool sizes) {
     const auto at = values_.find(value.name());
-    const std::string what = at == values_.end() ? "" : contradiction(value, at->second.dims);
-    if (what.empty()) continue;
-    graph_.remarks.push_back("value_info " + in_quotes(value.name(), 120) + ": found " + what +
+    if (at == values_.end()) return false;
+    std::string what = sizes ? contradiction(value, at->second.dims) : "";
+    if (what.empty()) what = other_element(value, at->second);
+    if (what.empty()) return false;
+    graph_.remarks.push_back(of + in_quotes(value.name(), 120) + ": found " + what +
                              ", which its node makes; what is stated is not used");
-    break;
-  }
+    return true;
+  };
+  std::ranges::any_of(onnx_.output(), [&](const auto& value) { return remark_on("output ", value, false); });
+  std::ranges::any_of(onnx_.value_info(), [&](const auto& value) { return remark_on("value_info ", value, true); });
   if (unknown_attributes_ > 0)
     graph_.remarks.push_back(
         unknown_attribute_ + (unknown_attribute_.ends_with('?') ? " It" : "; it") + " is not used" +

@@ -75,6 +75,7 @@ class OnnxLowering {
 
   // onnx_checks.cpp
   std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
+  std::string other_element(const onnx::ValueInfo& stated, const OnnxValue& made) const;
   Result<void> check_results();
   Error wrong_input(int input, const std::string& what) const;
   Result<void> expect_sizes(int input, const Dims& expected);

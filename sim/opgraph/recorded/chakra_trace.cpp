@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -41,6 +42,7 @@ struct EtNode {
   std::string_view name, group;
   std::string_view values[2], shapes[2], types[2];  ///< inputs, outputs
   std::int64_t operations = 0, bytes = 0, comm_type = -1, comm_bytes = -1;
+  std::string unreadable;  ///< why an attribute cannot be read; empty: all can
 };
 
 CodedInputStream over(std::string_view bytes) {
@@ -74,34 +76,85 @@ bool read_side(std::string_view bytes, EtNode& node, std::size_t side) {
   return in.ConsumedEntireMessage();
 }
 
-/// Numbers come as any of the schema's whole types; reals of counts are not written.
+/// The value of an attribute. Numbers come as any of the schema's types.
+struct EtValue {
+  std::string_view text;
+  std::optional<std::int64_t> number;  ///< also of a real or a text that is exactly a whole number
+};
+
+std::optional<std::int64_t> exact_whole(double value) {
+  if (!(std::fabs(value) < 9.2e18) || value != std::floor(value)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+std::optional<std::int64_t> exact_whole(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+bool read_et_value(CodedInputStream& in, std::uint32_t t, EtValue& out) {
+  std::uint64_t wide = 0;
+  std::uint32_t narrow = 0;
+  const int field = Wire::GetTagFieldNumber(t);
+  if (t == tag(29, kBytes) || t == tag(31, kBytes)) {
+    if (!read_piece(in, out.text)) return false;
+    out.number = exact_whole(out.text);
+  } else if (Wire::GetTagWireType(t) == kVarint) {
+    if (!in.ReadVarint64(&wide)) return false;
+    const bool zigzag = field == 15 || field == 17;
+    out.number = zigzag ? Wire::ZigZagDecode64(wide) : static_cast<std::int64_t>(wide);
+  } else if (Wire::GetTagWireType(t) == Wire::WIRETYPE_FIXED64) {
+    if (!in.ReadLittleEndian64(&wide)) return false;
+    out.number = field == 3 ? exact_whole(Wire::DecodeDouble(wide)) : static_cast<std::int64_t>(wide);
+  } else if (Wire::GetTagWireType(t) == Wire::WIRETYPE_FIXED32) {
+    if (!in.ReadLittleEndian32(&narrow)) return false;
+    out.number = field == 5 ? exact_whole(static_cast<double>(Wire::DecodeFloat(narrow)))
+                            : std::optional<std::int64_t>(static_cast<std::int32_t>(narrow));
+  } else {
+    return Wire::SkipField(&in, t);
+  }
+  return true;
+}
+
+/// A collective by its name, "ALL_GATHER" as "allgather".
+std::optional<std::int64_t> comm_named(std::string_view text) {
+  const auto plain = [](std::string_view word) {
+    std::string out;
+    for (const char c : word) {
+      if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return out;
+  };
+  for (std::size_t i = 0; i < std::size(kCommNames) && !text.empty(); ++i) {
+    if (plain(kCommNames[i]) == plain(text)) return static_cast<std::int64_t>(i);
+  }
+  return std::nullopt;
+}
+
 bool read_et_attribute(std::string_view bytes, EtNode& node) {
   CodedInputStream in = over(bytes);
-  std::string_view name, text;
-  std::uint64_t number = 0;
+  std::string_view name;
+  EtValue value;
   while (const std::uint32_t t = in.ReadTag()) {
-    bool ok = true;
-    const int field = Wire::GetTagFieldNumber(t);
-    if (t == tag(1, kBytes))
-      ok = read_piece(in, name);
-    else if (t == tag(29, kBytes) || t == tag(31, kBytes))
-      ok = read_piece(in, text);
-    else if (Wire::GetTagWireType(t) == kVarint && (field == 15 || field == 17)) {
-      ok = in.ReadVarint64(&number);
-      number = static_cast<std::uint64_t>(Wire::ZigZagDecode64(number));
-    } else if (Wire::GetTagWireType(t) == kVarint)
-      ok = in.ReadVarint64(&number);
-    else
-      ok = Wire::SkipField(&in, t);
-    if (!ok) return false;
+    if (!(t == tag(1, kBytes) ? read_piece(in, name) : read_et_value(in, t, value))) return false;
   }
-  const auto value = static_cast<std::int64_t>(number);
-  if (name == "is_cpu_op") node.on_host = number != 0, node.states_host = true;
-  if (name == "num_ops") node.operations = value;
-  if (name == "tensor_size") node.bytes = value;
-  if (name == "comm_type") node.comm_type = value;
-  if (name == "comm_size") node.comm_bytes = value;
-  if (name == "pg_name") node.group = text;
+  if (name == "pg_name") node.group = value.text;
+  if (name == "comm_type" && !value.number) value.number = comm_named(value.text);
+  if (name == "is_cpu_op") node.states_host = true;
+  std::int64_t host = 0;
+  std::int64_t* const place = name == "is_cpu_op"     ? &host
+                              : name == "num_ops"     ? &node.operations
+                              : name == "tensor_size" ? &node.bytes
+                              : name == "comm_type"   ? &node.comm_type
+                              : name == "comm_size"   ? &node.comm_bytes
+                                                      : nullptr;
+  if (place != nullptr && !value.number && node.unreadable.empty())
+    node.unreadable = std::string(name) + ": found " +
+                      (value.text.empty() ? "no whole number" : in_quotes(value.text)) + ", expected a whole number";
+  if (place != nullptr) *place = value.number.value_or(0);
+  node.on_host = node.on_host || host != 0;
   return in.ConsumedEntireMessage();
 }
 
@@ -248,6 +301,7 @@ class EtConverter {
       if (!read_piece(in, message) || !read_et_node(message, node))
         return Error{"byte " + std::to_string(offset) + ": found a damaged or incomplete message, expected a node",
                      file_, ""};
+      if (!node.unreadable.empty()) return Error{"node " + std::to_string(node.id) + ": " + node.unreadable, file_, ""};
       if (nodes_.size() >= kMostNodes) return Error{"found more than 2,000,000 nodes, expected fewer", file_, ""};
       const bool call = node.type == kCompute && (node.on_host || !node.states_host);
       has_calls_ = has_calls_ || (call && !node.values[0].empty());

@@ -19,7 +19,9 @@ constexpr double kUnlike = 1.5;
 constexpr std::size_t kNearestSteps = 6;
 
 /// What a node is, so that its counterparts in other steps can be found.
-using NodeKind = std::array<std::uint32_t, 5>;  ///< rank, role, stream, name of the record, name of its op
+using NodeKind =
+    std::array<std::uint32_t, 5>;  ///< rank, role, stream, name of the record (of a tail: what it leads to),
+                                   ///< name of its op
 
 std::int64_t mean(const std::vector<std::int64_t>& values) {
   // Each may be 10^18 ps, so that the sum of ten would not fit: quotients and remainders are added apart.
@@ -70,11 +72,14 @@ class HeldOut {
   using OfSteps = std::vector<std::vector<std::uint32_t>>;
 
   void sort_nodes() {
+    for (const ReplayRank& rank : graph_.ranks) {
+      for (std::uint32_t s = 0; s < rank.steps.size(); ++s) begins_.emplace(rank.steps[s].begin_mark, s);
+    }
     std::map<NodeKind, std::uint32_t> kinds;
     for (std::uint32_t n = 0; n < graph_.nodes.size(); ++n) {
-      step_of_[n] = step_of(graph_.nodes[n]);
+      step_of_[n] = step_of(n);
       if (step_of_[n] == traces::kNone) continue;
-      const auto [it, is_new] = kinds.emplace(kind_of(graph_.nodes[n]), static_cast<std::uint32_t>(of_kind_.size()));
+      const auto [it, is_new] = kinds.emplace(kind_of(n), static_cast<std::uint32_t>(of_kind_.size()));
       if (is_new) of_kind_.emplace_back(graph_.ranks[graph_.nodes[n].rank].steps.size());
       kind_of_[n] = it->second;
       auto& nodes = of_kind_[it->second][step_of_[n]];
@@ -83,8 +88,21 @@ class HeldOut {
     }
   }
 
-  /// A host node belongs to the step in whose time it started, a device node to that of its launch.
-  std::uint32_t step_of(const ReplayNode& node) const {
+  /// What the host does up to a node that is the next of its stream: work that a mark ends comes right before it.
+  enum class LeadsTo : std::uint32_t { begin, end, other };
+  LeadsTo leads_to(std::uint32_t n) const {
+    const bool to_mark = n + 1 < graph_.nodes.size() && graph_.nodes[n + 1].role == ReplayRole::mark;
+    return !to_mark ? LeadsTo::other : begins_.contains(n + 1) ? LeadsTo::begin : LeadsTo::end;
+  }
+
+  /// A host node belongs to the step in whose time it started, a device node to that of its launch; the time between two
+  /// steps to the first of them, that before all of them to none.
+  std::uint32_t step_of(std::uint32_t n) const {
+    const ReplayNode& node = graph_.nodes[n];
+    if (node.role == ReplayRole::host_tail && leads_to(n) == LeadsTo::begin) {
+      const std::uint32_t begun = begins_.at(n + 1);
+      return begun == 0 ? traces::kNone : begun - 1;
+    }
     const traces::TraceRank& rank = graph_.job->ranks[node.rank];
     std::int64_t at = node.measured_ns;
     if (is_of_device(node) && rank.device_records[node.record].launch != traces::kNone) {
@@ -102,8 +120,10 @@ class HeldOut {
            (n.role == ReplayRole::device || n.role == ReplayRole::gap || n.role == ReplayRole::delay);
   }
 
-  NodeKind kind_of(const ReplayNode& node) const {
+  NodeKind kind_of(std::uint32_t n) const {
+    const ReplayNode& node = graph_.nodes[n];
     NodeKind kind{node.rank, static_cast<std::uint32_t>(node.role), node.stream, traces::kNone, traces::kNone};
+    if (node.role == ReplayRole::host_tail) kind[3] = static_cast<std::uint32_t>(leads_to(n));
     if (node.record == traces::kNone) return kind;
     const traces::TraceRank& rank = graph_.job->ranks[node.rank];
     if (is_of_device(node)) {
@@ -208,6 +228,7 @@ class HeldOut {
 
   const ReplayGraph& graph_;
   const ReplayCosts costs_;
+  std::map<std::uint32_t, std::uint32_t> begins_;  ///< mark that begins a step -> index of the step
   std::vector<std::uint32_t> step_of_, kind_of_, place_;
   std::vector<OfSteps> of_kind_;
   std::vector<std::vector<bool>> teachers_;  ///< by rank and step

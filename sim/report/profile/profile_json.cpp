@@ -145,6 +145,8 @@ std::span<const T> front_of(const std::vector<T>& list, std::size_t most) {
 
 Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p, std::size_t most) {
   Json devices = Json::array(), steps = Json::array();
+  traces::TraceNotes notes = t.notes;
+  if (const std::string before = profile::work_before_steps(p); !before.empty()) notes.assume(before);
   for (const traces::TraceDevice& d : t.devices) devices.push_back(one_line(d.name));
   for (const profile::StepProfile& s : front_of(p.steps, most)) {
     if (p.steps_marked) steps.push_back(step_json(s, s.step.name));
@@ -157,7 +159,7 @@ Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p, std::s
            {"device_records", p.records.kernels + p.records.copies},
            {"streams", p.records.streams},
            {"collectives", p.records.collectives},
-           {"notes", notes_json(t.notes)},
+           {"notes", notes_json(notes)},
            {"steps", std::move(steps)}};
   if (!p.steps.empty()) out["whole_trace"] = step_json(p.whole, "whole trace");
   const profile::HostOverheads &o = p.overheads, &c = p.corrected;

@@ -413,6 +413,9 @@ class Writer {
       for (const std::string& a : r.notes.assumptions) by_text[a].push_back(r.rank);
       for (const traces::TraceNotes::Count& c : r.notes.dropped) dropped[c.what] += c.count;
     }
+    for (const profile::RankProfile& r : p_.ranks) {
+      if (const std::string before = profile::work_before_steps(r); !before.empty()) by_text[before].push_back(r.rank);
+    }
     if (const std::string verdict = traces::verdict_of(job_); verdict != "complete") lines.push_back("- " + verdict);
     for (const std::string& a : job_.notes.assumptions) lines.push_back("- " + one_line(a));
     for (const auto& [text, ranks] : by_text) {

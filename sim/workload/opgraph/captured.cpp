@@ -8,6 +8,7 @@
 #include "base/text/quantity_text.hpp"
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/opgraph/captured_model.hpp"
+#include "sim/workload/opgraph/forward_alone.hpp"
 #include "sim/workload/opgraph/graph_workload.hpp"
 #include "sim/workload/opgraph/module_names.hpp"
 #include "sim/workload/specs/step_mode.hpp"
@@ -77,13 +78,23 @@ Result<void> check_least_batch(const opgraph::OpGraph& graph, const std::string&
                "", ""};
 }
 
+/// Any batch would be the same work, of which more samples are no faster.
+bool follows_batch(const opgraph::OpGraph& graph) {
+  return std::ranges::any_of(graph.tensors, [](const opgraph::Tensor& t) {
+    return std::ranges::any_of(t.dims, [](const opgraph::Extent& e) { return e.per_sample > 0; });
+  });
+}
+
 Result<void> check_batch(const opgraph::OpGraph& graph, const ModelSpec& model, const SamplePlan& samples) {
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
+  const bool any_batch = graph.any_batch && follows_batch(graph);
   for (std::int64_t step = 0; step < samples.micro_steps; ++step) {
     for (const std::int64_t size : samples.micro_step(step).sizes()) {
       fewest = std::min(fewest, size);
-      if (graph.any_batch || size == graph.samples) continue;
-      const std::string reason = graph.one_batch.empty() ? "has the sizes of that batch only" : graph.one_batch;
+      if (any_batch || size == graph.samples) continue;
+      const std::string reason = graph.any_batch           ? "says that it serves any, but has no size that follows it"
+                                 : graph.one_batch.empty() ? "has the sizes of that batch only"
+                                                           : graph.one_batch;
       return Error{batch_key(model) + ": found " + counted(size, "sample") + " at once on a GPU, expected " +
                        std::to_string(graph.samples) + ", the batch of the graph" +
                        (graph.one_batch.empty() ? ", which " : ": ") + reason,
@@ -158,8 +169,11 @@ void CapturedModel::describe(Workload& out, const GraphCoverage& coverage) const
   name_frozen(kept, out);
 }
 
-Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, const FrameworkSpec& framework,
+Result<Workload> build_captured(const GraphSpec& whole, const ModelSpec& model, const FrameworkSpec& framework,
                                 const ClusterShape& shape, const SamplePlan& samples) {
+  const bool infers = mode_of(model) == StepMode::inference;
+  GraphSpec spec = whole;
+  if (infers) spec.graph = std::make_shared<const opgraph::OpGraph>(forward_alone(*whole.graph));
   const opgraph::OpGraph& graph = *spec.graph;
   TRY(check_batch(graph, model, samples));
   TRY(check_backward(graph, model));
@@ -177,7 +191,7 @@ Result<Workload> build_captured(const GraphSpec& spec, const ModelSpec& model, c
                                input_bytes(graph),
                                kept_tensors(graph, numerics_of(model.precision, as_run), spec.amp)};
   // What a framework splits of its own accord are weights that are trained.
-  const StateSplit by_framework = mode_of(model) == StepMode::inference ? StateSplit::none : framework.parallel.shard;
+  const StateSplit by_framework = infers ? StateSplit::none : framework.parallel.shard;
   const StateSplit split = model.parallel.shard == StateSplit::automatic ? by_framework : model.parallel.shard;
   const bool shards = split != StateSplit::none && split != StateSplit::automatic;
   if (!spec.tables.any() && !shards) return build_replicas(captured);
