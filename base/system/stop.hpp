@@ -5,7 +5,7 @@
 //   try { work(); } catch (const Stopped&) { ... }
 //
 // Long loops call end_if_stopped(), which throws. Threads that work for another one share its question: they end where
-// end_asked() says so (sim/study/workers.hpp), and nothing is thrown on them.
+// end_asked() says so (base/system/signals.hpp), and nothing is thrown on them.
 #pragma once
 
 #include <atomic>

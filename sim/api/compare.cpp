@@ -2,6 +2,7 @@
 
 #include <list>
 
+#include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/public/studies.hpp"
 
@@ -48,7 +49,7 @@ Comparison::~Comparison() = default;
 const std::vector<ComparedSide>& Comparison::sides() const { return parts_->sides(); }
 std::string Comparison::csv() const { return study::comparison_csv(parts_->comparison()); }
 std::string Comparison::html() const { return study::comparison_html(parts_->comparison()); }
-std::string Comparison::text() const { return study::comparison_text(parts_->comparison()); }
+std::string Comparison::text() const { return console_text(study::comparison_text(parts_->comparison())); }
 
 Comparison compare(const std::vector<CompareSide>& sides, const Stop& stop) {
   const Call call(stop);

@@ -22,7 +22,7 @@ OpCost cost_op(const OpRequest& request) {
              priced.source,
              priced.op,
              priced.device,
-             priced.text,
+             console_text(priced.text),
              {}};
   if (!request.dtype.empty() && !priced.heeds_dtype) out.remarks.emplace_back("dtype: no effect, the op is the same");
   for (const std::size_t i : priced.idle)

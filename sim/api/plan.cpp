@@ -1,4 +1,5 @@
 #include "sim/study/plan/plan.hpp"
+#include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/plan_request.hpp"
 #include "sim/api/public/studies.hpp"
@@ -37,7 +38,7 @@ std::string Plan::csv() const { return study::plan_csv(parts_->plan()); }
 std::string Plan::html() const { return study::plan_html(parts_->plan()); }
 std::string Plan::text() const {
   const study::Plan& plan = parts_->plan();
-  return plan.tables ? study::describe(*plan.tables) : study::plan_text(plan);
+  return console_text(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan));
 }
 
 Plan plan(const PlanRequest& request) {

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/idle_keys.hpp"
 #include "sim/api/public/prediction.hpp"
@@ -121,7 +122,7 @@ std::string Prediction::csv() const {
   return csv_line(report::csv_columns()) + csv_line(report::csv_values(parts_->report()));
 }
 std::string Prediction::html() const { return parts_->html(); }
-std::string Prediction::text() const { return report::to_text(parts_->report()); }
+std::string Prediction::text() const { return console_text(report::to_text(parts_->report())); }
 
 Prediction predict(const Experiment& experiment, const PredictOptions& options) {
   const Call call(options.stop);

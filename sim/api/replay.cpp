@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/priced_trace.hpp"
 #include "sim/api/public/replay.hpp"
@@ -51,7 +52,7 @@ Result<Replay> priced(const ReplayRequest& r, const std::string& config, const s
   }
   TRY_ASSIGN(const report::Report report, priced_trace(r.traces, config, sets));
   return Replay{report::to_json(report) + "\n", csv_line(report::csv_columns()) + csv_line(report::csv_values(report)),
-                report::to_text(report)};
+                console_text(report::to_text(report))};
 }
 
 Result<Replay> of_chakra(const ReplayRequest& r, const std::string& config, const std::vector<std::string>& sets) {
@@ -70,7 +71,7 @@ Result<Replay> of_chakra(const ReplayRequest& r, const std::string& config, cons
   asked.recorded_collectives = r.recorded_collectives;
   asked.compute_scale = r.compute_scale;
   TRY_ASSIGN(chakra::ChakraTexts texts, chakra::replayed_texts(asked));
-  return Replay{std::move(texts.json), std::move(texts.csv), std::move(texts.text)};
+  return Replay{std::move(texts.json), std::move(texts.csv), console_text(texts.text)};
 }
 
 Result<Replay> of_profile(const ReplayRequest& r, const std::string& config, const std::vector<std::string>& sets) {
@@ -87,7 +88,7 @@ Result<Replay> of_profile(const ReplayRequest& r, const std::string& config, con
   asked.leave_one_step_out = r.leave_one_step_out;
   asked.ranks = r.ranks > 1 ? r.ranks : 0;  // 1 is what stands there unless it is set
   TRY_ASSIGN(replay::ReplayTexts texts, replay::replayed_texts(asked));
-  return Replay{std::move(texts.json), std::move(texts.csv), std::move(texts.text)};
+  return Replay{std::move(texts.json), std::move(texts.csv), console_text(texts.text)};
 }
 
 Result<Replay> replayed(const ReplayRequest& r) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/serving/policies/library/distsim_policy.hpp"
@@ -56,7 +57,7 @@ std::string Serving::html() const {
   const serving::Comparison& c = parts_->comparison();
   return report::page_html({c.experiment->title, serving::comparison_page_json(c), serving::comparison_text(c)});
 }
-std::string Serving::text() const { return serving::comparison_text(parts_->comparison()); }
+std::string Serving::text() const { return console_text(serving::comparison_text(parts_->comparison())); }
 
 Serving serving(const ServingRequest& request) {
   const Call call(request.stop);

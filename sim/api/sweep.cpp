@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/api/axes.hpp"
 #include "sim/api/door.hpp"
 #include "sim/config/config.hpp"
@@ -119,7 +120,7 @@ std::string Sweep::csv() const {
 }
 
 std::string Sweep::html() const { return study::sweep_html(parts_->result(), parts_->title()); }
-std::string Sweep::text() const { return study::sweep_table(parts_->view(), parts_->result()); }
+std::string Sweep::text() const { return console_text(study::sweep_table(parts_->view(), parts_->result())); }
 
 Sweep sweep(const SweepRequest& request) {
   const Call call(request.stop);

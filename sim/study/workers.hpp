@@ -7,12 +7,10 @@
 #include <exception>
 #include <mutex>
 #include <new>
-#include <system_error>
-#include <thread>
 #include <vector>
 
+#include "base/system/side_by_side.hpp"
 #include "base/system/signals.hpp"
-#include "base/system/stop.hpp"
 
 namespace distsim::study {
 
@@ -27,8 +25,6 @@ template <class Work, class OnDone>
   std::mutex reporting;
   std::exception_ptr failure;
   std::vector<char> done(count, 0);
-  std::vector<std::jthread> threads;
-  threads.reserve(std::min<std::size_t>(jobs, count));
   const auto try_one = [&](std::size_t i) {
     try {
       work(i);
@@ -52,17 +48,7 @@ template <class Work, class OnDone>
       if (!try_one(i)) return;
     }
   };
-  const auto help = [&take, question = stop_question()] {
-    const StopScope scope(question);
-    take();
-  };
-  try {
-    for (std::size_t t = 1; t < std::min<std::size_t>(jobs, count); ++t) threads.emplace_back(help);
-  } catch (const std::system_error&) {  // fewer threads
-  } catch (const std::bad_alloc&) {
-  }
-  take();
-  for (std::jthread& thread : threads) thread.join();
+  side_by_side(static_cast<unsigned>(std::min<std::size_t>(jobs, count)), take);
   std::vector<std::size_t> left;
   for (std::size_t i = 0; i < count && !failure; ++i) {
     if (!done[i] && (end_asked() || !try_one(i))) left.push_back(i);

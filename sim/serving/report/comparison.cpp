@@ -6,12 +6,10 @@
 #include <mutex>
 #include <new>
 #include <numeric>
-#include <system_error>
-#include <thread>
 
 #include "base/random.hpp"
+#include "base/system/side_by_side.hpp"
 #include "base/system/signals.hpp"
-#include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
 #include "sim/serving/report/play.hpp"
 
@@ -90,17 +88,7 @@ Comparison compare_policies(const Experiment& e, unsigned jobs, const std::funct
       on_done();
     }
   };
-  const auto help = [&work, question = stop_question()] {
-    const StopScope scope(question);
-    work();
-  };
-  std::vector<std::jthread> threads;
-  try {
-    for (unsigned t = 1; t < std::min<std::size_t>(jobs, out.points.size()); ++t) threads.emplace_back(help);
-  } catch (const std::system_error&) {  // fewer threads
-  }
-  work();
-  threads.clear();
+  side_by_side(static_cast<unsigned>(std::min<std::size_t>(jobs, out.points.size())), work);
   return out;
 }
 

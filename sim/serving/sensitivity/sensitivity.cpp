@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <thread>
 
+#include "base/system/side_by_side.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -149,9 +149,7 @@ class Study {
         on_lever();
       }
     };
-    std::vector<std::jthread> threads;
-    for (unsigned t = 1; t < request_.jobs && t < count; ++t) threads.emplace_back(loop);
-    loop();
+    side_by_side(static_cast<unsigned>(std::min<std::size_t>(request_.jobs, count)), loop);
   }
 
   LeverSensitivity lever(const Lever& l) const {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <filesystem>
 #include <set>
-#include <system_error>
 #include <thread>
 
+#include "base/system/side_by_side.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/config.hpp"
@@ -118,12 +118,7 @@ void ModelPricer::price_ahead(std::size_t model, const GpuSpec& g, std::uint32_t
       if (!graph_layers(model, g, batch).ok()) return;  // found again where they are asked for in turn
     }
   };
-  std::vector<std::jthread> threads;
-  try {
-    for (unsigned t = 1; t < cores; ++t) threads.emplace_back(price);
-  } catch (const std::system_error&) {  // fewer threads
-  }
-  price();
+  side_by_side(cores, price);
 }
 
 Result<std::vector<PricedLayer>> ModelPricer::table_layers(std::size_t model, const GpuSpec& g,
