@@ -69,6 +69,17 @@ TEST(Settings, ALargerBatchThatTakesLessIsNamed) {
       << odd[0];
 }
 
+TEST(Settings, ABatchThatTakesFarMoreThanItsPartsIsNamed) {
+  TimesTable table;
+  ASSERT_TRUE(
+      table.read(file_of("slow.csv", "model,gpu,batch,layer,time_us,dtype\nm,a,1,x,10,fp16\nm,a,8,x,330,fp16\n")).ok());
+  const auto odd = table.notes();
+  ASSERT_EQ(odd.size(), 2u);
+  EXPECT_TRUE(odd[0].ends_with("slow.csv: column 'dtype': no effect")) << odd[0];
+  EXPECT_TRUE(odd[1].ends_with("batch 8 takes 330 us, more than its requests in parts of batch 1 with 10 us"))
+      << odd[1];
+}
+
 TEST(Settings, AModelThatATableLeavesWithoutTimesOnAGpuIsNamed) {
   const std::string table = file_of("gaps.csv", "model,gpu,batch,layer,time_us\nm,a,1,x,5000\nn,a,1,x,1\nn,b,1,x,1\n");
   const std::string text =

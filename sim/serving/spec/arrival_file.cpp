@@ -169,10 +169,12 @@ std::vector<std::string> unused_arrival_columns(const std::string& path) {
   const Result<CsvReader> csv = CsvReader::open(**in, path);
   if (!csv) return {};
   const Result<Columns> columns = columns_of(*csv);
-  if (!columns || columns->format != Format::own) return {};  // the public formats have more than is needed
+  if (!columns) return {};
   std::vector<std::string> out;
-  for (const std::string& column : csv->header()) {
-    if (column != "arrival_s" && column != "model") out.push_back(column);
+  for (std::size_t i = 0; i < csv->header().size(); ++i) {
+    const bool is_used =
+        i == columns->time || i == columns->model || (columns->format == Format::functions && i == columns->duration);
+    if (!is_used) out.push_back(csv->header()[i]);
   }
   return out;
 }

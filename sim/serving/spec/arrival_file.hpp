@@ -21,7 +21,7 @@ Result<std::vector<TraceRow>> read_arrivals(const std::string& path, const std::
 /// Whether the last line of a file has no end, as where it was cut: its last time may be only the first digits of one.
 bool ends_within_a_line(const std::string& path);
 
-/// Columns of a file of arrival_s that are neither that nor `model`; of the other formats, which have more than is needed, none.
+/// Columns of a file that are not read. The public formats have more than is needed: requests are alike.
 std::vector<std::string> unused_arrival_columns(const std::string& path);
 
 }  // namespace distsim::serving

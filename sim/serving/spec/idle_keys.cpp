@@ -258,10 +258,17 @@ void name_missing_times(const ServingSpec& spec, const Text& text, const ModelPr
 
 void name_unused_columns(const std::string& path, std::vector<std::string>& lines) {
   const std::vector<std::string> known{"arrival_s", "model"};
-  for (const std::string& column : unused_arrival_columns(path)) {
-    const std::string hint = spelling_hint(column, known);
+  const std::vector<std::string> unused = unused_arrival_columns(path);
+  constexpr std::size_t kMostLines = 4;
+  if (unused.size() > kMostLines) {
+    lines.push_back(printable(path, 200) + ": columns " + in_quotes(unused[0], 40) + ", " + in_quotes(unused[1], 40) +
+                    " and " + std::to_string(unused.size() - 2) + " more: no effect");
+    return;
+  }
+  for (const std::string& column : unused) {
+    const std::string near = nearest_spelling(column, known);
     lines.push_back(printable(path, 200) + ": column " + in_quotes(column, 40) + ": no effect" +
-                    (hint.empty() ? "" : "; " + hint));
+                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
 }
 

@@ -20,6 +20,8 @@ constexpr double kPsPerUs = 1e6;
 /// More requests at once are more work. Libraries choose other kernels for them, so that a batch may take less than a smaller
 /// one all the same (AlexNet on a GTX 1080 Ti: 0.56 of it, configs/serving/layer_times.csv), but hardly less than half. Chosen.
 constexpr double kLeastOfSmallerBatch = 0.5;
+/// Nor do they take more than so many times the time that they would one after the other. Chosen.
+constexpr double kMostOfOneByOne = 4;
 
 }  // namespace
 
@@ -54,6 +56,10 @@ Result<void> TimesTable::read(const std::string& path) {
   TRY_ASSIGN(const std::size_t batch, csv.require("batch"));
   TRY_ASSIGN(const std::size_t layer, csv.require("layer"));
   TRY_ASSIGN(const std::size_t time, csv.require("time_us"));
+  for (std::size_t i = 0; i < csv.header().size(); ++i) {
+    if (i != model && i != gpu && i != batch && i != layer && i != time)
+      unused_.push_back(printable(path, 200) + ": column " + in_quotes(csv.header()[i], 40) + ": no effect");
+  }
   for (;;) {
     TRY_ASSIGN(const auto row, csv.next());
     if (!row) return check_some_time(path);
@@ -126,16 +132,18 @@ Result<std::vector<double>> TimesTable::layers(const std::string& model, const s
 }
 
 std::vector<std::string> TimesTable::notes() const {
-  std::vector<std::string> out;
+  std::vector<std::string> out = unused_;
   for (const auto& [key, batches] : rows_) {
     double before = 0;
     std::uint32_t smaller = 0, odd = 0;
     std::string first;
     for (const auto& [batch, block] : batches) {
       const double all = std::accumulate(block.ps.begin(), block.ps.end(), 0.0);
-      if (all < kLeastOfSmallerBatch * before && odd++ == 0)
-        first = fmt::format("batch {} takes {:.6g} us, less than batch {} with {:.6g} us", batch, all / kPsPerUs,
-                            smaller, before / kPsPerUs);
+      const bool less = all < kLeastOfSmallerBatch * before;
+      const bool more = smaller > 0 && all > kMostOfOneByOne * before * batch / smaller;
+      if ((less || more) && odd++ == 0)
+        first = fmt::format("batch {} takes {:.6g} us, {} batch {} with {:.6g} us", batch, all / kPsPerUs,
+                            less ? "less than" : "more than its requests in parts of", smaller, before / kPsPerUs);
       before = all, smaller = batch;
     }
     if (odd > 0)

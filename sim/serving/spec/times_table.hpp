@@ -28,7 +28,8 @@ class TimesTable {
   std::uint32_t largest_batch(const std::string& model, const std::string& gpu) const;
   /// Picoseconds of each layer at this batch. Errors: no such times; batches with different numbers of layers.
   Result<std::vector<double>> layers(const std::string& model, const std::string& gpu, std::uint32_t batch) const;
-  /// What is odd in them: a larger batch in less than half the time of a smaller one.
+  /// What is odd in them: columns that are not read; a larger batch in less than half the time of a smaller one, or in more
+  /// than four times what its requests take one by one.
   std::vector<std::string> notes() const;
   std::vector<std::string> models() const;
   std::vector<std::string> gpus() const;
@@ -44,6 +45,7 @@ class TimesTable {
   Result<void> check_layer(const std::string& model, const std::string& layer, const std::string& where, Block& block);
   Result<void> check_some_time(const std::string& path) const;
   std::map<std::pair<std::string, std::string>, Batches> rows_;
+  std::vector<std::string> unused_;  ///< a line for each column that is not read
   /// By model: names of its layers, and where each was read first.
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> layers_;
 };
