@@ -120,6 +120,12 @@ framework: {name: torchrec}
             self.assertEqual(r.returncode, 2, "the experiment file names a placement file")
             self.assertTrue(pathlib.Path(d, "plan.csv").exists(), "what was planned is kept")
 
+    def test_a_plan_that_moves_no_table_is_written_all_the_same(self):
+        with tempfile.TemporaryDirectory() as d:
+            r = run("plan", "--config", ROOT / "tests/golden/tiny.yaml", "--write", f"{d}/best.yaml", "--placement", f"{d}/p.csv")
+            self.assertEqual((r.returncode, r.stderr), (2, "distsim: --placement: found no placement to write, for the experiment's own is the fastest\n"))
+            self.assertEqual(os.listdir(d), ["best.yaml"])
+
     def test_one_to_sixteen_nodes(self):
         for nodes in (1, 2, 8, 16):
             r = run("--config", FLAGSHIP, "--set", f"cluster.nodes={nodes}", "--json", "-")

@@ -16,6 +16,7 @@
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
+#include "sim/study/points/progress.hpp"
 #include "sim/study/points/team.hpp"
 
 namespace distsim::app {
@@ -132,7 +133,9 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   study::Plan plan;
   {
     const EarlyEnd early;
-    TRY_ASSIGN(plan, study::plan_experiment(request, [] {}));
+    study::StudyProgress progress("plan", 0, 0);
+    TRY_ASSIGN(
+        plan, study::plan_experiment(request, [&, played = std::size_t{0}]() mutable { progress.show(++played, ""); }));
   }
   if (team != nullptr && !team->leads()) return {};  // the first process writes
   if (team != nullptr && plan.tables)
@@ -145,8 +148,10 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
-  TRY(write_tables(flags, plan));
-  if (!flags.write.empty()) TRY(write_winner(flags, plan));
+  const Result<void> tables = write_tables(flags, plan);
+  const bool is_whole = tables.ok() || plan.tables->placement.tables.empty();  // the winner needs no tables
+  if (!flags.write.empty() && is_whole) TRY(write_winner(flags, plan));
+  TRY(tables);
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
     return Error{

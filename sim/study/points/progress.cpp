@@ -46,7 +46,8 @@ StudyProgress::~StudyProgress() {
 
 std::string StudyProgress::text(const std::string& command, std::size_t done, std::size_t total, double points_per_s,
                                 const std::string& best) {
-  std::string out = fmt::format("distsim {}: {} of {} points", command, grouped(done), grouped(total));
+  std::string out = total == 0 ? fmt::format("distsim {}: {} played", command, grouped(done))
+                               : fmt::format("distsim {}: {} of {} points", command, grouped(done), grouped(total));
   if (points_per_s > 0) {
     out += points_per_s < 10 ? fmt::format(", {:.1f}/s", points_per_s)
                              : fmt::format(", {}/s", grouped(static_cast<std::size_t>(std::llround(points_per_s))));

@@ -11,7 +11,7 @@ class StudyProgress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `kept`: points that need no evaluation.
+  /// `total` 0: not known before the end. `kept`: points that need no evaluation.
   StudyProgress(std::string command, std::size_t total, std::size_t kept);
   ~StudyProgress();
   StudyProgress(const StudyProgress&) = delete;
@@ -21,7 +21,7 @@ class StudyProgress {
   void show(std::size_t done, const std::string& best);
 
   /// "distsim sweep: 812 of 1,000 points, 1,204/s, 12 s left, best 23.0 M samples/s" of points that were evaluated at
-  /// this rate; nothing of rate and time before the first.
+  /// this rate; nothing of rate and time before the first. Without a total "distsim plan: 812 played, 2.1/s".
   static std::string text(const std::string& command, std::size_t done, std::size_t total, double points_per_s,
                           const std::string& best);
 

@@ -110,6 +110,7 @@ TEST(StudyProgress, SaysWhatMatters) {
             "distsim sweep: 812 of 1,000 points, 1,204/s, 1 s left, best 23 M samples/s");
   EXPECT_EQ(StudyProgress::text("plan", 0, 1234567, 0, ""), "distsim plan: 0 of 1,234,567 points");
   EXPECT_EQ(StudyProgress::text("plan", 1, 3601, 0.5, ""), "distsim plan: 1 of 3,601 points, 0.5/s, 2.0 h left");
+  EXPECT_EQ(StudyProgress::text("plan", 1812, 0, 2.14, ""), "distsim plan: 1,812 played, 2.1/s");
 }
 
 TEST(Talk, ComesBack) {
