@@ -16,8 +16,8 @@
 #include <exception>
 #include <new>
 
-#include "base/system/stop.hpp"
 #include "base/system/temporaries.hpp"
+#include "base/threads/stop.hpp"
 
 namespace distsim {
 namespace {

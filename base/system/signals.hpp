@@ -23,7 +23,7 @@ class EarlyEnd {
   EarlyEnd& operator=(const EarlyEnd&) = delete;
 };
 
-/// Whether an early end was asked for: by a signal, or of this call alone (base/system/stop.hpp).
+/// Whether an early end was asked for: by a signal, or of this call alone (base/threads/stop.hpp).
 bool end_asked();
 
 }  // namespace distsim

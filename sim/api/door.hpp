@@ -7,7 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/result.hpp"
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/api/public/experiment.hpp"
 #include "sim/config/text_experiments.hpp"
 

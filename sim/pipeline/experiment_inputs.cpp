@@ -117,11 +117,14 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
 }
 
 Error first_reason(const config::Experiment& e, const CostModels& models, Error why) {
-  if (e.model.family->needs == nullptr) return why;
+  if (e.model.family->needs == nullptr || !e.model.memory_check) return why;
   constexpr std::int64_t kSide = 256;
   const auto dtype = workload::numerics_of(e.model.precision, e.framework).matrix;
   const auto priced = models.ops.price(graph::Gemm{1, kSide, kSide, kSide, dtype});
   if (priced.ok()) return why;
+  config::Experiment unchecked = e;
+  unchecked.model.memory_check = false;
+  if (!workload::build_workload(unchecked.model, e.framework, shape_of(e)).ok()) return why;  // not for its memory
   constexpr std::string_view kOfOp = "dtype";
   const std::string& what = priced.error().what;
   return {what.starts_with(kOfOp) ? "model.precision" + what.substr(kOfOp.size()) : what, "", priced.error().hint};

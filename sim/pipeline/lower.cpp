@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/engine/program/alike.hpp"
 
 namespace distsim::pipeline {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "topology/shapes/fabric.hpp"
 
 namespace distsim::pipeline {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/report/steady_state.hpp"
 

@@ -9,8 +9,8 @@
 #include <new>
 #include <vector>
 
-#include "base/system/side_by_side.hpp"
 #include "base/system/signals.hpp"
+#include "base/threads/side_by_side.hpp"
 
 namespace distsim::study {
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <filesystem>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "trace_samples.hpp"
 #include "traces/registry.hpp"
 #include "traces/trace_reader.hpp"

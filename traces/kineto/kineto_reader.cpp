@@ -5,9 +5,9 @@
 #include <charconv>
 #include <unordered_map>
 
-#include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/threads/stop.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
 #include "traces/files/json_stream.hpp"

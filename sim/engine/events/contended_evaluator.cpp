@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/engine/events/activity.hpp"
 #include "sim/engine/events/fair_share.hpp"
 #include "sim/engine/program/check_text.hpp"

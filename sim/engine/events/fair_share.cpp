@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 
 namespace distsim::engine {
 namespace {

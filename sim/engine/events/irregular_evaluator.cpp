@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/engine/program/dependencies.hpp"
 #include "sim/engine/program/program_check.hpp"
 #include "sim/engine/timeline/mix.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/engine/program/alike.hpp"
 #include "sim/engine/program/program_check.hpp"
 #include "sim/engine/rows/columns.hpp"

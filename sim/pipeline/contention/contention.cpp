@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/system/stop.hpp"
 #include "base/text/counted.hpp"
+#include "base/threads/stop.hpp"
 
 namespace distsim::pipeline {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.hpp"
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 
 namespace distsim::pipeline {
 namespace {

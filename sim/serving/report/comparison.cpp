@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "base/random.hpp"
-#include "base/system/side_by_side.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
+#include "base/threads/side_by_side.hpp"
 #include "sim/serving/report/play.hpp"
 
 namespace distsim::serving {

@@ -6,10 +6,10 @@
 #include <limits>
 #include <mutex>
 
-#include "base/system/side_by_side.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
+#include "base/threads/side_by_side.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/report/play.hpp"
 #include "sim/serving/results/batch_means.hpp"

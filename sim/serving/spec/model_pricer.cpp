@@ -9,9 +9,9 @@
 #include <set>
 #include <thread>
 
-#include "base/system/side_by_side.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/threads/side_by_side.hpp"
 #include "sim/config/config.hpp"
 
 namespace distsim::serving {

@@ -10,9 +10,9 @@
 
 #include "base/json/parse_once.hpp"
 #include "base/log.hpp"
-#include "base/system/stop.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
 #include "sim/report/picture/stage_rows.hpp"

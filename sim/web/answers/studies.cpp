@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/system/stop.hpp"
 #include "base/text/printable.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 #include "sim/study/sweep/sweep.hpp"
 #include "sim/web/answers/answers.hpp"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/file.hpp"
-#include "base/system/stop.hpp"
 #include "base/text/csv.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 #include "sim/web/answers/answers.hpp"

@@ -96,7 +96,7 @@ bool Talk::drop(Lane& lane, std::int64_t id) {
   return true;
 }
 
-/// Its answer comes as soon as the work sees the flag (base/system/stop.hpp).
+/// Its answer comes as soon as the work sees the flag (base/threads/stop.hpp).
 void Talk::stop(Lane& lane, const char* why) {
   if (!*lane.cancelled) lane.why = why;
   *lane.cancelled = true;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/chakra/replay_chakra.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/replay/doubt.hpp"

@@ -74,7 +74,7 @@ struct Calls {
 
 /// Of so many calls the share that is exposed, or the rest: whole calls, so that the latency and the launch of each count once,
 /// and of one call the bytes that are left over.
-std::vector<Calls> parts_of(std::int64_t bytes, double calls, double exposed, bool hidden) {
+std::vector<Calls> split_calls(std::int64_t bytes, double calls, double exposed, bool hidden) {
   constexpr double kRounding = 1e-9;
   const double share = calls * (hidden ? 1 - exposed : exposed), whole = std::floor(share + kRounding);
   const auto rest = static_cast<std::int64_t>(static_cast<double>(bytes) * std::max(0.0, share - whole));
@@ -163,7 +163,7 @@ std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double 
       const bool by_other = wire.axis == Axis::expert && !paired.empty() && paired[s];
       if (hidden && !wire.hidden && !by_other) continue;
       const double exposed = by_other ? 0 : exposed_share(wire, plan_.tensor, plan_.context, plan_.micro_steps);
-      for (const auto& [bytes, count] : parts_of(wire.bytes, std::ceil(n * times), exposed, hidden)) {
+      for (const auto& [bytes, count] : split_calls(wire.bytes, std::ceil(n * times), exposed, hidden)) {
         Wire part = wire;
         part.bytes = bytes;
         auto& stages = calls.try_emplace({part, count}, plan_.stages, false).first->second;

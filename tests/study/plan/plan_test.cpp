@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sanitizers.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/experiment_file.hpp"

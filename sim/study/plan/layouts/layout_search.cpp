@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/system/signals.hpp"
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/layouts/layout_bound.hpp"

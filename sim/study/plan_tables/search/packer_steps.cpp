@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 #include "sim/study/plan_tables/search/packer.hpp"
 
 namespace distsim::study {

@@ -1,4 +1,4 @@
-#include "base/system/side_by_side.hpp"
+#include "base/threads/side_by_side.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 
 namespace distsim {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/system/stop.hpp"
+#include "base/threads/stop.hpp"
 
 #include <atomic>
 #include <chrono>
