@@ -10,6 +10,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 #include "collectives/collective_options.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
@@ -162,6 +163,10 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   auto kind = graph::parse_collective(c.kind());
   if (!kind.ok()) return Error{"kind: " + kind.error().what, at.of(c, "kind"), kind.error().hint};
   out.kind = *kind;
+  const auto moves = [&](const AlgorithmInfo* a) { return a->kinds.contains(out.kind); };
+  if (std::ranges::none_of(algorithms(), moves))
+    return Error{"kind: found " + std::string(graph::name_of(out.kind)) + ", expected a collective that moves data",
+                 at.of(c, "kind"), ""};
   if (c.ranks() < 2 || c.ranks() > kMaxCurveRanks)
     return Error{"ranks: found " + std::to_string(c.ranks()) + ", expected 2 .. 2^24", at.of(c, "ranks"), ""};
   if (c.nodes() > c.ranks())

@@ -55,7 +55,12 @@ std::string unquoted(std::string_view text) {
 Result<std::vector<std::uint32_t>> ranks_in(const nlohmann::json& group, const std::string& name) {
   std::vector<std::uint32_t> ranks;
   const auto members = group.find("ranks");
-  if (members == group.end() || !members->is_array()) return ranks;
+  if (members == group.end() || members->is_null()) return ranks;
+  if (!members->is_array())
+    return Error{"process group " + in_quotes(name, kMostPrinted) + ": ranks: found " +
+                     printable(members->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), kMostPrinted) +
+                     ", expected a list of ranks",
+                 "", ""};
   for (const auto& rank : *members) {
     if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= kMostSetRanks)
       return Error{"process group " + in_quotes(name, kMostPrinted) + ": found " +
@@ -65,6 +70,22 @@ Result<std::vector<std::uint32_t>> ranks_in(const nlohmann::json& group, const s
   }
   std::ranges::sort(ranks);
   return ranks;
+}
+
+/// The size that a process group states, nothing where it states none; of its members where it lists them.
+Result<std::optional<std::uint32_t>> size_of(const nlohmann::json& group, const std::string& name,
+                                             std::size_t members) {
+  const auto size = group.find("group_size");
+  if (size == group.end() || size->is_null()) return std::optional<std::uint32_t>();
+  const bool counts = size->is_number_unsigned() && size->get<std::uint64_t>() >= 1 &&
+                      size->get<std::uint64_t>() <= std::uint64_t{kMostSetRanks};
+  if (counts && (members == 0 || size->get<std::uint64_t>() == members))
+    return std::optional(size->get<std::uint32_t>());
+  return Error{"process group " + in_quotes(name, kMostPrinted) + ": group_size: found " +
+                   printable(size->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), kMostPrinted) +
+                   ", expected " +
+                   (members > 0 ? std::to_string(members) + ", as many as its ranks" : "a count of ranks"),
+               "", ""};
 }
 
 }  // namespace
@@ -127,14 +148,20 @@ Result<void> add_process_groups(ChakraBuilder& builder, std::string_view inputs)
   if (inputs.find("pg_name") == std::string_view::npos || inputs.size() > kMostGroupText) return {};
   const auto list = nlohmann::json::parse(unquoted(inputs), nullptr, false);
   if (!list.is_array()) return {};
+  std::optional<std::uint32_t> of_all;
   for (const auto& group : list) {
     if (!group.is_object() || !group.contains("pg_name") || !group["pg_name"].is_string()) continue;
     const auto name = group["pg_name"].get<std::string>();
     TRY_ASSIGN(std::vector<std::uint32_t> ranks, ranks_in(group, name));
-    const auto size = group.find("group_size");
-    const bool of_all = ranks.empty();
-    if (of_all && size != group.end() && size->is_number_unsigned() && size->get<std::uint64_t>() <= kMostSetRanks)
-      builder.set_job_ranks(size->get<std::uint32_t>());
+    TRY_ASSIGN(const auto size, size_of(group, name, ranks.size()));
+    if (ranks.empty() && size) {
+      if (of_all && *of_all != *size)
+        return Error{"process group " + in_quotes(name, kMostPrinted) + ": group_size: found " + std::to_string(*size) +
+                         " without ranks, expected " + std::to_string(*of_all) + ", as another group of all ranks has",
+                     "", ""};
+      of_all = size;
+      builder.set_job_ranks(*size);
+    }
     TRY(builder.add_group(name, std::move(ranks)));
   }
   return {};

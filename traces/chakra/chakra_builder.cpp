@@ -43,7 +43,8 @@ bool alike(const ChakraNode& a, const ChakraNode& b) {
 }  // namespace
 
 bool same_structure(const ChakraGraph& a, const ChakraGraph& b) {
-  if (a.nodes.size() != b.nodes.size() || a.dep_offsets != b.dep_offsets || a.deps != b.deps || a.groups != b.groups)
+  if (a.job_ranks != b.job_ranks || a.nodes.size() != b.nodes.size() || a.dep_offsets != b.dep_offsets ||
+      a.deps != b.deps || a.groups != b.groups)
     return false;
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     if (!alike(a.nodes[i], b.nodes[i]) || a.text_of(a.nodes[i].group) != b.text_of(b.nodes[i].group)) return false;

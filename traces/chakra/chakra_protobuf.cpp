@@ -87,6 +87,11 @@ bool read_value(CodedInputStream& in, std::uint32_t t, ChakraAttribute& out) {
     out.number = value;
     return true;
   };
+  const auto natural = [&out](std::uint64_t value) {
+    out.as_written = std::to_string(value);
+    if (value <= INT64_MAX) out.number = static_cast<std::int64_t>(value);
+    return true;
+  };
   switch (t) {
     case tag(attribute_field::string_value, kBytes):
     case tag(attribute_field::bytes_value, kBytes):
@@ -103,17 +108,16 @@ bool read_value(CodedInputStream& in, std::uint32_t t, ChakraAttribute& out) {
     case tag(attribute_field::uint32_value, kVarint):
       return in.ReadVarint64(&wide) && integer(static_cast<std::int64_t>(wide));
     case tag(attribute_field::uint64_value, kVarint):
-      if (!in.ReadVarint64(&wide)) return false;
-      out.as_written = std::to_string(wide);
-      if (wide <= INT64_MAX) out.number = static_cast<std::int64_t>(wide);
-      return true;
+      return in.ReadVarint64(&wide) && natural(wide);
     case tag(attribute_field::sint32_value, kVarint):
     case tag(attribute_field::sint64_value, kVarint):
       return in.ReadVarint64(&wide) && integer(Wire::ZigZagDecode64(wide));
     case tag(attribute_field::fixed64_value, Wire::WIRETYPE_FIXED64):
+      return in.ReadLittleEndian64(&wide) && natural(wide);
     case tag(attribute_field::sfixed64_value, Wire::WIRETYPE_FIXED64):
       return in.ReadLittleEndian64(&wide) && integer(static_cast<std::int64_t>(wide));
     case tag(attribute_field::fixed32_value, Wire::WIRETYPE_FIXED32):
+      return in.ReadLittleEndian32(&narrow) && natural(narrow);
     case tag(attribute_field::sfixed32_value, Wire::WIRETYPE_FIXED32):
       return in.ReadLittleEndian32(&narrow) && integer(static_cast<std::int32_t>(narrow));
     case tag(attribute_field::double_value, Wire::WIRETYPE_FIXED64):

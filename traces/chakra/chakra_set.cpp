@@ -126,7 +126,15 @@ class SetReader {
 /// As the manifest or the traces state them; 0: as many as there are traces. Error: fewer.
 Result<std::uint32_t> ranks_of_job(const ChakraSet& set, const ChakraManifest& manifest, const std::string& file) {
   std::uint32_t stated = manifest.job_ranks;
-  for (const ChakraGraph& graph : set.graphs) stated = std::max(stated, graph.job_ranks);
+  std::uint32_t by_traces = 0;
+  for (const ChakraGraph& graph : set.graphs) {
+    if (by_traces > 0 && graph.job_ranks > 0 && graph.job_ranks != by_traces)
+      return Error{"found traces of a job of " + counted(by_traces, "rank") + " and of one of " +
+                       counted(graph.job_ranks, "rank") + ", expected one number: group_size of the group of all ranks",
+                   printable(file, 300), ""};
+    by_traces = std::max(by_traces, graph.job_ranks);
+  }
+  stated = std::max(stated, by_traces);
   if (stated > 0 && stated < set.ranks.size())
     return Error{"found " + counted(set.ranks.size(), "trace") + ", expected at most the " + counted(stated, "rank") +
                      " of the job that the traces name",

@@ -1,6 +1,8 @@
 // What looks at tensors otherwise, and what moves their elements.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -303,6 +305,26 @@ Result<void> OnnxLowering::tile() {
 }
 
 /// Constant sizes or scales of its dimensions; else what is stated of its result.
+namespace {
+
+/// Gives all axes the smallest (not_larger) or largest of their scales. False: a size that is 0 or too large.
+bool keep_aspect_ratio(const Dims& in, const std::vector<std::size_t>& axes, bool not_larger, Dims& out) {
+  std::optional<double> scale;
+  for (const std::size_t axis : axes) {
+    if (in[axis] <= 0 || out[axis] <= 0) return false;
+    const double own = static_cast<double>(out[axis]) / static_cast<double>(in[axis]);
+    scale = !scale ? own : not_larger ? std::min(*scale, own) : std::max(*scale, own);
+  }
+  for (const std::size_t axis : axes) {
+    const double exact = *scale * static_cast<double>(in[axis]);
+    if (exact > static_cast<double>(kLargestExtent)) return false;
+    out[axis] = std::llround(exact);
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<Dims> OnnxLowering::resized() {
   Dims dims = eager_.dims(*in(0).tensor);
   std::vector<std::int64_t> axes = integers("axes");
@@ -329,7 +351,14 @@ Result<Dims> OnnxLowering::resized() {
   if (has(3) && in(3).numbers) {
     const std::vector<std::int64_t>& sizes = *in(3).numbers;
     TRY(expect_one_each(sizes.size(), "size"));
+    const std::string policy = text("keep_aspect_ratio_policy");
+    if (!policy.empty() && policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
+      return wrong("found keep_aspect_ratio_policy " + in_quotes(policy, 40) +
+                   ", expected stretch, not_larger or not_smaller");
+    const Dims in = dims;
     for (std::size_t i = 0; i < of.size(); ++i) dims[of[i]] = sizes[i];
+    if (policy.starts_with("not_") && !keep_aspect_ratio(in, of, policy == "not_larger", dims))
+      return wrong("found sizes without an aspect ratio, expected sizes above 0 and up to 2^48");
   } else if (!scales.empty() && text("coordinate_transformation_mode") != "tf_crop_and_resize") {
     TRY(expect_one_each(scales.size(), "scale"));
     for (std::size_t i = 0; i < of.size(); ++i) {

@@ -40,8 +40,8 @@ class ForwardAlone {
       const bool loss = is_of_loss(node);
       kept[i] = !loss;
       for (const opgraph::Argument& a : node.inputs) {
-        for (const std::uint32_t t : a.tensors)
-          readers_[t] = std::max(readers_[t], loss ? Readers::loss : Readers::model);
+        const Readers reader = !loss ? Readers::model : names_loss(node) ? Readers::named_loss : Readers::sum;
+        for (const std::uint32_t t : a.tensors) readers_[t] = std::max(readers_[t], reader);
       }
     }
     opgraph::OpGraph out = graph_;
@@ -54,8 +54,8 @@ class ForwardAlone {
   }
 
  private:
-  /// Of a tensor: nothing, the loss alone, or more of the model.
-  enum class Readers : std::uint8_t { none, loss, model };
+  /// Of a tensor: nothing, the loss alone (sums, or a call that is a loss by its name), or more of the model.
+  enum class Readers : std::uint8_t { none, sum, named_loss, model };
 
   /// A backward pass starts with the gradient of a single number.
   void find_start() {
@@ -69,11 +69,12 @@ class ForwardAlone {
   /// Of a forward node, once all that read its results are known.
   bool is_of_loss(const opgraph::Node& node) const {
     const auto model_reads = [&](std::uint32_t t) { return readers_[t] == Readers::model; };
-    const auto loss_reads = [&](std::uint32_t t) { return readers_[t] == Readers::loss; };
+    const auto loss_reads = [&](std::uint32_t t) { return readers_[t] != Readers::none; };
+    const auto named_loss_reads = [&](std::uint32_t t) { return readers_[t] == Readers::named_loss; };
     if (node.outputs.empty() || std::ranges::any_of(node.outputs, model_reads)) return false;
     if (names_loss(node)) return true;
+    if (opgraph::base_name(node.op) == "_log_softmax") return std::ranges::any_of(node.outputs, named_loss_reads);
     const bool read = std::ranges::any_of(node.outputs, loss_reads);
-    if (read && opgraph::base_name(node.op) == "_log_softmax") return true;
     const auto is_number = [&](std::uint32_t t) { return graph_.tensors[t].dims.empty(); };
     return std::ranges::all_of(node.outputs, is_number) &&
            (read || std::ranges::any_of(node.outputs, [&](std::uint32_t t) { return starts_[t]; }));

@@ -81,6 +81,25 @@ TEST(ForwardAlone, KeepsWhatTheModelGives) {
   EXPECT_EQ(g.ops(), (std::vector<std::string>{"aten::mm", "aten::mm", "aten::_log_softmax", "aten::mean"}));
 }
 
+TEST(ForwardAlone, KeepsALogSoftmaxThatIsNotOfTheLoss) {
+  const std::vector<std::string> kept{"aten::mm", "aten::mm", "aten::_log_softmax"};
+  TrainingGraph summed;
+  const std::uint32_t logs = summed.tensor({{0, 1}, {4, 0}}), sum = summed.tensor({});
+  summed.node("aten::_log_softmax", {summed.scores_}, {logs});
+  summed.node("aten::sum", {logs}, {sum});
+  summed.begin_backward(sum);
+  EXPECT_EQ(summed.ops(), kept) << "the sum is of what the model gives";
+
+  TrainingGraph entropy;
+  const std::uint32_t given = entropy.tensor({{0, 1}, {4, 0}}), again = entropy.tensor({{0, 1}, {4, 0}});
+  const std::uint32_t loss = entropy.tensor({});
+  entropy.node("aten::_log_softmax", {entropy.scores_}, {given});
+  entropy.node("aten::_log_softmax", {given}, {again});
+  entropy.node("aten::nll_loss_forward", {again}, {loss});
+  entropy.begin_backward(loss);
+  EXPECT_EQ(entropy.ops(), kept) << "a cross entropy has one of its own";
+}
+
 TEST(ForwardAlone, AttentionHasNoDropout) {
   TrainingGraph g;
   g.node("aten::scaled_dot_product_attention", {g.scores_, g.scores_, g.scores_, g.scores_}, {g.tensor({{0, 1}})});
