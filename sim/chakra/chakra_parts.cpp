@@ -70,7 +70,10 @@ Result<std::int64_t> WorkTimes::of(const traces::ChakraNode& node, std::int64_t 
   if (node.on_cpu || (recorded > 0 && scale_ == 1)) return recorded;
   double seconds = static_cast<double>(recorded) * 1e-12 * scale_;
   if (recorded <= 0) {
-    if (node.operations == 0 && node.tensor_bytes == 0) return std::int64_t{0};
+    if (node.operations == 0 && node.tensor_bytes == 0) {
+      timeless_ += lane_of(node) == Lane::compute ? 1 : 0;
+      return std::int64_t{0};
+    }
     ++rooflines_;
     seconds = std::max(peak_ > 0 ? static_cast<double>(node.operations) / peak_ : 0,
                        bandwidth_ > 0 ? static_cast<double>(node.tensor_bytes) / bandwidth_ : 0);

@@ -36,10 +36,12 @@ class WorkTimes {
   Result<std::int64_t> of(const traces::ChakraNode& node, std::int64_t recorded);
   /// Nodes that took their roofline time.
   std::uint64_t rooflines() const { return rooflines_; }
+  /// Computation of which nothing says how long it takes.
+  std::uint64_t timeless() const { return timeless_; }
 
  private:
   double scale_, bandwidth_, peak_ = 0;
-  std::uint64_t rooflines_ = 0;
+  std::uint64_t rooflines_ = 0, timeless_ = 0;
 };
 
 /// A job with its collectives found and priced.

@@ -46,6 +46,10 @@ std::vector<std::string> notes_of(const traces::ChakraSet& set, const ChakraPlay
   if (work.rooflines() > 0)
     out.push_back(counted(work.rooflines(), "node without a duration uses its roofline time",
                           "nodes without a duration use their roofline time"));
+  if (work.timeless() > 0)
+    out.push_back(counted(work.timeless(),
+                          "node of computation has neither a duration nor operations or bytes, and takes no time",
+                          "nodes of computation have neither a duration nor operations or bytes, and take no time"));
   return out;
 }
 
