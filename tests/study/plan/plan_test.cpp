@@ -288,6 +288,25 @@ TEST_F(PlanTest, LayoutsAreComparedAsBlocks) {
   EXPECT_EQ(planned(request)->keys.front(), "framework.gradients.bucket_size");
 }
 
+/// What was planned for one exchange is played with the other too.
+TEST_F(PlanTest, EveryPlacementIsPlayedWithBothExchanges) {
+  const Plan plan = planned({.config = test::config("dgx_a100_4node.yaml"),
+                             .sets = {"cluster.nodes=2", "model.dlrm.tables=[{rows: 1000000, count: 12}]"}})
+                        .value();
+  ASSERT_TRUE(plan.tables.has_value());
+  const auto& played = plan.tables->played;
+  const auto is_exchange = [](const std::string& set) { return set.starts_with("framework.embedding.exchange="); };
+  std::size_t placements = 0;
+  for (const PlayedPlan& p : played) {
+    if (p.placement.tables.empty() || !p.sets.empty()) continue;
+    ++placements;
+    EXPECT_TRUE(std::ranges::any_of(played, [&](const PlayedPlan& o) {
+      return o.placement.tables == p.placement.tables && o.sets.size() == 1 && is_exchange(o.sets.front());
+    })) << p.name;
+  }
+  EXPECT_GT(placements, 1u);
+}
+
 /// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.
 TEST_F(PlanTest, TablesOfARecommender) {
   std::vector<std::string> sets;
