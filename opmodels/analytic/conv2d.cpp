@@ -182,14 +182,16 @@ OpTime kernel_time(const DeviceRates& device, const graph::Conv2d& c, const Conv
   const double element = graph::real(graph::size_of(c.dtype));
   if (is_narrow(c)) return {narrow_seconds(device, s, element), spread};
   if (uses_vector_lanes(device, c.dtype)) return lanes_time(device, c, s, pass, spread);
-  const auto plain = on_lanes_too(device, c.dtype);
+  const auto other = other_kernels(device, c.dtype);
   const KernelSample sample = product_sample(device, c, s, pass);
   const double relayout =
       c.channels_last ? 0 : 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element);
   const OpTime unit{sample.seconds + relayout, spread};
-  if (!plain) return unit;
-  const OpTime lanes = lanes_time(*plain, c, s, pass, spread);
-  return unit.seconds < lanes.seconds ? unit : lanes;
+  if (!other) return unit;
+  graph::Conv2d there = c;
+  there.dtype = other->dtype;
+  const OpTime others = kernel_time(other->device, there, s, pass, spread);
+  return unit.seconds < others.seconds ? unit : others;
 }
 
 Result<OpTime> price_conv2d(const DeviceRates& device, const graph::Conv2d& c) {

@@ -165,10 +165,10 @@ double least_seconds_unaligned(const DeviceRates& device, const ProductSizes& p,
 }
 
 OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, Spread analytic) {
-  if (const auto plain = on_lanes_too(device, dtype)) {
-    const OpTime lanes = product_time(*plain, p, dtype, analytic);
+  if (const auto other = other_kernels(device, dtype)) {
+    const OpTime others = product_time(other->device, p, other->dtype, analytic);
     const OpTime unit = product_time_there(device, p, dtype, analytic);
-    return unit.seconds < lanes.seconds ? unit : lanes;
+    return unit.seconds < others.seconds ? unit : others;
   }
   const auto there = [&](const DeviceRates& d) { return product_time_there(d, p, dtype, analytic); };
   const auto kernel = kernel_of(p, dtype, uses_vector_lanes(device, dtype));

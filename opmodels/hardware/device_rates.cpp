@@ -123,11 +123,12 @@ bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype) {
   return dtype == graph::DType::fp64 && device.fp64_on_lanes;
 }
 
-std::optional<DeviceRates> on_lanes_too(const DeviceRates& device, graph::DType dtype) {
+std::optional<OtherKernels> other_kernels(const DeviceRates& device, graph::DType dtype) {
+  if (dtype == graph::DType::tf32) return OtherKernels{device, graph::DType::fp32};
   if (dtype != graph::DType::fp32 || uses_vector_lanes(device, dtype)) return std::nullopt;
-  DeviceRates plain = device;
-  plain.matrix[static_cast<std::size_t>(dtype)] = device.vector_fp32;
-  plain.fp32_on_lanes = true;
+  OtherKernels plain{device, dtype};
+  plain.device.matrix[static_cast<std::size_t>(dtype)] = device.vector_fp32;
+  plain.device.fp32_on_lanes = true;
   return plain;
 }
 

@@ -64,8 +64,14 @@ double operand_bytes(graph::DType dtype);
 /// True where the product runs on plain FMA lanes (fp32, and fp64 before tensor cores for it).
 bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype);
 
-/// A GPU with a matrix unit for fp32 has plain lanes as well, and its library takes what is faster: the GPU without that
-/// unit. Nothing where the type has no such choice.
-std::optional<DeviceRates> on_lanes_too(const DeviceRates& device, graph::DType dtype);
+/// Other kernels that a library may choose for a product, where they are faster.
+struct OtherKernels {
+  DeviceRates device;
+  graph::DType dtype;
+};
+
+/// Of fp32 where a matrix unit multiplies it: the plain lanes of a GPU without that unit. Of tf32, which permits less
+/// precision and does not ask for it: those of fp32. Nothing where the type has no such choice.
+std::optional<OtherKernels> other_kernels(const DeviceRates& device, graph::DType dtype);
 
 }  // namespace distsim::opmodels

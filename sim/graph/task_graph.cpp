@@ -6,8 +6,8 @@
 namespace distsim::graph {
 
 std::string_view name_of(Stream stream) {
-  static constexpr std::array<std::string_view, kStreamCount> kNames{"host", "compute", "comm", "comm2",
-                                                                     "copy", "p2p",     "p2p2", "p2p3"};
+  static constexpr std::array<std::string_view, kStreamCount> kNames{"host", "compute", "comm", "comm2",  "copy",
+                                                                     "p2p",  "p2p2",    "p2p3", "loader", "loader2"};
   return kNames[stream.number()];
 }
 

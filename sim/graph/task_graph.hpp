@@ -18,14 +18,15 @@
 
 namespace distsim::graph {
 
-/// What a stream carries: p2p are the messages between the stages of a pipeline.
-enum class StreamKind : std::uint8_t { host, compute, comm, copy, p2p };
+/// What a stream carries: p2p are the messages between the stages of a pipeline, loader the work of processes of the
+/// host that prepare input, beside the thread that launches.
+enum class StreamKind : std::uint8_t { host, compute, comm, copy, p2p, loader };
 
 /// The queue of a rank that a task runs on. Every stream is FIFO; the host thread launches the others' tasks. What is
 /// not to wait for each other takes another lane: communicators of their own, a stage's two neighbours.
 class Stream {
  public:
-  static const Stream host, compute, comm, copy, p2p;  ///< lane 0 of each
+  static const Stream host, compute, comm, copy, p2p, loader;  ///< lane 0 of each
 
   constexpr explicit Stream(StreamKind kind, std::uint8_t lane = 0) : kind_(kind), lane_(lane) {}
   /// From number().
@@ -52,9 +53,10 @@ inline constexpr Stream Stream::compute{StreamKind::compute};
 inline constexpr Stream Stream::comm{StreamKind::comm};
 inline constexpr Stream Stream::copy{StreamKind::copy};
 inline constexpr Stream Stream::p2p{StreamKind::p2p};
+inline constexpr Stream Stream::loader{StreamKind::loader};
 
 /// Lanes by kind.
-inline constexpr std::array<std::uint8_t, 5> kLanes{1, 1, 2, 1, 3};
+inline constexpr std::array<std::uint8_t, 6> kLanes{1, 1, 2, 1, 3, 2};
 inline constexpr std::uint32_t kStreamCount = std::accumulate(kLanes.begin(), kLanes.end(), 0u);
 
 constexpr std::uint32_t Stream::number() const {

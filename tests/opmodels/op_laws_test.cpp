@@ -127,6 +127,35 @@ TEST(OpLaws, APriceNeverFallsWhenASizeGrows) {
   }
 }
 
+/// Tf32 permits less precision and does not ask for it, so that a library may always run the kernels of fp32.
+TEST(OpLaws, Tf32IsNeverSlowerThanFp32) {
+  for (const auto& [gpu, spec] : measured_devices()) {
+    const OpModels models = *OpModels::create(spec);
+    const auto expect = [&](auto op) {
+      op.dtype = graph::DType::tf32;
+      const auto tf32 = models.price(op);
+      if (lacks_the_type(tf32)) return;
+      ASSERT_TRUE(tf32.ok()) << tf32.error().text();
+      op.dtype = graph::DType::fp32;
+      EXPECT_LE(tf32->mean, models.price(op)->mean) << gpu << " " << graph::kind_of(graph::Op(op));
+    };
+    for (const std::int64_t side : {1, 3, 7}) {
+      for (const std::int64_t channels : {3, 64, 512}) {
+        graph::Conv2d conv{64, channels, 56, 56, 256, side, side, 1, side / 2};
+        for (const bool channels_last : {false, true}) {
+          conv.channels_last = channels_last;
+          for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::backward}) {
+            conv.pass = pass;
+            expect(conv);
+          }
+        }
+        expect(graph::Gemm{1, 16 * side, channels, 1000, graph::DType::fp32});
+        expect(graph::Gemm{16, 1024, channels, 64 * side, graph::DType::fp32});
+      }
+    }
+  }
+}
+
 TEST(OpLaws, RefusesWhatIsOutOfAFieldsBoundsAndNamesTheField) {
   const OpModels models = *OpModels::create(measured_devices().at("A100-SXM4-80GB"));
   const auto below = of_numbers([](const graph::Field& field, auto& value) {

@@ -79,6 +79,24 @@ TEST(LimitedBy, TheDecodingOfANode) {
 }
 
 /// On a slow network most of the iteration is exposed, and that is the slack of what comes next.
+/// Whatever takes longest: preparing, copying, decoding or the GPU.
+TEST(Input, OverlapIsNeverSlower) {
+  for (const char* model : {"dlrm_mlperf", "tfde_synthetic_tiny"}) {
+    for (const char* per_sample : {"10 ns", "200 ns", "10 us"}) {
+      for (const char* decode : {"0", "5e6"}) {
+        const auto with = [&](const char* overlap) {
+          return report_with({std::string("model.name=") + model,
+                              std::string("framework.input.per_sample=") + per_sample,
+                              std::string("framework.input.decode_rate=") + decode,
+                              std::string("framework.input.overlap=") + overlap})
+              .iteration;
+        };
+        EXPECT_LE(with("true"), with("false")) << model << ", " << per_sample << ", decode " << decode;
+      }
+    }
+  }
+}
+
 TEST(LimitedBy, TheNetworkByWhatItSaves) {
   const report::Report r = report_with({"cluster.nic.bandwidth=25 Gb/s"});
   EXPECT_EQ(limiter_text(r), "network");

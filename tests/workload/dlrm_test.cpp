@@ -193,6 +193,34 @@ TEST(Dlrm, HybridOfReplicatedAndSplitTablesPlacesEveryRowOnce) {
   }
 }
 
+/// Rank 0's table has 100 lookups of 8 bytes a sample, the others' 1; with a batch that does not divide too.
+TEST(Dlrm, OwnersThatReadTheirOwnIdsCopyThoseAlone) {
+  for (const std::int64_t batch : {1024, 1001}) {
+    ModelSpec m = small_model();
+    DlrmSpec& spec = m.as<DlrmSpec>();
+    spec.tables.resize(3);
+    spec.tables.front().pooling_factor = 100;
+    m.global_batch = batch;
+    m.parallel.tables.sharding = Sharding::table_wise;
+    m.parallel.tables.placement = {0, 1, 2};
+    m.parallel.tables.distribute_input = false;
+    const Workload w = build(m, cluster(1, 4));
+    const graph::Task* copy = find(w.graph, "input.copy");
+    ASSERT_NE(copy, nullptr);
+    const TaskId id(static_cast<std::uint32_t>(copy - &w.graph.tasks[TaskId(0)]));
+    const auto bytes = [&](std::uint32_t rank) {
+      return std::get<graph::Copy>(w.graph.ops[OpId(copy->first_op.value() + w.graph.variant_of(id, rank))]).bytes;
+    };
+    constexpr double kIndex = 8;
+    const double dense = static_cast<double>(bytes(3)) / static_cast<double>(batch / 4);  // of a rank without tables
+    for (std::uint32_t r = 0; r < 3; ++r) {
+      const double samples = static_cast<double>(batch / 4 + (r < batch % 4 ? 1 : 0));
+      const double ids = kIndex * static_cast<double>(batch) * (r == 0 ? 100 : 1);
+      EXPECT_NEAR(static_cast<double>(bytes(r)), samples * dense + ids, 1) << "rank " << r << " of " << batch;
+    }
+  }
+}
+
 TEST(Dlrm, OneRankHasNoCollectives) {
   const Workload w = build(small_model(), cluster(1, 1));
   for (const graph::Op& op : w.graph.ops) EXPECT_FALSE(std::holds_alternative<graph::Collective>(op));

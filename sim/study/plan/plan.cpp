@@ -230,7 +230,7 @@ class LayoutPlanner {
   Plan out_;
 };
 
-/// Of rows in the order of the first goal, those that are better in the second than all before them.
+/// Of rows in the order of the first goal, then of the second, those that are better in the second than all before them.
 void keep_front(std::vector<PlanRow>& rows) {
   double least = std::numeric_limits<double>::infinity();
   std::erase_if(rows, [&](const PlanRow& row) {
@@ -335,7 +335,7 @@ class CombinationPlanner {
       return Error{"none of " + counted(static_cast<std::uint64_t>(out_.counts.played), "combination") +
                        " could be predicted; the first: " + first_error,
                    "", ""};
-    std::ranges::stable_sort(rows, {}, &PlanRow::value);
+    std::ranges::stable_sort(rows, {}, [](const PlanRow& row) { return std::pair(row.value, row.second); });
     if (request_.goal.second)
       keep_front(rows);
     else if (rows.size() > request_.top)

@@ -56,16 +56,26 @@ TimeParts time_parts(const report::Report& r) {
   return out;
 }
 
+double gpus_of(const report::Report& r) { return double(r.context.nodes) * r.context.gpus_per_node; }
+
 }  // namespace
 
 std::string why_slower(const report::Report& slower, const report::Report& best) {
-  const TimeParts a = time_parts(slower), b = time_parts(best);
+  TimeParts a = time_parts(slower);
+  const TimeParts b = time_parts(best);
+  // Of fewer GPUs each has more to do: what grows in proportion is no other reason.
+  const double share = gpus_of(slower) / gpus_of(best);
+  if (share < 1) {
+    for (auto& [name, seconds] : a) seconds *= share;
+    a.emplace_back("fewer GPUs", (1 - share) * slower.iteration.seconds() / std::max(1.0, slower.context.samples));
+  }
+  const auto before = [&](std::size_t i) { return i < b.size() ? b[i].second : 0; };
   std::size_t most = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i].second - b[i].second > a[most].second - b[most].second) most = i;
+    if (a[i].second - before(i) > a[most].second - before(most)) most = i;
   }
   const double samples = std::max(1.0, best.context.samples);
-  const double more = (a[most].second - b[most].second) * samples;
+  const double more = (a[most].second - before(most)) * samples;
   constexpr double kSeenShare = 0.0005;
   if (more < kSeenShare * best.iteration.seconds()) return "";
   const report::TimeScale scale = report::time_scale(best.iteration);

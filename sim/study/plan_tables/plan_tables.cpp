@@ -92,6 +92,20 @@ std::vector<Variant> exchanges_of(const Experiment& e) {
   return out;
 }
 
+/// A packing of `some` of the problem's choices, by their numbers in the problem; nothing where it lacks one.
+std::optional<Packing> numbered(const TableProblem& problem, const TableProblem& some, Packing packing) {
+  for (std::size_t t = 0; t < packing.choice.size(); ++t) {
+    const TableChoice& c = some.tables[t][packing.choice[t]];
+    const auto& all = problem.tables[t];
+    const auto at = std::ranges::find_if(all, [&](const TableChoice& o) {
+      return o.sharding == c.sharding && o.spread == c.spread && o.shards == c.shards && o.columns == c.columns;
+    });
+    if (at == all.end()) return std::nullopt;
+    packing.choice[t] = static_cast<std::uint32_t>(at - all.begin());
+  }
+  return packing;
+}
+
 /// Plays plans and keeps them.
 class Player {
  public:
@@ -118,6 +132,19 @@ class Player {
           .sets = variant.sets,
           .placement = placement_of(*variant.problem, plan_.tables, packing)},
          variant, packing);
+  }
+
+  /// Every plan so far with the other exchanges too: what is planned for one may be faster with another.
+  void play_crosswise(const std::vector<Variant>& variants) {
+    const std::size_t count = plan_.played.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const Variant& variant : variants) {
+        const std::optional<Packing> packing = origins_[i].packing;
+        if (!packing || variant.sets == plan_.played[i].sets) continue;
+        const auto other = numbered(*variant.problem, *origins_[i].variant.problem, *packing);
+        if (other) play(std::string(plan_.played[i].name), variant, *other);
+      }
+    }
   }
 
   /// Settings on the fastest plan, one after the other.
@@ -187,19 +214,6 @@ class Player {
   std::vector<Origin> origins_;  ///< of plan_.played
 };
 
-/// A packing of `some` of the problem's choices, by their numbers in the problem.
-Packing numbered(const TableProblem& problem, const TableProblem& some, Packing packing) {
-  for (std::size_t t = 0; t < packing.choice.size(); ++t) {
-    const TableChoice& c = some.tables[t][packing.choice[t]];
-    const auto& all = problem.tables[t];
-    const auto at = std::find_if(all.begin(), all.end(), [&](const TableChoice& o) {
-      return o.sharding == c.sharding && o.spread == c.spread && o.shards == c.shards && o.columns == c.columns;
-    });
-    packing.choice[t] = static_cast<std::uint32_t>(at - all.begin());
-  }
-  return packing;
-}
-
 /// Plans of some kinds of sharding: with the least cost of the most loaded rank, and with compute and exchange apart.
 void play_mixture(Player& player, TablesPlan& plan, const Variant& variant, const std::string& name,
                   const TableProblem& some, std::uint64_t effort) {
@@ -208,7 +222,8 @@ void play_mixture(Player& player, TablesPlan& plan, const Variant& variant, cons
   const auto keep = [&](const TableSearch& found, const std::string& title) {
     plan.evaluated += found.evaluated;
     plan.fitting += found.fitting;
-    if (found.packing) player.play(title, variant, numbered(*variant.problem, some, *found.packing));
+    if (!found.packing) return;
+    if (const auto packing = numbered(*variant.problem, some, *found.packing)) player.play(title, variant, *packing);
   };
   const TableSearch found = search_plan(some, *bound, kShortSearch);
   keep(found, "planned" + name);
@@ -348,6 +363,7 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
   TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
   const ChoiceRules& rules = sorted.rules;
   Player player(plan, cache);
+  std::vector<Variant> variants;
   std::vector<Variant> given = exchanges_of(e);  // whose own placement may go by the order of the tables
   for (std::size_t i = 0; Variant & variant : exchanges_of(sorted.experiment)) {
     const bool own = variant.sets.empty();
@@ -362,7 +378,9 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
                 given[i++], std::nullopt);
     if (own) player.play("planned", variant, plan.packing);
     if (own || options.try_settings) play_variant(player, plan, variant);
+    variants.push_back(variant);
   }
+  if (options.try_settings) player.play_crosswise(variants);
   if (player.fastest() == plan.played.size())
     return Error{"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
   if (options.try_settings) player.try_settings();

@@ -54,13 +54,16 @@ void add_owned(DlrmEmission& e, const SampleSplit& split, const char* name, grap
 }  // namespace
 
 void add_ids(DlrmEmission& e, const SampleSplit& split) {
-  double ids = 0, owned = 0;
-  for (const ModelTable& t : e.plan.placement.tables) ids += t.pooling_factor;
-  for (const ShardSet& set : e.plan.placement.sets) owned = std::max(owned, set.ids);
   // Own ids of the local samples; with model-parallel input the owner reads its tables' ids of the whole batch instead.
-  const double ids_bytes = e.plan.tables().distribute_input ? ids * kIndexBytes : 0;
-  const double local = e.plan.input_bytes + ids_bytes;
-  const double fixed = e.plan.tables().distribute_input ? 0 : owned * kIndexBytes * static_cast<double>(split.total());
+  double local = e.plan.input_bytes;
+  FixedBytes fixed;
+  if (e.plan.tables().distribute_input) {
+    for (const ModelTable& t : e.plan.placement.tables) local += t.pooling_factor * kIndexBytes;
+  } else {
+    for (const ShardSet& set : e.plan.placement.sets)
+      fixed.of_set.push_back(set.ids * kIndexBytes * static_cast<double>(split.total()));
+    fixed.set_of_rank = e.plan.placement.set_of_rank;
+  }
   const TaskId copied = add_input(e.it, split, local, fixed);
   if (!e.plan.tables().distribute_input || !e.plan.placement.any_sharded() || e.plan.ranks() == 1) return;
   const TaskId sent = e.it.add_collective("input.distribute", e.it.exchange_stream(), graph::Phase::input,

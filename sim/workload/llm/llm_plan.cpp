@@ -286,10 +286,8 @@ Result<void> check_recompute(const LlmPlan& plan, const std::vector<std::int64_t
 
 /// Full recomputation of as few blocks of a stage as it takes to fit.
 void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
-  constexpr std::int64_t kSteps = 8;
   const std::int64_t most = blocks_of_stage(plan, layers);
-  for (std::int64_t i = 1; i <= kSteps; ++i) {
-    const std::int64_t n = (most * i + kSteps - 1) / kSteps;
+  for (std::int64_t n = 1; n <= most; ++n) {  // one by one: the first blocks may hold more while they run again
     plan.parallel.recompute = {RecomputeKind::full, n >= most ? 0 : n, {}};
     make_chunks(plan, layers);
     if (fits(plan)) return;

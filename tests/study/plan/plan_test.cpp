@@ -216,6 +216,9 @@ TEST_F(PlanTest, MoreGpusForLessTimeAndMoreMoney) {
   const Plan fastest = planned(request).value();
   EXPECT_EQ(fastest.rows.front().values.front(), "2");
   EXPECT_NE(fastest.subject.find("on 16 x "), std::string::npos) << fastest.subject;
+  const auto fewer = std::ranges::find_if(fastest.rows, [](const PlanRow& r) { return r.values.front() == "1"; });
+  ASSERT_NE(fewer, fastest.rows.end());
+  EXPECT_TRUE(fewer->why_slower.starts_with("fewer GPUs")) << fewer->why_slower;
   request.goal.objective = Objective::cost;
   const Plan cheapest = planned(request).value();
   EXPECT_LE(cheapest.rows.front().cost, fastest.rows.front().cost);
@@ -283,6 +286,25 @@ TEST_F(PlanTest, LayoutsAreComparedAsBlocks) {
   EXPECT_LT(whole, plan.rows.size());
   request.config = file("whole.yaml", text);
   EXPECT_EQ(planned(request)->keys.front(), "framework.gradients.bucket_size");
+}
+
+/// What was planned for one exchange is played with the other too.
+TEST_F(PlanTest, EveryPlacementIsPlayedWithBothExchanges) {
+  const Plan plan = planned({.config = test::config("dgx_a100_4node.yaml"),
+                             .sets = {"cluster.nodes=2", "model.dlrm.tables=[{rows: 1000000, count: 12}]"}})
+                        .value();
+  ASSERT_TRUE(plan.tables.has_value());
+  const auto& played = plan.tables->played;
+  const auto is_exchange = [](const std::string& set) { return set.starts_with("framework.embedding.exchange="); };
+  std::size_t placements = 0;
+  for (const PlayedPlan& p : played) {
+    if (p.placement.tables.empty() || !p.sets.empty()) continue;
+    ++placements;
+    EXPECT_TRUE(std::ranges::any_of(played, [&](const PlayedPlan& o) {
+      return o.placement.tables == p.placement.tables && o.sets.size() == 1 && is_exchange(o.sets.front());
+    })) << p.name;
+  }
+  EXPECT_GT(placements, 1u);
 }
 
 /// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.

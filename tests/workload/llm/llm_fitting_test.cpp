@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 #include <regex>
 
 #include "../shipped_models.hpp"
 #include "llm_fixtures.hpp"
 #include "sim/workload/llm/llm_fitting.hpp"
+#include "sim/workload/llm/llm_plan.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -83,6 +85,37 @@ TEST(LlmFitting, SaysThatNothingFits) {
   ModelSpec m = llama_of_a_node(8, 1);
   m.as<LlmSpec>().layers = 4096;
   EXPECT_NE(changes_that_fit(m, fused_framework(), kFittingNode, 64).find("use more GPUs"), std::string::npos);
+}
+
+/// Where it is left open how many blocks a stage computes again, one fewer does not fit.
+TEST(LlmFitting, RecomputesTheLeastBlocksThatFit) {
+  std::mt19937 random(1);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
+  std::size_t some = 0;
+  for (int i = 0; i < 400; ++i) {
+    ModelSpec m = llama_of_a_node(std::int64_t{1} << below(3), std::int64_t{1} << below(3));
+    m.as<LlmSpec>().layers = 16 + 8 * below(4);
+    m.as<LlmSpec>().hidden = 1024 * (1 + below(5));
+    m.parallel.pipeline = std::int64_t{1} << below(2);
+    m.parallel.virtual_stages = m.parallel.pipeline > 1 && below(2) == 0 ? 2 : 1;
+    if (m.parallel.virtual_stages > 1) m.parallel.schedule = PipelineSchedule::interleaved;
+    m.parallel.shard = below(2) == 0 ? StateSplit::optimizer : StateSplit::weights;
+    if (m.parallel.pipeline == 1) m.parallel.prefetch = below(5);
+    m.parallel.recompute.kind = RecomputeKind::automatic;
+    const auto plan = plan_llm(m, fused_framework(), kFittingNode, m.global_batch);
+    if (!plan.ok() || plan->parallel.recompute.kind != RecomputeKind::full || !fits(*plan)) continue;
+    const std::int64_t found = plan->parallel.recompute.layers;
+    const std::int64_t blocks = m.as<LlmSpec>().layers / m.parallel.pipeline;
+    for (const std::int64_t fewer : {(found == 0 ? blocks : found) - 1, (found == 0 ? blocks : found) / 2}) {
+      ModelSpec less = m;
+      less.parallel.recompute = {fewer == 0 ? RecomputeKind::none : RecomputeKind::full, fewer, {}};
+      const auto tried = plan_llm(less, fused_framework(), kFittingNode, m.global_batch);
+      ASSERT_TRUE(tried.ok()) << tried.error().text();
+      EXPECT_FALSE(fits(*tried)) << fewer << " of " << blocks << " blocks instead of " << found;
+    }
+    ++some;
+  }
+  EXPECT_GT(some, 20u);
 }
 
 }  // namespace

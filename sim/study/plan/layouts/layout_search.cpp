@@ -263,8 +263,8 @@ class LayoutSearch {
   }
 
   void keep(PlayedLayout played, const Order& order) {
-    const double value = played.value;
-    best_.emplace(std::tuple(value, order), std::move(played));
+    const std::tuple key(played.value, options_.goal.second ? played.second : 0, order);
+    best_.emplace(key, std::move(played));
     if (options_.goal.second) return drop_dominated();
     while (best_.size() > options_.top) best_.erase(std::prev(best_.end()));
   }
@@ -315,7 +315,7 @@ class LayoutSearch {
   std::vector<std::vector<LiveGrid>> grids_;
   std::priority_queue<Node> queue_;
   std::vector<Node> batch_;
-  std::map<std::tuple<double, Order>, PlayedLayout> best_;
+  std::map<std::tuple<double, double, Order>, PlayedLayout> best_;  ///< by both goals, then in the order of the space
   SearchCounts counts_;
   double waiting_ = 0;  ///< layouts that are neither counted out nor played
 };

@@ -101,5 +101,22 @@ TEST(LayoutSearch, AFrontOfTwoGoals) {
   }
 }
 
+/// Whichever goal comes first, and where layouts tie in it.
+TEST(LayoutSearch, AFrontIsTheSameInBothOrders) {
+  const auto sites = small_sites("megatron_core");
+  const auto values = [&](Objective first, Objective second) {
+    std::vector<std::pair<double, double>> out;
+    for (const PlayedLayout& p : search_with(sites, {.goal = {first, second}}).best)
+      out.emplace_back(p.value, p.second);
+    return out;
+  };
+  for (const Objective other : {Objective::memory, Objective::energy}) {
+    auto turned = values(other, Objective::time);
+    std::ranges::reverse(turned);
+    for (auto& [first, second] : turned) std::swap(first, second);
+    EXPECT_EQ(turned, values(Objective::time, other)) << name_of(other);
+  }
+}
+
 }  // namespace
 }  // namespace distsim::study
