@@ -11,6 +11,7 @@
 #include "sim/config/config_folders.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/workload/placement/placement_file.hpp"
+#include "sim/workload/specs/samples.hpp"
 
 namespace distsim::config {
 namespace {
@@ -304,8 +305,9 @@ Result<topology::DeviceSpec> read_device(const ConfigNode& merged, const std::op
   return device;
 }
 
-/// 0 stands for a batch that is not given; where that is all there is, it is the one to correct.
+/// One of the two. 0 stands for a batch that is not given; where that is all there is, it is the one to correct.
 Result<void> check_batch(const ConfigNode& merged, const workload::ModelSpec& model) {
+  if (model.global_batch > 0 && model.per_gpu_batch > 0) return workload::both_batches(model);
   if (model.global_batch > 0 || model.per_gpu_batch > 0) return {};
   for (const char* key : {"global_batch", "per_gpu_batch"}) {
     const ConfigNode* section = merged.find("model");

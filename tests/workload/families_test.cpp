@@ -105,7 +105,7 @@ TEST(Tgn, SamplingAndMemoryAreWhereTheModelSays) {
   const std::int64_t before = std::get<graph::Copy>(task("input.copy").second).bytes;
   m.as<TgnSpec>().overlap_sampling = true;
   m.as<TgnSpec>().memory_on_host = true;
-  EXPECT_EQ(task("sampling").first, graph::Stream::copy);
+  EXPECT_EQ(task("sampling").first, graph::Stream::loader);
   EXPECT_EQ(std::get<graph::Copy>(task("input.copy").second).bytes - before, 200 * 4 * (33 * 172 + 30 * 172 + 2 * 688));
   m.as<TgnSpec>().sampling_per_node = *Duration::from_seconds(1e-2);
   m.per_gpu_batch = 1'000'000'000;

@@ -144,7 +144,10 @@ class LayoutPlanner {
   std::vector<std::string> sets_of(const LayoutSite& site, const config::Experiment& e) const {
     std::vector<std::string> out;
     for (std::size_t a = 0; a < sites_.axes.size(); ++a) out.push_back(sites_.axes[a].key + "=" + site.values[a]);
-    if (!sites_.axes.empty()) out.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
+    if (!sites_.axes.empty()) {
+      out.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
+      if (experiment_.model.per_gpu_batch > 0 && e.model.per_gpu_batch == 0) out.push_back("model.per_gpu_batch=0");
+    }
     for (std::string& set : layout_sets(e.model.parallel)) out.push_back(std::move(set));
     if (would_play_layers(site, e)) out.push_back(std::string(kLayerByLayer) + "=false");
     return out;

@@ -56,7 +56,7 @@ TimeParts time_parts(const report::Report& r) {
   return out;
 }
 
-double gpus_of(const report::Report& r) { return double(r.context.nodes) * r.context.gpus_per_node; }
+double gpus_of_report(const report::Report& r) { return double(r.context.nodes) * r.context.gpus_per_node; }
 
 }  // namespace
 
@@ -64,7 +64,7 @@ std::string why_slower(const report::Report& slower, const report::Report& best)
   TimeParts a = time_parts(slower);
   const TimeParts b = time_parts(best);
   // Of fewer GPUs each has more to do: what grows in proportion is no other reason.
-  const double share = gpus_of(slower) / gpus_of(best);
+  const double share = gpus_of_report(slower) / gpus_of_report(best);
   if (share < 1) {
     for (auto& [name, seconds] : a) seconds *= share;
     a.emplace_back("fewer GPUs", (1 - share) * slower.iteration.seconds() / std::max(1.0, slower.context.samples));

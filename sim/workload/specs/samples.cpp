@@ -61,13 +61,15 @@ std::string SamplePlan::describe() const {
   return out;
 }
 
+Error both_batches(const ModelSpec& model) {
+  return Error{"model.per_gpu_batch: found both global_batch " + text(model.global_batch) + " and per_gpu_batch " +
+                   text(model.per_gpu_batch) + ", expected one of them",
+               "", "set the other to 0"};
+}
+
 Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks) {
   if (ranks == 0) return Error{"cluster: found 0 ranks, expected at least 1", "", ""};
-  if (model.global_batch > 0 && model.per_gpu_batch > 0) {
-    return Error{"model.per_gpu_batch: found both global_batch " + text(model.global_batch) + " and per_gpu_batch " +
-                     text(model.per_gpu_batch) + ", expected one of them",
-                 "", "set the other to 0"};
-  }
+  if (model.global_batch > 0 && model.per_gpu_batch > 0) return both_batches(model);
   if (model.global_batch <= 0 && model.per_gpu_batch <= 0) {
     return Error{"model.global_batch: found neither global_batch nor per_gpu_batch, expected one of them", "",
                  "e.g. per_gpu_batch: 64, or global_batch: 65536 for all GPUs"};

@@ -36,6 +36,9 @@ struct SamplePlan {
   std::string describe() const;  ///< "batch 1000 over 32 ranks: 8 ranks take 32, 24 take 31"
 };
 
+/// That both model.global_batch and model.per_gpu_batch are given.
+Error both_batches(const ModelSpec& model);
+
 /// From model.global_batch or model.per_gpu_batch. Errors: both or neither given; fewer samples than ranks x
 /// micro-steps; overflow.
 Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks);
