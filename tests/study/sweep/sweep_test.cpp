@@ -142,8 +142,7 @@ TEST(Sweep, ABatchGivenTwiceIsRefusedAsInAPrediction) {
   SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}});
   request.sets = {"model.per_gpu_batch=64"};
   const Swept points(request);
-  ASSERT_EQ(points.size(), 2u);
-  for (const auto& p : points.points_) EXPECT_NE(p.error.find("per_gpu_batch"), std::string::npos) << p.error;
+  EXPECT_NE(points.error.find("per_gpu_batch"), std::string::npos) << points.error;
 }
 
 TEST(Sweep, WeakScalingRefusesASweptGlobalBatch) {
