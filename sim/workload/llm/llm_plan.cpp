@@ -287,11 +287,19 @@ Result<void> check_recompute(const LlmPlan& plan, const std::vector<std::int64_t
 /// Full recomputation of as few blocks of a stage as it takes to fit.
 void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   const std::int64_t most = blocks_of_stage(plan, layers);
-  for (std::int64_t n = 1; n <= most; ++n) {  // one by one: the first blocks may hold more while they run again
+  const auto fits_with = [&](std::int64_t n) {
     plan.parallel.recompute = {RecomputeKind::full, n >= most ? 0 : n, {}};
     make_chunks(plan, layers);
-    if (fits(plan)) return;
+    return fits(plan);
+  };
+  if (most < 1 || !fits_with(most)) return;
+  // The first blocks may hold more while they run again, and each further one holds less: what fits goes on fitting.
+  std::int64_t too_few = 0, enough = most;
+  while (enough - too_few > 1) {
+    const std::int64_t n = too_few + (enough - too_few) / 2;
+    (fits_with(n) ? enough : too_few) = n;
   }
+  fits_with(enough);
 }
 
 /// Moves as little of `what` to the host as fits, in eighths.
