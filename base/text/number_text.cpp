@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
@@ -68,6 +69,18 @@ std::optional<double> to_double(const NumberText& number, int shift) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+std::optional<std::int64_t> exact_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::int64_t> exact_integer(double value) {
+  if (!(std::fabs(value) < 9.2e18) || value != std::floor(value)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
 }
 
 std::string refuse_odd_number(const std::string& text, FlagNumber kind) {

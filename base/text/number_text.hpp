@@ -22,6 +22,12 @@ std::optional<NumberText> split_number(std::string_view text);
 /// The double nearest to digits x 10^(exponent + shift); nullopt where it over- or underflows.
 std::optional<double> to_double(const NumberText& number, int shift);
 
+/// The whole number of 64 bits that the text is, and nothing else.
+std::optional<std::int64_t> exact_integer(std::string_view text);
+
+/// A real that is a whole number below 2^63.
+std::optional<std::int64_t> exact_integer(double value);
+
 /// What a flag takes.
 enum class FlagNumber : std::uint8_t { natural, whole, real };
 

@@ -172,6 +172,7 @@ struct Profile {
   std::vector<CollectiveSummary> collectives;
   std::vector<RankStanding> standing;  ///< empty with one rank
   traces::HostStacks host;             ///< of a profiler of the host beside the trace; no functions: none was given
+  std::string doubt;  ///< what the GPU cannot have done (rate_above_peak); empty: nothing, or not looked for
 };
 
 struct ProfileOptions {

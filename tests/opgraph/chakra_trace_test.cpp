@@ -97,6 +97,12 @@ TEST(ChakraTrace, CountsAreWholeNumbersOfAnyType) {
   const auto named = graph(text("comm_type", "ALL_GATHER") + text("comm_size", "4096"));
   ASSERT_TRUE(named.ok()) << named.error().text();
   EXPECT_EQ(named->nodes.at(0).communication->op.kind, graph::CollectiveKind::all_gather);
+  constexpr std::uint64_t kThreeBillion = 3'000'000'000;  // above what a signed number of 32 bits holds
+  const std::string little_endian{"\x00\x5e\xd0\xb2", 4};
+  const auto fixed =
+      graph(text("comm_type", "0") + et_bytes(10, et_bytes(1, "comm_size") + et_varint(19 << 3 | 5) + little_endian));
+  ASSERT_TRUE(fixed.ok()) << fixed.error().text();
+  EXPECT_EQ(fixed->nodes.at(0).communication->op.bytes, static_cast<std::int64_t>(kThreeBillion));
   EXPECT_EQ(graph(text("comm_type", "0") + text("comm_size", "4 KB")).error().text(),
             "job.0.et: node 1: comm_size: found '4 KB', expected a whole number");
 }

@@ -193,6 +193,17 @@ TEST(ChakraReader, WholeNumbersOfAnyTypeAreRead) {
     EXPECT_EQ(read(text).nodes.at(0).comm, ChakraComm::all_gather) << text;
 }
 
+TEST(ChakraReader, FixedNumbersHaveNoSign) {
+  const auto fixed = [](std::uint64_t field, std::uint64_t wire, const std::string& bytes) {
+    return binary(bytes_field(10, bytes_field(1, "comm_size") + varint(field << 3 | wire) + bytes));
+  };
+  const std::string three_billion{"\x00\x5e\xd0\xb2", 4};
+  EXPECT_EQ(read(fixed(19, 5, three_billion)).nodes.at(0).comm_bytes, 3'000'000'000);
+  EXPECT_EQ(read(fixed(21, 1, three_billion + std::string(4, 0))).nodes.at(0).comm_bytes, 3'000'000'000);
+  EXPECT_NE(refusal(fixed(21, 1, std::string(8, '\xff'))).find("comm_size: found 18446744073709551615"),
+            std::string::npos);
+}
+
 TEST(ChakraReader, OtherValuesAreRefused) {
   const std::string whole = ", expected a whole number", node = "x.0.et: node 0: ";
   EXPECT_EQ(refusal(fed(R"("comm_size": "1MB")")), node + "comm_size: found \"1MB\"" + whole);

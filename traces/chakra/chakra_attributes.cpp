@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 
 #include "base/json/json.hpp"
 #include "base/text/printable.hpp"
@@ -89,18 +87,6 @@ Result<std::optional<std::uint32_t>> size_of(const nlohmann::json& group, const 
 }
 
 }  // namespace
-
-std::optional<std::int64_t> exact_integer(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-std::optional<std::int64_t> exact_integer(double value) {
-  if (!(std::fabs(value) < 9.2e18) || value != std::floor(value)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
-}
 
 void set_micros(ChakraNode& node, std::int64_t micros) {
   node.ps = micros >= 0 && micros <= INT64_MAX / 1'000'000 ? micros * 1'000'000 : -1;

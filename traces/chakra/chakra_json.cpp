@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/json/parse_once.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/json_scan.hpp"

@@ -34,12 +34,6 @@ struct ChakraAttribute {
   std::string as_written;              ///< for messages, where there is no number
 };
 
-/// The whole number of 64 bits that the text is, and nothing else.
-std::optional<std::int64_t> exact_integer(std::string_view text);
-
-/// A real that is a whole number below 2^63.
-std::optional<std::int64_t> exact_integer(double value);
-
 /// Takes over what the attributes of one node say of it; attributes of no use here are passed by.
 class ChakraAttributes {
  public:

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 

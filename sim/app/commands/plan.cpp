@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -60,15 +59,8 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   return request;
 }
 
-/// The experiment as it is may be the fastest row and break --constraints: then it is not what tables are planned to.
-const study::PlanRow& winner_of(const study::Plan& plan) {
-  const auto row = std::ranges::find_if(
-      plan.rows, [&](const study::PlanRow& r) { return plan.tables && r.number == plan.tables->winner; });
-  return row == plan.rows.end() ? plan.rows.front() : *row;
-}
-
 Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
-  const study::PlanRow& winner = winner_of(plan);
+  const study::PlanRow& winner = plan.rows.front();
   if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
   std::vector<std::string> sets = flags.sets;
   for (const std::string& set : winner.sets) sets = study::with_set(std::move(sets), set);  // some were held

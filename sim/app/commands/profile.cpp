@@ -108,7 +108,7 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   options.step_pattern = f.steps;
   TRY_ASSIGN(auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
   auto& [job, profile] = profiled;
-  if (const std::string doubt = replay::doubt_of(job, profile); !doubt.empty()) job.notes.assume(doubt);
+  profile.doubt = replay::doubt_of(job, profile);
   if (!f.host_stacks.empty()) {
     TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/text/counted.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/readers.hpp"
 
@@ -26,6 +27,18 @@ namespace {
 using google::protobuf::io::CodedInputStream;
 using Wire = google::protobuf::internal::WireFormatLite;
 
+/// Of AttributeProto.
+enum ValueField : std::uint8_t {
+  kDoubleValue = 3,
+  kFloatValue = 5,
+  kUint64Value = 13,
+  kSint32Value = 15,
+  kSint64Value = 17,
+  kFixed32Value = 19,
+  kFixed64Value = 21,
+  kStringValue = 29,
+  kBytesValue = 31
+};
 enum NodeType : std::uint8_t { kMetadata = 1, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7 };
 
 /// Names of record_param_comms for CollectiveCommType.
@@ -82,36 +95,36 @@ struct EtValue {
   std::optional<std::int64_t> number;  ///< also of a real or a text that is exactly a whole number
 };
 
-std::optional<std::int64_t> exact_whole(double value) {
-  if (!(std::fabs(value) < 9.2e18) || value != std::floor(value)) return std::nullopt;
-  return static_cast<std::int64_t>(value);
-}
-
-std::optional<std::int64_t> exact_whole(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 bool read_et_value(CodedInputStream& in, std::uint32_t t, EtValue& out) {
   std::uint64_t wide = 0;
   std::uint32_t narrow = 0;
+  const auto natural = [&out](std::uint64_t value) {
+    out.number = value <= INT64_MAX ? std::optional(static_cast<std::int64_t>(value)) : std::nullopt;
+  };
   const int field = Wire::GetTagFieldNumber(t);
-  if (t == tag(29, kBytes) || t == tag(31, kBytes)) {
+  if (t == tag(kStringValue, kBytes) || t == tag(kBytesValue, kBytes)) {
     if (!read_piece(in, out.text)) return false;
-    out.number = exact_whole(out.text);
+    out.number = exact_integer(out.text);
   } else if (Wire::GetTagWireType(t) == kVarint) {
     if (!in.ReadVarint64(&wide)) return false;
-    const bool zigzag = field == 15 || field == 17;
-    out.number = zigzag ? Wire::ZigZagDecode64(wide) : static_cast<std::int64_t>(wide);
+    if (field == kUint64Value)
+      natural(wide);
+    else
+      out.number =
+          field == kSint32Value || field == kSint64Value ? Wire::ZigZagDecode64(wide) : static_cast<std::int64_t>(wide);
   } else if (Wire::GetTagWireType(t) == Wire::WIRETYPE_FIXED64) {
     if (!in.ReadLittleEndian64(&wide)) return false;
-    out.number = field == 3 ? exact_whole(Wire::DecodeDouble(wide)) : static_cast<std::int64_t>(wide);
+    if (field == kFixed64Value)
+      natural(wide);
+    else
+      out.number = field == kDoubleValue ? exact_integer(Wire::DecodeDouble(wide)) : static_cast<std::int64_t>(wide);
   } else if (Wire::GetTagWireType(t) == Wire::WIRETYPE_FIXED32) {
     if (!in.ReadLittleEndian32(&narrow)) return false;
-    out.number = field == 5 ? exact_whole(static_cast<double>(Wire::DecodeFloat(narrow)))
-                            : std::optional<std::int64_t>(static_cast<std::int32_t>(narrow));
+    if (field == kFixed32Value)
+      natural(narrow);
+    else
+      out.number = field == kFloatValue ? exact_integer(static_cast<double>(Wire::DecodeFloat(narrow)))
+                                        : std::optional<std::int64_t>(static_cast<std::int32_t>(narrow));
   } else {
     return Wire::SkipField(&in, t);
   }

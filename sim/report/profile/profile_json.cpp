@@ -233,7 +233,7 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
                         {"straggler", s.straggler}});
   }
   traces::TraceNotes notes = job.notes;
-  if (!form.doubt.empty()) notes.assume(form.doubt);
+  if (!profile.doubt.empty()) notes.assume(profile.doubt);
   Json out{{"schema", "distsim-profile"}, {"schema_version", 1},        {"world_size", job.world_size},
            {"epoch_ns", job.epoch_ns},    {"notes", notes_json(notes)}, {"missing", traces::missing_parts(job)}};
   out["ranks"] = std::move(ranks);
@@ -244,10 +244,9 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
   return form.indent < 0 ? text : text + "\n";
 }
 
-std::string profile_page_json(const traces::TraceJob& job, const profile::Profile& profile, std::size_t most,
-                              const std::string& doubt) {
+std::string profile_page_json(const traces::TraceJob& job, const profile::Profile& profile, std::size_t most) {
   constexpr std::size_t kMostPageRows = 300, kFewestPageRows = 8, kMostPageRanks = 64;
-  ProfileForm form{.indent = -1, .most_rows = kMostPageRows, .most_ranks = kMostPageRanks, .doubt = doubt};
+  ProfileForm form{.indent = -1, .most_rows = kMostPageRows, .most_ranks = kMostPageRanks};
   std::string out = profile_json(job, profile, form);
   while (out.size() > most && form.most_rows > kFewestPageRows) {
     form.most_rows /= 2;

@@ -63,15 +63,13 @@ struct ProfileForm {
   int indent = 1;                                                    ///< -1: one line
   std::size_t most_rows = std::numeric_limits<std::size_t>::max();   ///< of each list of a rank
   std::size_t most_ranks = std::numeric_limits<std::size_t>::max();  ///< that have lists at all
-  std::string doubt;                                                 ///< a further note of the job; empty: none
 };
 
 /// Everything that the form lets through; schema in docs/profile.md. With `most_rows` each rank has also `rows`: how many there
 /// are of each list.
 std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile, const ProfileForm& form = {});
 
-/// For pages: in one line, with as many rows as make at most `most` bytes. `doubt`: a further note of the job.
-std::string profile_page_json(const traces::TraceJob& job, const profile::Profile& profile, std::size_t most,
-                              const std::string& doubt = "");
+/// For pages: in one line, with as many rows as make at most `most` bytes.
+std::string profile_page_json(const traces::TraceJob& job, const profile::Profile& profile, std::size_t most);
 
 }  // namespace distsim::report

@@ -418,6 +418,7 @@ class Writer {
     }
     if (const std::string verdict = traces::verdict_of(job_); verdict != "complete") lines.push_back("- " + verdict);
     for (const std::string& a : job_.notes.assumptions) lines.push_back("- " + one_line(a));
+    if (!p_.doubt.empty()) lines.push_back("- " + one_line(p_.doubt));
     for (const auto& [text, ranks] : by_text) {
       const std::string who = job_.ranks.size() == 1 || ranks.size() == job_.ranks.size() ? ""
                               : ranks.size() == 1 ? "rank " + std::to_string(ranks[0]) + ": "

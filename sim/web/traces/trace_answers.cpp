@@ -117,8 +117,9 @@ Result<std::string> Answers::trace_profile(const Message& m, const Meanwhile& me
     tell("reading");
     TRY_ASSIGN(const auto job, job_of(paths, steps));
     tell("profiling");
-    TRY_ASSIGN(const profile::Profile profile, profile::make_profile(*job));
-    const std::string text = report::profile_page_json(*job, profile, kMostProfile, replay::doubt_of(*job, profile));
+    TRY_ASSIGN(profile::Profile profile, profile::make_profile(*job));
+    profile.doubt = replay::doubt_of(*job, profile);
+    const std::string text = report::profile_page_json(*job, profile, kMostProfile);
     tell("replaying");
     const auto replayed = replay::replayed_json({}, *job);
     head["format"] = "profiler";

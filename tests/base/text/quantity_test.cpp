@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/random.hpp"
+#include "base/text/number_text.hpp"
 
 namespace distsim {
 namespace {
@@ -205,6 +206,15 @@ TEST(FormatQuantity, ReadsBack) {
       EXPECT_NEAR(*back / value, 1.0, 5.01e-4) << text;
     }
   }
+}
+
+TEST(Number, ExactlyAWholeNumberOrNone) {
+  EXPECT_EQ(exact_integer("4096"), 4096);
+  EXPECT_EQ(exact_integer("-9223372036854775808"), INT64_MIN);
+  for (const char* text : {"", "1MB", "1e9", "4096.0", " 1", "9223372036854775808"})
+    EXPECT_EQ(exact_integer(text), std::nullopt) << text;
+  EXPECT_EQ(exact_integer(4096.0), 4096);
+  for (const double value : {0.5, 1e30, std::nan(""), HUGE_VAL}) EXPECT_EQ(exact_integer(value), std::nullopt) << value;
 }
 
 /// Sizes that stand beside each other are in one family of units, round in powers of two or not.
