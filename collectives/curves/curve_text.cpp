@@ -4,6 +4,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cmath>
 #include <optional>
 
@@ -67,6 +69,31 @@ class Positions {
 
 std::string number(double v) { return format_quantity(v, Dimension::none); }
 
+/// No rank's median is above the largest sample of the slowest; a mean, timed around its whole loop, holds little more.
+Result<void> check_statistics(const curves::Statistics& s, const Positions& at) {
+  const auto wrong = [&](const char* field, double found, const std::string& expected) {
+    return Error{std::string(field) + ": found " + number(found) + ", expected " + expected, at.of(s, field), ""};
+  };
+  constexpr double kRounding = 1 + 1e-6;  // of a time in decimal digits
+  constexpr double kAroundLoop = 2;       // what lies between the samples, of a sample; chosen
+  const struct {
+    const char* field;
+    double us, of_largest;
+  } times[] = {{"mean_us", s.mean_us(), kAroundLoop},
+               {"mad_us", s.mad_us(), kRounding},
+               {"rank_min_us", s.rank_min_us(), kRounding},
+               {"rank_max_us", s.rank_max_us(), kRounding},
+               {"arrival_skew_us", s.arrival_skew_us(), kLongestCurveUs}};
+  for (const auto& t : times) {
+    if (!(t.us >= 0 && t.us < kLongestCurveUs)) return wrong(t.field, t.us, "0 or a positive number");
+    if (s.max_us() > 0 && t.us > s.max_us() * t.of_largest)
+      return wrong(t.field, t.us, "at most what max_us says, " + number(s.max_us()));
+  }
+  if (s.rank_min_us() > s.rank_max_us() * kRounding)
+    return wrong("rank_min_us", s.rank_min_us(), "at most rank_max_us, " + number(s.rank_max_us()));
+  return {};
+}
+
 Result<CurvePoint> read_point(const curves::Point& p, double previous, const Positions& at) {
   if (!(p.time_us() >= kShortestCurveUs && p.time_us() < kLongestCurveUs)) {
     return Error{"time_us: found " + number(p.time_us()) + ", expected a positive number, 0.001 .. 1e12",
@@ -89,6 +116,7 @@ Result<CurvePoint> read_point(const curves::Point& p, double previous, const Pos
                                   {"max_us", s.max_us()}};
     if (const auto checked = check_quantiles(quantiles); !checked.ok())
       return Error{checked.error().what, at.of(p, field), ""};
+    TRY(check_statistics(s, at.inside(p, field, -1)));
   }
   constexpr double kRounding = 1e-6;  // of a time in decimal digits
   const curves::Statistics& own = p.statistics();
@@ -158,6 +186,40 @@ Result<void> check_groups(const curves::Curve& c, const Positions& at) {
                at.of(c, "groups_at_once"), ""};
 }
 
+/// "8x2": ranks and nodes of a group.
+Result<void> check_shape(const curves::Curve& c, const Positions& at) {
+  std::uint32_t ranks = 0, nodes = 0;
+  const std::string& text = c.group();
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, ranks);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x') return {};
+  const auto second = std::from_chars(first.ptr + 1, end, nodes);
+  if (second.ec != std::errc() || second.ptr != end) return {};
+  if (ranks == c.ranks() && (c.nodes() == 0 || nodes == c.nodes())) return {};
+  return Error{"group: found " + in_quotes(text, 40) + ", expected '" + std::to_string(c.ranks()) + "x" +
+                   std::to_string(c.nodes()) + "', as its ranks and nodes say",
+               at.of(c, "group"), ""};
+}
+
+/// YYYY-MM-DD, where that is its form, is a day of the calendar.
+Result<void> check_date(const curves::Curve& c, const Positions& at) {
+  int year = 0;
+  unsigned month = 0, day = 0;
+  const std::string& text = c.date();
+  constexpr std::size_t kLength = 10;
+  if (text.size() != kLength || text[4] != '-' || text[7] != '-') return {};
+  const auto part = [&](std::size_t from, std::size_t size, auto& value) {
+    const char* const end = text.data() + from + size;
+    const auto read = std::from_chars(text.data() + from, end, value);
+    return read.ec == std::errc() && read.ptr == end;
+  };
+  const bool whole = part(0, 4, year) && part(5, 2, month) && part(8, 2, day);
+  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
+  if (whole && date.ok()) return {};
+  return Error{"date: found " + in_quotes(text, 40) + ", expected a day of the calendar as YYYY-MM-DD",
+               at.of(c, "date"), ""};
+}
+
 Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   Curve out;
   auto kind = graph::parse_collective(c.kind());
@@ -188,6 +250,8 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.not_used = c.not_used();
   out.group = c.group();
   TRY(check_groups(c, at));
+  TRY(check_shape(c, at));
+  TRY(check_date(c, at));
   out.groups_at_once = c.groups_at_once();
   TRY(read_timing(out, c, at));
   TRY(read_points(out, c, at));

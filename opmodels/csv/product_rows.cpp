@@ -40,6 +40,17 @@ Result<bool> is_channels_last(const OpFields& fields) {
   return Error{"layout: found " + in_quotes(fields.text("layout"), 40) + ", expected NCHW or NHWC", "", ""};
 }
 
+/// Which operands are transposed, as BLAS says it, and whether a bias is added in the product: "NT+bias".
+Result<bool> adds_bias(const OpFields& fields) {
+  const std::string layout = lower_case(fields.text("layout"));
+  const std::string_view operands = std::string_view(layout).substr(0, layout.find('+'));
+  const std::string_view rest = std::string_view(layout).substr(operands.size());
+  const bool known = operands.empty() || (operands.size() == 2 && operands.find_first_not_of("nt") == operands.npos);
+  if (known && (rest.empty() || rest == "+bias")) return !rest.empty();
+  return Error{"layout: found " + in_quotes(fields.text("layout"), 40) + ", expected NN, NT, TN or TT, also with +bias",
+               "", ""};
+}
+
 /// batch m k and similar products fit 64 bits (the model checks the product of all sizes).
 Result<void> check_sizes(const graph::Gemm& g) {
   const double largest = static_cast<double>(g.batch) * static_cast<double>(g.m) * static_cast<double>(g.k);
@@ -51,7 +62,7 @@ Result<void> check_sizes(const graph::Gemm& g) {
 Result<OpRow> product(const OpFields& fields, const RowContext& context, HostCall call, bool casts) {
   graph::Gemm gemm;
   TRY(read_fields(fields, context, gemm));
-  gemm.fused_epilogue = fields.text("layout").find("bias") != std::string_view::npos;
+  TRY_ASSIGN(gemm.fused_epilogue, adds_bias(fields));
   TRY(check_sizes(gemm));
   OpRow row;
   row.call = call;

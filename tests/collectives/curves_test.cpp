@@ -90,6 +90,32 @@ TEST(CurveText, PercentilesLieAroundTheirTime) {
                      "x.curve.txtpb:4:27: time_us: found 150, expected what its statistics say: 9 .. 9");
   expect_curve_error(with("statistics { min_us: 151 max_us: 160 }"), "time_us: found 150, expected what its");
   expect_curve_error(with("in_place { min_us: -9 }"), "min_us: found -9, expected microseconds");
+  const std::string at = "x.curve.txtpb:4:";
+  for (const char* more :
+       {"statistics { max_us: 150 mean_us: 151 rank_min_us: 9 rank_max_us: 150 arrival_skew_us: 1e4 }",
+        "statistics { slowest_rank: 31 }"})
+    EXPECT_TRUE(parse_curve_text(with(more), "x").ok()) << more;
+  expect_curve_error(with("statistics { max_us: 150 mean_us: 301 }"),
+                     at + "65: mean_us: found 301, expected at most what max_us says, 150");
+  expect_curve_error(with("statistics { mad_us: nan }"), at + "53: mad_us: found nan, expected 0 or a positive number");
+  expect_curve_error(with("in_place { max_us: 150 rank_max_us: 160 }"), "rank_max_us: found 160, expected at most");
+  expect_curve_error(with("statistics { rank_min_us: 9 rank_max_us: 8 }"),
+                     "rank_min_us: found 9, expected at most rank_max_us, 8");
+}
+
+TEST(CurveText, GroupsAndDatesAreWhatTheySay) {
+  const auto with = [](const char* more) {
+    std::string text = kTwoNodes;
+    return text.replace(text.find("points"), 0, std::string(more) + " ");
+  };
+  for (const char* more : {"group: \"16x2\"", "group: \"rails\"", "group: \"x\"", "date: \"2024-02-29\"",
+                           "date: \"2024\"", "date: \"spring 2024\""})
+    EXPECT_TRUE(parse_curve_text(with(more), "x").ok()) << more;
+  expect_curve_error(with("group: \"8x2\""), "group: found '8x2', expected '16x2', as its ranks and nodes say");
+  expect_curve_error(with("group: \"16x1\""), "group: found '16x1', expected '16x2'");
+  for (const char* date : {"2025-02-31", "2025-13-01", "2025-00-10", "20x5-01-10"})
+    expect_curve_error(with((std::string("date: \"") + date + "\"").c_str()),
+                       std::string("date: found '") + date + "', expected a day of the calendar as YYYY-MM-DD");
 }
 
 TEST(CurveText, MayBeginWithAByteOrderMark) {

@@ -235,7 +235,7 @@ TEST(OnnxChecks, ContradictionsAreRefusedInOneLineWithTheInput) {
       {recurrent("LSTM", 128, 3200), "(LSTM): input 1 ('w'): found sizes 1x128x16, expected 1x12800x16"},
       {recurrent("LSTM", 128, 32, "bidirectional"), "(LSTM): input 1 ('w'): found sizes 1x128x16, expected 2x128x16"},
       {recurrent("LSTM", 128, 32, "bidir"),
-       "(LSTM): direction: found 'bidir', expected forward, reverse or bidirectional"},
+       "(LSTM): attribute 'direction': found 'bidir', expected forward, reverse or bidirectional"},
       {recurrent("LSTM", 128, 32, "forward", 5), "(LSTM): input 5 ('state'): found sizes 1x5x32, expected 1x8x32"},
       {recurrent("GRU", 128, 32), "(GRU): input 1 ('w'): found sizes 1x128x16, expected 1x96x16"},
       {recurrent("RNN", 96, 32), "(RNN): input 1 ('w'): found sizes 1x96x16, expected 1x32x16"},
@@ -290,6 +290,62 @@ TEST(OnnxChecks, OptionsThatAreReadHaveTheirTypes) {
       a.set_name(option), a.set_f(1);
     }));
     EXPECT_NE(why.find("found a number, expected a whole number"), std::string::npos) << option << ": " << why;
+  }
+}
+
+/// A value that none of the standard's is would be read as the default.
+TEST(OnnxChecks, OptionsHaveOneOfTheirValues) {
+  const auto lstm = [](auto option) {
+    Model m = recurrent("LSTM", 128, 32);
+    option(*m.graph().mutable_node(m.graph().node_size() - 1));
+    return m;
+  };
+  const auto activations = [](onnx::Node& n, const std::vector<std::string>& names) {
+    onnx::Attribute& a = *n.add_attribute();
+    a.set_name("activations");
+    for (const std::string& name : names) a.add_strings(name);
+  };
+  const auto resized_by = [](const std::string& mode) {
+    Model m = resize({1, 1, 2, 2});
+    onnx::Node& n = *m.graph().mutable_node(m.graph().node_size() - 1);
+    for (int i = n.attribute_size(); i-- > 0;) {
+      if (n.attribute(i).name() == "mode") n.mutable_attribute()->DeleteSubrange(i, 1);
+    }
+    Model::text(n, "mode", mode);
+    return m;
+  };
+  const std::pair<Model, std::string> cases[] = {
+      {lstm([](onnx::Node& n) { Model::integer(n, "layout", 2); }),
+       "(LSTM): attribute 'layout': found 2, expected 0 or 1"},
+      {lstm([](onnx::Node& n) { Model::integer(n, "linear_before_reset", -7); }), "found -7, expected 0 or 1"},
+      {lstm([&](onnx::Node& n) {
+         activations(n, {"Sigmoid", "Tanh", "Tan"});
+       }),
+       "attribute 'activations': found 'Tan', expected relu, tanh, sigmoid,"},
+      {lstm([&](onnx::Node& n) {
+         activations(n, {"Sigmoid", "Tanh"});
+       }),
+       "activations: found 2, expected 3"},
+      {lstm([&](onnx::Node& n) {
+         activations(n, {"Sigmoid", "tanh", "Tanh"});
+       }),
+       ""},
+      {resized_by("bogus"), "(Resize): attribute 'mode': found 'bogus', expected nearest, linear or cubic"},
+      {resized_by("cubic"), ""},
+      {with_attribute([](onnx::Node& n) { Model::integer(n, "transA", 2); }), "found 2, expected 0 or 1"},
+      {[] {
+         Model m = behind_product();
+         m.weight("whole", {64, 8}, kInt64);
+         m.last_initializer().set_raw_data(std::string(64 * 8 * sizeof(std::int64_t), '\0'));
+         m.node("MatMul", {"h", "whole"}, {"y"});
+         return m;
+       }(),
+       "(MatMul): input 1 ('whole'): found whole numbers of 8 bytes, expected floating-point ones as of input 0"},
+  };
+  for (const auto& [model, expected] : cases) {
+    const std::string text = refusal(model);
+    EXPECT_EQ(text.empty(), expected.empty()) << text;
+    EXPECT_NE(text.find(expected), text.npos) << expected << ": " << text;
   }
 }
 

@@ -1,5 +1,6 @@
-// The attributes that ops of ONNX have, with their types.
+// The attributes that ops of ONNX have, with their types and the values that they may take.
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "base/text/names/spelling.hpp"
@@ -150,6 +151,89 @@ constexpr KnownAttribute kAttributes[] = {
     {"width_scale", Kind::number},
 };
 
+/// Those that are 0 or 1, of all ops.
+constexpr std::string_view kFlags[] = {"align_corners",
+                                       "allowzero",
+                                       "antialias",
+                                       "broadcast",
+                                       "ceil_mode",
+                                       "count_include_pad",
+                                       "detect_negative",
+                                       "detect_positive",
+                                       "exclude_outside",
+                                       "exclusive",
+                                       "fmod",
+                                       "input_forget",
+                                       "interleaved",
+                                       "inverse",
+                                       "is_causal",
+                                       "is_test",
+                                       "keepdims",
+                                       "largest",
+                                       "layout",
+                                       "linear_before_reset",
+                                       "noop_with_empty_axes",
+                                       "onesided",
+                                       "output_sequence",
+                                       "periodic",
+                                       "reverse",
+                                       "saturate",
+                                       "select_last_index",
+                                       "sorted",
+                                       "spatial",
+                                       "storage_order",
+                                       "training_mode",
+                                       "transA",
+                                       "transB",
+                                       "upper"};
+
+/// Texts that are one of a few, of all opsets; of this op, or empty: of every op that has it.
+struct Choices {
+  std::string_view name, op;
+  std::vector<std::string_view> of;
+};
+const std::vector<Choices>& choices() {
+  static const std::vector<Choices> all{
+      {"approximate", "", {"none", "tanh"}},
+      {"auto_pad", "", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"}},
+      {"coordinate_transformation_mode",
+       "Resize",
+       {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+        "tf_half_pixel_for_nn", "tf_crop_and_resize"}},
+      {"coordinate_transformation_mode", "RoiAlign", {"half_pixel", "output_half_pixel"}},
+      {"direction", "", {"forward", "reverse", "bidirectional"}},
+      {"direction", "BitShift", {"LEFT", "RIGHT"}},
+      {"keep_aspect_ratio_policy", "", {"stretch", "not_larger", "not_smaller"}},
+      {"mode", "DepthToSpace", {"DCR", "CRD"}},
+      {"mode", "GridSample", {"linear", "nearest", "cubic", "bilinear", "bicubic"}},
+      {"mode", "Pad", {"constant", "reflect", "edge", "wrap"}},
+      {"mode", "Resize", {"nearest", "linear", "cubic"}},
+      {"mode", "RoiAlign", {"avg", "max"}},
+      {"mode", "Upsample", {"nearest", "linear", "bilinear"}},
+      {"nearest_mode", "", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"}},
+      {"padding_mode", "", {"zeros", "border", "reflection"}},
+      {"reduction", "ScatterElements", {"none", "add", "mul", "max", "min"}},
+      {"reduction", "ScatterND", {"none", "add", "mul", "max", "min"}},
+      {"reduction", "SoftmaxCrossEntropyLoss", {"none", "sum", "mean"}},
+      {"reduction", "NegativeLogLikelihoodLoss", {"none", "sum", "mean"}},
+  };
+  return all;
+}
+
+/// Of gates and states; runtimes take them in any case.
+constexpr std::string_view kActivations[] = {
+    "relu",       "tanh",        "sigmoid", "affine",   "leakyrelu", "thresholdedrelu",
+    "scaledtanh", "hardsigmoid", "elu",     "softsign", "softplus"};
+
+/// "forward, reverse or bidirectional"
+template <class Range>
+std::string one_of(const Range& of) {
+  std::string text;
+  const std::size_t n = std::size(of);
+  for (std::size_t i = 0; i < n; ++i) text += (i == 0 ? "" : i + 1 < n ? ", " : " or ") + std::string(of[i]);
+  return text;
+}
+
 /// What an attribute holds, whatever it states.
 bool holds(const onnx::Attribute& a, Kind kind) {
   switch (kind) {
@@ -195,6 +279,27 @@ std::string unknown_name(const std::string& name) {
 
 }  // namespace
 
+/// One that is none of the few that the standard knows would be taken for the default.
+Result<void> OnnxLowering::check_value(const onnx::Attribute& a) const {
+  const std::string named = "attribute " + in_quotes(a.name(), 60) + ": found ";
+  if (std::ranges::find(kFlags, a.name()) != std::end(kFlags) && a.i() != 0 && a.i() != 1)
+    return wrong(named + std::to_string(a.i()) + ", expected 0 or 1");
+  const Choices* few = nullptr;
+  for (const Choices& c : choices()) {
+    if (c.name == a.name() && (c.op == node_->op_type() || (c.op.empty() && few == nullptr))) few = &c;
+  }
+  if (few != nullptr && !a.s().empty() && std::ranges::find(few->of, a.s()) == few->of.end())
+    return wrong(named + in_quotes(a.s(), 60) + ", expected " + one_of(few->of));
+  if (a.name() != "activations") return {};
+  for (const std::string& activation : a.strings()) {
+    std::string small = activation;
+    std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (std::ranges::find(kActivations, small) == std::end(kActivations))
+      return wrong(named + in_quotes(activation, 60) + ", expected " + one_of(kActivations));
+  }
+  return {};
+}
+
 /// A name that no op has is one that is misspelt, and has no effect: one is named.
 Result<void> OnnxLowering::check_attributes() {
   const bool standard = (node_->domain().empty() || node_->domain() == "ai.onnx") && node_->op_type() != "ATen";
@@ -216,6 +321,7 @@ Result<void> OnnxLowering::check_attributes() {
     if (const Kind found = kind_of(a, known->kind); found != known->kind)
       return wrong(named + "found " + kKindNames[static_cast<std::size_t>(found)] + ", expected " +
                    kKindNames[static_cast<std::size_t>(known->kind)]);
+    TRY(check_value(a));
   }
   return {};
 }

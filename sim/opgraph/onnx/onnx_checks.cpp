@@ -117,15 +117,16 @@ Result<void> OnnxLowering::check_lengths(int input, std::int64_t longest) const 
 
 /// Gates of both directions: W [ways, gates x hidden, inputs], R [ways, gates x hidden, hidden], B for both of them.
 Result<void> OnnxLowering::check_recurrent() {
-  const std::string direction = text("direction");
-  constexpr std::string_view kDirections[] = {"", "forward", "reverse", "bidirectional"};
-  if (std::ranges::find(kDirections, direction) == std::end(kDirections))
-    return wrong("direction: found " + in_quotes(direction) + ", expected forward, reverse or bidirectional");
   const Dims x = in(0).dims;
-  const std::int64_t hidden = integer("hidden_size", 0), ways = direction == "bidirectional" ? 2 : 1;
+  const std::int64_t hidden = integer("hidden_size", 0), ways = text("direction") == "bidirectional" ? 2 : 1;
   if (x.size() != 3 || hidden < 1 || hidden > kMostHidden) return {};
   const std::string& op = node_->op_type();
-  const std::int64_t rows = (op == "LSTM" ? 4 : op == "GRU" ? 3 : 1) * hidden;
+  const std::int64_t gates = op == "LSTM" ? 4 : op == "GRU" ? 3 : 1, rows = gates * hidden;
+  const std::int64_t activations = ways * std::max<std::int64_t>(1, gates - 1);
+  if (const onnx::Attribute* stated = attribute("activations");
+      stated != nullptr && stated->strings_size() > 0 && stated->strings_size() != activations)
+    return wrong("activations: found " + std::to_string(stated->strings_size()) + ", expected " +
+                 std::to_string(activations));
   TRY(expect_sizes(1, {ways, rows, x[2]}));
   TRY(expect_sizes(2, {ways, rows, hidden}));
   TRY(expect_sizes(3, {ways, 2 * rows}));
@@ -140,6 +141,22 @@ Result<void> OnnxLowering::check_recurrent() {
     TRY(expect_sizes(i, states));
   }
   return expect_sizes(7, {ways, 3 * hidden});
+}
+
+/// Products have one type: numbers of a file that are whole ones are none of floating-point ones.
+Result<void> OnnxLowering::check_factors() {
+  const auto floats = [&](int i) {
+    return in(i).tensor ? eager_.element(*in(i).tensor).floating : in(i).element.floating;
+  };
+  for (int i = 0; i < node_->input_size(); ++i) {
+    if (!has(i) || !in(i).weight || floats(i)) continue;
+    for (int k = 0; k < node_->input_size(); ++k) {
+      if (has(k) && floats(k))
+        return wrong_input(i, "found whole numbers of " + counted(in(i).element.bytes, "byte") +
+                                  ", expected floating-point ones as of input " + std::to_string(k));
+    }
+  }
+  return node_->op_type() == "Gemm" ? check_gemm() : node_->op_type() == "MatMul" ? Result<void>() : check_filters();
 }
 
 Result<void> OnnxLowering::check_parts() {
@@ -236,9 +253,10 @@ Result<void> OnnxLowering::check_operands() {
       {"LayerNormalization", &L::check_rows},
       {"RMSNormalization", &L::check_rows},
       {"PRelu", &L::check_rows},
-      {"Conv", &L::check_filters},
-      {"ConvTranspose", &L::check_filters},
-      {"Gemm", &L::check_gemm},
+      {"Conv", &L::check_factors},
+      {"ConvTranspose", &L::check_factors},
+      {"Gemm", &L::check_factors},
+      {"MatMul", &L::check_factors},
       {"LSTM", &L::check_recurrent},
       {"GRU", &L::check_recurrent},
       {"RNN", &L::check_recurrent},

@@ -72,6 +72,7 @@ class OnnxLowering {
 
   // onnx_attributes.cpp
   Result<void> check_attributes();
+  Result<void> check_value(const onnx::Attribute& a) const;
 
   // onnx_checks.cpp
   std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
@@ -89,6 +90,7 @@ class OnnxLowering {
   Result<void> check_filters();
   Result<void> check_gemm();
   Result<void> check_recurrent();
+  Result<void> check_factors();
   Result<void> check_parts();
   Result<void> check_gather();
   Result<void> check_elements();

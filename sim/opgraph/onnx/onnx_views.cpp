@@ -352,9 +352,6 @@ Result<Dims> OnnxLowering::resized() {
     const std::vector<std::int64_t>& sizes = *in(3).numbers;
     TRY(expect_one_each(sizes.size(), "size"));
     const std::string policy = text("keep_aspect_ratio_policy");
-    if (!policy.empty() && policy != "stretch" && policy != "not_larger" && policy != "not_smaller")
-      return wrong("found keep_aspect_ratio_policy " + in_quotes(policy, 40) +
-                   ", expected stretch, not_larger or not_smaller");
     const Dims in = dims;
     for (std::size_t i = 0; i < of.size(); ++i) dims[of[i]] = sizes[i];
     if (policy.starts_with("not_") && !keep_aspect_ratio(in, of, policy == "not_larger", dims))
