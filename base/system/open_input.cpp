@@ -28,7 +28,10 @@ namespace {
 constexpr auto kPipeFilesystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h: pipes without a name
 constexpr auto kLook = std::chrono::milliseconds(20);
 
+/// Where it is the machine that has no more, nothing is said of the file: a study goes on past files that cannot be read.
 Error cannot_open(const std::string& path, int code) {
+  if (code == EMFILE || code == ENFILE || code == ENOMEM)
+    throw std::system_error(code, std::generic_category(), "cannot open " + path);
   return {std::string("cannot open (") + std::strerror(code) + ")", path, ""};
 }
 

@@ -1,11 +1,13 @@
 #include "base/system/open_input.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <thread>
 
 #include "base/file.hpp"
@@ -38,6 +40,24 @@ TEST_F(OpenInput, ReadsFilesOfAnySize) {
 TEST_F(OpenInput, RefusesFoldersAndWhatIsAbsent) {
   EXPECT_EQ(open_input(dir_).error().text(), dir_ + ": found a folder, expected a file");
   EXPECT_EQ(open_input(dir_ + "/no").error().text(), dir_ + "/no: cannot open (No such file or directory)");
+}
+
+/// A machine that has no more descriptors says nothing of the file.
+TEST_F(OpenInput, TooFewDescriptorsAreNoFaultOfTheFile) {
+  ASSERT_TRUE(write_file_atomically(dir_ + "/a", "text").ok());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  std::error_code code;
+  try {
+    (void)open_input(dir_ + "/a");
+  } catch (const std::system_error& e) {
+    code = e.code();
+  }
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(code, std::errc::too_many_files_open);
+  EXPECT_TRUE(open_input(dir_ + "/a").ok());
 }
 
 TEST_F(OpenInput, APipeWithoutAWriterIsRefused) {
