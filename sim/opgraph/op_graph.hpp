@@ -110,6 +110,7 @@ struct OpGraph {
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;  ///< in the order of the calls
   std::vector<Gradient> gradients;
+  std::vector<std::uint32_t> results;  ///< tensors that the model gives, where the file says which
   std::vector<std::string> remarks;
   std::vector<Left> left_out;
 };

@@ -291,6 +291,10 @@ Result<void> OnnxLowering::run() {
   node_ = nullptr;
   if (onnx_.output_size() == 0) return wrong("found no outputs, expected at least one");
   TRY(check_results());
+  for (const onnx::ValueInfo& output : onnx_.output()) {
+    const auto at = values_.find(output.name());
+    if (at != values_.end() && at->second.tensor) graph_.results.push_back(*at->second.tensor);
+  }
   if (!options_.forward_only) begin_backward();
   eager_.finish();
   if (graph_.nodes.empty()) return wrong("found no node that computes anything, expected at least one");

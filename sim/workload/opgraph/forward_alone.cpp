@@ -26,9 +26,11 @@ class ForwardAlone {
   explicit ForwardAlone(const opgraph::OpGraph& graph)
       : graph_(graph),
         starts_(graph.tensors.size(), false),
+        given_(graph.tensors.size(), false),
         readers_(graph.tensors.size(), Readers::none),
         same_as_(graph.tensors.size()) {
     std::iota(same_as_.begin(), same_as_.end(), 0u);
+    for (const std::uint32_t t : graph.results) given_[t] = true;
   }
 
   opgraph::OpGraph run() {
@@ -73,7 +75,9 @@ class ForwardAlone {
     const auto named_loss_reads = [&](std::uint32_t t) { return readers_[t] == Readers::named_loss; };
     if (node.outputs.empty() || std::ranges::any_of(node.outputs, model_reads)) return false;
     if (names_loss(node)) return true;
-    if (opgraph::base_name(node.op) == "_log_softmax") return std::ranges::any_of(node.outputs, named_loss_reads);
+    if (opgraph::base_name(node.op) == "_log_softmax")
+      return std::ranges::any_of(node.outputs, named_loss_reads) &&
+             std::ranges::none_of(node.outputs, [&](std::uint32_t t) { return given_[t]; });
     const bool read = std::ranges::any_of(node.outputs, loss_reads);
     const auto is_number = [&](std::uint32_t t) { return graph_.tensors[t].dims.empty(); };
     return std::ranges::all_of(node.outputs, is_number) &&
@@ -93,7 +97,7 @@ class ForwardAlone {
   }
 
   const opgraph::OpGraph& graph_;
-  std::vector<bool> starts_;
+  std::vector<bool> starts_, given_;    ///< by tensor
   std::vector<Readers> readers_;        ///< by tensor
   std::vector<std::uint32_t> same_as_;  ///< by tensor
 };

@@ -81,6 +81,17 @@ TEST(ForwardAlone, KeepsWhatTheModelGives) {
   EXPECT_EQ(g.ops(), (std::vector<std::string>{"aten::mm", "aten::mm", "aten::_log_softmax", "aten::mean"}));
 }
 
+TEST(ForwardAlone, KeepsALogSoftmaxThatIsGivenBesideTheLoss) {
+  TrainingGraph g;
+  const std::uint32_t logs = g.tensor({{0, 1}, {4, 0}}), loss = g.tensor({});
+  g.node("aten::_log_softmax", {g.scores_}, {logs});
+  g.node("aten::nll_loss_forward", {logs}, {loss});
+  g.graph_.results = {loss};
+  EXPECT_EQ(g.ops(), kTwoLayers);
+  g.graph_.results = {logs, loss};
+  EXPECT_EQ(g.ops(), (std::vector<std::string>{"aten::mm", "aten::mm", "aten::_log_softmax"}));
+}
+
 TEST(ForwardAlone, KeepsALogSoftmaxThatIsNotOfTheLoss) {
   const std::vector<std::string> kept{"aten::mm", "aten::mm", "aten::_log_softmax"};
   TrainingGraph summed;
