@@ -13,7 +13,7 @@ constexpr graph::BoundShares kMatrix{1, 0, 0}, kMemory{0, 0, 1}, kLatency{};
 graph::Cost cost(std::int64_t us, graph::BoundShares shares = kLatency) {
   graph::Cost c{Duration::microseconds(us), Duration::microseconds(us), Duration::microseconds(us),
                 graph::Basis::analytic, ""};
-  c.shares = shares;
+  c.shares = c.described_shares = shares;
   return c;
 }
 

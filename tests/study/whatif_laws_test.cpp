@@ -251,6 +251,25 @@ TEST_F(WhatIfLaws, ALargerL2IsNotSlowerUnderAPowerLimit) {
   EXPECT_EQ(violations_, 0u);
 }
 
+TEST_F(WhatIfLaws, UnitsThatAreFasterThanAnyAreNotSlowerBesideCollectives) {
+  for (const char* model : {"gnmt_v2", "bert_large_seq512", "dlrm_dcnv2_mlperf"}) {
+    double last = 0;
+    for (const char* peak : {"312 TFLOP/s", "800 TFLOP/s", "1600 TFLOP/s", "4000 TFLOP/s", "16000 TFLOP/s"}) {
+      const Drawn drawn{{"cluster.system=dgx_a100_40gb", std::string("model.name=") + model,
+                         "framework.name=pytorch_apex", "cluster.nodes=4", "model.global_batch=0",
+                         "model.per_gpu_batch=128", "model.memory_check=false",
+                         std::string("device.peak.fp16=") + peak}};
+      const auto e = experiment(drawn);
+      ASSERT_TRUE(e.ok()) << e.error().text();
+      const auto now = seconds(*e);
+      ASSERT_TRUE(now.has_value()) << drawn.text();
+      if (last > 0 && *now > last * kNoise) violated(drawn, "faster matrix units are slower", last, *now);
+      last = *now;
+    }
+  }
+  EXPECT_EQ(violations_, 0u);
+}
+
 /// Also of jobs that wait for the host, which launches buckets among the kernels of the backward pass: in one case, one more
 /// launch is all that overlap changes, 8 of 30,032 us.
 TEST_F(WhatIfLaws, OverlapOfGradientsHelpsSmallBatches) {

@@ -40,14 +40,15 @@ Losing losing_to(const graph::CostedGraph& costed, const graph::Task& task, cons
           std::min(kMostLost, kMemoryBytesPerBusByte * busbw / device.memory)};
 }
 
-/// The shares of the longest variant of a task.
+/// The shares of the longest variant of a task, on the device as its file describes it: a kernel that a what-if on one unit hands to
+/// another would lose more than it won.
 graph::BoundShares shares_of(const graph::CostedGraph& costed, const graph::Task& task) {
   const graph::Cost* longest = &costed.costs[task.first_op];
   for (std::uint32_t v = 1; v < task.variants; ++v) {
     const graph::Cost& other = costed.costs[OpId(task.first_op.value() + v)];
     if (other.mean > longest->mean) longest = &other;
   }
-  return longest->shares;
+  return longest->described_shares;
 }
 
 /// A collective, and a kernel that may run beside it.
