@@ -46,11 +46,10 @@ void replace_all(std::string& text, const std::string& old, const std::string& b
 
 ConfigError::ConfigError(std::string where, std::string problem, std::string hint)
     : std::runtime_error(as_argument(Error{problem, where, hint}.text())),
-      where_(as_argument(std::move(where))),
+      where_(as_argument(where)),
       problem_(as_argument(std::move(problem))),
       hint_(std::move(hint)),
-      file_(where_) {
-  if (where_.starts_with("set ")) file_.clear();
+      file_(where.starts_with("--") ? "" : where_) {  // an option is no file
   column_ = cut_number(file_);
   line_ = cut_number(file_);
   if (line_ == 0) std::swap(line_, column_);

@@ -21,8 +21,7 @@ Result<study::Objective> objective_of(const std::string& word, const char* flag)
     if (study::name_of(o) == word) return o;
     words.emplace_back(study::name_of(o));
   }
-  return Error{std::string(flag) + ": found '" + word + "', expected time, cost, energy or memory", "",
-               spelling_hint(word, words)};
+  return Error{std::string(flag) + ": found '" + word + "', expected an objective", "", spelling_hint(word, words)};
 }
 
 Result<study::Goal> goal_of(const PlanRequest& asked) {

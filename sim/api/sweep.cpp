@@ -28,7 +28,7 @@ Result<study::SweepRequest> study_request(const SweepRequest& asked) {
     TRY_ASSIGN(out.experiment, config::Variants::of(e.file));
   }
   out.sets = e.sets;
-  TRY_ASSIGN(out.axes, study_axes(asked.axes, "vary", e.sets));
+  TRY_ASSIGN(out.axes, study_axes(asked.axes, "--vary", e.sets));
   out.scaling = asked.scaling == Scaling::weak     ? study::Scaling::weak
                 : asked.scaling == Scaling::strong ? study::Scaling::strong
                                                    : study::Scaling::as_given;

@@ -58,6 +58,10 @@ TEST(Library, ErrorsHaveTheirParts) {
   EXPECT_EQ(set.file(), "");
   EXPECT_EQ(set.line(), 0);
   EXPECT_NE(set.hint().find("nodes"), std::string::npos);
+
+  wrong.sets = {""};
+  EXPECT_EQ(error_of([&] { predict(wrong); }).file(), "") << "a setting is no file";
+  EXPECT_EQ(error_of([&] { sweep({kJob, {{"cluster.nodes", {}}}}); }).file(), "");
 }
 
 TEST(Library, AnErrorOfAStudyNamesTheTextAsItIsCalled) {
