@@ -333,6 +333,7 @@ Result<void> OnnxLowering::check_results() {
     graph_.remarks.push_back(
         unknown_attribute_ + (unknown_attribute_.ends_with('?') ? " It" : "; it") + " is not used" +
         (unknown_attributes_ == 1 ? "" : ", as " + std::to_string(unknown_attributes_ - 1) + " more"));
+  if (!unused_pads_.empty()) graph_.remarks.push_back(unused_pads_);
   return {};
 }
 

@@ -162,8 +162,6 @@ class OnnxLowering {
   Result<void> cast();
   Result<void> matmul();
   Result<void> gemm();
-  Result<void> convolution();
-  Result<void> pool();
   Result<void> global_pool();
   Result<void> batch_norm();
   Result<void> layer_norm();
@@ -177,8 +175,17 @@ class OnnxLowering {
   Result<void> loss();
   Result<void> aten();
   Result<void> unknown();
-  Result<void> window_of(const Dims& image, Eager::Window& window, Dims& result, bool rounds_up);
   std::optional<int> bias_after() const;
+
+  // onnx_windows.cpp
+  struct Side;
+  Result<void> window_of(const Dims& image, Eager::Window& window, Dims& result, bool rounds_up);
+  Result<void> check_window(std::size_t rank) const;
+  Result<void> replace_pads(const Side& automatic, std::size_t i, std::size_t rank);
+  Result<std::int64_t> spread(Side& side, std::size_t i, std::size_t rank);
+  Result<void> convolution();
+  Result<void> pool();
+  Result<std::int64_t> windows(Side& side, std::size_t i, std::size_t rank, bool rounds_up);
 
   // onnx_patterns.cpp
   /// A value that several nodes in a row have made, each of which alone reads what the one before has made.
@@ -220,7 +227,7 @@ class OnnxLowering {
   std::vector<bool> done_;                                     ///< nodes that are part of one before
   std::string batch_name_;
   std::size_t norms_ = 0, unknown_attributes_ = 0;
-  std::string unknown_attribute_;  ///< the first
+  std::string unknown_attribute_, unused_pads_;  ///< the first
   bool any_batch_ = false;
   std::int64_t batch_ = 0, opset_ = 0;
   int place_ = 0;
