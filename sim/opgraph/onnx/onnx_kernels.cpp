@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/opgraph/onnx/onnx_reader.hpp"
 
 namespace distsim::opgraph {
@@ -162,10 +163,18 @@ Result<void> OnnxLowering::softmax() {
   return give(eager_.softmax(rule_->call, x, static_cast<std::int64_t>(axis)));
 }
 
-/// Of training: exported for inference, it is there without its flag, or not at all.
+/// Of training: exported for inference, it is there without its flag, with one that is false, or not at all.
 Result<void> OnnxLowering::dropout() {
+  constexpr std::int64_t kFirstWithFlag = 12, kLastWithTest = 6;
   TRY_ASSIGN(const Id x, tensor(0));
-  const bool trains = opset_ < 12 || has(2);
+  const onnx::Attribute* stated = attribute("ratio");
+  const std::optional<double> given = has(1) ? number(node_->input(1)) : std::nullopt;
+  if ((given && !(*given >= 0 && *given < 1)) || (stated != nullptr && !(stated->f() >= 0 && stated->f() <= 1)))
+    return wrong("ratio: found " + format_quantity(given ? *given : static_cast<double>(stated->f()), Dimension::none) +
+                 ", expected 0 and more, less than 1");
+  bool trains = opset_ > kLastWithTest || integer("is_test", 0) == 0;
+  if (opset_ >= kFirstWithFlag)
+    trains = has(2) && (!in(2).numbers || in(2).numbers->size() != 1 || in(2).numbers->front() != 0);
   return give(trains ? eager_.dropout(x) : x);
 }
 
@@ -190,6 +199,7 @@ Result<void> OnnxLowering::reduce() {
     TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
     axes.push_back(axis);
   }
+  TRY(expect_once(axes));
   for (std::size_t i = 0; axes.size() < rank && listed_axes.empty(); ++i) axes.push_back(i);
   return give(eager_.reduce(rule_->call, x, axes, integer("keepdims", 1) != 0));
 }

@@ -26,6 +26,7 @@ struct OnnxValue {
   bool scalar = false;                               ///< a constant of one element: the host passes it with the call
   bool frozen = false;                               ///< of an initializer that is not trained
   bool weight = false;                               ///< of an initializer
+  bool is_complex = false;                           ///< stated in the file, of a constant or an input
   std::optional<std::uint32_t> tensor;
 };
 
@@ -74,6 +75,9 @@ class OnnxLowering {
   Result<void> check_attributes();
   Result<void> check_value(const onnx::Attribute& a) const;
 
+  // onnx_required.cpp
+  Result<void> check_required() const;
+
   // onnx_checks.cpp
   std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
   std::string other_element(const onnx::ValueInfo& stated, const OnnxValue& made) const;
@@ -91,6 +95,7 @@ class OnnxLowering {
   Result<void> check_gemm();
   Result<void> check_recurrent();
   Result<void> check_factors();
+  Result<void> check_types_of_factors();
   Result<void> check_parts();
   Result<void> check_gather();
   Result<void> check_elements();
@@ -111,6 +116,8 @@ class OnnxLowering {
   std::int64_t concat_axis() const { return integer("axis", opset_ < 4 ? 1 : 0); }
   std::string text(std::string_view name) const;
   Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank) const;
+  /// No axis twice.
+  Result<void> expect_once(std::vector<std::size_t> axes) const;
   /// Sizes, axes: an attribute in older versions of an op, an input in later ones.
   Result<std::vector<std::int64_t>> listed(std::string_view attribute_name, int input);
   Result<void> give(Id t, int output = 0);
@@ -132,7 +139,7 @@ class OnnxLowering {
   Result<void> range();
 
   // onnx_views.cpp
-  Dims flattened();
+  Result<Dims> flattened();
   Result<Dims> squeezed();
   Result<Dims> unsqueezed();
   Result<void> reshape();
@@ -175,6 +182,9 @@ class OnnxLowering {
   Result<void> loss();
   Result<void> aten();
   Result<void> unknown();
+
+  // onnx_einsum.cpp
+  Result<void> einsum();
   std::optional<int> bias_after() const;
 
   // onnx_windows.cpp
