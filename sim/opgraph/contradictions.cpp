@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text/quantity_text.hpp"
 #include "sim/opgraph/kernel_tables.hpp"
 #include "sim/opgraph/kernels.hpp"
 
@@ -45,22 +46,20 @@ std::string of_linear(const Call& call) {
   return call.outputs().empty() || call.out() == x ? "" : not_of(call, text_of(x));
 }
 
-/// Batch, channels and filters of a convolution; how far it steps is the kernel's business.
-std::string of_convolution(const Call& call) {
+/// matmul, mv, dot: vectors and matrices, whose further dimensions are broadcast.
+std::string of_any_product(const Call& call) {
   if (!call.has(1) || call.outputs().empty()) return "";
-  Dims image = call.in(0), result = call.out();
-  const Dims filters = call.in(1);
-  constexpr std::size_t kTransposed = 6;
-  if (call.number_at(kTransposed, 0) != 0) std::swap(image, result);
-  const std::size_t rank = filters.size();
-  if (rank < 3 || image.size() != rank || result.size() != rank) return "";
-  for (const Dims& dims : {image, filters, result})
-    if (*std::ranges::min_element(dims) <= 0) return "";
-  const bool agree = image[0] == result[0] && filters[0] == result[1] && image[1] % filters[1] == 0 &&
-                     filters[0] % (image[1] / filters[1]) == 0;
-  if (agree) return "";
-  return "found an image of " + text_of(call.in(0)) + ", filters of " + text_of(filters) + " and a result of " +
-         text_of(call.out()) + ", expected the same batch, and channels that agree";
+  const Dims a = call.in(0), b = call.in(1);
+  if (a.empty() || b.empty()) return "";
+  if (a.back() != (b.size() == 1 ? b[0] : b[b.size() - 2]))
+    return "found factors of " + text_of(a) + " and " + text_of(b) +
+           ", expected as many rows of the second as columns of the first";
+  const auto further = [](const Dims& d) { return d.size() < 2 ? Dims{} : Dims(d.begin(), d.end() - 2); };
+  std::optional<Dims> result = broadcast_of({further(a), further(b)});
+  if (!result) return not_of(call, "dimensions before the last two that are broadcast to each other");
+  if (a.size() > 1) result->push_back(a[a.size() - 2]);
+  if (b.size() > 1) result->push_back(b.back());
+  return call.out() == *result ? "" : not_of(call, text_of(*result));
 }
 
 std::vector<Dims> all_of(const Call& call) {
@@ -91,6 +90,113 @@ std::string like_first(const Call& call) {
   return call.outputs().empty() || call.out() == call.in(0) ? "" : not_of(call, text_of(call.in(0)));
 }
 
+/// With the batch of the capture, whose sizes are among the numbers of a call.
+Dims captured_dims(const Call& call, std::uint32_t tensor) {
+  const OpGraph& graph = call.sizes().graph();
+  Dims out;
+  for (const Extent& e : graph.tensors[tensor].dims) out.push_back(e.constant + e.per_sample * graph.samples);
+  return out;
+}
+
+/// layer_norm(x, sizes, weight, bias), rms_norm(x, sizes, weight): the last sizes of x, which weights have too.
+std::string of_row_norm(const Call& call) {
+  if (const std::string why = like_first(call); !why.empty()) return why;
+  const Dims x = captured_dims(call, call.inputs()[0]), row = call.list_at(1);
+  if (row.empty()) return "";
+  if (row.size() > x.size() || !std::equal(row.begin(), row.end(), x.end() - static_cast<std::ptrdiff_t>(row.size())))
+    return "found a row of " + text_of(row) + " of an argument of " + text_of(x) + ", expected its last sizes";
+  for (const std::size_t place : {2, 3}) {
+    const auto weight = call.tensor_at(place);
+    if (weight && captured_dims(call, *weight) != row)
+      return "found a weight of " + text_of(captured_dims(call, *weight)) + ", expected the row's " + text_of(row);
+  }
+  return "";
+}
+
+/// A weight, a shift, a mean and a variance for each channel.
+std::string of_channel_norm(const Call& call, std::size_t last) {
+  if (const std::string why = like_first(call); !why.empty() || call.in(0).size() < 2) return why;
+  const std::int64_t channels = call.in(0)[1];
+  for (std::size_t place = 1; place <= last; ++place) {
+    const auto weight = call.tensor_at(place);
+    if (weight && call.sizes().elements(*weight) != static_cast<double>(channels))
+      return "found a weight of " + text_of(call.sizes().dims(*weight)) + " of an argument of " + text_of(call.in(0)) +
+             ", expected one element for each channel";
+  }
+  return "";
+}
+std::string of_batch_norm(const Call& call) { return of_channel_norm(call, 4); }
+std::string of_group_norm(const Call& call) { return of_channel_norm(call, 2); }
+
+/// _softmax(x, dimension, ...).
+std::string of_softmax(const Call& call) {
+  const std::string_view op = base_name(call.node().op);
+  const auto rank = static_cast<double>(std::max<std::size_t>(1, call.in(0).size()));
+  const double dim = op == "_softmax" || op == "_log_softmax" ? call.number_at(1, 0) : 0;
+  if (dim < -rank || dim >= rank)
+    return "found dimension " + format_quantity(dim, Dimension::none) + " of an argument of " + text_of(call.in(0)) +
+           ", expected one that it has";
+  return like_first(call);
+}
+
+/// Queries [batch, heads, length, width], and keys and values of one length, of heads that they share. Where the call is not yet one
+/// of a kernel, batches and heads may be broadcast.
+std::string of_attention(const Call& call) {
+  if (!call.has(2) || call.outputs().empty()) return "";
+  const Dims q = call.in(0), k = call.in(1), v = call.in(2);
+  Dims result = call.out();
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4 || result.size() != 4) return "";
+  bool agree = k[2] == v[2] && q[3] == k[3];
+  const std::string_view op = base_name(call.node().op);
+  if (op != "scaled_dot_product_attention" && op != "_scaled_dot_product_attention")
+    agree = agree && q[0] == k[0] && q[0] == v[0] && q[1] % k[1] == 0 && q[1] % v[1] == 0;
+  if (!agree)
+    return "found queries of " + text_of(q) + ", keys of " + text_of(k) + " and values of " + text_of(v) +
+           ", expected widths, lengths, heads and batches that agree";
+  result[2] = q[2], result[3] = v[3];
+  return call.out() == result ? "" : not_of(call, text_of(result));
+}
+
+/// _embedding_bag(table, ids, offsets, ...): rows as wide as those of the table, one for each bag. The last offset may be the end.
+std::string of_bags(const Call& call) {
+  if (!call.has(2) || call.outputs().empty() || call.in(0).size() != 2 || call.in(2).size() != 1) return "";
+  const Dims result = call.out(), whole{call.in(2)[0], call.in(0)[1]};
+  if (result == whole || result == Dims{whole[0] - 1, whole[1]}) return "";
+  return not_of(call, text_of(whole));
+}
+
+/// max_pool2d(x, kernel, stride, padding, dilation, ceil_mode), avg_pool2d(x, kernel, stride, padding, ceil_mode, ...): as many
+/// windows as fit into each of the last sides.
+std::string of_pool(const Call& call) {
+  if (call.outputs().empty()) return "";
+  const bool dilated = base_name(call.node().op).find("max") != std::string_view::npos;
+  const Dims x = call.in(0), kernel = call.list_at(1);
+  Dims result = x;
+  const std::size_t sides = base_name(call.node().op).find("3d") != std::string_view::npos ? 3 : 2;
+  const double rounds_up = call.number_at(dilated ? 5 : 4, 2);  // 2: not stated
+  constexpr std::int64_t kMost = 1'000'000;                     // products of two, and with a side, fit into 64 bits
+  if (kernel.empty() || x.size() < sides || call.out().size() != x.size()) return "";
+  for (std::size_t i = 0; i < sides; ++i) {
+    const auto of_side = [&](std::size_t place, std::int64_t otherwise) {
+      const Dims list = call.list_at(place);
+      return list.empty() ? otherwise : list[std::min(i, list.size() - 1)];
+    };
+    const std::int64_t window = of_side(1, 1), stride = of_side(2, window), pad = of_side(3, 0);
+    const std::int64_t dilation = dilated ? of_side(4, 1) : 1;
+    if (std::min({window, stride, dilation}) < 1 || pad < 0)
+      return "found a window of " + std::to_string(window) + ", a stride of " + std::to_string(stride) +
+             " and a padding of " + std::to_string(pad) + ", expected 1 and more, and no padding below 0";
+    if (std::max({window, stride, dilation, pad}) > kMost) return "";
+    const std::size_t at = x.size() - sides + i;
+    const std::int64_t room = x[at] + 2 * pad - dilation * (window - 1) - 1;
+    const std::int64_t down = room < 0 ? 0 : room / stride + 1;
+    std::int64_t up = room < 0 ? 0 : (room + stride - 1) / stride + 1;
+    if ((up - 1) * stride >= x[at] + pad) --up;  // it would begin in the padding
+    result[at] = rounds_up == 1 || (rounds_up == 2 && call.out()[at] == up) ? up : down;
+  }
+  return call.out() == result ? "" : not_of(call, text_of(result));
+}
+
 /// Pieces and the whole have as many elements.
 std::string of_pieces(const Call& call) {
   double given = 0, made = 0;
@@ -116,10 +222,38 @@ struct Rule {
   std::string (*why)(const Call&);
 };
 constexpr Rule kRules[] = {
-    {make_linear, of_linear},      {make_elementwise, of_elementwise}, {make_reduction, of_reduction},
-    {make_concat, of_pieces},      {make_layer_norm, like_first},      {make_rms_norm, like_first},
-    {make_group_norm, like_first}, {make_batch_norm, like_first},      {make_softmax, like_first},
-    {make_embedding, of_lookup},
+    {make_linear, of_linear},         {make_elementwise, of_elementwise}, {make_reduction, of_reduction},
+    {make_concat, of_pieces},         {make_layer_norm, of_row_norm},     {make_rms_norm, of_row_norm},
+    {make_group_norm, of_group_norm}, {make_batch_norm, of_batch_norm},   {make_softmax, of_softmax},
+    {make_embedding, of_lookup},      {make_embedding_bag, of_bags},      {make_attention, of_attention},
+};
+
+/// Of ops that share their kernels with others.
+struct NamedRule {
+  std::string_view op;
+  std::string (*why)(const Call&);
+};
+constexpr NamedRule kNamedRules[] = {
+    {"convolution", contradiction_of_convolution},
+    {"_convolution", contradiction_of_convolution},
+    {"convolution_overrideable", contradiction_of_convolution},
+    {"conv1d", contradiction_of_convolution},
+    {"conv2d", contradiction_of_convolution},
+    {"conv3d", contradiction_of_convolution},
+    {"conv_transpose1d", contradiction_of_convolution},
+    {"conv_transpose2d", contradiction_of_convolution},
+    {"conv_transpose3d", contradiction_of_convolution},
+    {"convolution_backward", contradiction_of_convolution},
+    {"clone", like_first},
+    {"_to_copy", like_first},
+    {"matmul", of_any_product},
+    {"mv", of_any_product},
+    {"dot", of_any_product},
+    {"max_pool2d", of_pool},
+    {"max_pool2d_with_indices", of_pool},
+    {"max_pool3d_with_indices", of_pool},
+    {"avg_pool2d", of_pool},
+    {"avg_pool3d", of_pool},
 };
 
 std::string contradiction_of(const Call& call) {
@@ -127,8 +261,8 @@ std::string contradiction_of(const Call& call) {
   if (call.inputs().empty() || std::ranges::any_of(call.inputs(), empty) || std::ranges::any_of(call.outputs(), empty))
     return "";
   const std::string_view op = base_name(call.node().op);
-  if (op == "convolution" || op == "_convolution") return of_convolution(call);
-  if (op == "clone" || op == "_to_copy") return like_first(call);
+  const auto named = std::ranges::find(kNamedRules, op, &NamedRule::op);
+  if (named != std::end(kNamedRules)) return named->why(call);
   const bool other_type = call.node().op == "aten::view.dtype";
   if (std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type) return of_pieces(call);
   if (op == "mm" || op == "bmm") return of_product(call, 0);

@@ -26,6 +26,8 @@ Ops make_recurrent_backward(const Call& call, double flops);
 Ops make_convolution(const Call& call, double flops);
 Ops make_convolution_backward(const Call& call, double flops);
 Ops make_convolution_backward_cudnn(const Call& call, double flops);
+/// Why the tensors and steps of a call cannot be those of one convolution; empty where they can.
+std::string contradiction_of_convolution(const Call& call);
 
 Ops make_layer_norm(const Call& call, double flops);
 Ops make_fused_layer_norm(const Call& call, double flops);  ///< of Apex: one pass, rows in registers

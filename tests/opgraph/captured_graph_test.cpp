@@ -106,7 +106,7 @@ TEST(CapturedGraph, ResultsFollowFromArguments) {
     Tensors right, wrong;
     std::string expected;
   };
-  const std::string b = "[[0,1],16]";
+  const std::string b = "[[0,1],16]", heads = "[[0,1],16,128,64]";
   const Case cases[] = {
       {"relu", {{b}, {b}}, {{b}, {"[[0,1],1048576]"}}, "a result of 8x1048576 of arguments of 8x16, expected 8x16"},
       {"relu", {{"[8,16]"}, {"[8,16]"}}, {{"[8,16]"}, {b}}, "a result of 16x16 of arguments of 8x16, expected 8x16"},
@@ -121,6 +121,22 @@ TEST(CapturedGraph, ResultsFollowFromArguments) {
       {"clone", {{b}, {b}}, {{b}, {"[[0,2],16]"}}, "expected 8x16"},
       {"cat", {{b, b}, {"[[0,2],16]"}}, {{b, b}, {"[[0,3],16]"}}, "expected as many elements"},
       {"_softmax", {{b}, {b}}, {{b}, {"[[0,1],32]"}}, "expected 8x16"},
+      {"matmul", {{b, "[16,4]"}, {"[[0,1],4]"}}, {{b, "[99,4]"}, {"[[0,1],4]"}}, "found factors of 8x16 and 99x4"},
+      {"matmul", {{b, "[7,16,4]"}, {"[7,[0,1],4]"}}, {{b, "[7,16,4]"}, {"[[0,1],4]"}}, "expected 7x8x4"},
+      {"mv", {{b, "[16]"}, {"[[0,1]]"}}, {{b, "[16]"}, {"[[0,2]]"}}, "expected 8"},
+      {"native_batch_norm", {{b, "[16]"}, {b}}, {{b, "[8]"}, {b}}, "expected one element for each channel"},
+      {"_embedding_bag",
+       {{"[100,4]", "[[0,9]]", "[[0,1]]"}, {"[[0,1],4]"}},
+       {{"[100,4]", "[[0,9]]", "[[0,1]]"}, {"[[0,1],5]"}},
+       "expected 8x4"},
+      {"_scaled_dot_product_flash_attention",
+       {{heads, "[[0,1],4,77,64]", "[[0,1],4,77,32]"}, {"[[0,1],16,128,32]"}},
+       {{heads, "[[0,1],4,77,64]", "[[0,1],4,50,32]"}, {"[[0,1],16,128,32]"}},
+       "expected widths, lengths, heads and batches that agree"},
+      {"scaled_dot_product_attention",
+       {{heads, "[1,1,77,64]", "[1,1,77,64]"}, {heads}},
+       {{heads, "[1,1,77,64]", "[1,1,77,64]"}, {"[[0,1],16,999,64]"}},
+       "expected 8x16x128x64"},
       {"embedding", {{"[100,4]", b}, {"[[0,1],16,4]"}}, {{"[100,4]", b}, {"[[0,1],16,5]"}}, "expected 8x16x4"},
   };
   const auto said = [](const std::string& op, const Tensors& t) {
@@ -129,6 +145,71 @@ TEST(CapturedGraph, ResultsFollowFromArguments) {
   for (const Case& c : cases) {
     EXPECT_EQ(said(c.op, c.right), "") << c.op;
     const std::string text = said(c.op, c.wrong);
+    EXPECT_NE(text.find("node 0 (aten::" + c.op + "): found "), text.npos) << text;
+    EXPECT_NE(text.find(c.expected), text.npos) << c.expected << ": " << text;
+  }
+}
+
+/// A call with numbers among its arguments: "@" stands for the next tensor.
+std::string said_of(const std::string& op, const std::string& arguments, const Tensors& t) {
+  std::string in;
+  std::size_t next = 0;
+  for (const char c : arguments) in += c == '@' ? R"({"t":)" + std::to_string(next++) + "}" : std::string(1, c);
+  const std::string node = R"({"op":"aten::)" + op + R"(","in":[)" + in + R"(],"out":[)" + std::to_string(next) + "]}";
+  return refusal(document(tensor_list(t), "[" + node + R"(,{"op":"aten::exp","in":[{"t":0}],"out":[0]}])"));
+}
+
+/// What a call states beside its tensors is what it does to their sizes.
+TEST(CapturedGraph, ResultsFollowFromStatedNumbers) {
+  struct Case {
+    std::string op, right, wrong;  ///< arguments
+    Tensors tensors;
+    std::string expected;
+  };
+  const std::string image = "[[0,1],64,56,56]", row = "[[0,1],16,32]";
+  const Tensors same{{image, "[128,64,3,3]"}, {"[[0,1],128,56,56]"}};
+  const Case cases[] = {
+      {"convolution", "@,@,null,[1,1],[1,1],[1,1],false,[0,0],1", "@,@,null,[2,2],[1,1],[1,1],false,[0,0],1", same,
+       "and a result of 8x128x56x56, expected 8x128x28x28"},
+      {"convolution", "@,@,null,[1],[1],[1],false,[0],1", "@,@,null,[0,0],[1,1],[1,1],false,[0,0],1", same,
+       "found a stride of 0, expected 1 or more"},
+      {"conv2d", "@,@,null,[1,1],[1,1]", "@,@,null,[1,1],[1,-1],[1,1]", same, "found a padding of -1"},
+      {"conv2d.padding", R"(@,@,null,[1,1],"same",[1,1],1)", "@,@,null,[1,1],[1,1],[1,0],1", same,
+       "found a dilation of 0"},
+      {"convolution", "@,@,null,[1,1],[1,1],[1,1],false,[0,0],1", "@,@,null,[1,1],[1,1],[1,1],false,[0,0],4", same,
+       "found 4 groups, expected 1"},
+      {"convolution",
+       "@,@,null,[2,2],[1,1],[1,1],true,[1,1],1",
+       "@,@,null,[2,2],[1,1],[1,1],true,[0,0],1",
+       {{image, "[64,128,3,3]"}, {"[[0,1],128,112,112]"}},
+       "expected 8x128x111x111"},
+      {"convolution_backward",
+       "@,@,@,null,[2,2],[1,1],[1,1],false,[0,0],1,[false,true,false]",
+       "@,@,@,null,[1,1],[1,1],[1,1],false,[0,0],1,[false,true,false]",
+       {{"[[0,1],128,28,28]", image, "[128,64,3,3]"}, {"[128,64,3,3]"}},
+       "and a gradient of 8x128x28x28"},
+      {"max_pool2d", "@,[2,2],[2,2]", "@,[2,2],[3,3]", {{image}, {"[[0,1],64,28,28]"}}, "expected 8x64x19x19"},
+      {"avg_pool2d", "@,[2,2]", "@,[2,2],[1,1]", {{image}, {"[[0,1],64,28,28]"}}, "expected 8x64x55x55"},
+      {"max_pool2d",
+       "@,[3,3],[2,2],[0,0],[1,1],true",
+       "@,[3,3],[2,2],[0,0],[1,1],false",
+       {{image}, {"[[0,1],64,28,28]"}},
+       "expected 8x64x27x27"},
+      {"native_layer_norm",
+       "@,[32],null,null,1e-05",
+       "@,[99],null,null,1e-05",
+       {{row}, {row}},
+       "found a row of 99 of an argument of 8x16x32"},
+      {"native_layer_norm",
+       "@,[8,16,32],null,null,1e-05",
+       "@,[9,16,32],null,null,1e-05",
+       {{row}, {row}},
+       "found a row of 9x16x32"},
+      {"_softmax", "@,-3,false", "@,9,false", {{row}, {row}}, "found dimension 9 of an argument of 8x16x32"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(said_of(c.op, c.right, c.tensors), "") << c.op;
+    const std::string text = said_of(c.op, c.wrong, c.tensors);
     EXPECT_NE(text.find("node 0 (aten::" + c.op + "): found "), text.npos) << text;
     EXPECT_NE(text.find(c.expected), text.npos) << c.expected << ": " << text;
   }

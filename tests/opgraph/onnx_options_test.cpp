@@ -105,5 +105,133 @@ TEST(OnnxOptions, AProductThatIsAResultKeepsItsName) {
   EXPECT_NE(graph.error().text().find("output 'h': found dimension 1 of 99, expected 64"), std::string::npos);
 }
 
+std::string option_refusal(const Model& model) {
+  const auto graph = parse_op_graph(model.text(), "m.onnx");
+  return graph.ok() ? "" : graph.error().text();
+}
+
+constexpr int kBool = 9;
+
+Model flagged_dropout(const std::string& flag, float ratio = 0.5F) {
+  Model m = between_products("Dropout", {"ratio", "flag"});
+  m.weight("ratio", {}).last_initializer().add_float_data(ratio);
+  m.weight("flag", {}, kBool).last_initializer().set_raw_data(flag);
+  return m;
+}
+
+TEST(OnnxOptions, DropoutOfTrainingAlone) {
+  const auto dropouts = [](const Model& m) { return calls(parsed(m), "aten::native_dropout"); };
+  const std::string yes(1, '\1'), no(1, '\0');
+  EXPECT_EQ(dropouts(flagged_dropout(yes)), 1);
+  EXPECT_EQ(dropouts(flagged_dropout(no)), 0);
+  EXPECT_EQ(dropouts(between_products("Dropout")), 0);
+  EXPECT_EQ(dropouts(between_products("Dropout").opset(9)), 1);
+  Model old = between_products("Dropout").opset(6);
+  EXPECT_EQ(dropouts(old), 1);
+  Model::integer(*old.graph().mutable_node(1), "is_test", 1);
+  EXPECT_EQ(dropouts(old), 0);
+  for (const float ratio : {-7.5F, 1.0F}) {
+    const std::string text = option_refusal(flagged_dropout(yes, ratio));
+    EXPECT_NE(text.find("(Dropout): ratio: found "), text.npos) << text;
+  }
+  EXPECT_EQ(option_refusal(flagged_dropout(yes, 0)), "");
+}
+
+/// Writers leave zeros out, also where the default is another number.
+TEST(OnnxOptions, AZeroThatIsLeftOutIsAZero) {
+  constexpr std::int32_t kIntegerType = 2;  // AttributeProto.AttributeType
+  for (const bool type_is_stated : {true, false}) {
+    Model m;
+    m.input("x", {-1, 8, 64}).output("y", {-1, 64}).weight("w", {64, 64}).numbers("axes", {1});
+    m.node("MatMul", {"x", "w"}, {"h"});
+    onnx::Attribute& a = *m.node("ReduceSum", {"h", "axes"}, {"y"}).add_attribute();
+    a.set_name("keepdims");
+    if (type_is_stated) a.set_type(kIntegerType);
+    EXPECT_EQ(option_refusal(m), "");
+    a.set_i(1);
+    EXPECT_NE(option_refusal(m).find("output 'y': found 2 dimensions, expected 3"), std::string::npos);
+  }
+}
+
+Model einsum(const std::string& equation, const std::vector<std::int64_t>& result) {
+  Model m;
+  m.input("x", {-1, 64, 32}).output("y", result).weight("w", {32, 48});
+  Model::text(m.node("Einsum", {"x", "w"}, {"y"}), "equation", equation);
+  return m;
+}
+
+TEST(OnnxOptions, EquationsGiveTheSizes) {
+  EXPECT_EQ(option_refusal(einsum("bik,kj->bij", {-1, 64, 48})), "");
+  EXPECT_EQ(option_refusal(einsum("b i k, k j", {-1, 64, 48})), "");
+  EXPECT_EQ(option_refusal(einsum("bik,kj->bj", {})), "");
+  EXPECT_EQ(option_refusal(einsum("...k,kj->...j", {-1, 64, 48})), "");
+  const std::pair<Model, std::string> cases[] = {
+      {einsum("bik,kj->bij", {-1, 64, 999}), "output 'y': found dimension 2 of 999, expected 48"},
+      {einsum("bik,ij->bkj", {}), "expected one size of 'i', not 64 and 32"},
+      {einsum("bik,kjl->bij", {}), "expected 2 letters for the dimensions of input 1"},
+      {einsum("bik->bi", {}), "for 2 inputs, expected a term for each"},
+      {einsum("bik,kj->bijz", {}), "expected a result of letters of the inputs, each once"},
+  };
+  for (const auto& [model, expected] : cases)
+    EXPECT_NE(option_refusal(model).find(expected), std::string::npos) << option_refusal(model);
+}
+
+/// The node behind h, after a change.
+Model changed(const std::string& op, const std::vector<std::string>& more,
+              const std::vector<std::pair<std::string, std::int64_t>>& options) {
+  Model m = between_products(op, more);
+  m.numbers("one", {1}).numbers("axes", {1, -1}).numbers("zeros", {0, 0}).numbers("ends", {64, 32});
+  m.weight("s", {64}).weight("b", {64}).weight("mean", {64});
+  for (const auto& [name, value] : options) Model::integer(*m.graph().mutable_node(1), name, value);
+  return m;
+}
+
+TEST(OnnxOptions, NodesHaveWhatTheyNeedAndNoMore) {
+  const Model sound[] = {
+      changed("BatchNormalization", {"s", "b", "mean", "mean"}, {}),
+      changed("LayerNormalization", {"s"}, {}),
+      changed("LayerNormalization", {"s", ""}, {}),
+      changed("Clip", {"", ""}, {}),
+      changed("Concat", {}, {{"axis", 1}}),
+      changed("Concat", {}, {}).opset(3),
+      changed("Flatten", {}, {{"axis", -1}}),
+  };
+  for (const Model& m : sound) EXPECT_EQ(option_refusal(m), "");
+  const std::pair<Model, std::string> cases[] = {
+      {changed("BatchNormalization", {"s", "b"}, {}), "(BatchNormalization): found no input 3, expected one"},
+      {changed("LayerNormalization", {}, {}), "(LayerNormalization): found no input 1, expected one"},
+      {changed("MatMul", {"w", "w"}, {}), "(MatMul): found 3 inputs, expected at most 2"},
+      {changed("Relu", {"h"}, {}), "(Relu): found 2 inputs, expected at most 1"},
+      {changed("Add", {"h", "h"}, {}), "(Add): found 3 inputs, expected at most 2"},
+      {changed("Concat", {}, {}), "(Concat): attribute 'axis': found none, expected one"},
+      {changed("DepthToSpace", {}, {}), "(DepthToSpace): attribute 'blocksize': found none, expected one"},
+      {changed("Flatten", {}, {{"axis", 9}}), "(Flatten): found the axis 9 of a tensor with 2 dimensions"},
+      {changed("Flatten", {}, {{"axis", -3}}), "(Flatten): found the axis -3 of a tensor with 2 dimensions"},
+      {changed("ReduceSum", {"axes"}, {}), "(ReduceSum): axes: found 1 twice, expected once"},
+      {changed("Slice", {"zeros", "ends", "axes"}, {}), "(Slice): axes: found 1 twice, expected once"},
+  };
+  for (const auto& [model, expected] : cases)
+    EXPECT_NE(option_refusal(model).find(expected), std::string::npos) << expected << ": " << option_refusal(model);
+}
+
+TEST(OnnxOptions, FactorsHaveOneType) {
+  constexpr int kHalfType = 10, kComplexType = 14;
+  const auto product = [](int left, int right, const std::string& between) {
+    Model m;
+    m.input("x", {-1, 64}, left).output("y").weight("w", {64, 64}, right);
+    if (!between.empty()) m.node(between, {"x"}, {"h"});
+    m.node("MatMul", {between.empty() ? "x" : "h", "w"}, {"y"});
+    return m;
+  };
+  EXPECT_EQ(option_refusal(product(kHalfType, kHalfType, "")), "");
+  EXPECT_NE(option_refusal(product(kFloat, kHalfType, ""))
+                .find("(MatMul): input 1 ('w'): found fp16, expected the fp32 of input 0"),
+            std::string::npos);
+  EXPECT_EQ(option_refusal(product(kFloat, kHalfType, "Relu")), "");  // its type is not stated
+  EXPECT_NE(option_refusal(product(kComplexType, kComplexType, ""))
+                .find("(MatMul): input 0 ('x'): found complex numbers, expected real ones"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

@@ -52,7 +52,7 @@ class Eager {
   Id linear(Id x, Id weight, bool transposed, std::optional<Id> bias);
 
   struct Window {
-    std::vector<std::int64_t> stride, pad, dilation, kernel;
+    std::vector<std::int64_t> stride, pad, dilation, kernel;  ///< pads behind the sides follow where they are others
     bool transposed = false;
     std::int64_t groups = 1;
   };

@@ -145,6 +145,7 @@ Result<void> OnnxLowering::check_recurrent() {
 
 /// Products have one type: numbers of a file that are whole ones are none of floating-point ones.
 Result<void> OnnxLowering::check_factors() {
+  TRY(check_types_of_factors());
   const auto floats = [&](int i) {
     return in(i).tensor ? eager_.element(*in(i).tensor).floating : in(i).element.floating;
   };
@@ -157,6 +158,30 @@ Result<void> OnnxLowering::check_factors() {
     }
   }
   return node_->op_type() == "Gemm" ? check_gemm() : node_->op_type() == "MatMul" ? Result<void>() : check_filters();
+}
+
+/// Products have one type of floating-point numbers, as far as the file says which they are.
+Result<void> OnnxLowering::check_types_of_factors() {
+  const auto element = [&](int i) { return in(i).tensor ? eager_.element(*in(i).tensor) : in(i).element; };
+  const auto is_stated = [&](int i) {
+    const auto stated = stated_.find(node_->input(i));
+    if (!makers_.contains(node_->input(i))) return true;
+    if (stated == stated_.end() || !stated->second->has_tensor_type()) return false;
+    const auto of_file = element_of(stated->second->tensor_type().elem_type());
+    return of_file.ok() && of_file->dtype == element(i).dtype && of_file->floating == element(i).floating;
+  };
+  std::optional<int> first;
+  for (int i = 0; i < node_->input_size(); ++i) {
+    if (!has(i)) continue;
+    if (in(i).is_complex) return wrong_input(i, "found complex numbers, expected real ones");
+    if (!element(i).floating || !is_stated(i)) continue;
+    if (!first) first = i;
+    if (element(i).dtype != element(*first).dtype)
+      return wrong_input(i, "found " + std::string(graph::name_of(element(i).dtype)) + ", expected the " +
+                                std::string(graph::name_of(element(*first).dtype)) + " of input " +
+                                std::to_string(*first));
+  }
+  return {};
 }
 
 Result<void> OnnxLowering::check_parts() {
@@ -333,6 +358,7 @@ Result<void> OnnxLowering::check_results() {
     graph_.remarks.push_back(
         unknown_attribute_ + (unknown_attribute_.ends_with('?') ? " It" : "; it") + " is not used" +
         (unknown_attributes_ == 1 ? "" : ", as " + std::to_string(unknown_attributes_ - 1) + " more"));
+  if (!unused_pads_.empty()) graph_.remarks.push_back(unused_pads_);
   return {};
 }
 

@@ -172,7 +172,7 @@ Result<bool> OnnxLowering::fold() {
   }
   if (op == "Transpose" && x.dims.size() <= 2) return fold_transpose();
   if (op == "Unsqueeze" || op == "Squeeze" || op == "Flatten") {
-    Dims dims = flattened();
+    TRY_ASSIGN(Dims dims, flattened());
     if (op != "Flatten") {
       TRY_ASSIGN(dims, op == "Squeeze" ? squeezed() : unsqueezed());
     }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/opgraph/onnx/onnx_reader.hpp"
 
 namespace distsim::opgraph {
@@ -111,104 +112,6 @@ Result<void> OnnxLowering::gemm() {
   return give(eager_.linear(a, b, turned, bias));
 }
 
-/// Windows over the last dimensions; sizes of the result.
-Result<void> OnnxLowering::window_of(const Dims& image, Eager::Window& w, Dims& result, bool rounds_up) {
-  const std::size_t rank = w.kernel.size();
-  const std::vector<std::int64_t> pads = integers("pads");
-  w.stride = integers("strides"), w.dilation = integers("dilations");
-  w.stride.resize(rank, 1), w.dilation.resize(rank, 1);
-  w.pad.assign(rank, 0);
-  if (image.size() != rank + 2)
-    return wrong("found " + std::to_string(image.size()) + " dimensions, expected " + std::to_string(rank + 2));
-  if (!pads.empty() && pads.size() != 2 * rank)
-    return wrong("pads: found " + std::to_string(pads.size()) + ", expected " + std::to_string(2 * rank) +
-                 ", one before and one after each dimension");
-  for (const char* each : {"strides", "dilations"}) {
-    if (const std::size_t n = integers(each).size(); n != 0 && n != rank)
-      return wrong(std::string(each) + ": found " + std::to_string(n) + ", expected " + std::to_string(rank));
-  }
-  const std::string automatic = text("auto_pad");
-  const bool same = automatic.starts_with("SAME");
-  for (std::size_t i = 0; i < rank; ++i) {
-    constexpr std::int64_t kMost = std::int64_t{1} << 24;
-    const std::int64_t sizes[] = {w.stride[i], w.dilation[i], w.kernel[i]};
-    if (*std::ranges::min_element(sizes) < 1 || *std::ranges::max_element(sizes) > kMost)
-      return wrong("found a stride, dilation or window of " + std::to_string(*std::ranges::min_element(sizes)) +
-                   ", expected 1 .. 2^24");
-    const std::int64_t before = pads.empty() ? 0 : pads[i], after = pads.empty() ? 0 : pads[i + rank];
-    if (std::min(before, after) < 0 || std::max(before, after) > kMost)
-      return wrong("pads: found " + std::to_string(std::min(before, after)) + ", expected 0 .. 2^24");
-    const std::int64_t size = image[i + 2], reach = w.dilation[i] * (w.kernel[i] - 1) + 1;
-    w.pad[i] = same ? (reach - 1) / 2 : before;
-    if (w.transposed) {
-      const std::vector<std::int64_t> more = integers("output_padding"), stated = integers("output_shape");
-      const auto whole = [](std::int64_t n) { return static_cast<double>(n); };
-      double full = whole(size - 1) * whole(w.stride[i]) + whole(reach - before - after);
-      if (i < more.size()) full += whole(more[i]);
-      if (same) full = whole(size) * whole(w.stride[i]);
-      if (i < stated.size()) full = whole(stated[i]);
-      result[i + 2] = static_cast<std::int64_t>(std::clamp(full, -1.0, 9e18));
-    } else if (same) {
-      result[i + 2] = (size + w.stride[i] - 1) / w.stride[i];
-    } else {
-      const std::int64_t span = size + before + after - reach;
-      if (span < 0)
-        return wrong("found an image of " + std::to_string(size + before + after) + " with its pads, expected " +
-                     std::to_string(reach) + " and more, the reach of the window");
-      result[i + 2] = (span + (rounds_up ? w.stride[i] - 1 : 0)) / w.stride[i] + 1;
-      if (rounds_up && (result[i + 2] - 1) * w.stride[i] >= size + before)
-        --result[i + 2];  // it would begin in the pads
-    }
-  }
-  TRY_ASSIGN(result, checked(std::move(result)));
-  return {};
-}
-
-Result<void> OnnxLowering::convolution() {
-  TRY_ASSIGN(const Id x, tensor(0));
-  TRY_ASSIGN(const Id filters, tensor(1));
-  const Dims image = eager_.dims(x), f = eager_.dims(filters);
-  if (f.size() < 3 || f.size() > 5)
-    return wrong("found filters with " + std::to_string(f.size()) + " dimensions, expected 3 to 5");
-  Eager::Window w;
-  w.transposed = node_->op_type() == "ConvTranspose";
-  w.groups = integer("group", 1);
-  if (w.groups < 1 || w.groups > kLargestExtent)
-    return wrong("group: found " + std::to_string(w.groups) + ", expected 1 or more");
-  w.kernel.assign(f.begin() + 2, f.end());
-  if (const std::vector<std::int64_t> stated = integers("kernel_shape"); !stated.empty() && stated != w.kernel)
-    return wrong("kernel_shape: found another window than that of the filters, expected the same");
-  Dims result = image;
-  TRY(window_of(image, w, result, false));
-  const std::int64_t channels = w.transposed ? f[0] : f[1];
-  if (static_cast<double>(channels) * static_cast<double>(w.transposed ? 1 : w.groups) != static_cast<double>(image[1]))
-    return wrong("found " + std::to_string(image[1]) + " channels, expected " + std::to_string(channels) +
-                 " for each of " + std::to_string(w.groups) + " groups");
-  result[1] = w.transposed ? f[1] * std::min<std::int64_t>(w.groups, 1 << 20) : f[0];
-  TRY_ASSIGN(result, checked(std::move(result)));
-  std::optional<Id> bias;
-  if (has(2)) {
-    TRY_ASSIGN(bias, tensor(2));
-  }
-  return give(eager_.convolution(x, filters, bias, w, result));
-}
-
-Result<void> OnnxLowering::pool() {
-  TRY_ASSIGN(const Id x, tensor(0));
-  Eager::Window w;
-  w.kernel = integers("kernel_shape");
-  Dims result = eager_.dims(x);
-  const Dims image = result;
-  TRY(window_of(image, w, result, integer("ceil_mode", 0) != 0));
-  const bool deep = image.size() == 5;
-  if (node_->op_type() == "MaxPool")
-    return give(eager_.pool(deep ? "max_pool3d_with_indices" : "max_pool2d_with_indices",
-                            deep ? "max_pool3d_with_indices_backward" : "max_pool2d_with_indices_backward", x, w,
-                            result));
-  return give(eager_.pool(deep ? "avg_pool3d" : "avg_pool2d", deep ? "avg_pool3d_backward" : "avg_pool2d_backward", x,
-                          w, result));
-}
-
 Result<void> OnnxLowering::global_pool() {
   TRY_ASSIGN(const Id x, tensor(0));
   std::vector<std::size_t> axes;
@@ -260,10 +163,18 @@ Result<void> OnnxLowering::softmax() {
   return give(eager_.softmax(rule_->call, x, static_cast<std::int64_t>(axis)));
 }
 
-/// Of training: exported for inference, it is there without its flag, or not at all.
+/// Of training: exported for inference, it is there without its flag, with one that is false, or not at all.
 Result<void> OnnxLowering::dropout() {
+  constexpr std::int64_t kFirstWithFlag = 12, kLastWithTest = 6;
   TRY_ASSIGN(const Id x, tensor(0));
-  const bool trains = opset_ < 12 || has(2);
+  const onnx::Attribute* stated = attribute("ratio");
+  const std::optional<double> given = has(1) ? number(node_->input(1)) : std::nullopt;
+  if ((given && !(*given >= 0 && *given < 1)) || (stated != nullptr && !(stated->f() >= 0 && stated->f() <= 1)))
+    return wrong("ratio: found " + format_quantity(given ? *given : static_cast<double>(stated->f()), Dimension::none) +
+                 ", expected 0 and more, less than 1");
+  bool trains = opset_ > kLastWithTest || integer("is_test", 0) == 0;
+  if (opset_ >= kFirstWithFlag)
+    trains = has(2) && (!in(2).numbers || in(2).numbers->size() != 1 || in(2).numbers->front() != 0);
   return give(trains ? eager_.dropout(x) : x);
 }
 
@@ -288,6 +199,7 @@ Result<void> OnnxLowering::reduce() {
     TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
     axes.push_back(axis);
   }
+  TRY(expect_once(axes));
   for (std::size_t i = 0; axes.size() < rank && listed_axes.empty(); ++i) axes.push_back(i);
   return give(eager_.reduce(rule_->call, x, axes, integer("keepdims", 1) != 0));
 }

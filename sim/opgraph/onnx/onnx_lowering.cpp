@@ -19,6 +19,8 @@ constexpr std::string_view kOnnxTypes[] = {
     "int64",     "",           "bool",     "float16",       "float64",         "int32",       "int64",
     "complex64", "complex128", "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"};
 
+bool is_complex(std::int32_t type) { return type == 14 || type == 15; }
+
 bool bytes_as_numbers(const onnx::Tensor& t, std::vector<std::int64_t>& out) {
   const std::string& raw = t.raw_data();
   const auto take = [&]<class T>(T) {
@@ -123,10 +125,9 @@ Result<Dims> OnnxLowering::checked(Dims dims) const {
 Result<void> OnnxLowering::check_data(const onnx::Tensor& t, const OnnxValue& value) const {
   if (t.data_location() == 1) return {};
   const double elements = product(value.dims);
-  const bool is_complex = t.data_type() == 14 || t.data_type() == 15;
   double found = static_cast<double>(
                      std::max({t.float_data_size(), t.int32_data_size(), t.int64_data_size(), t.double_data_size()})) /
-                 (is_complex ? 2 : 1);
+                 (is_complex(t.data_type()) ? 2 : 1);
   if (!t.raw_data().empty())
     found = static_cast<double>(t.raw_data().size()) / static_cast<double>(value.element.bytes);
   if (found == elements || found == 0) return {};
@@ -137,6 +138,7 @@ Result<void> OnnxLowering::check_data(const onnx::Tensor& t, const OnnxValue& va
 Result<void> OnnxLowering::read_constant(const onnx::Tensor& t, OnnxValue& value) {
   TRY_ASSIGN(value.dims, checked(Dims(t.dims().begin(), t.dims().end())));
   TRY_ASSIGN(value.element, element_of(t.data_type()));
+  value.is_complex = is_complex(t.data_type());
   TRY(check_data(t, value));
   const double elements = product(value.dims);
   value.scalar = elements == 1;
@@ -208,6 +210,7 @@ Result<void> OnnxLowering::read_inputs() {
     OnnxValue value;
     const onnx::TensorType& type = input.type().tensor_type();
     TRY_ASSIGN(value.element, element_of(type.elem_type()));
+    value.is_complex = is_complex(type.elem_type());
     int place = 0;
     for (const onnx::Dimension& d : type.shape().dim()) {
       TRY_ASSIGN(const std::int64_t size, size_of(d, input.name(), place++));
@@ -273,6 +276,7 @@ Result<void> OnnxLowering::check_order() {
                      "calls, without cycles");
     }
     TRY(check_attributes());
+    TRY(check_required());
   }
   node_ = nullptr;
   return {};
@@ -401,7 +405,10 @@ const onnx::Attribute* OnnxLowering::attribute(std::string_view name) const {
 
 std::int64_t OnnxLowering::integer(std::string_view name, std::int64_t otherwise) const {
   const onnx::Attribute* a = attribute(name);
-  return a != nullptr && a->has_i() ? a->i() : otherwise;
+  if (a == nullptr) return otherwise;
+  const bool other =
+      a->has_f() || a->has_s() || a->has_t() || a->floats_size() > 0 || a->ints_size() > 0 || a->strings_size() > 0;
+  return a->has_i() || !other ? a->i() : otherwise;  // a zero that its writer left out
 }
 
 std::vector<std::int64_t> OnnxLowering::integers(std::string_view name) const {
@@ -420,6 +427,13 @@ Result<std::size_t> OnnxLowering::axis_of(std::int64_t axis, std::size_t rank) c
     return wrong("found the axis " + std::to_string(axis) + " of a tensor with " + std::to_string(rank) +
                  " dimensions");
   return static_cast<std::size_t>(axis < 0 ? axis + n : axis);
+}
+
+Result<void> OnnxLowering::expect_once(std::vector<std::size_t> axes) const {
+  std::ranges::sort(axes);
+  const auto twice = std::ranges::adjacent_find(axes);
+  return twice == axes.end() ? Result<void>()
+                             : wrong("axes: found " + std::to_string(*twice) + " twice, expected once");
 }
 
 Result<std::vector<std::int64_t>> OnnxLowering::listed(std::string_view attribute_name, int input) {

@@ -26,6 +26,7 @@ struct OnnxValue {
   bool scalar = false;                               ///< a constant of one element: the host passes it with the call
   bool frozen = false;                               ///< of an initializer that is not trained
   bool weight = false;                               ///< of an initializer
+  bool is_complex = false;                           ///< stated in the file, of a constant or an input
   std::optional<std::uint32_t> tensor;
 };
 
@@ -74,6 +75,9 @@ class OnnxLowering {
   Result<void> check_attributes();
   Result<void> check_value(const onnx::Attribute& a) const;
 
+  // onnx_required.cpp
+  Result<void> check_required() const;
+
   // onnx_checks.cpp
   std::string contradiction(const onnx::ValueInfo& stated, const Dims& made) const;
   std::string other_element(const onnx::ValueInfo& stated, const OnnxValue& made) const;
@@ -91,6 +95,7 @@ class OnnxLowering {
   Result<void> check_gemm();
   Result<void> check_recurrent();
   Result<void> check_factors();
+  Result<void> check_types_of_factors();
   Result<void> check_parts();
   Result<void> check_gather();
   Result<void> check_elements();
@@ -111,6 +116,8 @@ class OnnxLowering {
   std::int64_t concat_axis() const { return integer("axis", opset_ < 4 ? 1 : 0); }
   std::string text(std::string_view name) const;
   Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank) const;
+  /// No axis twice.
+  Result<void> expect_once(std::vector<std::size_t> axes) const;
   /// Sizes, axes: an attribute in older versions of an op, an input in later ones.
   Result<std::vector<std::int64_t>> listed(std::string_view attribute_name, int input);
   Result<void> give(Id t, int output = 0);
@@ -132,7 +139,7 @@ class OnnxLowering {
   Result<void> range();
 
   // onnx_views.cpp
-  Dims flattened();
+  Result<Dims> flattened();
   Result<Dims> squeezed();
   Result<Dims> unsqueezed();
   Result<void> reshape();
@@ -162,8 +169,6 @@ class OnnxLowering {
   Result<void> cast();
   Result<void> matmul();
   Result<void> gemm();
-  Result<void> convolution();
-  Result<void> pool();
   Result<void> global_pool();
   Result<void> batch_norm();
   Result<void> layer_norm();
@@ -177,8 +182,20 @@ class OnnxLowering {
   Result<void> loss();
   Result<void> aten();
   Result<void> unknown();
-  Result<void> window_of(const Dims& image, Eager::Window& window, Dims& result, bool rounds_up);
+
+  // onnx_einsum.cpp
+  Result<void> einsum();
   std::optional<int> bias_after() const;
+
+  // onnx_windows.cpp
+  struct Side;
+  Result<void> window_of(const Dims& image, Eager::Window& window, Dims& result, bool rounds_up);
+  Result<void> check_window(std::size_t rank) const;
+  Result<void> replace_pads(const Side& automatic, std::size_t i, std::size_t rank);
+  Result<std::int64_t> spread(Side& side, std::size_t i, std::size_t rank);
+  Result<void> convolution();
+  Result<void> pool();
+  Result<std::int64_t> windows(Side& side, std::size_t i, std::size_t rank, bool rounds_up);
 
   // onnx_patterns.cpp
   /// A value that several nodes in a row have made, each of which alone reads what the one before has made.
@@ -220,7 +237,7 @@ class OnnxLowering {
   std::vector<bool> done_;                                     ///< nodes that are part of one before
   std::string batch_name_;
   std::size_t norms_ = 0, unknown_attributes_ = 0;
-  std::string unknown_attribute_;  ///< the first
+  std::string unknown_attribute_, unused_pads_;  ///< the first
   bool any_batch_ = false;
   std::int64_t batch_ = 0, opset_ = 0;
   int place_ = 0;

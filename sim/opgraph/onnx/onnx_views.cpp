@@ -36,26 +36,29 @@ Result<void> OnnxLowering::reshape() {
   return give(eager_.reshape(x, dims));
 }
 
-Dims OnnxLowering::flattened() {
+Result<Dims> OnnxLowering::flattened() {
   const Dims from = in(0).dims;
   const auto rank = static_cast<std::int64_t>(from.size());
-  std::int64_t axis = integer("axis", 1);
-  axis = std::clamp<std::int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  const std::int64_t stated = integer("axis", 1), axis = stated < 0 ? stated + rank : stated;
+  if (axis < 0 || axis > rank)
+    return wrong("found the axis " + std::to_string(stated) + " of a tensor with " + std::to_string(rank) +
+                 " dimensions");
   const double rows = product(Dims(from.begin(), from.begin() + axis));
   const double columns = product(Dims(from.begin() + axis, from.end()));
-  return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
+  return Dims{static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns)};
 }
 
 Result<void> OnnxLowering::flatten() {
   TRY_ASSIGN(const Id x, tensor(0));
+  TRY_ASSIGN(Dims sizes, flattened());
   if (indexed_by(*node_)) {  // of which only places are read
     OnnxValue value;
-    value.dims = flattened();
+    value.dims = std::move(sizes);
     value.element = eager_.element(x);
     values_[node_->output(0)] = std::move(value);
     return {};
   }
-  return give(eager_.reshape(x, flattened()));
+  return give(eager_.reshape(x, sizes));
 }
 
 Result<void> OnnxLowering::transpose() {
@@ -150,8 +153,10 @@ Result<void> OnnxLowering::slice() {
   for (std::size_t i = axes.size(); i < begins.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (ends.size() != begins.size() || axes.size() != begins.size() || steps.size() != begins.size())
     return wrong("found lists of different lengths, expected a start, an end, an axis and a step each");
+  std::vector<std::size_t> sliced;
   for (std::size_t i = 0; i < begins.size(); ++i) {
     TRY_ASSIGN(const std::size_t axis, axis_of(axes[i], eager_.dims(x).size()));
+    sliced.push_back(axis);
     const std::int64_t size = eager_.dims(x)[axis];
     const auto place = [&](std::int64_t at) {
       return std::clamp<std::int64_t>(at < -size ? -1 : at < 0 ? at + size : at, -1, size);
@@ -163,6 +168,7 @@ Result<void> OnnxLowering::slice() {
     const double span = static_cast<double>(end - begin) / static_cast<double>(steps[i]);
     x = eager_.slice(x, axis, span > 0 ? static_cast<std::int64_t>(span + 0.999999) : 0);
   }
+  TRY(expect_once(sliced));
   return give(x);
 }
 

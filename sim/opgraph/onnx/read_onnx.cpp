@@ -153,6 +153,7 @@ const OnnxLowering::Rule* OnnxLowering::rule_of(std::string_view op) {
                                 {"Cast", &L::cast},
                                 {"MatMul", &L::matmul},
                                 {"Gemm", &L::gemm},
+                                {"Einsum", &L::einsum},
                                 {"Conv", &L::convolution},
                                 {"ConvTranspose", &L::convolution},
                                 {"MaxPool", &L::pool},

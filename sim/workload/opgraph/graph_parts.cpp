@@ -37,7 +37,10 @@ std::vector<bool> first_trained(const opgraph::OpGraph& graph) {
   for (const opgraph::Gradient& g : graph.gradients) of.trained.insert(graph.tensors[g.parameter].storage);
   for (const opgraph::Tensor& t : graph.tensors) {
     if (t.role == opgraph::TensorRole::parameter) of.weights.insert(t.storage);
-    if (t.role == opgraph::TensorRole::input || t.role == opgraph::TensorRole::buffer) of.data.insert(t.storage);
+  }
+  for (const opgraph::Tensor& t : graph.tensors) {
+    const bool given = t.role == opgraph::TensorRole::input || t.role == opgraph::TensorRole::buffer;
+    if (given && !of.weights.contains(t.storage)) of.data.insert(t.storage);  // a view of a weight is none
   }
   std::vector<bool> out(graph.nodes.size(), false);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
