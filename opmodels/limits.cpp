@@ -171,6 +171,10 @@ graph::Bound larger_bound(const Parts& p) {
 
 }  // namespace
 
+double operand_and_result_bytes(const DeviceRates& device, const graph::Op& op) {
+  return parts_on(device, op).compulsory;
+}
+
 graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost cost) {
   const Parts p = parts_on(d, op);
   const double seconds = cost.mean.seconds();

@@ -24,4 +24,7 @@ namespace distsim::opmodels {
 /// `cost` of `op` with its bound, its shares and its least time. The op has been priced on `device`.
 graph::Cost with_limits(const DeviceRates& device, const graph::Op& op, graph::Cost cost);
 
+/// Bytes of the op's operands and results, each once; of an embedding bag without the rows that it looks up. 0: not known.
+double operand_and_result_bytes(const DeviceRates& device, const graph::Op& op);
+
 }  // namespace distsim::opmodels

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "base/config/config_node.hpp"
 #include "base/file.hpp"
@@ -151,6 +152,10 @@ class Loader {
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       if (!has_other_gpu_) TRY(check_links(c, *facts, file));
+      if (origin == Origin::user) {
+        TRY_ASSIGN(std::string far, far_above_model(c, *facts, constants_, file));
+        if (!far.empty()) remarks_.push_back(std::move(far));
+      }
       Curve curve = curve_without_launch(c, *facts, constants_);
       if (curve.points.empty()) {
         log_skipped(file, c, "the launch floor hides the collective at every size");
@@ -173,11 +178,14 @@ class Loader {
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) return wrong_shape(c, nodes, file);
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       TRY(check_links(c, *facts, file));
+      TRY(far_above_model(c, *facts, constants_, file));
     }
     return {};
   }
   /// That curves which state this system were measured on another GPU than it has; empty where they were not.
   std::string other_gpu(const CurveSet& set) const { return has_other_gpu_ ? "" : other_gpu_remark(set, spec_); }
+  /// Of curves of the user; each once.
+  std::vector<std::string> take_remarks() { return std::exchange(remarks_, {}); }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
 
  private:
@@ -211,6 +219,7 @@ class Loader {
   std::int64_t compute_capability_;
   const ModelConstants& constants_;
   std::vector<LibraryCurve> curves_;
+  std::vector<std::string> remarks_;
 };
 
 std::pair<double, double> numbers_of(const CurvePoint& p) { return {p.bytes, p.time_us}; }
@@ -238,7 +247,9 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
     TRY(check_dates(set, file));
     leave_out_repeated(set, file, known);
     TRY(loader.add(set, Origin::user, file));
+    std::vector<std::string> far = loader.take_remarks();
     if (remarks == nullptr) continue;
+    remarks->insert(remarks->end(), far.begin(), far.end());
     for (std::string& line : provenance_remarks(set, topology.spec(), file)) {
       if (!names(*remarks, line)) remarks->push_back(std::move(line));
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/text/quantity_text.hpp"
+
 namespace distsim::collectives {
 namespace {
 
@@ -65,6 +67,25 @@ Result<void> check_links(const Curve& curve, const topology::GroupFacts& facts, 
                  file, "measured on another system?"};
   }
   return {};
+}
+
+Result<std::string> far_above_model(const Curve& curve, const topology::GroupFacts& facts,
+                                    const ModelConstants& constants, const std::string& file) {
+  const AnalyticModel model(curve.kind, facts, {curve.single_process, curve.cuda_graph}, constants);
+  std::size_t far = 0;
+  std::string first;
+  for (const CurvePoint& p : curve.points) {
+    const double expected = model.time_us(p.bytes);
+    if (p.time_us <= kTimesTooLong * expected || ++far > 1) continue;
+    char size[32];
+    std::snprintf(size, sizeof size, "%.0f", p.bytes);
+    first = std::string(graph::name_of(curve.kind)) + " of " + size + " B: found " +
+            format_quantity(p.time_us * 1e-6, Dimension::seconds) + ", where the model says " +
+            format_quantity(expected * 1e-6, Dimension::seconds);
+  }
+  if (far == 0) return std::string();
+  if (far == curve.points.size()) return Error{first + ", and so on at every size; expected microseconds", file, ""};
+  return file + ": " + first + "; expected microseconds";
 }
 
 }  // namespace distsim::collectives

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "collectives/analytic_model.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "topology/topology.hpp"
 
@@ -31,5 +32,14 @@ double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& fac
 /// Error: a point of the curve whose bus bandwidth is above the highest by more than kLinkTolerance, or that is shorter than
 /// kShortestUs.
 Result<void> check_links(const Curve& curve, const topology::GroupFacts& facts, const std::string& file);
+
+/// A collective that takes so many times what the model says is not merely slow; milliseconds or nanoseconds are meant, or the
+/// run fell back to another network. Chosen, as of measured ops.
+inline constexpr double kTimesTooLong = 100;
+
+/// "x.txtpb: all_reduce of 1024 B: found 40 ms, where the model says 45 us; expected microseconds" where some points take more than
+/// kTimesTooLong times what the model says; empty where none does. Error: all of them do.
+Result<std::string> far_above_model(const Curve& curve, const topology::GroupFacts& facts,
+                                    const ModelConstants& constants, const std::string& file);
 
 }  // namespace distsim::collectives

@@ -26,6 +26,10 @@ double scan_bytes(const graph::StateSpaceScan& s) {
 Result<OpTime> price_state_space_scan(const DeviceRates& device, const graph::StateSpaceScan& s) {
   TRY(check_product("state_space_scan", {s.batch, s.length, s.heads, s.head_dim, s.state}));
   TRY(check_matrix_dtype(device, s.dtype));
+  if (s.heads % s.groups != 0)
+    return Error{"state_space_scan.groups: found " + std::to_string(s.groups) + ", expected a divisor of heads (" +
+                     std::to_string(s.heads) + ")",
+                 "", ""};
   const bool forward = s.pass == graph::Pass::forward;
   const double rate = device.matrix[static_cast<std::size_t>(s.dtype)] * (forward ? kScanForward : kScanBackward);
   const double states = 4 * s.tokens() * graph::real(s.heads) * graph::real(s.head_dim) * graph::real(s.state);

@@ -88,6 +88,10 @@ Result<OpRow> optimizer(const OpFields& fields, const RowContext& context) {
   }
   TRY(read_fields(fields, context, op));
   op.kind = kind;
+  if (op.tensors > op.parameters)
+    return Error{"tensors: found " + std::to_string(op.tensors) + ", expected at most parameters, " +
+                     std::to_string(op.parameters),
+                 "", ""};
   return OpRow{{op}, HostCall::pointwise};
 }
 

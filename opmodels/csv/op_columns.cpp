@@ -79,11 +79,22 @@ constexpr std::array<std::string_view, 20> kBeside{"latency_us",   "low_us",    
                                                    "source",       "source_repo",      "source_path",   "origin",
                                                    "licence",      "license",          "notes",         "name"};
 
-/// The column that `name` is a misspelling of: one nearly the same that begins with the same letter. Empty: another name.
+/// The column that frameworks call by `name`: is_causal, num_heads, n_heads. Empty: none.
+std::string without_prefix(std::string_view name) {
+  for (const std::string_view prefix : {"is_", "num_", "n_"}) {
+    if (name.starts_with(prefix) && places().contains(name.substr(prefix.size())))
+      return std::string(name.substr(prefix.size()));
+  }
+  return "";
+}
+
+/// The column that `name` is a misspelling of, or another word for: one nearly the same that begins with the same letter,
+/// or the same behind a prefix. Empty: another name.
 std::string misspelt(std::string_view name) {
   constexpr std::size_t kFewestLetters = 3;  // of shorter words every other one is near
   if (name.size() < kFewestLetters || places().contains(name) || std::ranges::find(kBeside, name) != kBeside.end())
     return "";
+  if (std::string column = without_prefix(name); !column.empty()) return column;
   static const std::vector<std::string> known = [] {
     const auto names = all_columns();
     return std::vector<std::string>(names.begin(), names.end());

@@ -64,6 +64,7 @@ Result<OpRow> product(const OpFields& fields, const RowContext& context, HostCal
   TRY(read_fields(fields, context, gemm));
   TRY_ASSIGN(gemm.fused_epilogue, adds_bias(fields));
   TRY(check_sizes(gemm));
+  if (!gemm.grouped) gemm.imbalance = 0;  // of nothing: the same op as without it
   OpRow row;
   row.call = call;
   switch (context.pass) {

@@ -86,8 +86,9 @@ class Writer {
     const double kernels =
         measured * 1e-6 - host_share(parsed->timing, parsed->call, fields.text("gpu"), parsed->calls).launch;
     const auto cost = (*models)->price(parsed->ops.front(), parsed->warm);
-    if (const auto possible = check_possible((*models)->device(), *parsed, fields.text("dtype"),
-                                             least_time(parsed->ops.front(), *cost), kernels);
+    if (const auto possible =
+            check_possible((*models)->device(), *parsed, fields.text("dtype"),
+                           least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost), kernels);
         kernels > 0 && !possible.ok())
       return problem(count.impossible, possible.error());
     std::string lines;

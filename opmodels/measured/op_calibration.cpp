@@ -46,7 +46,7 @@ Result<Priced> price_all(const OpModels& models, const OpRow& row) {
   for (std::size_t i = 0; i < row.ops.size(); ++i) {
     TRY_ASSIGN(const graph::Cost cost, models.price(row.ops[i], row.warm));
     (i == 0 ? priced.first : priced.others) += cost.mean.seconds();
-    if (i == 0) priced.least = least_time(row.ops[i], cost);
+    if (i == 0) priced.least = least_time(models.rates(row.warm), row.ops[i], cost);
   }
   return priced;
 }

@@ -4,18 +4,20 @@
 #include <string_view>
 
 #include "opmodels/csv/op_row.hpp"
+#include "opmodels/hardware/device_rates.hpp"
 #include "sim/graph/cost.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::opmodels {
 
-/// Seconds that the device's rates allow the op at least. Copies between host and device run at the rate of their link,
-/// which cost models take as it is.
-double least_time(const graph::Op& op, const graph::Cost& cost);
+/// Seconds that the device's rates allow the op at least: its products at the sustained clock, what does not fit in L2 from
+/// memory, and all of its bytes through L2, rows of embeddings as often as they are looked up (they may be hot). Copies
+/// between host and device run at the rate of their link, which cost models take as it is.
+double least_time(const DeviceRates& device, const graph::Op& op, const graph::Cost& cost);
 
 /// Error: kernels of a row that together took `seconds`, faster than the data sheet's rate for a product of this type
 /// (product_peak; at `clock`, where it is above 0 and below boost, in proportion), or than half of `least`, the least_time of
-/// its first op, or the shortest kernel.
+/// its first op, or the shortest kernel; an SM clock above boost.
 Result<void> check_possible(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double least,
                             double seconds, Hertz clock = Hertz(0));
 

@@ -26,6 +26,11 @@ std::vector<std::string> notes_of(const traces::ChakraSet& set, const ChakraPlay
     unrecorded += static_cast<std::uint64_t>(std::ranges::count(c.calls, 0, &ChakraCall::recorded_ps));
   }
   std::vector<std::string> out;
+  for (const traces::ChakraGraph& g : set.graphs) {
+    for (const std::string& line : g.misspelt) {
+      if (std::ranges::find(out, line) == out.end()) out.push_back(line);
+    }
+  }
   if (set.job_ranks > 0)
     out.push_back(
         std::to_string(set.ranks.size()) + " of the " + counted(set.job_ranks, "rank") + " of the job " +

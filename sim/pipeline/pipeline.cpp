@@ -1,7 +1,5 @@
 #include "sim/pipeline/pipeline.hpp"
 
-#include <fmt/format.h>
-
 #include <optional>
 
 #include "sim/engine/rows/row_evaluator.hpp"
@@ -18,6 +16,7 @@
 #include "sim/report/steady_state.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
+#include "topology/devices/device_doubts.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -89,11 +88,8 @@ void append(std::vector<graph::Assumption>& all, const std::vector<graph::Assump
 
 std::vector<graph::Assumption> remarks_of(const CostModels& models, const topology::DeviceSpec& device) {
   std::vector<graph::Assumption> out;
-  if (device.l2.bandwidth < device.hbm.bandwidth)
-    out.push_back({graph::AssumptionKind::kernels,
-                   fmt::format("device.hbm.bandwidth {} is above device.l2.bandwidth {}, which all of it passes",
-                               format_quantity(device.hbm.bandwidth.value(), Dimension::bytes_per_second),
-                               format_quantity(device.l2.bandwidth.value(), Dimension::bytes_per_second))});
+  for (std::string& text : topology::device_doubts(device))
+    out.push_back({graph::AssumptionKind::kernels, std::move(text)});
   for (const std::string& text : models.collectives.remarks())
     out.push_back({graph::AssumptionKind::collectives, text});
   return out;

@@ -79,5 +79,22 @@ TEST(LinkLimits, UnknownLinksLimitNothing) {
   EXPECT_TRUE(check_links(curve_of(graph::CollectiveKind::all_gather, 8, 1e15), topology::GroupFacts{}, "x").ok());
 }
 
+/// Milliseconds where microseconds are meant are a thousand times what the model says, at every size; a few such sizes are named.
+TEST(LinkLimits, TimesFarAboveTheModelAreNamed) {
+  topology::GroupFacts f = facts_of_nodes(4);
+  f.intra_latency = Duration::nanoseconds(2000);
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, f, {});
+  Curve c;
+  c.ranks = 32;
+  const auto with_times = [&](double first, double second) {
+    c.points = {{1024, first * model.time_us(1024), 0, 0}, {1 << 20, second * model.time_us(1 << 20), 0, 0}};
+    return far_above_model(c, f, shipped_constants(), "x");
+  };
+  EXPECT_EQ(with_times(1, 50).value(), "");
+  EXPECT_EQ(with_times(1, 1000).value().find("x: all_reduce of 1048576 B: found "), 0u);
+  ASSERT_FALSE(with_times(1000, 1000).ok());
+  EXPECT_NE(with_times(1000, 1000).error().text().find("expected microseconds"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace distsim::collectives

@@ -397,6 +397,11 @@ TEST_F(Fixture, RefusesWhatAnOpDoesNotHaveAndWhatIsSaidTwice) {
   refused("gpu,op,dtype,extra", "A100,embedding_bag,fp16,batch=64;dim=64;nnz=10;pooling=10;rows=1000",
           "nnz, pooling: found both");
   refused("gpu,op,dtype,m,n,k,timing", "A100,linear,fp16,8,8,8,bogus", "timing: found 'bogus'");
+  refused("gpu,op,dtype,parameters,tensors", "A100,adam,fp32,100,1000",
+          "tensors: found 1000, expected at most parameters");
+  const auto alone = parse("gpu,op,dtype,m,n,k,imbalance", "A100,gemm,fp16,8,8,8,0.5");
+  ASSERT_TRUE(alone.ok()) << alone.error().text();
+  EXPECT_EQ(std::get<graph::Gemm>(alone->ops[0]).imbalance, 0) << "one product has nothing to be unlike";
   EXPECT_TRUE(parse("gpu,op,pass,dtype,rows,cols", "A100,copy_,bwd,fp16,64,64").ok())
       << "a copy within the graph has a gradient";
 }
@@ -424,8 +429,13 @@ TEST(Timing, TheLaunchGapIsAddedOnceAndHidesShortKernels) {
 /// A misspelt size is carried along, and its default priced in its place. Published tables have columns of such names.
 TEST_F(Fixture, AColumnThatIsNearlyOneOfOursIsNamed) {
   const std::string head = "gpu,op,dtype,m,n,k,", row = "\nA100-SXM4-80GB,linear,bf16,64,64,64,9\n";
-  for (const auto& [wrong, right] : std::map<std::string, std::string>{
-           {"layuot", "layout"}, {"timming", "timing"}, {"bacth", "batch"}, {"Rows", "rows"}, {"scalin", "scaling"}}) {
+  for (const auto& [wrong, right] : std::map<std::string, std::string>{{"layuot", "layout"},
+                                                                       {"timming", "timing"},
+                                                                       {"bacth", "batch"},
+                                                                       {"Rows", "rows"},
+                                                                       {"scalin", "scaling"},
+                                                                       {"is_causal", "causal"},
+                                                                       {"num_heads", "heads"}}) {
     const auto count = run(head + wrong + row);
     ASSERT_TRUE(count.ok()) << wrong;
     ASSERT_EQ(count->remarks.size(), 1u) << wrong;

@@ -10,6 +10,7 @@
 
 #include "shipped.hpp"
 #include "test_data.hpp"
+#include "topology/devices/device_doubts.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::topology {
@@ -125,6 +126,28 @@ TEST(Names, EverySystemOfTheCasesShips) {
   ASSERT_GE(ids.size(), 10u);
   const auto names = shipped("systems");
   for (const auto& id : ids) EXPECT_TRUE(std::binary_search(names.begin(), names.end(), id)) << id;
+}
+
+/// What-ifs of ordinary factors are not remarked on, slips of a digit are.
+TEST(DeviceDoubts, NoneOfShippedDevicesAndOrdinaryWhatIfs) {
+  for (const std::string& name : shipped("devices")) {
+    DeviceSpec d = read_device(name).value();
+    EXPECT_EQ(device_doubts(d), std::vector<std::string>{}) << name;
+    for (auto& [type, rate] : d.peak) rate = FlopsPerSecond(rate.value() * 2);
+    d.sm_count = std::max<std::int64_t>(1, d.sm_count * 3 / 4);
+    d.power_limit = Watts(d.power_limit.value() * 2);
+    EXPECT_EQ(device_doubts(d), std::vector<std::string>{}) << name;
+    for (auto& [type, rate] : d.peak) rate = FlopsPerSecond(rate.value() * 10);
+    EXPECT_EQ(device_doubts(d).size(), 1u) << name;
+  }
+}
+
+TEST(DeviceDoubts, ArchitecturesThatAreNearlyKnown) {
+  for (const auto& [name, near] : {std::pair("amper", "ampere"), {"Hoper", "hopper"}, {"blackwel", "blackwell"}})
+    EXPECT_EQ(misspelt_architecture(name), near);
+  for (const char* known : {"ampere", "Ampere", "rubin", "feynman", "rdna3", "cdna5", "hopper2", "vega", "gaudi", "",
+                            "ada_lovelace", "blackwell_ultra", "xe"})
+    EXPECT_EQ(misspelt_architecture(known), "") << known;
 }
 
 }  // namespace

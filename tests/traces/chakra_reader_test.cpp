@@ -141,6 +141,27 @@ TEST(ChakraReader, FeederJson) {
   EXPECT_EQ(g.dropped_deps, 2u);
 }
 
+TEST(ChakraReader, NamesMembersThatAreNearlyOnesThatAreRead) {
+  const auto misspelt = [](const std::string& member) {
+    return read(R"({"workload_graph": [{"Id": 1, "Name": "a", "NodeType": 4, "runtime": 5, )" + member + "}]}")
+        .misspelt;
+  };
+  for (const auto& [member, near] : {std::pair(R"("data_dep": [1])", "data_deps"),
+                                     {R"("runtim": 5)", "runtime"},
+                                     {R"("is_cpuop": true)", "is_cpu_op"},
+                                     {R"("commSize": 64)", "comm_size"},
+                                     {R"("attr": [{"name": "num_op", "int64Val": 64}])", "num_ops"}}) {
+    const auto found = misspelt(member);
+    ASSERT_EQ(found.size(), 1u) << member;
+    EXPECT_NE(found[0].find("did you mean '" + std::string(near) + "'?"), std::string::npos) << found[0];
+  }
+  // What PyTorch, the linker and others write as well.
+  for (const char* member : {R"("start_time_micros": 3)", R"("outputs": {})", R"("rf_id": 3)", R"("fw_tid": 3)",
+                             R"("pg_desc": "x")", R"("comm_priority": 0)",
+                             R"("attr": [{"name": "cid", "int64Val": 64}])", R"("data_deps": [])", R"("note": "x")"})
+    EXPECT_TRUE(misspelt(member).empty()) << member << ": " << misspelt(member)[0];
+}
+
 TEST(ChakraReader, PrintedMessages) {
   const ChakraGraph g = read(
       R"({"version": "0.0.4"} {"id": "7", "name": "k", "type": "COMP_NODE", "durationMicros": "12", "attr": [{"name": "stream", "int64Val": "20"}]}

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/printable.hpp"
+#include "topology/devices/device_doubts.hpp"
+
 namespace distsim::topology {
 namespace {
 
 // Ranges admit anything that could be built, and refuse slips of a factor of a thousand (GB for MB, MHz for GHz).
 constexpr Range kClock{1e8, 1e10};
 constexpr Range kRate{1e9, 1e17};
-constexpr Range kMemoryBandwidth{1e9, 1e15};
+constexpr Range kL2Bandwidth{1e9, 1e15}, kMemoryBandwidth{1e10, 1e15};
 
 Schema<DeviceClocks> clock_schema() {
   Schema<DeviceClocks> s("clock", "SM clocks.");
@@ -43,10 +46,11 @@ Schema<DeviceClocks> clock_schema() {
   return s;
 }
 
-Schema<DeviceMemory> memory_schema(const std::string& section, const std::string& doc, Range capacity) {
+Schema<DeviceMemory> memory_schema(const std::string& section, const std::string& doc, Range capacity,
+                                   Range bandwidth) {
   Schema<DeviceMemory> s(section, doc);
   s.required("capacity", &DeviceMemory::capacity, capacity, "Size.");
-  s.required("bandwidth", &DeviceMemory::bandwidth, kMemoryBandwidth, "Reads plus writes, over all SMs.");
+  s.required("bandwidth", &DeviceMemory::bandwidth, bandwidth, "Reads plus writes, over all SMs.");
   return s;
 }
 
@@ -90,6 +94,8 @@ const std::vector<std::string>& rate_names() {
 std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
   if (!d.peak.contains("fp32"))
     return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back to";
+  if (const std::string near = misspelt_architecture(d.architecture); !near.empty())
+    return "architecture: found " + in_quotes(d.architecture, 60) + ", expected '" + near + "', or a name unlike it";
   if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found at least hbm.capacity, expected less";
   if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found at least hbm.capacity, expected less";
   return std::nullopt;
@@ -162,9 +168,10 @@ Schema<DeviceSpec> device_schema() {
       "type that is not listed is not supported as a matrix type.",
       true);
   s.nested("hbm", &DeviceSpec::hbm,
-           memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}), true);
-  s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "L2 cache, with the achievable read bandwidth.", {1e5, 1e11}),
+           memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}, kMemoryBandwidth),
            true);
+  s.nested("l2", &DeviceSpec::l2,
+           memory_schema("l2", "L2 cache, with the achievable read bandwidth.", {1e5, 1e11}, kL2Bandwidth), true);
   s.nested("launch", &DeviceSpec::launch, launch_schema());
   s.nested("calibration", &DeviceSpec::calibration, calibration_schema());
   s.required("power_limit", &DeviceSpec::power_limit, {1, 1e5}, "Board power limit.");

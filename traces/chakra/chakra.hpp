@@ -69,6 +69,7 @@ struct ChakraGraph {
       groups;  ///< process groups that the file itself defines; without members: all ranks
   std::size_t dropped_deps =
       0;  ///< control dependencies of the old layout, which name callers (see ChakraBuilder::old_layout)
+  std::vector<std::string> misspelt;  ///< "'data_dep' of a node is not read; did you mean 'data_deps'?", each name once
   std::string text;
 
   std::string_view text_of(ChakraText t) const { return std::string_view(text).substr(t.begin, t.size); }

@@ -108,7 +108,10 @@ Result<void> ChakraAttributes::apply_kind_of_collective(const ChakraAttribute& a
 Result<void> ChakraAttributes::apply(const ChakraAttribute& a) {
   std::int64_t* const place = place_of(a.name, node_);
   const bool is_kind = a.name == "comm_type", is_group = a.name == "pg_name", is_host = a.name == "is_cpu_op";
-  if (place == nullptr && !is_kind && !is_group && !is_host) return {};
+  if (place == nullptr && !is_kind && !is_group && !is_host) {
+    builder_.passed_by(a.name);
+    return {};
+  }
   const std::string value = a.number ? std::to_string(*a.number) : a.as_written;
   const auto before = std::ranges::find(seen_, a.name, [](const auto& seen) { return seen.first; });
   if (before != seen_.end() && before->second != value)

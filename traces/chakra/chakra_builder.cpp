@@ -1,11 +1,14 @@
 #include "traces/chakra/chakra_builder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <queue>
 
+#include "base/text/lower_case.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -34,6 +37,34 @@ Result<void> check_numbers(const ChakraNode& n) {
   return {};
 }
 
+/// Members and attributes that are read, by the usual spelling of each.
+constexpr std::array<std::string_view, 24> kReadNames{
+    "id",      "name",      "type",    "NodeType",  "ctrl_deps", "ctrlDeps",    "data_deps",       "dataDeps",
+    "runtime", "inputs",    "attr",    "comm_size", "comm_dst",  "comm_src",    "comm_tag",        "comm_type",
+    "pg_name", "is_cpu_op", "num_ops", "stream",    "tid",       "duration_ps", "duration_micros", "tensor_size"};
+/// Those that PyTorch, chakra_trace_link and ASTRA-sim write as well and that say nothing of times here, and names near
+/// those above that other tools could mean something by.
+constexpr std::array<std::string_view, 35> kOtherNames{
+    "outputs",        "start_time_micros", "startTimeMicros", "start_time",
+    "rf_id",          "fw_parent",         "fw_tid",          "seq_id",
+    "scope",          "op_schema",         "schema",          "kernel_file",
+    "kernel_backend", "comm_priority",     "comm_id",         "comm_tags",
+    "comm_group",     "pg_desc",           "pg_size",         "pg_id",
+    "pg_names",       "group_size",        "involved_dim",    "is_gpu_op",
+    "tensor_id",      "tensor_ids",        "tensor_loc",      "tensor_type",
+    "tensor_dtype",   "num_ranks",         "num_npus",        "num_nodes",
+    "data_type",      "data_types",        "data_dependency"};
+
+/// The name that `name` is a misspelling of: one nearly the same that begins with the same letter. Empty: another name.
+std::string misspelt_member(std::string_view name) {
+  constexpr std::size_t kFewestLetters = 5;  // of shorter words every other one is near
+  const auto is_name = [&](const auto& names) { return std::ranges::find(names, name) != names.end(); };
+  if (name.size() < kFewestLetters || is_name(kReadNames) || is_name(kOtherNames)) return "";
+  static const std::vector<std::string> known(kReadNames.begin(), kReadNames.end());
+  const std::string nearest = nearest_spelling(name, known);
+  return !nearest.empty() && lower_case(nearest.substr(0, 1)) == lower_case(name.substr(0, 1)) ? nearest : "";
+}
+
 bool alike(const ChakraNode& a, const ChakraNode& b) {
   return a.kind == b.kind && a.comm == b.comm && a.on_cpu == b.on_cpu && a.lane == b.lane &&
          a.operations == b.operations && a.tensor_bytes == b.tensor_bytes && a.comm_bytes == b.comm_bytes &&
@@ -50,6 +81,16 @@ bool same_structure(const ChakraGraph& a, const ChakraGraph& b) {
     if (!alike(a.nodes[i], b.nodes[i]) || a.text_of(a.nodes[i].group) != b.text_of(b.nodes[i].group)) return false;
   }
   return true;
+}
+
+void ChakraBuilder::passed_by(std::string_view name) {
+  constexpr std::size_t kMostNames = 256, kMostSaid = 8, kMostPrinted = 60;
+  if (passed_by_.size() >= kMostNames || passed_by_.contains(name)) return;
+  passed_by_.emplace(name);
+  const std::string nearest = misspelt_member(name);
+  if (!nearest.empty() && graph_.misspelt.size() < kMostSaid)
+    graph_.misspelt.push_back(in_quotes(name, kMostPrinted) + " of a node is not read; did you mean '" + nearest +
+                              "'?");
 }
 
 ChakraText ChakraBuilder::intern(std::string_view text) {

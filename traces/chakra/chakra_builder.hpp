@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "base/result.hpp"
 #include "traces/chakra/chakra.hpp"
@@ -18,6 +20,8 @@ class ChakraBuilder {
   void set_set_ranks(std::uint32_t ranks) { graph_.set_ranks = ranks; }
   void set_job_ranks(std::uint32_t ranks) { graph_.job_ranks = std::max(graph_.job_ranks, ranks); }
   void set_set_job(std::uint64_t job) { graph_.set_job = job; }
+  /// A member or attribute of a node that has no use here: kept where it is nearly one that has.
+  void passed_by(std::string_view name);
   /// The layout before GlobalMetadata had a version: control dependencies name the caller, by numbers from before nodes
   /// were split, so that they lead nowhere and in circles. They are dropped and counted where the file has data
   /// dependencies to go by.
@@ -53,6 +57,7 @@ class ChakraBuilder {
   ChakraGraph graph_;
   std::vector<std::uint32_t> wanted_offsets_{0};
   std::vector<Wanted> wanted_;
+  std::set<std::string, std::less<>> passed_by_;
   bool old_layout_ = false;
 };
 

@@ -91,7 +91,7 @@ class JsonNode {
   Result<void> take(const std::string& key, const std::string& name, const json& value) {
     std::int64_t number = 0;
     if (name == "ctrldeps" || name == "datadeps") return take_deps(key, name == "ctrldeps", value);
-    if (name == "attr") return {};  // last: see read
+    if (name == "type" || name == "nodetype" || name == "attr") return {};  // first and last: see read
     if (name == "inputs") {
       if (node_.kind == ChakraKind::metadata)
         return add_process_groups(builder_, value.dump(-1, ' ', false, json::error_handler_t::replace));

@@ -42,6 +42,7 @@ void name_unused(const study::CaseFile& file, const std::string& path, unsigned 
   });
   if (asked && !measured)
     log_warn([&] { return path + ": measured_ms: every cell is empty; nothing to compare with"; });
+  if (const std::string apart = study::measured_apart(file); !apart.empty()) log_warn([&] { return apart; });
 }
 
 Result<void> run(const ValidateFlags& flags) {

@@ -220,6 +220,19 @@ void check_id(CaseFile& file, std::map<std::string, std::string>& seen) {
   if (!wrong.empty() && c.failure.empty()) c.failure = c.where + ": case_id: " + wrong;
 }
 
+/// All that a row says of its experiment; through a column table, all that it says but for its labels.
+std::string experiment_text(const CaseFile& file, const Case& c) {
+  std::string out;
+  if (!file.table) {
+    for (const Setting& s : c.settings) out += s.key + "=" + s.text + "\n";
+    return out;
+  }
+  for (const auto& [column, text] : c.cells) {
+    if (!is_label(column) || column == "finetune") out += column + "=" + text + "\n";
+  }
+  return out;
+}
+
 Result<ConfigNode> node_of(const std::vector<Setting>& settings, const std::string& where) {
   ConfigNode root;
   root.kind = ConfigNode::Kind::map;
@@ -266,6 +279,22 @@ Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
   }
   if (file.cases.empty()) return Error{"found no cases, expected at least one row below the header", name, ""};
   return file;
+}
+
+std::string measured_apart(const CaseFile& file) {
+  constexpr double kApart = 3;  // chosen: versions and machines of one experiment differ by less, as those of one op do
+  std::map<std::string, const Case*> first;
+  std::string said;
+  std::size_t found = 0;
+  for (const Case& c : file.cases) {
+    if (!c.failure.empty() || !c.measured_ms) continue;
+    const auto [it, fresh] = first.emplace(experiment_text(file, c), &c);
+    const double before = *it->second->measured_ms, now = *c.measured_ms;
+    if (fresh || std::max(before, now) <= kApart * std::min(before, now) || ++found > 1) continue;
+    said = c.where + ": measured_ms: found " + format_quantity(now, Dimension::none) + ", where " + it->second->where +
+           " has the same experiment with " + format_quantity(before, Dimension::none);
+  }
+  return found < 2 ? said : said + " (and " + std::to_string(found - 1) + " more)";
 }
 
 Result<ConfigNode> config_of(const Case& c) { return node_of(c.settings, c.where); }

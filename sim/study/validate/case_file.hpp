@@ -43,6 +43,10 @@ struct CaseFile {
 /// keys nor belong to a table. A row that cannot be used keeps its place with the reason in `failure`.
 Result<CaseFile> read_cases(std::istream& in, const std::string& name);
 
+/// "cases.csv:3: measured_ms: found 1000, where cases.csv:2 has the same experiment with 100": the first case whose
+/// experiment another was measured with as well, far apart; with how many more there are. Empty: none.
+std::string measured_apart(const CaseFile& file);
+
 /// What a case says of its experiment, before any file is looked at; of a file whose columns are keys.
 Result<ConfigNode> config_of(const Case& c);
 
