@@ -204,6 +204,11 @@ class Hostile(unittest.TestCase):
                 continue
             with self.subTest(vary=vary), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.sweep(FLAGSHIP, vary)
+        for vary in ({"cluster.nodes": range(1, 10 ** 8)}, {"cluster.nodes": range(10 ** 30)}, {"cluster.nodes": range(1, 9_000_000), "model.precision": ["fp32", "bf16"]}):
+            begin = time.monotonic()
+            with self.subTest(vary=vary), self.assertRaisesRegex(distsim.ConfigError, "points, expected at most 10,000,000"):
+                distsim.sweep(FLAGSHIP, vary)
+            self.assertLess(time.monotonic() - begin, 5, "they are counted, not written down")
         for run, experiment in ((distsim.sweep, FLAGSHIP), (distsim.plan, LANGUAGE)):
             with self.assertRaisesRegex(distsim.ConfigError, "vary cluster.nodes: found a key that (--)?set holds, expected one of the two"):
                 run(experiment, vary={"cluster.nodes": [1, 2]}, set={"cluster.nodes": 3})
