@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -93,25 +94,43 @@ std::string beside(const std::string& path) {
 
 /// Files that are read, while inputs are protected.
 class Inputs {
+  using NameTest = std::function<bool(std::string_view)>;
+
  public:
   void protect() {
     const std::lock_guard lock(mutex_);
     protected_ = true;
     files_.clear();
+    folders_.clear();
   }
   void add(const struct stat& file) {
     const std::lock_guard lock(mutex_);
     if (protected_ && S_ISREG(file.st_mode)) files_.insert({file.st_dev, file.st_ino});
   }
+  void add_folder(const struct stat& folder, NameTest takes) {
+    const std::lock_guard lock(mutex_);
+    if (protected_) folders_.emplace_back(std::pair(folder.st_dev, folder.st_ino), std::move(takes));
+  }
   bool contain(const struct stat& file) {
     const std::lock_guard lock(mutex_);
     return files_.contains({file.st_dev, file.st_ino});
+  }
+  /// Whether a file of this path is among those of a folder that is read.
+  bool take(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    struct stat folder {};
+    if (folders_.empty() || ::stat(folder_of(path).c_str(), &folder) != 0) return false;
+    const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
+    return std::ranges::any_of(folders_, [&](const auto& known) {
+      return known.first == std::pair(folder.st_dev, folder.st_ino) && known.second(name);
+    });
   }
 
  private:
   std::mutex mutex_;
   bool protected_ = false;
   std::set<std::pair<dev_t, ino_t>> files_;
+  std::vector<std::pair<std::pair<dev_t, ino_t>, NameTest>> folders_;
 };
 
 Inputs& inputs() {
@@ -152,6 +171,9 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (!S_ISDIR(folder_info.st_mode)) return file_error(path, "write: '" + folder + "' is not a folder", ENOTDIR);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return file_error(path, "write in the folder '" + folder + "'", errno);
+  if (inputs().take(path) || inputs().take(resolved(path)))
+    return Error{"found a file in a folder that this command reads, expected one elsewhere", path,
+                 "the next time it would be read with the others"};
   return exists ? TargetKind::regular : TargetKind::absent;
 }
 
@@ -240,6 +262,11 @@ void note_input(int fd) {
 void note_input(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) inputs().add(info);
+}
+
+void note_input_folder(const std::string& folder, std::function<bool(std::string_view)> takes) {
+  struct stat info {};
+  if (::stat(folder.c_str(), &info) == 0) inputs().add_folder(info, std::move(takes));
 }
 
 Result<void> check_writable(const std::string& path) {

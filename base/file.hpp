@@ -31,6 +31,10 @@ void protect_inputs();
 void note_input(int fd);
 void note_input(const std::string& path);
 
+/// Says that the files of a folder whose names `takes` accepts are inputs, also one that is not there yet: an output of such
+/// a name would be read the next time.
+void note_input_folder(const std::string& folder, std::function<bool(std::string_view name)> takes);
+
 /// Checks, before any work is done, that `path` can be written: its folder exists and is writable, and it has not
 /// been read. "-" always can.
 Result<void> check_writable(const std::string& path);

@@ -140,6 +140,27 @@ class Bash(Shell, unittest.TestCase):
     def test_offers_nothing_for_a_number(self):
         self.assertEqual(self.offered("sweep", "--jobs", ""), set())
 
+    def test_runs_no_name_of_a_file(self):
+        systems = self.folder / "configs/systems"
+        systems.mkdir(parents=True)
+        names = ["zq$(echo ran >ran)", "zq`echo ran >ran`", "zq y", "zq;echo ran >ran", "zq'y", "zq*", "zq\ny", "zq\x1by", "zqplain"]
+        for name in names:
+            (systems / f"{name}.yaml").touch()
+        (self.folder / "zqglob").touch()
+        script = 'source ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _distsim distsim; printf "%s\\0" "${COMPREPLY[@]}"'
+        for words in (["cost", "collective", "--system", "zq"], ["--set", "cluster.system", "=", "zq"]):
+            r = subprocess.run(["bash", "-c", script, "bash", "distsim", *words], capture_output=True, text=True, cwd=self.folder,
+                               env={**ENVIRONMENT, "DISTSIM_CONFIGS": str(self.folder / "configs")}, timeout=60)
+            self.assertEqual(r.stderr, "")
+            self.assertFalse((self.folder / "ran").exists())
+            offered = r.stdout.split("\0")[:-1]
+            read = subprocess.run(["bash", "-c", "printf '%s\\0' " + " ".join(offered)], capture_output=True, text=True, cwd=self.folder, timeout=60)
+            self.assertEqual(sorted(read.stdout.split("\0")[:-1]), sorted(set(names) - {"zq\ny", "zq\x1by"}))
+            self.assertFalse((self.folder / "ran").exists())
+
+    def test_offers_within_quotes(self):
+        self.assertEqual(self.offered("cost", "collective", "--system", '"dgx_b2'), {"dgx_b200"})
+
     def test_never_runs_the_script_of_a_source_tree(self):
         (self.folder / "scripts").mkdir()
         (self.folder / "scripts/setup.sh").touch()
@@ -154,6 +175,17 @@ class Bash(Shell, unittest.TestCase):
 class Zsh(Shell, unittest.TestCase):
     shell, argv = "zsh", ["zsh", "-f", "-i"]
     prepare = "bindkey -e; unsetopt beep auto_menu; unset zle_bracketed_paste; autoload -U compinit; compinit -u -D; source ./script"
+
+    def test_runs_no_name_of_a_file(self):
+        systems = self.folder / "configs/systems"
+        systems.mkdir(parents=True)
+        (systems / "xq$(echo ran >ran).yaml").touch()
+        (systems / "xqv`echo ran >ran`.yaml").touch()
+        self.terminal.do(f"export DISTSIM_CONFIGS={self.folder}/configs")
+        os.write(self.terminal.fd, b"distsim cost collective --system xq\t")
+        self.terminal.read_until(r"xq")
+        time.sleep(2)
+        self.assertFalse((self.folder / "ran").exists())
 
     def test_syntax(self):
         subprocess.run(["zsh", "-n", self.folder / "script"], check=True)

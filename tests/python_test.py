@@ -110,8 +110,8 @@ class SameAsTheCommand(unittest.TestCase):
         idle = distsim.cost_op("h100_sxm5_80gb", "copy_h2d", "fp16", bytes=1 << 20)
         self.assertEqual(idle.remarks, ["dtype: no effect, the op is the same"])
         self.assertEqual(distsim.cost_op("h100_sxm5_80gb", "copy_h2d", bytes=1 << 20).us, idle.us)
-        self.assertEqual(distsim.cost_op("h100_sxm5_80gb", "linear", "bf16", m=64, n=64, k=64, layout="nhwc").remarks,
-                         ["layout=nhwc: no effect, the op is the same"])
+        self.assertEqual(distsim.cost_op("h100_sxm5_80gb", "linear", "bf16", m=64, n=64, k=64, layout="NT").remarks,
+                         ["layout=NT: no effect, the op is the same"])
         op = distsim.cost_op("h100_sxm5_80gb", "linear", "bf16", m=4096, n=1024, k=1024)
         self.assertEqual(str(op), command("cost", "op", "--gpu", "h100_sxm5_80gb", "--op", "linear", "--dtype", "bf16", "m=4096", "n=1024", "k=1024"))
         self.assertTrue(0 < op.low_us <= op.us <= op.high_us)
@@ -204,6 +204,11 @@ class Hostile(unittest.TestCase):
                 continue
             with self.subTest(vary=vary), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.sweep(FLAGSHIP, vary)
+        for vary in ({"cluster.nodes": range(1, 10 ** 8)}, {"cluster.nodes": range(10 ** 30)}, {"cluster.nodes": range(1, 9_000_000), "model.precision": ["fp32", "bf16"]}):
+            begin = time.monotonic()
+            with self.subTest(vary=vary), self.assertRaisesRegex(distsim.ConfigError, "points, expected at most 10,000,000"):
+                distsim.sweep(FLAGSHIP, vary)
+            self.assertLess(time.monotonic() - begin, 5, "they are counted, not written down")
         for run, experiment in ((distsim.sweep, FLAGSHIP), (distsim.plan, LANGUAGE)):
             with self.assertRaisesRegex(distsim.ConfigError, "vary cluster.nodes: found a key that (--)?set holds, expected one of the two"):
                 run(experiment, vary={"cluster.nodes": [1, 2]}, set={"cluster.nodes": 3})

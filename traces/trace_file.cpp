@@ -1,9 +1,12 @@
 #include "traces/trace_file.hpp"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "base/file.hpp"
 #include "base/system/folder.hpp"
 #include "base/text/printable.hpp"
 #include "traces/files/zip_member.hpp"
@@ -29,7 +32,7 @@ std::vector<std::string_view> extensions() {
   return out;
 }
 
-bool trace_name(const std::string& name) {
+bool trace_name(std::string_view name) {
   return !name.starts_with(".") && std::ranges::any_of(extensions(), [&](auto e) { return name.ends_with(e); });
 }
 
@@ -52,6 +55,16 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
   if (error) return Error{"cannot be listed: " + error.message(), folder, ""};
   if (out.empty()) return no_trace_in(folder);
   return out;
+}
+
+/// Of a pattern whose folder is none.
+void note_pattern(const std::string& pattern) {
+  const std::size_t name = pattern.rfind('/') + 1;  // npos + 1 is 0
+  const std::string folder = name == 0 ? "." : pattern.substr(0, name);
+  if (folder.find_first_of("*?[") != std::string::npos) return;
+  note_input_folder(folder, [of_name = pattern.substr(name)](std::string_view given) {
+    return ::fnmatch(of_name.c_str(), std::string(given).c_str(), FNM_PERIOD) == 0;
+  });
 }
 
 Result<std::vector<std::string>> files_of_pattern(const std::string& pattern) {
@@ -97,9 +110,25 @@ Result<std::vector<TraceFile>> traces_in(const Opener& open, const std::string& 
   return std::vector<TraceFile>{{path, open, plain_path, nullptr}};
 }
 
+bool is_pattern(const std::string& path) {
+  std::error_code error;
+  return !fs::exists(path, error) && path.find_first_of("*?[") != std::string::npos;
+}
+
 }  // namespace
 
+void note_folders(const std::vector<std::string>& paths) {
+  std::error_code error;
+  for (const std::string& path : paths) {
+    if (fs::is_directory(path, error))
+      note_input_folder(path, trace_name);
+    else if (is_pattern(path))
+      note_pattern(path);
+  }
+}
+
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths) {
+  note_folders(paths);
   std::vector<std::string> out;
   std::set<std::string> seen;
   for (const std::string& path : paths) {
@@ -108,7 +137,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
     if (path.empty()) return Error{"found an empty file name, expected a trace", "", ""};
     if (fs::is_directory(path, error)) {
       TRY_ASSIGN(files, files_of_folder(path));
-    } else if (!fs::exists(path, error) && path.find_first_of("*?[") != std::string::npos) {
+    } else if (is_pattern(path)) {
       TRY_ASSIGN(files, files_of_pattern(path));
     } else {
       files = {path};

@@ -40,6 +40,10 @@ struct TraceOptions {
       std::size_t{8} << 20;  ///< bytes of text held at a time; one event may not be longer than 64 times this
 };
 
+/// Says that the folders among the paths, and those of patterns, are inputs (note_input_folder). read_traces says so itself; a
+/// command that has outputs says it before it checks them.
+void note_folders(const std::vector<std::string>& paths);
+
 /// Reads every path: a file, a folder (all trace files in it), or a pattern (`run/rank*.json.gz`); together they are
 /// the ranks of one job. The format is detected from the content. Files of one rank that belong together (execution
 /// trace and Kineto) are linked. Errors, one line each: no such file, no known format, damage that leaves nothing to

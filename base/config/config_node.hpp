@@ -32,6 +32,7 @@ struct ConfigNode {
   std::vector<ConfigNode> items;  ///< of a sequence
   std::vector<Entry> entries;     ///< of a map
   SourcePos where;
+  std::shared_ptr<const ConfigNode> before;  ///< what the file has where set_config_path put this; null: nothing
 
   const ConfigNode* find(std::string_view key) const;  ///< nullptr when absent or not a map
   ConfigNode* find(std::string_view key);

@@ -95,7 +95,11 @@ Result<void> set_config_path(ConfigNode& root, const PathValue& value) {
     TRY_ASSIGN(node, child_of(*node, segment, parent.empty() ? "config" : parent, value.value.where));
     parent += (parent.empty() ? "" : ".") + segment;
   }
+  // of several for one key, what the first replaced
+  const bool of_file = node->where.line > 0 && node->kind != ConfigNode::Kind::null;
+  auto before = of_file ? std::make_shared<const ConfigNode>(*node) : node->before;
   *node = value.value;
+  node->before = std::move(before);
   root = std::move(changed);
   return {};
 }

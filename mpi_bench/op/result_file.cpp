@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "base/file.hpp"
-#include "base/text/csv.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -69,17 +68,24 @@ Result<ResultFile> ResultFile::open(const std::string& path, const std::string& 
 
 Result<void> ResultFile::load() {
   TRY_ASSIGN(std::string text, read_file(path_, kLargestFile));
+  const std::string header = csv_line(columns(family_));
+  const Error foreign{"found other columns than those of op_bench's " + family_ + " file", path_ + ":1",
+                      "choose another folder with --out"};
   const std::size_t whole = text.rfind('\n') + 1;  // 0 where there is no line end at all
-  if (whole != text.size()) {
-    text.resize(whole);
-    TRY(write_file_atomically(path_, text.empty() ? csv_line(columns(family_)) : text));
-    if (text.empty()) return {};
+  if (whole == 0 && !text.empty())
+    return header.starts_with(text) ? write_file_atomically(path_, header) : Result<void>(foreign);
+  const bool is_cut = whole != text.size();
+  text.resize(whole);
+  {
+    std::istringstream in(text);
+    TRY_ASSIGN(CsvReader reader, CsvReader::open(in, path_));
+    if (reader.header() != columns(family_)) return foreign;
+    TRY(read_keys(reader));
   }
-  std::istringstream in(text);
-  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, path_));
-  if (reader.header() != columns(family_))
-    return Error{"found other columns than those of op_bench's " + family_ + " file", path_ + ":1",
-                 "choose another folder with --out"};
+  return is_cut ? write_file_atomically(path_, text) : Result<void>();  // of a file that is ours for certain
+}
+
+Result<void> ResultFile::read_keys(CsvReader& reader) {
   const std::size_t key_count = key_columns(family_).size(), timing = *reader.column("timing");
   for (;;) {
     TRY_ASSIGN(const auto row, reader.next());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/text/csv.hpp"
 #include "mpi_bench/op/op_case.hpp"
 
 namespace distsim::bench {
@@ -33,8 +34,8 @@ struct RunFacts {
 
 class ResultFile {
  public:
-  /// Reads what an earlier run left. A last line that was cut off is taken away. Errors: not writable, or other columns
-  /// than ours.
+  /// Reads what an earlier run left. A last line that was cut off is taken away. Errors, with the file as it was: not
+  /// writable, or other columns than ours.
   static Result<ResultFile> open(const std::string& path, const std::string& family);
 
   bool contains(const RunFacts& facts, const OpCase& op_case) const;
@@ -47,6 +48,7 @@ class ResultFile {
  private:
   ResultFile(std::string path, std::string family) : path_(std::move(path)), family_(std::move(family)) {}
   Result<void> load();
+  Result<void> read_keys(CsvReader& reader);
 
   std::string path_, family_;
   std::unordered_set<std::string> keys_;

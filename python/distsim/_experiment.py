@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Set as AbstractSet
 from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -16,6 +17,7 @@ Sets = Optional[Mapping[str, Any]]
 CALLED = "config"  # what messages call an experiment that is a dict
 MOST_DEPTH = 32
 MOST_VALUES = 200_000
+MOST_POINTS = 10_000_000  # as many as the library takes
 
 
 def _kind(value: object) -> str:
@@ -185,12 +187,39 @@ class about:
             raise without_place(self.config, error) from None
 
 
-def vary_texts(vary: Optional[Mapping[str, Any]], place: str) -> List[Tuple[str, List[str]]]:
+def _check_points(sizes: Sequence[int]) -> None:
+    """Of values that say how many they are, before any becomes a text: a range may be longer than memory."""
+    if math.prod(sizes) > MOST_POINTS:
+        product = " x ".join(f"{size:,}" for size in sizes)
+        raise ConfigError(f"vary: found {product} points, expected at most {MOST_POINTS:,}")
+
+
+def _size_of(values: Any) -> int:
+    """How many there are; 1 where that is known only once they are taken."""
+    try:
+        return max(1, len(values))
+    except TypeError:
+        return 1
+    except OverflowError:  # a range of more than a word counts
+        return sys.maxsize
+
+
+def _taken(values: Any, key: str) -> List[str]:
+    texts: List[str] = []
+    for value in values:
+        if len(texts) >= MOST_POINTS:
+            raise ConfigError(f"{key}: found more than {MOST_POINTS:,} values, expected fewer")
+        texts.append(value_text(value, key))
+    return texts
+
+
+def vary_texts(vary: Optional[Mapping[str, Any]], place: str, every_point: bool = True) -> List[Tuple[str, List[str]]]:
+    """every_point: each combination of values is predicted, so that they must not be too many together."""
     if vary is None:
         return []
     if not isinstance(vary, Mapping):
         raise TypeError(f"{place}: found {_kind(vary)}, expected a dict such as {{'cluster.nodes': [1, 2, 4]}}")
-    out = []
+    axes = []
     for key, values in vary.items():
         if not isinstance(key, str):
             raise TypeError(f"{place}: found the key {key!r} of type {_kind(key)}, expected text")
@@ -198,8 +227,11 @@ def vary_texts(vary: Optional[Mapping[str, Any]], place: str) -> List[Tuple[str,
             values = [values]
         if isinstance(values, AbstractSet):
             raise TypeError(f"{key}: found a {_kind(values)}, whose values have no order, expected a list")
-        out.append((_whole(key, place), [value_text(value, key) for value in values]))
-    return out
+        axes.append((_whole(key, place), values))
+    sizes = [_size_of(values) for _, values in axes]
+    for some in [sizes] if every_point else [[size] for size in sizes]:
+        _check_points(some)
+    return [(key, _taken(values, key)) for key, values in axes]
 
 
 def texts_of(values: object, place: str) -> List[str]:

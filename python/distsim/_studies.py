@@ -128,7 +128,7 @@ def plan(config: Config, *, set: Sets = None, vary: Optional[Mapping[str, Any]] 
         "least_columns": count_of(least_columns, "least_columns", 0, 1 << 20),
     }
     with about(config):
-        return Plan(_distsim.plan(experiment, vary_texts(vary, "vary"), rest))
+        return Plan(_distsim.plan(experiment, vary_texts(vary, "vary", every_point=False), rest))
 
 
 class Comparison(Table):

@@ -5,6 +5,7 @@
 #include "base/text/csv.hpp"
 #include "sim/api/priced_trace.hpp"
 #include "sim/report/report.hpp"
+#include "traces/trace_reader.hpp"
 
 namespace distsim::app {
 namespace {
@@ -16,6 +17,7 @@ std::vector<std::pair<std::string, std::string>> outputs_of_priced(const PricedR
 }  // namespace
 
 Result<void> replay_priced(const PricedReplay& r) {
+  traces::note_folders(r.traces);
   TRY(check_outputs(outputs_of_priced(r)));
   TRY_ASSIGN(const report::Report report, api::priced_trace(r.traces, r.config, r.sets));
   TRY(check_outputs(outputs_of_priced(r)));

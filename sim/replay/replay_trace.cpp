@@ -149,6 +149,7 @@ Result<config::Experiment> TraceReplay::with(const std::vector<std::string>& ove
 }
 
 Result<void> replay_trace(const TraceReplay& f) {
+  traces::note_folders(f.traces);
   TRY(check_outputs(outputs_of(f)));
   if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
   TRY_ASSIGN(const traces::TraceJob job, job_of(f));

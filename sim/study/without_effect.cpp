@@ -83,8 +83,25 @@ const ConfigNode* find_at(const ConfigNode& root, const Path& path) {
   return node;
 }
 
+/// What the file has at the end of a path that --set replaced; null where it has nothing there, or nothing was replaced.
+const ConfigNode* replaced_at(const ConfigNode& root, const Path& path) {
+  const ConfigNode *node = &root, *before = nullptr;
+  for (const std::string& part : path) {
+    node = find_at(*node, {part});
+    if (node == nullptr) return nullptr;
+    if (before != nullptr) before = find_at(*before, {part});
+    if (node->before != nullptr) before = node->before.get();
+  }
+  return before;
+}
+
+/// The tree with the key taken away: where it is of --set, what the file says holds again.
 ConfigNode without(const ConfigNode& root, const Path& path) {
   ConfigNode out = root;
+  if (const ConfigNode* before = replaced_at(root, path)) {
+    *const_cast<ConfigNode*>(find_at(out, path)) = *before;
+    return out;
+  }
   auto* node = const_cast<ConfigNode*>(find_at(out, {path.begin(), path.end() - 1}));
   std::erase_if(node->entries, [&](const ConfigNode::Entry& e) { return e.key == path.back(); });
   return out;

@@ -108,5 +108,24 @@ TEST(ResultFile, ColumnsIncludeThoseOfTheOpTables) {
   }
 }
 
+TEST_F(ResultFileTest, AForeignFileStaysAsItIs) {
+  for (const std::string foreign :
+       {"m,n,k,my measurements", "m,n,k\n1,2,3\n4,5,6", "gpu,op,pass,dtype,b,m,n,k,layoux"}) {
+    ASSERT_TRUE(write_file_atomically(path_, foreign).ok());
+    const auto file = bench::ResultFile::open(path_, "gemm");
+    ASSERT_FALSE(file.ok()) << foreign;
+    EXPECT_NE(file.error().text().find("found other columns"), std::string::npos) << file.error().text();
+    EXPECT_EQ(text(), foreign);
+  }
+}
+
+TEST_F(ResultFileTest, ALineThatCannotBeReadLeavesTheFileAsItIs) {
+  ASSERT_TRUE(bench::ResultFile::open(path_, "gemm").ok());
+  const std::string broken = text() + "X,linear\nX,lin";
+  ASSERT_TRUE(write_file_atomically(path_, broken).ok());
+  EXPECT_FALSE(bench::ResultFile::open(path_, "gemm").ok());
+  EXPECT_EQ(text(), broken);
+}
+
 }  // namespace
 }  // namespace distsim::bench

@@ -45,6 +45,12 @@ TEST(GraphDot, NamesCannotBreakOut) {
   EXPECT_NE(p.dot.find("label=\"a\\\"]; evil [x=\\\"\\\\\\\\x0a\\\\x1b\\nelementwise"), std::string::npos) << p.dot;
 }
 
+TEST(GraphDot, NamesHoldNoEntities) {
+  const GraphPicture p = graph_dot(costed_of(three_tasks("p&#27;[31m&lt;")), "t & co", 0, 100);
+  EXPECT_NE(p.dot.find("label=\"p&amp;#27;[31m&amp;lt;\\n"), std::string::npos) << p.dot;
+  EXPECT_NE(p.dot.find("label=\"t &amp; co\\n"), std::string::npos) << p.dot;
+}
+
 TEST(GraphDot, LeavesOutWhatIsTooMuchAndSaysSo) {
   const GraphPicture p = graph_dot(costed_of(three_tasks("a")), "t", 0, 2);
   EXPECT_EQ(p.drawn, 2u);

@@ -49,6 +49,17 @@ TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {
   EXPECT_EQ(idle_keys({"parallel.tensor=1", "model.accumulation=1", "engine.jobs=1"}), std::vector<std::string>{});
 }
 
+TEST(KeysWithoutEffect, AKeyOfSetStandsAgainstTheValueOfTheFile) {
+  const std::string limited = std::string(kExperiment) + "device: {power_limit: 100 W}\n";
+  EXPECT_EQ(idle_keys({}, limited), std::vector<std::string>{});
+  EXPECT_EQ(idle_keys({"device.power_limit=250 W"}, limited), std::vector<std::string>{}) << "faster than with 100 W";
+  EXPECT_EQ(idle_keys({"device.power_limit=90 W", "device.power_limit=250 W"}, limited), std::vector<std::string>{});
+  EXPECT_EQ(idle_keys({"device={power_limit: 250 W}"}, limited), std::vector<std::string>{});
+  EXPECT_EQ(idle_keys({"device={power_limit: 90 W}", "device.power_limit=250 W"}, limited), std::vector<std::string>{});
+  const std::string loose = std::string(kExperiment) + "device: {power_limit: 380 W}\n";
+  EXPECT_EQ(idle_keys({"device.power_limit=390 W"}, loose), std::vector<std::string>{"device.power_limit"});
+}
+
 TEST(KeysWithoutEffect, AListThatRepeatsTheDefaultIsNoWish) {
   EXPECT_EQ(config::default_of("model.dlrm.bottom_mlp"), "[512, 256, 128]");
   const auto parsed = config::parse_experiment_text(

@@ -139,6 +139,7 @@ Result<std::vector<std::string>> input_files(const std::vector<std::string>& inp
       continue;
     }
     const auto files = files_by_folder({input}, ".csv");
+    note_input_folder(input, [](std::string_view name) { return name.ends_with(".csv"); });
     if (files.front().empty())
       return Error{"found no CSV file in the folder, expected the files that op_bench wrote", printable(input, 300),
                    ""};

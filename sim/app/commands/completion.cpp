@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/output.hpp"
+#include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/completion/command_table.hpp"
 #include "sim/config/config.hpp"
@@ -12,9 +13,12 @@
 namespace distsim::app {
 namespace {
 
+/// Without names that no line can hold.
 std::string lines_of(const std::vector<std::string>& words) {
   std::string out;
-  for (const std::string& word : words) out += word + "\n";
+  for (const std::string& word : words) {
+    if (!find_bad_byte(word) && word.find_first_of("\t\r\n") == std::string::npos) out += word + "\n";
+  }
   return out;
 }
 

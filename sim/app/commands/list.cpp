@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/output.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/collective_models.hpp"
 #include "opmodels/op_models.hpp"
 #include "sim/app/commands.hpp"
@@ -17,8 +18,11 @@
 namespace distsim::app {
 namespace {
 
+constexpr std::size_t kLongestName = 255;  // bytes that file systems take
+
+/// A name may be that of a file, and hold anything.
 std::string entry(std::string_view name, std::string_view sentence) {
-  return fmt::format("{:<36} {}\n", name, sentence);
+  return fmt::format("{:<36} {}\n", printable(name, kLongestName), sentence);
 }
 
 /// A broken file keeps its place in the list, with what is wrong with it.
@@ -70,7 +74,7 @@ Result<std::string> list_models() {
   }
   const std::vector<std::string> templates = config::templates_in("models");
   if (!templates.empty()) out += "\nFiles for models of any size: write a number for each name in braces:\n";
-  for (const std::string& name : templates) out += "  " + name + "\n";
+  for (const std::string& name : templates) out += "  " + printable(name, kLongestName) + "\n";
   return out;
 }
 

@@ -102,6 +102,7 @@ std::string profile_page(const traces::TraceJob& job, const profile::Profile& pr
 Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", f.csv}, {"--json", f.json}, {"--html", f.html}};
+  traces::note_folders(f.traces);
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const report::ProfileTable table, report::parse_profile_table(f.table));
   traces::TraceOptions options;

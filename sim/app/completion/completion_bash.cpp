@@ -38,7 +38,20 @@ _distsim_command() {
 }
 
 _distsim_files() { compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen "$1" -- "$cur"); }
-_distsim_offer() { mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur"); }
+
+# Those of the lines $1 that start with what is typed. They may be names of files, so nothing in them is expanded (compgen -W
+# would); what the shell would not read as one word is quoted.
+_distsim_offer() {
+  local word quoted typed=${cur#[\"\']}
+  typed=${typed//\\/}
+  COMPREPLY=()
+  while IFS= read -r word; do
+    [[ -n $word && $word == "$typed"* ]] || continue
+    printf -v quoted %q "$word"
+    [[ $cur == [\"\']* && $quoted != "$word" ]] || COMPREPLY+=("$quoted")
+  done <<<"$1"
+}
+_distsim_offer_words() { _distsim_offer "${1// /$'\n'}"; }
 
 # The key of KEY=VALUE, or a value for the key $1.
 _distsim_setting() {
@@ -65,18 +78,18 @@ _distsim() {
   [[ $flag == -* ]] && value=$(_distsim_value "$command:$flag")
   if [[ -z $value && $cur != -* ]]; then
     words=$(_distsim_words "$command")
-    [[ -n $words ]] && { _distsim_offer "$words"; return; }
+    [[ -n $words ]] && { _distsim_offer_words "$words"; return; }
     value=$(_distsim_value "$command:")
   fi
   case $value in
-    '') _distsim_offer "$(_distsim_flags "$command")" ;;
+    '') _distsim_offer_words "$(_distsim_flags "$command")" ;;
     file) _distsim_files -f ;;
     folder) _distsim_files -d ;;
     setting) _distsim_setting "$key" ;;
-    word\ *) _distsim_offer "${value#word }" ;;
+    word\ *) _distsim_offer_words "${value#word }" ;;
     name\ *)
       words=''
-      for key in ${value#name }; do words+=" $(_distsim_names "$program" "$key")"; done
+      for key in ${value#name }; do words+=$(_distsim_names "$program" "$key")$'\n'; done
       _distsim_offer "$words"
       [[ ${#COMPREPLY[@]} == 0 ]] && _distsim_files -f
       ;;

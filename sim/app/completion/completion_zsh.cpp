@@ -17,10 +17,13 @@ _distsim_names() {
   [[ -x $program ]] && $program completion $1 2>/dev/null </dev/null
 }
 
+# The array names of the caller. They may be names of files: in the form (${names}) of _alternative they would be evaluated.
+_distsim_known() { compadd "$@" -a names }
+
 _distsim_name() {
   local kind; local -a names
   for kind in $@; do names+=(${(f)"$(_distsim_names $kind)"}); done
-  _alternative "names:$*:(${names})" 'files:file:_files'
+  _alternative "names:$*:_distsim_known" 'files:file:_files'
 }
 
 # KEY=VALUE

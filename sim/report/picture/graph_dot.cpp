@@ -14,12 +14,13 @@ constexpr std::size_t kLongestLine = 80;  // bytes of a label's line
 // By StreamKind: host, compute, comm, copy, p2p. Light enough for black text.
 constexpr std::array<std::string_view, 5> kFill{"#f2f2f2", "#d9ead3", "#fce5cd", "#d0e0f0", "#ead1dc"};
 
-/// A quoted string of dot. printable() has made what is not text harmless.
+/// A quoted string of dot. printable() has made what is not text harmless; Graphviz reads "&#27;" as the character of that
+/// number.
 std::string dot_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += c == '&' ? "&amp;" : std::string(1, c);
   }
   return out + '"';
 }

@@ -263,7 +263,7 @@ class CombinationPlanner {
       out_.heads.push_back(axis.key.substr(axis.key.rfind('.') + 1));
     }
     const double count = combinations_of(axes);
-    TRY(request_.with(all_sets(axes, 0, nullptr)));
+    TRY(request_.with(with_sets(sets_of_combination(axes, 0))));
     const auto limit = static_cast<double>(request_.most_played > 0 ? request_.most_played : kPlayedByDefault);
     const auto played = static_cast<std::size_t>(std::min({count, limit, kMostCombinations}));
     TRY_ASSIGN(Plays plays, plays_of(request_, experiment_));
@@ -289,18 +289,22 @@ class CombinationPlanner {
   }
 
  private:
-  std::vector<std::string> all_sets(const std::vector<SweepAxis>& axes, double index,
-                                    std::vector<std::string>* values) const {
+  /// Those of the request, some replaced.
+  std::vector<std::string> with_sets(const std::vector<std::string>& own) const {
     std::vector<std::string> sets = request_.sets;
-    for (std::string& set : sets_of_combination(axes, index, values)) sets.push_back(std::move(set));
+    for (const std::string& set : own) sets = with_set(std::move(sets), set);
     return sets;
   }
 
   PlanRow row_at(const std::vector<SweepAxis>& axes, std::size_t index) {
     PlanRow row;
-    const std::vector<std::string> sets = all_sets(axes, static_cast<double>(index), &row.values);
-    row.sets.assign(sets.begin() + static_cast<std::ptrdiff_t>(request_.sets.size()), sets.end());
-    const Result<config::Experiment> e = request_.with(sets);
+    row.sets = sets_of_combination(axes, static_cast<double>(index), &row.values);
+    Result<config::Experiment> e = request_.with(with_sets(row.sets));
+    if (e) {
+      std::vector<std::string> batch = sets_that_keep_batch(*e, experiment_, axes);
+      row.sets.insert(row.sets.end(), batch.begin(), batch.end());
+      if (!batch.empty()) e = request_.with(with_sets(row.sets));
+    }
     if (!e) {
       row.error = e.error().text();
       return row;

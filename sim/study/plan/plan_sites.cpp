@@ -45,12 +45,15 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
   return site;
 }
 
+bool vary_batch(const std::vector<SweepAxis>& axes) {
+  return std::ranges::any_of(axes, [](const SweepAxis& a) {
+    return a.key == "model.global_batch" || a.key == "model.per_gpu_batch" || a.key == "model.name";
+  });
+}
+
 /// The global batch is that of the experiment as it is, also where the model gives it per GPU.
 void keep_batch(config::Experiment& e, const config::Experiment& base, const std::vector<SweepAxis>& axes) {
-  const auto varies = [](const SweepAxis& a) {
-    return a.key == "model.global_batch" || a.key == "model.per_gpu_batch" || a.key == "model.name";
-  };
-  if (std::ranges::any_of(axes, varies)) return;
+  if (vary_batch(axes)) return;
   e.model.global_batch = workload::samples_of(base.model, pipeline::shape_of(base).ranks());
   e.model.per_gpu_batch = 0;
 }
@@ -62,6 +65,14 @@ std::vector<std::string> with_set(std::vector<std::string> sets, const std::stri
   std::erase_if(sets, [&](const std::string& given) { return given.starts_with(key); });
   sets.push_back(set);
   return sets;
+}
+
+std::vector<std::string> sets_that_keep_batch(const config::Experiment& e, const config::Experiment& base,
+                                              const std::vector<SweepAxis>& axes) {
+  const std::int64_t batch = workload::samples_of(base.model, pipeline::shape_of(base).ranks());
+  const bool kept = batch <= 0 || workload::samples_of(e.model, pipeline::shape_of(e).ranks()) == batch;
+  if (kept || e.model.per_gpu_batch == 0 || vary_batch(axes)) return {};
+  return {"model.global_batch=" + std::to_string(batch), "model.per_gpu_batch=0"};
 }
 
 double combinations_of(const std::vector<SweepAxis>& axes) {

@@ -27,6 +27,11 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
 /// Overrides with one of them ("KEY=VALUE") in place of those of its key.
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set);
 
+/// What an experiment with a combination of `axes` needs besides, so that its global batch is that of `base`, which gives it
+/// per GPU. Nothing where the axes vary the batch itself.
+std::vector<std::string> sets_that_keep_batch(const config::Experiment& e, const config::Experiment& base,
+                                              const std::vector<SweepAxis>& axes);
+
 /// Whether some layout of the space fits on the GPUs.
 bool fits_somewhere(const LayoutSpace& space);
 

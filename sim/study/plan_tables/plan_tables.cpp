@@ -251,7 +251,7 @@ struct SortedTables {
 };
 
 Result<ChoiceRules> rules_of(const PlanTablesOptions& options, const std::vector<workload::ModelTable>& tables) {
-  ChoiceRules rules{{}, options.least_columns};
+  ChoiceRules rules{{}, options.least_columns, {}};
   if (!options.constraints_file.empty()) {
     TRY_ASSIGN(rules.constraints, read_constraints_file(options.constraints_file, tables));
   }
@@ -321,6 +321,7 @@ Result<SortedTables> sorted_tables(const Experiment& e, const PlanTablesOptions&
   TRY_ASSIGN(ChoiceRules rules, rules_of(options, tables));
   TableOrder order(tables, rules.constraints);
   if (!rules.constraints.empty()) rules.constraints = order.sorted(rules.constraints);
+  rules.numbers = order.numbers();
   Experiment sorted = order.sorted(e);
   return SortedTables{std::move(order), std::move(sorted), std::move(rules)};
 }
@@ -338,6 +339,9 @@ Result<TablesPlan> search_sorted(const SortedTables& sorted, pipeline::CostModel
                  "use more GPUs, embedding_dtype: fp16, or constraints that leave tables more kinds of sharding"};
   plan.linear_bound = plan.bound = *bound;
   plan.packing = std::move(*found.packing);
+  plan.splits_tables = std::ranges::any_of(sorted.rules.constraints, [](const TableConstraint& c) {
+    return !c.allows(workload::TableSharding::table_wise);
+  });
   for (const auto& [name, by] : kGreedyBy) {
     const auto packing = greedy_plan(plan.problem, plan.tables, by);
     plan.greedy.push_back({name, packing ? std::optional(packing->most) : std::nullopt});

@@ -38,7 +38,7 @@ struct PlayedPlan {
   workload::TablePlans placement;  ///< empty: the experiment's own
 };
 
-/// A greedy plan; nothing where it does not fit.
+/// A greedy plan; nothing where it does not fit, or there is none (TablesPlan::splits_tables).
 struct GreedyRow {
   std::string_view by;
   std::optional<double> most;
@@ -53,6 +53,7 @@ struct TablesPlan {
   double linear_bound = 0;         ///< seconds: lower_bound.hpp
   double bound = 0;                ///< seconds: tight_bound.hpp
   std::vector<GreedyRow> greedy;
+  bool splits_tables = false;  ///< constraints forbid that a table stays whole
   std::uint64_t evaluated = 0, fitting = 0;
   std::vector<PlayedPlan> played;  ///< the fastest first, what could not be played last
   std::size_t winner = 0;          ///< of `played`

@@ -102,6 +102,15 @@ std::string kinds_text(const TablesPlan& plan) {
   return text_of_kinds(tables);
 }
 
+std::string greedy_text(const TablesPlan& plan) {
+  if (plan.splits_tables) return "no greedy plans of whole tables: the constraints forbid that some stay whole\n";
+  std::string out = "greedy plans of whole tables, most loaded rank:";
+  for (const GreedyRow& g : plan.greedy)
+    out += fmt::format(" by {} {};", g.by, g.most ? in_milliseconds(*g.most) + " ms" : std::string("does not fit"));
+  out.back() = '\n';
+  return out;
+}
+
 std::string played_text(const TablesPlan& plan) {
   std::string out = fmt::format("  {:>13} {:>10}  {}\n", "iteration ms", "cost ms", "plan");
   const double best = plan.played[plan.winner].figures->iteration.seconds();
@@ -110,6 +119,7 @@ std::string played_text(const TablesPlan& plan) {
     std::string name = p.name;
     for (const std::string& set : p.sets) name += ", " + set;
     if (p.changes_numbers) name += " (changes the numbers of training; not chosen)";
+    if (p.breaks_constraints) name += " (may break the constraints; not chosen)";
     if (!p.figures) {
       out += fmt::format("  {:>13} {:>10}  {}: {}\n", "-", p.most > 0 ? in_milliseconds(p.most) : "-", name, p.error);
       continue;
@@ -180,10 +190,7 @@ std::string describe(const TablesPlan& plan) {
                                 counted(plan.tables.size(), "table"), counted(plan.problem.ranks(), "GPU"),
                                 in_milliseconds(plan.packing.most), in_milliseconds(plan.bound), 100 * plan.gap());
   out += fmt::format("looked at {} plans and changes of plans; {} whole plans fit\n", plan.evaluated, plan.fitting);
-  out += "greedy plans of whole tables, most loaded rank:";
-  for (const GreedyRow& g : plan.greedy)
-    out += fmt::format(" by {} {};", g.by, g.most ? in_milliseconds(*g.most) + " ms" : std::string("does not fit"));
-  out.back() = '\n';
+  out += greedy_text(plan);
   if (plan.played.empty()) return out;
   out += "\nplayed, fastest first\n" + played_text(plan);
   if (!plan.chosen) return out + "\nthe tables as the experiment has them are the fastest\n";

@@ -187,10 +187,11 @@ Result<void> check_total(const TableProblem& problem, const workload::DlrmSpec& 
                "", change_that_fits(problem, least, spec)};
 }
 
-/// Takes away what is too large for a rank.
-Result<void> keep_what_fits(TableProblem& problem, std::size_t t, const TableConstraint& constraint) {
+/// Takes away what is too large for a rank; `number`: of the table in messages.
+Result<void> keep_what_fits(TableProblem& problem, std::size_t t, std::size_t number,
+                            const TableConstraint& constraint) {
   std::vector<TableChoice>& choices = problem.tables[t];
-  const std::string table = "table " + std::to_string(t);
+  const std::string table = "table " + std::to_string(number);
   if (choices.empty())
     return Error{"sharding_types: found none that " + table + " can have on " + counted(problem.ranks(), "GPU") +
                      " of " + counted(problem.nodes, "node") + ", expected at least one",
@@ -225,7 +226,7 @@ Result<TableProblem> price_choices(const config::Experiment& e, const ChoiceRule
     const std::int64_t least = constraint.min_partition > 0 ? constraint.min_partition : rules.least_columns;
     TRY_ASSIGN(std::vector<TableChoice> choices, Chooser(prices, tables[t], constraint, least).all());
     problem.tables.push_back(std::move(choices));
-    TRY(keep_what_fits(problem, t, constraint));
+    TRY(keep_what_fits(problem, t, rules.numbers.empty() ? t : rules.numbers[t], constraint));
   }
   TRY(check_total(problem, spec));
   return problem;

@@ -33,6 +33,7 @@ inline constexpr std::int64_t kLeastColumns = 32;
 struct ChoiceRules {
   std::vector<TableConstraint> constraints;  ///< one for each table; none: no constraints
   std::int64_t least_columns = kLeastColumns;
+  std::vector<std::size_t> numbers;  ///< of the tables in messages; none: their places in the experiment
 };
 
 /// Every choice that the rules, the cluster and the framework leave a table. HugeCTR alone splits rows over some of the

@@ -32,12 +32,15 @@ class TableOrder {
     return out;
   }
 
+  /// The number in the given order of each table.
+  const std::vector<std::size_t>& numbers() const { return order_; }
+
   /// The experiment with its tables in this order, each on its own. A placement that names tables by their numbers is not
   /// changed: it is to be replaced.
   config::Experiment sorted(config::Experiment experiment) const;
 
  private:
-  std::vector<std::size_t> order_;  ///< the number in the given order of each
+  std::vector<std::size_t> order_;
 };
 
 }  // namespace distsim::study

@@ -60,6 +60,17 @@ TEST(SetConfigPath, ReplacesAndCreates) {
   EXPECT_EQ(root.find("empty")->find("a")->scalar, "1");
 }
 
+TEST(SetConfigPath, KeepsWhatTheFileHas) {
+  ConfigNode root = *parse_yaml("a: {b: 1}", "x.yaml");
+  ASSERT_TRUE(set_config_path(root, "a.b", "2").ok());
+  ASSERT_TRUE(set_config_path(root, "a.b", "3").ok());
+  ASSERT_NE(root.find("a")->find("b")->before, nullptr);
+  EXPECT_EQ(root.find("a")->find("b")->before->scalar, "1");
+  ASSERT_TRUE(set_config_path(root, "a.c", "2").ok());
+  ASSERT_TRUE(set_config_path(root, "a.c", "3").ok());
+  EXPECT_EQ(root.find("a")->find("c")->before, nullptr);
+}
+
 TEST(SetConfigPath, TakesFlowSyntax) {
   ConfigNode root = yaml_of("{}");
   ASSERT_TRUE(set_config_path(root, "a", "[1, 2]").ok());

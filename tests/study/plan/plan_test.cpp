@@ -269,6 +269,48 @@ TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
   EXPECT_GT(planned(request).value().counts.played, 20);
 }
 
+/// The batch given per GPU, by file or by --set, or for all: one plan, every row of which trains as many samples.
+TEST_F(PlanTest, TheGlobalBatchHolds) {
+  const std::string rest =
+      "cluster: {system: dgx_a100_80gb, nodes: 1}\nframework: {name: pytorch}\nmodel: {name: resnet50_v1_5, ";
+  PlanRequest per_gpu, of_all, of_set;
+  per_gpu.config = file("gpu.yaml", rest + "per_gpu_batch: 256}\n");
+  of_all.config = of_set.config = file("all.yaml", rest + "global_batch: 2048}\n");
+  of_set.sets = {"model.global_batch=0", "model.per_gpu_batch=256"};
+  for (PlanRequest* request : {&per_gpu, &of_all, &of_set}) {
+    request->top = 40;
+    request->varied = {{"framework.gradients.bucket_size", {"5 MiB", "25 MiB"}}, {"model.accumulation", {"1", "8"}}};
+  }
+  const Plan plan = planned(of_all).value();
+  for (const PlanRequest* request : {&per_gpu, &of_set}) {
+    const Plan same = planned(*request).value();
+    ASSERT_EQ(same.rows.size(), plan.rows.size());
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+      EXPECT_EQ(same.rows[i].values, plan.rows[i].values);
+      EXPECT_EQ(same.rows[i].report.iteration, plan.rows[i].report.iteration);
+      EXPECT_EQ(same.rows[i].report.context.samples, 2048);
+      if (same.rows[i].kind != PlanRowKind::candidate) continue;
+      std::vector<std::string> sets = request->sets;
+      sets.insert(sets.end(), same.rows[i].sets.begin(), same.rows[i].sets.end());
+      EXPECT_TRUE(
+          write_experiment((folder_ / "best.yaml").string(), request->config, sets, same.rows[i].report.iteration)
+              .ok());
+    }
+  }
+  per_gpu.varied.push_back({"model.per_gpu_batch", {"128", "256"}});
+  const Plan varied = planned(per_gpu).value();
+  EXPECT_TRUE(std::ranges::any_of(varied.rows, [](const PlanRow& r) { return r.report.context.samples == 16384; }));
+}
+
+TEST_F(PlanTest, AModelWithoutANameIsCalledByItsKind) {
+  PlanRequest request;
+  request.config =
+      file("p.yaml",
+           "cluster: {system: dgx_a100_80gb, nodes: 1}\nframework: {name: pytorch}\nmodel: {kind: program, "
+           "per_gpu_batch: 4, program: {steps: [{name: a, compute: 1 ms}]}}\n");
+  EXPECT_EQ(planned(request).value().subject, "program on 8 x a100_sxm4_80gb");
+}
+
 /// Layouts of a model that is split are all played by blocks, and each row says how to see its figures again; whole, it
 /// has the keys of data parallel jobs.
 TEST_F(PlanTest, LayoutsAreComparedAsBlocks) {
