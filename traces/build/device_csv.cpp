@@ -5,8 +5,10 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/text/counted.hpp"
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
 #include "traces/build/op_inputs.hpp"
@@ -63,15 +65,19 @@ struct Columns {
   std::string wrong;             ///< why the times of the rows mean nothing; empty: they do
   std::string wrong_throughput;  ///< likewise of the throughputs, if there are any
 
+  bool operator==(const Columns&) const = default;
+
   static std::optional<Columns> of(const std::vector<std::string>& header) {
     Columns c;
     c.count = header.size();
     for (std::size_t i = 0; i < header.size(); ++i) c.take(header[i], i);
+    c.check_spelling(header);
     return c.start && c.duration && c.name ? std::optional<Columns>(std::move(c)) : std::nullopt;
   }
 
  private:
-  void take(std::string_view h, std::size_t i) {
+  /// False: it is none of the titles that are read.
+  bool take(std::string_view h, std::size_t i) {
     if (h.starts_with("Start"))
       once(start, h, i), start_unit = unit(h, kTimes, "a unit of time");
     else if (h.starts_with("Duration"))
@@ -94,7 +100,47 @@ struct Columns {
       grid[h.back() - 'X'] = i;
     else if ((h.starts_with("Blk") || h.starts_with("Block ")) && h.back() >= 'X' && h.back() <= 'Z')
       block[h.back() - 'X'] = i;
+    else
+      return false;
+    return true;
   }
+  /// A title that is none of the programs' and near one that is not there: its column would go unread.
+  void check_spelling(const std::vector<std::string>& header) {
+    static const std::vector<std::string> kOthers{"Registers Per Thread",
+                                                  "Static SMem",
+                                                  "Dynamic SMem",
+                                                  "SrcMemType",
+                                                  "DstMemType",
+                                                  "Src Dev",
+                                                  "Src Ctx",
+                                                  "Dst Dev",
+                                                  "Dst Ctx",
+                                                  "Reg/Trd",
+                                                  "StcSMem",
+                                                  "DymSMem",
+                                                  "SrcMemKd",
+                                                  "DstMemKd",
+                                                  "GreenCtx"};
+    std::vector<std::string> lacking;
+    const auto lack = [&](bool is_there, std::initializer_list<const char*> titles) {
+      if (!is_there) lacking.insert(lacking.end(), titles.begin(), titles.end());
+    };
+    lack(device.has_value(), {"Device"});
+    lack(context.has_value(), {"Context", "Ctx"});
+    lack(stream.has_value(), {"Stream", "Strm"});
+    lack(correlation.has_value(), {"CorrId"});
+    lack(bytes.has_value(), {"Bytes"});
+    lack(throughput.has_value(), {"Throughput"});
+    for (const std::string& title : header) {
+      const std::string own = title.substr(0, title.find(" ("));
+      if (wrong.empty() && !is_known(own) && std::ranges::find(kOthers, own) == kOthers.end()) {
+        const std::string near = own.size() < 4 ? "" : nearest_spelling(own, lacking);
+        if (!near.empty())
+          wrong = "column " + in_quotes(title, 40) + ": found no such column, expected " + in_quotes(near, 40);
+      }
+    }
+  }
+  static bool is_known(std::string_view title) { return Columns().take(title, 0); }
   void once(std::optional<std::size_t>& column, std::string_view title, std::size_t i) {
     if (column && wrong.empty()) wrong = "column " + in_quotes(title, 40) + ": found twice, expected once";
     column = i;
@@ -202,10 +248,11 @@ class DeviceCsv {
       begin = end + 1;
       ++lines;
       note_warning(line);
+      line_ = lines;
       if (columns_)
         row(line, end == text.size());
       else if (!titles_.empty())
-        columns_ = below(split_csv_line(line));
+        columns_ = below(titles_, split_csv_line(line));
       else if (lines > kHeaderWithin)
         break;
       else if (format_.is_header(line))
@@ -224,15 +271,25 @@ class DeviceCsv {
 
  private:
   /// Of titles with the line of units below them, in which those of times are always there.
-  std::optional<Columns> below(const std::vector<std::string>& units) const {
-    auto columns = Columns::of(with_units(titles_, units));
+  static std::optional<Columns> below(const std::vector<std::string>& titles, const std::vector<std::string>& units) {
+    auto columns = Columns::of(with_units(titles, units));
     if (!columns) return std::nullopt;
     for (const auto& time : {columns->start, columns->duration}) {
       if (columns->wrong.empty() && (*time >= units.size() || units[*time].empty()))
-        columns->wrong =
-            "column " + in_quotes(titles_[*time], 40) + ": found no unit below it, expected a unit of time";
+        columns->wrong = "column " + in_quotes(titles[*time], 40) + ": found no unit below it, expected a unit of time";
     }
     return columns;
+  }
+  /// A header further down, as where outputs were put together: its rows are read as those of the first.
+  void header_again(const std::vector<std::string>& cells) {
+    std::optional<Columns> again;
+    if (!titles_again_.empty())
+      again = below(std::exchange(titles_again_, {}), cells);
+    else if ((again = Columns::of(cells)) && format_.units_below)
+      titles_again_ = cells, again.reset();
+    if (again && columns_->wrong.empty() && !(*again == *columns_))
+      columns_->wrong = "line " + std::to_string(line_) +
+                        ": found a header with other columns or units, expected those of the first header";
   }
   void header(std::vector<std::string> cells) {
     auto columns = Columns::of(cells);
@@ -260,6 +317,7 @@ class DeviceCsv {
 
   void row(std::string_view line, bool last) {
     const std::vector<std::string> cells = split_csv_line(line);
+    if (!titles_again_.empty() || std::ranges::find(cells, "Name") != cells.end()) header_again(cells);
     if (cells.size() == 1 && (cells[0].empty() || cells[0].starts_with("=="))) return;
     const bool open_quote = last && std::ranges::count(line, '"') % 2 != 0;
     if (cells.size() != columns_->count || open_quote) {
@@ -281,6 +339,9 @@ class DeviceCsv {
       ++no_gpu_;
       return;
     }
+    if (format_.starts_at_zero && *start < 0 && columns_->wrong.empty())
+      columns_->wrong = "line " + std::to_string(line_) + ": found the start " +
+                        in_quotes(cells[*columns_->start], 40) + ", expected none before the recording began";
     DeviceInput input;
     DeviceRecord& d = input.record;
     d.start_ns = *start;
@@ -382,7 +443,9 @@ class DeviceCsv {
   const TraceFile& file_;
   TraceJob& job_;
   GeometryTable geometries_;
-  std::vector<std::string> titles_;  ///< of a header whose units come on the next line
+  std::vector<std::string> titles_;        ///< of a header whose units come on the next line
+  std::vector<std::string> titles_again_;  ///< likewise of one below the first
+  std::size_t line_ = 0;                   ///< that is read
   std::optional<Columns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
