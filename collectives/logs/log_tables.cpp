@@ -80,6 +80,8 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
   if (r.no_bandwidth) return "";
   const double algbw = r.bytes / r.time_us / 1000;
   if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size / time");
+  if (r.in_place_us > 0 && !agrees(r.in_place_algbw, r.bytes / r.in_place_us / 1000))
+    return found("in-place algbw", r.in_place_algbw, r.bytes / r.in_place_us / 1000, "size / time");
   if (ranks < 2) return "";
   const double busbw = r.algbw * graph::busbw_factor(kind, ranks);
   const bool half = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter;
@@ -244,7 +246,7 @@ Result<void> check_shape(const LogContext& context, const std::string& file) {
 
 /// The list of ranks that nccl-tests prints, against itself and the flags.
 Result<void> check_listed(const LogContext& context, const std::string& file, const LogHints& hints) {
-  const std::size_t listed = context.rank_ids.size(), hosts = context.hosts.size();
+  const std::size_t listed = context.rank_ids.size();
   if (listed == 0) return {};
   std::map<std::uint32_t, std::size_t> sizes;
   for (const auto& [group, rank] : context.other_groups) ++sizes[group];
@@ -265,11 +267,28 @@ Result<void> check_listed(const LogContext& context, const std::string& file, co
     return Error{"--ranks: found " + std::to_string(hints.ranks) + ", expected " + std::to_string(listed) +
                      ", the ranks that the log lists",
                  file, ""};
-  if (hosts > 0 && hints.nodes > hosts)
-    return Error{"--nodes: found " + std::to_string(hints.nodes) + ", expected at most " + std::to_string(hosts) +
-                     ", the hosts that the log names",
+  if (context.other_groups.empty() && context.ranks != 0 && context.ranks != listed)
+    return Error{"ranks: found " + std::to_string(context.ranks) + ", expected " + std::to_string(listed) +
+                     ", the ranks that the log lists",
                  file, ""};
   return {};
+}
+
+/// Nodes as stated against the hosts of the list: each is one or, of containers, a part of one. GPUs of one PCI address are on
+/// as many nodes.
+Result<void> check_nodes(const LogContext& context, const std::string& file, const LogHints& hints) {
+  const std::uint32_t nodes = hints.nodes != 0 ? hints.nodes : context.nodes;
+  const std::string key = hints.nodes != 0 ? "--nodes" : "nodes";
+  std::size_t least = 0;
+  for (const auto& [address, hosts] : context.hosts_of_address) least = std::max(least, hosts.size());
+  if (nodes == 0 || context.hosts.empty() || (nodes <= context.hosts.size() && nodes >= least)) return {};
+  if (nodes > context.hosts.size())
+    return Error{key + ": found " + std::to_string(nodes) + ", expected at most " +
+                     std::to_string(context.hosts.size()) + ", the hosts that the log names",
+                 file, ""};
+  return Error{key + ": found " + std::to_string(nodes) + ", expected at least " + std::to_string(least) +
+                   ", the hosts with a GPU at the same address",
+               file, ""};
 }
 
 /// Leaves out tables of tests that are none of our collectives.
@@ -409,6 +428,7 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
                            const LogHints& hints) {
   TRY(check_listed(context, file, hints));
+  TRY(check_nodes(context, file, hints));
   if (hints.ranks != 0) context.ranks = hints.ranks;
   if (hints.nodes != 0) context.nodes = hints.nodes;
   std::erase_if(tables, [](const LogTable& t) { return t.rows.empty(); });
@@ -419,6 +439,8 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   TRY(drop_other_tests(tables, file, out));
   if (!context.launch_stated && !context.processes.empty() && context.processes.size() < context.rank_ids.size())
     context.single_process = true;
+  out.single_process_stated = context.single_stated;
+  out.states_no_graph = context.no_graph && !context.cuda_graph;
   out.processes = static_cast<std::uint32_t>(context.processes.size());
   out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
   out.partial = !context.failure.empty() || context.cut;

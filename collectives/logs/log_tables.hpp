@@ -55,7 +55,10 @@ struct LogContext {
   std::uint32_t ranks = 0, nodes = 0;
   bool single_process = false, cuda_graph = false;
   bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
-  std::string several_each;    ///< what says of the latest run that a process has several ranks: "nGpus 8"
+  std::optional<bool> single_stated;  ///< what the log says of that in words that leave no doubt
+  bool no_graph = false;              ///< it says that there was no CUDA graph
+  std::map<std::string, std::set<std::string>, std::less<>> hosts_of_address;  ///< by the PCI addresses of their GPUs
+  std::string several_each;  ///< what says of the latest run that a process has several ranks: "nGpus 8"
   std::set<std::pair<std::uint32_t, std::uint32_t>> other_groups;  ///< group and rank, of all but the first group
   std::string library, hardware, source, settings, date;
   std::string failure;               ///< the line that says that the run failed; empty where none does
