@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -80,8 +81,6 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
   if (r.no_bandwidth) return "";
   const double algbw = r.bytes / r.time_us / 1000;
   if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size / time");
-  if (r.in_place_us > 0 && !agrees(r.in_place_algbw, r.bytes / r.in_place_us / 1000))
-    return found("in-place algbw", r.in_place_algbw, r.bytes / r.in_place_us / 1000, "size / time");
   if (ranks < 2) return "";
   const double busbw = r.algbw * graph::busbw_factor(kind, ranks);
   const bool half = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter;
@@ -89,6 +88,11 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
       agrees(r.busbw, algbw * graph::busbw_factor(kind, ranks));  // of small sizes, algbw has one printed digit
   if (unrounded || agrees(r.busbw, busbw) || (half && r.busbw == r.algbw)) return "";
   return found("busbw", r.busbw, busbw, "algbw times the collective's bus bandwidth factor");
+}
+
+/// Figures in place are not used, but tell of damage.
+bool agrees_in_place(const NcclRow& r) {
+  return r.in_place_us <= 0 || agrees(r.in_place_algbw, r.bytes / r.in_place_us / 1000);
 }
 
 PrintedRatio ratio_of(const LogTable& table, graph::CollectiveKind kind) {
@@ -181,7 +185,7 @@ class Assembler {
   Result<void> fill_points(const LogTable& table, Curve& c) {
     std::vector<const NcclRow*> same_size;
     std::vector<RowsOfPoint> rows_of_points;
-    std::size_t first_bad = 0;
+    std::size_t first_bad = 0, first_in_place = 0, in_place = 0;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       const NcclRow& row = table.rows[i].row;
       if (const std::string why = contradiction(row, c.kind, c.ranks); !why.empty()) {
@@ -189,6 +193,7 @@ class Assembler {
         remark(table.rows[i].line, why);
       } else {
         same_size.push_back(&row);
+        if (!agrees_in_place(row) && in_place++ == 0) first_in_place = i;
       }
       const bool last = i + 1 == table.rows.size() || table.rows[i + 1].row.bytes != row.bytes;
       if (!last || same_size.empty()) continue;
@@ -200,6 +205,9 @@ class Assembler {
       rows_of_points.push_back({table.rows[i].line, static_cast<std::uint32_t>(same_size.size())});
       same_size.clear();
     }
+    if (in_place > 0 && out_.remarks.size() < kMostRemarks)
+      out_.remarks.push_back(at_line(file_, table.rows[first_in_place].line) + ": " + counted(in_place, "row") +
+                             " whose in-place algbw is not size / time; only times out of place are used");
     if (2 * std::size_t{c.flagged} <= table.rows.size()) {
       leave_out_spikes(rows_of_points, c);
       return {};
@@ -271,6 +279,18 @@ Result<void> check_listed(const LogContext& context, const std::string& file, co
     return Error{"ranks: found " + std::to_string(context.ranks) + ", expected " + std::to_string(listed) +
                      ", the ranks that the log lists",
                  file, ""};
+  return {};
+}
+
+/// Ranks and nodes of the flags against those that a log states.
+Result<void> check_flags(const LogContext& context, const std::string& file, const LogHints& hints) {
+  for (const auto& [flag, given, stated] :
+       {std::tuple("--ranks", hints.ranks, context.stated_ranks), {"--nodes", hints.nodes, context.stated_nodes}}) {
+    if (given != 0 && stated != 0 && given != stated)
+      return Error{
+          std::string(flag) + ": found " + std::to_string(given) + ", but the log states " + std::to_string(stated),
+          file, ""};
+  }
   return {};
 }
 
@@ -428,6 +448,7 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
                            const LogHints& hints) {
   TRY(check_listed(context, file, hints));
+  TRY(check_flags(context, file, hints));
   TRY(check_nodes(context, file, hints));
   if (hints.ranks != 0) context.ranks = hints.ranks;
   if (hints.nodes != 0) context.nodes = hints.nodes;

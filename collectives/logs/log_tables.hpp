@@ -53,6 +53,7 @@ struct LogContext {
   std::set<std::uint32_t> rank_ids;
   std::set<std::string> processes;  ///< ids with their hosts: containers of two hosts may have the same ids
   std::uint32_t ranks = 0, nodes = 0;
+  std::uint32_t stated_ranks = 0, stated_nodes = 0;  ///< those of them that lines of the log say; 0: none does
   bool single_process = false, cuda_graph = false;
   bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
   std::optional<bool> single_stated;  ///< what the log says of that in words that leave no doubt

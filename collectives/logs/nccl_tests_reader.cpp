@@ -176,6 +176,7 @@ class NcclTestsReader {
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    context_.stated_ranks = context_.ranks, context_.stated_nodes = context_.nodes;
     context_.cut = has_launch_line_ && summary_is_due_;
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }

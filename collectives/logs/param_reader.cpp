@@ -63,6 +63,7 @@ class Reader {
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(line); }));
+    context_.stated_ranks = context_.ranks;
     if (const auto named = shape_of_file_name(lines_.name())) {
       if (context_.ranks == 0) context_.ranks = named->ranks;
       if (context_.nodes == 0) context_.nodes = named->nodes;

@@ -146,13 +146,13 @@ void add_pstats(std::string_view line, Parsed& out) {
     ++out.broken;
     return;
   }
+  if (self && total && *self > *total * kPrintedTolerance + kPrintedDigit && out.impossible.empty())
+    out.impossible = printable(words[5], 60) + ": found tottime " + std::string(words[1]) +
+                     ", expected at most cumtime, " + std::string(words[3]);
   if (self && total && out.impossible.empty() &&
       (!agrees_per_call(words[2], *self, calls->all) || !agrees_per_call(words[4], *total, calls->primitive)))
     out.impossible = printable(words[5], 60) + ": found percall " + printable(words[2], 20) + " and " +
                      printable(words[4], 20) + ", expected tottime and cumtime over ncalls";
-  if (self && total && *self > *total * kPrintedTolerance + kPrintedDigit && out.impossible.empty())
-    out.impossible = printable(words[5], 60) + ": found tottime " + std::string(words[1]) +
-                     ", expected at most cumtime, " + std::string(words[3]);
   if (self && total && !words[5].empty())
     out.sums.add_function(words[5], *self, *total);
   else
