@@ -123,7 +123,8 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
   };
   std::string unstated = log_of("A100");
   unstated.erase(unstated.find("# nodes"), 19);
-  refused(ImportRequest{{file_with("import_g.log", unstated)}, "my_system", "a100_sxm4_80gb", "", {8, 16}},
+  const std::vector<std::string> silent{file_with("import_g.log", unstated)};
+  refused(ImportRequest{silent, "my_system", "a100_sxm4_80gb", "", {8, 16}},
           "nodes: found 16, expected at most the number of ranks, 8");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}}, "--nodes: found 16, but the log states 1");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {4, 1}}, "--ranks: found 4, but the log states 8");
