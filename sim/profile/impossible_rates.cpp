@@ -72,7 +72,7 @@ std::string bus_above_links(const Profile& profile, const topology::DeviceSpec& 
   const CollectiveSummary* worst = nullptr;
   std::size_t above = 0;
   for (const CollectiveSummary& c : profile.collectives) {
-    if (!all_receive(c.kind)) continue;
+    if (!all_receive(c.kind) || c.group.empty()) continue;  // of groups that are not known, neither is the size
     if (c.bytes < kLarge || c.group_size < 2 || c.busbw <= most || links <= 0) continue;
     ++above;
     if (worst == nullptr || c.busbw > worst->busbw) worst = &c;
