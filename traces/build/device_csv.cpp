@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/text/counted.hpp"
-#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
+#include "traces/build/device_columns.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
 
@@ -22,145 +22,9 @@ constexpr std::uint64_t kLargest = std::uint64_t{8} << 30;
 constexpr std::size_t kMostWarnings = 5;
 constexpr std::int64_t kFarthest = INT64_MAX / 4;  // a start and a duration still add up
 
-using Units = std::map<std::string_view, double>;
-const Units kTimes{{"ns", 1},   {"nsec", 1},   {"us", 1e3}, {"usec", 1e3},
-                   {"ms", 1e6}, {"msec", 1e6}, {"s", 1e9},  {"sec", 1e9}};
-const Units kSizes{{"B", 1},     {"KB", 1e3},
-                   {"kB", 1e3},  {"KiB", 1024},
-                   {"MB", 1e6},  {"MiB", 1024. * 1024},
-                   {"GB", 1e9},  {"GiB", 1024. * 1024 * 1024},
-                   {"TB", 1e12}, {"TiB", 1024. * 1024 * 1024 * 1024}};
-
 /// By how much a copy's size over its duration may differ from the throughput beside them, which the programs round and
 /// count in powers of 1000 or of 1024.
 constexpr double kThroughputTolerance = 0.15;
-
-/// "ns" in "Start (ns)"; empty: none is written.
-std::string_view written_unit(std::string_view title) {
-  const std::size_t open = title.find('('), close = title.find(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return "";
-  return title.substr(open + 1, close - open - 1);
-}
-
-/// A unit as a factor to nanoseconds or bytes; 1 where none is written. Nothing: it is no such unit.
-std::optional<double> factor_of(std::string_view unit, const Units& units) {
-  if (unit.empty()) return 1;
-  const auto at = units.find(unit);
-  return at == units.end() ? std::nullopt : std::optional(at->second);
-}
-
-/// Likewise of "MB/s" and "MBps", as a factor to bytes per second.
-std::optional<double> rate_factor(std::string_view unit) {
-  if (unit.empty()) return 1;
-  if (!unit.ends_with("/s") && !unit.ends_with("ps")) return std::nullopt;
-  unit.remove_suffix(2);
-  return unit.empty() ? std::nullopt : factor_of(unit, kSizes);
-}
-
-struct Columns {
-  std::optional<std::size_t> start, duration, correlation, bytes, throughput, device, context, stream, name, grid[3],
-      block[3];
-  double start_unit = 1, duration_unit = 1, bytes_unit = 1, throughput_unit = 1;
-  std::size_t count = 0;
-  std::string wrong;             ///< why the times of the rows mean nothing; empty: they do
-  std::string wrong_throughput;  ///< likewise of the throughputs, if there are any
-
-  bool operator==(const Columns&) const = default;
-
-  static std::optional<Columns> of(const std::vector<std::string>& header) {
-    Columns c;
-    c.count = header.size();
-    for (std::size_t i = 0; i < header.size(); ++i) c.take(header[i], i);
-    c.check_spelling(header);
-    return c.start && c.duration && c.name ? std::optional<Columns>(std::move(c)) : std::nullopt;
-  }
-
- private:
-  /// False: it is none of the titles that are read.
-  bool take(std::string_view h, std::size_t i) {
-    if (h.starts_with("Start"))
-      once(start, h, i), start_unit = unit(h, kTimes, "a unit of time");
-    else if (h.starts_with("Duration"))
-      once(duration, h, i), duration_unit = unit(h, kTimes, "a unit of time");
-    else if (h.starts_with("Corr"))
-      correlation = i;
-    else if (h.starts_with("Bytes") || h.starts_with("Size"))
-      once(bytes, h, i), bytes_unit = unit(h, kSizes, "a unit of memory");
-    else if (h.starts_with("Thr"))
-      take_throughput(h, i);
-    else if (h.starts_with("Device"))
-      once(device, h, i);
-    else if (h.starts_with("Ctx") || h.starts_with("Context"))
-      context = i;
-    else if (h.starts_with("Strm") || h.starts_with("Stream"))
-      once(stream, h, i);
-    else if (h == "Name")
-      once(name, h, i);
-    else if ((h.starts_with("Grd") || h.starts_with("Grid ")) && h.back() >= 'X' && h.back() <= 'Z')
-      grid[h.back() - 'X'] = i;
-    else if ((h.starts_with("Blk") || h.starts_with("Block ")) && h.back() >= 'X' && h.back() <= 'Z')
-      block[h.back() - 'X'] = i;
-    else
-      return false;
-    return true;
-  }
-  /// A title that is none of the programs' and near one that is not there: its column would go unread.
-  void check_spelling(const std::vector<std::string>& header) {
-    static const std::vector<std::string> kOthers{"Registers Per Thread",
-                                                  "Static SMem",
-                                                  "Dynamic SMem",
-                                                  "SrcMemType",
-                                                  "DstMemType",
-                                                  "Src Dev",
-                                                  "Src Ctx",
-                                                  "Dst Dev",
-                                                  "Dst Ctx",
-                                                  "Reg/Trd",
-                                                  "StcSMem",
-                                                  "DymSMem",
-                                                  "SrcMemKd",
-                                                  "DstMemKd",
-                                                  "GreenCtx"};
-    std::vector<std::string> lacking;
-    const auto lack = [&](bool is_there, std::initializer_list<const char*> titles) {
-      if (!is_there) lacking.insert(lacking.end(), titles.begin(), titles.end());
-    };
-    lack(device.has_value(), {"Device"});
-    lack(context.has_value(), {"Context", "Ctx"});
-    lack(stream.has_value(), {"Stream", "Strm"});
-    lack(correlation.has_value(), {"CorrId"});
-    lack(bytes.has_value(), {"Bytes"});
-    lack(throughput.has_value(), {"Throughput"});
-    for (const std::string& title : header) {
-      const std::string own = title.substr(0, title.find(" ("));
-      if (wrong.empty() && !is_known(own) && std::ranges::find(kOthers, own) == kOthers.end()) {
-        const std::string near = own.size() < 4 ? "" : nearest_spelling(own, lacking);
-        if (!near.empty())
-          wrong = "column " + in_quotes(title, 40) + ": found no such column, expected " + in_quotes(near, 40);
-      }
-    }
-  }
-  static bool is_known(std::string_view title) { return Columns().take(title, 0); }
-  void once(std::optional<std::size_t>& column, std::string_view title, std::size_t i) {
-    if (column && wrong.empty()) wrong = "column " + in_quotes(title, 40) + ": found twice, expected once";
-    column = i;
-  }
-  static std::string no_unit(std::string_view title, const char* expected) {
-    return "column " + in_quotes(title, 40) + ": found no such unit, expected " + expected;
-  }
-  double unit(std::string_view title, const Units& units, const char* expected) {
-    const auto factor = factor_of(written_unit(title), units);
-    if (!factor && wrong.empty()) wrong = no_unit(title, expected);
-    return factor.value_or(1);
-  }
-  /// The column is often empty, and then its unit does not matter.
-  void take_throughput(std::string_view title, std::size_t i) {
-    const auto factor = rate_factor(written_unit(title));
-    throughput = i;
-    throughput_unit = factor.value_or(1);
-    wrong_throughput = factor ? "" : no_unit(title, "one of memory per second, as MB/s");
-  }
-};
 
 std::optional<double> csv_number(const std::string& text) {
   double v = 0;
@@ -208,18 +72,6 @@ CopyDirection csv_direction(std::string_view name) {
   if (has("Device-to-Device") || has("DtoD")) return CopyDirection::device_to_device;
   if (has("Peer-to-Peer") || has("PtoP")) return CopyDirection::peer_to_peer;
   return CopyDirection::unknown;
-}
-
-/// nvprof writes the units below the titles, and KB and MB for 1024 and 1024^2 bytes.
-std::vector<std::string> with_units(std::vector<std::string> titles, const std::vector<std::string>& units) {
-  for (std::size_t i = 0; i < std::min(titles.size(), units.size()); ++i) {
-    const std::string& u = units[i];
-    if (u.size() == 2 && u[1] == 'B')
-      titles[i] += std::string(" (") + u[0] + "iB)";
-    else if (!u.empty())
-      titles[i] += " (" + u + ")";
-  }
-  return titles;
 }
 
 /// "kernel(int) [106]" -> 106, and the name without it; 0: no number behind the name.
@@ -271,8 +123,9 @@ class DeviceCsv {
 
  private:
   /// Of titles with the line of units below them, in which those of times are always there.
-  static std::optional<Columns> below(const std::vector<std::string>& titles, const std::vector<std::string>& units) {
-    auto columns = Columns::of(with_units(titles, units));
+  static std::optional<DeviceColumns> below(const std::vector<std::string>& titles,
+                                            const std::vector<std::string>& units) {
+    auto columns = DeviceColumns::of(with_units(titles, units));
     if (!columns) return std::nullopt;
     for (const auto& time : {columns->start, columns->duration}) {
       if (columns->wrong.empty() && (*time >= units.size() || units[*time].empty()))
@@ -282,17 +135,17 @@ class DeviceCsv {
   }
   /// A header further down, as where outputs were put together: its rows are read as those of the first.
   void header_again(const std::vector<std::string>& cells) {
-    std::optional<Columns> again;
+    std::optional<DeviceColumns> again;
     if (!titles_again_.empty())
       again = below(std::exchange(titles_again_, {}), cells);
-    else if ((again = Columns::of(cells)) && format_.units_below)
+    else if ((again = DeviceColumns::of(cells)) && format_.units_below)
       titles_again_ = cells, again.reset();
     if (again && columns_->wrong.empty() && !(*again == *columns_))
       columns_->wrong = "line " + std::to_string(line_) +
                         ": found a header with other columns or units, expected those of the first header";
   }
   void header(std::vector<std::string> cells) {
-    auto columns = Columns::of(cells);
+    auto columns = DeviceColumns::of(cells);
     if (columns && format_.units_below) {
       titles_ = std::move(cells);
       return;
@@ -446,7 +299,7 @@ class DeviceCsv {
   std::vector<std::string> titles_;        ///< of a header whose units come on the next line
   std::vector<std::string> titles_again_;  ///< likewise of one below the first
   std::size_t line_ = 0;                   ///< that is read
-  std::optional<Columns> columns_;
+  std::optional<DeviceColumns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
   std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, with_throughput_ = 0,
