@@ -16,6 +16,7 @@
 #include "base/ids.hpp"
 #include "sim/graph/op.hpp"
 #include "traces/build/name_table.hpp"
+#include "traces/work_counts.hpp"
 
 namespace distsim::traces {
 
@@ -233,6 +234,7 @@ struct TraceRank {
   bool times_are_medians =
       false;               ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
   bool in_slices = false;  ///< its records were read in slices of time, one after the other, and are not here
+  WorkCounts work;         ///< of the records of a rank in slices
   std::vector<TraceDevice> devices;
   std::vector<TraceThread> threads;
   std::vector<TraceStream> streams;

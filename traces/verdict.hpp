@@ -19,7 +19,7 @@ std::string verdict_of(const TraceJob& job);
 
 /// "150 of 154 launched kernels begin before the calls that launched them, by up to 496 us", where it is most of them: clocks of
 /// host and GPU that are apart. Empty: it is not.
-std::string kernels_before_launches(const TraceRank& rank);
+std::string kernels_before_launches(const TraceJob& job, const TraceRank& rank);
 
 /// Error: times that no GPU can have. A stream runs one kernel after the other; where most of the kernels of a rank run at
 /// the same time as another of their stream, the file is not what a profiler wrote. Fewer are noted: kernels may be

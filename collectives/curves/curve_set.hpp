@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,8 +59,10 @@ struct CurveSet {
   std::vector<std::string> same_network{};  ///< systems with other GPUs behind the same NICs
   std::vector<std::string> hosts{};         ///< by node, as the bench says
   std::string driver{}, topology{}, flags{};
-  RecordedClocks clocks{};      ///< when the run began
-  std::uint32_t processes = 0;  ///< that a log lists; 0: it lists none
+  RecordedClocks clocks{};                      ///< when the run began
+  std::uint32_t processes = 0;                  ///< that a log lists; 0: it lists none
+  std::optional<bool> single_process_stated{};  ///< what a log says of the launch in words that leave no doubt
+  bool states_no_graph = false;                 ///< a log says that no CUDA graph was used
   std::vector<std::string>
       remarks{};  ///< of the reader, one line each with its position: rows left out, a run that failed
 };

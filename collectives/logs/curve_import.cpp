@@ -140,14 +140,20 @@ Result<void> check_stated(const ImportRequest& request, const CurveSet& set, con
 
 /// A log that lists its processes says how they were launched, whatever --launch says.
 Result<void> check_launch(const ImportRequest& request, const CurveSet& set, const std::string& log) {
-  if (!request.launch || set.processes == 0) return {};
+  if (request.cuda_graph && set.states_no_graph) return contradicts("--cuda-graph", "it", "'graph: 0'", log);
+  if (!request.launch) return {};
   for (const Curve& c : set.curves) {
+    if (set.processes == 0) break;
     const bool single = *request.launch == Launch::single_process;
     if (set.processes < c.ranks ? single : !single) continue;
     return Error{"--launch: found " + std::string(single ? "single_process" : "mpi") + ", but the log lists " +
                      counted(set.processes, "process", "processes") + " for " + counted(c.ranks, "rank"),
                  log, ""};
   }
+  if (!set.single_process_stated) return {};
+  const Launch stated = *set.single_process_stated ? Launch::single_process : Launch::mpi;
+  if (*request.launch != stated)
+    return contradicts("--launch", word_of(*request.launch, launch_words()), word_of(stated, launch_words()), log);
   return {};
 }
 

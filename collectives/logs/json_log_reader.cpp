@@ -190,6 +190,8 @@ Result<LogContext> context_of(const Json& root) {
   const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
   c.cuda_graph =
       graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
+  c.no_graph = graph != nullptr && !c.cuda_graph;
+  if (c.launch_stated) c.single_stated = c.single_process;
   if (const std::string library = text(root, {"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
     c.library = "NCCL " + library;
   c.date = text(root, {"start_time", "date"}).substr(0, 10);

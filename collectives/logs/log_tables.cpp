@@ -7,6 +7,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "collectives/logs/log_checks.hpp"
 #include "collectives/logs/printed_ratio.hpp"
 
 namespace distsim::collectives {
@@ -87,6 +88,11 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
       agrees(r.busbw, algbw * graph::busbw_factor(kind, ranks));  // of small sizes, algbw has one printed digit
   if (unrounded || agrees(r.busbw, busbw) || (half && r.busbw == r.algbw)) return "";
   return found("busbw", r.busbw, busbw, "algbw times the collective's bus bandwidth factor");
+}
+
+/// Figures in place are not used, but tell of damage.
+bool agrees_in_place(const NcclRow& r) {
+  return r.in_place_us <= 0 || agrees(r.in_place_algbw, r.bytes / r.in_place_us / 1000);
 }
 
 PrintedRatio ratio_of(const LogTable& table, graph::CollectiveKind kind) {
@@ -179,7 +185,7 @@ class Assembler {
   Result<void> fill_points(const LogTable& table, Curve& c) {
     std::vector<const NcclRow*> same_size;
     std::vector<RowsOfPoint> rows_of_points;
-    std::size_t first_bad = 0;
+    std::size_t first_bad = 0, first_in_place = 0, in_place = 0;
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       const NcclRow& row = table.rows[i].row;
       if (const std::string why = contradiction(row, c.kind, c.ranks); !why.empty()) {
@@ -187,6 +193,7 @@ class Assembler {
         remark(table.rows[i].line, why);
       } else {
         same_size.push_back(&row);
+        if (!agrees_in_place(row) && in_place++ == 0) first_in_place = i;
       }
       const bool last = i + 1 == table.rows.size() || table.rows[i + 1].row.bytes != row.bytes;
       if (!last || same_size.empty()) continue;
@@ -198,6 +205,9 @@ class Assembler {
       rows_of_points.push_back({table.rows[i].line, static_cast<std::uint32_t>(same_size.size())});
       same_size.clear();
     }
+    if (in_place > 0 && out_.remarks.size() < kMostRemarks)
+      out_.remarks.push_back(at_line(file_, table.rows[first_in_place].line) + ": " + counted(in_place, "row") +
+                             " whose in-place algbw is not size / time; only times out of place are used");
     if (2 * std::size_t{c.flagged} <= table.rows.size()) {
       leave_out_spikes(rows_of_points, c);
       return {};
@@ -234,43 +244,6 @@ class Assembler {
   const std::string& file_;
   CurveSet& out_;
 };
-
-Result<void> check_shape(const LogContext& context, const std::string& file) {
-  if (context.ranks == 0 || context.nodes <= context.ranks) return {};
-  return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the number of ranks, " +
-                   std::to_string(context.ranks),
-               file, "--ranks counts the GPUs of all nodes"};
-}
-
-/// The list of ranks that nccl-tests prints, against itself and the flags.
-Result<void> check_listed(const LogContext& context, const std::string& file, const LogHints& hints) {
-  const std::size_t listed = context.rank_ids.size(), hosts = context.hosts.size();
-  if (listed == 0) return {};
-  std::map<std::uint32_t, std::size_t> sizes;
-  for (const auto& [group, rank] : context.other_groups) ++sizes[group];
-  for (const auto& [group, size] : sizes) {
-    if (size != listed)
-      return Error{"found " + counted(listed, "rank") + " in group 0 and " + std::to_string(size) + " in group " +
-                       std::to_string(group) + ", expected groups of one size",
-                   file, "times of groups of several sizes (NCCL_TESTS_SPLIT) are those of no single one"};
-  }
-  if (context.other_groups.empty() && *context.rank_ids.rbegin() + std::size_t{1} != listed) {
-    std::uint32_t missing = 0;
-    while (context.rank_ids.contains(missing)) ++missing;
-    return Error{"found no line of rank " + std::to_string(missing) + " among " + counted(listed, "rank") +
-                     ", expected all that took part",
-                 file, "the log may be damaged"};
-  }
-  if (hints.ranks != 0 && hints.ranks != listed)
-    return Error{"--ranks: found " + std::to_string(hints.ranks) + ", expected " + std::to_string(listed) +
-                     ", the ranks that the log lists",
-                 file, ""};
-  if (hosts > 0 && hints.nodes > hosts)
-    return Error{"--nodes: found " + std::to_string(hints.nodes) + ", expected at most " + std::to_string(hosts) +
-                     ", the hosts that the log names",
-                 file, ""};
-  return {};
-}
 
 /// Leaves out tables of tests that are none of our collectives.
 Result<void> drop_other_tests(std::vector<LogTable>& tables, const std::string& file, CurveSet& out) {
@@ -408,7 +381,7 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 
 Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
                            const LogHints& hints) {
-  TRY(check_listed(context, file, hints));
+  TRY(check_hints(context, file, hints));
   if (hints.ranks != 0) context.ranks = hints.ranks;
   if (hints.nodes != 0) context.nodes = hints.nodes;
   std::erase_if(tables, [](const LogTable& t) { return t.rows.empty(); });
@@ -419,6 +392,8 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   TRY(drop_other_tests(tables, file, out));
   if (!context.launch_stated && !context.processes.empty() && context.processes.size() < context.rank_ids.size())
     context.single_process = true;
+  out.single_process_stated = context.single_stated;
+  out.states_no_graph = context.no_graph && !context.cuda_graph;
   out.processes = static_cast<std::uint32_t>(context.processes.size());
   out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
   out.partial = !context.failure.empty() || context.cut;

@@ -53,9 +53,13 @@ struct LogContext {
   std::set<std::uint32_t> rank_ids;
   std::set<std::string> processes;  ///< ids with their hosts: containers of two hosts may have the same ids
   std::uint32_t ranks = 0, nodes = 0;
+  std::uint32_t stated_ranks = 0, stated_nodes = 0;  ///< those of them that lines of the log say; 0: none does
   bool single_process = false, cuda_graph = false;
   bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
-  std::string several_each;    ///< what says of the latest run that a process has several ranks: "nGpus 8"
+  std::optional<bool> single_stated;  ///< what the log says of that in words that leave no doubt
+  bool no_graph = false;              ///< it says that there was no CUDA graph
+  std::map<std::string, std::set<std::string>, std::less<>> hosts_of_address;  ///< by the PCI addresses of their GPUs
+  std::string several_each;  ///< what says of the latest run that a process has several ranks: "nGpus 8"
   std::set<std::pair<std::uint32_t, std::uint32_t>> other_groups;  ///< group and rank, of all but the first group
   std::string library, hardware, source, settings, date;
   std::string failure;               ///< the line that says that the run failed; empty where none does

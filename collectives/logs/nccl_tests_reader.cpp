@@ -102,6 +102,8 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
   const auto rank = number_after(words, "Rank");
   if (!rank) return {};
   c.rank_ids.insert(*rank);
+  if (const std::size_t from = line.rfind('['); from != std::string_view::npos && end != line.npos && from < end)
+    c.hosts_of_address[std::string(line.substr(from, end - from))].insert(host);
   const bool names_gpu = device != std::string_view::npos && end != std::string_view::npos && device < end &&
                          line.substr(device, end - device).find("[host") == std::string_view::npos;
   return list.add(*rank, host, names_gpu ? line.substr(device, end + 1 - device) : std::string_view(), process);
@@ -114,7 +116,8 @@ void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
     if (n) c.launch_stated = true;
     if (n.value_or(1) > 1) c.single_process = true, c.several_each = std::string(key) + " " + std::to_string(*n);
   }
-  if (number_after(words, "graph:").value_or(0) > 0) c.cuda_graph = true;
+  if (c.launch_stated) c.single_stated = c.single_process;
+  if (const auto graph = number_after(words, "graph:")) (*graph > 0 ? c.cuda_graph : c.no_graph) = true;
 }
 
 /// Our own header comments: "# nodes: 2  gpus: 16", "# launch: 1 process, -g 8".
@@ -130,7 +133,10 @@ Result<void> read_comment(std::string_view line, const std::vector<std::string_v
   const auto launch = comment(line, "launch:");
   if (launch.empty()) return {};
   c.launch_stated = true;
-  if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1) c.single_process = true;
+  if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1)
+    c.single_process = true, c.single_stated = true;
+  else if (launch.find("1 rank/GPU") != std::string_view::npos && !c.single_process)
+    c.single_stated = false;
   if (launch.find("CUDA graph") != std::string_view::npos) c.cuda_graph = true;
   if (const std::size_t at = launch.find("NCCL_"); at != std::string_view::npos) c.settings = launch.substr(at);
   if (const std::size_t at = launch.find("forced "); at != std::string_view::npos) c.settings = launch.substr(at);
@@ -170,6 +176,7 @@ class NcclTestsReader {
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    context_.stated_ranks = context_.ranks, context_.stated_nodes = context_.nodes;
     context_.cut = has_launch_line_ && summary_is_due_;
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }

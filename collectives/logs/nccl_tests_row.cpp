@@ -186,8 +186,13 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   row.algbw_digit = last_digit_of(figures[first + 1]);
   row.busbw_digit = last_digit_of(figures[first + 2]);
   const std::size_t group = shape.errors ? 4 : 3;
-  if (shape.groups == 2 && std::isfinite(values[first + group + 2])) row.in_place_busbw = values[first + group + 2];
   row.wrong = shape.errors && !is_not_checked(figures[first + 3]) ? values[first + 3] : 0;
+  const std::size_t in_place = first + group;
+  if (shape.groups < 2 || !std::isfinite(values[in_place + 2])) return row;
+  row.in_place_busbw = values[in_place + 2];
+  if (std::isfinite(values[in_place]) && std::isfinite(values[in_place + 1]))
+    row.in_place_us = values[in_place], row.in_place_algbw = values[in_place + 1];
+  if (shape.errors && row.wrong == 0 && !is_not_checked(figures[in_place + 3])) row.wrong = values[in_place + 3];
   return row;
 }
 

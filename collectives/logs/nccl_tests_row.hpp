@@ -28,6 +28,7 @@ struct NcclRow {
   double wrong = 0;                               ///< 0 where not checked, NaN of results that are
   double low_us = 0, high_us = 0;                 ///< range of the time, 0 where not known
   std::optional<double> in_place_busbw;           ///< where the table has the column, and a number in it
+  double in_place_us = 0, in_place_algbw = 0;     ///< likewise; 0: not there
   bool no_bandwidth = false;                      ///< the format has only times
 };
 

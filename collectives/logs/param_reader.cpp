@@ -1,6 +1,7 @@
 #include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -34,6 +35,21 @@ std::uint32_t count_behind(std::string_view line, std::string_view key) {
   return error == std::errc() && v <= kMaxCurveRanks ? v : 0;
 }
 
+/// The word behind "key:" or "--key", over quotes and blanks; empty: there is none.
+std::string_view word_behind(std::string_view line, std::string_view key) {
+  for (std::size_t at = line.find(key); at != line.npos; at = line.find(key, at + 1)) {
+    const std::string_view before = line.substr(0, at);
+    const bool begins = before.empty() || before.find_last_of(" \t'\"{,-") + 1 == before.size();
+    std::string_view rest = line.substr(at + key.size());
+    if (!begins || rest.empty() || std::string_view("'\":= ").find(rest.front()) == rest.npos) continue;
+    const std::size_t word = rest.find_first_not_of("'\":= \t");
+    if (word == rest.npos) return {};
+    rest.remove_prefix(word);
+    return rest.substr(0, rest.find_first_of("'\",} \t\r"));
+  }
+  return {};
+}
+
 /// Figures as those of a row, behind a name that is not that of one.
 bool is_rest_of_param_row(const std::vector<std::string_view>& words) {
   std::size_t figures = 0;
@@ -47,6 +63,7 @@ class Reader {
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(line); }));
+    context_.stated_ranks = context_.ranks;
     if (const auto named = shape_of_file_name(lines_.name())) {
       if (context_.ranks == 0) context_.ranks = named->ranks;
       if (context_.nodes == 0) context_.nodes = named->nodes;
@@ -63,6 +80,10 @@ class Reader {
         if (const auto n = count_behind(line, key))
           TRY(take_count(context_.ranks, n, "world_size", tables_, lines_.position()));
       }
+      for (const auto& [key, host] : {std::pair("backend", "gloo"), {"device", "cpu"}}) {
+        if (const std::string_view word = word_behind(line, key); !word.empty())
+          (key[0] == 'b' ? gloo_ : cpu_) = word == host;
+      }
       if (is_rest_of_param_row(words_of(line)))
         return Error{
             "found the row '" + std::string(line.substr(0, 60)) + "', expected " + std::string(kMark) + " first",
@@ -70,7 +91,7 @@ class Reader {
       return {};
     }
     const auto words = words_of(line.substr(at));
-    if (words[0].size() <= kMark.size()) return check_units(line.substr(at));  // the header
+    if (words[0].size() <= kMark.size()) return read_header(line.substr(at));
     return add(words);
   }
 
@@ -87,6 +108,22 @@ class Reader {
         return Error{std::string(column) + ": found the unit " + in_quotes(unit, 20) + ", expected " + expected,
                      lines_.position(), ""};
     }
+    return {};
+  }
+
+  /// The columns in the order of the header; that of PARAM where it does not name all.
+  Result<void> read_header(std::string_view header) {
+    TRY(check_units(header));
+    constexpr std::array<std::string_view, 9> kColumns{"size", "nElements", "p50",   "p75",  "p95",
+                                                       "Min",  "Max",       "AlgBW", "BusBW"};
+    std::array<std::pair<std::size_t, std::size_t>, 9> places;
+    for (std::size_t i = 0; i < kColumns.size(); ++i) {
+      const std::size_t at = header.find(kColumns[i]);
+      if (at == header.npos) return {};
+      places[i] = {at, i};
+    }
+    std::ranges::sort(places);
+    for (std::size_t i = 0; i < places.size(); ++i) column_[places[i].second] = i;
     return {};
   }
 
@@ -119,28 +156,32 @@ class Reader {
       return Error{"found " + std::to_string(v.size()) + " numbers, expected 9 or 10", lines_.position(),
                    v.size() < kFewest ? "the row may be truncated" : ""};
     }
+    enum { kSize, kElements, kP50, kP75, kP95, kMin, kMax, kAlgbw, kBusbw };
+    const auto value = [&](std::size_t column) { return v[column_[column]]; };
+    const auto text = [&](std::size_t column) { return words[1 + column_[column]]; };
     NcclRow row;
-    row.bytes = v[0];
-    row.time_us = v[2];
-    row.low_us = v[5];
-    row.high_us = v[4];
-    row.algbw = v[7];
-    row.busbw = v[8];
-    row.algbw_digit = last_digit_of(words[8]);
-    row.busbw_digit = last_digit_of(words[9]);
+    row.bytes = value(kSize);
+    row.time_us = value(kP50);
+    row.low_us = value(kMin);
+    row.high_us = value(kP95);
+    row.algbw = value(kAlgbw);
+    row.busbw = value(kBusbw);
+    row.algbw_digit = last_digit_of(text(kAlgbw));
+    row.busbw_digit = last_digit_of(text(kBusbw));
     TRY(check_size(row.bytes, lines_.position()));
-    const bool ascending =
-        v[5] > 0 && v[5] <= v[2] && v[2] <= v[3] && v[3] <= v[4] && v[4] <= v[6] && v[6] < kLongestCurveUs;
+    const bool ascending = value(kMin) > 0 && value(kMin) <= value(kP50) && value(kP50) <= value(kP75) &&
+                           value(kP75) <= value(kP95) && value(kP95) <= value(kMax) && value(kMax) < kLongestCurveUs;
     if (row.time_us > 0 && !ascending)
-      return Error{"time: found a minimum of " + std::string(words[6].substr(0, 20)) + ", p50, p75 and p95 of " +
-                       std::string(words[3].substr(0, 20)) + ", " + std::string(words[4].substr(0, 20)) + " and " +
-                       std::string(words[5].substr(0, 20)) + ", and a maximum of " +
-                       std::string(words[7].substr(0, 20)) + ", expected ascending times",
+      return Error{"time: found a minimum of " + std::string(text(kMin).substr(0, 20)) + ", p50, p75 and p95 of " +
+                       std::string(text(kP50).substr(0, 20)) + ", " + std::string(text(kP75).substr(0, 20)) + " and " +
+                       std::string(text(kP95).substr(0, 20)) + ", and a maximum of " +
+                       std::string(text(kMax).substr(0, 20)) + ", expected ascending times",
                    lines_.position(), ""};
     const auto [it, fresh] = index_.try_emplace(std::string(words[0]), tables_.size());
     if (fresh && tables_.size() >= kMaxCurves)
       return Error{"found more than 1000 collectives and tags", lines_.position(), ""};
     if (fresh) tables_.push_back({kind, {}});
+    if (fresh && (gloo_ || cpu_)) tables_.back().not_used = "host buffers, not GPU memory";
     return add_row(tables_[it->second], std::move(row), lines_.number(), lines_.position());
   }
 
@@ -149,6 +190,8 @@ class Reader {
   LogContext context_;
   std::vector<LogTable> tables_;
   std::map<std::string, std::size_t, std::less<>> index_;
+  std::array<std::size_t, 9> column_{0, 1, 2, 3, 4, 5, 6, 7, 8};  ///< where each column stands
+  bool gloo_ = false, cpu_ = false;                               ///< backend and device of the runs
 };
 
 }  // namespace

@@ -23,6 +23,17 @@ double peak_of(const OpRate& op, const topology::DeviceSpec& device) {
   return dtype ? topology::product_peak(device, graph::name_of(*dtype)) : 0;
 }
 
+/// Cards that no NVLink bridge joins.
+bool takes_no_bridge(const topology::DeviceSpec& device) {
+  constexpr std::array<std::string_view, 4> kNone{"ada", "blackwell", "pascal", "maxwell"};
+  return device.name == "t4" || std::ranges::find(kNone, device.architecture) != kNone.end();
+}
+
+/// Kinds of which no rank has done before it has received its data; the root of others is done once it has sent.
+bool all_receive(std::string_view kind) {
+  return kind == "all_reduce" || kind == "all_gather" || kind == "reduce_scatter" || kind == "all_to_all";
+}
+
 }  // namespace
 
 std::string rate_above_peak(const Profile& profile, const topology::DeviceSpec& device) {
@@ -45,6 +56,37 @@ std::string rate_above_peak(const Profile& profile, const topology::DeviceSpec& 
          format_quantity(worst_peak, Dimension::flops_per_second) + ", the peak of " + device.name +
          (above > 1 ? " (and " + std::to_string(above - 1) + " more)" : "") +
          ": are times and shapes those of one run?";
+}
+
+std::string bus_above_links(const Profile& profile, const topology::DeviceSpec& device,
+                            const topology::ClusterSpec& server) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 20;  // the clock of a profiler is too coarse for shorter ones
+  constexpr double kInNetwork = 2;                        // switches that add up halve what an all-reduce sends
+  constexpr double kBridge = 300e9;  // bytes/s each way of the widest NVLink bridge between PCIe cards (H100 PCIe)
+  const topology::GpuLinks& own = server.gpu_links;
+  const bool nvlink = own.links_per_gpu > 0;
+  const double pcie = std::max(device.pcie_bandwidth.value(), server.pcie.bandwidth.value());
+  const double links = nvlink ? static_cast<double>(own.links_per_gpu) * own.bandwidth_per_link.value()
+                              : (takes_no_bridge(device) ? pcie : kBridge);
+  const double most = kInNetwork * topology::kPeakTolerance * links;
+  const CollectiveSummary* worst = nullptr;
+  std::size_t above = 0;
+  for (const CollectiveSummary& c : profile.collectives) {
+    if (!all_receive(c.kind) || c.group.empty()) continue;  // of groups that are not known, neither is the size
+    if (c.bytes < kLarge || c.group_size < 2 || c.busbw <= most || links <= 0) continue;
+    ++above;
+    if (worst == nullptr || c.busbw > worst->busbw) worst = &c;
+  }
+  if (worst == nullptr) return "";
+  return printable(worst->kind, 40) + " of " + format_quantity(static_cast<double>(worst->bytes), Dimension::bytes) +
+         " over " + std::to_string(worst->group_size) + " ranks: found a bus bandwidth of " +
+         format_quantity_beside(worst->busbw, links, Dimension::bytes_per_second) + ", expected at most about the " +
+         format_quantity(links, Dimension::bytes_per_second) + " of " +
+         (nvlink          ? "the links"
+          : links == pcie ? "PCIe"
+                          : "an NVLink bridge") +
+         " of " + device.name + (above > 1 ? " (and " + std::to_string(above - 1) + " more)" : "") +
+         ": are times and sizes those of one run?";
 }
 
 }  // namespace distsim::profile

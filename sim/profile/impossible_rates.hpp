@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/profile/profile.hpp"
+#include "topology/devices/cluster_spec.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::profile {
@@ -11,5 +12,11 @@ namespace distsim::profile {
 /// "aten::addmm of 4096x1024, ... (float): found 1.2 PFLOP/s, expected at most ...", of the matrix product that exceeds the
 /// peak of its type by the most; other ops may need fewer operations than their formula. Empty: none does.
 std::string rate_above_peak(const Profile& profile, const topology::DeviceSpec& device);
+
+/// "all_reduce of 64 MB over 8 ranks: found 1.9 TB/s, expected at most ...", of the large collective whose bus bandwidth exceeds by
+/// the most what the links of the GPU carry, as it usually comes: NVLink, else PCIe. Empty: none does, or groups or sizes are not
+/// known.
+std::string bus_above_links(const Profile& profile, const topology::DeviceSpec& device,
+                            const topology::ClusterSpec& server);
 
 }  // namespace distsim::profile

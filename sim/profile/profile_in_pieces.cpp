@@ -13,10 +13,13 @@
 #include "sim/profile/op_rates.hpp"
 #include "sim/profile/step_split.hpp"
 #include "sim/profile/work_tree.hpp"
+#include "traces/build/collective_join.hpp"
+#include "traces/build/rank_builder.hpp"
 #include "traces/kineto/kineto_reader.hpp"
 #include "traces/kineto/kineto_survey.hpp"
 #include "traces/registry.hpp"
 #include "traces/trace_steps.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -133,17 +136,21 @@ class Pieces {
   Pieces(const traces::KinetoSurvey& survey, bool keep_steps) : survey_(survey), keep_steps_(keep_steps) {}
 
   void add_slice(traces::TraceJob job, const traces::TraceSlice& slice);
-  PiecedProfile finish();
+  Result<PiecedProfile> finish();
 
  private:
   void count_records(const traces::TraceRank& rank, const Window& slice);
   void add_steps(const RankProfile& piece, std::int64_t shift);
   void add_collectives(traces::TraceJob& job, const Window& slice);
+  void keep_first(const traces::TraceJob& job);
+  void add_verdict(const traces::TraceJob& job, const traces::TraceSlice& slice, std::int64_t offset);
+  void add_notes(const traces::TraceJob& job, bool last);
 
   const traces::KinetoSurvey& survey_;
   const bool keep_steps_;
   PiecedProfile out_;
   RankProfile rank_;
+  std::set<std::string, std::less<>> said_;  ///< notes of slices, without their digits
   std::map<std::pair<std::string, traces::DeviceRecordKind>, KernelSummary> kernels_;
   std::map<std::pair<std::string, std::string>, OpRate> ops_;
   std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, CollectiveSummary> collectives_;
@@ -154,6 +161,8 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   traces::TraceRank& rank = job.ranks.front();
   const std::int64_t offset = job.epoch_ns - survey_.base_ns;  // from the job's clock to that of the file
   const Window slice{s.begin - offset, s.end - offset};
+  if (out_.slices == 0) keep_first(job);
+  add_verdict(job, s, offset);
   if (!keep_steps_) rank.steps.clear();
   RankProfile piece;
   profile_steps_within(rank, slice.begin, slice.end, piece);
@@ -177,14 +186,17 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
     rank_.device_time_before += d.start_ns < tables.begin ? d.duration_ns : 0;
   }
   count_records(rank, slice);
-  if (out_.slices == 0) {
-    out_.job.epoch_ns = job.epoch_ns;
-    out_.job.world_size = job.world_size;
-    rank_.rank = rank.rank;
-  }
   add_steps(piece, job.epoch_ns - out_.job.epoch_ns);
   add_collectives(job, slice);
-  if (out_.slices++ > 0) return;
+  ++out_.slices;
+}
+
+/// What is of the file, which each slice knows.
+void Pieces::keep_first(const traces::TraceJob& job) {
+  const traces::TraceRank& rank = job.ranks.front();
+  out_.job.epoch_ns = job.epoch_ns;
+  out_.job.world_size = job.world_size;
+  rank_.rank = rank.rank;
   traces::TraceRank kept;
   kept.rank = rank.rank;
   kept.in_slices = true;
@@ -193,8 +205,47 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   kept.host_name = rank.host_name;
   kept.devices = rank.devices;
   kept.notes.dropped = rank.notes.dropped;
-  kept.notes.missing = rank.notes.missing;  // of the file: each slice knows all of it
   out_.job.ranks.push_back(std::move(kept));
+}
+
+/// What the records of the slice say of missing work adds up; what else was noted of it is kept.
+void Pieces::add_verdict(const traces::TraceJob& job, const traces::TraceSlice& slice, std::int64_t offset) {
+  std::vector<traces::TraceStep> steps = survey_.steps;
+  for (traces::TraceStep& s : steps) s.start_ns -= offset, s.end_ns -= offset;
+  out_.job.ranks.front().work.add(
+      traces::count_work(job, job.ranks.front(), steps, {slice.begin - offset, slice.end - offset}));
+  add_notes(job, slice.end == traces::TraceSlice::kEnd);
+}
+
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+  return text;
+}
+
+/// The notes of counts that add up.
+void note_counts(traces::TraceNotes& notes, const traces::WorkCounts& work) {
+  traces::note_unlaunched(notes, work.unlaunched, work.device_records);
+  traces::note_unknown_collectives(notes, work.communication, work.no_kind, work.no_size);
+}
+
+/// Those that several slices have with other numbers are kept once, as one tells it.
+void Pieces::add_notes(const traces::TraceJob& job, bool last) {
+  const traces::TraceRank& rank = job.ranks.front();
+  traces::TraceNotes counted, &kept = out_.job.ranks.front().notes;
+  note_counts(counted, traces::count_work(job, rank, {}));
+  for (const std::string& text : rank.notes.assumptions) {
+    const bool of_counts = std::ranges::find(counted.assumptions, text) != counted.assumptions.end();
+    const bool of_other_steps = !keep_steps_ && text.starts_with("no ProfilerStep: ");
+    const bool of_end = text.starts_with("the last step, ");
+    if (of_counts || of_other_steps || (of_end && !last)) continue;
+    if (said_.insert(without_digits(text)).second) kept.assume(text);
+  }
+  for (const std::string& text : rank.notes.missing) {
+    if (said_.insert(without_digits(text)).second) kept.miss(text);
+  }
+  for (const std::string& text : job.notes.assumptions) {
+    if (said_.insert(without_digits(text)).second) out_.job.notes.assume(text);
+  }
 }
 
 void Pieces::count_records(const traces::TraceRank& rank, const Window& slice) {
@@ -233,7 +284,7 @@ void Pieces::add_collectives(traces::TraceJob& job, const Window& slice) {
   for (const CollectiveSummary& c : table.collectives) add(collectives_[{c.kind, c.group, c.group_size, c.bytes}], c);
 }
 
-PiecedProfile Pieces::finish() {
+Result<PiecedProfile> Pieces::finish() {
   rank_.steps_marked = !rank_.steps.empty();
   if (!rank_.steps_marked && !rank_.whole.step.name.empty()) rank_.steps.push_back(rank_.whole);
   set_measured_times(rank_);
@@ -242,7 +293,8 @@ PiecedProfile Pieces::finish() {
   rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });
   out_.profile.collectives = longest_first(collectives_, [](const CollectiveSummary& c) { return c.total_duration; });
   traces::TraceNotes& notes = out_.job.ranks.front().notes;
-  if (rank_.kernels.empty()) notes.miss("kernels and copies of a GPU");
+  note_counts(notes, out_.job.ranks.front().work);
+  TRY(traces::check_plausible(out_.job));
   out_.profile.ranks.push_back(std::move(rank_));
   notes.assume("read in " + std::to_string(out_.slices) +
                (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over the slices"));

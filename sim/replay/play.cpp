@@ -63,7 +63,7 @@ std::string beginning_of(const std::string& cycle) {
 /// What may be wrong with the traces of work that waits for itself.
 std::string hint_of(const ReplayGraph& graph) {
   for (const traces::TraceRank& rank : graph.job->ranks) {
-    if (const std::string before = traces::kernels_before_launches(rank); !before.empty())
+    if (const std::string before = traces::kernels_before_launches(*graph.job, rank); !before.empty())
       return "are host and GPU on one clock? " +
              (graph.ranks.size() > 1 ? "Of rank " + std::to_string(rank.rank) + ", " : "") + before;
   }

@@ -121,8 +121,13 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
     ASSERT_FALSE(set.ok()) << part;
     EXPECT_NE(set.error().text().find(part), std::string::npos) << set.error().text();
   };
-  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}},
+  std::string unstated = log_of("A100");
+  unstated.erase(unstated.find("# nodes"), 19);
+  const std::vector<std::string> silent{file_with("import_g.log", unstated)};
+  refused(ImportRequest{silent, "my_system", "a100_sxm4_80gb", "", {8, 16}},
           "nodes: found 16, expected at most the number of ranks, 8");
+  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}}, "--nodes: found 16, but the log states 1");
+  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {4, 1}}, "--ranks: found 4, but the log states 8");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
   EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());

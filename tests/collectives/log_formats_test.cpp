@@ -359,7 +359,7 @@ const std::string kHead =
     "algbw busbw #wrong\n";
 std::string row(const char* size, const char* time, const char* algbw, const char* busbw) {
   return std::string(size) + " " + std::to_string(std::stoll(size) / 4) + " float none -1 " + time + " " + algbw + " " +
-         busbw + " 0 1 1 1 0\n";
+         busbw + " 0 " + time + " " + algbw + " " + busbw + " 0\n";
 }
 
 TEST(LogRows, EachThatIsLeftOutIsNamed) {

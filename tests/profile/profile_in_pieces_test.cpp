@@ -152,6 +152,36 @@ TEST_F(ProfileInPieces, TheVerdictIsThatOfTheWhole) {
   EXPECT_NE(traces::verdict_of(pieces_.job).find("kernels and copies of a GPU"), std::string::npos);
 }
 
+/// Lost kernels, kernels between steps, calls named otherwise than their kernels and sizes that are not known add up.
+TEST_F(ProfileInPieces, WhatRecordsLackAddsUp) {
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  std::vector<std::string> lost, unmarked, unlike, unsized;
+  for (const std::string& e : many_steps(12)) {
+    const bool kernel = has(e, "\"kernel\"");
+    if (!kernel || !has(e, "gemm1")) lost.push_back(e);
+    if (!has(e, "ProfilerStep#5\"") && !has(e, "ProfilerStep#9\"")) unmarked.push_back(e);
+    std::string other = e;
+    if (const std::size_t at = other.find("\"allreduce\""); at != other.npos) other.replace(at, 11, "\"allgather\"");
+    unlike.push_back(other);
+    other = e;
+    if (const std::size_t at = other.find(",\"In msg nelems\":256"); at != other.npos) other.erase(at, 20);
+    unsized.push_back(other);
+  }
+  for (const auto& [events, word] : {std::pair(lost, "the GPU work of 36 of 96 kernel launches"),
+                                     {unmarked, "the step of 16 of 96 kernels launched between steps"},
+                                     {unlike, "12 collectives of 12 named as another kind than their kernels"},
+                                     {unsized, "12 of 12 communication kernels have no known size"}}) {
+    both(test::trace(events), 30);
+    EXPECT_GT(pieces_.slices, 3u) << word;
+    std::string said = traces::verdict_of(pieces_.job);
+    EXPECT_EQ(said, traces::verdict_of(job_)) << word;
+    for (const std::string& note : pieces_.job.ranks[0].notes.assumptions) said += "; " + note;
+    EXPECT_TRUE(has(said, word)) << word << " in " << said;
+    std::vector<std::string> whole = job_.ranks[0].notes.assumptions;
+    for (const std::string& note : whole) EXPECT_TRUE(has(said, note.c_str())) << note << " in " << said;
+  }
+}
+
 /// Real traces: kernels queue across steps, streams overlap, launches are missing.
 TEST_F(ProfileInPieces, RealTraces) {
   const std::string root = test::data("traces");

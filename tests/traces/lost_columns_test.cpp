@@ -124,6 +124,21 @@ TEST_F(LostColumns, CsvWithoutTheNumberOfAGpuOrAName) {
   EXPECT_EQ(verdict_of(read(test::write(folder_, "name.csv", text))), "partial, without the names of 1 record");
 }
 
+/// CUPTI says so where it could not collect them.
+TEST_F(LostColumns, TimesOfZeroAreNone) {
+  const std::string zero = "UPDATE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL SET start = 0, end = 0 WHERE rowid = 1;";
+  const TraceJob job = read(changed("nvprof.nvvp", zero));
+  EXPECT_EQ(left_out(job.ranks.at(0), "records without a usable time"), 1u);
+}
+
+TEST_F(LostColumns, MisspeltColumnsOfKeys) {
+  const std::string path =
+      changed("nvprof.nvvp", "ALTER TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL RENAME COLUMN streamId TO stremId;");
+  EXPECT_EQ(refusal(path), path +
+                               ": table CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: column 'stremId': found no such column, "
+                               "expected 'streamId'");
+}
+
 TEST_F(LostColumns, KinetoWithoutNames) {
   std::string text = test::trace(test::two_steps());
   for (std::size_t at = 0; (at = text.find("\"name\":\"nccl", at)) != std::string::npos;)

@@ -168,15 +168,15 @@ TEST(Plausible, OfFewKernelsContradictionsAreNoted) {
 /// Clocks of host and GPU that are 400 us apart: too little to refuse, but no kernel begins before its launch.
 TEST(Plausible, KernelsBeforeTheirLaunchesAreNoted) {
   TraceRank apart = launched(50, -400'000);
-  EXPECT_EQ(kernels_before_launches(apart),
+  EXPECT_EQ(kernels_before_launches(job_of({apart}, 1), apart),
             "50 of 50 launched kernels begin before the calls that launched them, by up to 400 us");
   TraceJob job = job_of({apart}, 1);
   ASSERT_TRUE(check_plausible(job).ok());
   EXPECT_EQ(job.ranks[0].notes.assumptions,
-            std::vector<std::string>{kernels_before_launches(apart) + ": are host and GPU on one clock?"});
+            std::vector<std::string>{kernels_before_launches(job, apart) + ": are host and GPU on one clock?"});
   for (std::size_t i = 0; i < 25; ++i) apart.host_records[i].start_ns -= 500'000;
-  EXPECT_EQ(kernels_before_launches(apart), "");
-  EXPECT_EQ(kernels_before_launches(launched(50, -2'000)), "") << "rounded";
+  EXPECT_EQ(kernels_before_launches(job, apart), "");
+  EXPECT_EQ(kernels_before_launches(job, launched(50, -2'000)), "") << "rounded";
 }
 
 /// A rank with `copies` copies of 64 MiB to the GPU, each of so many ns.

@@ -164,11 +164,14 @@ void complete_collectives(TraceJob& job, TraceRank& rank) {
       rank.host_records[c.host_record].collective = i;
   }
   number_by_group(rank.collectives);
+  note_unknown_collectives(rank.notes, kernels, no_kind, no_size);
+}
+
+void note_unknown_collectives(TraceNotes& notes, std::uint64_t kernels, std::uint64_t no_kind, std::uint64_t no_size) {
   if (no_kind > 0)
-    rank.notes.assume(of_all(no_kind, kernels, "communication kernel", "does not name its", "do not name their") +
-                      " collective");
-  if (no_size > 0)
-    rank.notes.assume(of_all(no_size, kernels, "communication kernel", "has", "have") + " no known size");
+    notes.assume(of_all(no_kind, kernels, "communication kernel", "does not name its", "do not name their") +
+                 " collective");
+  if (no_size > 0) notes.assume(of_all(no_size, kernels, "communication kernel", "has", "have") + " no known size");
 }
 
 void match_collectives(TraceJob& job) {

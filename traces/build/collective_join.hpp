@@ -15,6 +15,9 @@ std::int64_t end_of(const TraceRank& rank, const TraceCollective& c);
 /// those of each group. Says in the notes how many kinds and sizes are unknown.
 void complete_collectives(TraceJob& job, TraceRank& rank);
 
+/// Says of how many communication kernels the kind or the size is not known.
+void note_unknown_collectives(TraceNotes& notes, std::uint64_t kernels, std::uint64_t no_kind, std::uint64_t no_size);
+
 /// Joins the k-th collective of a group and kind on one rank with the k-th on the others (by recorded sequence number
 /// where all have one). Those without a group are taken as one group of all ranks. Fills TraceJob::matches; says how
 /// many found no partner.

@@ -118,8 +118,13 @@ std::vector<std::int64_t> integer_list(std::string_view text, bool& cut) {
   return out;
 }
 
+bool states_two_sizes(const TraceCollective& c) {
+  return c.kind_known && c.kind == graph::CollectiveKind::all_reduce && c.in_elements > 0 && c.out_elements > 0 &&
+         c.in_elements != c.out_elements;
+}
+
 void set_collective_bytes(TraceCollective& c) {
-  if (!c.dtype_known) return;
+  if (!c.dtype_known || states_two_sizes(c)) return;
   const std::int64_t most = std::max(c.in_elements, c.out_elements);
   const bool total = c.kind == graph::CollectiveKind::all_gather || c.kind == graph::CollectiveKind::reduce_scatter ||
                      c.kind == graph::CollectiveKind::send_recv || c.kind == graph::CollectiveKind::broadcast;

@@ -49,4 +49,7 @@ std::uint32_t intern_group(TraceJob& job, TraceGroup group);
 /// holds.
 void set_collective_bytes(TraceCollective& collective);
 
+/// An all-reduce whose call takes in another number of elements than it gives out, which none does: its size is not known.
+bool states_two_sizes(const TraceCollective& collective);
+
 }  // namespace distsim::traces

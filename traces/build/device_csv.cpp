@@ -5,10 +5,12 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
+#include "traces/build/device_columns.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
 
@@ -20,101 +22,9 @@ constexpr std::uint64_t kLargest = std::uint64_t{8} << 30;
 constexpr std::size_t kMostWarnings = 5;
 constexpr std::int64_t kFarthest = INT64_MAX / 4;  // a start and a duration still add up
 
-using Units = std::map<std::string_view, double>;
-const Units kTimes{{"ns", 1},   {"nsec", 1},   {"us", 1e3}, {"usec", 1e3},
-                   {"ms", 1e6}, {"msec", 1e6}, {"s", 1e9},  {"sec", 1e9}};
-const Units kSizes{{"B", 1},     {"KB", 1e3},
-                   {"kB", 1e3},  {"KiB", 1024},
-                   {"MB", 1e6},  {"MiB", 1024. * 1024},
-                   {"GB", 1e9},  {"GiB", 1024. * 1024 * 1024},
-                   {"TB", 1e12}, {"TiB", 1024. * 1024 * 1024 * 1024}};
-
 /// By how much a copy's size over its duration may differ from the throughput beside them, which the programs round and
 /// count in powers of 1000 or of 1024.
 constexpr double kThroughputTolerance = 0.15;
-
-/// "ns" in "Start (ns)"; empty: none is written.
-std::string_view written_unit(std::string_view title) {
-  const std::size_t open = title.find('('), close = title.find(')');
-  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return "";
-  return title.substr(open + 1, close - open - 1);
-}
-
-/// A unit as a factor to nanoseconds or bytes; 1 where none is written. Nothing: it is no such unit.
-std::optional<double> factor_of(std::string_view unit, const Units& units) {
-  if (unit.empty()) return 1;
-  const auto at = units.find(unit);
-  return at == units.end() ? std::nullopt : std::optional(at->second);
-}
-
-/// Likewise of "MB/s" and "MBps", as a factor to bytes per second.
-std::optional<double> rate_factor(std::string_view unit) {
-  if (unit.empty()) return 1;
-  if (!unit.ends_with("/s") && !unit.ends_with("ps")) return std::nullopt;
-  unit.remove_suffix(2);
-  return unit.empty() ? std::nullopt : factor_of(unit, kSizes);
-}
-
-struct Columns {
-  std::optional<std::size_t> start, duration, correlation, bytes, throughput, device, context, stream, name, grid[3],
-      block[3];
-  double start_unit = 1, duration_unit = 1, bytes_unit = 1, throughput_unit = 1;
-  std::size_t count = 0;
-  std::string wrong;             ///< why the times of the rows mean nothing; empty: they do
-  std::string wrong_throughput;  ///< likewise of the throughputs, if there are any
-
-  static std::optional<Columns> of(const std::vector<std::string>& header) {
-    Columns c;
-    c.count = header.size();
-    for (std::size_t i = 0; i < header.size(); ++i) c.take(header[i], i);
-    return c.start && c.duration && c.name ? std::optional<Columns>(std::move(c)) : std::nullopt;
-  }
-
- private:
-  void take(std::string_view h, std::size_t i) {
-    if (h.starts_with("Start"))
-      once(start, h, i), start_unit = unit(h, kTimes, "a unit of time");
-    else if (h.starts_with("Duration"))
-      once(duration, h, i), duration_unit = unit(h, kTimes, "a unit of time");
-    else if (h.starts_with("Corr"))
-      correlation = i;
-    else if (h.starts_with("Bytes") || h.starts_with("Size"))
-      once(bytes, h, i), bytes_unit = unit(h, kSizes, "a unit of memory");
-    else if (h.starts_with("Thr"))
-      take_throughput(h, i);
-    else if (h.starts_with("Device"))
-      once(device, h, i);
-    else if (h.starts_with("Ctx") || h.starts_with("Context"))
-      context = i;
-    else if (h.starts_with("Strm") || h.starts_with("Stream"))
-      once(stream, h, i);
-    else if (h == "Name")
-      once(name, h, i);
-    else if ((h.starts_with("Grd") || h.starts_with("Grid ")) && h.back() >= 'X' && h.back() <= 'Z')
-      grid[h.back() - 'X'] = i;
-    else if ((h.starts_with("Blk") || h.starts_with("Block ")) && h.back() >= 'X' && h.back() <= 'Z')
-      block[h.back() - 'X'] = i;
-  }
-  void once(std::optional<std::size_t>& column, std::string_view title, std::size_t i) {
-    if (column && wrong.empty()) wrong = "column " + in_quotes(title, 40) + ": found twice, expected once";
-    column = i;
-  }
-  static std::string no_unit(std::string_view title, const char* expected) {
-    return "column " + in_quotes(title, 40) + ": found no such unit, expected " + expected;
-  }
-  double unit(std::string_view title, const Units& units, const char* expected) {
-    const auto factor = factor_of(written_unit(title), units);
-    if (!factor && wrong.empty()) wrong = no_unit(title, expected);
-    return factor.value_or(1);
-  }
-  /// The column is often empty, and then its unit does not matter.
-  void take_throughput(std::string_view title, std::size_t i) {
-    const auto factor = rate_factor(written_unit(title));
-    throughput = i;
-    throughput_unit = factor.value_or(1);
-    wrong_throughput = factor ? "" : no_unit(title, "one of memory per second, as MB/s");
-  }
-};
 
 std::optional<double> csv_number(const std::string& text) {
   double v = 0;
@@ -164,18 +74,6 @@ CopyDirection csv_direction(std::string_view name) {
   return CopyDirection::unknown;
 }
 
-/// nvprof writes the units below the titles, and KB and MB for 1024 and 1024^2 bytes.
-std::vector<std::string> with_units(std::vector<std::string> titles, const std::vector<std::string>& units) {
-  for (std::size_t i = 0; i < std::min(titles.size(), units.size()); ++i) {
-    const std::string& u = units[i];
-    if (u.size() == 2 && u[1] == 'B')
-      titles[i] += std::string(" (") + u[0] + "iB)";
-    else if (!u.empty())
-      titles[i] += " (" + u + ")";
-  }
-  return titles;
-}
-
 /// "kernel(int) [106]" -> 106, and the name without it; 0: no number behind the name.
 std::uint64_t take_correlation(std::string_view& name) {
   const std::size_t open = name.rfind(" [");
@@ -202,10 +100,11 @@ class DeviceCsv {
       begin = end + 1;
       ++lines;
       note_warning(line);
+      line_ = lines;
       if (columns_)
         row(line, end == text.size());
       else if (!titles_.empty())
-        columns_ = below(split_csv_line(line));
+        columns_ = below(titles_, split_csv_line(line));
       else if (lines > kHeaderWithin)
         break;
       else if (format_.is_header(line))
@@ -224,18 +123,29 @@ class DeviceCsv {
 
  private:
   /// Of titles with the line of units below them, in which those of times are always there.
-  std::optional<Columns> below(const std::vector<std::string>& units) const {
-    auto columns = Columns::of(with_units(titles_, units));
+  static std::optional<DeviceColumns> below(const std::vector<std::string>& titles,
+                                            const std::vector<std::string>& units) {
+    auto columns = DeviceColumns::of(with_units(titles, units));
     if (!columns) return std::nullopt;
     for (const auto& time : {columns->start, columns->duration}) {
       if (columns->wrong.empty() && (*time >= units.size() || units[*time].empty()))
-        columns->wrong =
-            "column " + in_quotes(titles_[*time], 40) + ": found no unit below it, expected a unit of time";
+        columns->wrong = "column " + in_quotes(titles[*time], 40) + ": found no unit below it, expected a unit of time";
     }
     return columns;
   }
+  /// A header further down, as where outputs were put together: its rows are read as those of the first.
+  void header_again(const std::vector<std::string>& cells) {
+    std::optional<DeviceColumns> again;
+    if (!titles_again_.empty())
+      again = below(std::exchange(titles_again_, {}), cells);
+    else if ((again = DeviceColumns::of(cells)) && format_.units_below)
+      titles_again_ = cells, again.reset();
+    if (again && columns_->wrong.empty() && !(*again == *columns_))
+      columns_->wrong = "line " + std::to_string(line_) +
+                        ": found a header with other columns or units, expected those of the first header";
+  }
   void header(std::vector<std::string> cells) {
-    auto columns = Columns::of(cells);
+    auto columns = DeviceColumns::of(cells);
     if (columns && format_.units_below) {
       titles_ = std::move(cells);
       return;
@@ -260,6 +170,7 @@ class DeviceCsv {
 
   void row(std::string_view line, bool last) {
     const std::vector<std::string> cells = split_csv_line(line);
+    if (!titles_again_.empty() || std::ranges::find(cells, "Name") != cells.end()) header_again(cells);
     if (cells.size() == 1 && (cells[0].empty() || cells[0].starts_with("=="))) return;
     const bool open_quote = last && std::ranges::count(line, '"') % 2 != 0;
     if (cells.size() != columns_->count || open_quote) {
@@ -281,6 +192,9 @@ class DeviceCsv {
       ++no_gpu_;
       return;
     }
+    if (format_.starts_at_zero && *start < 0 && columns_->wrong.empty())
+      columns_->wrong = "line " + std::to_string(line_) + ": found the start " +
+                        in_quotes(cells[*columns_->start], 40) + ", expected none before the recording began";
     DeviceInput input;
     DeviceRecord& d = input.record;
     d.start_ns = *start;
@@ -382,8 +296,10 @@ class DeviceCsv {
   const TraceFile& file_;
   TraceJob& job_;
   GeometryTable geometries_;
-  std::vector<std::string> titles_;  ///< of a header whose units come on the next line
-  std::optional<Columns> columns_;
+  std::vector<std::string> titles_;        ///< of a header whose units come on the next line
+  std::vector<std::string> titles_again_;  ///< likewise of one below the first
+  std::size_t line_ = 0;                   ///< that is read
+  std::optional<DeviceColumns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
   std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, with_throughput_ = 0,

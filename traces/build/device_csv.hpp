@@ -14,6 +14,7 @@ struct DeviceCsvFormat {
   std::string_view name, expected;           ///< of the format; "CSV of `nsys ...`" for messages
   std::string_view hint_when_empty;          ///< of the error for a header without a row
   bool units_below = false;                  ///< the units of the columns are a line of their own below the header
+  bool starts_at_zero = false;               ///< times are after the beginning of the recording
   bool correlation_behind_name = false;      ///< "kernel(int) [106]"
 };
 

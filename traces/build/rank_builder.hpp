@@ -123,6 +123,9 @@ class RankBuilder {
   std::uint64_t beyond_streams_ = 0;
 };
 
+/// Says how many GPU records no call of the host belongs to.
+void note_unlaunched(TraceNotes& notes, std::uint64_t without, std::uint64_t all);
+
 /// Says of so many kernels and copies, which no rank has, that their GPU is not recorded.
 void note_work_without_gpu(TraceNotes& notes, std::uint64_t records);
 /// Error: all kernels and copies of a file are such.

@@ -10,14 +10,14 @@ namespace {
 /// ns: whole microseconds, cut off, may let a child end after its parent by as much.
 constexpr std::int64_t kJitter = 1000;
 
-/// Names the launches that are missing.
-std::string without_launch(std::uint64_t without, std::size_t all) {
-  return std::to_string(without) + " of " + counted(all, "device record") + " " +
-         std::string(agreeing(without, "has", "have")) +
-         " no launch record (launched before the window, or host not recorded); kept in stream order";
-}
-
 }  // namespace
+
+void note_unlaunched(TraceNotes& notes, std::uint64_t without, std::uint64_t all) {
+  if (without == 0) return;
+  notes.assume(std::to_string(without) + " of " + counted(all, "device record") + " " +
+               std::string(agreeing(without, "has", "have")) +
+               " no launch record (launched before the window, or host not recorded); kept in stream order");
+}
 
 /// Parents by a stack for each thread. A record that only partly overlaps the one around it (clock jitter) belongs to
 /// the next one out.
@@ -74,7 +74,7 @@ void RankBuilder::join(TraceRank& rank, const HostIndex& index, const std::vecto
     }
     if (r.op == kNone && key.external != key.correlation) r.op = index.op(key.external);
   }
-  if (without > 0) rank.notes.assume(without_launch(without, rank.device_records.size()));
+  note_unlaunched(rank.notes, without, rank.device_records.size());
 }
 
 void RankBuilder::join_syncs(TraceRank& rank, const HostIndex& index) {

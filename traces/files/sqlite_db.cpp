@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -129,12 +130,32 @@ Result<std::set<std::string>> SqliteDb::columns(const std::string& table) const 
   return out;
 }
 
+namespace {
+
+/// As a table has it that lacks the column; only of columns that tell GPUs, streams and launches apart, which would else be
+/// one. Empty: it is there, or nothing is near.
+std::string misspelt(const std::string& column, const std::set<std::string>& there) {
+  static const std::set<std::string> kKeys{"deviceId", "contextId", "streamId", "correlationId"};
+  if (!kKeys.contains(column) || there.contains(column)) return "";
+  for (const std::string& name : there) {
+    const bool as_long = name.size() <= column.size() + 2 && column.size() <= name.size() + 1;
+    if (as_long && !kKeys.contains(name) && !nearest_spelling(name, {column}).empty()) return name;
+  }
+  return "";
+}
+
+}  // namespace
+
 Result<void> SqliteDb::each_row(const std::string& table, const std::vector<std::string>& wanted,
                                 const std::function<void(const SqliteRow&)>& each) const {
   if (!has(table)) return {};
   TRY_ASSIGN(const std::set<std::string> there, columns(table));
   std::string sql;
   for (const std::string& column : wanted) {
+    if (const std::string written = misspelt(column, there); !written.empty())
+      return Error{"table " + table + ": column " + in_quotes(written, 60) + ": found no such column, expected " +
+                       in_quotes(column, 60),
+                   name_, ""};
     sql += sql.empty() ? "SELECT " : ", ";
     sql += there.contains(column) ? "\"" + column + "\"" : "NULL";
   }

@@ -47,6 +47,12 @@ Result<void> HugectrBounds::take_event(std::size_t place, const HugectrMeasured&
     return Error{"found " + in_quotes(event.label, 100) +
                      " a second time on its stream and with its start_index, expected each event once",
                  where, "was the file merged with itself?"};
+  const bool same_times =
+      !timed_.insert({event.device, event.stream, event.label, event.starts, event.durations}).second;
+  if (same_times && event.starts.size() > 1 && !event.start_index)
+    return Error{"found " + in_quotes(event.label, 100) +
+                     " a second time on its stream and with the same times, expected each event once",
+                 where, "was the file merged with itself?"};
   if (!event.starts.empty()) spans_.push_back({upper_median(event.starts), event.end, event.label});
   return {};
 }

@@ -45,6 +45,7 @@ class HugectrBounds {
   std::vector<double> iterations_;  ///< sorted
   std::vector<Span> spans_;         ///< of the events
   std::set<std::tuple<std::int64_t, std::string, std::string, std::int64_t>> met_;
+  std::set<std::tuple<std::int64_t, std::string, std::string, std::vector<double>, std::vector<double>>> timed_;
 };
 
 }  // namespace distsim::traces

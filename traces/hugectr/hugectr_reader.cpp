@@ -41,6 +41,23 @@ std::vector<double> times_at(const dom::element& event, std::string_view key) {
   return event[key].get(list) ? std::vector<double>() : times(list);
 }
 
+/// Error: an element of a list of times that is no number.
+Result<void> check_numbers(const dom::element& event, std::string_view key, const std::string& where) {
+  dom::array items;
+  if (event[key].get_array().get(items)) return {};
+  double ms = 0;
+  for (const dom::element item : items) {
+    if (item.get_double().get(ms))
+      return Error{"found " + std::string(key) + ": " +
+                       (item.is_null()     ? "a null"
+                        : item.is_string() ? "a string"
+                                           : "something else") +
+                       ", expected numbers",
+                   where, ""};
+  }
+  return {};
+}
+
 /// REQUIRES: within HugectrBounds.
 std::vector<std::int64_t> nanoseconds(const std::vector<double>& ms) {
   std::vector<std::int64_t> out;
@@ -139,6 +156,8 @@ Result<void> Reader::add(std::size_t place, const dom::element& event) {
   HugectrMeasured measured;
   measured.durations = times_at(event, "measured_times_ms");
   measured.starts = times_at(event, "iter_start_to_event_start_times_ms");
+  for (const char* const key : {"measured_times_ms", "iter_start_to_event_start_times_ms"})
+    TRY(check_numbers(event, key, file_.path + ": event " + std::to_string(place)));
   if (measured.durations.empty() || measured.starts.empty()) {
     ++no_times_;
     return {};

@@ -142,6 +142,9 @@ Result<void> Reader::charge_names() {
   return {};
 }
 
+/// Of events, as Chrome's "Trace Event Format" has them.
+constexpr std::string_view kPhases = "BEXIiCbneSTpFsftPNODMVvRc()";
+
 void Reader::event(const KinetoEvent& e) {
   ++events_;
   const char phase = e.phase.empty() ? '?' : e.phase.front();
@@ -155,11 +158,12 @@ void Reader::event(const KinetoEvent& e) {
     return;
   }
   if (phase == 'i' && e.name == "[memory]") return memory_event(e);
+  const Role role = role_of(e);
   if (phase != 'X') {
-    ++instants_;
+    const bool damaged = kPhases.find(phase) == std::string_view::npos && is_record(role, true);
+    ++(damaged ? broken_ : instants_);
     return;
   }
-  const Role role = role_of(e);
   if (role == Role::python && !options_.keep_python) {
     ++python_;
     return;

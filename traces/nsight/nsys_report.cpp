@@ -92,7 +92,8 @@ NameId NsysReport::string(std::int64_t id) {
 bool NsysReport::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
   start = row.integer(0, -1);
   const std::int64_t end = row.integer(1, -1);
-  if (start < 0 || end < 0 || start > kLatest || end > kLatest) {
+  const bool none = start == 0 && end == 0;  // CUPTI: the times could not be collected
+  if (none || start < 0 || end < 0 || start > kLatest || end > kLatest) {
     ++no_time_;
     return false;
   }

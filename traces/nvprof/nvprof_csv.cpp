@@ -15,6 +15,7 @@ constexpr DeviceCsvFormat kFormat{.is_header = is_nvprof_header,
                                   .expected = "output of `nvprof --print-gpu-trace --csv`",
                                   .hint_when_empty = kNeverStarted,
                                   .units_below = true,
+                                  .starts_at_zero = true,
                                   .correlation_behind_name = true};
 
 /// "==4242== NVPROF is profiling process 4242, command: ..."

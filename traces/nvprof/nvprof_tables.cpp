@@ -93,7 +93,8 @@ NameId NvprofTables::string(std::int64_t id) {
 bool NvprofTables::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
   start = row.integer(kStart, -1);
   const std::int64_t end = row.integer(kEnd, -1);
-  if (start < 0 || end < 0 || start > kLatest || end > kLatest) {
+  const bool none = start == 0 && end == 0;  // CUPTI: the times could not be collected
+  if (none || start < 0 || end < 0 || start > kLatest || end > kLatest) {
     ++no_time_;
     return false;
   }

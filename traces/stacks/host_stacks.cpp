@@ -85,6 +85,7 @@ struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
   std::optional<double> stated;  ///< seconds of all, where a table says so
+  std::string said;              ///< what the profiler says of itself among the stacks, its first line
   std::string impossible;        ///< the first row of a table that contradicts itself
 };
 
@@ -92,6 +93,10 @@ constexpr double kPrintedTolerance = 1.01, kPrintedDigit = 1e-3;  // of seconds 
 
 /// "main;train;forward 12"
 void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, Parsed& out) {
+  if (line.starts_with("py-spy> ")) {
+    if (out.said.empty()) out.said = line.substr(0, 120);
+    return;
+  }
   const std::size_t blank = line.rfind(' ');
   const auto count = blank == std::string_view::npos ? std::nullopt : stack_number(line.substr(blank + 1));
   stack.clear();
@@ -115,12 +120,39 @@ std::array<std::string_view, 6> pstats_words(std::string_view line) {
   return words;
 }
 
+/// "12" and "12/5": calls, and those of them that are not recursive.
+struct CallCounts {
+  double all = 0, primitive = 0;
+};
+std::optional<CallCounts> call_counts(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto all = stack_number(text.substr(0, slash));
+  const auto primitive = slash == text.npos ? all : stack_number(text.substr(slash + 1));
+  if (!all || !primitive || *all < 1 || *primitive < 1 || *primitive > *all) return std::nullopt;
+  return CallCounts{*all, *primitive};
+}
+
+/// Whether a printed time of one call is that of all over their number; all three have three digits.
+bool agrees_per_call(std::string_view printed, double time, double calls) {
+  const auto each = stack_number(printed);
+  return each && std::abs(*each - time / calls) <= kPrintedDigit + (kPrintedTolerance - 1) * time / calls;
+}
+
 void add_pstats(std::string_view line, Parsed& out) {
   const auto words = pstats_words(line);
   const auto self = stack_number(words[1]), total = stack_number(words[3]);
+  const auto calls = call_counts(words[0]);
+  if (!calls) {
+    ++out.broken;
+    return;
+  }
   if (self && total && *self > *total * kPrintedTolerance + kPrintedDigit && out.impossible.empty())
     out.impossible = printable(words[5], 60) + ": found tottime " + std::string(words[1]) +
                      ", expected at most cumtime, " + std::string(words[3]);
+  if (self && total && out.impossible.empty() &&
+      (!agrees_per_call(words[2], *self, calls->all) || !agrees_per_call(words[4], *total, calls->primitive)))
+    out.impossible = printable(words[5], 60) + ": found percall " + printable(words[2], 20) + " and " +
+                     printable(words[4], 20) + ", expected tottime and cumtime over ncalls";
   if (self && total && !words[5].empty())
     out.sums.add_function(words[5], *self, *total);
   else
@@ -246,7 +278,10 @@ Result<void> add_speedscope(const std::string& text, const std::string& path, Ho
 }  // namespace
 
 Result<HostStacks> read_host_stacks(const std::string& path) {
-  TRY_ASSIGN(const std::string text, read_file(path, kMostStackBytes));
+  TRY_ASSIGN(std::string text, read_file(path, kMostStackBytes));
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // a byte order mark
+  if (const std::size_t first = text.find_first_not_of(" \t\r\n"); first < text.size() && text[first] == '{')
+    text.erase(0, first);
   if (text.find('\0') != std::string::npos)
     return Error{"found a binary file, expected stacks as text", path,
                  "of cProfile print it: python3 -c \"import pstats; pstats.Stats('FILE').print_stats()\""};
@@ -275,6 +310,7 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
     if (pstats) parsed.stated = stated;
   }
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
+  if (!parsed.said.empty()) stacks.notes.assume("the profiler says of itself: " + in_quotes(parsed.said, 120));
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
   if (const std::string wrong = beyond_whole(parsed, stacks.functions); !wrong.empty()) return Error{wrong, path, ""};

@@ -43,6 +43,15 @@ void name_unused(const study::CaseFile& file, const std::string& path, unsigned 
   if (asked && !measured)
     log_warn([&] { return path + ": measured_ms: every cell is empty; nothing to compare with"; });
   if (const std::string apart = study::measured_apart(file); !apart.empty()) log_warn([&] { return apart; });
+  const auto empty = std::ranges::count_if(file.cases, [](const study::Case& c) {
+    const auto cell = c.cells.find("measured_ms");
+    return cell == c.cells.end() || cell->second.empty();
+  });
+  if (asked && measured && empty > 0)
+    log_warn([&] {
+      return path + ": measured_ms: found " + counted(static_cast<std::uint64_t>(empty), "empty cell") + ", which " +
+             std::string(agreeing(static_cast<std::uint64_t>(empty), "is", "are")) + " compared with nothing";
+    });
 }
 
 Result<void> run(const ValidateFlags& flags) {

@@ -1,0 +1,266 @@
+#include "traces/work_counts.hpp"
+
+#include <algorithm>
+
+#include "base/text/printable.hpp"
+#include "traces/build/collective_text.hpp"
+#include "traces/trace.hpp"
+#include "traces/trace_steps.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::int64_t kRounding = 2'000;  // ns: profilers round the two ends of an interval by themselves
+constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // the clock of a profiler is too coarse for shorter ones
+
+/// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.
+constexpr std::int64_t kBeforeItsLaunch = 1'000'000;  // ns
+
+/// Bytes a second that no link and no memory reaches, twice the fastest of 2026: 450 GB/s from host to GPU (NVLink-C2C), 900
+/// GB/s between GPUs (NVLink 5), 8 TB/s in one (HBM3e, read and written: half of that; more from its cache).
+double fastest_copy(CopyDirection direction) {
+  switch (direction) {
+    case CopyDirection::host_to_device:
+    case CopyDirection::device_to_host:
+      return 0.9e12;
+    case CopyDirection::peer_to_peer:
+      return 1.8e12;
+    default:
+      return 20e12;
+  }
+}
+
+/// A bus bandwidth that no link reaches: twice the fastest of 2026, 900 GB/s each way (NVLink 5) where switches add up, which
+/// halves what an all-reduce sends.
+constexpr double kFastestBus = 3.6e12;
+
+/// Kernels that a call of another kind may launch: uneven parts are sent by broadcasts and reductions, a barrier reduces,
+/// and what has no kernel of its own is sent and received.
+bool may_launch(graph::CollectiveKind call, graph::CollectiveKind kernel) {
+  using Kind = graph::CollectiveKind;
+  return call == kernel || kernel == Kind::send_recv || (call == Kind::barrier && kernel == Kind::all_reduce) ||
+         (call == Kind::all_gather && kernel == Kind::broadcast) ||
+         (call == Kind::reduce_scatter && kernel == Kind::reduce);
+}
+
+class Counter {
+ public:
+  Counter(const TraceJob& job, const TraceRank& rank, const CountedWindow& window)
+      : job_(job), rank_(rank), window_(window) {}
+
+  WorkCounts count(const std::vector<TraceStep>& steps) {
+    count_calls();
+    count_steps(steps);
+    count_order();
+    count_holes();
+    count_overlaps();
+    for (const TraceCollective& c : rank_.collectives) count_collective(c);
+    for (const MemoryRecord& m : rank_.memory) count_memory(m);
+    return std::move(out_);
+  }
+
+ private:
+  std::int64_t launched_at(const DeviceRecord& d) const { return rank_.host_records[d.launch].start_ns; }
+
+  /// Copies within the host and of nothing have no GPU record.
+  void count_calls() {
+    std::vector<bool> has_work(rank_.host_records.size(), false);
+    for (const DeviceRecord& d : rank_.device_records) {
+      if (d.launch == kNone) continue;
+      has_work[d.launch] = true;
+      out_.joined = out_.joined || window_.has(launched_at(d));
+    }
+    for (std::size_t i = 0; i < rank_.host_records.size(); ++i) {
+      const HostRecord& h = rank_.host_records[i];
+      if (!window_.has(h.start_ns)) continue;
+      ++out_.host_records;
+      if (h.call == RuntimeCall::launch_kernel) ++out_.launches, out_.lost_launches += has_work[i] ? 0 : 1;
+      if (h.call == RuntimeCall::memcpy) ++out_.copy_calls, out_.lost_copies += has_work[i] ? 0 : 1;
+    }
+  }
+
+  void count_steps(const std::vector<TraceStep>& steps) {
+    if (steps.empty() || !steps.front().name.starts_with(kProfilerStep)) return;
+    const std::int64_t begin = steps.front().start_ns, end = steps.back().end_ns;
+    out_.steps = steps.size();
+    for (const DeviceRecord& d : rank_.device_records) {
+      if (d.launch == kNone || d.kind != DeviceRecordKind::kernel) continue;
+      const std::int64_t at = launched_at(d);
+      if (!window_.has(at) || at < begin) continue;
+      if (at >= end) {
+        ++out_.after_steps;
+        continue;
+      }
+      ++out_.in_steps;
+      out_.between_steps += step_at(steps, at) == kNone ? 1 : 0;
+    }
+  }
+
+  void count_order() {
+    for (const DeviceRecord& d : rank_.device_records) {
+      if (!window_.has(d.start_ns)) continue;
+      ++out_.device_records;
+      out_.unlaunched += d.launch == kNone ? 1 : 0;
+      out_.device_time += d.duration_ns;
+      if (d.kind == DeviceRecordKind::memcpy && d.bytes >= kLargeBytes) {
+        ++out_.large_copies;
+        const double seconds = static_cast<double>(std::max<std::int64_t>(d.duration_ns, 1)) * 1e-9;
+        out_.fast_copies += static_cast<double>(d.bytes) > fastest_copy(d.direction) * seconds ? 1 : 0;
+      }
+      if (d.kind != DeviceRecordKind::kernel) continue;
+      ++out_.kernels;
+      out_.communication += d.communication ? 1 : 0;
+      out_.timeless += d.duration_ns == 0 ? 1 : 0;
+      if (d.launch == kNone) continue;
+      ++out_.launched;
+      const std::int64_t delay = d.start_ns - launched_at(d);
+      out_.before += delay < -kRounding ? 1 : 0;
+      out_.early += delay < -kBeforeItsLaunch ? 1 : 0;
+      out_.least_delay = std::min(out_.least_delay, delay);
+    }
+  }
+
+  /// Times in which the GPU had nothing to do, and kernels that were launched before and began only after them.
+  void count_holes() {
+    std::vector<const DeviceRecord*> by_start;
+    for (const DeviceRecord& d : rank_.device_records) by_start.push_back(&d);
+    std::ranges::stable_sort(by_start, {}, &DeviceRecord::start_ns);
+    std::int64_t busy_until = INT64_MIN;
+    for (const DeviceRecord* d : by_start) {
+      if (d->kind == DeviceRecordKind::kernel && d->launch != kNone && window_.has(d->start_ns)) {
+        const std::int64_t idle = d->start_ns - std::max(busy_until, rank_.host_records[d->launch].end_ns());
+        out_.late += idle > kAfterItsLaunch ? 1 : 0;
+        if (idle > kAfterItsLaunch) out_.most_idle = std::max(out_.most_idle, idle);
+      }
+      if (busy_until != INT64_MIN && window_.has(d->start_ns))
+        out_.widest_hole = std::max(out_.widest_hole, d->start_ns - busy_until);
+      busy_until = std::max(busy_until, d->end_ns());
+    }
+  }
+
+  /// Kernels that start before one earlier on their stream has ended, and those that are the one before again.
+  void count_overlaps() {
+    for (const TraceStream& stream : rank_.streams) {
+      std::int64_t end = INT64_MIN;
+      const DeviceRecord* before = nullptr;
+      for (std::uint32_t i = stream.begin; i < stream.end; ++i) {
+        const DeviceRecord& d = rank_.device_records[i];
+        if (d.kind != DeviceRecordKind::kernel) continue;
+        const bool counts = window_.has(d.start_ns);
+        out_.in_streams += counts ? 1 : 0;
+        if (end != INT64_MIN && d.start_ns < end - kRounding && counts) ++out_.at_once;
+        end = std::max(end, d.end_ns());
+        if (before != nullptr && d.duration_ns > 0 && before->start_ns == d.start_ns &&
+            before->duration_ns == d.duration_ns && before->name == d.name && counts)
+          ++out_.twice;
+        before = &d;
+      }
+    }
+  }
+
+  /// What a collective says of itself against its kernel's name, its time, and the rank that it was recorded on.
+  void count_collective(const TraceCollective& c) {
+    const bool has_kernel = c.device_record != kNone;
+    if (!has_kernel && c.host_record == kNone) return;
+    if (!window_.has(has_kernel ? rank_.device_records[c.device_record].start_ns
+                                : rank_.host_records[c.host_record].start_ns))
+      return;
+    ++out_.collectives;
+    if (has_kernel) {
+      out_.no_kind += c.kind_known ? 0 : 1;
+      out_.no_size += c.bytes < 0 ? 1 : 0;
+    }
+    out_.two_sizes += states_two_sizes(c) ? 1 : 0;
+    if (c.kind_known && has_kernel) {
+      const std::string_view name = job_.name(rank_.device_records[c.device_record].name);
+      const auto kernel = collective_of_kernel(name);
+      if (kernel && !may_launch(c.kind, *kernel) && out_.unlike++ == 0)
+        out_.first_unlike = std::string(graph::name_of(c.kind)) + " on " + in_quotes(name, 60);
+    }
+    if (c.group == kNone) return;
+    const TraceGroup& group = job_.groups[c.group];
+    count_rate(c, group.ranks.empty() ? group.size : group.ranks.size());
+    if (job_.world_size == 0 || group.ranks.empty()) return;
+    if (!std::ranges::binary_search(group.ranks, rank_.rank) && out_.not_member++ == 0)
+      out_.first_group = in_quotes(group.name, 60);
+  }
+
+  void count_rate(const TraceCollective& c, std::size_t ranks) {
+    if (!c.kind_known || c.bytes < kLargeBytes || c.device_record == kNone || ranks < 2) return;
+    const std::int64_t ns = rank_.device_records[c.device_record].duration_ns;
+    if (ns <= 0) return;
+    ++out_.large_collectives;
+    const double busbw = graph::busbw_factor(c.kind, static_cast<std::uint32_t>(ranks)) * static_cast<double>(c.bytes) /
+                         (static_cast<double>(ns) * 1e-9);
+    out_.fast_collectives += busbw > kFastestBus ? 1 : 0;
+  }
+
+  /// An allocator holds what it gives out, and no more than the device has.
+  void count_memory(const MemoryRecord& m) {
+    if (!window_.has(m.start_ns)) return;
+    const auto device = std::ranges::find(rank_.devices, m.device, &TraceDevice::index);
+    const std::uint64_t has = device == rank_.devices.end() ? 0 : device->memory_bytes;
+    if (has > 0 && m.allocated > out_.beyond_device.found && static_cast<std::uint64_t>(m.allocated) > has)
+      out_.beyond_device = {m.allocated, static_cast<std::int64_t>(has), m.device};
+    if (out_.beyond_reserved.found == 0 && m.reserved > 0 && m.allocated > m.reserved)
+      out_.beyond_reserved = {m.allocated, m.reserved, m.device};
+  }
+
+  const TraceJob& job_;
+  const TraceRank& rank_;
+  const CountedWindow window_;
+  WorkCounts out_;
+};
+
+}  // namespace
+
+void WorkCounts::add(const WorkCounts& o) {
+  joined = joined || o.joined;
+  steps = std::max(steps, o.steps);
+  for (std::uint64_t WorkCounts::*sum : {&WorkCounts::launches,
+                                         &WorkCounts::lost_launches,
+                                         &WorkCounts::copy_calls,
+                                         &WorkCounts::lost_copies,
+                                         &WorkCounts::host_records,
+                                         &WorkCounts::device_records,
+                                         &WorkCounts::unlaunched,
+                                         &WorkCounts::in_steps,
+                                         &WorkCounts::between_steps,
+                                         &WorkCounts::after_steps,
+                                         &WorkCounts::kernels,
+                                         &WorkCounts::timeless,
+                                         &WorkCounts::launched,
+                                         &WorkCounts::before,
+                                         &WorkCounts::early,
+                                         &WorkCounts::late,
+                                         &WorkCounts::large_copies,
+                                         &WorkCounts::fast_copies,
+                                         &WorkCounts::large_collectives,
+                                         &WorkCounts::fast_collectives,
+                                         &WorkCounts::collectives,
+                                         &WorkCounts::unlike,
+                                         &WorkCounts::not_member,
+                                         &WorkCounts::communication,
+                                         &WorkCounts::no_kind,
+                                         &WorkCounts::no_size,
+                                         &WorkCounts::two_sizes,
+                                         &WorkCounts::in_streams,
+                                         &WorkCounts::at_once,
+                                         &WorkCounts::twice})
+    this->*sum += o.*sum;
+  least_delay = std::min(least_delay, o.least_delay);
+  most_idle = std::max(most_idle, o.most_idle);
+  widest_hole = std::max(widest_hole, o.widest_hole);
+  device_time += o.device_time;
+  if (first_unlike.empty()) first_unlike = o.first_unlike;
+  if (first_group.empty()) first_group = o.first_group;
+  if (o.beyond_device.found > beyond_device.found) beyond_device = o.beyond_device;
+  if (beyond_reserved.found == 0) beyond_reserved = o.beyond_reserved;
+}
+
+WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,
+                      const CountedWindow& window) {
+  return Counter(job, rank, window).count(steps);
+}
+
+}  // namespace distsim::traces

@@ -1,0 +1,64 @@
+// What the records of a rank say of work that is missing and of times that no GPU has, as counts that add up over slices of time.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace distsim::traces {
+
+struct TraceJob;
+struct TraceRank;
+struct TraceStep;
+
+/// All work of a rank does not wait so long for a GPU that had nothing to do when the first of it was launched.
+inline constexpr std::int64_t kAfterItsLaunch = 1'000'000'000;  // ns
+
+/// Records that a window of time has: [begin, end).
+struct CountedWindow {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::min(), end = std::numeric_limits<std::int64_t>::max();
+  bool has(std::int64_t ns) const { return ns >= begin && ns < end; }
+};
+
+/// The largest finding of its kind; `found` 0: none.
+struct LargestMemory {
+  std::int64_t found = 0, limit = 0;
+  std::uint32_t device = 0;
+};
+
+struct WorkCounts {
+  // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
+  bool joined = false;
+  std::uint64_t launches = 0, lost_launches = 0, copy_calls = 0, lost_copies = 0;
+  // GPU records that no call of the host belongs to.
+  std::uint64_t host_records = 0, device_records = 0, unlaunched = 0;
+  // Kernels launched within the first to the last of a profiler's steps, those of them outside of each, and those behind.
+  std::uint64_t in_steps = 0, between_steps = 0, after_steps = 0, steps = 0;
+  // Kernels against their launches: begun before them by rounding, by more; begun late on an idle GPU.
+  std::uint64_t kernels = 0, timeless = 0, launched = 0, before = 0, early = 0, late = 0;
+  std::int64_t least_delay = std::numeric_limits<std::int64_t>::max();  ///< ns from a launch to its kernel
+  std::int64_t most_idle = 0;    ///< ns that the GPU had nothing to do before one that is late
+  std::int64_t device_time = 0;  ///< ns of all records
+  std::int64_t widest_hole = 0;  ///< ns between two GPU records in which none runs
+  // Copies and collectives of 1 MiB or more, and those of them that no link is as fast as.
+  std::uint64_t large_copies = 0, fast_copies = 0, large_collectives = 0, fast_collectives = 0;
+  // Collectives named otherwise than their kernels, and of groups without this rank.
+  std::uint64_t collectives = 0, unlike = 0, not_member = 0;
+  std::string first_unlike, first_group;
+  // Communication kernels, and those of them of no known kind or size.
+  std::uint64_t communication = 0, no_kind = 0, no_size = 0;
+  // All-reduces that state two sizes.
+  std::uint64_t two_sizes = 0;
+  // Kernels of streams that begin before another of theirs has ended, and those that are there twice.
+  std::uint64_t in_streams = 0, at_once = 0, twice = 0;
+  LargestMemory beyond_device, beyond_reserved;
+
+  void add(const WorkCounts& other);
+};
+
+/// Of the records that begin in a window; calls of the host count with their launches. `steps` are those of the whole rank.
+WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,
+                      const CountedWindow& window = {});
+
+}  // namespace distsim::traces
