@@ -268,7 +268,7 @@ Result<std::uint32_t> group_of_shard(const LlmPlan& plan) {
   if (replicas % given != 0)
     return not_a_divisor("parallel.shard_group", given,
                          "the " + std::to_string(replicas) + " data x context parallel GPUs");
-  return static_cast<std::uint32_t>(given);
+  return plan.splits(StateSplit::optimizer) ? static_cast<std::uint32_t>(given) : replicas;
 }
 
 /// Of the stage that has most.

@@ -175,14 +175,14 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
   const workload::FrameworkSpec& f = experiment_.framework;
   const std::uint32_t replicas = plan.replicas();
   const auto given = static_cast<std::uint32_t>(std::clamp<std::int64_t>(layout.shard_group, 0, replicas));
+  const bool split = plan.splits(StateSplit::optimizer);
   const Exchanged x{plan.tensor,
-                    given == 0 ? replicas : given,
+                    given == 0 || !split ? replicas : given,
                     replicas,
                     plan.expert * plan.expert_tensor,
                     plan.expert_replicas(),
                     plan.numerics.gradient,
                     plan.grid};
-  const bool split = layout.shard >= StateSplit::optimizer && replicas > 1;
   double dense = 0, expert = 0, trained = 0, largest = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
     const workload::PartWork& w = plan.chunk_of_stage(0, c).work;
