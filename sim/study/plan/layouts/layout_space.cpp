@@ -376,6 +376,7 @@ bool replan_as(workload::LlmPlan& plan, const ParallelSpec& layout) {
   plan.parallel.offload = layout.offload;
   plan.parallel.order = layout.order;
   plan.grid = workload::RankGrid(plan.tensor * plan.context, plan.stages, plan.data, layout.order);
+  workload::settle_scatter(plan);
   return plan.spec.experts == 0 || plan.grid.keeps_together(plan.expert * plan.expert_tensor);
 }
 
