@@ -71,6 +71,44 @@ TEST(StepMode, LanguageModelsInferWhereTheyAreSplit) {
   }
 }
 
+/// What an iteration exchanges last holds back the next one: where nothing computes meanwhile all of it is exposed, and slower
+/// links make a step longer.
+TEST(StepMode, ExchangesAreExposedWithoutAnOptimizer) {
+  const auto ask = [](const std::string& mode, const std::string& links, const std::string& parallel) {
+    return predicted("cluster: {system: dgx_a100_80gb, nodes: 2" + links +
+                     "}\nframework: {name: megatron_core}\nmodel: {name: gpt2_large, global_batch: 64, mode: " + mode +
+                     "}\nparallel: " + parallel + "\n")
+        .value()
+        .report;
+  };
+  for (const auto& [mode, parallel] :
+       {std::pair<std::string, std::string>("inference", "{tensor: 4, overlap_tensor: false}"),
+        {"inference", "{tensor: 2, context: 2, context_exchange: ulysses, shard: none}"},
+        {"inference", "{tensor: 4, pipeline: 2, schedule: 1f1b}"},
+        {"forward_backward", "{overlap_gradients: false, shard: none}"},
+        {"forward_backward", "{tensor: 2, overlap_gradients: false, overlap_tensor: false}"}}) {
+    const report::Report fast = ask(mode, "", parallel);
+    const report::Report slow =
+        ask(mode, ", gpu_links: {bandwidth_per_link: 3 GB/s}, nic: {bandwidth: 3 GB/s}", parallel);
+    EXPECT_GT(slow.iteration.seconds(), 1.05 * fast.iteration.seconds()) << mode << " " << parallel;
+    for (const report::Report& r : {fast, slow})
+      EXPECT_LT(r.hidden_comm.seconds(), 0.05 * r.comm.seconds()) << mode << " " << parallel;
+  }
+}
+
+/// Also where a framework does nothing with the gradients once they are summed.
+TEST(StepMode, SumsOfGradientsAreExposedWhateverTheFramework) {
+  for (const std::string framework : {"hugectr", "pytorch", "mxnet_horovod"}) {
+    const auto ask = [&](const std::string& nic) {
+      return predicted("cluster: {system: dgx_a100_80gb, nodes: 2, nic: {bandwidth: " + nic + "}}\nframework: {name: " +
+                       framework + "}\nmodel: {name: resnet50_v1_5, mode: forward_backward, per_gpu_batch: 32}\n")
+          .value()
+          .report.iteration.seconds();
+    };
+    EXPECT_GT(ask("1 GB/s"), 1.05 * ask("25 GB/s")) << framework;
+  }
+}
+
 TEST(StepMode, WhatHasNoOtherModeRefusesIt) {
   const auto error = [](const std::string& text) { return predicted(text).error().text(); };
   EXPECT_NE(error(experiment("dlrm_mlperf", ", mode: inference", "{}", "a100_sxm4_80gb", 8))

@@ -117,9 +117,15 @@ class DataParallelIteration {
     accumulate_all_but_last();
     micro_step(samples_.micro_steps - 1, &sync);
     sync.finish();
-    if (mode_of(model_) != StepMode::train) return;
+    if (mode_of(model_) != StepMode::train) return end();
     add_optimizer(it_, model_.optimizer, out_.dense_parameters, static_cast<std::int64_t>(pending.size()),
                   model_.precision == Precision::fp16);
+  }
+
+  /// Nothing else may come after the last gradients: their sum holds back the next iteration.
+  void end() {
+    if (it_.ranks() > 1)
+      it_.add("iteration.end", {graph::Stream::compute, graph::Phase::other, {0, 0}}, {graph::Absent{}});
   }
 
   /// Micro-steps from the second on are alike as long as they have the same samples; alike ones share their ops.

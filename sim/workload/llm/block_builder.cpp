@@ -338,7 +338,7 @@ void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_pro
   weight_op(g, 1, 1, 1);
   // The sum over micro-steps, in fp32: inside the product it reads and writes 4 bytes where the product alone would
   // write 2; otherwise the product's result is read again.
-  if (s_.micro_steps < 2) return;
+  if (!s_.sums_gradients) return;
   const bool fused = s_.framework.kernels.fuse_gradient_accumulation;
   const std::int64_t main = s_.framework.parallel.main_gradient_bytes;
   const double wide = main == 0 ? 1 : static_cast<double>(main) / 2;

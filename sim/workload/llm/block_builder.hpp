@@ -91,6 +91,12 @@ class BlockBuilder {
   void fused_softmax_scores(const graph::Attention& op);
   void context_exchange(bool cross);
   void expert_products(std::int64_t average_rows, std::int64_t width);
+  void shared_experts(bool inside);
+  void take_own_tokens();
+  void give_own_tokens();
+  std::int64_t bytes_of_all_tokens() const {
+    return static_cast<std::int64_t>(bytes(static_cast<double>(s_.tokens() * s_.spec.hidden)));
+  }
 
   const LlmShape& s_;
   const Recompute& recompute_;

@@ -87,6 +87,27 @@ void BlockBuilder::expert_products(std::int64_t average_rows, std::int64_t width
            .groups = own});
 }
 
+/// Which all tokens of the tensor-parallel ranks pass, split as a dense layer is. `inside`: of a part that has gathered them.
+void BlockBuilder::shared_experts(bool inside) {
+  if (!inside) enter(s_.tokens());
+  mlp(s_.spec.shared_expert_ffn_hidden, false);
+  if (!inside) leave(s_.tokens());
+}
+
+/// Without sequence parallel all tensor-parallel ranks have all tokens. Where each sends its own part to the experts, it takes
+/// that from them: back, they gather the parts' gradients. Results are gathered; of their gradients each takes its part.
+/// (Megatron Core's scatter_to_ and gather_from_sequence_parallel_region.)
+void BlockBuilder::take_own_tokens() {
+  if (s_.tensor > 1 && !s_.parallel.sequence_parallel)
+    wire_backward(Axis::tensor, CollectiveKind::all_gather, bytes_of_all_tokens(), false);
+}
+
+void BlockBuilder::give_own_tokens() {
+  if (s_.tensor == 1 || s_.parallel.sequence_parallel) return;
+  out_.forward.wires.emplace_back(Wire{Axis::tensor, CollectiveKind::all_gather, bytes_of_all_tokens(), false}, 1);
+  if (repeats_wires()) wire_backward(Axis::tensor, CollectiveKind::all_gather, bytes_of_all_tokens(), false);
+}
+
 void BlockBuilder::experts() {
   const LlmSpec& m = s_.spec;
   const bool whole = s_.expert_tensor == s_.tensor;  // experts are split as the other layers are
@@ -100,7 +121,7 @@ void BlockBuilder::experts() {
   const auto gathered = static_cast<std::int64_t>(bytes(static_cast<double>(routed * sharers * width)));
   const bool hidden = s_.framework.parallel.overlap_expert == ExpertOverlap::always;
   const auto layer = [&] {
-    if (whole) enter(s_.tokens());
+    whole ? enter(s_.tokens()) : take_own_tokens();
     product({.rows = tokens,
              .in = m.hidden,
              .out = m.experts,
@@ -122,8 +143,8 @@ void BlockBuilder::experts() {
     const double top = static_cast<double>(m.top_k) * filled;
     elementwise(Module::routing, tokens * width, top, 1, 1 + top, top);  // weighted sum
     if (m.expert_latent > 0) product({.rows = tokens, .in = width, .out = m.hidden});
-    if (m.shared_expert_ffn_hidden > 0) within(Part::shared_experts, [&] { mlp(m.shared_expert_ffn_hidden, false); });
-    if (whole) leave(s_.tokens());
+    if (m.shared_expert_ffn_hidden > 0) within(Part::shared_experts, [&] { shared_experts(whole); });
+    whole ? leave(s_.tokens()) : give_own_tokens();
   };
   sublayer(false, [&] { within(Part::experts, layer); });
 }

@@ -111,6 +111,16 @@ std::vector<TaskId> LlmEmission::now() const {
   return out;
 }
 
+std::vector<TaskId> LlmEmission::all() const {
+  std::vector<TaskId> out = now();
+  out.insert(out.end(), synced_.begin(), synced_.end());
+  return out;
+}
+
+double LlmEmission::Passes::calls(double of_each) const {
+  return std::round(of_each * all * to) - std::round(of_each * all * from);
+}
+
 graph::TaskGraphBuilder::Options LlmEmission::compute_options(Way way, const graph::Dispatch& dispatch) const {
   graph::TaskGraphBuilder::Options options{
       graph::Stream::compute, way == Way::forward ? graph::Phase::forward : graph::Phase::backward, dispatch};
@@ -154,8 +164,8 @@ TaskId LlmEmission::compute(Way way, const Chunks& chunks, double times, std::sp
 
 /// Collectives of a pass, the hidden parts of those that are, or the rest. A forward and a backward pass that run together hide
 /// each other's exchanges of tokens.
-std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
-                                          bool hidden, std::span<const TaskId> deps) {
+std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, const Passes& passes,
+                                          const std::vector<bool>& paired, bool hidden, std::span<const TaskId> deps) {
   std::map<std::pair<Wire, std::int64_t>, std::vector<bool>> calls;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     if (chunks[s] < 0) continue;
@@ -163,7 +173,7 @@ std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double 
       const bool by_other = wire.axis == Axis::expert && !paired.empty() && paired[s];
       if (hidden && !wire.hidden && !by_other) continue;
       const double exposed = by_other ? 0 : exposed_share(wire, plan_.tensor, plan_.context, plan_.micro_steps);
-      for (const auto& [bytes, count] : split_calls(wire.bytes, std::ceil(n * times), exposed, hidden)) {
+      for (const auto& [bytes, count] : split_calls(wire.bytes, passes.calls(n), exposed, hidden)) {
         Wire part = wire;
         part.bytes = bytes;
         auto& stages = calls.try_emplace({part, count}, plan_.stages, false).first->second;
@@ -188,16 +198,16 @@ std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double 
   return out;
 }
 
-TaskId LlmEmission::pass(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired) {
+TaskId LlmEmission::pass(Way way, const Chunks& chunks, const Passes& passes, const std::vector<bool>& paired) {
   std::vector<TaskId> before = std::move(waits_);
   waits_.clear();
   if (compute_.valid()) before.push_back(compute_);
   std::vector<std::uint32_t> kinds(chunks.size(), ~0u);
   for (std::size_t s = 0; s < chunks.size(); ++s)
     if (chunks[s] >= 0) kinds[s] = plan_.kind_of[static_cast<std::size_t>(chunks[s])];
-  const auto [known, is_new] = written_.try_emplace({way, times, std::move(kinds), paired});
+  const auto [known, is_new] = written_.try_emplace({way, passes, std::move(kinds), paired});
   if (is_new) {
-    known->second = pass_first(way, chunks, times, paired, before);
+    known->second = pass_first(way, chunks, passes, paired, before);
     for (const auto* tasks : {&known->second.hidden, &known->second.exposed})
       waits_.insert(waits_.end(), tasks->begin(), tasks->end());
     return compute_ = known->second.compute;
@@ -208,14 +218,14 @@ TaskId LlmEmission::pass(Way way, const Chunks& chunks, double times, const std:
   return compute_;
 }
 
-LlmEmission::Written LlmEmission::pass_first(Way way, const Chunks& chunks, double times,
+LlmEmission::Written LlmEmission::pass_first(Way way, const Chunks& chunks, const Passes& passes,
                                              const std::vector<bool>& paired, std::span<const TaskId> before) {
   Written out;
-  out.hidden = exchange(way, chunks, times, paired, true, before);
-  const std::vector<TaskId> copies = offload(way, chunks, times, before);
+  out.hidden = exchange(way, chunks, passes, paired, true, before);
+  const std::vector<TaskId> copies = offload(way, chunks, passes.number(), before);
   out.hidden.insert(out.hidden.end(), copies.begin(), copies.end());
-  out.compute = compute(way, chunks, times, before);
-  out.exposed = exchange(way, chunks, times, paired, false, {&out.compute, 1});
+  out.compute = compute(way, chunks, passes.number(), before);
+  out.exposed = exchange(way, chunks, passes, paired, false, {&out.compute, 1});
   return out;
 }
 
@@ -226,13 +236,20 @@ void LlmEmission::input() {
              graph::Copy{graph::CopyKind::h2d, std::max<std::int64_t>(1, std::llround(bytes))});
 }
 
+/// What an iteration exchanged last holds back the next one.
+void LlmEmission::end(std::span<const TaskId> deps) {
+  const bool computes_last = deps.size() == 1 && deps.front() == compute_;
+  if (deps.empty() || computes_last) return;
+  graph_.add("iteration.end", {graph::Stream::compute, graph::Phase::other, {0, 0}}, graph::Absent{}, deps);
+}
+
 bool LlmEmission::infers() const { return mode_of(plan_.model) == StepMode::inference; }
 
 /// Without a pipeline and a backward pass: all micro-steps are alike.
 void LlmEmission::forward_steps() {
   const auto times = static_cast<double>(plan_.micro_steps);
-  if (plan_.splits(StateSplit::weights)) return sharded_micro_steps(times, false);
-  pass(Way::forward, Chunks{0}, times);
+  if (plan_.gathers_each_pass()) return sharded_micro_steps(times, false);
+  pass(Way::forward, Chunks{0}, {times});
 }
 
 /// Without a pipeline: all micro-steps but the last as one, then the last, whose gradients are reduced; those of each where
@@ -240,22 +257,23 @@ void LlmEmission::forward_steps() {
 void LlmEmission::micro_steps() {
   if (infers()) return forward_steps();
   const double before_last = static_cast<double>(plan_.micro_steps - 1);
-  if (plan_.splits(StateSplit::weights)) {
-    const bool each = plan_.framework.gradients.each_micro_step;
+  if (plan_.gathers_each_pass()) {
+    const bool each = plan_.scatters_each_micro_step();
     if (before_last > 0) sharded_micro_steps(before_last, each);
+    if (before_last > 0 && each) add_to_shards(before_last);
     return sharded_micro_steps(1, true);
   }
   const Chunks chunks{0};
   gather_parameters(true);
   first_parameters(now());
   if (before_last > 0) {
-    pass(Way::forward, chunks, before_last);
+    pass(Way::forward, chunks, {before_last});
     if (plan_.splits(StateSplit::gradients))
       last_pass(Way::backward, chunks, chunks, before_last);  // each adds to its owner's share
     else
-      pass(Way::backward, chunks, before_last);
+      pass(Way::backward, chunks, {before_last});
   }
-  pass(Way::forward, chunks, 1);
+  pass(Way::forward, chunks, {});
   last_backward_ = now();
   last_pass(Way::backward, chunks, chunks, 1);
 }
@@ -278,7 +296,7 @@ void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
     }
   }
   if (last.empty())
-    pass(way, chunks, 1, paired);
+    pass(way, chunks, {}, paired);
   else
     last_pass(way, chunks, last, 1, paired);
 }
@@ -380,14 +398,15 @@ Result<graph::TaskGraph> LlmEmission::run() {
       overlapping_waves();
     else
       waves();
-    if (infers())
-      return std::move(graph_).finish();
-    else if (plan_.pipeline.both_ways())
+    if (!infers() && plan_.pipeline.both_ways())
       sum_copies();
-    else if (plan_.spec.tied_embeddings)
+    else if (!infers() && plan_.spec.tied_embeddings)
       sum_word_embedding();
   }
-  if (mode_of(plan_.model) == StepMode::train) update();
+  if (mode_of(plan_.model) == StepMode::train)
+    update();
+  else
+    end(all());
   return std::move(graph_).finish();
 }
 

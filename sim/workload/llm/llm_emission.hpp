@@ -14,8 +14,12 @@
 // reduced after the last backward pass, or during it all but the last bucket; the host launches these before the kernels
 // of the pass. weights, without a pipeline: each block is gathered while the one before computes, forward and backward,
 // and its gradients are reduced while the next one computes: of L blocks the first gather and the last reduction are
-// exposed. With a pipeline a stage keeps what it has gathered for the iteration. What replicas exchange never blocks the
-// collectives of a tensor-parallel group.
+// exposed. That happens in every micro-step, which adds what it reduced to the shard; frameworks that reduce in the last
+// one only sum whole gradients until then. With a pipeline a stage keeps what it has gathered for the iteration. What
+// replicas exchange never blocks the collectives of a tensor-parallel group.
+//
+// Iterations follow each other without a barrier: what a later pass of the iteration would wait for, the first pass of the
+// next one must wait for, too. The optimizer does so, or an empty last task.
 #pragma once
 
 #include <map>
@@ -40,6 +44,13 @@ class LlmEmission {
 
  private:
   using Chunks = std::vector<std::int64_t>;  ///< by stage: the chunk of the model that it runs, or -1
+  /// How many passes a task stands for, or which part of them.
+  struct Passes {
+    double all = 1, from = 0, to = 1;
+    double number() const { return all * (to - from); }
+    double calls(double of_each) const;  ///< whole ones: those of the parts add up to those of all
+    auto operator<=>(const Passes&) const = default;
+  };
   static constexpr graph::Stream kReplicaStream = graph::Stream::comm.lane(1);
 
   // llm_emission.cpp
@@ -54,19 +65,20 @@ class LlmEmission {
   graph::Collective message() const;
   void wave(std::span<const StageTurn> turns, Way way);
   void send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits);
-  TaskId pass(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired = {});
+  TaskId pass(Way way, const Chunks& chunks, const Passes& passes, const std::vector<bool>& paired = {});
   /// The tasks of a pass; those of the next one like it share their ops.
   struct Written {
     TaskId compute;
     std::vector<TaskId> hidden, exposed;  ///< collectives and copies beside it, collectives after it
   };
-  Written pass_first(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
+  Written pass_first(Way way, const Chunks& chunks, const Passes& passes, const std::vector<bool>& paired,
                      std::span<const TaskId> before);
   TaskId compute(Way way, const Chunks& chunks, double times, std::span<const TaskId> deps);
-  std::vector<TaskId> exchange(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
+  std::vector<TaskId> exchange(Way way, const Chunks& chunks, const Passes& passes, const std::vector<bool>& paired,
                                bool hidden, std::span<const TaskId> deps);
   graph::Sequence sequence_of(Way way, std::uint32_t kind, double times);
   void input();
+  void end(std::span<const TaskId> deps);
 
   // llm_offload.cpp
   struct HostTraffic {
@@ -90,6 +102,8 @@ class LlmEmission {
                         std::span<const TaskId> deps, std::vector<TaskId>& out);
   void sum_word_embedding();
   void sum_copies();
+  double owned_parameters(const PartWork& work) const;
+  void add_to_shards(double times);
   void update();
   double hidden_share(double parameters) const;
   struct Group {
@@ -104,6 +118,7 @@ class LlmEmission {
   graph::TaskGraphBuilder::Options compute_options(Way way, const graph::Dispatch& dispatch) const;
   std::uint32_t table_of(const std::vector<bool>& stages);
   std::vector<TaskId> now() const;  ///< what the next compute task waits for
+  std::vector<TaskId> all() const;  ///< the same, and what the replicas exchange
 
   const LlmPlan& plan_;
   graph::TaskGraphBuilder graph_;
@@ -113,7 +128,7 @@ class LlmEmission {
   std::vector<TaskId> synced_;         ///< what the optimizer waits for
   std::vector<TaskId> last_backward_;  ///< what the last backward pass begins after, where there is no pipeline
   std::map<std::tuple<Way, std::uint32_t, double>, graph::Sequence> sequences_;
-  std::map<std::tuple<Way, double, std::vector<std::uint32_t>, std::vector<bool>>, Written>
+  std::map<std::tuple<Way, Passes, std::vector<std::uint32_t>, std::vector<bool>>, Written>
       written_;  ///< by the stages' kinds of chunks, and which of them run paired
   std::map<std::tuple<bool, std::uint32_t, std::int64_t>, TaskId>
       inputs_;  ///< messages of split_waves: by whether back, position that they go to, and micro-batch

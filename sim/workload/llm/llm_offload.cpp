@@ -109,6 +109,7 @@ void LlmEmission::update_on_host(const std::vector<double>& parameters_of_stage,
                             : graph_.add("optimizer.update_on_host", options, std::move(updates.front()), before);
   const double weight = here * (plan_.numerics.mixed ? 2 : 4);
   copies("offload.weights", graph::CopyKind::h2d, weight, std::vector<TaskId>{update});
+  end(before);
 }
 
 }  // namespace distsim::workload

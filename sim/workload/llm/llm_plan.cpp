@@ -268,7 +268,7 @@ Result<std::uint32_t> group_of_shard(const LlmPlan& plan) {
   if (replicas % given != 0)
     return not_a_divisor("parallel.shard_group", given,
                          "the " + std::to_string(replicas) + " data x context parallel GPUs");
-  return static_cast<std::uint32_t>(given);
+  return plan.splits(StateSplit::optimizer) ? static_cast<std::uint32_t>(given) : replicas;
 }
 
 /// Of the stage that has most.
@@ -344,6 +344,11 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   const bool open = given == RecomputeKind::automatic;
   if (open) plan.parallel.recompute.kind = RecomputeKind::none;
   make_chunks(plan, layers);
+  if (settle_scatter(plan)) {
+    make_chunks(plan, layers);
+    plan.assumptions.push_back(
+        "parallel.shard: gradients are scattered in every micro-step, for whole ones do not fit");
+  }
   const bool blocks = given == RecomputeKind::core_attention && plan.framework.parallel.selective_blocks;
   if ((open || blocks) && !fits(plan)) recompute_some(plan, layers);
   if (open || plan.parallel.recompute.kind != given)
@@ -396,6 +401,12 @@ bool fits(const LlmPlan& plan) {
   const std::vector<RankMemory> memory = memory_of_stages(plan);
   return std::all_of(memory.begin(), memory.end(),
                      [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
+}
+
+bool settle_scatter(LlmPlan& plan) {
+  const bool whole = plan.gathers_each_pass() && plan.sums_whole_gradients();
+  if (!whole || mode_of(plan.model) == StepMode::inference || fits(plan)) return false;
+  return plan.framework.gradients.each_micro_step = true;
 }
 
 double LlmPlan::tied_elements() const {

@@ -49,6 +49,11 @@ struct LlmPlan {
   std::uint32_t expert_replicas() const { return ranks_per_stage() / (expert * expert_tensor); }
   bool optimizer_on_host() const { return parallel.offload == Offload::optimizer || parallel.offload == Offload::all; }
   bool splits(StateSplit what) const { return parallel.shard >= what && replicas() > 1; }
+  /// Split weights are gathered for every pass. With a pipeline a stage gathers them once an iteration, and keeps them.
+  bool gathers_each_pass() const { return splits(StateSplit::weights) && !pipelined(); }
+  /// Gradients of split weights are scattered in every micro-step and summed there, or all of them summed on each rank first.
+  bool scatters_each_micro_step() const { return gathers_each_pass() && framework.gradients.each_micro_step; }
+  bool sums_whole_gradients() const { return micro_steps > 1 && !scatters_each_micro_step(); }
   const LlmChunk& chunk(std::uint32_t index) const { return kinds[kind_of[index]]; }
   const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const {
     return chunk(pipeline.position(stage, c));
@@ -99,6 +104,10 @@ std::int64_t recomputed_blocks(const ParallelSpec& parallel, std::size_t chunk);
 bool keeps_stated_steps(const ModelSpec& model, const FrameworkSpec& framework);
 
 Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
+
+/// Where whole gradients that the last micro-step alone scatters do not fit, each scatters its own. Gives back whether that
+/// changes the plan.
+bool settle_scatter(LlmPlan& plan);
 
 /// Of a rank of each stage.
 std::vector<RankMemory> memory_of_stages(const LlmPlan& plan);

@@ -137,7 +137,7 @@ void LlmEmission::last_pass(Way way, const Chunks& chunks, const Chunks& complet
                             const std::vector<bool>& paired) {
   const double hidden = hidden_gradients(complete);
   reduce(complete, hidden, times, now());
-  pass(way, chunks, times, paired);
+  pass(way, chunks, {times}, paired);
   // The last gradients follow the last exchange of the tensor-parallel group.
   reduce(complete, 1 - hidden, times, now());
 }
@@ -180,9 +180,9 @@ void LlmEmission::sharded_micro_steps(double times, bool reduces) {
     if (gathers && overlaps) gather(most, begin, beside);
     if (way == Way::backward && reduces && overlaps)
       sharded_exchange(chunk, CollectiveKind::reduce_scatter, most, times, begin, synced_);
-    pass(way, chunks, times * most);
+    pass(way, chunks, {times, 0, most});
     waits_.insert(waits_.end(), beside.begin(), beside.end());
-    pass(way, chunks, times * (1 - most));
+    pass(way, chunks, {times, most, 1});
   };
   passes(Way::forward, true);
   if (infers()) return;
@@ -201,8 +201,7 @@ void LlmEmission::sum_word_embedding() {
 void LlmEmission::sum_copies() {
   const bool split = plan_.splits(StateSplit::optimizer);
   const graph::DType dtype = plan_.numerics.gradient;
-  std::vector<TaskId> deps = now();
-  deps.insert(deps.end(), synced_.begin(), synced_.end());
+  const std::vector<TaskId> deps = all();
   for (std::uint32_t s = 0; s < plan_.stages / 2; ++s) {
     double elements = 0;
     for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
@@ -217,23 +216,41 @@ void LlmEmission::sum_copies() {
   }
 }
 
+/// Those of a chunk that the rank's optimizer updates.
+double LlmEmission::owned_parameters(const PartWork& w) const {
+  const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
+  if (!plan_.splits(StateSplit::optimizer)) return trained * (w.dense + w.expert);
+  const double groups = static_cast<double>(plan_.replicas()) / plan_.shard_group;
+  const double copies = plan_.pipeline.copies();
+  const double expert_owners = copies * std::max(1.0, plan_.expert_replicas() / groups);
+  return trained * (w.dense / (copies * plan_.shard_group) + w.expert / expert_owners);
+}
+
+/// What was scattered to a rank is added to its sum of earlier micro-steps, block by block.
+void LlmEmission::add_to_shards(double times) {
+  const LlmChunk& chunk = plan_.kinds.front();
+  const auto n = std::llround(owned_parameters(chunk.work));
+  if (n < 1) return;
+  const graph::DType dtype =
+      plan_.framework.parallel.main_gradient_bytes == 4 ? graph::DType::fp32 : plan_.numerics.gradient;
+  const std::pair<graph::Op, double> sum{graph::Elementwise{n, 2, 1, 1, dtype}, times};
+  const std::uint32_t calls = static_cast<std::uint32_t>(times * static_cast<double>(chunk.blocks + 1));
+  const auto options = compute_options(Way::backward, {calls, calls});
+  compute_ = graph_.add("gradients.accumulate", options, graph_.add_sequence({&sum, 1}), now());
+  waits_.clear();
+}
+
 /// Norm of the gradients, overflow check in fp16, update: shares of the stages.
 void LlmEmission::update() {
   std::vector<graph::Op> norms, updates;
   std::vector<double> parameters_of_stage;
   std::vector<std::uint32_t> variant_of_stage;
   std::map<std::pair<double, double>, std::uint32_t> known;
-  const double groups = static_cast<double>(plan_.replicas()) / plan_.shard_group;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     double parameters = 0, tensors = 0;
     for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
       const PartWork& w = plan_.chunk_of_stage(s, c).work;
-      const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
-      const bool split = plan_.splits(StateSplit::optimizer);
-      const double copies = plan_.pipeline.copies();
-      const double expert_owners = copies * std::max(1.0, plan_.expert_replicas() / groups);
-      parameters +=
-          trained * (w.dense / (split ? copies * plan_.shard_group : 1) + w.expert / (split ? expert_owners : 1));
+      parameters += owned_parameters(w);
       tensors += w.tensors;
     }
     parameters_of_stage.push_back(parameters);
@@ -246,17 +263,12 @@ void LlmEmission::update() {
     updates.emplace_back(graph::Optimizer{plan_.model.optimizer, n, std::max<std::int64_t>(1, std::llround(tensors)),
                                           graph::DType::fp32, plan_.numerics.mixed});
   }
-  const std::vector<TaskId> all = [&] {
-    std::vector<TaskId> deps = now();
-    deps.insert(deps.end(), synced_.begin(), synced_.end());
-    return deps;
-  }();
   graph::TaskGraphBuilder::Options options{graph::Stream::compute, graph::Phase::optimizer, {4, 4}};
   const auto add = [&](std::string_view name, std::vector<graph::Op> ops, std::span<const TaskId> deps) {
     if (!plan_.pipelined()) return graph_.add(name, options, std::move(ops.front()), deps);
     return graph_.add_per_rank(name, options, std::move(ops), messages_.table_of(variant_of_stage), deps);
   };
-  const TaskId norm = add("optimizer.norm", std::move(norms), all);
+  const TaskId norm = add("optimizer.norm", std::move(norms), all());
   std::vector<TaskId> before{norm};
   if (plan_.ranks() > 1) {
     const graph::Collective sum{CollectiveKind::all_reduce, 8, graph::DType::fp32, {}, {}};

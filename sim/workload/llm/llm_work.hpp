@@ -71,6 +71,7 @@ struct LlmShape {
   std::int64_t tensor = 1, context = 1, expert = 1, expert_tensor = 1;
   std::int64_t samples = 1;         ///< of a micro-batch
   std::int64_t micro_steps = 1;     ///< that use weights which are cast to 8 bits once
+  bool sums_gradients = false;      ///< whole ones, over micro-steps
   std::int64_t expert_domains = 1;  ///< NVLink domains that the experts of a layer are spread over
   bool infers = false;              ///< a forward pass without loss
 

@@ -155,8 +155,9 @@ Schema<Gradients> gradient_schema() {
       "Who sums them: NCCL; or one kernel of the framework over NVSwitch, across nodes with SHARP and GPUDirect (HugeCTR), NCCL where the cluster has not all of these. collectives.all_reduce overrides it.");
   s.optional("overlap", &Gradients::overlap, "The all-reduce starts while the backward pass still runs.");
   s.optional("half_precision", &Gradients::half_precision, "Mixed precision sends gradients in 16 bits.");
-  s.optional("each_micro_step", &Gradients::each_micro_step,
-             "Split gradients are reduced in every micro-step; otherwise they are summed locally until the last.");
+  s.optional(
+      "each_micro_step", &Gradients::each_micro_step,
+      "shard: weights: gradients are scattered in every micro-step and summed in their shard; otherwise whole ones are summed on each GPU until the last (no_sync).");
   s.optional("separate_stream", &Gradients::separate_stream,
              "Gradients are reduced on a stream of their own; otherwise on that of the embedding exchange.");
   return s;

@@ -59,7 +59,7 @@ struct FrameworkSpec {
     bool half_precision = true;
     bool separate_stream = false;
     GradientReduction all_reduce = GradientReduction::nccl;
-    bool each_micro_step = false;
+    bool each_micro_step = true;
   };
   /// Language models: what a framework does where parallel.* leaves it open.
   struct Parallel {

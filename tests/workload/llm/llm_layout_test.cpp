@@ -1,5 +1,8 @@
 // A language model split over GPUs: bytes of each dimension by hand, conservation over the ways to split, memory,
 // refusals.
+#include <algorithm>
+
+#include "../tasks_by_name.hpp"
 #include "llm_fixtures.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
 
@@ -72,16 +75,104 @@ TEST(LlmLayout, ExpertsExchangeTheirTokens) {
   });
 }
 
+TEST(LlmLayout, ExpertsOfWholeRanksGiveTheirTokensToAll) {
+  // Tensor 2, an expert on one rank: each sends half of the tokens to the experts, so that all gather results, and on the way
+  // back gradients, once a block. Attention reduces once a block and pass, as do embedding and head; a shared expert too.
+  ModelSpec m = small();
+  m.as<LlmSpec>().experts = 4;
+  m.parallel.tensor = 2;
+  m.parallel.expert = 4;
+  const std::int64_t steps = 2, blocks = 2, loss = 2 * steps * 3 * 4 * 32 * 4;
+  const auto bytes = bytes_of_first_rank(built_llm(m));
+  EXPECT_EQ(bytes.at("tensor.all_gather"), steps * blocks * 2 * kActivations);
+  EXPECT_EQ(bytes.at("tensor.all_reduce"), steps * (2 * blocks + 2) * kActivations + loss);
+  m.as<LlmSpec>().shared_expert_ffn_hidden = 128;
+  EXPECT_EQ(bytes_of_first_rank(built_llm(m)).at("tensor.all_reduce"), steps * (4 * blocks + 2) * kActivations + loss);
+  m.parallel.sequence_parallel = true;  // all have their own tokens from the start
+  m.as<LlmSpec>().shared_expert_ffn_hidden = 0;
+  EXPECT_EQ(bytes_of_first_rank(built_llm(m)).at("tensor.reduce_scatter"), steps * (2 * blocks + 2) * kActivations);
+}
+
 TEST(LlmLayout, SplitWeightsAreGatheredForEachPass) {
-  // Forward and backward all weights, gradients scattered once, whatever the micro-steps before the last.
+  // Forward and backward all weights; gradients scattered in each of 3 micro-steps and added to the shard in two, or summed
+  // whole and scattered once.
   ModelSpec m = small();
   m.global_batch = 3 * 64;
   m.parallel.shard = StateSplit::weights;
-  const Workload w = built_llm(m);
-  const auto bytes = bytes_of_first_rank(w);
-  const double all = static_cast<double>(w.dense_parameters) * 2;
-  EXPECT_NEAR(static_cast<double>(bytes.at("weights.gather")), 3 * 2 * all, 0.01 * all);
-  EXPECT_NEAR(static_cast<double>(bytes.at("gradients")), all, 0.01 * all);
+  FrameworkSpec f;
+  for (const bool each : {true, false}) {
+    f.gradients.each_micro_step = each;
+    const Workload w = built_llm(m, 2, f);
+    const auto bytes = bytes_of_first_rank(w);
+    const double all = static_cast<double>(w.dense_parameters) * 2;
+    EXPECT_NEAR(static_cast<double>(bytes.at("weights.gather")), 3 * 2 * all, 0.01 * all);
+    EXPECT_NEAR(static_cast<double>(bytes.at("gradients")), (each ? 3 : 1) * all, 0.01 * all);
+    EXPECT_EQ(find(w.graph, "gradients.accumulate") != nullptr, each);
+    const std::int64_t whole = 4 * w.dense_parameters;  // fp32
+    EXPECT_NEAR(static_cast<double>(w.memory.at(0).gradients), static_cast<double>(each ? whole / 16 : whole), 32);
+  }
+}
+
+/// Memory for shards only: such a framework scatters in each micro-step, too, and says so.
+TEST(LlmLayout, WholeGradientsAreNotSummedWhereTheyDoNotFit) {
+  ModelSpec m = small_llm(8, 3 * 64);
+  m.as<LlmSpec>().hidden = 4096;
+  m.parallel.shard = StateSplit::weights;
+  FrameworkSpec f;
+  f.gradients.each_micro_step = false;
+  const auto built = [&](std::int64_t memory) { return build_workload(m, f, {2, 8, Bytes(memory)}).value(); };
+  const Workload large = built(80'000'000'000), little = built(6'000'000'000);
+  EXPECT_EQ(find(large.graph, "gradients.accumulate"), nullptr);
+  EXPECT_NE(find(little.graph, "gradients.accumulate"), nullptr);
+  EXPECT_GT(large.memory.at(0).gradients, 15 * little.memory.at(0).gradients);
+  EXPECT_TRUE(std::ranges::any_of(little.assumptions, [](const graph::Assumption& a) {
+    return a.text.find("gradients are scattered in every micro-step") != std::string::npos;
+  }));
+}
+
+/// In a pipeline a stage keeps what it has gathered, and sums whole gradients as any other does.
+TEST(LlmLayout, StagesSumGradientsAlikeHoweverTheyAreSplit) {
+  std::map<StateSplit, double> kernels;
+  for (const StateSplit shard : {StateSplit::optimizer, StateSplit::weights}) {
+    ModelSpec m = small();
+    m.parallel.pipeline = 2;
+    m.parallel.shard = shard;
+    const auto plan = plan_llm(m, {}, {2, 8, Bytes(80'000'000'000)}, m.global_batch);
+    ASSERT_TRUE(plan.ok());
+    kernels[shard] = plan->chunk(0).work.backward.kernels;
+  }
+  EXPECT_EQ(kernels[StateSplit::weights], kernels[StateSplit::optimizer]);
+}
+
+/// The last block computes while nothing is gathered: both parts of a pass exchange what one pass would.
+TEST(LlmLayout, SplitWeightsLeaveOtherExchangesAlone) {
+  for (const std::int64_t layers : {1, 2, 3, 7}) {
+    ModelSpec m = small_llm(layers, 192);
+    m.as<LlmSpec>().experts = 4;
+    m.parallel.tensor = 2;
+    m.parallel.context = 2;
+    m.parallel.expert = 2;
+    const auto whole = bytes_of_first_rank(built_llm(m));
+    m.parallel.shard = StateSplit::weights;
+    const auto split = bytes_of_first_rank(built_llm(m));
+    for (const auto& [name, bytes] : whole) {
+      if (name.starts_with("tensor.") || name.starts_with("expert."))
+        EXPECT_EQ(split.at(name), bytes) << name << " of " << layers;
+      if (name.starts_with("context."))
+        EXPECT_NEAR(static_cast<double>(split.at(name)), static_cast<double>(bytes), 64) << name << " of " << layers;
+    }
+  }
+}
+
+TEST(LlmLayout, AShardGroupNeedsSomethingThatIsSplit) {
+  ModelSpec m = small();
+  m.parallel.shard = StateSplit::none;
+  const Workload without = built_llm(m);
+  m.parallel.shard_group = 4;
+  const Workload with = built_llm(m);
+  EXPECT_EQ(bytes_of_first_rank(with), bytes_of_first_rank(without));
+  EXPECT_EQ(with.graph.tasks.size(), without.graph.tasks.size());
+  EXPECT_EQ(with.memory.at(0).total(), without.memory.at(0).total());
 }
 
 TEST(LlmLayout, AShardGroupSumsItsShardsWithTheOthers) {

@@ -155,6 +155,7 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                        .expert_tensor = settled.expert_tensor,
                        .samples = p.micro_batch,
                        .micro_steps = casts,
+                       .sums_gradients = casts > 1,
                        .expert_domains = workload::expert_domains(settled)};
   kept = std::make_unique<Parts>();
   TRY(price(shape, micro_steps, *kept));

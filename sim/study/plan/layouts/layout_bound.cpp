@@ -144,7 +144,8 @@ Result<double> LayoutBound::of_shape(const LlmPlan& settled, const ParallelSpec&
   std::set<std::int64_t> casts;
   for (const StateSplit level : space_.levels(replicas)) {
     const StateSplit settled_level = level == StateSplit::automatic ? experiment_.framework.parallel.shard : level;
-    casts.insert(settled_level == StateSplit::weights && replicas > 1 ? 1 : micro_steps_of(p));
+    const bool each_pass = settled_level == StateSplit::weights && replicas > 1 && p.pipeline == 1;
+    casts.insert(each_pass ? 1 : micro_steps_of(p));
   }
   double least = std::numeric_limits<double>::infinity();
   for (const std::int64_t of_weight : casts) {
@@ -174,15 +175,15 @@ Result<double> LayoutBound::over_replicas(const Exchanged& x, CollectiveKind kin
 Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec& layout) {
   const workload::FrameworkSpec& f = experiment_.framework;
   const std::uint32_t replicas = plan.replicas();
+  const bool split = plan.splits(StateSplit::optimizer);
   const auto given = static_cast<std::uint32_t>(std::clamp<std::int64_t>(layout.shard_group, 0, replicas));
   const Exchanged x{plan.tensor,
-                    given == 0 ? replicas : given,
+                    given == 0 || !split ? replicas : given,
                     replicas,
                     plan.expert * plan.expert_tensor,
                     plan.expert_replicas(),
                     plan.numerics.gradient,
                     plan.grid};
-  const bool split = layout.shard >= StateSplit::optimizer && replicas > 1;
   double dense = 0, expert = 0, trained = 0, largest = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
     const workload::PartWork& w = plan.chunk_of_stage(0, c).work;
@@ -195,7 +196,7 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
   const double updated = share * (dense / (split ? x.group : 1) + expert / (split ? expert_owners : 1));
   TRY_ASSIGN(const LayerPricer::UpdateSeconds update, pricer_.update(std::llround(updated)));
   double sum = update.norm + update.step;
-  if (!plan.pipelined() && layout.shard == StateSplit::weights && replicas > 1) return sum * kRounding;
+  if (plan.gathers_each_pass()) return sum * kRounding;
   const double bucket = static_cast<double>(f.gradients.bucket_size.value()) / 4;
   const auto open = [&](bool overlaps, double parameters) {
     return overlaps ? 1 / std::max(1.0, std::ceil(parameters / bucket)) : 1.0;

@@ -368,13 +368,15 @@ bool replan_as(workload::LlmPlan& plan, const ParallelSpec& layout) {
   const std::uint32_t replicas = plan.replicas();
   const bool whole = layout.shard_group == 0 || layout.shard_group >= replicas;
   if (!whole && replicas % layout.shard_group != 0) return false;
-  plan.shard_group = whole ? replicas : static_cast<std::uint32_t>(layout.shard_group);
   plan.parallel.shard = layout.shard == workload::StateSplit::automatic ? plan.framework.parallel.shard : layout.shard;
+  const bool splits = plan.splits(workload::StateSplit::optimizer);
+  plan.shard_group = whole || !splits ? replicas : static_cast<std::uint32_t>(layout.shard_group);
   plan.parallel.shard_group = layout.shard_group;
   plan.parallel.prefetch = layout.prefetch;
   plan.parallel.offload = layout.offload;
   plan.parallel.order = layout.order;
   plan.grid = workload::RankGrid(plan.tensor * plan.context, plan.stages, plan.data, layout.order);
+  workload::settle_scatter(plan);
   return plan.spec.experts == 0 || plan.grid.keeps_together(plan.expert * plan.expert_tensor);
 }
 
