@@ -168,12 +168,14 @@ class DataParallelIteration {
 
 RankMemory memory_of_layers(const std::vector<Layer>& layers, const ModelSpec& model, const FrameworkSpec& framework,
                             std::uint32_t ranks) {
-  RankMemory memory =
-      dense_memory(parameters_of(layers), model.optimizer, numerics_of(model.precision, framework), ranks);
+  const Numerics numerics = numerics_of(model.precision, framework);
+  RankMemory memory = dense_memory(parameters_of(layers), model.optimizer, numerics, ranks);
   memory.activations = activation_bytes(layers);
   if (mode_of(model) != StepMode::train) memory.optimizer = 0;
   if (mode_of(model) != StepMode::inference) return memory;
   memory.gradients = memory.buffers = 0;
+  // What the optimizer updates in fp32 is nothing that a forward pass reads, unless it casts that.
+  if (numerics.mixed && !framework.kernels.cast_weights) memory.weights = 2 * parameters_of(layers);
   memory.activations = passing_bytes(layers);
   return memory;
 }
