@@ -101,7 +101,8 @@ class DataParallelIteration {
     out_.precision = model_.precision;
     out_.dense_parameters = parameters_of(layers);
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples_.describe()});
-    out_.placement = "data parallel: every rank holds all " + counted(out_.dense_parameters, "parameter") + "\n";
+    const auto held = static_cast<std::uint64_t>(out_.dense_parameters + parts_.kept_parameters);
+    out_.placement = "data parallel: every rank holds all " + counted(held, "parameter") + "\n";
   }
 
   bool infers() const { return mode_of(model_) == StepMode::inference; }
