@@ -101,7 +101,8 @@ class DataParallelIteration {
     out_.precision = model_.precision;
     out_.dense_parameters = parameters_of(layers);
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples_.describe()});
-    out_.placement = "data parallel: every rank holds all " + counted(out_.dense_parameters, "parameter") + "\n";
+    const auto held = static_cast<std::uint64_t>(out_.dense_parameters + parts_.kept_parameters);
+    out_.placement = "data parallel: every rank holds all " + counted(held, "parameter") + "\n";
   }
 
   bool infers() const { return mode_of(model_) == StepMode::inference; }
@@ -174,12 +175,14 @@ class DataParallelIteration {
 
 RankMemory memory_of_layers(const std::vector<Layer>& layers, const ModelSpec& model, const FrameworkSpec& framework,
                             std::uint32_t ranks) {
-  RankMemory memory =
-      dense_memory(parameters_of(layers), model.optimizer, numerics_of(model.precision, framework), ranks);
+  const Numerics numerics = numerics_of(model.precision, framework);
+  RankMemory memory = dense_memory(parameters_of(layers), model.optimizer, numerics, ranks);
   memory.activations = activation_bytes(layers);
   if (mode_of(model) != StepMode::train) memory.optimizer = 0;
   if (mode_of(model) != StepMode::inference) return memory;
   memory.gradients = memory.buffers = 0;
+  // What the optimizer updates in fp32 is nothing that a forward pass reads, unless it casts that.
+  if (numerics.mixed && !framework.kernels.cast_weights) memory.weights = 2 * parameters_of(layers);
   memory.activations = passing_bytes(layers);
   return memory;
 }

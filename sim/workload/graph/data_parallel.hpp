@@ -10,9 +10,10 @@ namespace distsim::workload {
 struct DataParallelModel {
   LayerFactory layers;  ///< forward order
   double input_bytes_per_sample = 0;
-  std::int64_t kept_bytes = 0;     ///< of a GPU: weights that are not trained, and buffers
-  Duration sampling_per_sample{};  ///< host time in which the model itself finds what a sample consists of
-  bool sampling_overlaps = false;  ///< on other threads than the one that launches kernels
+  std::int64_t kept_bytes = 0;       ///< of a GPU: weights that are not trained, and buffers
+  std::int64_t kept_parameters = 0;  ///< of those weights
+  Duration sampling_per_sample{};    ///< host time in which the model itself finds what a sample consists of
+  bool sampling_overlaps = false;    ///< on other threads than the one that launches kernels
 };
 
 /// Layers with the same `block` are recomputed together in the backward pass where they have one (activation

@@ -90,7 +90,7 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
     assume(
         graph::AssumptionKind::workload,
         "model.llm.imbalance: all wait for the GPU with the most loaded expert, whose other experts have the average load");
-  if (plan.framework.parallel.layer_by_layer && has_plain_layers(plan.model.as<LlmSpec>()))
+  if (plan.framework.parallel.layer_by_layer && has_plain_layers(as_run<LlmSpec>(plan.model)))
     assume(graph::AssumptionKind::workload,
            "played by blocks, without the small kernels that " + plan.framework.name +
                " has layer by layer where nothing is split; to compare: framework.parallel.layer_by_layer=false");
@@ -178,6 +178,7 @@ constexpr Refusal kRefuses[] = {
     {"{layers: 4, experts: 8, expert_every: 5}", "model.llm.expert_every"},
     {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},
     {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
+    {"{layers: 2, pattern: \"*-\", experts: 8}", "model.llm.experts"},
     {"{layers: 2, decoder_layers: 3}", "model.llm.decoder_layers"},
     {"{encoder: true, sequence: 128, predictions: 200}", "model.llm.predictions"},
     {"{predictions: 20}", "model.llm.predictions"},

@@ -36,7 +36,8 @@ double step_bytes(const LlmPlan& plan) {
 double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const bool mixed = plan.numerics.mixed, narrow = plan.numerics.scaling != graph::Scaling::none;
   const FrameworkSpec::Parallel& f = plan.framework.parallel;
-  const bool masters = mixed && f.master_weights, split = plan.splits(StateSplit::weights);
+  const bool masters = mixed && f.master_weights && mode_of(plan.model) != StepMode::inference;
+  const bool split = plan.splits(StateSplit::weights);
   const bool gathered = split && plan.pipelined();  // for the whole iteration
   const double store = !mixed ? 4 : narrow && f.fp8_parameters ? 1 : 2;
   const auto spread = [&](StateSplit what) { return plan.splits(what) ? w.owners : 1; };
@@ -44,7 +45,7 @@ double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const auto add = [](std::int64_t& to, double bytes) { to += static_cast<std::int64_t>(bytes); };
   const bool host = plan.optimizer_on_host();
   const double frozen = w.all - w.trained;
-  if (split) add(m.weights, here * (frozen * 2 + (masters ? 0 : w.trained * store)) / w.owners);
+  if (split) add(m.weights, here * (frozen * (mixed ? 2 : 4) + (masters ? 0 : w.trained * store)) / w.owners);
   if (!split || gathered) add(m.weights, here * w.all * store);
   if (masters && !host) add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
   const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
@@ -86,17 +87,24 @@ double passing(const LlmPlan& plan, std::uint32_t stage) {
   return most;
 }
 
-/// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied.
+/// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied. Not more is
+/// gathered than there is, however far ahead.
 double buffers(const LlmPlan& plan, std::uint32_t stage) {
-  double sum = kLibraries + static_cast<double>(plan.framework.memory.buffers.value()), largest = 0;
+  const bool infers = mode_of(plan.model) == StepMode::inference;
+  double sum = kLibraries + (infers ? 0 : static_cast<double>(plan.framework.memory.buffers.value()));
+  double largest = 0, all = 0;
   for (const bool used : {plan.tensor > 1, plan.replicas() > 1, plan.stages > 1, plan.context > 1, plan.expert > 1})
     sum += used ? kCommunicator : 0;
-  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c)
-    largest = std::max(largest, plan.chunk_of_stage(stage, c).largest_block);
+  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
+    const LlmChunk& chunk = plan.chunk_of_stage(stage, c);
+    largest = std::max(largest, chunk.largest_block);
+    all += chunk.work.dense + chunk.work.expert;
+  }
   if (!plan.splits(StateSplit::weights) || plan.pipelined()) return sum;
   const double width = plan.framework.parallel.gather_16_bit ? 2 : 4;
-  const double ahead = 1 + static_cast<double>(plan.parallel.prefetch);
-  return sum + largest * (width * ahead + static_cast<double>(graph::size_of(plan.numerics.gradient)));
+  const double gathered = std::min(all, largest * (1 + static_cast<double>(plan.parallel.prefetch)));
+  const double gradients = infers ? 0 : largest * static_cast<double>(graph::size_of(plan.numerics.gradient));
+  return sum + gathered * width + gradients;
 }
 
 RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {

@@ -159,7 +159,7 @@ Result<std::vector<std::int64_t>> layers_of_chunks(const LlmSpec& m, const Paral
   return layers;
 }
 
-/// A model that is launched layer by layer where it is whole keeps the micro-steps that it states.
+/// Frameworks that launch whole models layer by layer run the micro-steps that a model states.
 Result<void> settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
   const ModelSpec& m = plan.model;
   const bool states_steps = m.per_gpu_batch > 0 || m.accumulation > 1;
@@ -414,8 +414,7 @@ double LlmPlan::tied_elements() const {
 }
 
 bool keeps_stated_steps(const ModelSpec& model, const FrameworkSpec& framework) {
-  return !model.parallel.states_micro_batch && model.parallel.pipeline <= 1 && framework.parallel.layer_by_layer &&
-         has_plain_layers(model.as<LlmSpec>());
+  return !model.parallel.states_micro_batch && model.parallel.pipeline <= 1 && framework.parallel.layer_by_layer;
 }
 
 Batching batching_of(const ParallelSpec& p, std::uint32_t ranks) {

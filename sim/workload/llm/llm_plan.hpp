@@ -100,7 +100,7 @@ void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers);
 std::int64_t recomputed_blocks(const ParallelSpec& parallel, std::size_t chunk);
 
 /// Whether a batch is cut into the micro-steps that the model states: no micro-batch and no pipeline says otherwise, and the
-/// model may be launched layer by layer.
+/// framework launches models layer by layer.
 bool keeps_stated_steps(const ModelSpec& model, const FrameworkSpec& framework);
 
 Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);

@@ -77,7 +77,8 @@ void add_expert_keys(Schema<LlmSpec>& s) {
   s.optional(
       "imbalance", &LlmSpec::imbalance, {0, 1000},
       "Tokens of the most loaded expert over the mean, less 1; 0: spread evenly. All GPUs wait for the one that has it.");
-  s.optional("mtp_layers", &LlmSpec::mtp_layers, {0, 64}, "Blocks that predict further tokens in training.");
+  s.optional("mtp_layers", &LlmSpec::mtp_layers, {0, 64},
+             "Blocks that predict further tokens in training; inference leaves them out.");
   s.optional(
       "pattern", &LlmSpec::pattern,
       "One letter a layer, for models that mix: M Mamba-2, * attention, - MLP, E experts; empty: attention and MLP or experts in each.");
@@ -172,6 +173,8 @@ Broken broken_layers(const LlmSpec& m) {
            std::to_string(m.mamba_heads) + ")";
   if (m.pattern.find('E') != std::string::npos && m.experts == 0)
     return "experts: found 0, expected the experts of the pattern's E layers";
+  if (m.pattern.find('E') == std::string::npos && m.experts > 0 && m.mtp_layers == 0)
+    return "experts: found " + std::to_string(m.experts) + ", expected 0, or an E in pattern";
   return {};
 }
 

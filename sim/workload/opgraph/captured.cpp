@@ -149,6 +149,7 @@ Result<Workload> build_replicas(const CapturedModel& m) {
   DataParallelModel data_parallel;
   data_parallel.input_bytes_per_sample = m.input_bytes;
   data_parallel.kept_bytes = m.kept.bytes();
+  data_parallel.kept_parameters = m.kept.elements;
   GraphCoverage coverage;
   data_parallel.layers = [&](std::int64_t n) { return layers_of_graph(parts, n, context, coverage); };
   TRY_ASSIGN(Workload out, build_data_parallel(m.model, m.framework, m.cluster, m.samples, data_parallel));

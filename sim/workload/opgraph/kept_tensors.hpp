@@ -12,6 +12,7 @@ namespace distsim::workload {
 /// Bytes of a GPU that has all of them.
 struct KeptTensors {
   std::uint64_t parameters = 0;      ///< tensors without a gradient
+  std::int64_t elements = 0;         ///< of them
   std::int64_t parameter_bytes = 0;  ///< of them, with the 16-bit copies of those that autocast products read
   std::int64_t buffer_bytes = 0;
   std::int64_t bytes() const { return parameter_bytes + buffer_bytes; }

@@ -111,7 +111,7 @@ void add_state(Schema<ParallelSpec>& s) {
   s.custom(
       {"micro_batch", "integer", schema_detail::range_of<std::int64_t>(kDegree),
        schema_detail::value_text(ParallelSpec().micro_batch),
-       "Samples that a replica processes at a time; the rest of its share follows in more micro-steps. Not given, with framework.parallel.layer_by_layer: all that model.accumulation leaves of it; of a model that is split, where model.per_gpu_batch or model.accumulation states that, and not with a pipeline."},
+       "Samples that a replica processes at a time; the rest of its share follows in more micro-steps. Not given, with framework.parallel.layer_by_layer: all that model.accumulation leaves of it; of a model that is played by blocks, where model.per_gpu_batch or model.accumulation states that, and not with a pipeline."},
       false, [](ParallelSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
         TRY_ASSIGN(out.micro_batch, schema_detail::read_scalar<std::int64_t>(node, path, kDegree));
         out.states_micro_batch = true;

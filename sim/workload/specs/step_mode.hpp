@@ -25,11 +25,13 @@ struct StepSpec {
 inline StepMode mode_of(const ModelSpec& model) { return model.as<StepSpec>().mode; }
 inline bool corrects_graphs(const ModelSpec& model) { return model.as<StepSpec>().corrects_graphs; }
 
-/// The section of a family that has a member `dropout`, as its step runs it.
+/// The section of a family that has a member `dropout`, as its step runs it: what only training has is left out.
 template <class Spec>
 Spec as_run(const ModelSpec& model) {
   Spec spec = model.as<Spec>();
-  if (mode_of(model) == StepMode::inference) spec.dropout = false;
+  if (mode_of(model) != StepMode::inference) return spec;
+  spec.dropout = false;
+  if constexpr (requires { spec.mtp_layers; }) spec.mtp_layers = 0;
   return spec;
 }
 

@@ -367,7 +367,7 @@ TEST(LayerByLayer, BertSplitByTensorsDoesTheSameWork) {
 }
 
 /// What a model states of its micro-steps holds however it is played, but for a pipeline.
-TEST(LayerByLayer, SplitModelsKeepTheirMicroSteps) {
+TEST(LayerByLayer, ModelsKeepTheirMicroSteps) {
   const auto batch_of = [](auto change) {
     ModelSpec m = shipped_model("bert_large_seq128");
     change(m);
@@ -380,6 +380,9 @@ TEST(LayerByLayer, SplitModelsKeepTheirMicroSteps) {
             "batch 1536: 4 replicas run 3 micro-steps of 128 samples");
   EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.tensor = 2, m.per_gpu_batch = 0, m.global_batch = 16; }),
             "batch 16: 4 replicas run 4 micro-steps of 1 sample");
+  EXPECT_EQ(batch_of([](ModelSpec& m) { m.as<LlmSpec>().tied_embeddings = false; }),
+            "batch 512: 8 replicas run 1 micro-step of 64 samples")
+      << "of another architecture";
   EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.shard = StateSplit::weights; }),
             "batch 512: 8 replicas run 1 micro-step of 64 samples");
   EXPECT_EQ(batch_of([](ModelSpec& m) { m.parallel.pipeline = 2; }),

@@ -1,5 +1,6 @@
 // What frameworks hold besides weights, gradients, optimizer state and activations (framework.memory), by hand.
 #include "llm_fixtures.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -108,6 +109,84 @@ TEST(LlmMemory, SplitStateAddsUpToTheModelForEveryDegreeOfExperts) {
         << degree;
     EXPECT_EQ(bytes_of_first_rank(w).count("gradients.experts"), 1u) << degree;
   }
+}
+
+ModelSpec in_inference(ModelSpec m) {
+  m.as<StepSpec>().mode = StepMode::inference;
+  return m;
+}
+
+/// No gradient, no optimizer, no master weights: the weights as they are read, and what runs through the model. Libraries and
+/// communicators: at most 1 GB.
+TEST(LlmMemory, InferenceNeedsWeightsAndActivationsAlone) {
+  ModelSpec m = small_llm(4, 64);
+  m.as<LlmSpec>().hidden = 1024;
+  FrameworkSpec f;
+  f.memory.buffers = Bytes(3'000'000'000);
+  for (const Precision precision : {Precision::fp32, Precision::fp16, Precision::bf16, Precision::fp8_current}) {
+    for (const StateSplit shard :
+         {StateSplit::none, StateSplit::optimizer, StateSplit::gradients, StateSplit::weights}) {
+      m.precision = precision, m.parallel.shard = shard;
+      const Workload w = built_llm(in_inference(m), 2, f);
+      const RankMemory& rank = w.memory.at(0);
+      const double width = precision == Precision::fp32 ? 4 : 2;
+      const double all = width * static_cast<double>(w.dense_parameters);
+      EXPECT_NEAR(static_cast<double>(rank.weights), shard == StateSplit::weights ? all / 16 : all, 1e-3 * all);
+      EXPECT_EQ(rank.gradients + rank.optimizer, 0);
+      EXPECT_LE(static_cast<double>(rank.buffers), 1e9 + (shard == StateSplit::weights ? all : 0));
+      EXPECT_LE(rank.total(), first_rank(m, f).total()) << "than training";
+    }
+  }
+}
+
+/// Frameworks whose optimizer writes 16-bit copies need no fp32 weights to read those; others cast them.
+TEST(LlmMemory, InferenceLayerByLayerHoldsWhatItReads) {
+  ModelSpec m = in_inference(small_llm(2, 64));
+  m.parallel = {};
+  FrameworkSpec f;
+  f.parallel.layer_by_layer = true;
+  const Workload copied = built_llm(m, 2, f);
+  EXPECT_EQ(copied.memory.at(0).weights, 2 * copied.dense_parameters);
+  f.kernels.cast_weights = true;
+  EXPECT_EQ(built_llm(m, 2, f).memory.at(0).weights, (4 + 2) * copied.dense_parameters);
+}
+
+/// However far ahead weights are gathered, there are not more of them than the model has.
+TEST(LlmMemory, PrefetchGathersNoMoreThanThereIs) {
+  ModelSpec m = with_many_words();
+  m.as<LlmSpec>().layers = 4;
+  m.parallel.shard = StateSplit::weights;
+  const FrameworkSpec f;
+  const auto buffers = [&](std::int64_t prefetch) {
+    m.parallel.prefetch = prefetch;
+    return static_cast<double>(first_rank(m, f).buffers);
+  };
+  const double all = 4 * static_cast<double>(built_llm(m, 2, f).dense_parameters);
+  double before = buffers(0);
+  for (const std::int64_t prefetch : {1, 2, 4, 8, 64}) {
+    const double now = buffers(prefetch);
+    EXPECT_GE(now, before) << prefetch;
+    EXPECT_LE(now - buffers(0), all) << prefetch;
+    before = now;
+  }
+  EXPECT_EQ(buffers(8), buffers(64));
+}
+
+/// Blocks that predict further tokens are there in training alone.
+TEST(LlmMemory, InferenceHasNoFurtherPredictions) {
+  ModelSpec m = small_llm(2, 64);
+  const Workload without = built_llm(in_inference(m));
+  m.as<LlmSpec>().mtp_layers = 1;
+  const Workload with = built_llm(in_inference(m));
+  EXPECT_EQ(with.memory.at(0).total(), without.memory.at(0).total());
+  EXPECT_EQ(with.model_flops, without.model_flops);
+  EXPECT_EQ(with.graph.ops.size(), without.graph.ops.size());
+  EXPECT_GT(first_rank(m, {}).total(), first_rank(small_llm(2, 64), {}).total());
+  FrameworkSpec f;
+  f.parallel.layer_by_layer = true;
+  ModelSpec whole = in_inference(m);
+  whole.parallel = {};
+  EXPECT_EQ(built_llm(whole, 2, f).placement.find("data parallel"), 0u) << "as without them";
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "sim/workload/specs/step_mode.hpp"
+
 namespace distsim::study {
 namespace {
 
@@ -100,7 +102,7 @@ LayoutBound::LayoutBound(const config::Experiment& experiment, const LayoutSpace
     : experiment_(experiment),
       space_(space),
       pricer_(experiment, std::move(models)),
-      parameters_(parameters_of(space.model().as<workload::LlmSpec>()).all) {}
+      parameters_(parameters_of(workload::as_run<workload::LlmSpec>(space.model())).all) {}
 
 /// Share of the optimizer in the kernel time of what is played, at most, where no replica shares it. A wave of a pipeline
 /// counts each kind of chunk with one part in as many as there are kinds.

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/workload/specs/step_mode.hpp"
+
 namespace distsim::study {
 namespace {
 
@@ -71,7 +73,7 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec frame
   p.data = 0;
   p.stage_layers.clear();
   if (p.offload == workload::Offload::automatic) p.offload = workload::Offload::none;
-  const auto& spec = base_.as<workload::LlmSpec>();
+  const auto spec = workload::as_run<workload::LlmSpec>(base_);
   const ParallelSpec whole;
   const workload::LlmShape shape{
       .spec = spec, .parallel = whole, .framework = framework_, .numerics = numerics_of(base_.precision, framework_)};

@@ -79,7 +79,7 @@ double flops_of_passes(const std::vector<Layer>& layers) {
 }  // namespace
 
 bool is_layer_by_layer(const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks) {
-  const LlmSpec& spec = model.as<LlmSpec>();
+  const LlmSpec spec = as_run<LlmSpec>(model);
   return framework.parallel.layer_by_layer && is_whole(model.parallel, framework, ranks) &&
          has_plain_order(model.parallel, spec.layers) && repeats_whole_blocks(model.parallel.recompute, spec.layers) &&
          has_plain_layers(spec);
