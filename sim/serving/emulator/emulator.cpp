@@ -87,15 +87,23 @@ class Emulation {
       sender_.decided();
       look_at_sender();
       ++rounds_;
-      if (watch_.is_due(now, pool_.size())) TRY(check_.check_waits(watch_, used_slots_, now));
-      if ((rounds_ & 0xFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
+      if (watch_.is_due(now, pool_.size())) TRY(check_.check_waits(watch_, free_.held(), now));
+      if ((rounds_ & 0xFFFF) != 0) continue;
+      if (end_asked()) return Error{"interrupted", "", ""};
+      tell_sent();
     }
+    tell_sent();
     if (account_.last_answer_ps() > kLongestPs) return check_.too_long(0);
     return account_.finish(load_, options_.drop_late, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
                            executor_.used_until(now_ps_), occupied_ps());
   }
 
  private:
+  void tell_sent() {
+    if (options_.on_sent) options_.on_sent(account_.result().sent - told_sent_);
+    told_sent_ = account_.result().sent;
+  }
+
   // ---- load
 
   /// Whether more comes. After the last request batches have nothing to wait for.
@@ -531,7 +539,7 @@ class Emulation {
   Assignment assignment_;
   std::vector<std::uint64_t> numbers_;  ///< for observers
   std::int64_t now_ps_ = 0, timer_ps_ = kNever, outputs_at_ps_ = 0, queried_ps_ = 0;
-  std::uint64_t rounds_ = 0, in_no_time_ = 0;  ///< queries at this moment
+  std::uint64_t told_sent_ = 0, rounds_ = 0, in_no_time_ = 0;  ///< queries at this moment
 };
 
 }  // namespace

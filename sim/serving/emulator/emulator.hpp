@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,6 +35,8 @@ struct RunOptions {
   /// Not null: requests come from here instead of from the load, each asked for when the one before it has been decided,
   /// so that requests of one moment are decided one by one.
   Arrivals* arrivals = nullptr;
+  /// Where set, told now and then how many requests more have come; by the thread that emulates.
+  std::function<void(std::uint64_t)> on_sent;
 };
 
 /// A piece of work that was executed, for pictures.
