@@ -67,6 +67,7 @@ class Emulation {
     look_at_sender();
   }
 
+    TRY(check_.check_overload(load_, account_.overload().capacity()));
   Result<RunResult> run() {
     for (;;) {
       const std::int64_t now = std::min(sender_.next_ps(), heap_.empty() ? kNever : heap_.top().time_ps());
