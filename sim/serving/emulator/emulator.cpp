@@ -273,7 +273,7 @@ class Emulation {
   /// The end of a piece of work.
   void done(std::uint32_t id, bool frees_slot) {
     Work& work = works_[id];
-    const std::int64_t executed = now_ps_ - work.start_ps;
+    const std::int64_t executed = now_ps_ - work.start_ps - work.sent_ps - work.held_up_ps;
     account_.executed(work, now_ps_);
     if (observer_ != nullptr)
       observer_->executed({work.gpu, work.model, work.begin_layer, work.end_layer(), work.assigned_ps, work.start_ps,
@@ -282,8 +282,8 @@ class Emulation {
       Request& r = pool_[slot];
       r.next_layer += work.layers;
       r.place = work.gpu;
-      r.moved_ps += work.ready_ps - work.assigned_ps;
-      r.waited_ps += work.start_ps - work.ready_ps;
+      r.moved_ps += work.ready_ps - work.assigned_ps + work.sent_ps;
+      r.waited_ps += work.start_ps - work.ready_ps + work.held_up_ps;
       r.served_ps += executed;
     }
     policy_->executed(view_, work.gpu, work.requests);
@@ -437,6 +437,7 @@ class Emulation {
     work.order = account_.assigned(work.model);
     if (used_slots_[g] == 0) watch_.works(g, now_ps_);
     if (++used_slots_[g] == s_.gpus[g].slots) {
+    work.sent_ps = work.held_up_ps = 0;
       free_.erase(g);
       full_since_ps_[g] = now_ps_;
     }
