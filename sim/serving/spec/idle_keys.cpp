@@ -1,7 +1,6 @@
 // Keys of a file that are written and change nothing.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 
 #include "base/text/counted.hpp"
@@ -231,30 +230,8 @@ void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out)
   if (!deadlines && spec.run.drop_late) out.add("run", "drop_late", "no request has a deadline");
 }
 
-/// Kinds of GPU that the tables leave without times of a model, which then runs elsewhere only. A line for each model; one
-/// that says itself where it runs has none.
-void name_missing_times(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
-                        std::vector<std::string>& lines) {
-  constexpr std::size_t kMostNames = 6;
-  for (std::size_t i = 0; i < spec.models.size() && !spec.times.empty(); ++i) {
-    const ModelTimesSpec& m = spec.models[i];
-    std::set<std::string> kinds;
-    for (const GpuSpec& g : spec.gpus) {
-      if (!pricer.prices(i, g)) kinds.insert(g.name);
-    }
-    if (kinds.empty() || !m.placed_on.empty() || m.refused) continue;
-    std::string names;
-    std::size_t shown = 0;
-    for (const std::string& kind : kinds) {
-      if (++shown <= kMostNames) names += (names.empty() ? "" : ", ") + printable(kind, 80);
-    }
-    if (shown > kMostNames) names += " and " + std::to_string(shown - kMostNames) + " more";
-    const std::string key = "models[" + std::to_string(i) + "]";
-    lines.push_back(position_in(text.root, key).text() + ": " + key + ": the tables of times have no rows of " +
-                    printable(m.name, 80) + " on " + names + ", " +
-                    std::string(agreeing(shown, "which runs", "which run")) + " none of its requests");
-  }
-}
+/// Columns of arrivals in the format of our own.
+const std::vector<std::string> kOwn{"arrival_s", "model"};
 
 void name_unused_columns(const std::string& path, std::vector<std::string>& lines) {
   const std::vector<std::string> known{"arrival_s", "model"};
@@ -266,7 +243,8 @@ void name_unused_columns(const std::string& path, std::vector<std::string>& line
     return;
   }
   for (const std::string& column : unused) {
-    const std::string near = nearest_spelling(column, known);
+    const bool is_known = std::ranges::find(kOwn, column) != kOwn.end();  // of a format that the file is not in
+    const std::string near = is_known ? "" : nearest_spelling(column, kOwn);
     lines.push_back(printable(path, 200) + ": column " + in_quotes(column, 40) + ": no effect" +
                     (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
@@ -284,7 +262,7 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
   look_at_policies(spec, s, out);
   std::vector<std::string> lines = out.lines();
-  name_missing_times(spec, text, pricer, lines);
+  for (std::string& line : unmatched_times(spec, text, pricer)) lines.push_back(std::move(line));
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const GraphModel* graph = pricer.graph_of(i);
     const bool priced =
@@ -299,7 +277,7 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
     lines.push_back(printable(path, 200) +
                     ": the last line has no end; if the file was cut, its last request is not what was recorded");
   if (!path.empty()) name_unused_columns(path, lines);
-  for (std::string& line : pricer.table_notes()) lines.push_back(std::move(line));
+  for (std::string& line : pricer.table().notes()) lines.push_back(std::move(line));
   for (std::size_t i = 0; i < spec.times.size(); ++i) {
     const std::string table = text.path_of("times[" + std::to_string(i) + "]", spec.times[i]);
     if (ends_within_a_line(table))
@@ -310,3 +288,4 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
 }
 
 }  // namespace distsim::serving
+                    (is_known ? ", it is of another format of arrivals than this file" : "") +
