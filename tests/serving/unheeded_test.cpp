@@ -46,6 +46,9 @@ TEST(Unheeded, KeysOfGpusWithoutEffectAreNamed) {
   EXPECT_TRUE(
       says(idle({"gpus.0.count=2", "gpus.0.host_link_shared_by=2"}), "shared_by: no effect, nothing is copied"));
   EXPECT_EQ(idle({"gpus.0.count=2", "gpus.0.host_link_shared_by=2", link}).size(), 0u);
+  EXPECT_TRUE(says(idle({one, "gpus.0.host_bandwidth=1 GB/s", "cluster.system=dgx_a100_80gb", link}),
+                   "cluster.system: no effect, the one GPU has a link"));
+  EXPECT_TRUE(says(idle({"load.per_model=true"}), "load.per_model: no effect, there is one model"));
   const std::string branches = "models.0={name: m, layer_times: [1 ms, 1 ms], after: [[], []]}";
   EXPECT_TRUE(says(idle({branches}), "after: no effect, no GPU has streams"));
   EXPECT_EQ(idle({branches, "policies=[branch_fifo]"}).size(), 0u);

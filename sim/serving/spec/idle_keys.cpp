@@ -96,6 +96,7 @@ void look_at_mix(const ServingSpec& spec, const Load& load, const Scenario& s, I
     for (const char* key : {"deadline", "deadline_factor"})
       if (promised) out.add(where, key, "all classes have deadlines of their own");
   }
+  if (spec.models.size() == 1) out.add("load", "per_model", "there is one model");
   if (spec.classes.size() == 1) out.add("classes[0]", "weight", "there is one class");
 }
 
@@ -176,6 +177,18 @@ Copies copies_of(const ServingSpec& spec, const Scenario& s) {
   return out;
 }
 
+/// Whether a link that is used takes its speed from the system.
+void look_at_system(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
+  const Copies copies = copies_of(spec, s);
+  const bool lone = spec.gpus.size() == 1 && spec.gpus[0].count == 1 && spec.gpus[0].execution != Execution::pipeline;
+  const bool hosts_known = std::ranges::all_of(
+      spec.gpus, [](const GpuSpec& g) { return !g.device.empty() || g.host_bandwidth.value() > 0; });
+  if (!copies.any())
+    out.add("cluster", "system", "nothing is copied");
+  else if (lone && hosts_known)
+    out.add("cluster", "system", "the one GPU has a link to the host of its own speed");
+}
+
 void look_at_weights(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
   const bool weights = std::ranges::any_of(s.models, [](const Model& m) { return m.weight_bytes > 0; });
   const bool limits = std::ranges::any_of(s.gpus, [](const Gpu& g) { return g.memory_bytes != kNever; });
@@ -235,7 +248,7 @@ void look_at_execution(const ServingSpec& spec, std::size_t index, const ModelPr
     const bool priced = model.layer_times.empty() && !pricer.measured(m, g);
     any = true;
     plain = plain && !priced && s.models[m].graph.is_chain() && model.sm_limit == 1;
-    graphs = graphs && priced && s.models[m].graph.is_chain();
+    graphs = graphs && priced && (g.streams == 1 || s.models[m].graph.is_chain());
   }
   if (any && plain && g.execution == Execution::shared && g.slots == 1)
     out.add(where, "execution", "with one slot nothing is executed at the same time");
@@ -324,7 +337,7 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
     look_at_execution(spec, i, pricer, s, out);
   }
   look_at_branches(spec, pricer, s, out);
-  if (!copies_of(spec, s).any()) out.add("cluster", "system", "nothing is copied");
+  look_at_system(spec, s, out);
   look_at_policies(spec, s, out);
   std::vector<std::string> lines = out.lines();
   for (std::string& line : unmatched_times(spec, text, pricer)) lines.push_back(std::move(line));
