@@ -44,6 +44,21 @@ TEST(IdleGpu, NobodyIsServedBeforeTheWeightsAreThere) {
   }
 }
 
+/// More slots do not pile up on one GPU what another could begin.
+TEST(IdleGpu, TakesTheRequestThoughOthersHaveFreeSlots) {
+  for (const std::uint32_t slots : {1u, 2u, 4u}) {
+    Scenario s = test::gpus_of_one_kind(2);
+    test::set_models(s, {{"m", {3 * kMs}}});
+    for (Gpu& gpu : s.gpus) gpu.slots = slots;
+    EXPECT_EQ(answers_of(s, "fifo", arrivals({{0, 0}, {kMs, 0}, {2 * kMs, 0}, {3 * kMs, 0}})),
+              (std::vector<std::int64_t>{3 * kMs, 4 * kMs, 6 * kMs, 7 * kMs}))
+        << slots;
+    EXPECT_EQ(answers_of(s, "fifo", arrivals({{0, 0}, {0, 0}, {0, 0}, {0, 0}})),
+              (std::vector<std::int64_t>{3 * kMs, 3 * kMs, 6 * kMs, 6 * kMs}))
+        << slots;
+  }
+}
+
 /// Model 0 has full batches that wait for GPU 1; a batch of model 1 goes to GPU 0 after its delay, not with the next arrival.
 TEST(IdleGpu, ADelayEndsThoughBatchesOfOtherModelsWait) {
   Scenario s = test::gpus_of_one_kind(2);

@@ -41,6 +41,7 @@ class Oracle : OracleMachines {
       requests_.back().model = row.model;
     }
     outstanding_.assign(s.gpus.size(), 0);
+    held_since_.assign(s.gpus.size(), 0);
   }
 
   OracleResult run() {
@@ -109,11 +110,9 @@ class Oracle : OracleMachines {
     }
     everyone = everyone || new_task_;
     new_task_ = false;
-    for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
-      if (everyone || freed_[g]) ask(g);
-    }
+    ask_all_of([&](std::uint32_t g) { return everyone || freed_[g] != 0; });
     const bool left = std::ranges::any_of(went_on_, [&](std::size_t t) { return tasks_[t].waiting; });
-    for (std::uint32_t g = 0; left && g < s_.gpus.size(); ++g) ask(g);
+    if (left) ask_all_of([](std::uint32_t) { return true; });
     went_on_.clear();
     return true;
   }
@@ -183,6 +182,7 @@ class Oracle : OracleMachines {
       for (OracleWork& w : works_) {
         if (!w.started || w.slot_free || !piped(w.gpu) || w.first_free != now_) continue;
         w.slot_free = again = true;
+        held_since_[w.gpu] = now_;
         freed_[w.gpu] = 1;
         start_serial(w.gpu);
         break;
@@ -196,6 +196,7 @@ class Oracle : OracleMachines {
     OracleWork& w = works_[i];
     const std::uint32_t gpu = w.gpu;
     w.over = true;
+    if (!w.slot_free) held_since_[gpu] = now_;
     const Model& m = s_.models[w.model];
     std::int64_t bytes = 0;
     std::vector<std::size_t> answered;
@@ -351,21 +352,39 @@ class Oracle : OracleMachines {
     }
     return best;
   }
-  void ask(std::uint32_t g) {
+  /// Again and again the first of all, until each is full or has nothing to take.
+  void ask_all_of(const std::function<bool(std::uint32_t)>& is_asked) {
+    std::vector<char> over(s_.gpus.size(), 0);
     for (;;) {
-      std::uint32_t held = 0;
-      for (const OracleWork& w : works_) held += !w.over && !w.slot_free && w.gpu == g ? 1 : 0;
-      if (held >= s_.gpus[g].slots) return;
-      std::vector<std::size_t> chosen;
-      if (policy_ == "static_batching" || policy_ == "dynamic_batching") {
-        chosen = pick_batch(g);
-      } else {
-        const std::size_t i = first_waiting([&](const auto& a, const auto& b) { return before(a, b, g); }, g);
-        if (i < tasks_.size()) chosen = {i};
+      std::uint32_t least = kHost;
+      for (std::uint32_t g = 0; g < s_.gpus.size(); ++g) {
+        if (is_asked(g) && over[g] == 0 && held(g) < s_.gpus[g].slots && (least == kHost || is_before(g, least)))
+          least = g;
       }
-      if (chosen.empty()) return;
-      assign(g, chosen);
+      if (least == kHost) return;
+      if (!ask(least)) over[least] = 1;
     }
+  }
+  /// It holds less, or it has held as much for a longer time.
+  bool is_before(std::uint32_t g, std::uint32_t other) const {
+    if (held(g) != held(other)) return held(g) < held(other);
+    return held(g) > 0 && held_since_[g] < held_since_[other];
+  }
+  std::uint32_t held(std::uint32_t g) const {
+    std::uint32_t held = 0;
+    for (const OracleWork& w : works_) held += !w.over && !w.slot_free && w.gpu == g ? 1 : 0;
+    return held;
+  }
+  bool ask(std::uint32_t g) {
+    std::vector<std::size_t> chosen;
+    if (policy_ == "static_batching" || policy_ == "dynamic_batching") {
+      chosen = pick_batch(g);
+    } else {
+      const std::size_t i = first_waiting([&](const auto& a, const auto& b) { return before(a, b, g); }, g);
+      if (i < tasks_.size()) chosen = {i};
+    }
+    if (!chosen.empty()) assign(g, chosen);
+    return !chosen.empty();
   }
   void assign(std::uint32_t g, const std::vector<std::size_t>& chosen) {
     const OracleTask& first = tasks_[chosen[0]];
@@ -380,6 +399,7 @@ class Oracle : OracleMachines {
     for (const std::size_t t : chosen) tasks_[t].waiting = false;
     ++result_.batches;
     works_.push_back(w);
+    held_since_[g] = now_;
     let_in(g);
   }
   /// In the order of assignment, as far as weights have room.
@@ -430,7 +450,7 @@ class Oracle : OracleMachines {
   std::vector<OracleTask> tasks_;
   std::vector<std::size_t> ready_order_;
   std::vector<std::size_t> went_on_;  ///< tasks of which some layers ended now, and not all
-  std::vector<std::int64_t> outstanding_;
+  std::vector<std::int64_t> outstanding_, held_since_;
   std::vector<char> freed_;
   std::uint32_t turn_ = 0;
   bool draining_ = false, new_task_ = false;

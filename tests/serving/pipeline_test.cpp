@@ -75,7 +75,22 @@ TEST(Pipeline, FillsAndDrains) {
 /// The slowest stage sets the rate: fill + (n - 1) x slowest.
 TEST(Pipeline, SlowestStageSetsTheRate) {
   const Scenario s = pipeline(3, {test::kMs, 3 * test::kMs, 2 * test::kMs});
-  EXPECT_EQ(test::run(s, "fifo", all_at_once(5)).makespan_ps, (6 + 4 * 3) * test::kMs);
+  const RunResult r = test::run(s, "fifo", all_at_once(5));
+  EXPECT_EQ(r.makespan_ps, (6 + 4 * 3) * test::kMs);
+  // Before the first stage or between two, a request waits.
+  EXPECT_NEAR(r.all.executed_ms, 5 * 6, 1e-9);
+  EXPECT_NEAR(r.all.waited_ms, (1 + 2 + 3 + 4) * 3, 1e-9);
+}
+
+/// What a stage hands to the next counts as fetching.
+TEST(Pipeline, DataBetweenStagesIsFetched) {
+  Scenario s = pipeline(2, {test::kMs, test::kMs});
+  s.models[0].state_bytes = 20'000'000;  // 2 ms at 10 GB/s
+  const RunResult r = test::run(s, "fifo", all_at_once(1));
+  EXPECT_NEAR(r.all.executed_ms, 2, 1e-9);
+  EXPECT_NEAR(r.all.waited_ms, 0, 1e-9);
+  EXPECT_NEAR(r.all.fetched_ms, r.all.latency_ms.mean() - 2, 1e-9);
+  EXPECT_GT(r.all.fetched_ms, 0);
 }
 
 /// A pipeline of one stage is a GPU that executes one piece after the other.

@@ -180,7 +180,9 @@ TEST(Settings, KeysWithoutEffectAreNamed) {
   EXPECT_TRUE(has(idle({"gpus.0.streams=2"}), "--set gpus.0.streams: no effect, no model has branches"));
   EXPECT_TRUE(has(idle({"gpus.0.box_latency=1 us"}), "--set gpus.0.box_latency: no effect"));
   EXPECT_TRUE(has(idle({"batching.size=2"}), "batching.size: no effect, no policy batches"));
-  EXPECT_EQ(idle({"batching.size=2", "policies=[static_batching]"}).size(), 0u);
+  EXPECT_EQ(idle({"batching.size=2", "models.0.max_batch=4", "policies=[static_batching]"}).size(), 0u);
+  for (const char* set : {"batching.size=2", "batching.delay=1 ms"})
+    EXPECT_TRUE(has(idle({set, "policies=[dynamic_batching]"}), ": no effect, the max_batch of every model is 1"));
   EXPECT_TRUE(has(idle({"batching.delay=1 ms", "policies=[static_batching]"}), "batching.delay: no effect"));
   EXPECT_TRUE(has(idle({"run.drop_late=true"}), "run.drop_late: no effect"));
 }

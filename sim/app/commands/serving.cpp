@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
@@ -15,6 +18,7 @@
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
 #include "sim/serving/spec/price_store.hpp"
+#include "sim/study/points/progress.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -39,21 +43,61 @@ Result<void> write_serving(const ServingFlags& flags, const serving::Comparison&
   return {};
 }
 
+/// How many of the requests of all runs have come: a long run shows that it goes on.
+class RequestsProgress {
+ public:
+  explicit RequestsProgress(const serving::Experiment& e)
+      : runs_(e.policies.size() * e.rates_per_s.size()), passes_(e.find_warm_up ? 2 : 1) {
+    for (const double rate : e.rates_per_s) {
+      const double requests = serving::expected_requests(serving::load_at(e, rate));
+      each_.push_back(static_cast<std::size_t>(std::min(requests, 1e15)));
+      total_ += each_.back() * e.policies.size();
+    }
+    if (std::ranges::count(each_, 0u) > 0) total_ = 0;
+    progress_.emplace("serving", total_, 0, "requests");
+  }
+  /// By the thread that plays a run. Where a warm-up is looked for, it is played twice.
+  void sent(std::uint64_t requests) {
+    const std::lock_guard lock(mutex_);
+    half_ += requests;
+    show();
+  }
+  void run_done() {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    show();
+  }
+
+ private:
+  void show() {
+    const std::size_t sent = half_ / passes_;
+    progress_->show(total_ > 0 ? std::min(sent, total_) : sent,
+                    runs_ > 1 ? std::to_string(done_) + " of " + std::to_string(runs_) + " runs done" : "");
+  }
+
+  std::mutex mutex_;
+  std::size_t runs_, passes_, total_ = 0, half_ = 0, done_ = 0;
+  std::vector<std::size_t> each_;
+  std::optional<study::StudyProgress> progress_;
+};
+
 Result<void> run_serving(const ServingFlags& flags) {
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--timeline", flags.timeline}};
   TRY(check_outputs(outputs));
   if (!flags.timeline.empty()) TRY(traces::check_timeline_path("--timeline", flags.timeline));
   serving::PriceStore prices;
-  TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets, &prices));
+  TRY_ASSIGN(serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets, &prices));
   TRY(check_outputs(outputs));
   for (const std::string& line : serving::without_effect(flags.config, flags.sets, &prices)) remark(line);
   const EarlyEnd early;
   serving::Comparison found;
   {
-    ProgressLine progress("distsim serving:", experiment.policies.size() * experiment.rates_per_s.size());
+    RequestsProgress progress(experiment);
+    experiment.run.on_sent = [&](std::uint64_t requests) { progress.sent(requests); };
     const unsigned jobs = flags.jobs > 0 ? flags.jobs : std::max(1u, std::thread::hardware_concurrency());
-    found = serving::compare_policies(experiment, jobs, [&] { progress.advance(); });
+    found = serving::compare_policies(experiment, jobs, [&] { progress.run_done(); });
+    experiment.run.on_sent = nullptr;
   }
   if (end_asked()) return Error{"interrupted before all runs were done", "", ""};
   TRY(write_serving(flags, found));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
 
@@ -101,6 +103,27 @@ Error AssignmentCheck::in_no_time(std::int64_t now_ps) const {
   return Error{policy_name() + ": clients have their answers at the moment they ask, at " + seconds_text(now_ps) +
                    ", expected that something takes time",
                "", "load.requests is how many they send"};
+}
+
+Result<void> AssignmentCheck::check_overload(const Load& load, const Capacity& capacity) const {
+  // Twice as much as either bound asks for is beyond what draws of so many requests differ by, with gaps that differ no more
+  // than kMostCv. Chosen.
+  constexpr double kFactor = 2, kMostCv = 30, kFewest = 100'000;
+  const bool is_even = load.kind == LoadKind::poisson || load.kind == LoadKind::constant ||
+                       load.kind == LoadKind::server || (load.kind == LoadKind::gamma && load.cv <= kMostCv);
+  const bool refuses = std::ranges::any_of(s_.models, [](const Model& m) { return m.refused; });
+  if (!is_even || refuses || options_.drop_late || options_.arrivals != nullptr || !load.model_shares.empty())
+    return {};
+  const double offered = offered_rate(load), most = capacity.rate_per_s;
+  const auto bound = static_cast<double>(options_.max_in_system);
+  const double left = expected_requests(load) * (1 - most / offered);
+  if (bound < kFewest || !(offered > kFactor * most) || !(left > kFactor * bound)) return {};
+  return Error{
+      policy_name() + fmt::format(": load above capacity, {:.4g} requests/s arrive and at most {:.4g} can be "
+                                  "served: after {} more than {} requests are in the system, expected at most {}",
+                                  offered, most, format_quantity(bound / (offered - most), Dimension::seconds),
+                                  options_.max_in_system, options_.max_in_system),
+      "", ""};
 }
 
 Error AssignmentCheck::too_many(std::uint64_t in_system, std::int64_t now_ps, const Load& load,

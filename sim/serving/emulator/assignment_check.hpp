@@ -36,6 +36,8 @@ class AssignmentCheck {
   /// Closed loads where answers take no time.
   Error in_no_time(std::int64_t now_ps) const;
   /// More requests in the system than are meant to be: because more comes than any policy could serve, or not.
+  /// Refuses before the run what surely ends in too_many(), which takes long and much memory to find.
+  Result<void> check_overload(const Load& load, const Capacity& capacity) const;
   Error too_many(std::uint64_t in_system, std::int64_t now_ps, const Load& load, const Overload& overload) const;
 
  private:

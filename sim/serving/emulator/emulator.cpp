@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,7 @@
 #include "sim/serving/emulator/capacity.hpp"
 #include "sim/serving/emulator/event_heap.hpp"
 #include "sim/serving/emulator/gpus/executor.hpp"
-#include "sim/serving/emulator/id_set.hpp"
+#include "sim/serving/emulator/gpus/free_gpus.hpp"
 #include "sim/serving/emulator/links.hpp"
 #include "sim/serving/emulator/live_view.hpp"
 #include "sim/serving/emulator/senders.hpp"
@@ -56,18 +57,17 @@ class Emulation {
         policy_(entry.create(s, policy_options)),
         executor_(s, works_, heap_),
         account_(s, options.warm_up, capacity_of(s, entry, policy_options, mix_of(s, load))),
-        used_slots_(s.gpus.size(), 0),
         full_since_ps_(s.gpus.size(), 0),
         full_ps_(s.gpus.size(), 0),
-        free_(static_cast<std::uint32_t>(s.gpus.size())),
+        free_(s.gpus),
         draws_(s, load.seed),
         clients_(load, heap_),
         sender_(load, options.arrivals) {
-    for (std::uint32_t g = 0; g < s.gpus.size(); ++g) free_.insert(g);
     look_at_sender();
   }
 
   Result<RunResult> run() {
+    TRY(check_.check_overload(load_, account_.overload().capacity()));
     for (;;) {
       const std::int64_t now = std::min(sender_.next_ps(), heap_.empty() ? kNever : heap_.top().time_ps());
       if (now == kNever) {
@@ -87,15 +87,23 @@ class Emulation {
       sender_.decided();
       look_at_sender();
       ++rounds_;
-      if (watch_.is_due(now, pool_.size())) TRY(check_.check_waits(watch_, used_slots_, now));
-      if ((rounds_ & 0xFFFF) == 0 && end_asked()) return Error{"interrupted", "", ""};
+      if (watch_.is_due(now, pool_.size())) TRY(check_.check_waits(watch_, free_.held(), now));
+      if ((rounds_ & 0xFFFF) != 0) continue;
+      if (end_asked()) return Error{"interrupted", "", ""};
+      tell_sent();
     }
+    tell_sent();
     if (account_.last_answer_ps() > kLongestPs) return check_.too_long(0);
     return account_.finish(load_, options_.drop_late, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
                            executor_.used_until(now_ps_), occupied_ps());
   }
 
  private:
+  void tell_sent() {
+    if (options_.on_sent) options_.on_sent(account_.result().sent - told_sent_);
+    told_sent_ = account_.result().sent;
+  }
+
   // ---- load
 
   /// Whether more comes. After the last request batches have nothing to wait for.
@@ -255,16 +263,16 @@ class Emulation {
   }
 
   void free_slot(std::uint32_t gpu) {
-    if (used_slots_[gpu]-- == s_.gpus[gpu].slots) full_ps_[gpu] += now_ps_ - full_since_ps_[gpu];
-    if (used_slots_[gpu] == 0) watch_.rests(gpu, now_ps_);
-    free_.insert(gpu);
+    if (free_.is_full(gpu)) full_ps_[gpu] += now_ps_ - full_since_ps_[gpu];
+    free_.free_slot(gpu, now_ps_);
+    if (free_.held()[gpu] == 0) watch_.rests(gpu, now_ps_);
     to_ask_.push_back(gpu);
   }
 
   /// The end of a piece of work.
   void done(std::uint32_t id, bool frees_slot) {
     Work& work = works_[id];
-    const std::int64_t executed = now_ps_ - work.start_ps;
+    const std::int64_t executed = now_ps_ - work.start_ps - work.sent_ps - work.held_up_ps;
     account_.executed(work, now_ps_);
     if (observer_ != nullptr)
       observer_->executed({work.gpu, work.model, work.begin_layer, work.end_layer(), work.assigned_ps, work.start_ps,
@@ -273,8 +281,8 @@ class Emulation {
       Request& r = pool_[slot];
       r.next_layer += work.layers;
       r.place = work.gpu;
-      r.moved_ps += work.ready_ps - work.assigned_ps;
-      r.waited_ps += work.start_ps - work.ready_ps;
+      r.moved_ps += work.ready_ps - work.assigned_ps + work.sent_ps;
+      r.waited_ps += work.start_ps - work.ready_ps + work.held_up_ps;
       r.served_ps += executed;
     }
     policy_->executed(view_, work.gpu, work.requests);
@@ -334,14 +342,7 @@ class Emulation {
     if (waiting_ > 0 && ask_all_) {
       TRY(ask_free());
     } else if (waiting_ > 0) {
-      if (to_ask_.size() > 1) {
-        std::ranges::sort(to_ask_);
-        to_ask_.erase(std::unique(to_ask_.begin(), to_ask_.end()), to_ask_.end());
-      }
-      for (const std::uint32_t g : to_ask_) {
-        TRY_ASSIGN(const bool more, fill(g));
-        if (!more) break;
-      }
+      TRY(ask_some());
       const auto left = [&](RequestSlot slot) { return pool_[slot].waiting; };
       if (std::ranges::any_of(goes_on_, left)) TRY(ask_free());
     }
@@ -351,15 +352,37 @@ class Emulation {
     return {};
   }
   Result<void> ask_free() {
-    for (std::uint32_t g = free_.first(); g != IdSet::kNone && waiting_ > 0; g = free_.next(g + 1)) {
-      TRY_ASSIGN(const bool more, fill(g));
+    for (FreeGpus::Rank at = free_.first(); at.gpu != IdSet::kNone && waiting_ > 0; at = free_.after(at)) {
+      TRY_ASSIGN(const bool more, fill(at.gpu));
       if (!more) break;
     }
     return {};
   }
-  /// Asks for a GPU until its slots are taken, or no more. False: the others need not be asked either.
+  /// Those of to_ask_, in the same order.
+  Result<void> ask_some() {
+    if (to_ask_.size() > 1) {
+      std::ranges::sort(to_ask_);
+      to_ask_.erase(std::unique(to_ask_.begin(), to_ask_.end()), to_ask_.end());
+    }
+    ranks_.clear();
+    for (const std::uint32_t g : to_ask_) ranks_.push_back(free_.rank_of(g));
+    std::ranges::make_heap(ranks_, std::greater());
+    while (!ranks_.empty()) {
+      std::ranges::pop_heap(ranks_, std::greater());
+      const FreeGpus::Rank at = ranks_.back();
+      ranks_.pop_back();
+      TRY_ASSIGN(const bool more, fill(at.gpu));
+      if (!more) break;
+      if (free_.held()[at.gpu] == at.held || free_.is_full(at.gpu)) continue;
+      ranks_.push_back(free_.rank_of(at.gpu));
+      std::ranges::push_heap(ranks_, std::greater());
+    }
+    return {};
+  }
+  /// Asks for a GPU until it holds one piece more, or takes none. False: the others need not be asked either.
   Result<bool> fill(std::uint32_t g) {
-    while (waiting_ > 0 && used_slots_[g] < s_.gpus[g].slots) {
+    const std::uint32_t before = free_.held()[g];
+    while (waiting_ > 0 && !free_.is_full(g) && free_.held()[g] == before) {
       TRY_ASSIGN(const Answer answer, ask(g));
       if (answer == Answer::work) continue;
       return answer == Answer::nothing;
@@ -414,6 +437,7 @@ class Emulation {
     work.layers = first.end_layer;
     work.assigned_ps = now_ps_;
     work.factor = 0;
+    work.sent_ps = work.held_up_ps = 0;
     for (const RequestSlot slot : work.requests) {
       Request& r = pool_[slot];
       work.layers = std::min(work.layers, r.end_layer - r.next_layer);
@@ -426,11 +450,9 @@ class Emulation {
         s_.time_ps(s_.gpus[g].kind, work.model, work.begin_layer, work.end_layer(), work.batch());
     work.alone_ps = work.factor == 1 ? alone : bounded_ps(static_cast<double>(alone) * work.factor);
     work.order = account_.assigned(work.model);
-    if (used_slots_[g] == 0) watch_.works(g, now_ps_);
-    if (++used_slots_[g] == s_.gpus[g].slots) {
-      free_.erase(g);
-      full_since_ps_[g] = now_ps_;
-    }
+    if (free_.held()[g] == 0) watch_.works(g, now_ps_);
+    free_.take_slot(g, now_ps_);
+    if (free_.is_full(g)) full_since_ps_[g] = now_ps_;
     if (observer_ != nullptr) {
       numbers_.clear();
       for (const RequestSlot slot : work.requests) numbers_.push_back(pool_[slot].number);
@@ -515,14 +537,14 @@ class Emulation {
   WorkPool works_;
   Executor executor_;
   Account account_;
-  std::vector<std::uint32_t> used_slots_;
   std::vector<std::int64_t> full_since_ps_, full_ps_;
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned
-  IdSet free_;
+  FreeGpus free_;
   std::vector<std::uint32_t> to_ask_;
-  std::vector<Fifo> for_room_;        ///< by GPU: pieces of work whose weights have no room; empty: none has waited
-  std::vector<RequestSlot> goes_on_;  ///< requests in progress that first their own GPU is asked for
-  std::uint64_t waiting_ = 0;         ///< requests that a policy has
+  std::vector<FreeGpus::Rank> ranks_;  ///< of them
+  std::vector<Fifo> for_room_;         ///< by GPU: pieces of work whose weights have no room; empty: none has waited
+  std::vector<RequestSlot> goes_on_;   ///< requests in progress that first their own GPU is asked for
+  std::uint64_t waiting_ = 0;          ///< requests that a policy has
   RequestDraws draws_;
   Clients clients_;
   OpenSender sender_;
@@ -531,7 +553,7 @@ class Emulation {
   Assignment assignment_;
   std::vector<std::uint64_t> numbers_;  ///< for observers
   std::int64_t now_ps_ = 0, timer_ps_ = kNever, outputs_at_ps_ = 0, queried_ps_ = 0;
-  std::uint64_t rounds_ = 0, in_no_time_ = 0;  ///< queries at this moment
+  std::uint64_t told_sent_ = 0, rounds_ = 0, in_no_time_ = 0;  ///< queries at this moment
 };
 
 }  // namespace

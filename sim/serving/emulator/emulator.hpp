@@ -7,7 +7,7 @@
 //   2. its layers are executed: after what the GPU has begun before (serial), or beside it (shared_gpu.hpp);
 //   3. requests with layers left return to the policy; of the others the output goes to the host, while the GPU goes on.
 // At one moment ends come first, in the order of assignment, then timers and arrivals. Then the policy is asked for GPUs
-// with a free slot in the order of their numbers: for all if a request came or a timer rang, and otherwise for those whose
+// with a free slot, idle ones first (gpus/free_gpus.hpp): for all if a request came or a timer rang, and otherwise for those whose
 // slot became free at this moment or that the policy named for a request.
 //
 // A policy that takes branches is given a task for each strand of a model's graph (layer_graph.hpp) instead of the request.
@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,6 +35,8 @@ struct RunOptions {
   /// Not null: requests come from here instead of from the load, each asked for when the one before it has been decided,
   /// so that requests of one moment are decided one by one.
   Arrivals* arrivals = nullptr;
+  /// Where set, told now and then how many requests more have come; by the thread that emulates.
+  std::function<void(std::uint64_t)> on_sent;
 };
 
 /// A piece of work that was executed, for pictures.

@@ -12,7 +12,8 @@ struct Work {
   std::uint32_t gpu = 0, model = 0, begin_layer = 0, layers = 0;
   std::uint64_t order = 0;  ///< of assignment
   std::int64_t assigned_ps = 0, ready_ps = 0, start_ps = 0, alone_ps = 0;
-  double factor = 1;  ///< of the slowest request on the time of the layers
+  std::int64_t sent_ps = 0, held_up_ps = 0;  ///< between stages of a pipeline: on links, and waiting for the next stage
+  double factor = 1;                         ///< of the slowest request on the time of the layers
   std::vector<RequestSlot> requests;
 
   std::uint32_t end_layer() const { return begin_layer + layers; }

@@ -192,6 +192,15 @@ double offered_rate(const Load& load) {
   return sent / seconds * load.streams;
 }
 
+double expected_requests(const Load& load) {
+  const auto requests = static_cast<double>(load.requests);
+  if (load.kind == LoadKind::trace) return static_cast<double>(load.trace.size());
+  if (load.is_closed() || load.kind == LoadKind::offline) return requests;
+  const double sent = requests * load.streams * static_cast<double>(std::max<std::size_t>(1, load.model_shares.size()));
+  const double within = offered_rate(load) * static_cast<double>(load.duration_ps) / kPsPerSecond;
+  return sent > 0 && within > 0 ? std::min(sent, within) : std::max(sent, within);
+}
+
 std::uint64_t seed_for(std::uint64_t seed, std::uint64_t use) {
   Random random(seed ^ (use + 1) * 0xD1342543DE82EF95ull);
   return random.next();

@@ -76,6 +76,9 @@ struct Load {
 /// Rate at which requests are sent, over a long time; 0 where answers decide it or all come at once.
 double offered_rate(const Load& load);
 
+/// Requests that come in all, about; 0: not known before.
+double expected_requests(const Load& load);
+
 /// A seed for one use of a load's seed.
 std::uint64_t seed_for(std::uint64_t seed, std::uint64_t use);
 

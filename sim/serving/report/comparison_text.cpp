@@ -86,6 +86,9 @@ std::string scenario_line(const Experiment& e, const Point& p) {
     return fmt::format("{}: 99th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.99));
   if (e.load.kind == LoadKind::offline) return fmt::format("{}: {:.4g} samples/s", p.policy->name, r.served_per_s);
   if (e.load.kind != LoadKind::server) return "";
+  const auto promised = [](const auto& of) { return of.deadline_ps != kNever; };
+  if (std::ranges::none_of(e.scenario.models, promised) && std::ranges::none_of(e.scenario.classes, promised))
+    return fmt::format("{}: no deadline, so nothing says whether the run is valid", p.policy->name);
   std::string late;
   for (std::size_t m = 0; m < r.models.size(); ++m) {
     if (100 * r.models[m].violations > r.models[m].requests)

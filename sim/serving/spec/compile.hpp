@@ -32,4 +32,8 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
 std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
                                    const Scenario& scenario, const Load& load);
 
+/// Of these lines those about tables of times: kinds of GPU and names that they have no rows of, and files of which no row
+/// counts.
+std::vector<std::string> unmatched_times(const ServingSpec& spec, const Text& text, const ModelPricer& pricer);
+
 }  // namespace distsim::serving

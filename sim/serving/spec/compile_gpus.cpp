@@ -48,11 +48,50 @@ Result<LinkDefaults> link_defaults(const ServingSpec& spec, const Text& text) {
   return links;
 }
 
+/// The adapter of a box, as any of its GPUs describes it; 0: none does.
+struct BoxAdapter {
+  BytesPerSecond bandwidth{0};
+  Duration latency;
+  std::size_t says_bandwidth = 0, says_latency = 0;  ///< the entry of gpus
+};
+using BoxAdapters = std::map<std::int64_t, BoxAdapter>;
+
+/// A box has one adapter, which GPUs of the box must not describe differently.
+Result<BoxAdapters> adapters_of(const ServingSpec& spec, const Text& text) {
+  BoxAdapters out;
+  const auto differ = [&](std::size_t i, const char* key, const std::string& found, std::size_t other,
+                          const std::string& expected) {
+    return text.refuse("gpus[" + std::to_string(i) + "]." + key,
+                       "found " + found + ", expected " + expected + " as of gpus[" + std::to_string(other) + "], " +
+                           printable(spec.gpus[other].name, 80) + ": box " + std::to_string(spec.gpus[i].box) +
+                           " has one adapter");
+  };
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    const GpuSpec& g = spec.gpus[i];
+    BoxAdapter& box = out[g.box];
+    if (g.box_bandwidth.value() > 0) {
+      if (box.bandwidth.value() > 0 && box.bandwidth.value() != g.box_bandwidth.value())
+        return differ(i, "box_bandwidth", format_quantity(g.box_bandwidth.value(), Dimension::bytes_per_second),
+                      box.says_bandwidth, format_quantity(box.bandwidth.value(), Dimension::bytes_per_second));
+      if (box.bandwidth.value() == 0) box.says_bandwidth = i;
+      box.bandwidth = g.box_bandwidth;
+    }
+    if (g.box_latency.ps() > 0) {
+      if (box.latency.ps() > 0 && box.latency.ps() != g.box_latency.ps())
+        return differ(i, "box_latency", format_quantity(g.box_latency.seconds(), Dimension::seconds), box.says_latency,
+                      format_quantity(box.latency.seconds(), Dimension::seconds));
+      if (box.latency.ps() == 0) box.says_latency = i;
+      box.latency = g.box_latency;
+    }
+  }
+  return out;
+}
+
 /// Builds the GPUs one after the other.
 class GpuBuilder {
  public:
-  GpuBuilder(const LinkDefaults& defaults, const DeviceTable& devices, Scenario& out)
-      : defaults_(defaults), devices_(devices), out_(out) {}
+  GpuBuilder(const LinkDefaults& defaults, const DeviceTable& devices, const BoxAdapters& adapters, Scenario& out)
+      : defaults_(defaults), devices_(devices), adapters_(adapters), out_(out) {}
 
   void add(const GpuSpec& spec, const std::string& name, std::int64_t index) {
     Gpu gpu;
@@ -107,14 +146,14 @@ class GpuBuilder {
     if (is_new) out_.kinds.push_back(spec.name);
     return at->second;
   }
-  /// The adapter of a box is described by the first of its GPUs.
   void add_box(const GpuSpec& spec, Gpu& gpu) {
     const auto [at, is_new] = boxes_.try_emplace(spec.box);
     if (is_new) {
-      const double rate = or_default(spec.box_bandwidth, defaults_.box);
+      const BoxAdapter& adapter = adapters_.at(spec.box);
+      const double rate = or_default(adapter.bandwidth, defaults_.box);
       at->second.first = add_link("box " + std::to_string(spec.box) + " in", rate, 0);
       at->second.second = add_link("box " + std::to_string(spec.box) + " out", rate,
-                                   latency(spec.box_latency, defaults_.box_latency_ps));
+                                   latency(adapter.latency, defaults_.box_latency_ps));
     }
     gpu.box_in = at->second.first;
     gpu.box_out = at->second.second;
@@ -122,6 +161,7 @@ class GpuBuilder {
 
   const LinkDefaults& defaults_;
   const DeviceTable& devices_;
+  const BoxAdapters& adapters_;
   Scenario& out_;
   std::map<std::string, std::uint32_t> kinds_;
   std::map<std::int64_t, std::pair<std::uint32_t, std::uint32_t>> boxes_;
@@ -133,7 +173,8 @@ class GpuBuilder {
 Result<void> add_gpus(const ServingSpec& spec, const Text& text, const DeviceTable& devices, Scenario& out) {
   if (spec.gpus.empty()) return text.refuse("gpus", "found an empty list, expected at least one GPU");
   TRY_ASSIGN(const LinkDefaults defaults, link_defaults(spec, text));
-  GpuBuilder builder(defaults, devices, out);
+  TRY_ASSIGN(const BoxAdapters adapters, adapters_of(spec, text));
+  GpuBuilder builder(defaults, devices, adapters, out);
   std::set<std::string> names;
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
     const GpuSpec& gpu = spec.gpus[i];

@@ -85,7 +85,7 @@ std::string fingerprint(const Experiment& e) {
   std::uint32_t largest = 1;
   for (const Model& m : s.models) largest = std::max(largest, m.max_batch);
   if (batches) put(out, std::min(e.policy_options.batch, largest));
-  if (delays) put(out, e.policy_options.delay_ps);
+  if (delays && largest > 1) put(out, e.policy_options.delay_ps);
   for (const auto& places : e.policy_options.placement) {
     for (const std::uint32_t gpu : places) put(out, gpu);
     put(out, "placed");

@@ -1,7 +1,6 @@
 // Keys of a file that are written and change nothing.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
 
 #include "base/text/counted.hpp"
@@ -97,6 +96,7 @@ void look_at_mix(const ServingSpec& spec, const Load& load, const Scenario& s, I
     for (const char* key : {"deadline", "deadline_factor"})
       if (promised) out.add(where, key, "all classes have deadlines of their own");
   }
+  if (spec.models.size() == 1) out.add("load", "per_model", "there is one model");
   if (spec.classes.size() == 1) out.add("classes[0]", "weight", "there is one class");
 }
 
@@ -161,6 +161,7 @@ void look_at_model(const ServingSpec& spec, std::size_t index, const ModelPricer
 struct Copies {
   bool host = false;   ///< between the host and a GPU
   bool moves = false;  ///< between GPUs
+  bool any() const { return host || moves; }
 };
 
 Copies copies_of(const ServingSpec& spec, const Scenario& s) {
@@ -174,6 +175,18 @@ Copies copies_of(const ServingSpec& spec, const Scenario& s) {
       std::ranges::any_of(spec.gpus, [](const GpuSpec& g) { return g.execution == Execution::pipeline; });
   out.moves = out.moves && (piped || std::ranges::any_of(spec.policies, may_move));
   return out;
+}
+
+/// Whether a link that is used takes its speed from the system.
+void look_at_system(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
+  const Copies copies = copies_of(spec, s);
+  const bool lone = spec.gpus.size() == 1 && spec.gpus[0].count == 1 && spec.gpus[0].execution != Execution::pipeline;
+  const bool hosts_known = std::ranges::all_of(
+      spec.gpus, [](const GpuSpec& g) { return !g.device.empty() || g.host_bandwidth.value() > 0; });
+  if (!copies.any())
+    out.add("cluster", "system", "nothing is copied");
+  else if (lone && hosts_known)
+    out.add("cluster", "system", "the one GPU has a link to the host of its own speed");
 }
 
 void look_at_weights(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
@@ -190,25 +203,80 @@ void look_at_weights(const ServingSpec& spec, const Scenario& s, IdleKeys& out) 
 void look_at_gpu(const ServingSpec& spec, std::size_t index, const Scenario& s, IdleKeys& out) {
   const GpuSpec& g = spec.gpus[index];
   const std::string where = "gpus[" + std::to_string(index) + "]";
-  if (g.count == 1) out.add(where, "host_link_shared_by", "there is one such GPU");
+  const Copies copies = copies_of(spec, s);
+  if (g.count == 1)
+    out.add(where, "host_link_shared_by", "there is one such GPU");
+  else if (!copies.any())
+    out.add(where, "host_link_shared_by", "nothing is copied");
   if (spec.times.empty() && g.name != g.kind) out.add(where, "kind", "there are no tables of times");
   if (std::ranges::all_of(s.models, [](const Model& m) { return m.graph.is_chain(); }))
     out.add(where, "streams", "no model has branches");
   if (s.gpus.size() == 1 && g.execution != Execution::pipeline)
     for (const char* key : {"peer_bandwidth", "peer_latency"}) out.add(where, key, "there is one GPU");
-  const Copies copies = copies_of(spec, s);
   for (const char* key : {"host_bandwidth", "host_latency"})
-    if (!copies.host && !copies.moves) out.add(where, key, "nothing is copied");
+    if (!copies.any()) out.add(where, key, "nothing is copied");
   for (const char* key : {"peer_bandwidth", "peer_latency"})
     if (s.gpus.size() > 1 && !copies.moves) out.add(where, key, "nothing moves from GPU to GPU");
   if (std::ranges::all_of(s.gpus, [&](const Gpu& other) { return other.box == s.gpus[0].box; }))
     for (const char* key : {"box_bandwidth", "box_latency"}) out.add(where, key, "all GPUs are in one box");
+  else if (!copies.moves)
+    for (const char* key : {"box_bandwidth", "box_latency"}) out.add(where, key, "nothing moves from GPU to GPU");
+}
+
+/// Whether every policy takes the requests in the order in which they come: with one model and nothing that tells requests
+/// apart, all do but those that batch, split requests or are the user's.
+bool takes_by_age(const ServingSpec& spec) {
+  return spec.models.size() == 1 && spec.classes.empty() &&
+         std::ranges::none_of(spec.policies, [](const PolicyEntry* p) {
+           return p->batches || p->splits || p->takes_branches || p->factory != nullptr;
+         });
+}
+
+void look_at_execution(const ServingSpec& spec, std::size_t index, const ModelPricer& pricer, const Scenario& s,
+                       IdleKeys& out) {
+  const GpuSpec& g = spec.gpus[index];
+  const std::string where = "gpus[" + std::to_string(index) + "]";
+  const bool judged = spec.run.drop_late || spec.run.max_wait.ps() > 0;  // at the moment a slot is taken
+  if (s.gpus.size() == 1 && g.slots > 1 && g.execution != Execution::shared && takes_by_age(spec) && !judged &&
+      !copies_of(spec, s).any())
+    out.add(where, "slots",
+            "nothing is copied before it is executed, and the one GPU takes requests in the order in which they come");
+  bool any = false, plain = true, graphs = true;
+  for (std::size_t m = 0; m < spec.models.size(); ++m) {
+    if (!pricer.prices(m, g)) continue;
+    const ModelTimesSpec& model = spec.models[m];
+    const bool priced = model.layer_times.empty() && !pricer.measured(m, g);
+    any = true;
+    plain = plain && !priced && s.models[m].graph.is_chain() && model.sm_limit == 1;
+    graphs = graphs && priced && (g.streams == 1 || s.models[m].graph.is_chain());
+  }
+  if (any && plain && g.execution == Execution::shared && g.slots == 1)
+    out.add(where, "execution", "with one slot nothing is executed at the same time");
+  if (any && graphs && g.execution != Execution::shared)
+    out.add(where, "busy_power", "layers of graphs draw what they keep busy");
+}
+
+void look_at_branches(const ServingSpec& spec, const ModelPricer& pricer, const Scenario& s, IdleKeys& out) {
+  const bool apart = std::ranges::any_of(
+      spec.policies, [](const PolicyEntry* p) { return p->takes_branches || p->factory != nullptr; });
+  for (std::size_t m = 0; m < spec.models.size(); ++m) {
+    const std::string where = "models[" + std::to_string(m) + "]";
+    if (!spec.models[m].graph.empty()) {
+      out.add(where, "after", "the graph has what each layer needs");
+      continue;
+    }
+    const bool streams =
+        std::ranges::any_of(spec.gpus, [&](const GpuSpec& g) { return g.streams > 1 && pricer.prices(m, g); });
+    if (!streams && !apart && !s.models[m].graph.is_chain())
+      out.add(where, "after", "no GPU has streams, and no policy takes branches apart");
+  }
 }
 
 void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
   const auto any = [&](const auto& is) { return std::ranges::any_of(spec.policies, is); };
   const bool priority = any([](const PolicyEntry* p) { return p->heeds_priority || p->factory != nullptr; });
   const bool batches = any([](const PolicyEntry* p) { return p->may_batch(); });
+  const bool one_by_one = std::ranges::all_of(s.models, [](const Model& m) { return m.max_batch == 1; });
   const bool cells = any([](const PolicyEntry* p) { return (p->batches && p->splits) || p->factory != nullptr; });
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const std::string where = "models[" + std::to_string(i) + "]";
@@ -224,40 +292,21 @@ void look_at_policies(const ServingSpec& spec, const Scenario& s, IdleKeys& out)
       std::ranges::any_of(spec.models, [](const ModelTimesSpec& m) { return !m.graph.empty() && m.max_batch == 0; });
   if (!graphs && !any([](const PolicyEntry* p) { return p->batches; }))
     out.add("batching", "size", "no policy batches");
+  else if (!graphs && one_by_one)
+    out.add("batching", "size", "the max_batch of every model is 1");
   if (!any([](const PolicyEntry* p) { return p->delays; }))
     out.add("batching", "delay", "it is of policy dynamic_batching");
+  else if (one_by_one)
+    out.add("batching", "delay", "the max_batch of every model is 1");
   const bool deadlines = std::ranges::any_of(s.models, [](const Model& m) { return m.deadline_ps != kNever; }) ||
                          std::ranges::any_of(s.classes, [](const ServiceClass& c) { return c.deadline_ps != kNever; });
   if (!deadlines && spec.run.drop_late) out.add("run", "drop_late", "no request has a deadline");
 }
 
-/// Kinds of GPU that the tables leave without times of a model, which then runs elsewhere only. A line for each model; one
-/// that says itself where it runs has none.
-void name_missing_times(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
-                        std::vector<std::string>& lines) {
-  constexpr std::size_t kMostNames = 6;
-  for (std::size_t i = 0; i < spec.models.size() && !spec.times.empty(); ++i) {
-    const ModelTimesSpec& m = spec.models[i];
-    std::set<std::string> kinds;
-    for (const GpuSpec& g : spec.gpus) {
-      if (!pricer.prices(i, g)) kinds.insert(g.name);
-    }
-    if (kinds.empty() || !m.placed_on.empty() || m.refused) continue;
-    std::string names;
-    std::size_t shown = 0;
-    for (const std::string& kind : kinds) {
-      if (++shown <= kMostNames) names += (names.empty() ? "" : ", ") + printable(kind, 80);
-    }
-    if (shown > kMostNames) names += " and " + std::to_string(shown - kMostNames) + " more";
-    const std::string key = "models[" + std::to_string(i) + "]";
-    lines.push_back(position_in(text.root, key).text() + ": " + key + ": the tables of times have no rows of " +
-                    printable(m.name, 80) + " on " + names + ", " +
-                    std::string(agreeing(shown, "which runs", "which run")) + " none of its requests");
-  }
-}
+/// Columns of arrivals in the format of our own.
+const std::vector<std::string> kOwn{"arrival_s", "model"};
 
 void name_unused_columns(const std::string& path, std::vector<std::string>& lines) {
-  const std::vector<std::string> known{"arrival_s", "model"};
   const std::vector<std::string> unused = unused_arrival_columns(path);
   constexpr std::size_t kMostLines = 4;
   if (unused.size() > kMostLines) {
@@ -266,8 +315,10 @@ void name_unused_columns(const std::string& path, std::vector<std::string>& line
     return;
   }
   for (const std::string& column : unused) {
-    const std::string near = nearest_spelling(column, known);
+    const bool is_known = std::ranges::find(kOwn, column) != kOwn.end();  // of a format that the file is not in
+    const std::string near = is_known ? "" : nearest_spelling(column, kOwn);
     lines.push_back(printable(path, 200) + ": column " + in_quotes(column, 40) + ": no effect" +
+                    (is_known ? ", it is of another format of arrivals than this file" : "") +
                     (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
 }
@@ -281,10 +332,15 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
   look_at_mix(spec, load, s, out);
   look_at_weights(spec, s, out);
   for (std::size_t i = 0; i < spec.models.size(); ++i) look_at_model(spec, i, pricer, s, out);
-  for (std::size_t i = 0; i < spec.gpus.size(); ++i) look_at_gpu(spec, i, s, out);
+  for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
+    look_at_gpu(spec, i, s, out);
+    look_at_execution(spec, i, pricer, s, out);
+  }
+  look_at_branches(spec, pricer, s, out);
+  look_at_system(spec, s, out);
   look_at_policies(spec, s, out);
   std::vector<std::string> lines = out.lines();
-  name_missing_times(spec, text, pricer, lines);
+  for (std::string& line : unmatched_times(spec, text, pricer)) lines.push_back(std::move(line));
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const GraphModel* graph = pricer.graph_of(i);
     const bool priced =
@@ -299,7 +355,7 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
     lines.push_back(printable(path, 200) +
                     ": the last line has no end; if the file was cut, its last request is not what was recorded");
   if (!path.empty()) name_unused_columns(path, lines);
-  for (std::string& line : pricer.table_notes()) lines.push_back(std::move(line));
+  for (std::string& line : pricer.table().notes()) lines.push_back(std::move(line));
   for (std::size_t i = 0; i < spec.times.size(); ++i) {
     const std::string table = text.path_of("times[" + std::to_string(i) + "]", spec.times[i]);
     if (ends_within_a_line(table))

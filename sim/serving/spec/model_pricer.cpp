@@ -20,8 +20,8 @@ namespace {
 constexpr double kMostSumPs = 1e18;  ///< of all layers for a batch: 10^6 s
 
 std::string key_of_model(std::size_t model, const char* key) { return "models[" + std::to_string(model) + "]." + key; }
-const std::string& table_name(const ModelTimesSpec& m) { return m.table_name.empty() ? m.name : m.table_name; }
-const std::string& table_name(const GpuSpec& g) { return g.kind.empty() ? g.name : g.kind; }
+const std::string& table_name(const ModelTimesSpec& m) { return ModelPricer::name_in_tables(m); }
+const std::string& table_name(const GpuSpec& g) { return ModelPricer::name_in_tables(g); }
 
 /// What layer `l` keeps busy, as stated.
 Demand stated_demand(const ModelTimesSpec& m, std::size_t l) {

@@ -23,7 +23,12 @@ class ModelPricer {
   std::uint32_t largest_batch(std::size_t model) const;
   /// Whether a table has a model's times for the GPUs of a spec.
   bool measured(std::size_t model, const GpuSpec& g) const { return in_table(spec_->models[model], g); }
-  std::vector<std::string> table_notes() const { return table_.notes(); }
+  const TimesTable& table() const { return table_; }
+  /// What tables call a model or GPUs: as stated, or by their names.
+  static const std::string& name_in_tables(const ModelTimesSpec& m) {
+    return m.table_name.empty() ? m.name : m.table_name;
+  }
+  static const std::string& name_in_tables(const GpuSpec& g) { return g.kind.empty() ? g.name : g.kind; }
   /// Null where the model is no graph.
   const GraphModel* graph_of(std::size_t model) const;
 

@@ -154,6 +154,16 @@ std::vector<std::string> TimesTable::notes() const {
   return out;
 }
 
+std::map<std::string, std::vector<std::pair<std::string, std::string>>> TimesTable::pairs_of_files() const {
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> out;
+  for (const auto& [key, batches] : rows_) {
+    std::set<std::string> files;
+    for (const auto& [batch, block] : batches) files.insert(block.file);
+    for (const std::string& file : files) out[file].push_back(key);
+  }
+  return out;
+}
+
 std::vector<std::string> TimesTable::models() const {
   std::set<std::string> names;
   for (const auto& [key, batches] : rows_) names.insert(key.first);

@@ -31,6 +31,8 @@ class TimesTable {
   /// What is odd in them: columns that are not read; a larger batch in less than half the time of a smaller one, or in more
   /// than four times what its requests take one by one.
   std::vector<std::string> notes() const;
+  /// By file: the models and GPUs of its rows.
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> pairs_of_files() const;
   std::vector<std::string> models() const;
   std::vector<std::string> gpus() const;
 

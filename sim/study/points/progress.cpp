@@ -32,8 +32,9 @@ std::size_t columns_of_terminal() {
 
 }  // namespace
 
-StudyProgress::StudyProgress(std::string command, std::size_t total, std::size_t kept)
+StudyProgress::StudyProgress(std::string command, std::size_t total, std::size_t kept, std::string noun)
     : command_(std::move(command)),
+      noun_(std::move(noun)),
       total_(total),
       kept_(kept),
       terminal_(::isatty(STDERR_FILENO) != 0),
@@ -45,24 +46,24 @@ StudyProgress::~StudyProgress() {
 }
 
 std::string StudyProgress::text(const std::string& command, std::size_t done, std::size_t total, double points_per_s,
-                                const std::string& best) {
+                                const std::string& known, const std::string& noun) {
   std::string out = total == 0 ? fmt::format("distsim {}: {} played", command, grouped(done))
-                               : fmt::format("distsim {}: {} of {} points", command, grouped(done), grouped(total));
+                               : fmt::format("distsim {}: {} of {} {}", command, grouped(done), grouped(total), noun);
   if (points_per_s > 0) {
     out += points_per_s < 10 ? fmt::format(", {:.1f}/s", points_per_s)
                              : fmt::format(", {}/s", grouped(static_cast<std::size_t>(std::llround(points_per_s))));
     if (done < total) out += ", " + time_left(static_cast<double>(total - done) / points_per_s) + " left";
   }
-  return best.empty() ? out : out + ", best " + best;
+  return known.empty() ? out : out + ", " + known;
 }
 
-void StudyProgress::show(std::size_t done, const std::string& best) {
+void StudyProgress::show(std::size_t done, const std::string& known) {
   if (!is_logged(LogLevel::error)) return;  // within a program that uses distsim as a library
   const Clock::time_point now = Clock::now();
   if (now - last_ < (terminal_ ? Clock::duration(kRedraw) : Clock::duration(kLine))) return;
   last_ = now;
   const double seconds = std::chrono::duration<double>(now - begin_).count();
-  std::string line = text(command_, done, total_, static_cast<double>(done - kept_) / seconds, best);
+  std::string line = text(command_, done, total_, static_cast<double>(done - kept_) / seconds, known, noun_);
   if (!terminal_) {
     remark(line.substr(line.find(' ') + 1));
     return;

@@ -121,7 +121,8 @@ class StudyRun::Parts {
     const double worth = list_.worth(row);
     if (best_worth_ && !(worth > *best_worth_)) return;
     best_worth_ = worth;
-    best_ = list_.describe(row);
+    const std::string best = list_.describe(row);
+    best_ = best.empty() ? "" : "best " + best;
   }
 
   Result<void> pursue(Pending pending, std::size_t goal, StudyProgress& progress) {

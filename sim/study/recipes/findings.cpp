@@ -123,10 +123,14 @@ std::string scaling_text(const std::string& group, const std::vector<SweepPoint>
   const double serial = over / under;
   std::string out = fmt::format("{}from {:.0f} to {:.0f} GPUs: speed-up {:.2f}, efficiency {:.1f} %\n", before(group),
                                 least, widest->figures.gpus, widest->speedup, 100 * widest->efficiency);
-  out += fmt::format(
-      "{}{}: serial fraction {:.2f} %{}\n", before(group), scaling == Scaling::weak ? "Gustafson" : "Amdahl",
-      100 * serial,
-      scaling == Scaling::strong && serial > 0 ? fmt::format(", a speed-up of {:.3g} at most", 1 / serial) : "");
+  const char* law = scaling == Scaling::weak ? "Gustafson" : "Amdahl";
+  if (serial > 1)  // as of a speed-up below 1, which no serial fraction describes
+    out += fmt::format("{}{}: no serial fraction fits, more GPUs are on the whole not faster than {:.0f}\n",
+                       before(group), law, least);
+  else
+    out += fmt::format(
+        "{}{}: serial fraction {:.2f} %{}\n", before(group), law, 100 * serial,
+        scaling == Scaling::strong && serial > 0 ? fmt::format(", a speed-up of {:.3g} at most", 1 / serial) : "");
   if (const auto line = fit_line(exposed))
     out += fmt::format("{}exposed communication: {:.3g} ms + {:.3g} ms x log2(GPUs), r2 {:.2f}\n", before(group),
                        line->a, line->b, line->explained);

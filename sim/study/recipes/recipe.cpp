@@ -47,6 +47,9 @@ Result<SweepAxis> axis_of_variants(const ConfigNode& node) {
     const ConfigNode *name = item.find("name"), *set = item.find("set");
     if (name == nullptr) return schema_detail::expected(item, "variants", "a map with name and set");
     TRY_ASSIGN(std::string text, text_of_node(*name, "variants.name"));
+    if (std::ranges::find(axis.values, text) != axis.values.end())
+      return Error{"variants.name: found " + in_quotes(text) + " twice, expected each variant's name once",
+                   name->where.text(), ""};
     std::vector<std::string> sets;
     if (set != nullptr) {
       TRY_ASSIGN(sets, texts_of_node(*set, "variants.set"));

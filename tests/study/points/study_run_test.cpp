@@ -106,7 +106,7 @@ TEST(StudyRun, OtherExceptionsLeave) {
 }
 
 TEST(StudyProgress, SaysWhatMatters) {
-  EXPECT_EQ(StudyProgress::text("sweep", 812, 1000, 1204.4, "23 M samples/s"),
+  EXPECT_EQ(StudyProgress::text("sweep", 812, 1000, 1204.4, "best 23 M samples/s"),
             "distsim sweep: 812 of 1,000 points, 1,204/s, 1 s left, best 23 M samples/s");
   EXPECT_EQ(StudyProgress::text("plan", 0, 1234567, 0, ""), "distsim plan: 0 of 1,234,567 points");
   EXPECT_EQ(StudyProgress::text("plan", 1, 3601, 0.5, ""), "distsim plan: 1 of 3,601 points, 0.5/s, 2.0 h left");

@@ -96,6 +96,8 @@ void Executor::start_next(std::uint32_t g, std::int64_t now_ps) {
       gpu.pipeline->pass(now_ps, work.model, work.begin_layer, work.end_layer(), work.batch(), work.factor);
   const std::int64_t stages_ps = later(passage.busy_ps, gpu.stages_rest_ps);
   work.alone_ps = passage.busy_ps;
+  work.sent_ps = passage.sent_ps;
+  work.held_up_ps = passage.held_up_ps;
   busy_ps_[g] += stages_ps / s_.gpus[g].stages;
   gpu.stages_rest_ps = stages_ps % s_.gpus[g].stages;
   heap_.push(Event::of(passage.first_free_ps, EventKind::stage_free, work.event_order(), id));

@@ -81,11 +81,14 @@ PipelineStages::Passage PipelineStages::through(std::vector<std::int64_t>& free_
     const std::uint32_t from = std::max(begin, cuts[k]), to = std::min(end, cuts[k + 1]);
     if (from < to) {
       const std::int64_t time = scaled(scenario_.time_ps(gpu.kind, model, from, to, batch), factor);
+      out.held_up_ps += std::max<std::int64_t>(0, free_at[k] - at);
       at = later(std::max(at, free_at[k]), time);
       free_at[k] = at;
       out.busy_ps = later(out.busy_ps, time);
       const std::int64_t bytes = to < end ? scenario_.models[model].state_at(to) * batch : 0;
-      if (bytes > 0) at = later(at, transfer_ps(scenario_, between, bytes));
+      const std::int64_t sent = bytes > 0 ? transfer_ps(scenario_, between, bytes) : 0;
+      out.sent_ps = later(out.sent_ps, sent);
+      at = later(at, sent);
     }
     if (k == 0) out.first_free_ps = std::max(now_ps, free_at[0]);
   }

@@ -24,7 +24,9 @@ class PipelineStages {
   struct Passage {
     std::int64_t first_free_ps = 0;  ///< the first stage takes the next piece
     std::int64_t end_ps = 0;
-    std::int64_t busy_ps = 0;  ///< of all stages together
+    std::int64_t busy_ps = 0;     ///< of all stages together
+    std::int64_t sent_ps = 0;     ///< on the links between them
+    std::int64_t held_up_ps = 0;  ///< waiting for the next stage
   };
   /// Of layers [begin, end) as a batch that enters now. Times of calls never decrease.
   Passage pass(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin, std::uint32_t end, std::uint32_t batch,
