@@ -99,7 +99,7 @@ TaskId add_exchange_of(DlrmEmission& e, const std::string& name, graph::Collecti
 /// Adds up what the GPUs of a node looked up of the same table, for the samples of one rail.
 void add_sum_in_node(DlrmEmission& e, const SampleSplit& split) {
   const ClusterShape& cluster = e.plan.cluster;
-  const std::vector<std::int64_t> widths = e.plan.placement.node_widths(cluster.gpus_per_node);
+  const std::vector<std::int64_t> widths = e.plan.placement.node_row_widths(cluster.gpus_per_node);
   const std::int64_t elements = split.largest() * cluster.nodes * *std::max_element(widths.begin(), widths.end());
   if (elements == 0) return;
   const auto parts = static_cast<double>(cluster.gpus_per_node);
@@ -112,6 +112,7 @@ std::int64_t partial_width(const DlrmPlan& plan) {
   if (!plan.by_rails) return plan.placement.partial_width();
   const std::vector<std::int64_t> widths = plan.placement.node_widths(plan.cluster.gpus_per_node);
   std::int64_t width = std::accumulate(widths.begin(), widths.end(), std::int64_t{0}) - plan.shape.embedding_width;
+  for (const ShardSet& set : plan.placement.sets) width -= set.width_besides;  // of one rank: a set of its own
   for (const std::uint32_t t : plan.placement.replicated)
     width += plan.placement.tables[t].dim * plan.placement.tables[t].features;
   return width;
@@ -143,7 +144,7 @@ bool by_horovod(const DlrmPlan& plan) {
 
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction) {
   const DlrmPlan& plan = e.plan;
-  if (!plan.placement.any_sharded()) return {};
+  if (!plan.placement.any_exchanged()) return {};
   if (plan.by_rails) return add_by_rails(e, split, direction);
   const std::string name(name_of(direction));
   if (plan.hybrid) return add_exchange_of(e, name, hybrid_exchange(plan, split));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/workload/dlrm/embedding_ops.hpp"
+#include "sim/workload/placement/placement_sets.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -16,9 +17,22 @@ std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts
   return out;
 }
 
+/// Of the tables that are not replicated whole.
+std::optional<HybridSplit> hybrid_of(const DlrmPlan& plan) {
+  if (!hybrid_applies(plan.spec, plan.tables(), plan.framework, plan.ranks())) return std::nullopt;
+  Placement copies;
+  copies.tables = expand_tables(plan.spec);
+  std::vector<ModelTable> others;
+  for (const std::uint32_t t :
+       replicate_small(copies, plan.spec, plan.tables(), {.ranks = plan.ranks(), .nodes = plan.cluster.nodes}))
+    others.push_back(copies.tables[t]);
+  if (others.empty()) return std::nullopt;
+  return hybrid_split(others, plan.first.total(), plan.ranks());
+}
+
 bool has_bottom_on_one_rank(const DlrmPlan& plan) {
   return plan.framework.embedding.bottom_mlp_on_one_rank && plan.ranks() > kMostRanksThatShareTheBottom &&
-         plan.tables().by_planner() && !plan.spec.bottom_mlp.empty();
+         plan.tables().by_planner() && !plan.bottom.empty() && !plan.hybrid;
 }
 
 bool exchanges_by_rails(const DlrmPlan& plan) {
@@ -40,7 +54,7 @@ Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget 
   budget.whole_nodes = false;
   TRY_ASSIGN(Placement others, place_tables(plan.spec, plan.tables(), budget));
   ShardSet bottom;
-  bottom.width = plan.shape.bottom_width;
+  bottom.width = bottom.width_besides = plan.shape.bottom_width;
   others.set_of_rank.insert(others.set_of_rank.begin(), static_cast<std::uint32_t>(others.sets.size()));
   others.sets.push_back(bottom);
   return others;
@@ -85,7 +99,6 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
   plan.bottom = bottom_layers(spec, plan.first.largest(), plan.context());
   plan.interaction = interaction_layers(spec, shape, plan.first.largest(), plan.context());
   plan.top = top_layers(spec, shape, plan.first.largest(), plan.context());
-  plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
   plan.input_bytes = kFloatBytes * static_cast<double>(spec.dense_features + 1);
   plan.dense = dense_rank_memory(plan);
   TRY(plan_tables(plan));
@@ -93,8 +106,8 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
 }
 
 Result<void> plan_tables(DlrmPlan& plan) {
-  if (hybrid_applies(plan.spec, plan.tables(), plan.framework, plan.ranks()))
-    plan.hybrid = hybrid_split(expand_tables(plan.spec), plan.first.total(), plan.ranks());
+  plan.hybrid = hybrid_of(plan);
+  plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
   plan.by_rails = exchanges_by_rails(plan);
   TRY_ASSIGN(plan.placement, place(plan));
   return {};

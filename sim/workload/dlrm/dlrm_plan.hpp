@@ -60,7 +60,8 @@ struct DlrmPlan {
 Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            const SamplePlan& samples);
 
-/// What follows from the rest of the plan, `dense` included: hybrid embedding, rails, and which rank holds which tables.
+/// What follows from the rest of the plan, `dense` included: hybrid embedding, who runs the bottom MLP, rails, and which rank holds
+/// which tables.
 Result<void> plan_tables(DlrmPlan& plan);
 
 /// What a rank needs besides tables and the buffers that depend on them.
