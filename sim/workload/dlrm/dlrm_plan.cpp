@@ -37,8 +37,7 @@ bool has_bottom_on_one_rank(const DlrmPlan& plan) {
 
 bool exchanges_by_rails(const DlrmPlan& plan) {
   return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.tables().exchange_through_host &&
-         plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1 &&
-         (plan.hybrid || plan.tables().sharding == Sharding::planner || !plan.tables().plans.tables.empty());
+         plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1;
 }
 
 /// The infrequent rows of a hybrid embedding are split over all ranks; their vectors are whole.
@@ -62,7 +61,8 @@ Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget 
 
 Result<Placement> place(const DlrmPlan& plan) {
   const std::int64_t room = plan.cluster.memory_per_gpu.value() - plan.dense.total() - 2 * plan.dense.buffers;
-  const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails};
+  const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails,
+                               replicated_memory(plan, 1).total()};
   if (plan.hybrid) return place_hybrid(plan, budget);
   return plan.bottom_on_one_rank ? place_besides_rank_zero(plan, budget)
                                  : place_tables(plan.spec, plan.tables(), budget);

@@ -176,11 +176,13 @@ Result<Placement> place_tables(const DlrmSpec& spec, const TableSplit& split, co
   placement.tables = expand_tables(spec);
   if (!split.plans.tables.empty()) {
     TRY(place_by_plans(placement, spec, split.plans, budget));
-    return placement;
+    if (budget.ranks > 1) return placement;
   }
   if (budget.ranks == 1) {  // every kind of sharding comes to the same
-    place_on_rank_zero(placement, spec);
-    return placement;
+    Placement alone;
+    alone.tables = std::move(placement.tables);
+    place_on_rank_zero(alone, spec);
+    return alone;
   }
   switch (split.sharding) {
     case Sharding::row_wise:

@@ -56,7 +56,7 @@ struct Placement {
   std::vector<ShardSet> sets;  ///< distinct; rank r holds sets[set_of_rank[r]]
   std::vector<std::uint32_t> set_of_rank;
   std::vector<std::uint32_t> replicated;  ///< tables that every rank holds whole and looks up for its own samples
-  std::int64_t replicated_bytes = 0;
+  std::int64_t replicated_bytes = 0;      ///< their weights
 
   bool any_sharded() const;         ///< some rank holds a shard
   bool any_exchanged() const;       ///< some rank has vectors for samples of others
@@ -79,6 +79,8 @@ struct PlacementBudget {
   std::int64_t bytes_per_rank = 0;  ///< memory left for tables
   bool whole_nodes =
       false;  ///< planner: tables fall on nodes, and every GPU of the node holds an equal share of the rows
+  /// Of a replicated table: weight, gradient, bucket and state of the dense optimizer; 0: its weights alone.
+  std::int64_t bytes_per_replicated_parameter = 0;
 };
 
 std::vector<ModelTable> expand_tables(const DlrmSpec& spec);
