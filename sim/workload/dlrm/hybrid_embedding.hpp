@@ -20,6 +20,7 @@ struct HybridSplit {
   std::int64_t all_rows = 0;
   std::int64_t dim = 0;       ///< of every table
   double frequent_ids = 0;    ///< lookups per sample that hit them
+  double frequent_alpha = 0;  ///< mean exponent of popularity of these lookups
   double infrequent_ids = 0;  ///< the others
 };
 
