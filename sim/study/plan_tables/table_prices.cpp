@@ -6,7 +6,6 @@
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/workload/dlrm/dlrm_plan.hpp"
 #include "sim/workload/dlrm/embedding_ops.hpp"
-#include "sim/workload/graph/memory.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -63,6 +62,7 @@ Result<void> TablePrices::find_room() {
   model.parallel.tables.sharding = workload::Sharding::data_parallel;
   TRY_ASSIGN(const workload::DlrmPlan plan, workload::plan_dlrm(model, experiment_->framework, cluster_, samples_));
   room_ = cluster_.memory_per_gpu.value() - plan.dense.total();
+  bytes_per_copied_parameter_ = workload::replicated_memory(plan, 1).total();
   if (split().table_memory.value() > 0) room_ = std::min(room_, split().table_memory.value());
   return {};
 }
@@ -142,8 +142,8 @@ Result<double> TablePrices::lookup(const ModelTable& table, const TableShard& s,
   return seconds;
 }
 
-/// Forward and backward, of vectors of so many bytes a sample.
-void TablePrices::add_exchange(ShardCost& cost, const TableShard& s, double vector) const {
+/// Forward and backward, of vectors of so many bytes a sample. `sums`: the shard's are partial, of a part of the rows.
+void TablePrices::add_exchange(ShardCost& cost, const TableShard& s, double vector, bool sums) const {
   const double all = static_cast<double>(split_.total()) * vector;
   const double along_rails = static_cast<double>(split_.largest()) * nodes() * vector * links_.rails;
   double forward = all * links_.pairs, backward = forward;
@@ -151,7 +151,7 @@ void TablePrices::add_exchange(ShardCost& cost, const TableShard& s, double vect
     const double share = s.whole_nodes ? 1 : cluster_.gpus_per_node;
     forward = backward = all * links_.pairs_in_node + share * along_rails;
     const double arrived = static_cast<double>(split_.largest()) * nodes() * vector;
-    forward += share * arrived * links_.sum_in_node;
+    if (sums) forward += share * arrived * links_.sum_in_node;
     if (s.meeting == workload::Meeting::everywhere) forward += arrived * links_.sum;
   } else if (s.meeting == workload::Meeting::everywhere) {
     forward = all * links_.rows;
@@ -161,7 +161,7 @@ void TablePrices::add_exchange(ShardCost& cost, const TableShard& s, double vect
     backward = all * links_.in_node_back + along_rails;
   }
   cost.forward += forward;
-  cost.backward += backward;
+  if (spec().embedding_optimizer != graph::EmbeddingOptimizer::none) cost.backward += backward;
 }
 
 Result<ShardCost> TablePrices::shard(const ModelTable& table, const TableShard& s) const {
@@ -173,7 +173,7 @@ Result<ShardCost> TablePrices::shard(const ModelTable& table, const TableShard& 
     TRY_ASSIGN(out.update, lookup(table, s, split_.total(), graph::Pass::backward, false));
   }
   out.forward = batch * s.ids * workload::kIndexBytes * links_.ids;
-  add_exchange(out, s, vector);
+  add_exchange(out, s, vector, s.rows < table.rows);
   for (double* part : {&out.lookup, &out.update, &out.forward, &out.backward}) *part *= steps;
   return out;
 }
@@ -184,8 +184,9 @@ Result<ShardCost> TablePrices::copy(const ModelTable& table) const {
   const std::int64_t parameters = table.rows * table.dim;
   ShardCost out;
   TRY_ASSIGN(out.lookup, lookup(table, all, split_.largest(), graph::Pass::forward, true));
-  TRY_ASSIGN(out.update, lookup(table, all, split_.largest(), graph::Pass::backward, true));
   out.lookup *= steps;
+  if (spec().embedding_optimizer == graph::EmbeddingOptimizer::none) return out;
+  TRY_ASSIGN(out.update, lookup(table, all, split_.largest(), graph::Pass::backward, true));
   out.update *= steps;
   graph::Optimizer update{.kind = experiment_->model.optimizer,
                           .parameters = parameters,
@@ -208,8 +209,7 @@ std::int64_t TablePrices::shard_memory(const ModelTable& table, const TableShard
 }
 
 std::int64_t TablePrices::copy_memory(const ModelTable& table) const {
-  const std::int64_t parameters = table.rows * table.dim;
-  return workload::dense_memory(parameters, experiment_->model.optimizer, numerics_, ranks()).total();
+  return table.rows * table.dim * bytes_per_copied_parameter_;
 }
 
 }  // namespace distsim::study

@@ -53,7 +53,7 @@ class TablePrices {
                         graph::Pass pass, bool dense) const;
   Result<double> kernel_seconds(const graph::Op& op) const;
   Result<double> sum_seconds(double parts) const;
-  void add_exchange(ShardCost& cost, const TableShard& shard, double vector) const;
+  void add_exchange(ShardCost& cost, const TableShard& shard, double vector, bool sums) const;
   double vector_bytes(const workload::ModelTable& table, std::int64_t columns) const;
   double host_seconds(const graph::Op& op) const;
 
@@ -65,6 +65,7 @@ class TablePrices {
   workload::Numerics numerics_;
   pipeline::KernelTime factors_;
   bool by_rails_ = false;
+  std::int64_t bytes_per_copied_parameter_ = 0;
   std::int64_t room_ = 0;
   Links links_;
   using Key = std::tuple<std::int64_t, std::int64_t, double, double, std::int64_t, std::int64_t, int, bool>;

@@ -14,7 +14,7 @@ void add_weak_constants(const DlrmPlan& plan, std::vector<graph::Assumption>& ou
   const auto add = [&](const char* text) { out.push_back({graph::AssumptionKind::workload, text}); };
   if (plan.framework.gradients.all_reduce == GradientReduction::one_shot && plan.ranks() > 1)
     add("one-shot all-reduce where the cluster has NVSwitch and, across nodes, SHARP; latencies are estimates");
-  if (!plan.placement.any_sharded()) return;
+  if (!plan.placement.any_exchanged()) return;
   if (plan.tables().exchange_through_host && plan.ranks() > 1)
     add("exchange through host memory: 10 GB/s between nodes, 150 us per GPU; fitted on 58 rows of 1 system");
   if (plan.framework.embedding.sparse_update == graph::SparseUpdate::sort_dedup)

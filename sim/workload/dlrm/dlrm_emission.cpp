@@ -77,9 +77,8 @@ void add_backward(DlrmEmission& e, const SampleSplit& split, bool accumulate, Gr
   add_bottom(e, split, graph::Pass::backward, accumulate, sync);
   add_replicated(e, split, graph::Pass::backward, sync);
   add_frequent_gradients(e, split, sync);
-  if (overlap && e.plan.placement.any_sharded() && e.plan.spec.embedding_optimizer != graph::EmbeddingOptimizer::none)
-    e.it.compute_waits_for(pooled);
-  add_sparse_update(e, split);
+  if (overlap) e.it.compute_waits_for(pooled);
+  add_sparse_update(e, split, sync != nullptr);
 }
 
 /// In the order of the backward pass: top, interaction, bottom, replicated tables.
@@ -87,9 +86,7 @@ std::vector<PendingGradient> gradients_of(const DlrmPlan& plan) {
   std::vector<PendingGradient> out;
   append_gradients(out, plan.summed_layers());
   const double flops = out.empty() ? 0 : out.back().flops_before;
-  if (plan.hybrid) out.push_back({std::max<std::int64_t>(1, plan.hybrid->frequent_rows * plan.hybrid->dim), flops});
-  for (const std::uint32_t t : plan.placement.replicated)
-    out.push_back({plan.placement.tables[t].rows * plan.placement.tables[t].dim, flops});
+  append_table_gradients(plan, flops, out);
   return out;
 }
 

@@ -48,7 +48,8 @@ Result<graph::TaskGraph> emit_micro_steps(DlrmEmission& e, const std::vector<Pen
     if (step == 0) TRY(check_micro_steps(plan.samples.micro_steps, e.it.end_id().value()));
   }
   sync.finish();
-  add_optimizer(e.it, plan.model.optimizer, dense_parameters + plan.replicated_parameters(),
+  const std::int64_t replicated = plan.frozen() ? 0 : plan.replicated_parameters();
+  add_optimizer(e.it, plan.model.optimizer, dense_parameters + replicated,
                 static_cast<std::int64_t>(pending.size()) + split_tensors, plan.model.precision == Precision::fp16);
   return std::move(e.it).finish();
 }
@@ -60,16 +61,19 @@ constexpr graph::Phase phase_of(graph::Pass pass) {
 // On tables (dlrm_lookups.cpp). `split`: the samples of the micro-step.
 void add_ids(DlrmEmission& e, const SampleSplit& split);
 void add_lookups(DlrmEmission& e, const SampleSplit& split);
-/// Lookups in the replicated tables, or their gradients.
+/// Lookups in the replicated tables, or their gradients where they are trained.
 void add_replicated(DlrmEmission& e, const SampleSplit& split, graph::Pass pass, GradientSynchronizer* sync);
 /// Gradients of the frequent rows of a hybrid embedding: they need only the all-reduce with the dense gradients.
 void add_frequent_gradients(DlrmEmission& e, const SampleSplit& split, GradientSynchronizer* sync);
-void add_sparse_update(DlrmEmission& e, const SampleSplit& split);
+/// `last`: of the step's micro-steps, after which the optimizer visits the rows that had no gradients.
+void add_sparse_update(DlrmEmission& e, const SampleSplit& split, bool last);
+/// Gradients of tables that join those of the dense layers: frequent rows of a hybrid embedding, replicated tables.
+void append_table_gradients(const DlrmPlan& plan, double flops_before, std::vector<PendingGradient>& out);
 
 // Between owners and samples (dlrm_exchange.cpp).
 /// Horovod carries the exchange, as it does the gradients.
 bool by_horovod(const DlrmPlan& plan);
-/// The task that brings the vectors (or their gradients) home; invalid where no table is sharded.
+/// The task that brings the vectors (or their gradients) home; invalid where nothing is exchanged.
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction);
 /// Frameworks that go table by table cut the received buffer into a tensor per vector (and join them again backward).
 /// Partial sums of row slices that came by all-to-all are added up here too.

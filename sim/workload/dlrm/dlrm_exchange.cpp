@@ -81,11 +81,11 @@ TaskId add_in_two_steps(DlrmEmission& e, const std::string& inside, const std::s
   return add(inside, parts.inside, node);
 }
 
-TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, Direction direction) {
+TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, const Placement& placement, Direction direction) {
   const DlrmPlan& plan = e.plan;
-  RailExchange parts =
-      plan.hybrid ? RailExchange{hybrid_exchange(plan, split), hybrid_exchange(plan, split)}
-                  : rail_exchange(plan.placement, split, plan.cluster.gpus_per_node, wire_dtype(plan), direction);
+  RailExchange parts = plan.hybrid
+                           ? RailExchange{hybrid_exchange(plan, split), hybrid_exchange(plan, split)}
+                           : rail_exchange(placement, split, plan.cluster.gpus_per_node, wire_dtype(plan), direction);
   const std::string name(name_of(direction));
   return add_in_two_steps(e, name + ".in_node", name, std::move(parts), direction);
 }
@@ -96,10 +96,41 @@ TaskId add_exchange_of(DlrmEmission& e, const std::string& name, graph::Collecti
   return by_horovod(e.plan) ? add_by_horovod(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
 }
 
+/// What ranks have besides tables.
+Placement without_tables_of(const Placement& placement) {
+  Placement out;
+  out.set_of_rank = placement.set_of_rank;
+  for (const ShardSet& set : placement.sets) {
+    ShardSet& bare = out.sets.emplace_back();
+    bare.width = bare.width_besides = set.width_besides;
+  }
+  return out;
+}
+
+TaskId add_exchange_of_placement(DlrmEmission& e, const SampleSplit& split, const Placement& placement,
+                                 Direction direction) {
+  const DlrmPlan& plan = e.plan;
+  if (!placement.any_exchanged()) return {};
+  if (plan.by_rails) return add_by_rails(e, split, placement, direction);
+  const std::string name(name_of(direction));
+  if (plan.hybrid) return add_exchange_of(e, name, hybrid_exchange(plan, split));
+  const graph::DType dtype = wire_dtype(plan);
+  TaskId last;
+  const bool pairs = placement.any(Meeting::pairs);
+  if (pairs) last = add_exchange_of(e, name, pooled_exchange(placement, split, dtype, direction));
+  if (placement.any(Meeting::everywhere))
+    last = add_exchange_of(e, pairs ? name + ".rows" : name, row_wise_exchange(placement, split, dtype, direction));
+  if (placement.any(Meeting::in_node))
+    last =
+        add_in_two_steps(e, name + ".in_node", name + ".across",
+                         node_rows_exchange(placement, split, plan.cluster.gpus_per_node, dtype, direction), direction);
+  return last;
+}
+
 /// Adds up what the GPUs of a node looked up of the same table, for the samples of one rail.
 void add_sum_in_node(DlrmEmission& e, const SampleSplit& split) {
   const ClusterShape& cluster = e.plan.cluster;
-  const std::vector<std::int64_t> widths = e.plan.placement.node_widths(cluster.gpus_per_node);
+  const std::vector<std::int64_t> widths = e.plan.placement.node_row_widths(cluster.gpus_per_node);
   const std::int64_t elements = split.largest() * cluster.nodes * *std::max_element(widths.begin(), widths.end());
   if (elements == 0) return;
   const auto parts = static_cast<double>(cluster.gpus_per_node);
@@ -112,6 +143,7 @@ std::int64_t partial_width(const DlrmPlan& plan) {
   if (!plan.by_rails) return plan.placement.partial_width();
   const std::vector<std::int64_t> widths = plan.placement.node_widths(plan.cluster.gpus_per_node);
   std::int64_t width = std::accumulate(widths.begin(), widths.end(), std::int64_t{0}) - plan.shape.embedding_width;
+  for (const ShardSet& set : plan.placement.sets) width -= set.width_besides;  // of one rank: a set of its own
   for (const std::uint32_t t : plan.placement.replicated)
     width += plan.placement.tables[t].dim * plan.placement.tables[t].features;
   return width;
@@ -143,28 +175,16 @@ bool by_horovod(const DlrmPlan& plan) {
 
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction) {
   const DlrmPlan& plan = e.plan;
-  if (!plan.placement.any_sharded()) return {};
-  if (plan.by_rails) return add_by_rails(e, split, direction);
-  const std::string name(name_of(direction));
-  if (plan.hybrid) return add_exchange_of(e, name, hybrid_exchange(plan, split));
-  const graph::DType dtype = wire_dtype(plan);
-  TaskId last;
-  const bool pairs = plan.placement.any(Meeting::pairs);
-  if (pairs) last = add_exchange_of(e, name, pooled_exchange(plan.placement, split, dtype, direction));
-  if (plan.placement.any(Meeting::everywhere))
-    last =
-        add_exchange_of(e, pairs ? name + ".rows" : name, row_wise_exchange(plan.placement, split, dtype, direction));
-  if (plan.placement.any(Meeting::in_node))
-    last = add_in_two_steps(e, name + ".in_node", name + ".across",
-                            node_rows_exchange(plan.placement, split, plan.cluster.gpus_per_node, dtype, direction),
-                            direction);
-  return last;
+  if (plan.frozen() && direction == Direction::samples_to_owners)
+    return add_exchange_of_placement(e, split, without_tables_of(plan.placement), direction);
+  return add_exchange_of_placement(e, split, plan.placement, direction);
 }
 
 void add_unpacking(DlrmEmission& e, const SampleSplit& split, const char* name, graph::Phase phase) {
   const DlrmPlan& plan = e.plan;
   if (plan.ranks() == 1 || !plan.placement.any_sharded() || plan.hybrid) return;
   const bool forward = phase == graph::Phase::forward;
+  if (!forward && plan.frozen()) return;
   if (plan.by_rails && forward) add_sum_in_node(e, split);
   if (!plan.framework.embedding.table_batched) add_cuts(e, split, name, phase);
   const std::int64_t partial = partial_width(plan);

@@ -28,7 +28,7 @@ Result<void> check_sizes(const DlrmSpec& spec) {
   return {};
 }
 
-Result<void> check_dot(const DlrmSpec& spec, std::int64_t bottom_width) {
+Result<void> check_dot(const DlrmSpec& spec, const DlrmShape& shape) {
   for (std::size_t i = 0; i < spec.tables.size(); ++i) {
     const std::int64_t dim = spec.tables[i].dim;
     if (dim != 0 && dim != spec.embedding_dim) {
@@ -37,15 +37,17 @@ Result<void> check_dot(const DlrmSpec& spec, std::int64_t bottom_width) {
                    "interaction: concat accepts any length");
     }
   }
-  if (bottom_width == spec.embedding_dim) return {};
-  return wrong("bottom_mlp", "an output of " + std::to_string(bottom_width),
+  if (shape.inputs() < 2)
+    return wrong("dense_features", "0 beside a single vector", "1 or more: dot needs two vectors of a sample");
+  if (shape.bottom_width == 0 || shape.bottom_width == spec.embedding_dim) return {};
+  return wrong("bottom_mlp", "an output of " + std::to_string(shape.bottom_width),
                std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of equal length");
 }
 
 std::int64_t output_width(const DlrmSpec& spec, const DlrmShape& s) {
   switch (spec.interaction) {
     case InteractionKind::dot:
-      return (s.vectors + 1) * s.vectors / 2 + s.bottom_width;
+      return s.inputs() * (s.inputs() - 1) / 2 + s.bottom_width;
     case InteractionKind::dcn_v2:
       return s.embedding_width + s.bottom_width;
     case InteractionKind::concat:
@@ -58,7 +60,7 @@ std::int64_t output_width(const DlrmSpec& spec, const DlrmShape& s) {
 Layer dot_layer(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& c) {
   graph::Interaction op;
   op.batch = samples;
-  op.features = shape.vectors + 1;
+  op.features = shape.inputs();
   op.dim = spec.embedding_dim;
   op.dtype = c.numerics.activation;
   op.fused = c.framework->embedding.fused_interaction;
@@ -157,8 +159,12 @@ Result<DlrmShape> dlrm_shape(const DlrmSpec& spec) {
     shape.vectors += t.count * t.features;
     shape.embedding_width += t.count * t.features * (t.dim > 0 ? t.dim : spec.embedding_dim);
   }
-  shape.bottom_width = spec.bottom_mlp.empty() ? spec.dense_features : spec.bottom_mlp.back();
-  if (spec.interaction == InteractionKind::dot) TRY(check_dot(spec, shape.bottom_width));
+  const bool has_mlp = spec.dense_features > 0 && !spec.bottom_mlp.empty();
+  shape.bottom_width = has_mlp ? spec.bottom_mlp.back() : spec.dense_features;
+  if (spec.interaction == InteractionKind::dot) TRY(check_dot(spec, shape));
+  if (spec.interaction == InteractionKind::concat && spec.concat_stride > shape.embedding_width)
+    return wrong("concat_stride", std::to_string(spec.concat_stride),
+                 "at most " + std::to_string(shape.embedding_width) + ", the elements of the concatenated vectors");
   shape.interaction_width = output_width(spec, shape);
   return shape;
 }
@@ -171,7 +177,7 @@ std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, con
 std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples,
                                       const LayerContext& c) {
   if (spec.interaction == InteractionKind::dot) return {dot_layer(spec, shape, samples, c)};
-  std::vector<Layer> layers{concat_layer(shape.embedding_width + shape.bottom_width, shape.vectors + 1, samples, c)};
+  std::vector<Layer> layers{concat_layer(shape.embedding_width + shape.bottom_width, shape.inputs(), samples, c)};
   if (spec.interaction == InteractionKind::concat && spec.concat_stride > 1) {
     layers.push_back(pooling_layer(shape.embedding_width, spec.concat_stride, samples, c));
   }

@@ -11,12 +11,14 @@ namespace distsim::workload {
 struct DlrmShape {
   std::int64_t vectors = 0;            ///< pooled vectors of a sample, over all tables
   std::int64_t embedding_width = 0;    ///< their elements
-  std::int64_t bottom_width = 0;       ///< output of the bottom MLP, or dense_features without one
+  std::int64_t bottom_width = 0;       ///< output of the bottom MLP, or dense_features without one; 0: no such vector
   std::int64_t interaction_width = 0;  ///< input of the top MLP
+  /// Vectors that interact: pooled ones and the bottom MLP's.
+  std::int64_t inputs() const { return vectors + (bottom_width > 0 ? 1 : 0); }
 };
 
-/// Errors: no tables; dot interaction of vectors of different lengths; a top MLP that is empty; sizes beyond any
-/// machine.
+/// Errors: no tables; dot interaction of vectors of different lengths, or of one; a top MLP that is empty; pooling over more
+/// elements than there are; sizes beyond any machine.
 Result<DlrmShape> dlrm_shape(const DlrmSpec& spec);
 
 std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, const LayerContext& context);

@@ -9,8 +9,6 @@
 namespace distsim::workload {
 namespace {
 
-// An optimizer that visits every row reads and writes a weight and two moments, 24 bytes a parameter.
-constexpr double kSweptFloats = 3;
 constexpr double kSweptFlops = 12;  // chosen: Adam's operations; memory-bound on every GPU
 
 /// Lookups in `rows` rows of a hybrid embedding, or their gradients.
@@ -36,7 +34,7 @@ void add_frequent(DlrmEmission& e, const SampleSplit& split, graph::Pass pass) {
   std::vector<graph::Op> own;
   for (const std::int64_t size : split.sizes()) {
     graph::EmbeddingBag op = hybrid_bag(e.plan, static_cast<double>(hybrid.frequent_rows),
-                                        static_cast<double>(size) * hybrid.frequent_ids, e.plan.spec.index_skew, pass);
+                                        static_cast<double>(size) * hybrid.frequent_ids, hybrid.frequent_alpha, pass);
     op.optimizer = graph::EmbeddingOptimizer::none;
     own.push_back(std::move(op));
   }
@@ -82,7 +80,7 @@ void add_lookups(DlrmEmission& e, const SampleSplit& split) {
 
 void add_replicated(DlrmEmission& e, const SampleSplit& split, graph::Pass pass, GradientSynchronizer* sync) {
   const Placement& placement = e.plan.placement;
-  if (placement.replicated.empty()) return;
+  if (placement.replicated.empty() || (pass == graph::Pass::backward && e.plan.frozen())) return;
   std::vector<graph::Op> ops;
   for (const std::int64_t size : split.sizes())
     ops.push_back(replicated_embedding_op(e.plan.spec, placement, size, pass, e.plan.context()));
@@ -98,14 +96,22 @@ void add_frequent_gradients(DlrmEmission& e, const SampleSplit& split, GradientS
   if (sync != nullptr) sync->ready(1);
 }
 
-void add_sparse_update(DlrmEmission& e, const SampleSplit& split) {
+void append_table_gradients(const DlrmPlan& plan, double flops, std::vector<PendingGradient>& out) {
+  if (plan.hybrid) out.push_back({std::max<std::int64_t>(1, plan.hybrid->frequent_rows * plan.hybrid->dim), flops});
+  if (plan.frozen()) return;
+  for (const std::uint32_t t : plan.placement.replicated)
+    out.push_back({plan.placement.tables[t].rows * plan.placement.tables[t].dim, flops});
+}
+
+void add_sparse_update(DlrmEmission& e, const SampleSplit& split, bool last) {
   const DlrmSpec& spec = e.plan.spec;
   if (e.plan.hybrid) return add_infrequent(e, split, graph::Pass::backward);
-  if (!e.plan.placement.any_sharded() || spec.embedding_optimizer == graph::EmbeddingOptimizer::none) return;
+  if (!e.plan.placement.any_sharded() || e.plan.frozen()) return;
   add_owned(e, split, "embedding.update", graph::Pass::backward);
-  if (spec.swept_parameters == 0) return;
+  if (spec.swept_parameters == 0 || !last) return;
+  const auto floats = static_cast<double>(swept_floats(spec.embedding_optimizer));
   e.it.add("embedding.sweep", {graph::Stream::compute, graph::Phase::backward, {1, 2}},
-           {graph::Elementwise{spec.swept_parameters, kSweptFloats, kSweptFloats, kSweptFlops, graph::DType::fp32}});
+           {graph::Elementwise{spec.swept_parameters, floats, floats, kSweptFlops, graph::DType::fp32}});
 }
 
 }  // namespace distsim::workload

@@ -8,10 +8,20 @@
 namespace distsim::workload {
 namespace {
 
-/// What an update of every row touches is there: weights and Adam's two moments, in fp32, of all rows that there is room for.
+/// What an update of every row touches is there: weights and the optimizer's state, in fp32, of all rows that there is
+/// room for.
 std::int64_t swept_bytes(const DlrmPlan& plan) {
-  constexpr std::int64_t kBytes = 3 * 4, kMost = std::int64_t{1} << 60;
-  return plan.placement.any_sharded() ? std::min(plan.spec.swept_parameters, kMost / kBytes) * kBytes : 0;
+  constexpr std::int64_t kFloat = 4, kMost = std::int64_t{1} << 60;
+  const std::int64_t bytes = swept_floats(plan.spec.embedding_optimizer) * kFloat;
+  return plan.placement.any_sharded() && bytes > 0 ? std::min(plan.spec.swept_parameters, kMost / bytes) * bytes : 0;
+}
+
+/// Elements that a rank with these shards sends. The vectors of a hybrid embedding are whole: each comes from one rank,
+/// whatever number of ranks share the table.
+std::int64_t sent_elements(const DlrmPlan& plan, const ShardSet& set) {
+  if (!plan.hybrid) return plan.first.total() * set.width;
+  return rounded(static_cast<double>(plan.first.total()) / plan.ranks() * plan.hybrid->infrequent_ids) *
+         plan.hybrid->dim;
 }
 
 RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemory& replicated) {
@@ -20,7 +30,7 @@ RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemo
   m.gradients += replicated.gradients;
   m.optimizer += replicated.optimizer;
   m.buffers += replicated.buffers;
-  const std::int64_t pooled = plan.first.total() * set.width * plan.exchanged_element_bytes();
+  const std::int64_t pooled = sent_elements(plan, set) * plan.exchanged_element_bytes();
   m.buffers += plan.ranks() > 1 ? pooled : 0;  // vectors to send; their gradients come back into the same buffer
   m.buffers += plan.first.total() / plan.cluster.gpus_per_node * set.width_in_node *
                plan.exchanged_element_bytes();  // the node's sums, before they go along the rails
@@ -39,9 +49,15 @@ RankMemory dense_rank_memory(const DlrmPlan& plan) {
   return m;
 }
 
+RankMemory replicated_memory(const DlrmPlan& plan, std::int64_t parameters) {
+  RankMemory m;
+  if (!plan.frozen()) m = dense_memory(parameters, plan.model.optimizer, plan.numerics, plan.ranks());
+  m.weights = parameters * graph::size_of(plan.spec.embedding_dtype);  // looked up as they are stored, never cast
+  return m;
+}
+
 std::vector<RankMemory> memory_of(const DlrmPlan& plan) {
-  const RankMemory replicated =
-      dense_memory(plan.replicated_parameters(), plan.model.optimizer, plan.numerics, plan.ranks());
+  const RankMemory replicated = replicated_memory(plan, plan.replicated_parameters());
   std::vector<RankMemory> of_set;
   for (const ShardSet& set : plan.placement.sets) of_set.push_back(with_tables(plan, set, replicated));
   if (of_set.size() == 1) return of_set;

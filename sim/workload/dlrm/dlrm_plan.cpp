@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/workload/dlrm/embedding_ops.hpp"
+#include "sim/workload/placement/placement_sets.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -16,15 +17,27 @@ std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts
   return out;
 }
 
+/// Of the tables that are not replicated whole.
+std::optional<HybridSplit> hybrid_of(const DlrmPlan& plan) {
+  if (!hybrid_applies(plan.spec, plan.tables(), plan.framework, plan.ranks())) return std::nullopt;
+  Placement copies;
+  copies.tables = expand_tables(plan.spec);
+  std::vector<ModelTable> others;
+  for (const std::uint32_t t :
+       replicate_small(copies, plan.spec, plan.tables(), {.ranks = plan.ranks(), .nodes = plan.cluster.nodes}))
+    others.push_back(copies.tables[t]);
+  if (others.empty()) return std::nullopt;
+  return hybrid_split(others, plan.first.total(), plan.ranks());
+}
+
 bool has_bottom_on_one_rank(const DlrmPlan& plan) {
   return plan.framework.embedding.bottom_mlp_on_one_rank && plan.ranks() > kMostRanksThatShareTheBottom &&
-         plan.tables().by_planner() && !plan.spec.bottom_mlp.empty();
+         plan.tables().by_planner() && !plan.bottom.empty() && !plan.hybrid;
 }
 
 bool exchanges_by_rails(const DlrmPlan& plan) {
   return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.tables().exchange_through_host &&
-         plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1 &&
-         (plan.hybrid || plan.tables().sharding == Sharding::planner || !plan.tables().plans.tables.empty());
+         plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1;
 }
 
 /// The infrequent rows of a hybrid embedding are split over all ranks; their vectors are whole.
@@ -40,7 +53,7 @@ Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget 
   budget.whole_nodes = false;
   TRY_ASSIGN(Placement others, place_tables(plan.spec, plan.tables(), budget));
   ShardSet bottom;
-  bottom.width = plan.shape.bottom_width;
+  bottom.width = bottom.width_besides = plan.shape.bottom_width;
   others.set_of_rank.insert(others.set_of_rank.begin(), static_cast<std::uint32_t>(others.sets.size()));
   others.sets.push_back(bottom);
   return others;
@@ -48,7 +61,8 @@ Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget 
 
 Result<Placement> place(const DlrmPlan& plan) {
   const std::int64_t room = plan.cluster.memory_per_gpu.value() - plan.dense.total() - 2 * plan.dense.buffers;
-  const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails};
+  const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails,
+                               replicated_memory(plan, 1).total()};
   if (plan.hybrid) return place_hybrid(plan, budget);
   return plan.bottom_on_one_rank ? place_besides_rank_zero(plan, budget)
                                  : place_tables(plan.spec, plan.tables(), budget);
@@ -85,7 +99,6 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
   plan.bottom = bottom_layers(spec, plan.first.largest(), plan.context());
   plan.interaction = interaction_layers(spec, shape, plan.first.largest(), plan.context());
   plan.top = top_layers(spec, shape, plan.first.largest(), plan.context());
-  plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
   plan.input_bytes = kFloatBytes * static_cast<double>(spec.dense_features + 1);
   plan.dense = dense_rank_memory(plan);
   TRY(plan_tables(plan));
@@ -93,8 +106,8 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
 }
 
 Result<void> plan_tables(DlrmPlan& plan) {
-  if (hybrid_applies(plan.spec, plan.tables(), plan.framework, plan.ranks()))
-    plan.hybrid = hybrid_split(expand_tables(plan.spec), plan.first.total(), plan.ranks());
+  plan.hybrid = hybrid_of(plan);
+  plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
   plan.by_rails = exchanges_by_rails(plan);
   TRY_ASSIGN(plan.placement, place(plan));
   return {};

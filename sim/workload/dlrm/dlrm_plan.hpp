@@ -51,6 +51,8 @@ struct DlrmPlan {
   /// Those whose gradients all ranks sum.
   std::vector<Layer> summed_layers() const;
   std::int64_t dense_parameters() const;
+  /// Tables have no gradients.
+  bool frozen() const { return spec.embedding_optimizer == graph::EmbeddingOptimizer::none; }
   std::int64_t replicated_parameters() const;
   /// Of a pooled vector's element on the wire.
   std::int64_t exchanged_element_bytes() const;
@@ -60,11 +62,14 @@ struct DlrmPlan {
 Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                            const SamplePlan& samples);
 
-/// What follows from the rest of the plan, `dense` included: hybrid embedding, rails, and which rank holds which tables.
+/// What follows from the rest of the plan, `dense` included: hybrid embedding, who runs the bottom MLP, rails, and which rank holds
+/// which tables.
 Result<void> plan_tables(DlrmPlan& plan);
 
 /// What a rank needs besides tables and the buffers that depend on them.
 RankMemory dense_rank_memory(const DlrmPlan& plan);
+/// What that many parameters of replicated tables take on every rank.
+RankMemory replicated_memory(const DlrmPlan& plan, std::int64_t parameters);
 /// Of every rank, or a single one where all are alike.
 std::vector<RankMemory> memory_of(const DlrmPlan& plan);
 

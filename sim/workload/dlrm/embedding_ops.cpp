@@ -63,6 +63,21 @@ graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, gr
   return op;
 }
 
+std::int64_t swept_floats(graph::EmbeddingOptimizer optimizer) {
+  switch (optimizer) {
+    case graph::EmbeddingOptimizer::none:
+      return 0;
+    case graph::EmbeddingOptimizer::sgd:
+    case graph::EmbeddingOptimizer::rowwise_adagrad:  // one number a row
+      return 1;
+    case graph::EmbeddingOptimizer::adagrad:
+      return 2;
+    case graph::EmbeddingOptimizer::adam:
+      return 3;
+  }
+  return 0;
+}
+
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics) {
   return spec.exchange_dtype.value_or(numerics.activation);
 }

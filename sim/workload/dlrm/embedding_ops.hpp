@@ -23,6 +23,10 @@ std::vector<graph::Op> embedding_ops(const DlrmSpec& spec, const Placement& plac
 graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placement, std::int64_t samples,
                                   graph::Pass pass, const LayerContext& context);
 
+/// An optimizer that visits every row reads and writes this many fp32 numbers a parameter: weight and state; 0: none is
+/// visited.
+std::int64_t swept_floats(graph::EmbeddingOptimizer optimizer);
+
 /// Type of pooled vectors on the wire.
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics);
 inline constexpr std::int64_t kIndexBytes = 8;

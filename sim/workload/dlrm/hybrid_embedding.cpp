@@ -35,6 +35,7 @@ HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch,
   HybridSplit split;
   split.dim = tables.front().dim;
   const double count = ranks * kAllToAllOverAllReduce;
+  double beyond_first = 0;
   for (const ModelTable& t : tables) {
     const double rows = frequent_rows_of(t, static_cast<double>(batch), count);
     const double share = t.alpha == 0 ? rows / static_cast<double>(t.rows)
@@ -42,8 +43,10 @@ HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch,
     split.frequent_rows += static_cast<std::int64_t>(rows);
     split.all_rows += t.rows;
     split.frequent_ids += std::min(1.0, share);
+    beyond_first += std::min(1.0, share) * (t.alpha - tables.front().alpha);
     split.infrequent_ids += 1 - std::min(1.0, share);
   }
+  split.frequent_alpha = tables.front().alpha + (split.frequent_ids > 0 ? beyond_first / split.frequent_ids : 0);
   return split;
 }
 

@@ -16,10 +16,11 @@
 namespace distsim::workload {
 
 struct HybridSplit {
-  std::int64_t frequent_rows = 0;  ///< replicated rows, all tables
+  std::int64_t frequent_rows = 0;  ///< replicated rows, of the tables that are split so
   std::int64_t all_rows = 0;
   std::int64_t dim = 0;       ///< of every table
   double frequent_ids = 0;    ///< lookups per sample that hit them
+  double frequent_alpha = 0;  ///< mean exponent of popularity of these lookups
   double infrequent_ids = 0;  ///< the others
 };
 

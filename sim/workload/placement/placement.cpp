@@ -64,6 +64,24 @@ void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
   collect(placement, spec, 1, {{0, std::move(shards)}});
 }
 
+/// Elements of a sample of each node's shards that `counts` takes, row slices of one table once.
+template <class Counts>
+std::vector<std::int64_t> widths_of_nodes(const Placement& p, std::uint32_t gpus_per_node, const Counts& counts) {
+  std::vector<std::int64_t> widths;
+  for (std::size_t first = 0; first < p.set_of_rank.size(); first += gpus_per_node) {
+    std::set<std::pair<std::uint32_t, std::int64_t>> met;
+    std::int64_t& width = widths.emplace_back(0);
+    for (std::size_t r = first; r < std::min(first + gpus_per_node, p.set_of_rank.size()); ++r) {
+      for (const Shard& s : p.sets[p.set_of_rank[r]].shards) {
+        if (!counts(s)) continue;
+        if (s.kind != ShardKind::rows || met.emplace(s.table, s.first_column).second)
+          width += s.dim * p.tables[s.table].features;
+      }
+    }
+  }
+  return widths;
+}
+
 Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, const std::vector<std::int64_t>& rank_of,
                            std::uint32_t ranks) {
   if (rank_of.size() != placement.tables.size()) {
@@ -104,6 +122,10 @@ bool Placement::any_sharded() const {
   return std::any_of(sets.begin(), sets.end(), [](const ShardSet& s) { return !s.shards.empty(); });
 }
 
+bool Placement::any_exchanged() const {
+  return std::any_of(sets.begin(), sets.end(), [](const ShardSet& s) { return s.width > 0; });
+}
+
 bool Placement::any(Meeting meeting) const {
   return std::any_of(sets.begin(), sets.end(), [&](const ShardSet& s) {
     if (meeting == Meeting::pairs) return s.width_of_pairs() > 0;
@@ -112,19 +134,15 @@ bool Placement::any(Meeting meeting) const {
 }
 
 std::vector<std::int64_t> Placement::node_widths(std::uint32_t gpus_per_node, std::optional<Meeting> only) const {
-  std::vector<std::int64_t> widths;
-  for (std::size_t first = 0; first < set_of_rank.size(); first += gpus_per_node) {
-    std::set<std::pair<std::uint32_t, std::int64_t>> met;
-    std::int64_t& width = widths.emplace_back(0);
-    for (std::size_t r = first; r < std::min(first + gpus_per_node, set_of_rank.size()); ++r) {
-      for (const Shard& s : sets[set_of_rank[r]].shards) {
-        if (only && s.meeting != *only) continue;
-        if (s.kind != ShardKind::rows || met.emplace(s.table, s.first_column).second)
-          width += s.dim * tables[s.table].features;
-      }
-    }
-  }
+  std::vector<std::int64_t> widths =
+      widths_of_nodes(*this, gpus_per_node, [&](const Shard& s) { return !only || s.meeting == *only; });
+  for (std::size_t r = 0; r < set_of_rank.size() && !only; ++r)
+    widths[r / gpus_per_node] += sets[set_of_rank[r]].width_besides;
   return widths;
+}
+
+std::vector<std::int64_t> Placement::node_row_widths(std::uint32_t gpus_per_node) const {
+  return widths_of_nodes(*this, gpus_per_node, [](const Shard& s) { return s.kind == ShardKind::rows; });
 }
 
 std::int64_t Placement::whole_width(Meeting meeting) const {
@@ -158,11 +176,13 @@ Result<Placement> place_tables(const DlrmSpec& spec, const TableSplit& split, co
   placement.tables = expand_tables(spec);
   if (!split.plans.tables.empty()) {
     TRY(place_by_plans(placement, spec, split.plans, budget));
-    return placement;
+    if (budget.ranks > 1) return placement;
   }
   if (budget.ranks == 1) {  // every kind of sharding comes to the same
-    place_on_rank_zero(placement, spec);
-    return placement;
+    Placement alone;
+    alone.tables = std::move(placement.tables);
+    place_on_rank_zero(alone, spec);
+    return alone;
   }
   switch (split.sharding) {
     case Sharding::row_wise:

@@ -45,6 +45,7 @@ struct ShardSet {
   std::vector<Shard> shards;
   std::int64_t width = 0;  ///< elements of its pooled vectors per sample, partial sums included
   std::int64_t width_everywhere = 0, width_in_node = 0;  ///< of these, what meets so
+  std::int64_t width_besides = 0;  ///< of these, what comes from no table: the output of a bottom MLP on this rank
   std::int64_t width_of_pairs() const { return width - width_everywhere - width_in_node; }
   double ids = 0;          ///< ids per sample
   std::int64_t bytes = 0;  ///< rows and their optimizer state
@@ -55,13 +56,16 @@ struct Placement {
   std::vector<ShardSet> sets;  ///< distinct; rank r holds sets[set_of_rank[r]]
   std::vector<std::uint32_t> set_of_rank;
   std::vector<std::uint32_t> replicated;  ///< tables that every rank holds whole and looks up for its own samples
-  std::int64_t replicated_bytes = 0;
+  std::int64_t replicated_bytes = 0;      ///< their weights
 
   bool any_sharded() const;         ///< some rank holds a shard
+  bool any_exchanged() const;       ///< some rank has vectors for samples of others
   bool any(Meeting meeting) const;  ///< some rank has vectors that meet so
-  /// Pooled elements of a sample from the GPUs of each node of `gpus_per_node`, row slices of one table on a node
-  /// counted once; of all shards, or of those that meet so.
+  /// Elements of a sample from the GPUs of each node of `gpus_per_node`, row slices of one table on a node counted
+  /// once; of all shards and what comes from no table, or of the shards that meet so.
   std::vector<std::int64_t> node_widths(std::uint32_t gpus_per_node, std::optional<Meeting> only = {}) const;
+  /// The same, of the row slices alone.
+  std::vector<std::int64_t> node_row_widths(std::uint32_t gpus_per_node) const;
   /// Pooled elements of a sample, of the tables that meet so: each vector once.
   std::int64_t whole_width(Meeting meeting) const;
   /// Elements of a sample that travel as pairs, partial sums each, beyond the vectors that they add up to.
@@ -75,6 +79,8 @@ struct PlacementBudget {
   std::int64_t bytes_per_rank = 0;  ///< memory left for tables
   bool whole_nodes =
       false;  ///< planner: tables fall on nodes, and every GPU of the node holds an equal share of the rows
+  /// Of a replicated table: weight, gradient, bucket and state of the dense optimizer; 0: its weights alone.
+  std::int64_t bytes_per_replicated_parameter = 0;
 };
 
 std::vector<ModelTable> expand_tables(const DlrmSpec& spec);

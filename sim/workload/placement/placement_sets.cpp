@@ -58,7 +58,9 @@ Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t t, std::int
 
 void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table) {
   placement.replicated.push_back(table);
-  placement.replicated_bytes += table_bytes(spec, placement.tables[table].rows, placement.tables[table].dim);
+  // The dense optimizer updates it: there is no state of the sparse one.
+  placement.replicated_bytes +=
+      placement.tables[table].rows * placement.tables[table].dim * graph::size_of(spec.embedding_dtype);
 }
 
 std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const TableSplit& split,

@@ -116,6 +116,14 @@ Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const Table
               : "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
 }
 
+/// What replicated tables take on every rank.
+std::int64_t bytes_of_replicated(const Placement& placement, const PlacementBudget& budget) {
+  if (budget.bytes_per_replicated_parameter == 0) return placement.replicated_bytes;
+  std::int64_t parameters = 0;
+  for (const std::uint32_t t : placement.replicated) parameters += placement.tables[t].rows * placement.tables[t].dim;
+  return parameters * budget.bytes_per_replicated_parameter;
+}
+
 /// `gpus` of a node own a slice together.
 Planner planner_for(const TableSplit& split, const PlacementBudget& budget, std::uint32_t gpus,
                     std::int64_t replicated_bytes) {
@@ -157,7 +165,7 @@ Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const 
   std::vector<std::uint32_t> sharded = replicate_small(placement, spec, split, budget);
   if (split.balance == Balance::cost) sort_by_shape(sharded, placement.tables);
   const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;
-  const Planner planner = planner_for(split, budget, gpus, placement.replicated_bytes);
+  const Planner planner = planner_for(split, budget, gpus, bytes_of_replicated(placement, budget));
   std::vector<PlannerTable> tables;
   const std::int64_t columns = column_limit(placement, spec, split, sharded, planner);
   for (const std::uint32_t t : sharded)

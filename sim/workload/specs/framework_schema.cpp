@@ -265,8 +265,9 @@ Schema<Embedding> embedding_schema() {
   s.optional(
       "async_mlp_wgrad", &Embedding::async_mlp_wgrad,
       "Weight gradients of the top MLP are deferred until the exchange of embedding gradients has started, and overlap with it; their all_reduce then starts later.");
-  s.optional("bottom_mlp_on_one_rank", &Embedding::bottom_mlp_on_one_rank,
-             "With more than 4 ranks, rank 0 runs the bottom MLP for the whole batch and holds no tables.");
+  s.optional(
+      "bottom_mlp_on_one_rank", &Embedding::bottom_mlp_on_one_rank,
+      "With more than 4 ranks, rank 0 runs the bottom MLP for the whole batch and holds no tables; not with a hybrid embedding, whose rows are on all ranks.");
   return s;
 }
 

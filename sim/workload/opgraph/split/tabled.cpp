@@ -136,10 +136,7 @@ class TabledIteration {
       if (splits_weights()) continue;  // these have collectives of their own
       for (const Parameter& p : layer.parameters) out.push_back({p.elements, flops});
     }
-    if (plan_.hybrid)
-      out.push_back({std::max<std::int64_t>(1, plan_.hybrid->frequent_rows * plan_.hybrid->dim), flops});
-    for (const std::uint32_t t : plan_.placement.replicated)
-      out.push_back({plan_.placement.tables[t].rows * plan_.placement.tables[t].dim, flops});
+    append_table_gradients(plan_, flops, out);
     return out;
   }
 
@@ -211,9 +208,8 @@ class TabledIteration {
     add_replicated(e, split, graph::Pass::backward, sync);
     add_frequent_gradients(e, split, sync);
     if (weights_) weights_->end_step(accumulate);
-    if (overlap && plan_.placement.any_sharded() && plan_.spec.embedding_optimizer != graph::EmbeddingOptimizer::none)
-      e.it.compute_waits_for(vectors);
-    add_sparse_update(e, split);
+    if (overlap) e.it.compute_waits_for(vectors);
+    add_sparse_update(e, split, sync != nullptr);
   }
 
   const CapturedModel& m_;
