@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/counted.hpp"
+#include "base/text/one_of.hpp"
 #include "traces/chakra/chakra_reader.hpp"
 #include "traces/graph/et_reader.hpp"
 #include "traces/hugectr/hugectr_reader.hpp"
@@ -51,10 +52,7 @@ std::string measured_formats() {
   for (const TraceFormat* f : kFormats) {
     if (f->read != nullptr) names.push_back(f->name);
   }
-  std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    out.append(i == 0 ? "" : i + 1 == names.size() ? " or " : ", ").append(names[i]);
-  return out;
+  return one_of(names);
 }
 
 Result<std::string> head_of(const TraceFile& file) {

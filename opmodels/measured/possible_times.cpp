@@ -51,8 +51,7 @@ Result<void> check_time(const std::string& device, double least, double seconds)
   return Error{
       "latency_us: found " + format_quantity_beside(seconds, most, Dimension::seconds) + ", expected at least " +
           format_quantity(most, Dimension::seconds) +
-          (by_rates ? ", at " + std::to_string(static_cast<int>(kFasterThanRates)) + " times the rates of " + device
-                    : ", an access to memory"),
+          (by_rates ? ", the least that the rates of " + device + " allow with a margin" : ", an access to memory"),
       "", ""};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/one_of.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/readers.hpp"
@@ -177,8 +178,7 @@ class CapturedReader {
   /// Which of some words it is.
   template <std::size_t N>
   Result<std::size_t> choice(const dom::element& value, const char* key, const std::string_view (&words)[N]) const {
-    std::string expected(words[0]);
-    for (std::size_t i = 1; i < N; ++i) expected.append(i + 1 < N ? ", " : " or ").append(words[i]);
+    const std::string expected = one_of(words);
     TRY_ASSIGN(const std::string_view text, text_of(value, key, expected.c_str()));
     if (const auto place = place_of(words, text)) return *place;
     const std::string hint = spelling_hint(std::string(text), {std::begin(words), std::end(words)});

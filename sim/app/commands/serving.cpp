@@ -48,18 +48,19 @@ class RequestsProgress {
  public:
   explicit RequestsProgress(const serving::Experiment& e)
       : runs_(e.policies.size() * e.rates_per_s.size()), passes_(e.find_warm_up ? 2 : 1) {
+    bool all_known = true;
     for (const double rate : e.rates_per_s) {
       const double requests = serving::expected_requests(serving::load_at(e, rate));
-      each_.push_back(static_cast<std::size_t>(std::min(requests, 1e15)));
-      total_ += each_.back() * e.policies.size();
+      all_known = all_known && requests >= 1;
+      total_ += static_cast<std::size_t>(std::min(requests, 1e15)) * e.policies.size();
     }
-    if (std::ranges::count(each_, 0u) > 0) total_ = 0;
+    if (!all_known) total_ = 0;
     progress_.emplace("serving", total_, 0, "requests");
   }
   /// By the thread that plays a run. Where a warm-up is looked for, it is played twice.
   void sent(std::uint64_t requests) {
     const std::lock_guard lock(mutex_);
-    half_ += requests;
+    played_ += requests;
     show();
   }
   void run_done() {
@@ -70,14 +71,13 @@ class RequestsProgress {
 
  private:
   void show() {
-    const std::size_t sent = half_ / passes_;
+    const std::size_t sent = played_ / passes_;
     progress_->show(total_ > 0 ? std::min(sent, total_) : sent,
                     runs_ > 1 ? std::to_string(done_) + " of " + std::to_string(runs_) + " runs done" : "");
   }
 
   std::mutex mutex_;
-  std::size_t runs_, passes_, total_ = 0, half_ = 0, done_ = 0;
-  std::vector<std::size_t> each_;
+  std::size_t runs_, passes_, total_ = 0, played_ = 0, done_ = 0;
   std::optional<study::StudyProgress> progress_;
 };
 

@@ -36,17 +36,14 @@ void name_unused(const study::CaseFile& file, const std::string& path, unsigned 
     idle += (idle.empty() ? "" : ", ") + printable(column, 80);
   if (!idle.empty()) log_warn([&] { return path + ": no effect on the cases tried, two of each model: " + idle; });
   const bool asked = std::ranges::find(file.header, "measured_ms") != file.header.end();
-  const bool measured = std::ranges::any_of(file.cases, [](const study::Case& c) {
-    const auto cell = c.cells.find("measured_ms");
-    return cell != c.cells.end() && !cell->second.empty();
-  });
-  if (asked && !measured)
-    log_warn([&] { return path + ": measured_ms: every cell is empty; nothing to compare with"; });
-  if (const std::string apart = study::measured_apart(file); !apart.empty()) log_warn([&] { return apart; });
   const auto empty = std::ranges::count_if(file.cases, [](const study::Case& c) {
     const auto cell = c.cells.find("measured_ms");
     return cell == c.cells.end() || cell->second.empty();
   });
+  const bool measured = static_cast<std::size_t>(empty) < file.cases.size();
+  if (asked && !measured)
+    log_warn([&] { return path + ": measured_ms: every cell is empty; nothing to compare with"; });
+  if (const std::string apart = study::measured_apart(file); !apart.empty()) log_warn([&] { return apart; });
   if (asked && measured && empty > 0)
     log_warn([&] {
       return path + ": measured_ms: found " + counted(static_cast<std::uint64_t>(empty), "empty cell") + ", which " +

@@ -1,9 +1,10 @@
 // The attributes that ops of ONNX have, with their types and the values that they may take.
 #include <algorithm>
-#include <cctype>
 #include <set>
 
+#include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/one_of.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/onnx/onnx_reader.hpp"
 
@@ -225,15 +226,6 @@ constexpr std::string_view kActivations[] = {
     "relu",       "tanh",        "sigmoid", "affine",   "leakyrelu", "thresholdedrelu",
     "scaledtanh", "hardsigmoid", "elu",     "softsign", "softplus"};
 
-/// "forward, reverse or bidirectional"
-template <class Range>
-std::string one_of(const Range& of) {
-  std::string text;
-  const std::size_t n = std::size(of);
-  for (std::size_t i = 0; i < n; ++i) text += (i == 0 ? "" : i + 1 < n ? ", " : " or ") + std::string(of[i]);
-  return text;
-}
-
 /// What an attribute holds, whatever it states.
 bool holds(const onnx::Attribute& a, Kind kind) {
   switch (kind) {
@@ -292,9 +284,7 @@ Result<void> OnnxLowering::check_value(const onnx::Attribute& a) const {
     return wrong(named + in_quotes(a.s(), 60) + ", expected " + one_of(few->of));
   if (a.name() != "activations") return {};
   for (const std::string& activation : a.strings()) {
-    std::string small = activation;
-    std::ranges::transform(small, small.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (std::ranges::find(kActivations, small) == std::end(kActivations))
+    if (std::ranges::find(kActivations, lower_case(activation)) == std::end(kActivations))
       return wrong(named + in_quotes(activation, 60) + ", expected " + one_of(kActivations));
   }
   return {};

@@ -1,9 +1,9 @@
 // Rows of tables that no model finds, and names that no table has.
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "sim/serving/spec/compile.hpp"
@@ -39,11 +39,8 @@ void name_missing_times(const ServingSpec& spec, const Text& text, const ModelPr
 
 /// The name among `known` that differs from `name` in its capitals only; empty: none.
 std::string in_other_capitals(const std::string& name, const std::vector<std::string>& known) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
   const auto at =
-      std::ranges::find_if(known, [&](const std::string& other) { return std::ranges::equal(name, other, same); });
+      std::ranges::find_if(known, [&](const std::string& other) { return lower_case(other) == lower_case(name); });
   return at == known.end() ? "" : *at;
 }
 

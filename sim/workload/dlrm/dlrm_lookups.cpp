@@ -109,7 +109,7 @@ void add_sparse_update(DlrmEmission& e, const SampleSplit& split, bool last) {
   if (!e.plan.placement.any_sharded() || e.plan.frozen()) return;
   add_owned(e, split, "embedding.update", graph::Pass::backward);
   if (spec.swept_parameters == 0 || !last) return;
-  const auto floats = static_cast<double>(swept_floats(spec.embedding_optimizer));
+  const auto floats = static_cast<double>(swept_floats(spec));
   e.it.add("embedding.sweep", {graph::Stream::compute, graph::Phase::backward, {1, 2}},
            {graph::Elementwise{spec.swept_parameters, floats, floats, kSweptFlops, graph::DType::fp32}});
 }

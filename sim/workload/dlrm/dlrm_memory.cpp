@@ -12,7 +12,7 @@ namespace {
 /// room for.
 std::int64_t swept_bytes(const DlrmPlan& plan) {
   constexpr std::int64_t kFloat = 4, kMost = std::int64_t{1} << 60;
-  const std::int64_t bytes = swept_floats(plan.spec.embedding_optimizer) * kFloat;
+  const std::int64_t bytes = swept_floats(plan.spec) * kFloat;
   return plan.placement.any_sharded() && bytes > 0 ? std::min(plan.spec.swept_parameters, kMost / bytes) * bytes : 0;
 }
 

@@ -63,19 +63,10 @@ graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, gr
   return op;
 }
 
-std::int64_t swept_floats(graph::EmbeddingOptimizer optimizer) {
-  switch (optimizer) {
-    case graph::EmbeddingOptimizer::none:
-      return 0;
-    case graph::EmbeddingOptimizer::sgd:
-    case graph::EmbeddingOptimizer::rowwise_adagrad:  // one number a row
-      return 1;
-    case graph::EmbeddingOptimizer::adagrad:
-      return 2;
-    case graph::EmbeddingOptimizer::adam:
-      return 3;
-  }
-  return 0;
+std::int64_t swept_floats(const DlrmSpec& spec) {
+  if (spec.embedding_optimizer == graph::EmbeddingOptimizer::none) return 0;
+  const std::int64_t dim = std::max<std::int64_t>(1, spec.embedding_dim);
+  return 1 + state_bytes_per_row(spec.embedding_optimizer, dim) / (4 * dim);
 }
 
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics) {

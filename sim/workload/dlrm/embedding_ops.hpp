@@ -25,7 +25,7 @@ graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placeme
 
 /// An optimizer that visits every row reads and writes this many fp32 numbers a parameter: weight and state; 0: none is
 /// visited.
-std::int64_t swept_floats(graph::EmbeddingOptimizer optimizer);
+std::int64_t swept_floats(const DlrmSpec& spec);
 
 /// Type of pooled vectors on the wire.
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics);

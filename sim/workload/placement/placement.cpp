@@ -9,7 +9,6 @@
 #include "sim/workload/placement/planner.hpp"
 
 namespace distsim::workload {
-namespace {
 
 std::int64_t state_bytes_per_row(graph::EmbeddingOptimizer optimizer, std::int64_t dim) {
   switch (optimizer) {
@@ -26,6 +25,8 @@ std::int64_t state_bytes_per_row(graph::EmbeddingOptimizer optimizer, std::int64
   }
   return 0;
 }
+
+namespace {
 
 /// The given tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that
 /// end where some table's remainder ends.

@@ -21,6 +21,9 @@ struct ModelTable {
   std::int64_t features = 1;  ///< vectors per sample
 };
 
+/// Of an optimizer, in fp32, beside a row of `dim` weights.
+std::int64_t state_bytes_per_row(graph::EmbeddingOptimizer optimizer, std::int64_t dim);
+
 enum class ShardKind : std::uint8_t { whole, rows, columns };
 
 /// Where the partial sums of row slices meet; whole rows travel by `pairs`.
