@@ -30,6 +30,11 @@ struct ClusterShape {
 struct RankMemory {
   std::int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, embeddings = 0, buffers = 0;
   std::int64_t total() const { return weights + gradients + optimizer + activations + embeddings + buffers; }
+  RankMemory& operator+=(const RankMemory& m) {
+    weights += m.weights, gradients += m.gradients, optimizer += m.optimizer;
+    activations += m.activations, embeddings += m.embeddings, buffers += m.buffers;
+    return *this;
+  }
 };
 
 struct Workload {

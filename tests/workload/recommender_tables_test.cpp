@@ -79,6 +79,22 @@ TEST(LoneBottomMlp, GoesAlongTheRailsWithTheVectors) {
   EXPECT_EQ(find(g, "embedding.sum_row_slices"), nullptr);
 }
 
+/// Rank 0 alone has its weights, and keeps its layers' inputs of the whole batch; all others receive its output.
+TEST(LoneBottomMlp, TakesMemoryWhereItIs) {
+  const auto shared = built_with_memory(eight_tables(), {}, 1, 8),
+             alone = built_with_memory(eight_tables(), with_lone_bottom(), 1, 8);
+  ASSERT_TRUE(shared.ok() && alone.ok());
+  const std::int64_t bottom = 13 * 128 + 128 + 128 * 64 + 64;
+  const RankMemory &first = alone->memory[0], &other = alone->memory[7], &before = shared->memory[0];
+  EXPECT_EQ(first.weights, before.weights);
+  EXPECT_EQ(other.weights, before.weights - 4 * bottom);
+  EXPECT_EQ(other.gradients, before.gradients - 4 * bottom);
+  EXPECT_EQ(first.embeddings, 0);
+  const std::int64_t kept = before.activations - other.activations;  // of an eighth of the batch
+  EXPECT_GE(kept, kBatchOfTables / 8 * (13 + 128) * 4);
+  EXPECT_EQ(first.activations, other.activations + 8 * kept);
+}
+
 TEST(LoneBottomMlp, IsOnAllRanksBesideAHybridEmbedding) {
   FrameworkSpec f = with_lone_bottom();
   f.embedding.hybrid = true;
@@ -97,6 +113,23 @@ TEST(HybridTables, LeaveReplicatedTablesOut) {
   copies.parallel.tables.sharding = Sharding::data_parallel;
   EXPECT_EQ(bytes_all_reduced(graph_of_tables(below, f, 1, 8)), bytes_all_reduced(graph_of_tables(copies, f, 1, 8)));
   EXPECT_EQ(find(graph_of_tables(below, f, 1, 8), "embedding.frequent"), nullptr);
+}
+
+/// Where every row is frequent, each rank has them all, and their gradients, besides its shard of them.
+TEST(HybridTables, TakeMemoryForCopiesOfFrequentRows) {
+  FrameworkSpec f;
+  f.embedding.hybrid = true;
+  ModelSpec m = eight_tables();
+  m.as<DlrmSpec>().tables = {{.rows = 8, .count = 8}};
+  const auto w = built_with_memory(m, f, 1, 8);
+  ASSERT_TRUE(w.ok());
+  EXPECT_EQ(w->memory[0].embeddings, 8 * 8 * 64 * 4 + 8 * 8 * 64 * 4 / 8);
+  m.as<DlrmSpec>().tables = {{.rows = 8'000'000, .count = 8}};
+  m.as<DlrmSpec>().index_skew = 0;  // no row is frequent
+  const auto split = built_with_memory(m, f, 1, 8);
+  ASSERT_TRUE(split.ok());
+  EXPECT_EQ(split->memory[0].embeddings, 8'000'000ll * 64 * 4);
+  EXPECT_EQ(w->memory[0].gradients - split->memory[0].gradients, 8 * 8 * 64 * 4);
 }
 
 TEST(HybridTables, SendWholeVectorsFromSmallBuffers) {

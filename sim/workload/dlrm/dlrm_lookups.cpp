@@ -97,7 +97,7 @@ void add_frequent_gradients(DlrmEmission& e, const SampleSplit& split, GradientS
 }
 
 void append_table_gradients(const DlrmPlan& plan, double flops, std::vector<PendingGradient>& out) {
-  if (plan.hybrid) out.push_back({std::max<std::int64_t>(1, plan.hybrid->frequent_rows * plan.hybrid->dim), flops});
+  if (plan.hybrid) out.push_back({std::max<std::int64_t>(1, plan.frequent_parameters()), flops});
   if (plan.frozen()) return;
   for (const std::uint32_t t : plan.placement.replicated)
     out.push_back({plan.placement.tables[t].rows * plan.placement.tables[t].dim, flops});

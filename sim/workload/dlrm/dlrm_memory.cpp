@@ -24,6 +24,14 @@ std::int64_t sent_elements(const DlrmPlan& plan, const ShardSet& set) {
          plan.hybrid->dim;
 }
 
+/// Of the bottom MLP where one rank runs it: for the samples of all ranks, and nobody else has its gradients.
+RankMemory bottom_memory(const DlrmPlan& plan) {
+  const std::vector<Layer> layers = bottom_layers(plan.spec, plan.first.total(), plan.context());
+  RankMemory m = dense_memory(parameters_of(layers), plan.model.optimizer, plan.numerics, 1);
+  m.activations = saved_bytes_of(layers);
+  return m;
+}
+
 RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemory& replicated) {
   RankMemory m = plan.dense;
   m.embeddings = std::max(set.bytes, swept_bytes(plan)) + replicated.weights;
@@ -41,10 +49,11 @@ RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemo
 }  // namespace
 
 RankMemory dense_rank_memory(const DlrmPlan& plan) {
-  const std::vector<Layer> dense = plan.dense_layers();
+  const std::vector<Layer> dense = plan.summed_layers();
   RankMemory m = dense_memory(parameters_of(dense), plan.model.optimizer, plan.numerics, plan.ranks());
   m.activations = saved_bytes_of(dense);
-  const std::int64_t pooled = plan.first.largest() * plan.shape.embedding_width * plan.exchanged_element_bytes();
+  const std::int64_t width = plan.shape.embedding_width + (plan.bottom_on_one_rank ? plan.shape.bottom_width : 0);
+  const std::int64_t pooled = plan.first.largest() * width * plan.exchanged_element_bytes();
   m.buffers += 2 * pooled;  // received vectors, and their gradients
   return m;
 }
@@ -57,9 +66,10 @@ RankMemory replicated_memory(const DlrmPlan& plan, std::int64_t parameters) {
 }
 
 std::vector<RankMemory> memory_of(const DlrmPlan& plan) {
-  const RankMemory replicated = replicated_memory(plan, plan.replicated_parameters());
+  const RankMemory replicated = replicated_memory(plan, plan.replicated_parameters() + plan.frequent_parameters());
   std::vector<RankMemory> of_set;
   for (const ShardSet& set : plan.placement.sets) of_set.push_back(with_tables(plan, set, replicated));
+  if (plan.bottom_on_one_rank) of_set[plan.placement.set_of_rank.front()] += bottom_memory(plan);
   if (of_set.size() == 1) return of_set;
   std::vector<RankMemory> out;
   out.reserve(plan.ranks());

@@ -60,7 +60,8 @@ Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget 
 }
 
 Result<Placement> place(const DlrmPlan& plan) {
-  const std::int64_t room = plan.cluster.memory_per_gpu.value() - plan.dense.total() - 2 * plan.dense.buffers;
+  const std::int64_t room = plan.cluster.memory_per_gpu.value() - plan.dense.total() - 2 * plan.dense.buffers -
+                            replicated_memory(plan, plan.frequent_parameters()).total();
   const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails,
                                replicated_memory(plan, 1).total()};
   if (plan.hybrid) return place_hybrid(plan, budget);
@@ -107,7 +108,9 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
 
 Result<void> plan_tables(DlrmPlan& plan) {
   plan.hybrid = hybrid_of(plan);
+  const bool on_one_before = plan.bottom_on_one_rank;
   plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
+  if (plan.bottom_on_one_rank != on_one_before) plan.dense = dense_rank_memory(plan);
   plan.by_rails = exchanges_by_rails(plan);
   TRY_ASSIGN(plan.placement, place(plan));
   return {};

@@ -54,6 +54,8 @@ struct DlrmPlan {
   /// Tables have no gradients.
   bool frozen() const { return spec.embedding_optimizer == graph::EmbeddingOptimizer::none; }
   std::int64_t replicated_parameters() const;
+  /// Of the rows that a hybrid embedding has copies of on every rank.
+  std::int64_t frequent_parameters() const { return hybrid ? hybrid->frequent_rows * hybrid->dim : 0; }
   /// Of a pooled vector's element on the wire.
   std::int64_t exchanged_element_bytes() const;
 };

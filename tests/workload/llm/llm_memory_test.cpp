@@ -151,6 +151,18 @@ TEST(LlmMemory, InferenceLayerByLayerHoldsWhatItReads) {
   EXPECT_EQ(built_llm(m, 2, f).memory.at(0).weights, (4 + 2) * copied.dense_parameters);
 }
 
+/// Nothing is scattered before all micro-batches have been added up.
+TEST(LlmMemory, StagesOfAPipelineHoldWholeGradients) {
+  ModelSpec m = small_llm(2, 64);
+  const auto gradients = [&](std::int64_t stages, StateSplit shard) {
+    m.parallel.pipeline = stages;
+    m.parallel.shard = shard;
+    return first_rank(m, {}).gradients;
+  };
+  EXPECT_EQ(gradients(2, StateSplit::gradients), gradients(2, StateSplit::optimizer));
+  EXPECT_LT(gradients(1, StateSplit::gradients), gradients(1, StateSplit::optimizer));
+}
+
 /// However far ahead weights are gathered, there are not more of them than the model has.
 TEST(LlmMemory, PrefetchGathersNoMoreThanThereIs) {
   ModelSpec m = with_many_words();
