@@ -130,7 +130,7 @@ LlmShape shape_of(const LlmPlan& plan) {
           .expert_tensor = plan.expert_tensor,
           .samples = plan.parallel.micro_batch,
           .micro_steps = plan.gathers_each_pass() ? 1 : plan.micro_steps,
-          .sums_gradients = plan.sums_whole_gradients(),
+          .sums_gradients = plan.sums_whole_gradients() || (plan.keeps_gradients() && !plan.owns_gradients()),
           .expert_domains = expert_domains(plan),
           .infers = mode_of(plan.model) == StepMode::inference};
 }

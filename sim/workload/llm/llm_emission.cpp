@@ -257,25 +257,25 @@ void LlmEmission::forward_steps() {
 void LlmEmission::micro_steps() {
   if (infers()) return forward_steps();
   const double before_last = static_cast<double>(plan_.micro_steps - 1);
-  if (plan_.gathers_each_pass()) {
-    const bool each = plan_.scatters_each_micro_step();
-    if (before_last > 0) sharded_micro_steps(before_last, each);
-    if (before_last > 0 && each) add_to_shards(before_last);
-    return sharded_micro_steps(1, true);
-  }
+  const bool each = plan_.scatters_each_micro_step();
   const Chunks chunks{0};
-  gather_parameters(true);
-  first_parameters(now());
-  if (before_last > 0) {
-    pass(Way::forward, chunks, {before_last});
-    if (plan_.splits(StateSplit::gradients))
-      last_pass(Way::backward, chunks, chunks, before_last);  // each adds to its owner's share
+  const auto steps = [&](double times, bool reduces) {
+    if (plan_.gathers_each_pass()) return sharded_micro_steps(times, reduces);
+    pass(Way::forward, chunks, {times});
+    last_backward_ = now();
+    if (reduces)
+      last_pass(Way::backward, chunks, chunks, times);
     else
-      pass(Way::backward, chunks, {before_last});
+      pass(Way::backward, chunks, {times});
+  };
+  if (!plan_.gathers_each_pass()) {
+    gather_parameters(true);
+    first_parameters(now());
   }
-  pass(Way::forward, chunks, {});
-  last_backward_ = now();
-  last_pass(Way::backward, chunks, chunks, 1);
+  if (before_last > 0) steps(before_last, each);
+  if (before_last > 0 && each) add_to_shards(before_last, now());
+  steps(1, true);
+  if (plan_.keeps_gradients() && plan_.owns_gradients()) add_to_shards(1, all());
 }
 
 /// The passes of one way in a wave.

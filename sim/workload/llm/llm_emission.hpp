@@ -14,9 +14,9 @@
 // reduced after the last backward pass, or during it all but the last bucket; the host launches these before the kernels
 // of the pass. weights, without a pipeline: each block is gathered while the one before computes, forward and backward,
 // and its gradients are reduced while the next one computes: of L blocks the first gather and the last reduction are
-// exposed. That happens in every micro-step, which adds what it reduced to the shard; frameworks that reduce in the last
-// one only sum whole gradients until then. With a pipeline a stage keeps what it has gathered for the iteration. What
-// replicas exchange never blocks the collectives of a tensor-parallel group.
+// exposed. Without a pipeline both weights and gradients reduce in every micro-step and add what they reduced to the
+// shard; frameworks that reduce in the last one only sum whole gradients until then. With a pipeline a stage keeps what
+// it has gathered for the iteration. What replicas exchange never blocks the collectives of a tensor-parallel group.
 //
 // Iterations follow each other without a barrier: what a later pass of the iteration would wait for, the first pass of the
 // next one must wait for, too. The optimizer does so, or an empty last task.
@@ -103,7 +103,7 @@ class LlmEmission {
   void sum_word_embedding();
   void sum_copies();
   double owned_parameters(const PartWork& work) const;
-  void add_to_shards(double times);
+  void add_to_shards(double times, std::span<const TaskId> deps);
   void update();
   double hidden_share(double parameters) const;
   struct Group {

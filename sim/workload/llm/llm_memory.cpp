@@ -50,10 +50,7 @@ double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   if (masters && !host) add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
   const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
   const double main = gathered || f.main_gradient_bytes == 0 ? sixteen : static_cast<double>(f.main_gradient_bytes);
-  // Gathered for each pass, but with gradients that only the last micro-step scatters.
-  const bool sums_whole = plan.gathers_each_pass() && plan.sums_whole_gradients();
-  // Stages of a pipeline scatter gradients once all micro-batches have been added up.
-  const bool spread_gradients = plan.splits(StateSplit::gradients) && !plan.pipelined() && !sums_whole;
+  const bool spread_gradients = plan.owns_gradients() && !plan.sums_whole_gradients();
   add(m.gradients, here * w.trained * main / (spread_gradients ? w.owners : 1));
   if (sums_in_fp32(plan)) add(m.gradients, here * w.trained * 4);
   if (!host)

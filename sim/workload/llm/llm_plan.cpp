@@ -404,10 +404,12 @@ bool fits(const LlmPlan& plan) {
 }
 
 bool settle_scatter(LlmPlan& plan) {
-  const bool whole = plan.gathers_each_pass() && plan.sums_whole_gradients();
+  const bool whole = plan.owns_gradients() && plan.sums_whole_gradients();
   if (!whole || mode_of(plan.model) == StepMode::inference || fits(plan)) return false;
   return plan.framework.gradients.each_micro_step = true;
 }
+
+bool LlmPlan::keeps_gradients() const { return mode_of(model) == StepMode::forward_backward; }
 
 double LlmPlan::tied_elements() const {
   return static_cast<double>(spec.vocabulary) / tensor * static_cast<double>(spec.hidden);

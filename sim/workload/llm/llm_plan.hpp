@@ -51,9 +51,13 @@ struct LlmPlan {
   bool splits(StateSplit what) const { return parallel.shard >= what && replicas() > 1; }
   /// Split weights are gathered for every pass. With a pipeline a stage gathers them once an iteration, and keeps them.
   bool gathers_each_pass() const { return splits(StateSplit::weights) && !pipelined(); }
-  /// Gradients of split weights are scattered in every micro-step and summed there, or all of them summed on each rank first.
-  bool scatters_each_micro_step() const { return gathers_each_pass() && framework.gradients.each_micro_step; }
+  /// Gradients belong to the ranks that they are scattered to. Stages of a pipeline scatter when all micro-batches are added up.
+  bool owns_gradients() const { return splits(StateSplit::gradients) && !pipelined(); }
+  /// They are scattered in every micro-step and summed there, or all of them summed on each rank first.
+  bool scatters_each_micro_step() const { return owns_gradients() && framework.gradients.each_micro_step; }
   bool sums_whole_gradients() const { return micro_steps > 1 && !scatters_each_micro_step(); }
+  /// Without an optimizer gradients are added to those that are there.
+  bool keeps_gradients() const;
   const LlmChunk& chunk(std::uint32_t index) const { return kinds[kind_of[index]]; }
   const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const {
     return chunk(pipeline.position(stage, c));

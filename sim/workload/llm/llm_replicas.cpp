@@ -227,7 +227,7 @@ double LlmEmission::owned_parameters(const PartWork& w) const {
 }
 
 /// What was scattered to a rank is added to its sum of earlier micro-steps, block by block.
-void LlmEmission::add_to_shards(double times) {
+void LlmEmission::add_to_shards(double times, std::span<const TaskId> deps) {
   const LlmChunk& chunk = plan_.kinds.front();
   const auto n = std::llround(owned_parameters(chunk.work));
   if (n < 1) return;
@@ -236,7 +236,7 @@ void LlmEmission::add_to_shards(double times) {
   const std::pair<graph::Op, double> sum{graph::Elementwise{n, 2, 1, 1, dtype}, times};
   const std::uint32_t calls = static_cast<std::uint32_t>(times * static_cast<double>(chunk.blocks + 1));
   const auto options = compute_options(Way::backward, {calls, calls});
-  compute_ = graph_.add("gradients.accumulate", options, graph_.add_sequence({&sum, 1}), now());
+  compute_ = graph_.add("gradients.accumulate", options, graph_.add_sequence({&sum, 1}), deps);
   waits_.clear();
 }
 

@@ -5,6 +5,7 @@
 #include "../tasks_by_name.hpp"
 #include "llm_fixtures.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -110,6 +111,52 @@ TEST(LlmLayout, SplitWeightsAreGatheredForEachPass) {
     EXPECT_EQ(find(w.graph, "gradients.accumulate") != nullptr, each);
     const std::int64_t whole = 4 * w.dense_parameters;  // fp32
     EXPECT_NEAR(static_cast<double>(w.memory.at(0).gradients), static_cast<double>(each ? whole / 16 : whole), 32);
+  }
+}
+
+/// The same of gradients that are split while weights are whole.
+TEST(LlmLayout, SplitGradientsAreScatteredInEachMicroStepOrSummedWhole) {
+  ModelSpec m = small();
+  m.global_batch = 3 * 64;
+  m.parallel.shard = StateSplit::gradients;
+  FrameworkSpec f;
+  for (const bool each : {true, false}) {
+    f.gradients.each_micro_step = each;
+    const Workload w = built_llm(m, 2, f);
+    const double all = static_cast<double>(w.dense_parameters) * 2;
+    EXPECT_NEAR(static_cast<double>(bytes_of_first_rank(w).at("gradients")), (each ? 3 : 1) * all, 0.01 * all);
+    EXPECT_EQ(find(w.graph, "gradients.accumulate") != nullptr, each);
+    const std::int64_t whole = 4 * w.dense_parameters;  // fp32
+    EXPECT_NEAR(static_cast<double>(w.memory.at(0).gradients), static_cast<double>(each ? whole / 16 : whole), 32);
+  }
+}
+
+/// Even those of a single micro-step, for the optimizer did not run: within the products' kernels or behind them, or to the
+/// shard once it is reduced.
+TEST(LlmLayout, WithoutOptimizerGradientsAreAddedToThoseThatAreThere) {
+  const auto weights_of_sums = [](const Workload& w) {
+    std::int64_t sum = 0;
+    for (const graph::Op& op : w.graph.ops) {
+      if (const auto* e = std::get_if<graph::Elementwise>(&op)) sum += e->elements;
+    }
+    return sum;
+  };
+  ModelSpec m = small();
+  m.global_batch = 64;
+  for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::gradients, StateSplit::weights}) {
+    m.parallel.shard = shard;
+    m.as<StepSpec>().mode = StepMode::train;
+    const Workload trains = built_llm(m);
+    m.as<StepSpec>().mode = StepMode::forward_backward;
+    const Workload adds = built_llm(m);
+    const bool owns = shard >= StateSplit::gradients;
+    EXPECT_EQ(find(trains.graph, "gradients.accumulate"), nullptr);
+    EXPECT_EQ(find(adds.graph, "gradients.accumulate") != nullptr, owns);
+    EXPECT_EQ(adds.memory.at(0).gradients, trains.memory.at(0).gradients);
+    const std::int64_t norm =
+        std::get<graph::Elementwise>(trains.graph.ops[find(trains.graph, "optimizer.norm")->first_op]).elements;
+    if (!owns) EXPECT_GT(weights_of_sums(adds), weights_of_sums(trains) - norm);
+    if (owns) EXPECT_GE(weights_of_sums(adds), weights_of_sums(trains) - norm);
   }
 }
 
