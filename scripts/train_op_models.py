@@ -42,6 +42,11 @@ BOUNDED = {
     "streaming": ["per_sm", "reads", "writes"],
     "rowwise": ["rows_per_sm", "cols"],
 }
+REFERENCE_ROWS = 100  # of one width of elements (bytes) that make a GPU a reference for kernels of that width (opmodels/learned/references.hpp) ...
+REFERENCES = {  # ... except where another GPU of the architecture was measured far better
+    "A100-PCIE-80GB": [], "A100-PG509-200": [], "A100-SXM4-80GB": [2], "A100-80GB": [2], "V100-SXM2-16GB": [2], "V100-SXM2-32GB": [2],
+    "H100-SXM5-80GB": [2, 4], "H100-80GB": [2, 4],
+}
 SMALL = dict(trees=24, leaves=16, depth=5, eta=0.25, rows_a_leaf=60)  # the forests of the two percentiles
 DEVICE = ["sms", "balance", "l2_balance", "sm_rate", "l2_per_sm", "capability"]  # the last features of every kernel
 
@@ -83,8 +88,9 @@ def train_median(rows, which, settings):
     def objective(log_ratio, _):
         kernel = np.exp(log_ratio) * rows.seconds[which]
         predicted = rows.predicted(log_ratio, which)
-        hidden = rows.other[which] + kernel < rows.tail[which]  # in the shadow of the host: says little
-        share = np.where(hidden, 0.05, kernel / predicted)      # d log(predicted) / d log_ratio
+        hidden = rows.other[which] + kernel < rows.tail[which]  # in the shadow of the host: says nothing, unless measured far beyond it
+        beyond = rows.measured[which] > 1.2 * (rows.launch[which] + rows.tail[which])
+        share = np.where(hidden, np.where(beyond, 0.05, 0), kernel / predicted)  # d log(predicted) / d log_ratio
         error = np.log(predicted / rows.measured[which])
         gradient = error * share / np.sqrt(1 + (error / 0.1) ** 2)
         return gradient, np.maximum(share * share, 1e-3)
@@ -187,8 +193,12 @@ def file_bytes(kernel, data, rows, forests):
         text += f"feature {name} {bounds}\n"
     columns = [rows.names.index(name) for name in DEVICE]
     known = np.column_stack([rows.x[:, columns], rows.scale])[~rows.held_back]
+    width, gpu = rows.x[~rows.held_back, rows.names.index("element_bytes")], rows.gpu[~rows.held_back]
     for device in sorted({tuple(row) for row in known}):
-        text += "device " + " ".join(f"{value:.7g}" for value in device) + "\n"
+        of_device = (known == device).all(axis=1)
+        name = next((name for name in REFERENCES if name in gpu[of_device]), None)
+        widths = REFERENCES[name] if name else [w for w in (1, 2, 4, 8) if (width[of_device] == w).sum() >= REFERENCE_ROWS]
+        text += "device " + " ".join(f"{value:.7g}" for value in device) + " " + ("+".join(map(str, widths)) or "none") + "\n"
     out = b"dsforest" + struct.pack("<II", 1, len(text)) + text.encode()
     for values in thresholds:
         lowered = values - np.float32(2e-5) * np.maximum(np.abs(values), 1)  # a split lies on a value of the data: let its last digits not matter

@@ -15,6 +15,7 @@ struct PointwiseFacts {
   std::string_view name;
   double reads, writes, flops;
   double back_reads, back_writes;
+  bool wrapped = false;  ///< called by a module, or with a number (HostCall::pointwise_wrapped)
 };
 
 // The suffix u marks a tensor with a scalar. Gradients: add passes its gradient on; mul and div have one kernel an
@@ -25,13 +26,13 @@ constexpr std::array<PointwiseFacts, 34> kPointwise{{
     {"mul", 2, 1, 1, 4, 2},
     {"div", 2, 1, 4, 5, 2},
     {"pow", 2, 1, kSpecialFlops, 6, 2},
-    {"addu", 1, 1, 1, 0, 0},
-    {"subu", 1, 1, 1, 0, 0},
-    {"mulu", 1, 1, 1, 1, 1},
-    {"divu", 1, 1, 4, 1, 1},
-    {"powu", 1, 1, kSpecialFlops, 5, 3},
-    {"relu", 1, 1, 1, 2, 1},
-    {"gelu", 1, 1, kErfFlops, 2, 1},
+    {"addu", 1, 1, 1, 0, 0, true},
+    {"subu", 1, 1, 1, 0, 0, true},
+    {"mulu", 1, 1, 1, 1, 1, true},
+    {"divu", 1, 1, 4, 1, 1, true},
+    {"powu", 1, 1, kSpecialFlops, 5, 3, true},
+    {"relu", 1, 1, 1, 2, 1, true},
+    {"gelu", 1, 1, kErfFlops, 2, 1, true},
     {"tanh", 1, 1, kSpecialFlops, 2, 1},
     {"sigmoid", 1, 1, kSpecialFlops, 2, 1},
     {"add_", 2, 1, 1, 0, 0},
@@ -67,7 +68,8 @@ Result<OpRow> streamed(const OpFields& fields, const RowContext& context) {
   const bool forward = context.pass == RowPass::forward || facts.name.ends_with("_backward");
   const double reads = forward ? facts.reads : facts.back_reads;
   const double writes = forward ? facts.writes : facts.back_writes;
-  return OpRow{{kernel(sizes, context.dtype, reads, writes, facts.flops)}, HostCall::pointwise};
+  return OpRow{{kernel(sizes, context.dtype, reads, writes, facts.flops)},
+               facts.wrapped ? HostCall::pointwise_wrapped : HostCall::pointwise};
 }
 
 /// Gated activations run as two eager kernels, act(gate) and the product with the other half; `cols` counts the

@@ -30,8 +30,9 @@ Result<Timing> parse_timing(std::string_view text);
 /// the `timing` column: traces and rotating benchmarks are not warm.
 bool is_warm(std::string_view text);
 
-/// What the host does for one call of the framework.
-enum class HostCall { pointwise, normalization, softmax, bmm, linear, conv, embedding };
+/// What the host does for one call of the framework. pointwise_wrapped: of a module, or with a number that becomes a
+/// tensor first.
+enum class HostCall { pointwise, pointwise_wrapped, normalization, softmax, bmm, linear, conv, embedding };
 
 /// measured = launch + max(kernels, tail), in seconds.
 struct HostShare {
