@@ -13,6 +13,7 @@
 #include "sim/study/plan/layouts/drawn_layouts.hpp"
 #include "sim/study/plan/plan_rows.hpp"
 #include "sim/study/plan/plan_sites.hpp"
+#include "sim/study/plan/settled_layout.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
 #include "sim/workload/registry.hpp"
@@ -35,25 +36,6 @@ std::vector<std::string> layout_sets(const ParallelSpec& layout) {
   std::vector<std::string> out;
   for (const LayoutKey& key : layout_keys())
     out.push_back("parallel." + std::string(key.name) + "=" + key.text(layout));
-  return out;
-}
-
-/// What a layout comes to, with nothing left open, where it can be planned.
-ParallelSpec settled_layout(const config::Experiment& e) {
-  const workload::ClusterShape shape = pipeline::shape_of(e);
-  const auto plan = plan_llm(e.model, e.framework, shape, workload::samples_of(e.model, shape.ranks()));
-  if (!plan) return e.model.parallel;
-  ParallelSpec out = plan->parallel;
-  out.data = 0;
-  // where the layout says nothing the framework decides, which is shown as it was written
-  const ParallelSpec& given = e.model.parallel;
-  out.overlap_gradients = given.overlap_gradients;
-  out.overlap_parameters = given.overlap_parameters;
-  out.overlap_tensor = given.overlap_tensor;
-  out.overlap_expert = given.overlap_expert;
-  out.overlap_pipeline = given.overlap_pipeline;
-  out.expert_dispatch = given.expert_dispatch;
-  if (e.model.as<workload::LlmSpec>().experts == 0) out.expert_tensor = given.expert_tensor;
   return out;
 }
 

@@ -20,6 +20,14 @@ std::size_t block_start(const std::vector<Layer>& layers, std::size_t last) {
   return first;
 }
 
+/// Of the operations of a forward pass, those of checkpointed blocks.
+double repeated_share(const std::vector<Layer>& layers) {
+  double repeated = 0;
+  for (const Layer& layer : layers) repeated += layer.block == Layer::kNoBlock ? 0 : matrix_flops(layer.forward);
+  const double all = forward_matrix_flops(layers);
+  return all > 0 ? repeated / all : 0;
+}
+
 /// With checkpointing a block keeps only its input, and one block at a time is recomputed in full.
 std::int64_t activation_bytes(const std::vector<Layer>& layers) {
   std::int64_t kept = 0, largest_block = 0;
@@ -98,6 +106,7 @@ class DataParallelIteration {
         forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
     out_.samples = static_cast<double>(samples_.total);
     out_.model_flops = (infers() ? 1 : 3) * flops_per_sample * out_.samples;
+    if (!infers()) out_.repeated_flops = out_.model_flops / 3 * repeated_share(layers);
     out_.precision = model_.precision;
     out_.dense_parameters = parameters_of(layers);
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples_.describe()});

@@ -121,7 +121,7 @@ void BlockBuilder::scores(Sublayer kind, bool decoder) {
   const AttentionKernels kernels = s_.framework.kernels.attention;
   op.flash = kernels == AttentionKernels::flash && graph::size_of(dtype()) <= 2;
   op.library = op.flash ? s_.framework.kernels.flash_library : graph::AttentionLibrary::best;
-  out_.forward_flops += graph::flops_of(op);
+  count_useful(Module::core_attention, graph::flops_of(op));
   const double rows = static_cast<double>(op.batch) * static_cast<double>(op.heads) * static_cast<double>(op.q_len);
   if (op.flash) keep(Module::core_attention, 4 * rows);  // the logarithms of the sums
   // Softmax, dropout's mask and its result: 5 a s / h of Korthikanti et al.'s 34 + 5 a s / h bytes a token and width.
@@ -218,7 +218,7 @@ void BlockBuilder::mamba() {
     exchange(2 * inner + 2 * scanned_states + heads);
     elementwise(Module::core_attention, rows * (inner + 2 * scanned_states), 1, 1, 2, 1, 20);
     forward_op(Module::core_attention, scan, 1, 5, 5);
-    out_.forward_flops += graph::flops_of(scan);
+    count_useful(Module::core_attention, graph::flops_of(scan));
     scan.pass = graph::Pass::backward;
     backward_op(scan, 1, 5, 8);
     elementwise(Module::core_attention, rows * inner, 2, 1, 4, 2, 10);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "sim/graph/op_key.hpp"
@@ -42,6 +44,23 @@ double matrix_flops_of(const graph::Op& op) {
   const bool matrix = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Attention>(op) ||
                       std::holds_alternative<graph::StateSpaceScan>(op);
   return matrix ? graph::flops_of(op) : 0;
+}
+
+/// Products of even groups, as a share of a kernel.
+struct EvenGroups {
+  std::int64_t groups, rows;  ///< rows of each
+  double share;
+};
+/// `rows` among `groups` as evenly as they go: some have one more than the others. One kernel runs them all; its time is
+/// taken to lie between those of kernels whose groups all have the lower, or all the higher number, and its operations
+/// add up to those of the rows. Of fewer rows than groups as many groups have one, and the rest launch nothing.
+std::vector<EvenGroups> even_groups(std::int64_t rows, std::int64_t groups) {
+  rows = std::max<std::int64_t>(1, rows);
+  if (rows < groups) return {{rows, 1, 1}};
+  const std::int64_t least = rows / groups, more = rows % groups;
+  if (more == 0) return {{groups, least, 1}};
+  const double share = static_cast<double>(more) / static_cast<double>(groups);
+  return {{groups, least, 1 - share}, {groups, least + 1, share}};
 }
 
 /// Products that overlap with an exchange in chunks (Transformer Engine's user buffers) are as many smaller ones. They run on
@@ -168,13 +187,18 @@ double BlockBuilder::share_again(Module module) const {
 void BlockBuilder::forward_op(Module module, graph::Op op, double times, double calls, double kernels) {
   const double again = share_again(module);
   if (again > 0) {
-    out_.repeated_flops += times * again * matrix_flops_of(op);
     out_.repeated.ops.emplace_back(op, times * again);
     backward_op(op, times * again, calls * again, kernels * again);
   }
   out_.forward.ops.emplace_back(std::move(op), times);
   out_.forward.calls += calls;
   out_.forward.kernels += kernels;
+}
+
+/// Operations of the forward pass that the model needs, of which the backward pass may run some again.
+void BlockBuilder::count_useful(Module module, double flops) {
+  out_.forward_flops += flops;
+  out_.repeated_flops += flops * share_again(module);
 }
 
 void BlockBuilder::backward_op(graph::Op op, double times, double calls, double kernels) {
@@ -277,8 +301,6 @@ void BlockBuilder::cast(std::int64_t elements, double times, Input input, bool b
 void BlockBuilder::product(const Product& p) {
   const bool narrow = p.narrow && s_.numerics.scaling != graph::Scaling::none;
   graph::Gemm g;
-  g.batch = p.groups;
-  g.m = std::max<std::int64_t>(1, p.rows);
   g.n = p.out;
   g.k = p.in;
   g.dtype = narrow || s_.numerics.scaling == graph::Scaling::none ? s_.numerics.matrix : dtype();
@@ -286,16 +308,20 @@ void BlockBuilder::product(const Product& p) {
   g.grouped = p.groups > 1;
   g.imbalance = g.grouped ? s_.spec.imbalance : 0;
   const double weight = static_cast<double>(p.groups) * static_cast<double>(p.in) * static_cast<double>(p.out);
-  const auto elements = [&](std::int64_t width) { return p.groups * g.m * width; };
+  const std::int64_t rows = std::max<std::int64_t>(1, p.rows);
+  const auto elements = [&](std::int64_t width) { return rows * width; };
   if (narrow) {
     cast(elements(p.in), 1, p.input, false, p.module);
     if (!s_.framework.parallel.fp8_parameters)
       cast(static_cast<std::int64_t>(weight), 1.0 / static_cast<double>(s_.micro_steps), Input::plain, false, p.module);
   }
-  out_.forward_flops += graph::flops_of(g);
-  const std::int64_t chunks = ring_chunks(s_, p);
-  const auto pieces = static_cast<double>(chunks);
-  forward_op(p.module, g, 1, 1 + pieces, pieces);
+  const double useful = p.useful_rows < 0 ? static_cast<double>(rows) : p.useful_rows;
+  count_useful(p.module, 2 * useful * static_cast<double>(p.in) * static_cast<double>(p.out));
+  auto pieces = static_cast<double>(ring_chunks(s_, p)), calls = 1 + pieces;
+  for (const EvenGroups& even : even_groups(rows, p.groups)) {
+    g.batch = even.groups, g.m = even.rows;
+    forward_op(p.module, g, even.share, std::exchange(calls, 0), std::exchange(pieces, 0));
+  }
   const double biases = p.bias ? static_cast<double>(p.groups * p.out) : 0;
   if (p.bias && !s_.framework.kernels.fuse_elementwise && !s_.framework.kernels.fuse_epilogue)
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
@@ -308,34 +334,38 @@ void BlockBuilder::product(const Product& p) {
     whole_ += input, out_.kept += input;
   else
     keep(p.module, input);
-  gradient_products(p, g.dtype, g.scaling);
+  gradient_products(p, g);
   if (p.owns_weight && has_adapter(p)) adapter(p);
   if (!p.owns_weight) return;
   (p.expert ? out_.expert : out_.dense) += weight + biases;
   out_.tensors += p.bias ? 2 : 1;
 }
 
-void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_product, graph::Scaling scaling) {
-  graph::Gemm g;
-  g.batch = p.groups;
-  g.dtype = dtype_of_product;
-  g.scaling = scaling;
-  g.grouped = p.groups > 1;
-  g.imbalance = g.grouped ? s_.spec.imbalance : 0;
-  g.m = std::max<std::int64_t>(1, p.rows);
+void BlockBuilder::gradient_products(const Product& p, const graph::Gemm& forward) {
+  const std::int64_t rows = std::max<std::int64_t>(1, p.rows);
+  const std::vector<EvenGroups> groups = even_groups(rows, p.groups);
+  graph::Gemm g = forward;
   g.n = p.in;
   g.k = p.out;
   g.pass = graph::Pass::backward_data;
-  if (scaling != graph::Scaling::none) cast(p.groups * g.m * p.out, 1, Input::plain, true, p.module);
+  if (g.scaling != graph::Scaling::none) cast(rows * p.out, 1, Input::plain, true, p.module);
   // Gradients of results that all ranks have are gathered in chunks; those of split results run beside another exchange.
-  const std::int64_t chunks = p.out == s_.spec.hidden ? ring_chunks(s_, p) : 1;
-  backward_op(g, 1, 1, static_cast<double>(chunks));
+  auto chunks = static_cast<double>(p.out == s_.spec.hidden ? ring_chunks(s_, p) : 1);
+  double calls = 1;
+  for (const EvenGroups& even : groups) {
+    g.batch = even.groups, g.m = even.rows;
+    backward_op(g, even.share, std::exchange(calls, 0), std::exchange(chunks, 0));
+  }
   if (s_.spec.training == LlmTraining::lora) return;
-  g.k = g.m;
   g.m = p.in;
   g.n = p.out;
   g.pass = graph::Pass::backward_weight;
-  weight_op(g, 1, 1, 1);
+  calls = 1;
+  for (const EvenGroups& even : groups) {
+    g.batch = even.groups, g.k = even.rows;
+    const double once = std::exchange(calls, 0);
+    weight_op(g, even.share, once, once);
+  }
   // The sum over micro-steps, in fp32: inside the product it reads and writes 4 bytes where the product alone would
   // write 2; otherwise the product's result is read again.
   if (!s_.sums_gradients) return;
@@ -365,7 +395,7 @@ void BlockBuilder::adapter(const Product& p) {
   const std::int64_t rank = s_.spec.lora_rank;
   for (const auto& [in, out] : {std::pair(p.in, rank), std::pair(rank, p.out)}) {
     graph::Gemm g;
-    g.m = std::max<std::int64_t>(1, p.rows) * p.groups;
+    g.m = std::max<std::int64_t>(1, p.rows);
     g.n = out;
     g.k = in;
     g.dtype = dtype();
@@ -377,7 +407,7 @@ void BlockBuilder::adapter(const Product& p) {
     weight_op(weight, 1, 1, 1);
     out_.trained += static_cast<double>(in * out);
   }
-  elementwise(Module::residual, p.rows * p.groups * p.out, 2, 1, 2, 1);
+  elementwise(Module::residual, p.rows * p.out, 2, 1, 2, 1);
 }
 
 /// Equal ops are counted together, so that each is priced once.

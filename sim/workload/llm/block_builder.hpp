@@ -47,14 +47,15 @@ class BlockBuilder {
   enum class Input : std::uint8_t { plain, norm, activation };
   enum class Place : std::uint8_t { elsewhere, qkv, attention_output };
   struct Product {
-    std::int64_t rows = 0, in = 0, out = 0;
+    std::int64_t rows = 0, in = 0, out = 0;  ///< rows of all groups together
     bool bias = false;
     Input input = Input::plain;
     bool narrow = true;  ///< in 8 bits where the model's products are
     bool owns_weight = true;
     bool first = false;       ///< of a part: what the part is computed from again
     bool expert = false;      ///< its weights are experts', of which a rank may have but one
-    std::int64_t groups = 1;  ///< experts, of each of which these are the sizes
+    std::int64_t groups = 1;  ///< experts, which share the rows
+    double useful_rows = -1;  ///< of the model, where not all of them: neither padding nor waiting is its work
     Module module = Module::product;
     Place place = Place::elsewhere;
   };
@@ -81,8 +82,9 @@ class BlockBuilder {
   bool repeats(std::string_view module) const;  ///< whether the section names it
   bool repeats_wires() const;
   double share_again(Module module) const;  ///< of a module's work that is computed again in the backward pass
+  void count_useful(Module module, double flops);
   void cast(std::int64_t elements, double times, Input input, bool backward, Module module);
-  void gradient_products(const Product& p, graph::DType dtype, graph::Scaling scaling);
+  void gradient_products(const Product& p, const graph::Gemm& forward);
   bool has_adapter(const Product& p) const;
   void adapter(const Product& p);
   void query_key_value(std::int64_t rows, std::int64_t key_rows, bool cross);
@@ -90,7 +92,7 @@ class BlockBuilder {
   void scores(Sublayer kind, bool decoder);
   void fused_softmax_scores(const graph::Attention& op);
   void context_exchange(bool cross);
-  void expert_products(std::int64_t average_rows, std::int64_t width);
+  void expert_products(std::int64_t average_rows, double useful_rows, std::int64_t width);
   void shared_experts(bool inside);
   void take_own_tokens();
   void give_own_tokens();

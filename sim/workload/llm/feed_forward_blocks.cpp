@@ -64,27 +64,33 @@ void BlockBuilder::host_wait() {
   backward_op(graph::HostWork{wait}, 1, 0, 0);
 }
 
-/// Products of a rank's experts, `average_rows` tokens in all where every expert has as many.
-void BlockBuilder::expert_products(std::int64_t average_rows, std::int64_t width) {
+/// Products of a rank's experts, `average_rows` tokens in all where every expert has as many. `useful_rows`: those that
+/// the model asks for and that are not dropped.
+void BlockBuilder::expert_products(std::int64_t average_rows, double useful_rows, std::int64_t width) {
   const std::int64_t own = split(s_.spec.experts, s_.expert);
   // All wait for the GPU that has the most loaded expert, beside others of the average load.
   const auto rows =
       static_cast<std::int64_t>(static_cast<double>(average_rows) * (1 + s_.spec.imbalance / static_cast<double>(own)));
-  const std::int64_t each = split(rows, own);
   const std::int64_t inner = split(s_.spec.expert_inner(), s_.expert_tensor);
   const bool bias = s_.spec.bias == LlmBias::all;
   const ActivationTraffic t = activation_traffic(s_);
-  product(
-      {.rows = each, .in = width, .out = (s_.spec.gated ? 2 : 1) * inner, .bias = bias, .expert = true, .groups = own});
+  product({.rows = rows,
+           .in = width,
+           .out = (s_.spec.gated ? 2 : 1) * inner,
+           .bias = bias,
+           .expert = true,
+           .groups = own,
+           .useful_rows = useful_rows});
   keep(Module::activation, bytes(static_cast<double>(rows * inner * (s_.spec.gated ? 2 : 1))));
   elementwise(Module::activation, rows * inner, t.reads, t.writes, t.back_reads, t.back_writes, 20);
-  product({.rows = each,
+  product({.rows = rows,
            .in = inner,
            .out = width,
            .bias = bias,
            .input = Input::activation,
            .expert = true,
-           .groups = own});
+           .groups = own,
+           .useful_rows = useful_rows});
 }
 
 /// Which all tokens of the tensor-parallel ranks pass, split as a dense layer is. `inside`: of a part that has gathered them.
@@ -136,7 +142,7 @@ void BlockBuilder::experts() {
     if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
     const bool sorts = s_.expert > 1 || sharers > 1;
     if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);  // in the order of own experts
-    expert_products(routed * sharers, width);
+    expert_products(routed * sharers, static_cast<double>(tokens * m.top_k * sharers) * std::min(1.0, filled), width);
     if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);
     if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, gathered);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);

@@ -61,19 +61,14 @@ std::string placement_text(const LlmPlan& plan) {
   return text + ", recompute " + text_of(plan.parallel.recompute) + "\n";
 }
 
-/// Of all chunks, once for each micro-batch and rank.
-double repeated_flops(const LlmPlan& plan) {
-  double sum = 0;
-  for (const std::uint32_t kind : plan.kind_of) sum += plan.kinds[kind].work.repeated_flops;
-  return sum * static_cast<double>(plan.micro_steps) * plan.ranks_per_stage();
-}
-
 void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   out.samples = static_cast<double>(batch);
   const bool infers = mode_of(plan.model) == StepMode::inference;
   const double passes = infers ? 1 : plan.spec.training == LlmTraining::lora ? 2 : 3;
-  out.model_flops = passes * forward_flops(plan) * static_cast<double>(plan.micro_steps) * plan.data;
-  out.repeated_flops = infers ? 0 : repeated_flops(plan);
+  const ModelFlops flops = model_flops(plan);
+  const double micro_batches = static_cast<double>(plan.micro_steps) * plan.data;
+  out.model_flops = passes * flops.forward * micro_batches;
+  out.repeated_flops = infers ? 0 : flops.repeated * micro_batches;
   out.precision = plan.model.precision;
   out.dense_parameters = static_cast<std::int64_t>(parameters_of(plan.spec).all);
   const auto assume = [&](graph::AssumptionKind kind, std::string text) {
@@ -179,7 +174,10 @@ constexpr Refusal kRefuses[] = {
     {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},
     {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
     {"{layers: 2, pattern: \"*-\", experts: 8}", "model.llm.experts"},
-    {"{layers: 2, decoder_layers: 3}", "model.llm.decoder_layers"},
+    {"{layers: 2, decoder_layers: 2}", "model.llm.decoder_layers"},
+    {"{layers: 2, decoder_layers: 1, encoder: true}", "model.llm.decoder_layers"},
+    {"{layers: 2, decoder_layers: 1, mtp_layers: 1}", "model.llm.decoder_layers"},
+    {"{layers: 2, decoder_layers: 1, pattern: \"*-\"}", "model.llm.decoder_layers"},
     {"{encoder: true, sequence: 128, predictions: 200}", "model.llm.predictions"},
     {"{predictions: 20}", "model.llm.predictions"},
     {"{sequence: 0}", "model.llm.sequence"},

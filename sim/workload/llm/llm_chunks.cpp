@@ -19,7 +19,6 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   w.weights.add(part.weights, times);
   w.repeated.add(part.repeated, times);
   w.forward_flops += part.forward_flops * times;
-  w.repeated_flops += part.repeated_flops * times;
   w.dense += part.dense * times;
   w.expert += part.expert * times;
   w.trained += part.trained * times;
@@ -65,12 +64,16 @@ std::size_t hash_of_wire(const Wire& wire) {
          static_cast<std::size_t>(wire.axis);
 }
 
+bool is_repeated(const Recompute& recompute, std::int64_t block, std::int64_t repeated) {
+  if (recompute.kind == RecomputeKind::every_second) return block % 2 == 0;
+  return recompute.layers == 0 || block < repeated;
+}
+
 /// Makes the chunks of a model; blocks of one kind are worked out once.
 class ChunkMaker {
  public:
   ChunkMaker(const LlmShape& shape, bool splits_backward) : s_(shape), splits_backward_(splits_backward) {}
 
-  /// Which of the blocks of a chunk are computed again.
   const PartWork& block(std::int64_t layer, bool again) {
     const bool decoder = layer >= s_.spec.layers - s_.spec.decoder_layers && s_.spec.decoder_layers > 0;
     const auto key = std::tuple(block_kind(s_.spec, layer), decoder, again);
@@ -90,8 +93,7 @@ class ChunkMaker {
     const Recompute& r = s_.parallel.recompute;
     std::vector<std::pair<const PartWork*, double>> blocks;  // of thousands of blocks, a few kinds
     for (std::int64_t i = 0; i < layers; ++i) {
-      const bool again = r.kind == RecomputeKind::every_second ? i % 2 == 0 : r.layers == 0 || i < repeated;
-      const PartWork* part = &block(first + i, again);
+      const PartWork* part = &block(first + i, is_repeated(r, i, repeated));
       const auto known = std::ranges::find(blocks, part, &std::pair<const PartWork*, double>::first);
       if (known == blocks.end())
         blocks.emplace_back(part, 1);
@@ -137,25 +139,31 @@ LlmShape shape_of(const LlmPlan& plan) {
 
 }  // namespace
 
-double forward_flops(const LlmPlan& plan) {
+ModelFlops model_flops(const LlmPlan& plan) {
   static const Recompute kNothing{RecomputeKind::none, 0, {}};
-  LlmSpec spec = plan.spec;
-  spec.capacity = 1;
-  spec.imbalance = 0;
+  const LlmSpec& spec = plan.spec;
+  const Recompute& recompute = plan.parallel.recompute;
   const LlmShape whole{.spec = spec,
                        .parallel = plan.parallel,
                        .framework = plan.framework,
                        .numerics = plan.numerics,
                        .samples = plan.parallel.micro_batch};
-  std::map<std::pair<BlockKind, bool>, double> kinds;
-  double sum = embedding_work(whole).forward_flops + head_work(whole).forward_flops;
-  for (std::int64_t i = 0; i < spec.layers; ++i) {
-    const bool decoder = spec.decoder_layers > 0 && i >= spec.layers - spec.decoder_layers;
-    const auto [it, is_new] = kinds.try_emplace({block_kind(spec, i), decoder});
-    if (is_new) it->second = block_work(whole, it->first.first, kNothing, decoder).forward_flops;
-    sum += it->second;
+  ModelFlops sum;
+  const auto add = [&](const PartWork& part, double times) {
+    sum.forward += part.forward_flops * times;
+    sum.repeated += part.repeated_flops * times;
+  };
+  ChunkMaker maker(whole, false);
+  add(embedding_work(whole), 1);
+  std::int64_t first = 0;
+  for (std::size_t c = 0; c < plan.kind_of.size(); ++c) {
+    const std::int64_t blocks = plan.chunk(static_cast<std::uint32_t>(c)).blocks;
+    for (std::int64_t i = 0; i < blocks; ++i)
+      add(maker.block(first + i, is_repeated(recompute, i, recomputed_blocks(plan.parallel, c))), 1);
+    first += blocks;
   }
-  if (spec.mtp_layers > 0) sum += static_cast<double>(spec.mtp_layers) * mtp_work(whole, kNothing).forward_flops;
+  if (spec.mtp_layers > 0) add(mtp_work(whole, recompute), static_cast<double>(spec.mtp_layers));
+  add(head_work(whole), 1);
   return sum;
 }
 

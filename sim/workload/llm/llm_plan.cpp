@@ -317,14 +317,16 @@ bool fits_after(LlmPlan& plan, Offload what) {
   return false;
 }
 
+void take_given_offload(LlmPlan& plan) {
+  const Offload given = plan.parallel.offload;
+  plan.offloaded_activations = given == Offload::activations || given == Offload::all ? 1 : 0;
+  plan.offloaded_weights = given == Offload::all ? 1 : 0;
+}
+
 /// What the host's memory has to hold, where the framework moves things there.
 void settle_offload(LlmPlan& plan) {
-  const Offload given = plan.parallel.offload, first = plan.framework.parallel.offloads;
-  if (given != Offload::automatic) {
-    plan.offloaded_activations = given == Offload::activations || given == Offload::all ? 1 : 0;
-    plan.offloaded_weights = given == Offload::all ? 1 : 0;
-    return;
-  }
+  if (plan.parallel.offload != Offload::automatic) return;
+  const Offload first = plan.framework.parallel.offloads;
   plan.parallel.offload = Offload::none;
   if (first == Offload::none || fits(plan)) return;
   for (const Offload what : {first, Offload::optimizer, Offload::activations, Offload::all}) {
@@ -338,11 +340,14 @@ void settle_offload(LlmPlan& plan) {
                              ", for it does not fit otherwise");
 }
 
-/// The least recomputation that fits, where it was left open.
+/// The least recomputation that fits, where it was left open. Where activations go to the host all blocks are computed
+/// again, whatever fits, and their inputs alone go there: this is DeepSpeed's cpu_checkpointing, what an offload that is
+/// left open comes to, and less to copy than a block keeps otherwise.
 void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  take_given_offload(plan);
   const RecomputeKind given = plan.parallel.recompute.kind;
-  const bool open = given == RecomputeKind::automatic;
-  if (open) plan.parallel.recompute.kind = RecomputeKind::none;
+  const bool open = given == RecomputeKind::automatic, moves = open && plan.offloaded_activations > 0;
+  if (open) plan.parallel.recompute.kind = moves ? RecomputeKind::full : RecomputeKind::none;
   make_chunks(plan, layers);
   if (settle_scatter(plan)) {
     make_chunks(plan, layers);
@@ -350,8 +355,10 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
         "parallel.shard: gradients are scattered in every micro-step, for whole ones do not fit");
   }
   const bool blocks = given == RecomputeKind::core_attention && plan.framework.parallel.selective_blocks;
-  if ((open || blocks) && !fits(plan)) recompute_some(plan, layers);
-  if (open || plan.parallel.recompute.kind != given)
+  if (((open && !moves) || blocks) && !fits(plan)) recompute_some(plan, layers);
+  if (moves)
+    plan.assumptions.push_back("parallel.recompute: full, so that parallel.offload copies the inputs of blocks alone");
+  else if (open || plan.parallel.recompute.kind != given)
     plan.assumptions.push_back("parallel.recompute: " + text_of(plan.parallel.recompute) +
                                (plan.parallel.recompute.layers > 0 ? " blocks of a stage" : "") +
                                ", the least that fits");

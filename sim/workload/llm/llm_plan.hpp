@@ -92,8 +92,13 @@ Result<void> check_weights_and_activations(const LlmSpec& spec, double samples);
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);
 
-/// FLOPs of a forward pass of the whole model for one micro-batch: its own operations, whatever splits, pads or repeats them.
-double forward_flops(const LlmPlan& plan);
+/// Of the whole model for one micro-batch: its own operations, whatever splits, pads or masks them. Of tokens that go to
+/// experts those count that a capacity below 1 does not drop.
+struct ModelFlops {
+  double forward = 0;
+  double repeated = 0;  ///< of these, what the backward pass computes again
+};
+ModelFlops model_flops(const LlmPlan& plan);
 
 /// Fills in plan.kinds and plan.kind_of: chunks with the same kinds of blocks are one. `layers`: of each chunk, in the model's
 /// order.

@@ -40,9 +40,11 @@ void add_block_keys(Schema<LlmSpec>& s) {
   s.optional("predictions", &LlmSpec::predictions, kWide,
              "encoder: masked positions per sample whose logits are computed; 0: all.");
   s.optional("dropout", &LlmSpec::dropout, "Dropout after attention and MLP.");
-  s.optional("encoder", &LlmSpec::encoder, "Bidirectional attention, masked-language and next-sentence heads (BERT).");
-  s.optional("decoder_layers", &LlmSpec::decoder_layers, {0, 4096},
-             "Encoder-decoder: so many of the layers, the last ones, are the decoder's, with cross attention.");
+  s.optional("encoder", &LlmSpec::encoder,
+             "Bidirectional attention, masked-language and next-sentence heads (BERT); excludes decoder_layers.");
+  s.optional(
+      "decoder_layers", &LlmSpec::decoder_layers, {0, 4096},
+      "Encoder-decoder: so many of the layers, the last ones and not all, are the decoder's, with cross attention; 0: none.");
   s.optional("decoder_sequence", &LlmSpec::decoder_sequence, kWide, "Tokens of the decoder; 0: sequence.");
 }
 
@@ -143,6 +145,17 @@ Broken broken_experts(const LlmSpec& m) {
          std::to_string(m.layers) + " layers have after " + std::to_string(m.dense_layers) + " dense ones";
 }
 
+/// Which has an encoder before it, of blocks that are not BERT's.
+Broken broken_decoder(const LlmSpec& m) {
+  const std::string found = "decoder_layers: found " + std::to_string(m.decoder_layers);
+  if (m.decoder_layers == 0) return {};
+  if (m.encoder) return found + ", expected 0 with encoder: true";
+  if (!m.pattern.empty()) return found + ", expected 0 with pattern";
+  if (m.mtp_layers > 0) return found + ", expected 0 with mtp_layers";
+  if (m.decoder_layers < m.layers) return {};
+  return found + ", expected less than layers (" + std::to_string(m.layers) + "), of which the first are the encoder's";
+}
+
 Broken broken_layers(const LlmSpec& m) {
   const std::int64_t longest = std::max(m.sequence, m.decoder_sequence);
   if (m.positions == LlmPositions::learned && m.position_rows > 0 && m.position_rows < longest)
@@ -157,9 +170,7 @@ Broken broken_layers(const LlmSpec& m) {
            std::to_string(m.sequence) + ")";
   if (m.experts > 0 && m.top_k > m.experts)
     return "top_k: found " + std::to_string(m.top_k) + ", expected at most experts (" + std::to_string(m.experts) + ")";
-  if (m.decoder_layers > m.layers)
-    return "decoder_layers: found " + std::to_string(m.decoder_layers) + ", expected at most layers (" +
-           std::to_string(m.layers) + ")";
+  if (auto broken = broken_decoder(m)) return broken;
   if (m.pattern.empty()) return {};
   if (m.pattern.find_first_not_of("M*-E") != std::string::npos)
     return "pattern: found '" + m.pattern.substr(m.pattern.find_first_not_of("M*-E"), 1) + "', expected M, *, - or E";

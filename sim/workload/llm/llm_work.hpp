@@ -54,7 +54,7 @@ struct PartWork {
   PassWork inputs, weights;      ///< of backward: what finds the gradients of weights, and the rest
   PassWork repeated;             ///< of backward: the kernels of the forward pass that it runs again
   double forward_flops = 0;      ///< useful ones of a forward pass
-  double repeated_flops = 0;     ///< of products and attention that the backward pass computes again
+  double repeated_flops = 0;     ///< of these, what the backward pass computes again
   double dense = 0, expert = 0;  ///< weights; of experts
   double trained = 0;            ///< of both, those that have gradients
   double tensors = 0;

@@ -119,7 +119,7 @@ void add_state(Schema<ParallelSpec>& s) {
       });
   s.custom(
       {"recompute", "automatic, none, selective, 'selective: MODULES', full, or an integer", "", "automatic",
-       "Activations that are computed again in the backward pass: none; selective: attention's scores (none are kept with flash attention; with framework.parallel.selective_blocks the least blocks that fit), or the listed modules; full: whole blocks, or so many of each stage. automatic: the least that fits; with framework.parallel.layer_by_layer none, where nothing is split."},
+       "Activations that are computed again in the backward pass: none; selective: attention's scores (none are kept with flash attention; with framework.parallel.selective_blocks the least blocks that fit), or the listed modules; full: whole blocks, or so many of each stage. automatic: the least that fits; full where offload moves activations; with framework.parallel.layer_by_layer none, where nothing is split."},
       false, [](ParallelSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
         TRY_ASSIGN(out.recompute, read_recompute(node, path));
         return {};

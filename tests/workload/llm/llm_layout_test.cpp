@@ -268,7 +268,7 @@ double work_over_model(const ModelSpec& m) {
   if (!plan) return 0;
   double sum = 0;
   for (const std::uint32_t kind : plan->kind_of) sum += plan->kinds[kind].work.forward_flops;
-  return sum * plan->ranks_per_stage() / (forward_flops(*plan) * plan->data);
+  return sum * plan->ranks_per_stage() / (model_flops(*plan).forward * plan->data);
 }
 
 TEST(LlmLayout, TheWorkOfAllRanksAddsUpToTheModels) {

@@ -106,6 +106,22 @@ TEST(LlmOffload, WeightsOnTheHostComeForEachPass) {
   EXPECT_EQ(w.memory.at(0).weights, 0);
 }
 
+/// More memory is no reason to copy what could be computed again.
+TEST(LlmOffload, LeftOpenBlocksAreComputedAgainWhateverFits) {
+  for (const Offload what : {Offload::activations, Offload::all}) {
+    ModelSpec m = offloaded(what);
+    m.parallel.recompute.kind = RecomputeKind::full;
+    const Workload full = built_llm(m);
+    m.parallel.recompute.kind = RecomputeKind::automatic;
+    for (const std::int64_t memory : {std::int64_t{2'000'000'000}, std::int64_t{1'000'000'000'000}}) {
+      const auto open = build_workload(m, {}, {2, 8, Bytes(memory)});
+      ASSERT_TRUE(open.ok()) << open.error().text();
+      EXPECT_EQ(host_side(*open).bytes, host_side(full).bytes);
+      EXPECT_EQ(open->repeated_flops, full.repeated_flops);
+    }
+  }
+}
+
 /// A framework that moves activations takes no more of them than it has to.
 TEST(LlmOffload, LeftOpenAsLittleMovesAsFits) {
   ModelSpec m = small_llm(64, 128);
