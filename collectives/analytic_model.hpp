@@ -36,6 +36,10 @@ class AnalyticModel {
   double with_launch(double gpu_us) const;
   double channels() const { return channels_; }
   double channel_rate() const { return channel_rate_; }  ///< bus bandwidth that a channel carries at its best, bytes/s
+  /// The same time for every size.
+  bool prices_as(const AnalyticModel& other) const {
+    return candidates_ == other.candidates_ && launch_us_ == other.launch_us_;
+  }
   /// The same with a system's factors.
   AnalyticModel with(const Calibration& calibration) const;
 

@@ -122,7 +122,8 @@ Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, La
                const ModelConstants& constants, std::shared_ptr<const MeasuredPrice> measured,
                bool constants_as_measured)
     : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants), measured_(std::move(measured)) {
-  const bool as_measured = constants_as_measured && facts == measured_->facts;
+  // Links that the group does not use may be others: of a group inside a node, those between nodes.
+  const bool as_measured = constants_as_measured && (facts == measured_->facts || model_.prices_as(measured_->model));
   if (measured_->blend && !as_measured)
     what_if_.emplace(WhatIf{model_.with(measured_->factors), measured_->model.with(measured_->factors)});
 }

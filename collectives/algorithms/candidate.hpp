@@ -32,6 +32,7 @@ struct Candidate {
   std::uint32_t steps = 1;                   ///< dependent hops of the first byte
   std::string_view limit{};                  ///< what bounds gbps, in words
   const AlgorithmInfo* algorithm = nullptr;  ///< set by candidates_for
+  bool operator==(const Candidate&) const = default;
 };
 double time_us(const Candidate& candidate, double bytes);
 

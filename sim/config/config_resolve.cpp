@@ -363,8 +363,8 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
     TRY_ASSIGN(e.engine, read_section(e.merged, "engine", engine_keys()));
   }
   if (is_stale_title(parsed))
-    e.title =
-        e.model.name + " on " + counted(static_cast<std::uint64_t>(e.cluster.nodes), "node") + " of " + e.cluster.name;
+    e.title = e.model.shown_name() + " on " + counted(static_cast<std::uint64_t>(e.cluster.nodes), "node") + " of " +
+              (e.cluster.name.empty() ? e.device.name : e.cluster.name);
   return e;
 }
 

@@ -299,7 +299,7 @@ class CapturedReader {
     std::int64_t n = 0;
     const auto most = static_cast<std::int64_t>(graph_.tensors.size()) - 1;
     if (missing(value.get_int64().get(n)) || n < 0 || n > most)
-      return wrong(found_text(value) + ", expected a tensor of 0 .. " + std::to_string(most));
+      return wrong(found_text(value) + ", expected the plain number of a tensor, 0 .. " + std::to_string(most));
     return static_cast<std::uint32_t>(n);
   }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/text/quantity_text.hpp"
@@ -256,15 +257,159 @@ constexpr NamedRule kNamedRules[] = {
     {"avg_pool3d", of_pool},
 };
 
+std::string type_text(const Element& e) {
+  if (!e.floating) return e.bytes == 1 ? "8-bit integers" : "int" + std::to_string(8 * e.bytes);
+  if (e.dtype == graph::DType::bf16) return "bfloat16";
+  if (e.dtype == graph::DType::fp8) return "float8";
+  return e.bytes == 16 ? "complex128" : "float" + std::to_string(8 * e.bytes);
+}
+
+bool same_type(const Element& a, const Element& b) {
+  return a.dtype == b.dtype && a.bytes == b.bytes && a.floating == b.floating;
+}
+
+/// Ops that take no mixture of types: how many tensors, from the first on, are of one type, of arguments and of results.
+struct OneType {
+  Maker make;
+  std::size_t arguments, results;
+};
+constexpr std::size_t kEvery = 1000;
+constexpr OneType kOneType[] = {
+    {make_matmul, kEvery, 1},
+    {make_matmul_first, kEvery, 1},
+    {make_linear, kEvery, 1},
+    {make_trilinear, kEvery, 1},
+    {make_convolution, kEvery, 1},
+    {make_convolution_backward, kEvery, kEvery},
+    {make_convolution_backward_cudnn, kEvery, kEvery},
+    {make_attention, 3, 1},
+    {make_attention_backward, 4, 3},
+    {make_recurrent, kEvery, 1},
+    {make_recurrent_backward, kEvery, 1},
+};
+
+/// torch.autocast casts what is no wider than 32 bits to the type of its region.
+bool cast_alike(const Call& call, const Element& a, const Element& b) {
+  const auto& region = call.node().autocast;
+  const auto eligible = [](const Element& e) { return e.floating && e.bytes <= 4; };
+  return region && *region != graph::DType::fp32 && eligible(a) && eligible(b);
+}
+
+std::string of_one_type(const Call& call, const OneType& rule) {
+  const bool floats_alone =
+      rule.make == make_recurrent || rule.make == make_recurrent_backward;  // beside dropout's state
+  const Element* first = nullptr;
+  const auto other = [&](std::uint32_t t) {
+    const Element& e = call.sizes().type(t);
+    if (floats_alone && !e.floating) return false;
+    if (first == nullptr) first = &e;
+    return !same_type(*first, e) && !cast_alike(call, *first, e);
+  };
+  for (std::size_t i = 0; i < std::min(rule.arguments, call.inputs().size()); ++i)
+    if (other(call.inputs()[i]))
+      return "found arguments of " + type_text(*first) + " and " + type_text(call.sizes().type(call.inputs()[i])) +
+             ", expected one type";
+  for (std::size_t i = 0; i < std::min(rule.results, call.outputs().size()); ++i)
+    if (other(call.outputs()[i]))
+      return "found a result of " + type_text(call.sizes().type(call.outputs()[i])) + " of arguments of " +
+             type_text(*first) + ", expected their type";
+  return "";
+}
+
+/// torch.result_type of the arguments of floating type: tensors without dimensions count where there are no others. Nothing
+/// where there is none, and of types that are not promoted.
+std::optional<Element> promoted_type(const Call& call) {
+  std::optional<Element> out;
+  for (const bool scalars : {false, true}) {
+    for (const std::uint32_t t : call.inputs()) {
+      const Element& e = call.sizes().type(t);
+      if (!e.floating || call.sizes().graph().tensors[t].dims.empty() != scalars) continue;
+      if (e.bytes == 1) return std::nullopt;
+      if (!out || e.bytes > out->bytes)
+        out = e;
+      else if (e.bytes == out->bytes && e.dtype != out->dtype)
+        out = Element{graph::DType::fp32, 4, true};  // float16 and bfloat16
+    }
+    if (out) break;
+  }
+  return out;
+}
+
+/// Results of truth values, and of the parts of complex numbers.
+constexpr std::string_view kOfOtherType[] = {"eq",          "ne",         "lt",          "le",         "gt",
+                                             "ge",          "abs",        "isnan",       "isinf",      "isfinite",
+                                             "logical_and", "logical_or", "logical_xor", "logical_not"};
+
+std::string of_promotion(const Call& call) {
+  std::string_view op = base_name(call.node().op);
+  const bool in_place = op.ends_with("_") && !op.ends_with("__");
+  if (in_place) op.remove_suffix(1);
+  const std::optional<Element> expected =
+      in_place ? std::optional(call.sizes().type(call.inputs()[0])) : promoted_type(call);
+  if (!expected || call.outputs().empty() ||
+      (!in_place && std::ranges::find(kOfOtherType, op) != std::end(kOfOtherType)))
+    return "";
+  const Element& found = call.sizes().type(call.outputs()[0]);
+  if (same_type(found, *expected)) return "";
+  return "found a result of " + type_text(found) + ", expected " + type_text(*expected) +
+         (in_place ? ", the type of what is changed" : ", which its arguments are promoted to");
+}
+
+/// Ops whose result has the type of their first argument; also views.
+constexpr Maker kKeepType[] = {make_layer_norm, make_group_norm, make_batch_norm, make_embedding, make_embedding_bag};
+
+std::string of_types(const Call& call, bool reorders) {
+  const std::string& name = call.node().op;
+  const std::string_view op = base_name(name);
+  const Maker make = maker_of(name);
+  const bool states_type = name.ends_with(".dtype") || op == "_scaled_mm";
+  const auto one = std::ranges::find(kOneType, make, &OneType::make);
+  if (one != std::end(kOneType)) return states_type ? "" : of_one_type(call, *one);
+  if (make == make_elementwise) return of_promotion(call);
+  if (!reorders && op != "clone" && std::ranges::find(kKeepType, make) == std::end(kKeepType)) return "";
+  if (states_type || call.outputs().empty()) return "";
+  const Element &given = call.sizes().type(call.inputs()[0]), &made = call.sizes().type(call.outputs()[0]);
+  return same_type(given, made) ? ""
+                                : "found a result of " + type_text(made) + " of an argument of " + type_text(given) +
+                                      ", expected its type";
+}
+
+/// What moves between devices, or makes a tensor on the one that its arguments state.
+constexpr Maker kAnyDevice[] = {make_copy, make_scalar_read, make_fill, make_foreach};
+/// Indices may be on the host.
+constexpr Maker kIndexed[] = {make_gather, make_index_put, make_scatter, make_scatter_into_copy};
+
+/// Host and device in one call; tensors without dimensions may be on the host.
+std::string of_devices(const Call& call, bool reorders) {
+  const Maker make = maker_of(call.node().op);
+  if (!reorders && (make == nullptr || std::ranges::find(kAnyDevice, make) != std::end(kAnyDevice))) return "";
+  const std::vector<Tensor>& tensors = call.sizes().graph().tensors;
+  const bool indexed = std::ranges::find(kIndexed, make) != std::end(kIndexed);
+  std::optional<bool> on_host;
+  for (std::size_t i = 0; i < (indexed ? 1 : call.inputs().size()); ++i) {
+    const Tensor& t = tensors[call.inputs()[i]];
+    if (t.dims.empty()) continue;
+    if (on_host.value_or(t.on_host) != t.on_host)
+      return "found arguments on cpu and on cuda, expected one device, or a copy (aten::_to_copy) before";
+    on_host = t.on_host;
+  }
+  if (!on_host || call.outputs().empty() || tensors[call.outputs()[0]].on_host == *on_host) return "";
+  return std::string("found a result on ") + (*on_host ? "cuda of arguments on cpu" : "cpu of arguments on cuda") +
+         ", expected their device, or a copy (aten::_to_copy) after";
+}
+
 std::string contradiction_of(const Call& call) {
   const auto empty = [&](std::uint32_t t) { return call.sizes().elements(t) < 1; };
   if (call.inputs().empty() || std::ranges::any_of(call.inputs(), empty) || std::ranges::any_of(call.outputs(), empty))
     return "";
   const std::string_view op = base_name(call.node().op);
+  const bool other_type = call.node().op == "aten::view.dtype";
+  const bool reorders = std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type;
+  if (const std::string why = of_devices(call, reorders); !why.empty()) return why;
+  if (const std::string why = of_types(call, reorders); !why.empty()) return why;
   const auto named = std::ranges::find(kNamedRules, op, &NamedRule::op);
   if (named != std::end(kNamedRules)) return named->why(call);
-  const bool other_type = call.node().op == "aten::view.dtype";
-  if (std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type) return of_pieces(call);
+  if (reorders) return of_pieces(call);
   if (op == "mm" || op == "bmm") return of_product(call, 0);
   if (op == "addmm" || op == "baddbmm") return of_product(call, 1);
   const Maker make = maker_of(call.node().op);

@@ -116,18 +116,41 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
   return c;
 }
 
-Error first_reason(const config::Experiment& e, const CostModels& models, Error why) {
-  if (e.model.family->needs == nullptr || !e.model.memory_check) return why;
+namespace {
+
+/// Of products that the GPU has no unit for, at the key that asks for their type.
+std::optional<Error> precision_error(const config::Experiment& e, const CostModels& models) {
   constexpr std::int64_t kSide = 256;
   const auto dtype = workload::numerics_of(e.model.precision, e.framework).matrix;
   const auto priced = models.ops.price(graph::Gemm{1, kSide, kSide, kSide, dtype});
-  if (priced.ok()) return why;
+  if (priced.ok()) return std::nullopt;
+  constexpr std::string_view kOfOp = "dtype";
+  const std::string& what = priced.error().what;
+  if (!what.starts_with(kOfOp)) return Error{what, "", priced.error().hint};
+  const ConfigNode* model = e.merged.find("model");
+  const ConfigNode* key = model == nullptr ? nullptr : model->find("precision");
+  return Error{"model.precision" + what.substr(kOfOp.size()), key == nullptr ? "" : key->where.text(),
+               priced.error().hint};
+}
+
+}  // namespace
+
+Error first_reason(const config::Experiment& e, const CostModels& models, Error why) {
+  if (e.model.family->needs == nullptr || !e.model.memory_check) return why;
+  std::optional<Error> precision = precision_error(e, models);
+  if (!precision) return why;
   config::Experiment unchecked = e;
   unchecked.model.memory_check = false;
   if (!workload::build_workload(unchecked.model, e.framework, shape_of(e)).ok()) return why;  // not for its memory
-  constexpr std::string_view kOfOp = "dtype";
-  const std::string& what = priced.error().what;
-  return {what.starts_with(kOfOp) ? "model.precision" + what.substr(kOfOp.size()) : what, "", priced.error().hint};
+  return *std::move(precision);
+}
+
+Result<graph::CostedGraph> price_experiment(const config::Experiment& e, graph::TaskGraph graph,
+                                            const std::shared_ptr<const CostModels>& models) {
+  Result<graph::CostedGraph> out = price(std::move(graph), models);
+  if (out.ok() || out.error().what.find("dtype: found ") == std::string::npos) return out;
+  if (const auto precision = precision_error(e, *models)) return *precision;
+  return out;
 }
 
 }  // namespace distsim::pipeline

@@ -35,4 +35,8 @@ report::ReportContext report_context_of(const config::Experiment& experiment, co
 /// its memory would not help; else `why`.
 Error first_reason(const config::Experiment& experiment, const CostModels& models, Error why);
 
+/// price(), with an error about a type that the experiment's precision asks for at that key.
+Result<graph::CostedGraph> price_experiment(const config::Experiment& experiment, graph::TaskGraph graph,
+                                            const std::shared_ptr<const CostModels>& models);
+
 }  // namespace distsim::pipeline

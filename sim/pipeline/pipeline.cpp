@@ -154,7 +154,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   if (std::string host = describe_host(e.framework); !host.empty())
     assumptions.push_back({graph::AssumptionKind::kernels, std::move(host)});
 
-  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(workload.graph), models));
+  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price_experiment, e, std::move(workload.graph), models));
   TRY_ASSIGN(Passed<graph::CostedGraph> scaled, passes.run("scale", scale, std::move(priced), factors));
   const auto costed = std::make_shared<const graph::CostedGraph>(std::move(scaled.value));
   append(assumptions, scaled.assumptions);
@@ -206,7 +206,7 @@ Result<Prediction> folded(PlayedParts<Prediction> parts, Passes& passes, report:
 Result<report::Brief> brief_of(const Experiment& e, CostModelCache& cache, const workload::Workload& work) {
   Passes passes;
   TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
-  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, graph::TaskGraph(work.graph), models));
+  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price_experiment, e, graph::TaskGraph(work.graph), models));
   TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
              passes.run("scale", scale, std::move(priced), kernel_time_of(e, work)));
   return brief_of_steady(scaled.value, *models, e, passes);

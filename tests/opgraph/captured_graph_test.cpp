@@ -80,6 +80,49 @@ TEST(CapturedGraph, SizesOfProductsAndConvolutionsAgree) {
       << refusal(convolution("[64,128,3,3]"));
 }
 
+/// PyTorch promotes the types of pointwise calls, and of no others; nothing but a copy moves between devices.
+TEST(CapturedGraph, TypesAndDevicesAgree) {
+  struct Case {
+    std::string op, a, b, made, more;
+    bool right;
+  };
+  const std::string region = R"(,"autocast":"bfloat16")", off = R"(,"autocast":"float32")";
+  const Case cases[] = {
+      {"mm", "float16", "float16", "float16", "", true},
+      {"mm", "float32", "float64", "float32", "", false},
+      {"mm", "float16", "float32", "float32", "", false},
+      {"mm", "float32", "float32", "int8", "", false},
+      {"mm", "float16", "float32", "float32", region, true},
+      {"mm", "float16", "float32", "float32", off, false},
+      {"mm", "float64", "float32", "float32", region, false},
+      {"matmul", "bfloat16", "float16", "float16", "", false},
+      {"add.Tensor", "float16", "float32", "float32", "", true},
+      {"add.Tensor", "float16", "float32", "float16", "", false},
+      {"add.Tensor", "float16", "bfloat16", "float32", "", true},
+      {"add_.Tensor", "float16", "float32", "float16", "", true},
+      {"add.Tensor", "int64", "float16", "float16", "", true},
+      {"mul.Tensor", "float32", "bool", "int8", "", false},
+      {"lt.Tensor", "float32", "float32", "bool", "", true},
+      {"cat", "float16", "float32", "float32", "", true},
+  };
+  const auto said = [](const Case& c, const std::string& device) {
+    const auto tensor = [](const std::string& type, const std::string& more) {
+      return R"({"shape":[16,16],"dtype":")" + type + "\"" + more + "}";
+    };
+    const std::string given = R"(,"role":"input")";
+    return refusal(document("[" + tensor(c.a, given) + "," + tensor(c.b, given) + "," + tensor(c.made, device) + "]",
+                            R"([{"op":"aten::)" + c.op + R"(","in":[{"t":0},{"t":1}],"out":[2])" + c.more +
+                                R"(},{"op":"aten::_to_copy","in":[{"t":2}],"out":[2]}])"));
+  };
+  for (const Case& c : cases) {
+    // cat of two squares has other sizes, which is said only after its types have been accepted
+    const std::string text = said(c, "");
+    const bool refused = text.find("float") != text.npos || text.find("integers") != text.npos;
+    EXPECT_EQ(!refused, c.right) << c.op << " of " << c.a << " and " << c.b << ": " << text;
+    EXPECT_NE(said(c, R"(,"device":"cpu")"), "") << c.op;
+  }
+}
+
 struct Tensors {
   std::vector<std::string> given, made;  ///< sizes
 };

@@ -10,7 +10,7 @@ namespace distsim::pipeline {
 namespace {
 
 struct Said {
-  double iteration_ms = 0;
+  double iteration_ms = 0, low_ms = 0, high_ms = 0;
   std::vector<std::string> lines;
 };
 Said said_of(const std::string& config, const std::vector<std::string>& sets) {
@@ -20,6 +20,7 @@ Said said_of(const std::string& config, const std::vector<std::string>& sets) {
   Said out;
   if (!p) return out;
   out.iteration_ms = p->report.iteration.ms();
+  out.low_ms = p->report.low.ms(), out.high_ms = p->report.high.ms();
   for (const graph::Assumption& a : p->report.context.assumptions) {
     if (a.kind == graph::AssumptionKind::network) out.lines.push_back(a.text);
   }
@@ -84,6 +85,19 @@ TEST(NetworkRemarks, ANetworkThatIsNotUsed) {
       said_of(kRecommender, {"cluster.nodes=1", "cluster.nic.bandwidth=400 Gb/s", "cluster.fabric.oversubscription=2"})
           .lines,
       Lines{"cluster.nic.bandwidth, cluster.fabric.oversubscription have no effect: all GPUs are in one node"});
+}
+
+TEST(NetworkRemarks, WhatHasNoEffectHasNoneOnTheRangeEither) {
+  for (const char* config : {kRecommender, kLanguage}) {
+    const Said own = said_of(config, {"cluster.nodes=1"});
+    for (const char* set : {"cluster.nic.bandwidth=100 Gb/s", "cluster.nic.bandwidth=800 Gb/s",
+                            "cluster.nic.latency=50 us", "cluster.nic.count=1", "cluster.fabric.switch_latency=5 us"}) {
+      const Said other = said_of(config, {"cluster.nodes=1", set});
+      EXPECT_EQ(other.iteration_ms, own.iteration_ms) << config << " " << set;
+      EXPECT_EQ(other.low_ms, own.low_ms) << config << " " << set;
+      EXPECT_EQ(other.high_ms, own.high_ms) << config << " " << set;
+    }
+  }
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
   std::vector<std::string> sets = flags.sets;
   for (const std::string& set : winner.sets) sets = study::with_set(std::move(sets), set);  // some were held
-  if (plan.tables && !plan.tables->placement.tables.empty()) {
+  if (plan.tables && plan.tables->chosen) {
     if (flags.placement.empty() || flags.placement == "-")
       return Error{"--write: found no --placement FILE, expected one, which the experiment names", "", ""};
     sets.push_back("parallel.placement_file=" + std::filesystem::absolute(flags.placement).string());
@@ -72,15 +72,21 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   return study::write_experiment(flags.write, flags.config, sets, winner.report.iteration);
 }
 
-/// Where the tables lie. Nothing where the experiment's own placement is the fastest.
+/// Where the tables lie.
 Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan) {
   if (flags.placement.empty() && flags.sharding_plan.empty()) return {};
   const char* flag = flags.placement.empty() ? "--sharding-plan" : "--placement";
   if (plan.tables->placement.tables.empty())
-    return Error{std::string(flag) + ": found no placement to write, for the experiment's own is the fastest", "", ""};
+    return Error{std::string(flag) +
+                     ": found no placement that a file can state, for the experiment's own is the fastest, and it "
+                     "splits a table in several ways",
+                 "", ""};
   if (!flags.placement.empty()) TRY(write_file_atomically(flags.placement, study::placement_csv(*plan.tables)));
   if (!flags.sharding_plan.empty())
     TRY(write_file_atomically(flags.sharding_plan, study::sharding_plan_json(*plan.tables)));
+  if (!plan.tables->chosen)
+    log_warn(
+        [&] { return std::string(flag) + ": the experiment's own placement is the fastest, and is what is written"; });
   return {};
 }
 
@@ -141,7 +147,7 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
   const Result<void> tables = write_tables(flags, plan);
-  const bool is_whole = tables.ok() || plan.tables->placement.tables.empty();  // the winner needs no tables
+  const bool is_whole = tables.ok() || !plan.tables->chosen;  // the winner needs no tables
   if (!flags.write.empty() && is_whole) TRY(write_winner(flags, plan));
   TRY(tables);
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said

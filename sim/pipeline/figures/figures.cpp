@@ -26,7 +26,7 @@ Result<std::optional<report::Report>> figures_of(const Experiment& e, const std:
   workload::Workload work = *std::move(built);
   report::ReportContext context = report_context_of(e, work);
   context.assumptions = std::move(work.assumptions);
-  TRY_ASSIGN(graph::CostedGraph costed, price(std::move(work.graph), models));
+  TRY_ASSIGN(graph::CostedGraph costed, price_experiment(e, std::move(work.graph), models));
   const KernelTime factors = kernel_time_of(e, work);
   TRY(scale_kernels(costed, factors, held_clock(costed, factors)));
   if (!has_kernels(costed)) context.uncertainty = 0;

@@ -5,10 +5,14 @@
 #include <algorithm>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/collective_models.hpp"
 
 namespace distsim::pipeline {
 namespace {
+
+/// Of a dump: names and texts of an experiment may hold line breaks.
+std::string line(std::string_view text) { return printable(text, std::string::npos) + "\n"; }
 
 std::string row_text(const engine::Row& row) {
   if (row.uniform()) return fmt::format("{}", row.scalar());
@@ -24,10 +28,10 @@ std::string id_list(std::span<const TaskId> ids) {
 
 std::string task_line(const graph::TaskGraph& g, TaskId id) {
   const graph::Task& t = g.tasks[id];
-  return fmt::format("{:4} {:<8} {:<13} {} | {}{} | after {}", id.value(), graph::name_of(t.stream),
-                     graph::name_of(t.phase), g.names[t.name], graph::describe(g.ops[t.first_op]),
-                     t.variants > 1 ? " (and " + counted(t.variants - 1, "variant") + ")" : "",
-                     id_list(g.dependencies(id)));
+  return line(fmt::format("{:4} {:<8} {:<13} {} | {}{} | after {}", id.value(), graph::name_of(t.stream),
+                          graph::name_of(t.phase), g.names[t.name], graph::describe(g.ops[t.first_op]),
+                          t.variants > 1 ? " (and " + counted(t.variants - 1, "variant") + ")" : "",
+                          id_list(g.dependencies(id))));
 }
 
 }  // namespace
@@ -40,9 +44,9 @@ std::string dump(const workload::Workload& w) {
   std::string out =
       fmt::format("ranks {}  samples {}  model flops {:.6g}  dense parameters {}  embedding parameters {}\n",
                   w.graph.ranks, w.samples, w.model_flops, w.dense_parameters, w.embedding_parameters);
-  for (const auto& a : w.assumptions) out += "assumption: " + a.text + "\n";
+  for (const auto& a : w.assumptions) out += line("assumption: " + a.text);
   if (!w.placement.empty()) out += w.placement + "\n";
-  for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) out += task_line(w.graph, TaskId(t)) + "\n";
+  for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) out += task_line(w.graph, TaskId(t));
   return out;
 }
 
@@ -53,9 +57,9 @@ std::string dump(const graph::CostedGraph& costed) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
       const graph::Cost& c = costed.costs[id];
-      out += fmt::format("{:4}.{:<3} {:10.3f} us ({:.3f} .. {:.3f}) {:<12} {} | {} | {}\n", t, v, c.mean.us(),
-                         c.low.us(), c.high.us(), graph::name_of(c.basis), costed.graph.names[task.name],
-                         graph::describe(costed.graph.ops[id]), c.source);
+      out += line(fmt::format("{:4}.{:<3} {:10.3f} us ({:.3f} .. {:.3f}) {:<12} {} | {} | {}", t, v, c.mean.us(),
+                              c.low.us(), c.high.us(), graph::name_of(c.basis), costed.graph.names[task.name],
+                              graph::describe(costed.graph.ops[id]), c.source));
     }
   }
   return out;
@@ -90,7 +94,8 @@ std::string dump(const engine::Timeline& t) {
 
 std::string dump(const std::vector<graph::Assumption>& assumptions) {
   std::string out;
-  for (const graph::Assumption& a : assumptions) out += fmt::format("assumption ({}): {}\n", name_of(a.kind), a.text);
+  for (const graph::Assumption& a : assumptions)
+    out += line(fmt::format("assumption ({}): {}", name_of(a.kind), a.text));
   return out;
 }
 

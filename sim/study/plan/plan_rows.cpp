@@ -83,10 +83,7 @@ bool is_by_blocks(const PlanRow& row) {
   return std::ranges::any_of(row.sets, [](const std::string& set) { return set.starts_with(kLayerByLayer); });
 }
 
-std::string subject_text(const config::Experiment& e) {
-  const std::string model = e.model.name.empty() ? std::string(e.model.family->name) : e.model.name;
-  return model + " on " + machine_text(e);
-}
+std::string subject_text(const config::Experiment& e) { return e.model.shown_name() + " on " + machine_text(e); }
 
 void finish_rows(Plan& plan) {
   const auto place = [](const PlanRow& r) {

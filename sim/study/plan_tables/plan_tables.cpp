@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/study/plan_tables/own_placement.hpp"
 #include "sim/study/plan_tables/search/greedy_plans.hpp"
 #include "sim/study/plan_tables/search/lower_bound.hpp"
 #include "sim/study/plan_tables/search/search_plan.hpp"
@@ -183,7 +184,8 @@ class Player {
     return best;
   }
 
-  void finish() {
+  /// Returns the winner's experiment, its tables in the order of its variant's.
+  Experiment finish() {
     const std::size_t best = fastest();
     plan_.placement = plan_.played[best].placement;
     plan_.chosen = origins_[best].packing;
@@ -197,6 +199,7 @@ class Player {
       return p.placement == winner.placement && p.sets == winner.sets;
     });
     plan_.winner = static_cast<std::size_t>(at - plan_.played.begin());
+    return origins_[best].variant.experiment;
   }
 
  private:
@@ -388,8 +391,9 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
   if (player.fastest() == plan.played.size())
     return Error{"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
   if (options.try_settings) player.try_settings();
-  player.finish();
+  const Experiment winner = player.finish();
   put_back(sorted.order, plan);
+  if (!plan.chosen) plan.placement = own_placement(winner).value_or(workload::TablePlans{});
   return plan;
 }
 

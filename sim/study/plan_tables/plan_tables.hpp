@@ -48,8 +48,8 @@ struct TablesPlan {
   std::vector<workload::ModelTable> tables;
   TableProblem problem;
   Packing packing;                 ///< of the least cost that was found
-  workload::TablePlans placement;  ///< of the winner; empty where the experiment's own is the fastest
-  std::optional<Packing> chosen;   ///< the winner's
+  workload::TablePlans placement;  ///< of the winner; empty where that is the experiment's own and no file states it
+  std::optional<Packing> chosen;   ///< the winner's; none: the experiment's own placement is the fastest
   double linear_bound = 0;         ///< seconds: lower_bound.hpp
   double bound = 0;                ///< seconds: tight_bound.hpp
   std::vector<GreedyRow> greedy;
@@ -79,7 +79,7 @@ config::Experiment with_placement(config::Experiment experiment, workload::Table
 // Outputs (plan_tables_output.cpp).
 
 /// The winner as a placement file, with memory (bytes of a rank's shard) and cost (seconds, of the rank that holds it)
-/// carried along. Empty where the experiment's own placement wins.
+/// carried along, except of the experiment's own placement.
 std::string placement_csv(const TablesPlan& plan);
 /// The same as a sharding plan in TorchRec's words: module, table, sharding_type, compute_kernel, ranks and shards.
 std::string sharding_plan_json(const TablesPlan& plan);

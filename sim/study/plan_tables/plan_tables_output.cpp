@@ -151,13 +151,15 @@ nlohmann::ordered_json shard_json(const TablePlan& t, std::size_t i, std::uint32
 }  // namespace
 
 std::string placement_csv(const TablesPlan& plan) {
-  if (!plan.chosen) return "";
-  std::string out = "table,sharding,ranks,rows,columns,memory,cost\n";
+  std::string out = "table,sharding,ranks,rows,columns";
+  out += plan.chosen ? ",memory,cost\n" : "\n";
   for (std::size_t t = 0; t < plan.placement.tables.size(); ++t) {
     std::vector<std::string> fields = workload::placement_fields(t, plan.placement.tables[t]);
-    const TableChoice& c = choice_of(plan, t);
-    fields.push_back(std::to_string(c.each.memory));
-    fields.push_back(fmt::format("{:.9g}", c.each.seconds));
+    if (plan.chosen) {
+      const TableChoice& c = choice_of(plan, t);
+      fields.push_back(std::to_string(c.each.memory));
+      fields.push_back(fmt::format("{:.9g}", c.each.seconds));
+    }
     out += csv_line(fields);
   }
   return out;

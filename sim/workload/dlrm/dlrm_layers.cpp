@@ -166,7 +166,15 @@ Result<DlrmShape> dlrm_shape(const DlrmSpec& spec) {
     return wrong("concat_stride", std::to_string(spec.concat_stride),
                  "at most " + std::to_string(shape.embedding_width) + ", the elements of the concatenated vectors");
   shape.interaction_width = output_width(spec, shape);
+  if (spec.interaction == InteractionKind::dcn_v2 && spec.cross_rank > shape.interaction_width)
+    return wrong("cross_rank", std::to_string(spec.cross_rank),
+                 "0 .. " + std::to_string(shape.interaction_width) + ", the width of a cross layer");
   return shape;
+}
+
+std::int64_t cross_rank_of(const DlrmSpec& spec, std::int64_t width) {
+  if (spec.cross_rank >= 0) return spec.cross_rank;
+  return width > kUsualCrossRank ? kUsualCrossRank : 0;
 }
 
 std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, const LayerContext& c) {
@@ -182,7 +190,7 @@ std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& sha
     layers.push_back(pooling_layer(shape.embedding_width, spec.concat_stride, samples, c));
   }
   for (std::int64_t i = 0; spec.interaction == InteractionKind::dcn_v2 && i < spec.cross_layers; ++i) {
-    layers.push_back(cross_layer(i, shape.interaction_width, spec.cross_rank, samples, c));
+    layers.push_back(cross_layer(i, shape.interaction_width, cross_rank_of(spec, shape.interaction_width), samples, c));
   }
   return layers;
 }

@@ -17,9 +17,16 @@ struct DlrmShape {
   std::int64_t inputs() const { return vectors + (bottom_width > 0 ? 1 : 0); }
 };
 
+/// Of cross layers that are wider, where no rank is given: that of MLPerf's DLRM-DCNv2.
+inline constexpr std::int64_t kUsualCrossRank = 512;
+
 /// Errors: no tables; dot interaction of vectors of different lengths, or of one; a top MLP that is empty; pooling over more
-/// elements than there are; sizes beyond any machine.
+/// elements than there are; a rank above the width of a cross layer; sizes beyond any machine.
 Result<DlrmShape> dlrm_shape(const DlrmSpec& spec);
+
+/// Of the two matrices of a cross layer, width x rank; 0: one of width x width, as where no rank is given and the usual one
+/// would save nothing.
+std::int64_t cross_rank_of(const DlrmSpec& spec, std::int64_t width);
 
 std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, const LayerContext& context);
 std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples,

@@ -1,3 +1,4 @@
+#include "base/text/quantity_text.hpp"
 #include "sim/workload/dlrm/dlrm_spec.hpp"
 
 namespace distsim::workload {
@@ -6,6 +7,8 @@ namespace {
 constexpr Range kWidth{1, 1 << 24};
 constexpr Range kRows{1, 1e13};
 constexpr Range kSize{0, 1e18};
+constexpr const char* kCrossRank =
+    "dcn_v2: rank of a cross layer, at most its width; 0: full matrix, as where it is not given and 512 or less are wide.";
 
 Schema<TableSpec> table_schema() {
   Schema<TableSpec> s("table", "An embedding table, or `count` identical ones.");
@@ -18,6 +21,10 @@ Schema<TableSpec> table_schema() {
   s.optional("features", &TableSpec::features, {1, 10'000},
              "Inputs that share the table, each pooled into a separate vector; pooling_factor is their sum.");
   s.optional("count", &TableSpec::count, {1, 100'000}, "Number of tables like this one.");
+  s.rule([](const TableSpec& t) -> std::optional<std::string> {
+    if (t.alpha >= 0 || t.alpha == -1) return std::nullopt;
+    return "alpha: found " + format_quantity(t.alpha, Dimension::none) + ", expected 0 .. 4, or -1";
+  });
   return s;
 }
 
@@ -33,7 +40,11 @@ void add_dense_part(Schema<DlrmSpec>& s) {
            {{"dot", InteractionKind::dot}, {"dcn_v2", InteractionKind::dcn_v2}, {"concat", InteractionKind::concat}},
            "How vectors interact: pairwise dot products, low-rank cross layers, or concatenation only.");
   s.optional("cross_layers", &DlrmSpec::cross_layers, {1, 1000}, "dcn_v2: number of cross layers.");
-  s.optional("cross_rank", &DlrmSpec::cross_rank, {0, 65536}, "dcn_v2: rank of a cross layer; 0: full matrix.");
+  s.custom({"cross_rank", "integer", "0 .. 65536", "512", kCrossRank}, false,
+           [](DlrmSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+             TRY_ASSIGN(out.cross_rank, (schema_detail::read_scalar<std::int64_t>(node, path, {0, 65536})));
+             return {};
+           });
   s.optional("concat_stride", &DlrmSpec::concat_stride, {1, 65536},
              "concat: average pooling of the concatenated vectors over this many adjacent elements.");
 }

@@ -28,7 +28,7 @@ struct DlrmSpec {
   std::vector<std::int64_t> bottom_mlp{512, 256, 128};
   std::vector<std::int64_t> top_mlp{1024, 1024, 512, 256, 1};
   InteractionKind interaction = InteractionKind::dot;
-  std::int64_t cross_layers = 3, cross_rank = 512;
+  std::int64_t cross_layers = 3, cross_rank = -1;  ///< rank -1: not given, see cross_rank_of
   std::int64_t concat_stride = 1;
   bool top_dropout = false;
 

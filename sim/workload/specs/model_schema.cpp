@@ -107,6 +107,10 @@ Result<void> read_kind(ModelSpec& out, const ConfigNode& node, const std::string
 
 }  // namespace
 
+std::string ModelSpec::shown_name() const {
+  return name.empty() && family != nullptr ? std::string(family->name) : name;
+}
+
 std::string_view name_of(Precision precision) {
   switch (precision) {
     case Precision::fp32:

@@ -35,6 +35,8 @@ struct ModelSpec {
   std::string source;
   ParallelSpec parallel;  ///< of the file's section `parallel`, or the experiment's, which replaces its keys
 
+  std::string shown_name() const;  ///< its name; of a model without one, its family's
+
   /// The section of a family by its type, e.g. as<DlrmSpec>(): its defaults until something is written to it. So that a
   /// new family adds no member here.
   template <class Spec>
