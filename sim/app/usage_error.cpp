@@ -125,7 +125,8 @@ std::string usage_error(const CLI::App& app, std::span<const std::string> args, 
     return "found " + in_quotes(*flag) + ", expected a flag of `" + command.words + "`" +
            (near.empty() ? "" : "; did you mean '" + near + "'?") + help;
   }
-  if (const auto extra = app.remaining(true); error.get_name() == "ExtrasError" && !extra.empty())
+  const auto extra = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty())
     return "found " + in_quotes(extra.front()) + ", expected no such word" + help;
   return printable(restated(one_line(error.what()), *command.app), 400) + help;
 }
