@@ -140,7 +140,8 @@ std::string number_hint(std::string_view text) {
   const std::size_t first = plain.starts_with('-') || plain.starts_with('+') ? 1 : 0;
   const bool has_zeros = has_zeros_in_front(std::string_view(plain).substr(first));
   while (has_zeros_in_front(std::string_view(plain).substr(first))) plain.erase(first, 1);
-  if ((!has_marks && !has_zeros) || !split_number(plain)) return "";
+  const auto number = split_number(plain);
+  if ((!has_marks && !has_zeros) || !number || number->rest.starts_with('.')) return "";  // 01..04 is a range
   const std::string without = !has_zeros ? "_" : has_marks ? "_ and zeros in front" : "zeros in front";
   return "write it without " + without + ": " + printable(plain, 60);
 }
