@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -192,11 +191,10 @@ bool keep_mode(int fd, const std::string& target) {
 }
 
 Result<void> replace_file(const std::string& path, const Producer& produce) {
-  static std::atomic<unsigned> counter{0};
   const std::string target = resolved(path);
-  Temporary temporary(beside(target) + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++));
-  Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.valid()) return file_error(path, "create a temporary file next to it", errno);
+  Temporary temporary(beside(target) + ".tmp.");
+  if (!temporary.made()) return file_error(path, "create a temporary file next to it", errno);
+  Descriptor& file = temporary.file();
   TRY(produce_into(file.get(), path, produce));
   if (!keep_mode(file.get(), target)) return file_error(path, "set its permissions", errno);
   if (::fsync(file.get()) != 0) return file_error(path, "flush", errno);
@@ -208,11 +206,8 @@ Result<void> replace_file(const std::string& path, const Producer& produce) {
 /// Whether a file can be made beside the target at all: a folder of the kernel or a file system that is mounted to be read
 /// grants access and refuses only then.
 Result<void> probe_folder(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  const Temporary probe(beside(resolved(path)) + ".tmp.probe." + std::to_string(::getpid()) + "." +
-                        std::to_string(counter++));
-  const Descriptor file(::open(probe.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  return file.valid() ? Result<void>() : file_error(path, "create a temporary file next to it", errno);
+  const Temporary probe(beside(resolved(path)) + ".tmp.probe.");
+  return probe.made() ? Result<void>() : file_error(path, "create a temporary file next to it", errno);
 }
 
 Result<void> write_standard_output(const Producer& produce) {

@@ -344,19 +344,29 @@ framework: {name: torchrec}
             bin_dir = pathlib.Path(d) / "bin"
             bin_dir.mkdir()
             svg = pathlib.Path(d) / "g.svg"
-            def with_path(path):
+            def with_path(path, most_files=256):
                 return subprocess.run([BINARY, "--config", FLAGSHIP, "--graph", svg], capture_output=True, text=True, timeout=60,
-                                      env={**os.environ, "PATH": path})
+                                      env={**os.environ, "PATH": path},
+                                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files)))
             r = with_path(str(bin_dir))
             self.assertEqual((r.returncode, r.stderr.count("\n")), (2, 1), r.stderr)
             self.assertIn("found no Graphviz (dot) to draw", r.stderr)
             self.assertFalse(svg.exists())
             fake = bin_dir / "dot"
-            fake.write_text('#!/bin/sh\n[ "$1 $2 $3 $4" = "-Tsvg -o graph.svg graph.dot" ] && { printf "<svg>"; head -c 7 graph.dot; } > graph.svg\n')
+            fake.write_text('#!/bin/sh\n[ "$1 $2" = "-Tsvg -o" ] && { printf "<svg>"; head -c 7 "$4"; } > "$3"\n')
             fake.chmod(0o755)
             r = with_path(f"{bin_dir}:/usr/bin:/bin")
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertEqual(svg.read_text(), "<svg>digraph")
+            for most_files in range(4, 12):
+                r = with_path(f"{bin_dir}:/usr/bin:/bin", most_files)
+                self.assertIn((r.returncode, r.stderr.count("\n")), ((0, 0), (3, 1)), f"{most_files}: {r.stderr}")
+                self.assertEqual("Too many open files" in r.stderr, r.returncode == 3, r.stderr)
+            fake.write_text("#!/bin/sh\necho broken >&2\nexit 1\n")
+            for most_files, code, words in ((256, 2, "failed to draw the graph"), (10, 3, "cannot draw: Too many open files")):
+                r = with_path(f"{bin_dir}:/usr/bin:/bin", most_files)
+                self.assertEqual((r.returncode, r.stderr.count("\n")), (code, 1), r.stderr)
+                self.assertIn(words, r.stderr)
 
     def test_cost_op(self):
         with tempfile.TemporaryDirectory() as d:

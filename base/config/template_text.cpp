@@ -1,11 +1,11 @@
 #include "base/config/template_text.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <vector>
 
 #include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim {
@@ -15,12 +15,6 @@ constexpr std::size_t kMaxDigits = 12;
 constexpr std::int64_t kMaxRepetitions = 10'000;
 
 bool is_name_byte(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
-}
 
 /// Reads one expression from left to right.
 class Expression {
@@ -115,7 +109,7 @@ class Expression {
   }
 
   Result<std::int64_t> number(std::string_view digits, std::string_view what) const {
-    if (const auto value = whole_number(digits)) return *value;
+    if (const auto value = plain_integer(digits)) return *value;
     return Error{std::string(what) + ": found " + in_quotes(digits) + ", expected a whole number", where_, ""};
   }
 

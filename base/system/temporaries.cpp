@@ -1,11 +1,18 @@
 #include "base/system/temporaries.hpp"
 
+#include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
+
+#include "base/random.hpp"
 
 namespace distsim {
 namespace {
@@ -23,13 +30,45 @@ int enter(const char* name) {
   return -1;
 }
 
+void leave(int place) {
+  if (place >= 0) names[static_cast<std::size_t>(place)] = nullptr;
+}
+
+/// Of the kernel; where it has none yet, early after its start, of the clock and the process.
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, GRND_NONBLOCK) == static_cast<ssize_t>(sizeof bits)) return bits;
+  static std::atomic<std::uint64_t> calls{0};
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  Random mixed(static_cast<std::uint64_t>(now) ^ (static_cast<std::uint64_t>(::getpid()) << 40));
+  return mixed.next() + calls++;
+}
+
+std::string random_letters() {
+  std::string out;
+  for (std::uint64_t bits = random_bits(); out.size() < 16; bits >>= 4) out += static_cast<char>('a' + bits % 16);
+  return out;
+}
+
 }  // namespace
 
-Temporary::Temporary(std::string path) : path_(std::move(path)), place_(enter(path_.c_str())) {}
+Temporary::Temporary(const std::string& begin) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && !made_; ++i) {
+    path_ = begin + random_letters();
+    place_ =
+        enter(path_.c_str());  // before it is there: a signal may come between. Nobody else has a file of this name
+    file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    made_ = file_.valid();
+    if (made_) return;
+    leave(std::exchange(place_, -1));
+    if (errno != EEXIST) return;
+  }
+}
 
 Temporary::~Temporary() {
-  if (!renamed_) ::unlink(path_.c_str());
-  if (place_ >= 0) names[static_cast<std::size_t>(place_)] = nullptr;
+  if (made_ && !renamed_) ::unlink(path_.c_str());
+  leave(place_);
 }
 
 bool Temporary::rename_to(const std::string& target) { return renamed_ = ::rename(path_.c_str(), target.c_str()) == 0; }

@@ -3,22 +3,29 @@
 
 #include <string>
 
+#include "base/system/descriptor.hpp"
+
 namespace distsim {
 
-/// The name of such a file, from before it is created; removes it unless it became the target.
+/// Such a file; removes it unless it became the target.
 class Temporary {
  public:
-  explicit Temporary(std::string path);
+  /// Makes an empty file whose name is `begin` and 16 random letters, with what the umask leaves of 0666. Random, and not of
+  /// the process: in containers that share a folder every process may be the first. errno says why where it is not `made`.
+  explicit Temporary(const std::string& begin);
   ~Temporary();
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
+  bool made() const { return made_; }
+  Descriptor& file() { return file_; }
   const std::string& path() const { return path_; }
   bool rename_to(const std::string& target);
 
  private:
-  const std::string path_;
+  std::string path_;
+  Descriptor file_;
   int place_ = -1;  ///< in the list for signals; -1: that was full
-  bool renamed_ = false;
+  bool made_ = false, renamed_ = false;
 };
 
 /// Removes all that exist; a signal handler may call it. Nothing else may be done with them after that.

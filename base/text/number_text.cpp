@@ -10,17 +10,12 @@
 namespace distsim {
 namespace {
 
-/// Moves digits (with single `_` between them) from the front of `text` to `out`; false if there is none.
+/// Moves digits from the front of `text` to `out`; false if there is none.
 bool take_digits(std::string_view& text, std::string& out) {
-  const std::size_t before = out.size();
-  while (!text.empty()) {
-    const bool separator = text[0] == '_' && out.size() > before && text.size() > 1 && is_digit(text[1]);
-    if (separator) text.remove_prefix(1);
-    if (!is_digit(text[0])) break;
-    out += text[0];
-    text.remove_prefix(1);
-  }
-  return out.size() > before;
+  const std::size_t count = std::min(text.find_first_not_of("0123456789"), text.size());
+  out += text.substr(0, count);
+  text.remove_prefix(count);
+  return count > 0;
 }
 
 std::string_view trim(std::string_view text) {
@@ -44,6 +39,45 @@ void take_exponent(std::string_view& text, int& exponent) {
   text = after;
 }
 
+bool has_zeros_in_front(std::string_view digits) {
+  return digits.size() > 1 && digits[0] == '0' && is_digit(digits[1]);
+}
+
+template <class Whole>
+std::optional<Whole> whole_of(const NumberText& number) {
+  if (number.has_fraction || !number.rest.empty() || number.exponent < 0) return std::nullopt;
+  Whole value = 0;
+  const std::string& digits = number.digits;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (code != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  for (int i = 0; i < number.exponent && value != 0; ++i) {
+    if (__builtin_mul_overflow(value, Whole{10}, &value)) return std::nullopt;
+  }
+  return value;
+}
+
+/// As CLI11 reads it; nothing where the text is no such number.
+std::optional<std::string> flag_number(std::string_view text, FlagNumber kind) {
+  const auto number = split_number(text);
+  if (!number) return std::nullopt;
+  if (kind == FlagNumber::real) {
+    if (!number->rest.empty() || !to_double(*number, 0)) return std::nullopt;
+    text = trim(text);
+    return std::string(text.substr(text.starts_with('+') ? 1 : 0));
+  }
+  if (kind == FlagNumber::whole) {
+    const auto value = whole_of<std::int64_t>(*number);
+    return value ? std::optional(std::to_string(*value)) : std::nullopt;
+  }
+  const auto value = whole_of<std::uint64_t>(*number);
+  return value ? std::optional(std::to_string(*value)) : std::nullopt;
+}
+
+const char* expectation_of(FlagNumber kind) {
+  if (kind == FlagNumber::natural) return "a whole number, 0 or more";
+  return kind == FlagNumber::whole ? "a whole number" : "a number";
+}
+
 }  // namespace
 
 std::optional<NumberText> split_number(std::string_view text) {
@@ -51,6 +85,7 @@ std::optional<NumberText> split_number(std::string_view text) {
   NumberText number;
   if (text.starts_with('-')) number.digits = "-";
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  if (has_zeros_in_front(text)) return std::nullopt;
   bool any = take_digits(text, number.digits);
   if (text.starts_with('.')) {
     number.has_fraction = true;
@@ -60,6 +95,7 @@ std::optional<NumberText> split_number(std::string_view text) {
   }
   if (!any) return std::nullopt;
   take_exponent(text, number.exponent);
+  if (text.starts_with('_')) return std::nullopt;
   number.rest = trim(text);
   return number;
 }
@@ -83,26 +119,45 @@ std::optional<std::int64_t> exact_integer(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-std::string refuse_odd_number(const std::string& text, FlagNumber kind) {
-  const auto parsed = [&text](auto value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-  };
-  const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
-  if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1]))
-    return "found " + in_quotes(text) + ", expected a number without leading zeros";
-  switch (kind) {
-    case FlagNumber::natural:
-      if (parsed(std::uint64_t{})) return "";
-      if (!text.empty() && std::ranges::all_of(text, is_digit))
-        return "found " + in_quotes(text) + ", expected at most 18446744073709551615";
-      return "found " + in_quotes(text) + ", expected a whole number, 0 or more";
-    case FlagNumber::whole:
-      return parsed(std::int64_t{}) ? "" : "found " + in_quotes(text) + ", expected a whole number";
-    case FlagNumber::real:
-      return parsed(double{}) ? "" : "found " + in_quotes(text) + ", expected a number";
+std::optional<double> plain_number(std::string_view text) {
+  const auto number = split_number(text);
+  return number && number->rest.empty() ? to_double(*number, 0) : std::nullopt;
+}
+
+std::optional<std::int64_t> plain_integer(std::string_view text) {
+  const auto number = split_number(text);
+  return number ? whole_of<std::int64_t>(*number) : std::nullopt;
+}
+
+std::string number_hint(std::string_view text) {
+  text = trim(text);
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool between = i > 0 && i + 1 < text.size() && is_digit(text[i - 1]) && is_digit(text[i + 1]);
+    if (text[i] != '_' || !between) plain += text[i];
   }
+  const bool has_marks = plain.size() < text.size();
+  const std::size_t first = plain.starts_with('-') || plain.starts_with('+') ? 1 : 0;
+  const bool has_zeros = has_zeros_in_front(std::string_view(plain).substr(first));
+  while (has_zeros_in_front(std::string_view(plain).substr(first))) plain.erase(first, 1);
+  const auto number = split_number(plain);
+  if ((!has_marks && !has_zeros) || !number || number->rest.starts_with('.')) return "";  // 01..04 is a range
+  const std::string without = !has_zeros ? "_" : has_marks ? "_ and zeros in front" : "zeros in front";
+  return "write it without " + without + ": " + printable(plain, 60);
+}
+
+std::string plain_flag_number(std::string& text, FlagNumber kind) {
+  if (const std::string hint = number_hint(text); !hint.empty())
+    return "found " + in_quotes(text) + ", expected " + expectation_of(kind) + "; " + hint;
+  text = flag_number(text, kind).value_or(text);
   return "";
+}
+
+std::string refuse_odd_number(const std::string& text, FlagNumber kind) {
+  if (flag_number(text, kind)) return "";
+  const bool is_long = !text.empty() && std::ranges::all_of(text, is_digit);
+  return "found " + in_quotes(text) + ", expected " +
+         (is_long && kind == FlagNumber::natural ? "at most 18446744073709551615" : expectation_of(kind));
 }
 
 }  // namespace distsim

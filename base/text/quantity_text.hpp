@@ -21,7 +21,7 @@ std::string unit_help(Dimension dimension);
 /// "found 'X', expected Y"; the caller adds key and position.
 Result<double> parse_quantity(std::string_view text, Dimension dimension);
 
-/// Parses an integer: digits with optional sign, `_` or exponent without fraction allowed ("65_536", "4e9").
+/// Parses an integer: digits, with an optional sign and exponent but without a fraction ("65536", "4e9").
 Result<std::int64_t> parse_integer(std::string_view text);
 
 /// Shortest readable form with unit, 3 to 4 significant digits: "312 TFLOP/s", "2.04 TB/s", "1.9 us", "96.1 GB".

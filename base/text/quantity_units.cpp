@@ -51,6 +51,7 @@ std::optional<Unit> find_rate(std::string_view text) {
   if (auto unit = find_bytes(text, "B/s")) return unit;
   for (const std::string_view bits : {"b/s", "bit/s", "bps"}) {
     if (auto unit = find_suffixed(text, bits, kDecimal, 0.125)) return unit;
+    if (auto unit = find_suffixed(text, bits, kBinaryPrefixes, 0.125)) return unit;
   }
   return std::nullopt;
 }

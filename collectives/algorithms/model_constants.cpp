@@ -1,12 +1,12 @@
 #include "collectives/algorithms/model_constants.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "base/check.hpp"
 #include "base/config/config_node.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/number_text.hpp"
 #include "collectives/shipped_constants_text.hpp"
 #include "collectives/shipped_text.hpp"
 
@@ -54,15 +54,10 @@ void append_tuning(NcclTuning& n, std::vector<ConstantField>& out) {
 }
 
 Result<double> figure_of(const ConfigNode& node, std::string_view key) {
-  double v = 0;
-  const std::string& s = node.scalar;
-  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (node.kind != ConfigNode::Kind::scalar || error != std::errc() || end != s.data() + s.size() ||
-      !(v >= 0 && v <= 1e6)) {
-    return Error{std::string(key) + ": found " + node.describe() + ", expected a number from 0 to 1e6",
-                 node.where.text(), ""};
-  }
-  return v;
+  const auto v = node.kind == ConfigNode::Kind::scalar ? plain_number(node.scalar) : std::nullopt;
+  if (v && *v >= 0 && *v <= 1e6) return *v;
+  return Error{std::string(key) + ": found " + node.describe() + ", expected a number from 0 to 1e6", node.where.text(),
+               number_hint(node.scalar)};
 }
 
 Result<void> flatten(const ConfigNode& node, std::string_view key, std::vector<double>& out) {

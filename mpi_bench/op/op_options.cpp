@@ -90,8 +90,10 @@ Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
   std::string grid = "standard";
   declare(app, options, grid);
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_type_name() == "N")
-      option->check([](const std::string& text) { return refuse_odd_number(text, FlagNumber::whole); });
+    if (option->get_type_name() != "N") continue;
+    option->transform(
+        CLI::Validator([](std::string& text) { return plain_flag_number(text, FlagNumber::whole); }, std::string()));
+    option->check([](const std::string& text) { return refuse_odd_number(text, FlagNumber::whole); });
   }
   try {
     app.parse(argc, argv);

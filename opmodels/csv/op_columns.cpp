@@ -172,7 +172,8 @@ std::string text_of(const std::vector<Group>& groups) {
 
 Error unreadable(std::string_view column, std::string_view found, std::string_view expected) {
   if (found.empty()) return {std::string(column) + ": missing, expected " + std::string(expected), "", ""};
-  return {std::string(column) + ": found '" + std::string(found) + "', expected " + std::string(expected), "", ""};
+  return {std::string(column) + ": found '" + std::string(found) + "', expected " + std::string(expected), "",
+          number_hint(found)};
 }
 
 }  // namespace
@@ -268,8 +269,8 @@ std::string OpFields::remark() const {
 
 Result<void> OpFields::check_once() const {
   const auto same = [](std::string_view a, std::string_view b) {
-    const auto x = split_number(a), y = split_number(b);
-    return a == b || (x && y && x->rest.empty() && y->rest.empty() && to_double(*x, 0) == to_double(*y, 0));
+    const auto x = plain_number(a), y = plain_number(b);
+    return a == b || (x && y && *x == *y);
   };
   std::string_view rest = text("extra");
   while (const auto entry = next_entry(rest)) {
@@ -290,8 +291,7 @@ std::string_view OpFields::said(std::string_view column) const {
 
 Result<double> OpFields::number(std::string_view column) const {
   const std::string_view field = said(column);
-  const auto parts = split_number(field);
-  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  const auto value = plain_number(field);
   if (!value) return unreadable(column, field, "a number");
   return *value;
 }

@@ -65,8 +65,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 Result<float> parse_number(std::string_view word) {
-  const auto parts = split_number(word);
-  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  const auto value = plain_number(word);
   if (!value) return bad_file("found '" + std::string(word) + "', expected a number");
   return static_cast<float>(*value);
 }

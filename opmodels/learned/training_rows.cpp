@@ -20,11 +20,7 @@ void append_number(std::string& line, double value) {
   line.append(text, end.ptr);
 }
 
-double positive_or_zero(std::string_view text) {
-  const auto parts = split_number(text);
-  if (!parts || !parts->rest.empty()) return 0;
-  return std::max(0.0, to_double(*parts, 0).value_or(0));
-}
+double positive_or_zero(std::string_view text) { return std::max(0.0, plain_number(text).value_or(0)); }
 
 std::string header_line(LearnedKernel kernel) {
   std::string line = "kernel,gpu,op,pass,dtype,timing,held_back,hbm_GBps,floor_us,measured,launch,tail,other,seconds";

@@ -30,8 +30,7 @@ struct Hash {
 };
 
 Result<double> positive(std::string_view text) {
-  const auto parts = split_number(text);
-  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  const auto value = plain_number(text);
   if (value && *value > 0 && *value < 1e12) return *value;
   return Error{"latency_us: found '" + std::string(text) + "', expected a positive number", "", ""};
 }

@@ -1,8 +1,9 @@
 #include "opmodels/measured/row_statements.hpp"
 
-#include <charconv>
 #include <cmath>
+#include <limits>
 
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 
@@ -24,10 +25,10 @@ RowStatements::RowStatements(const CsvReader& reader) {
 Result<std::optional<double>> RowStatements::number(Column column, const std::vector<std::string>& row) const {
   if (!at_[column] || row[*at_[column]].empty()) return std::optional<double>();
   const std::string& text = row[*at_[column]];
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && !std::isnan(value)) return std::optional(value);
-  return Error{std::string(kColumnNames[column]) + ": found " + in_quotes(text, 40) + ", expected a number", "", ""};
+  if (text == "inf") return std::optional(std::numeric_limits<double>::infinity());  // a relative error of few samples
+  if (const auto value = plain_number(text)) return value;
+  return Error{std::string(kColumnNames[column]) + ": found " + in_quotes(text, 40) + ", expected a number", "",
+               number_hint(text)};
 }
 
 Result<void> RowStatements::check(const std::vector<std::string>& row, double latency_us) const {

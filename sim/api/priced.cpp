@@ -21,7 +21,8 @@ namespace {
 /// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
 Result<std::int64_t> parse_size(std::string text) {
   const auto wrong = [&] {
-    return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "", ""};
+    return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "",
+                 number_hint(text)};
   };
   if (text.empty()) return wrong();
   if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();

@@ -100,8 +100,10 @@ void check_values(CLI::App& app) {
       option->check([](const std::string& text) { return text.empty() ? "found nothing, expected a value" : ""; });
     const std::string type = option->get_type_name();
     for (const auto& [name, kind] : kTypes) {
-      if (type == name || type.starts_with(std::string(name) + ":"))
-        option->check([kind = kind](const std::string& text) { return refuse_odd_number(text, kind); });
+      if (type != name && !type.starts_with(std::string(name) + ":")) continue;
+      option->transform(
+          CLI::Validator([kind = kind](std::string& text) { return plain_flag_number(text, kind); }, std::string()));
+      option->check([kind = kind](const std::string& text) { return refuse_odd_number(text, kind); });
     }
   }
   for (CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) check_values(*below);

@@ -81,8 +81,14 @@ std::string comma_list(const std::vector<std::string>& words) {
   return out;
 }
 
+bool is_whole(const CLI::App& command, const std::string& flag) {
+  const CLI::Option* option = command.get_option_no_throw(flag);
+  const std::string type = option == nullptr ? "" : option->get_type_name();
+  return type.starts_with("UINT") || type.starts_with("INT");
+}
+
 /// CLI11's "--flag: VALUE not in {a,b}" and "--flag: Value VALUE not in range A to B" as found and expected.
-std::string restated(const std::string& what) {
+std::string restated(const std::string& what, const CLI::App& command) {
   const std::size_t colon = what.find(": "), choice = what.rfind(" not in {"), range = what.rfind(" not in range ");
   if (colon == std::string::npos) return what;
   const std::string flag = what.substr(0, colon + 2);
@@ -99,7 +105,9 @@ std::string restated(const std::string& what) {
            (near.empty() ? "" : "; did you mean '" + near + "'?");
   }
   if (range != std::string::npos && range > colon)
-    return flag + "found " + value_before(range, "Value ") + ", expected a number from " + what.substr(range + 14);
+    return flag + "found " + value_before(range, "Value ") + ", expected " +
+           (is_whole(command, what.substr(0, colon)) ? "a whole number from " : "a number from ") +
+           what.substr(range + 14);
   return what;
 }
 
@@ -117,7 +125,10 @@ std::string usage_error(const CLI::App& app, std::span<const std::string> args, 
     return "found " + in_quotes(*flag) + ", expected a flag of `" + command.words + "`" +
            (near.empty() ? "" : "; did you mean '" + near + "'?") + help;
   }
-  return printable(restated(one_line(error.what())), 400) + help;
+  const auto extra = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty())
+    return "found " + in_quotes(extra.front()) + ", expected no such word" + help;
+  return printable(restated(one_line(error.what()), *command.app), 400) + help;
 }
 
 }  // namespace distsim::app

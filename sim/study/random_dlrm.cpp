@@ -149,8 +149,7 @@ class Generator {
 Result<double> number_at(const CsvReader& reader, const std::vector<std::string>& row, std::size_t column, double least,
                          double most) {
   const std::string& text = row[column];
-  const auto parts = split_number(text);
-  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  const auto value = plain_number(text);
   if (value && *value >= least && *value <= most) return *value;
   return Error{fmt::format("{}: found '{}', expected a number from {:g} to {:g}", reader.header()[column],
                            text.substr(0, 40), least, most),

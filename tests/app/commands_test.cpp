@@ -69,7 +69,7 @@ TEST(UsageError, SaysWhatWasFoundAndExpected) {
        "found '--bites', expected a flag of `distsim cost collective`; did you mean '--bytes'?"},
       {"sweep --config x --scaling stong",
        "--scaling: found 'stong', expected one of strong, weak; did you mean 'strong'?"},
-      {"sweep --config x --jobs 0", "--jobs: found '0', expected a number from 1 to 256"},
+      {"sweep --config x --jobs 0", "--jobs: found '0', expected a whole number from 1 to 256"},
       {"swep --config x", "found 'swep', expected a command; did you mean 'sweep'?"},
       {"sweep --config", "--config"},
   };

@@ -202,7 +202,8 @@ TEST(OpOptions, RefusalsNameTheFlag) {
   EXPECT_NE(error({"--grid", "big"}).find("--grid: found 'big'"), std::string::npos);
   EXPECT_NE(error({"--relative-error", "0"}).find("--relative-error: found 0"), std::string::npos);
   EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);
-  EXPECT_NE(error({"--min-repetitions", "010"}).find("found '010', expected a number without leading zeros"),
+  EXPECT_NE(error({"--min-repetitions", "010"})
+                .find("found '010', expected a whole number; write it without zeros in front: 10"),
             std::string::npos);
   EXPECT_NE(error({"--min-repetitions", "1"}).find("--min-repetitions: found 1"), std::string::npos);
   EXPECT_NE(error({"--min-repetitions", "50", "--max-repetitions", "20"}).find("--max-repetitions: found 20"),

@@ -95,7 +95,8 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"--imbalance", "nan"}).find("--imbalance"), std::string::npos);
   EXPECT_NE(error({"-z", "2"}).find("-z: found 2, expected 0 .. 1"), std::string::npos);
   EXPECT_NE(error({"--nonsense"}).find("nonsense"), std::string::npos);
-  EXPECT_NE(error({"-n", "010"}).find("found '010', expected a number without leading zeros"), std::string::npos);
+  EXPECT_NE(error({"-n", "010"}).find("found '010', expected a whole number; write it without zeros in front: 10"),
+            std::string::npos);
   EXPECT_NE(error({"-w", "0x10"}).find("found '0x10', expected a whole number"), std::string::npos);
   EXPECT_NE(error({"--max-seconds", "0x1"}).find("found '0x1', expected a number"), std::string::npos);
 }

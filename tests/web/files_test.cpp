@@ -56,6 +56,21 @@ TEST(PrivateFolder, OfAServerThatIsGoneIsRemoved) {
   fs::remove(unlike);
 }
 
+/// A process of another container is not seen, as one that is gone; its folder is locked.
+TEST(PrivateFolder, OfAServerThatIsNotSeenIsKept) {
+  PrivateFolder first;
+  const fs::path path = *first.path();
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  const fs::path unseen = path.parent_path() / ("distsim-serve-" + std::to_string(gone) + "-abcdef");
+  fs::rename(path, unseen);
+  PrivateFolder second;
+  ASSERT_TRUE(second.path().ok());
+  EXPECT_TRUE(fs::exists(unseen));
+  fs::remove(unseen);
+}
+
 TEST(PlainFileName, IsNoPathAndNotHidden) {
   EXPECT_EQ(plain_file_name("rank0.json.gz"), "rank0.json.gz");
   EXPECT_EQ(plain_file_name("../../etc/passwd"), "passwd");

@@ -213,10 +213,11 @@ void check_texts(CLI::App& app) {
     else if (!type.empty())
       option->check([](const std::string& text) { return std::string(text.empty() ? "found an empty value" : ""); });
     const bool whole = type == "N" || type == "PORT" || option->get_name() == "--rank";
-    if (whole || type == "SHARE" || type == "SECONDS")
-      option->check([kind = whole ? FlagNumber::whole : FlagNumber::real](const std::string& text) {
-        return refuse_odd_number(text, kind);
-      });
+    if (!whole && type != "SHARE" && type != "SECONDS") continue;
+    const FlagNumber kind = whole ? FlagNumber::whole : FlagNumber::real;
+    option->transform(
+        CLI::Validator([kind](std::string& text) { return plain_flag_number(text, kind); }, std::string()));
+    option->check([kind](const std::string& text) { return refuse_odd_number(text, kind); });
   }
 }
 

@@ -1,9 +1,10 @@
 #include "mpi_bench/collective/options/options.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <sstream>
+
+#include "base/text/number_text.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -29,7 +30,7 @@ std::optional<double> suffix_factor(char suffix) {
   }
 }
 
-bool is_decimal(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789.") == text.npos; }
+bool is_decimal(std::string_view text) { return text.find_first_not_of("0123456789.") == text.npos; }
 
 }  // namespace
 
@@ -43,10 +44,10 @@ Result<std::uint64_t> parse_size(std::string_view text) {
     factor = *suffix_factor(digits.back());
     digits.pop_back();
   }
-  if (!is_decimal(digits)) return bad;
-  char* end = nullptr;
-  const double bytes = std::strtod(digits.c_str(), &end) * factor;
-  if (*end != '\0' || !(bytes <= kMaxSize) || bytes != std::floor(bytes)) return bad;
+  const auto number = is_decimal(digits) ? plain_number(digits) : std::nullopt;
+  if (!number) return bad;
+  const double bytes = *number * factor;
+  if (!(bytes <= kMaxSize) || bytes != std::floor(bytes)) return bad;
   return static_cast<std::uint64_t>(bytes);
 }
 

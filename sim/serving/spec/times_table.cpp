@@ -10,6 +10,7 @@
 #include "base/system/open_input.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 
@@ -28,12 +29,12 @@ constexpr double kMostOfOneByOne = 4;
 Result<void> TimesTable::check_layer(const std::string& model, const std::string& layer, const std::string& where,
                                      Block& block) {
   const std::size_t index = block.ps.size();
-  const auto number = parse_integer(layer);
-  if (number.ok() && *number <= block.last_number)
+  const auto number = exact_integer(std::string_view(layer));  // a label: 01 .. 12 are in order, too
+  if (number && *number <= block.last_number)
     return Error{"layer: found " + in_quotes(layer) + " after " + std::to_string(block.last_number) +
                      ", expected layers with numbers in ascending order, each once",
                  where, ""};
-  if (number.ok()) block.last_number = *number;
+  if (number) block.last_number = *number;
   const auto [first, is_new] = block.names.try_emplace(layer, where);
   if (!is_new)
     return Error{"layer: found " + in_quotes(layer) + " of " + printable(model, 80) +
@@ -66,11 +67,11 @@ Result<void> TimesTable::read(const std::string& path) {
     const auto size = parse_integer((*row)[batch]);
     if (!size.ok() || *size < 1 || *size > 4096)
       return Error{"batch: found " + in_quotes((*row)[batch]) + ", expected an integer from 1 to 4096", csv.position(),
-                   ""};
+                   number_hint((*row)[batch])};
     const auto us = parse_quantity((*row)[time], Dimension::none);
     if (!us.ok() || *us < 0 || *us > 1e10)
       return Error{"time_us: found " + in_quotes((*row)[time]) + ", expected microseconds from 0 to 1e10",
-                   csv.position(), ""};
+                   csv.position(), number_hint((*row)[time])};
     Block& block = rows_[{(*row)[model], (*row)[gpu]}][static_cast<std::uint32_t>(*size)];
     if (block.ps.empty()) block.file = path;
     if (block.file != path)

@@ -1,7 +1,7 @@
 // Keys with several values: as they are written on the command line, and those of data parallel jobs.
 #include <algorithm>
-#include <charconv>
 
+#include "base/text/number_text.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/workload/opgraph/graph_spec.hpp"
@@ -11,13 +11,6 @@
 namespace distsim::study {
 namespace {
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 struct NumberRange {
   std::int64_t low = 0, high = 0;
 };
@@ -26,7 +19,7 @@ struct NumberRange {
 std::optional<NumberRange> number_range(std::string_view text) {
   const std::size_t dots = text.find("..");
   if (dots == std::string_view::npos) return std::nullopt;
-  const auto low = whole_number(text.substr(0, dots)), high = whole_number(text.substr(dots + 2));
+  const auto low = plain_integer(text.substr(0, dots)), high = plain_integer(text.substr(dots + 2));
   if (!low || !high) return std::nullopt;
   return NumberRange{*low, *high};
 }
@@ -77,7 +70,7 @@ Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
   const auto axis = parse_axis("gpus=" + text, "--gpus");
   if (!axis) return refused;
   for (const std::string& value : axis->values) {
-    const auto n = whole_number(value);
+    const auto n = plain_integer(value);
     if (!n || *n < 1 || *n > workload::kMaxRanks) return refused;
     out.push_back(*n);
   }

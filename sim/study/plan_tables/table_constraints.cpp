@@ -1,12 +1,12 @@
 #include "sim/study/plan_tables/table_constraints.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <tuple>
 
 #include "base/system/open_input.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/number_text.hpp"
 
 namespace distsim::study {
 namespace {
@@ -25,10 +25,8 @@ const Words<DeviceGroup>& device_group_words() {
 }
 
 std::optional<std::int64_t> natural(std::string_view text) {
-  std::int64_t n = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < 0) return std::nullopt;
-  return n;
+  const auto n = plain_integer(text);
+  return n && *n >= 0 ? n : std::nullopt;
 }
 
 struct TableRange {

@@ -6,12 +6,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/text/names/spelling.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/workers.hpp"
@@ -287,12 +289,10 @@ Result<std::vector<double>> parse_factors(const std::string& text) {
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string word = text.substr(at, end - at);
-    char* rest = nullptr;
-    const double factor = std::strtod(word.c_str(), &rest);
-    const bool endless = std::isinf(factor) && factor > 0 && word.find_first_of("0123456789") == std::string::npos;
-    const bool sane = (factor >= 1 / kNoLimit && factor <= kNoLimit) || endless;  // 1e400 is no inf
-    if (word.empty() || *rest != 0 || !sane)
-      return Error{"--factors: found " + in_quotes(word) + ", expected a number from 1e-6 to 1e6, or inf", "", ""};
+    const double factor = word == "inf" ? std::numeric_limits<double>::infinity() : plain_number(word).value_or(0);
+    if (word != "inf" && !(factor >= 1 / kNoLimit && factor <= kNoLimit))
+      return Error{"--factors: found " + in_quotes(word) + ", expected a number from 1e-6 to 1e6, or inf", "",
+                   number_hint(word)};
     if (std::ranges::find(out, factor) != out.end())
       return Error{"--factors: found " + in_quotes(word) + " twice, expected each factor once", "", ""};
     out.push_back(factor);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::study {
@@ -35,13 +35,6 @@ std::vector<std::string> split_values(const std::string& text) {
   return values;
 }
 
-std::optional<double> number_of(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
-}
-
 struct Steps {
   double from = 0, to = 0, step = 1;
   bool factor = false;
@@ -56,8 +49,8 @@ std::optional<Steps> steps_in(const std::string& text) {
   std::string_view step = colon < text.size() ? std::string_view(text).substr(colon + 1) : "1";
   const bool factor = step.starts_with("x");
   if (factor) step.remove_prefix(1);
-  const auto from = number_of(std::string_view(text).substr(0, dots)),
-             to = number_of(std::string_view(text).substr(dots + 2, colon - dots - 2)), by = number_of(step);
+  const auto from = plain_number(std::string_view(text).substr(0, dots)),
+             to = plain_number(std::string_view(text).substr(dots + 2, colon - dots - 2)), by = plain_number(step);
   if (!from || !to || !by) return std::nullopt;
   return Steps{*from, *to, *by, factor};
 }

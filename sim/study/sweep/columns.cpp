@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -13,6 +12,7 @@
 #include "base/file.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::study {
@@ -59,11 +59,7 @@ std::vector<Column> figure_columns() {
 }
 
 /// A key's value as a number where it is one.
-double number_in(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() ? value : kNone;
-}
+double number_in(const std::string& text) { return plain_number(text).value_or(kNone); }
 
 Result<Column> column_named(const std::vector<Column>& all, const std::string& name, const std::string& flag) {
   const auto it = std::ranges::find(all, name, &Column::name);

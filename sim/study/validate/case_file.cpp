@@ -6,6 +6,7 @@
 
 #include "base/text/csv.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/config/reference.hpp"
@@ -130,7 +131,7 @@ Result<std::optional<double>> measured_of(const Case& c, const CaseFile& file) {
   if (text.empty()) return std::optional<double>();
   const Result<double> value = parse_quantity(text, Dimension::none);
   if (!value || *value <= 0)
-    return Error{"measured_ms: found " + in_quotes(text) + ", expected a positive number", c.where, ""};
+    return Error{"measured_ms: found " + in_quotes(text) + ", expected a positive number", c.where, number_hint(text)};
   return std::optional(*value);
 }
 

@@ -1,6 +1,8 @@
 #include "sim/web/files/private_folder.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -26,6 +28,12 @@ std::string folder_of_temporaries() {
   return named != nullptr && *named == '/' ? named : "/tmp";
 }
 
+/// The folder, locked; nothing valid where another server has the lock, or there are no locks.
+Descriptor locked(const std::string& folder) {
+  Descriptor file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  return file.valid() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(file) : Descriptor();
+}
+
 /// "distsim-serve-PID-XXXXXX" of a process that is gone, and a folder of ours.
 bool is_left_over(const std::string& parent, const std::string& name) {
   if (!name.starts_with(kBegin)) return false;
@@ -42,7 +50,8 @@ bool is_left_over(const std::string& parent, const std::string& name) {
 void remove_left_over(const std::string& parent) {
   for (const std::string& name : list_folder(parent).names) {
     std::error_code error;
-    if (is_left_over(parent, name)) fs::remove_all(parent + "/" + name, error);
+    const std::string folder = parent + "/" + name;
+    if (is_left_over(parent, name) && locked(folder).valid()) fs::remove_all(folder, error);
   }
 }
 
@@ -58,6 +67,7 @@ Result<std::string> PrivateFolder::path() {
   if (::mkdtemp(made.data()) == nullptr)
     return Error{"found no place for files in " + in_quotes(parent) + ", expected a folder that can be written", "",
                  std::system_category().message(errno)};
+  lock_ = locked(made);
   std::error_code error;
   const fs::path real = fs::canonical(made, error);
   path_ = error ? made : real.string();
@@ -76,6 +86,7 @@ void PrivateFolder::remove() {
   std::error_code error;
   fs::remove_all(path_, error);
   path_.clear();
+  lock_ = Descriptor();
 }
 
 std::string plain_file_name(std::string_view given) {

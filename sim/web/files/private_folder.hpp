@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "base/system/descriptor.hpp"
 
 namespace distsim::web {
 
@@ -28,6 +29,7 @@ class PrivateFolder {
  private:
   std::mutex mutex_;
   std::string path_;
+  Descriptor lock_;  ///< says to servers that cannot see this process, in other containers, that it lives
   bool is_over_ = false;
 };
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "base/text/number_text.hpp"
 #include "sim/workload/specs/parallel_spec.hpp"
 
 namespace distsim::workload {
@@ -50,10 +50,9 @@ Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path
     }
     return out;
   }
-  std::int64_t layers = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), layers);
-  if (error == std::errc() && end == text.data() + text.size() && layers >= 0 && layers <= 1 << 20)
-    return Recompute{layers > 0 ? RecomputeKind::full : RecomputeKind::none, layers, {}};
+  const auto layers = plain_integer(text);
+  if (layers && *layers >= 0 && *layers <= 1 << 20)
+    return Recompute{*layers > 0 ? RecomputeKind::full : RecomputeKind::none, *layers, {}};
   return schema_detail::expected(node, path, expectation);
 }
 

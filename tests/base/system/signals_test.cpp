@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -21,28 +23,57 @@ namespace fs = std::filesystem;
 TEST(Temporaries, AreRemovedUnlessTheyBecameTheTarget) {
   const std::string dir = test::scratch_dir("temporaries");
   {
-    Temporary lost(dir + "/a"), kept(dir + "/b");
-    std::ofstream(lost.path()) << "x";
-    std::ofstream(kept.path()) << "x";
+    Temporary lost(dir + "/a"), kept(dir + "/a");
+    ASSERT_TRUE(lost.made() && kept.made());
+    EXPECT_NE(lost.path(), kept.path());
     EXPECT_TRUE(kept.rename_to(dir + "/c"));
   }
-  EXPECT_FALSE(fs::exists(dir + "/a"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 1);
   EXPECT_TRUE(fs::exists(dir + "/c"));
   fs::remove_all(dir);
 }
 
+TEST(Temporaries, WhatCannotBeMadeIsNotRemoved) {
+  const std::string dir = test::scratch_dir("temporaries");
+  {
+    const Temporary nowhere(dir + "/none/a");
+    EXPECT_FALSE(nowhere.made());
+    EXPECT_EQ(errno, ENOENT);
+    fs::create_directory(dir + "/none");
+    std::ofstream(nowhere.path()) << "of another process";
+  }
+  EXPECT_FALSE(fs::is_empty(dir + "/none"));
+  fs::remove_all(dir);
+}
+
+/// Processes of two containers may have one number, and what both write in one folder must not have one name: those that
+/// fork() makes share all that a program can know of itself.
+TEST(Temporaries, NamesOfProcessesThatAreAlikeDiffer) {
+  const std::string dir = test::scratch_dir("temporaries");
+  for (int i = 0; i < 8; ++i) {
+    if (::fork() != 0) continue;
+    Temporary own(dir + "/a");
+    ::_exit(own.made() && own.rename_to(own.path() + ".kept") ? 0 : 1);
+  }
+  for (int i = 0, status = 0; i < 8; ++i) {
+    ::wait(&status);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir), fs::directory_iterator()), 8);
+  fs::remove_all(dir);
+}
+
 TEST(SignalsDeathTest, RemoveWhatIsUnfinishedAndEndAsTheyWould) {
-  const std::string path = test::scratch_dir("signals") + "/a";
+  const std::string dir = test::scratch_dir("signals");
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     EXPECT_EXIT(
         {
           handle_signals();
-          const Temporary temporary(path);
-          std::ofstream(path) << "x";
-          ::raise(signal);
+          const Temporary temporary(dir + "/a");
+          if (temporary.made()) ::raise(signal);
         },
         testing::KilledBySignal(signal), "");
-    EXPECT_FALSE(fs::exists(path));
+    EXPECT_TRUE(fs::is_empty(dir));
   }
 }
 
