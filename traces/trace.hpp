@@ -130,6 +130,8 @@ struct KernelGeometry {
 struct TensorShape {
   std::vector<std::int64_t> dims;
   std::string type;  ///< as recorded: "float", "c10::Half", "Scalar", "TensorList", ""
+  std::int64_t in_memory =
+      -1;  ///< elements, of which an expanded tensor repeats some (stride 0); -1: strides not recorded
 };
 /// Arguments of an op. Interned: equal ones share an index.
 struct OpInputs {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/fnv.hpp"
+#include "base/median.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -72,8 +73,10 @@ std::vector<std::string> work_missing_from(const WorkCounts& work) {
   constexpr double kLostCopies = 0.5;  // chosen
   std::vector<std::string> out;
   if (!work.joined) return out;
-  if (many(work.lost_launches, work.launches, kLostLaunches))
-    out.push_back("the GPU work of " + std::to_string(work.lost_launches) + " of " +
+  const std::uint64_t lost =
+      many(work.lost_launches, work.launches, kLostLaunches) ? work.lost_launches : work.lost_between();
+  if (lost > 0)
+    out.push_back("the GPU work of " + std::to_string(lost) + " of " +
                   counted(work.launches, "kernel launch", "kernel launches"));
   if (many(work.lost_copies, work.copy_calls, kLostCopies))
     out.push_back("the GPU work of " + std::to_string(work.lost_copies) + " of " +
@@ -152,6 +155,42 @@ Result<void> check_order(TraceRank& rank, const WorkCounts& found) {
                           std::string(agreeing(found.kernels, "takes", "take")) + " no time",
                       "durations", "was the trace edited, or its times rounded?"));
   return {};
+}
+
+/// Of times in whole microseconds, none is rounded to 0.
+void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
+  if (work.timeless == work.kernels) return;  // all: check_order
+  const std::uint64_t found = work.too_short - (work.in_nanoseconds > 0 ? 0 : work.timeless);
+  if (found == 0) return;
+  rank.notes.assume(
+      std::to_string(found) + " of " + counted(work.kernels, "kernel") + " " +
+      std::string(agreeing(found, "takes", "take")) +
+      " less than 0.2 us, in which no GPU starts one, reads memory and ends it: are all times in one unit?");
+}
+
+/// Medians over iterations have no launches. Iterations consist of the events.
+void note_medians(TraceRank& rank) {
+  constexpr double kMostBeside = 100;  // times the events that an iteration takes; chosen: hosts wait for data
+  std::int64_t first = INT64_MAX, last_start = INT64_MIN, end = 0;
+  std::uint64_t timeless = 0;
+  for (const DeviceRecord& d : rank.device_records) {
+    first = std::min(first, d.start_ns);
+    last_start = std::max(last_start, d.start_ns);
+    end = std::max(end, d.end_ns());
+    timeless += d.duration_ns == 0 ? 1 : 0;
+  }
+  const std::size_t events = rank.device_records.size();
+  if (timeless > 0)
+    rank.notes.assume(std::to_string(timeless) + " of " + counted(events, "event") + " " +
+                      std::string(agreeing(timeless, "takes", "take")) + " no time");
+  if (events > 2 && first == last_start)
+    rank.notes.assume("all " + std::to_string(events) +
+                      " events begin at once, expected one after the other: are their starts recorded?");
+  if (rank.measured_iterations_ns.empty() || events == 0) return;
+  const std::int64_t iteration = upper_median(rank.measured_iterations_ns);
+  if (end > first && static_cast<double>(iteration) > kMostBeside * static_cast<double>(end - first))
+    rank.notes.assume("found iterations of " + seconds_text(iteration) + ", of which the events take " +
+                      seconds_text(end - first) + ": are all times in milliseconds?");
 }
 
 Result<void> check_copies(TraceRank& rank, const WorkCounts& work) {
@@ -249,9 +288,10 @@ void note_collectives(TraceRank& rank, const WorkCounts& work) {
                       std::string(agreeing(work.unlike, "its kernel", "their kernels")) + " (" + work.first_unlike +
                       "); the name of the call is taken");
   if (work.two_sizes > 0)
-    rank.notes.assume(counted(work.two_sizes, "all-reduce") + " of " + counted(work.collectives, "collective") + " " +
+    rank.notes.assume(std::to_string(work.two_sizes) + " of " + counted(work.collectives, "collective") + " " +
                       std::string(agreeing(work.two_sizes, "states", "state")) +
-                      " another number of elements in than out, expected the same; the size is not known");
+                      " numbers of elements that do not fit together (the first: " + work.first_two_sizes +
+                      "); the size is not known");
   if (work.not_member > 0)
     rank.notes.assume(counted(work.not_member, "collective") + " of " + std::to_string(work.collectives) +
                       " of groups without rank " + std::to_string(rank.rank) +
@@ -276,12 +316,6 @@ void note_hole(TraceRank& rank, const WorkCounts& work) {
                     seconds_text(work.device_time) + " of all work: is the start of a record wrong?");
 }
 
-std::int64_t median(std::vector<std::int64_t> times) {
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::ranges::nth_element(times, middle);
-  return *middle;
-}
-
 /// Hosts of one run wait for each other in every iteration, so that their medians agree; as check_hugectr_hosts.
 Result<void> check_iterations_of_hosts(const TraceJob& job) {
   constexpr std::int64_t kMostApart = 2;
@@ -289,7 +323,7 @@ Result<void> check_iterations_of_hosts(const TraceJob& job) {
   std::int64_t least = 0, most = 0;
   for (const TraceRank& rank : job.ranks) {
     if (!rank.times_are_medians || rank.measured_iterations_ns.empty()) continue;
-    const std::int64_t time = median(rank.measured_iterations_ns);
+    const std::int64_t time = upper_median(rank.measured_iterations_ns);
     if (fastest == nullptr || time < least) fastest = &rank, least = time;
     if (slowest == nullptr || time > most) slowest = &rank, most = time;
   }
@@ -323,6 +357,8 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   const WorkCounts work = work_of(job, rank);
   note_memory(rank, work);
   note_collectives(rank, work);
+  if (rank.has_times) note_short_kernels(rank, work);
+  if (rank.times_are_medians) note_medians(rank);
   if (!rank.has_times || rank.times_are_medians) return {};
   TRY(check_order(rank, work));
   TRY(check_copies(rank, work));

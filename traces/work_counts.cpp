@@ -1,6 +1,8 @@
 #include "traces/work_counts.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
@@ -11,6 +13,8 @@ namespace distsim::traces {
 namespace {
 
 constexpr std::int64_t kRounding = 2'000;  // ns: profilers round the two ends of an interval by themselves
+/// A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
+constexpr std::int64_t kShortestKernel = 200;                // ns
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // the clock of a profiler is too coarse for shorter ones
 
 /// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.
@@ -68,15 +72,53 @@ class Counter {
     for (const DeviceRecord& d : rank_.device_records) {
       if (d.launch == kNone) continue;
       has_work[d.launch] = true;
-      out_.joined = out_.joined || window_.has(launched_at(d));
+      const std::int64_t at = launched_at(d);
+      if (!window_.has(at)) continue;
+      out_.joined = true;
+      if (d.kind != DeviceRecordKind::kernel) continue;
+      out_.first_joined = std::min(out_.first_joined, at);
+      const TraceStream& stream = rank_.streams[d.stream];
+      StreamEnd& end = out_.stream_ends[{stream.device, stream.id}];
+      if (d.end_ns() >= end.end) end = {d.end_ns(), at};
     }
+    const std::vector<std::pair<std::int64_t, std::int64_t>> captures = captures_of_graphs();
     for (std::size_t i = 0; i < rank_.host_records.size(); ++i) {
       const HostRecord& h = rank_.host_records[i];
       if (!window_.has(h.start_ns)) continue;
       ++out_.host_records;
-      if (h.call == RuntimeCall::launch_kernel) ++out_.launches, out_.lost_launches += has_work[i] ? 0 : 1;
+      if (h.call == RuntimeCall::launch_kernel && !is_within(captures, h.start_ns)) {
+        ++out_.launches;
+        if (!has_work[i]) ++out_.lost_launches, out_.lost_at.push_back(h.start_ns);
+      }
       if (h.call == RuntimeCall::memcpy) ++out_.copy_calls, out_.lost_copies += has_work[i] ? 0 : 1;
     }
+  }
+
+  /// Intervals in which calls are recorded for a graph, which runs nothing.
+  std::vector<std::pair<std::int64_t, std::int64_t>> captures_of_graphs() const {
+    std::vector<std::pair<std::int64_t, bool>> marks;  // when one begins or ends
+    std::map<NameId, int> kind_of;                     // of a name: begins, ends, neither
+    for (const HostRecord& h : rank_.host_records) {
+      if (h.call != RuntimeCall::other) continue;
+      const auto [at, fresh] = kind_of.emplace(h.name, 0);
+      const std::string_view name = fresh ? job_.name(h.name) : "";
+      if (name.find("StreamBeginCapture") != name.npos) at->second = 1;
+      if (name.find("StreamEndCapture") != name.npos) at->second = 2;
+      if (at->second != 0) marks.emplace_back(h.start_ns, at->second == 1);
+    }
+    std::ranges::sort(marks);
+    std::vector<std::pair<std::int64_t, std::int64_t>> out;
+    int open = 0;
+    for (const auto& [at, begins] : marks) {
+      if (begins && open++ == 0) out.emplace_back(at, INT64_MAX);
+      if (!begins && open > 0 && --open == 0) out.back().second = at;
+    }
+    return out;
+  }
+
+  static bool is_within(const std::vector<std::pair<std::int64_t, std::int64_t>>& intervals, std::int64_t at) {
+    const auto after = std::ranges::upper_bound(intervals, at, {}, &std::pair<std::int64_t, std::int64_t>::first);
+    return after != intervals.begin() && at < std::prev(after)->second;
   }
 
   void count_steps(const std::vector<TraceStep>& steps) {
@@ -111,6 +153,8 @@ class Counter {
       ++out_.kernels;
       out_.communication += d.communication ? 1 : 0;
       out_.timeless += d.duration_ns == 0 ? 1 : 0;
+      out_.too_short += d.duration_ns < kShortestKernel ? 1 : 0;
+      out_.in_nanoseconds += d.duration_ns % 1000 != 0 ? 1 : 0;
       if (d.launch == kNone) continue;
       ++out_.launched;
       const std::int64_t delay = d.start_ns - launched_at(d);
@@ -170,7 +214,12 @@ class Counter {
       out_.no_kind += c.kind_known ? 0 : 1;
       out_.no_size += c.bytes < 0 ? 1 : 0;
     }
-    out_.two_sizes += states_two_sizes(c) ? 1 : 0;
+    if (states_two_sizes(job_, c) && out_.two_sizes++ == 0) {
+      const std::uint32_t ranks = c.group == kNone ? 0 : job_.groups[c.group].size;
+      out_.first_two_sizes = std::string(graph::name_of(c.kind)) +
+                             (ranks > 0 ? " over " + std::to_string(ranks) + " ranks" : "") + ", " +
+                             std::to_string(c.in_elements) + " in and " + std::to_string(c.out_elements) + " out";
+    }
     if (c.kind_known && has_kernel) {
       const std::string_view name = job_.name(rank_.device_records[c.device_record].name);
       const auto kernel = collective_of_kernel(name);
@@ -217,36 +266,18 @@ class Counter {
 void WorkCounts::add(const WorkCounts& o) {
   joined = joined || o.joined;
   steps = std::max(steps, o.steps);
-  for (std::uint64_t WorkCounts::*sum : {&WorkCounts::launches,
-                                         &WorkCounts::lost_launches,
-                                         &WorkCounts::copy_calls,
-                                         &WorkCounts::lost_copies,
-                                         &WorkCounts::host_records,
-                                         &WorkCounts::device_records,
-                                         &WorkCounts::unlaunched,
-                                         &WorkCounts::in_steps,
-                                         &WorkCounts::between_steps,
-                                         &WorkCounts::after_steps,
-                                         &WorkCounts::kernels,
-                                         &WorkCounts::timeless,
-                                         &WorkCounts::launched,
-                                         &WorkCounts::before,
-                                         &WorkCounts::early,
-                                         &WorkCounts::late,
-                                         &WorkCounts::large_copies,
-                                         &WorkCounts::fast_copies,
-                                         &WorkCounts::large_collectives,
-                                         &WorkCounts::fast_collectives,
-                                         &WorkCounts::collectives,
-                                         &WorkCounts::unlike,
-                                         &WorkCounts::not_member,
-                                         &WorkCounts::communication,
-                                         &WorkCounts::no_kind,
-                                         &WorkCounts::no_size,
-                                         &WorkCounts::two_sizes,
-                                         &WorkCounts::in_streams,
-                                         &WorkCounts::at_once,
-                                         &WorkCounts::twice})
+  for (std::uint64_t WorkCounts::*sum :
+       {&WorkCounts::launches,         &WorkCounts::lost_launches,  &WorkCounts::copy_calls,
+        &WorkCounts::lost_copies,      &WorkCounts::host_records,   &WorkCounts::device_records,
+        &WorkCounts::unlaunched,       &WorkCounts::in_steps,       &WorkCounts::between_steps,
+        &WorkCounts::after_steps,      &WorkCounts::kernels,        &WorkCounts::timeless,
+        &WorkCounts::too_short,        &WorkCounts::in_nanoseconds, &WorkCounts::launched,
+        &WorkCounts::before,           &WorkCounts::early,          &WorkCounts::late,
+        &WorkCounts::large_copies,     &WorkCounts::fast_copies,    &WorkCounts::large_collectives,
+        &WorkCounts::fast_collectives, &WorkCounts::collectives,    &WorkCounts::unlike,
+        &WorkCounts::not_member,       &WorkCounts::communication,  &WorkCounts::no_kind,
+        &WorkCounts::no_size,          &WorkCounts::two_sizes,      &WorkCounts::in_streams,
+        &WorkCounts::at_once,          &WorkCounts::twice})
     this->*sum += o.*sum;
   least_delay = std::min(least_delay, o.least_delay);
   most_idle = std::max(most_idle, o.most_idle);
@@ -254,8 +285,33 @@ void WorkCounts::add(const WorkCounts& o) {
   device_time += o.device_time;
   if (first_unlike.empty()) first_unlike = o.first_unlike;
   if (first_group.empty()) first_group = o.first_group;
+  if (first_two_sizes.empty()) first_two_sizes = o.first_two_sizes;
+  lost_at.insert(lost_at.end(), o.lost_at.begin(), o.lost_at.end());
+  first_joined = std::min(first_joined, o.first_joined);
+  for (const auto& [stream, end] : o.stream_ends) {
+    StreamEnd& own = stream_ends[stream];
+    if (end.end >= own.end) own = end;
+  }
   if (o.beyond_device.found > beyond_device.found) beyond_device = o.beyond_device;
   if (beyond_reserved.found == 0) beyond_reserved = o.beyond_reserved;
+}
+
+void WorkCounts::shift(std::int64_t by_ns) {
+  for (std::int64_t& at : lost_at) at += by_ns;
+  if (first_joined != INT64_MAX) first_joined += by_ns;
+  for (auto& [stream, end] : stream_ends) end.end += by_ns, end.launched += by_ns;
+}
+
+std::uint64_t WorkCounts::lost_between() const {
+  constexpr std::int64_t kUntilTheEnd = 1'000'000;  // ns before the last kernel's end: a stream had more to do; chosen
+  std::int64_t last = 0, until = INT64_MAX;
+  for (const auto& [stream, end] : stream_ends) last = std::max(last, end.end);
+  for (const auto& [stream, end] : stream_ends) {
+    if (end.end >= last - kUntilTheEnd) until = std::min(until, end.launched);
+  }
+  if (stream_ends.empty()) return 0;
+  return static_cast<std::uint64_t>(
+      std::ranges::count_if(lost_at, [&](std::int64_t at) { return at > first_joined && at < until; }));
 }
 
 WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace distsim::traces {
@@ -27,16 +29,25 @@ struct LargestMemory {
   std::uint32_t device = 0;
 };
 
+/// When the last kernel of a stream ended, and when it was launched.
+struct StreamEnd {
+  std::int64_t end = std::numeric_limits<std::int64_t>::min(), launched = 0;
+};
+
 struct WorkCounts {
   // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
   bool joined = false;
   std::uint64_t launches = 0, lost_launches = 0, copy_calls = 0, lost_copies = 0;
+  std::vector<std::int64_t> lost_at;                                     ///< start of each lost launch
+  std::int64_t first_joined = std::numeric_limits<std::int64_t>::max();  ///< start of the first launch with its kernel
+  std::map<std::pair<std::uint32_t, std::uint64_t>, StreamEnd> stream_ends;  ///< by device and stream
   // GPU records that no call of the host belongs to.
   std::uint64_t host_records = 0, device_records = 0, unlaunched = 0;
   // Kernels launched within the first to the last of a profiler's steps, those of them outside of each, and those behind.
   std::uint64_t in_steps = 0, between_steps = 0, after_steps = 0, steps = 0;
   // Kernels against their launches: begun before them by rounding, by more; begun late on an idle GPU.
-  std::uint64_t kernels = 0, timeless = 0, launched = 0, before = 0, early = 0, late = 0;
+  std::uint64_t kernels = 0, timeless = 0, too_short = 0, in_nanoseconds = 0, launched = 0, before = 0, early = 0,
+                late = 0;
   std::int64_t least_delay = std::numeric_limits<std::int64_t>::max();  ///< ns from a launch to its kernel
   std::int64_t most_idle = 0;    ///< ns that the GPU had nothing to do before one that is late
   std::int64_t device_time = 0;  ///< ns of all records
@@ -48,13 +59,18 @@ struct WorkCounts {
   std::string first_unlike, first_group;
   // Communication kernels, and those of them of no known kind or size.
   std::uint64_t communication = 0, no_kind = 0, no_size = 0;
-  // All-reduces that state two sizes.
+  // Collectives that state two sizes.
   std::uint64_t two_sizes = 0;
+  std::string first_two_sizes;
   // Kernels of streams that begin before another of theirs has ended, and those that are there twice.
   std::uint64_t in_streams = 0, at_once = 0, twice = 0;
   LargestMemory beyond_device, beyond_reserved;
 
   void add(const WorkCounts& other);
+  void shift(std::int64_t by_ns);  ///< the times of single records
+  /// Launches without a kernel that the ends of the recording do not explain: behind the first with its kernel, and before
+  /// the last of each stream that ran until the end, as kernels of later ones may have begun after it.
+  std::uint64_t lost_between() const;
 };
 
 /// Of the records that begin in a window; calls of the host count with their launches. `steps` are those of the whole rank.

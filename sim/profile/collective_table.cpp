@@ -88,9 +88,12 @@ class Table {
       out_.standing[member.rank].waited += duration_of(rank, rank.collectives[member.collective]) - shortest;
     }
     std::ranges::stable_sort(arrivals, {}, &Arrival::start);
-    RankStanding& last = out_.standing[arrivals.back().rank];
-    ++last.last_arrivals;
-    last.made_others_wait += arrivals.back().start - arrivals[arrivals.size() - 2].start;
+    const std::int64_t alone = arrivals.back().start - arrivals[arrivals.size() - 2].start;
+    if (alone > 0) {  // of ranks that arrive at once, none is the last
+      RankStanding& last = out_.standing[arrivals.back().rank];
+      ++last.last_arrivals;
+      last.made_others_wait += alone;
+    }
     ++b.summary.calls;
     b.summary.ranks_seen = std::max(b.summary.ranks_seen, static_cast<std::uint32_t>(m.members.size()));
     b.summary.transfer = std::max<std::int64_t>(0, b.summary.transfer) + shortest;

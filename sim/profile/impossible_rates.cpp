@@ -23,6 +23,22 @@ double peak_of(const OpRate& op, const topology::DeviceSpec& device) {
   return dtype ? topology::product_peak(device, graph::name_of(*dtype)) : 0;
 }
 
+struct ImpossibleRate {
+  double found = 0, most = 0;  ///< most 0: not known
+  Dimension unit = Dimension::flops_per_second;
+  const char* of = "peak";
+};
+
+/// The L2 may hold the inputs already and the results still, once as large as it is.
+ImpossibleRate rate_of(const OpRate& op, const topology::DeviceSpec& device) {
+  if (op.device_time <= 0) return {};
+  const double seconds = static_cast<double>(op.device_time) * 1e-9;
+  if (op.flops > 0) return {op.flops / seconds, peak_of(op, device), Dimension::flops_per_second, "peak"};
+  const double cached = 2 * device.l2.capacity.value() * static_cast<double>(op.calls);
+  return {(op.least_bytes - cached) / seconds, device.hbm.bandwidth.value(), Dimension::bytes_per_second,
+          "memory bandwidth"};
+}
+
 /// Cards that no NVLink bridge joins.
 bool takes_no_bridge(const topology::DeviceSpec& device) {
   constexpr std::array<std::string_view, 4> kNone{"ada", "blackwell", "pascal", "maxwell"};
@@ -38,22 +54,20 @@ bool all_receive(std::string_view kind) {
 
 std::string rate_above_peak(const Profile& profile, const topology::DeviceSpec& device) {
   const OpRate* worst = nullptr;
-  double most = topology::kPeakTolerance, worst_rate = 0, worst_peak = 0;
+  ImpossibleRate of_worst;
   std::size_t above = 0;
   for (const RankProfile& rank : profile.ranks) {
     for (const OpRate& op : rank.ops) {
-      const double peak = peak_of(op, device);
-      if (peak <= 0 || op.flops <= 0 || op.device_time <= 0) continue;
-      const double rate = op.flops / (static_cast<double>(op.device_time) * 1e-9);
-      above += rate > peak * topology::kPeakTolerance ? 1 : 0;
-      if (rate <= peak * most) continue;
-      most = rate / peak, worst_rate = rate, worst_peak = peak, worst = &op;
+      const ImpossibleRate rate = rate_of(op, device);
+      if (rate.most <= 0 || rate.found <= rate.most * topology::kPeakTolerance) continue;
+      ++above;
+      if (worst == nullptr || rate.found / rate.most > of_worst.found / of_worst.most) worst = &op, of_worst = rate;
     }
   }
   if (worst == nullptr) return "";
   return printable(worst->name, 60) + " of " + printable(worst->shapes, 120) + ": found " +
-         format_quantity_beside(worst_rate, worst_peak, Dimension::flops_per_second) + ", expected at most " +
-         format_quantity(worst_peak, Dimension::flops_per_second) + ", the peak of " + device.name +
+         format_quantity_beside(of_worst.found, of_worst.most, of_worst.unit) + ", expected at most " +
+         format_quantity(of_worst.most, of_worst.unit) + ", the " + of_worst.of + " of " + device.name +
          (above > 1 ? " (and " + std::to_string(above - 1) + " more)" : "") +
          ": are times and shapes those of one run?";
 }

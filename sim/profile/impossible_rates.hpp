@@ -9,8 +9,10 @@
 
 namespace distsim::profile {
 
-/// "aten::addmm of 4096x1024, ... (float): found 1.2 PFLOP/s, expected at most ...", of the matrix product that exceeds the
-/// peak of its type by the most; other ops may need fewer operations than their formula. Empty: none does.
+/// "aten::addmm of 4096x1024, ... (float): found 1.2 PFLOP/s, expected at most ...", of the op that exceeds by the most the peak
+/// of its type, if it is a matrix product (others may need fewer operations than their formula), or the bandwidth of the
+/// memory, if it is elementwise: with what is certain to be read and written, less what the L2 may hold of it before and after.
+/// Empty: none does.
 std::string rate_above_peak(const Profile& profile, const topology::DeviceSpec& device);
 
 /// "all_reduce of 64 MB over 8 ranks: found 1.9 TB/s, expected at most ...", of the large collective whose bus bandwidth exceeds by

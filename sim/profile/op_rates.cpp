@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "sim/profile/op_flops.hpp"
+#include "sim/profile/ops/op_flops.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -27,17 +27,35 @@ class WorkCache {
   std::map<std::pair<NameId, std::uint32_t>, OpWork> known_;
 };
 
-/// The op that a device record is counted for: the innermost with known work; failing that the innermost.
-std::uint32_t counted_op(const traces::TraceRank& rank, std::uint32_t innermost, WorkCache& work) {
-  std::uint32_t first = traces::kNone;
-  for (std::uint32_t i = innermost; i != traces::kNone; i = rank.host_records[i].parent) {
-    const traces::HostRecord& h = rank.host_records[i];
-    if (h.kind != traces::HostKind::op) continue;
-    if (first == traces::kNone) first = i;
-    if (h.inputs != traces::kNone && work(h).flops > 0) return i;
+/// The op that a device record is counted for: the innermost with known work, unless ops inside it do that work (a bias added
+/// inside a convolution is no convolution); failing that the innermost.
+class CountedOp {
+ public:
+  CountedOp(const traces::TraceRank& rank, WorkCache& work)
+      : rank_(rank), does_(rank.host_records.size()), inside_(rank.host_records.size()) {
+    for (std::size_t i = 0; i < does_.size(); ++i) {
+      const traces::HostRecord& h = rank.host_records[i];
+      does_[i] = h.kind == traces::HostKind::op && h.inputs != traces::kNone && work(h).flops > 0;
+      if (!does_[i]) continue;
+      for (std::uint32_t up = h.parent; up != traces::kNone && !inside_[up]; up = rank.host_records[up].parent)
+        inside_[up] = true;
+    }
   }
-  return first;
-}
+
+  std::uint32_t operator()(std::uint32_t innermost) const {
+    std::uint32_t first = traces::kNone;
+    for (std::uint32_t i = innermost; i != traces::kNone; i = rank_.host_records[i].parent) {
+      if (rank_.host_records[i].kind != traces::HostKind::op) continue;
+      if (first == traces::kNone) first = i;
+      if (does_[i] && !inside_[i]) return i;
+    }
+    return first;
+  }
+
+ private:
+  const traces::TraceRank& rank_;
+  std::vector<bool> does_, inside_;  ///< of host records: known work; some in an op inside
+};
 
 /// The innermost annotation around a record that marks no step.
 std::string_view layer_of(const traces::TraceJob& job, const traces::TraceRank& rank, std::uint32_t innermost,
@@ -71,6 +89,7 @@ std::vector<KernelVariant> kernel_variants(const traces::TraceJob& job, const tr
   std::set<std::string, std::less<>> marks;
   for (const traces::TraceStep& s : rank.steps) marks.insert(s.name);
   WorkCache work(job);
+  const CountedOp counted_op(rank, work);
   std::vector<const traces::DeviceRecord*> kernels;
   for (const traces::DeviceRecord& d : rank.device_records) {
     if (d.start_ns >= begin && d.start_ns < end && d.kind == traces::DeviceRecordKind::kernel) kernels.push_back(&d);
@@ -79,7 +98,7 @@ std::vector<KernelVariant> kernel_variants(const traces::TraceJob& job, const tr
   std::map<std::tuple<std::string_view, NameId, std::uint32_t, NameId>, std::size_t> place;
   std::vector<KernelVariant> out;
   for (const traces::DeviceRecord* d : kernels) {
-    const std::uint32_t op = counted_op(rank, d->op, work);
+    const std::uint32_t op = counted_op(d->op);
     const traces::HostRecord* host = op == traces::kNone ? nullptr : &rank.host_records[op];
     const std::string_view layer = layer_of(job, rank, d->op, marks);
     const std::uint32_t inputs = host == nullptr ? traces::kNone : host->inputs;
@@ -125,10 +144,11 @@ std::vector<KernelVariant> merge_variants(std::vector<KernelVariant> a, const st
 std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
                              std::int64_t end) {
   WorkCache work(job);
+  const CountedOp counted_op(rank, work);
   std::unordered_map<std::uint32_t, std::int64_t> time_of;  // op record -> device time
   for (const traces::DeviceRecord& d : rank.device_records) {
     if (d.start_ns < begin || d.start_ns >= end || d.communication) continue;
-    const std::uint32_t op = counted_op(rank, d.op, work);
+    const std::uint32_t op = counted_op(d.op);
     if (op != traces::kNone) time_of[op] += d.duration_ns;
   }
   std::vector<std::pair<std::uint32_t, std::int64_t>> ops(time_of.begin(), time_of.end());
@@ -146,10 +166,14 @@ std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRan
     rate.device_time += time;
     rate.flops += work(h).flops;
     rate.bytes += work(h).bytes;
+    rate.least_bytes += work(h).least_bytes;
   }
   std::vector<OpRate> out;
   for (auto& [key, rate] : table) out.push_back(std::move(rate));
-  std::ranges::stable_sort(out, [](const OpRate& a, const OpRate& b) { return a.device_time > b.device_time; });
+  std::ranges::stable_sort(out, [](const OpRate& a, const OpRate& b) {
+    return a.device_time != b.device_time ? a.device_time > b.device_time
+                                          : std::tie(a.name, a.shapes) < std::tie(b.name, b.shapes);
+  });
   return out;
 }
 

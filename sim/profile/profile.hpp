@@ -116,8 +116,9 @@ struct OpRate {
   std::string name, shapes;
   std::uint64_t calls = 0;
   std::int64_t device_time = 0;
-  double flops = 0;  ///< of all calls; 0: not known for this op
-  double bytes = 0;  ///< least traffic of all calls: inputs read and outputs written once; 0 not known
+  double flops = 0;        ///< of all calls; 0: not known for this op
+  double bytes = 0;        ///< traffic of all calls: inputs read and outputs written once; 0 not known
+  double least_bytes = 0;  ///< of it what is certain (OpWork)
 };
 
 /// Records that a rank's profile was made from.

@@ -109,6 +109,7 @@ void add(OpRate& to, const OpRate& from) {
   to.device_time += from.device_time;
   to.flops += from.flops;
   to.bytes += from.bytes;
+  to.least_bytes += from.least_bytes;
 }
 
 void add(CollectiveSummary& to, const CollectiveSummary& from) {
@@ -212,8 +213,10 @@ void Pieces::keep_first(const traces::TraceJob& job) {
 void Pieces::add_verdict(const traces::TraceJob& job, const traces::TraceSlice& slice, std::int64_t offset) {
   std::vector<traces::TraceStep> steps = survey_.steps;
   for (traces::TraceStep& s : steps) s.start_ns -= offset, s.end_ns -= offset;
-  out_.job.ranks.front().work.add(
-      traces::count_work(job, job.ranks.front(), steps, {slice.begin - offset, slice.end - offset}));
+  traces::WorkCounts work =
+      traces::count_work(job, job.ranks.front(), steps, {slice.begin - offset, slice.end - offset});
+  work.shift(offset);
+  out_.job.ranks.front().work.add(work);
   add_notes(job, slice.end == traces::TraceSlice::kEnd);
 }
 

@@ -39,6 +39,11 @@ struct Work {
   }
 };
 
+std::uint32_t launches_within(const Work& work, std::int64_t begin, std::int64_t end) {
+  return static_cast<std::uint32_t>(std::ranges::lower_bound(work.launch_starts, end) -
+                                    std::ranges::lower_bound(work.launch_starts, begin));
+}
+
 TimeSplit split_of(const Work& work, std::int64_t begin, std::int64_t end) {
   TimeSplit s;
   s.wall = end - begin;
@@ -74,9 +79,7 @@ StepProfile step_profile(const traces::TraceRank& rank, const Work& work, const 
   const auto last = std::ranges::lower_bound(work.by_start, step.end_ns, {}, &traces::DeviceRecord::start_ns);
   p.kernels = static_cast<std::uint32_t>(std::count_if(
       first, last, [](const traces::DeviceRecord* d) { return d->kind == traces::DeviceRecordKind::kernel; }));
-  const auto from = std::ranges::lower_bound(work.launch_starts, step.start_ns),
-             to = std::ranges::lower_bound(work.launch_starts, step.end_ns);
-  p.launches = static_cast<std::uint32_t>(to - from);
+  p.launches = launches_within(work, step.start_ns, step.end_ns);
   return p;
 }
 
@@ -95,7 +98,10 @@ void set_measured_times(RankProfile& out) {
 void profile_steps(const traces::TraceRank& rank, RankProfile& out) {
   const Work work(rank);
   const std::vector<traces::TraceStep> whole = traces::whole_window(rank);
-  if (!whole.empty()) out.whole = step_profile(rank, work, whole.front());
+  if (!whole.empty()) {
+    out.whole = step_profile(rank, work, whole.front());
+    out.whole.launches = static_cast<std::uint32_t>(work.launch_starts.size());  // of the first kernel, too
+  }
   out.steps_marked = !rank.steps.empty();
   for (const traces::TraceStep& step : out.steps_marked ? rank.steps : whole)
     out.steps.push_back(step_profile(rank, work, step));
@@ -111,6 +117,7 @@ void profile_steps_within(const traces::TraceRank& rank, std::int64_t begin, std
     w.start_ns = busy.empty() ? std::max(begin, w.start_ns) : busy.first();
     w.end_ns = busy.empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.last();
     out.whole = step_profile(rank, work, w);
+    out.whole.launches = launches_within(work, begin, end);
   }
   for (const traces::TraceStep& step : rank.steps) {
     if (step.start_ns >= begin && step.start_ns < end) out.steps.push_back(step_profile(rank, work, step));

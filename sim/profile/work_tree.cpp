@@ -148,7 +148,9 @@ std::vector<KernelSummary> kernel_table(const traces::TraceJob& job, const trace
   }
   std::vector<KernelSummary> out;
   for (auto& [key, k] : table) out.push_back(std::move(k));
-  std::ranges::stable_sort(out, [](const KernelSummary& a, const KernelSummary& b) { return a.total > b.total; });
+  std::ranges::stable_sort(out, [](const KernelSummary& a, const KernelSummary& b) {
+    return a.total != b.total ? a.total > b.total : std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
+  });
   return out;
 }
 

@@ -2,7 +2,7 @@
 // range (the build with sanitizers sees that).
 #include <gtest/gtest.h>
 
-#include "sim/profile/op_flops.hpp"
+#include "sim/profile/ops/op_flops.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "trace_samples.hpp"

@@ -3,7 +3,7 @@
 
 #include "kineto_text.hpp"
 #include "sim/profile/impossible_rates.hpp"
-#include "sim/profile/op_flops.hpp"
+#include "sim/profile/ops/op_flops.hpp"
 #include "sim/profile/profile.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -127,7 +127,7 @@ TEST_F(ProfileTest, CollectivesAndStragglers) {
 
 traces::OpInputs inputs(std::vector<std::vector<std::int64_t>> shapes, std::vector<std::string> values = {}) {
   traces::OpInputs in;
-  for (auto& s : shapes) in.tensors.push_back({std::move(s), "float"});
+  for (auto& s : shapes) in.tensors.push_back({std::move(s), "float", -1});
   in.values = std::move(values);
   return in;
 }
@@ -141,7 +141,7 @@ TEST(ImpossibleRates, AProductAboveThePeakIsNamed) {
   const auto found = [&](const std::string& op, std::int64_t ns) {
     Profile profile;
     profile.ranks.emplace_back().ops.push_back(
-        {op, "4096x4096, 4096x4096 (float)", 1, ns, 2.0 * 4096 * 4096 * 4096, 0});
+        {op, "4096x4096, 4096x4096 (float)", 1, ns, 2.0 * 4096 * 4096 * 4096, 0, 0});
     return rate_above_peak(profile, device);
   };
   EXPECT_EQ(found("aten::mm", 1'000'000), "");
@@ -149,6 +149,42 @@ TEST(ImpossibleRates, AProductAboveThePeakIsNamed) {
             "aten::mm of 4096x4096, 4096x4096 (float): found 1.374 PFLOP/s, expected at most 156 TFLOP/s, the peak of "
             "a100: are times and shapes those of one run?");
   EXPECT_EQ(found("aten::convolution", 100'000), "") << "Winograd's needs fewer";
+}
+
+/// 400 MB written in 100 us are 4 TB/s, of which the L2 may hold twice 40 MB: 3.2 TB/s of HBM.
+TEST(ImpossibleRates, AnOpAboveTheMemoryIsNamed) {
+  topology::DeviceSpec device;
+  device.name = "a100";
+  device.hbm.bandwidth = BytesPerSecond(2e12);
+  device.l2.capacity = Bytes(40'000'000);
+  const auto found = [&](double least, std::int64_t ns) {
+    Profile profile;
+    profile.ranks.emplace_back().ops.push_back({"aten::fill_", "100000000 (float)", 1, ns, 0, 400e6, least});
+    return rate_above_peak(profile, device);
+  };
+  EXPECT_EQ(
+      found(400e6, 100'000),
+      "aten::fill_ of 100000000 (float): found 3.2 TB/s, expected at most 2 TB/s, the memory bandwidth of a100: are "
+      "times and shapes those of one run?");
+  EXPECT_EQ(found(400e6, 200'000), "");
+  EXPECT_EQ(found(80e6, 10'000), "") << "all of it may be in the L2";
+}
+
+/// A bias is added inside a product whose kernel another op launches.
+TEST_F(ProfileTest, WorkOfAnInnerOpIsNotThatOfItsCallerAgain) {
+  const std::string shapes = "\"Input Dims\":[[8,4],[4,2]],\"Input type\":[\"float\",\"float\"]";
+  read({trace({event("cpu_op", "aten::matmul", "5", "10", 0, 50, shapes),
+               event("cpu_op", "aten::mm", "5", "10", 1, 20, shapes),
+               event("cuda_runtime", "cudaLaunchKernel", "5", "10", 2, 5, "\"correlation\":1"),
+               event("cpu_op", "aten::add_", "5", "10", 30, 10),
+               event("cuda_runtime", "cudaLaunchKernel", "5", "10", 31, 5, "\"correlation\":2"),
+               event("kernel", "gemm", "0", "7", 60, 10, "\"stream\":7,\"correlation\":1"),
+               event("kernel", "bias", "0", "7", 80, 10, "\"stream\":7,\"correlation\":2")})});
+  const std::vector<OpRate>& ops = profile_.ranks.at(0).ops;
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_EQ(ops[0].name, "aten::add_");
+  EXPECT_EQ(ops[1].name, "aten::mm");
+  EXPECT_EQ(ops[1].flops, 128);
 }
 
 TEST(OpFlops, Formulas) {

@@ -135,7 +135,7 @@ void complete_collectives(TraceJob& job, TraceRank& rank) {
       c.kind = *kind;
       c.kind_known = true;
     }
-    if (c.bytes < 0) set_collective_bytes(c);
+    if (c.bytes < 0) set_collective_bytes(job, c);
     if (!c.kind_known) ++no_kind;
     if (c.bytes < 0) ++no_size;
     found.push_back(std::move(c));

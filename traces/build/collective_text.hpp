@@ -47,9 +47,10 @@ std::uint32_t intern_group(TraceJob& job, TraceGroup group);
 
 /// Sets `bytes` from elements and type, as nccl-tests counts: all_gather and reduce_scatter the total, else what a rank
 /// holds.
-void set_collective_bytes(TraceCollective& collective);
+void set_collective_bytes(const TraceJob& job, TraceCollective& collective);
 
-/// An all-reduce whose call takes in another number of elements than it gives out, which none does: its size is not known.
-bool states_two_sizes(const TraceCollective& collective);
+/// A call that gives out another number of elements than its kind does of what it takes in: an all-reduce as many, an
+/// all-gather as many times more as the group has ranks, a reduce-scatter fewer by that. Its size is not known.
+bool states_two_sizes(const TraceJob& job, const TraceCollective& collective);
 
 }  // namespace distsim::traces

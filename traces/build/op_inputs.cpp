@@ -67,12 +67,30 @@ void read_shapes(dom::parser& parser, std::string_view dims, std::string_view ty
     add_shapes(shapes, names, out);
 }
 
+/// Strides are those of the same tensors as the shapes.
+void read_strides(dom::parser& parser, std::string_view strides, std::vector<TensorShape>& tensors) {
+  std::vector<TensorShape> of;
+  read_shapes(parser, strides, "", of);
+  if (of.size() != tensors.size()) return;
+  for (std::size_t t = 0; t < of.size(); ++t) {
+    TensorShape& tensor = tensors[t];
+    if (of[t].dims.size() != tensor.dims.size()) continue;
+    std::int64_t n = 1;
+    bool fits = true;
+    for (std::size_t i = 0; i < tensor.dims.size(); ++i)
+      fits = fits && tensor.dims[i] >= 0 &&
+             !__builtin_mul_overflow(n, of[t].dims[i] == 0 ? std::min<std::int64_t>(1, tensor.dims[i]) : tensor.dims[i],
+                                     &n);
+    if (fits) tensor.in_memory = n;
+  }
+}
+
 }  // namespace
 
 std::uint32_t OpInputTable::intern(std::string_view dims, std::string_view types, std::string_view values,
-                                   std::string_view out_dims, std::string_view out_types) {
+                                   std::string_view out_dims, std::string_view out_types, std::string_view strides) {
   key_.assign(dims);
-  for (const std::string_view part : {types, values, out_dims, out_types}) {
+  for (const std::string_view part : {types, values, out_dims, out_types, strides}) {
     key_ += '|';
     key_ += part;
   }
@@ -83,6 +101,7 @@ std::uint32_t OpInputTable::intern(std::string_view dims, std::string_view types
   CHECK(!failed(parser.allocate(4096, kDeepest)));
   read_shapes(parser, dims, types, inputs.tensors);
   read_shapes(parser, out_dims, out_types, inputs.outputs);
+  if (!strides.empty()) read_strides(parser, strides, inputs.tensors);
   inputs.values = texts(parser, values);
   job_.inputs.push_back(std::move(inputs));
   const auto index = static_cast<std::uint32_t>(job_.inputs.size() - 1);

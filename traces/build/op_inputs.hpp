@@ -13,9 +13,9 @@ class OpInputTable {
  public:
   explicit OpInputTable(TraceJob& job) : job_(job) {}
   /// Index into TraceJob::inputs for Kineto's "Input Dims", "Input type" and "Concrete Inputs", JSON arrays as written.
-  /// kNone where they cannot be read. Likewise the outputs, which execution traces have.
+  /// kNone where they cannot be read. Likewise the outputs, which execution traces have, and the inputs' "Input Strides".
   std::uint32_t intern(std::string_view dims, std::string_view types, std::string_view values,
-                       std::string_view out_dims = "", std::string_view out_types = "");
+                       std::string_view out_dims = "", std::string_view out_types = "", std::string_view strides = "");
 
  private:
   TraceJob& job_;

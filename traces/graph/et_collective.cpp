@@ -118,7 +118,7 @@ std::optional<TraceCollective> et_collective(TraceJob& job, const dom::element& 
   std::int64_t elements = 0;
   if (c.in_elements < 0 && total_elements(inputs, elements, c.dtype)) c.in_elements = elements, c.dtype_known = true;
   if (c.out_elements < 0 && total_elements(outputs, elements, c.dtype)) c.out_elements = elements, c.dtype_known = true;
-  if (c.bytes < 0) set_collective_bytes(c);
+  if (c.bytes < 0) set_collective_bytes(job, c);
   return c;
 }
 

@@ -197,7 +197,7 @@ TraceCollective gloo_collective(TraceJob& job, std::string_view name, std::uint3
   }
   if (inputs != kNone && total_elements(job.inputs[inputs], c.in_elements, c.dtype)) {
     c.dtype_known = true;
-    set_collective_bytes(c);
+    set_collective_bytes(job, c);
   }
   return c;
 }

@@ -39,6 +39,12 @@ class KeyTable {
     }
     return nullptr;
   }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const Entry& e : table_) {
+      if (e.member != nullptr) visit(e.member);
+    }
+  }
 
  private:
   static std::size_t slot(std::string_view key) {
@@ -82,6 +88,7 @@ const KeyTable<KinetoArgs>& arg_keys() {
                                  {"Input dims", &A::dims},
                                  {"Input type", &A::types},
                                  {"Concrete Inputs", &A::values},
+                                 {"Input Strides", &A::strides},
                                  {"kind", &A::copy_kind},
                                  {"name", &A::name},
                                  {"cuda_sync_kind", &A::sync_kind},
@@ -240,6 +247,26 @@ struct KinetoParser::Parser {
 
   od::parser parser, lone;
 };
+
+OwnedKinetoEvent::OwnedKinetoEvent(const KinetoEvent& event) {
+  std::size_t size = 0;
+  event_keys().for_each([&](auto member) { size += (event.*member).size(); });
+  arg_keys().for_each([&](auto member) { size += (event.args.*member).size(); });
+  text_.reserve(size);  // once for each key, and some share a member: never moved below
+  const auto copy = [this](KinetoText text) {
+    const std::size_t at = text_.size();
+    text_.insert(text_.end(), text.begin(), text.end());
+    return KinetoText(text_.data() + at, text.size());
+  };
+  event_keys().for_each([&](auto member) { event_.*member = copy(event.*member); });
+  arg_keys().for_each([&](auto member) { event_.args.*member = copy(event.args.*member); });
+}
+
+void fill_absent(KinetoEvent& event, const KinetoEvent& other) {
+  arg_keys().for_each([&](auto member) {
+    if ((event.args.*member).empty()) event.args.*member = other.args.*member;
+  });
+}
 
 KinetoParser::KinetoParser() : parser_(std::make_unique<Parser>()) {}
 KinetoParser::~KinetoParser() = default;

@@ -12,6 +12,7 @@
 #include "traces/build/rank_builder.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/kineto/kineto_metadata.hpp"
+#include "traces/kineto/kineto_pairs.hpp"
 #include "traces/kineto/kineto_parse.hpp"
 #include "traces/kineto/kineto_roles.hpp"
 
@@ -110,6 +111,7 @@ class Reader : public JsonHandler {
   OpInputTable inputs_;
   GeometryTable geometries_;
   KinetoMetadata metadata_;
+  KinetoPairs pairs_;
   std::uint64_t charged_ = job_.names.bytes() / kBytesOfRecord;  ///< of the budget, for names
   std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, no_duration_ = 0, python_ = 0, flows_ = 0,
                 counters_ = 0, instants_ = 0, no_name_ = 0;
@@ -155,6 +157,10 @@ void Reader::event(const KinetoEvent& e) {
   }
   if (phase == 'C') {
     ++counters_;
+    return;
+  }
+  if (phase == 'B' || phase == 'E') {
+    job_.budget.take(1 + pairs_.add(e) / kBytesOfRecord);
     return;
   }
   if (phase == 'i' && e.name == "[memory]") return memory_event(e);
@@ -213,7 +219,7 @@ void Reader::host_event(const KinetoEvent& e, Role role, HostInput input) {
     r.kind = role == Role::annotation ? HostKind::annotation : HostKind::op;
     r.op_id = unsigned_of(e.args.record_function);
     if (!e.args.dims.empty() || !e.args.types.empty())
-      r.inputs = inputs_.intern(e.args.dims, e.args.types, e.args.values);
+      r.inputs = inputs_.intern(e.args.dims, e.args.types, e.args.values, "", "", e.args.strides);
     const CollectiveArgs c = collective_args(e.args);
     if (c.any() && !c.name.empty())
       r.collective = builder_.collective(make_collective(job_, c));
@@ -312,6 +318,7 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
 
 Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
+  const std::uint64_t alone = pairs_.join([this](const KinetoEvent& e) { --events_, event(e); });
   if (builder_.device_records() + builder_.host_records() == 0) {
     const std::string what =
         events_ == 0 ? "found no events" : "found " + counted(events_, "event") + ", but none on a host thread or GPU";
@@ -321,6 +328,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   rank.format = kKineto.name;
   rank.notes.drop("unreadable events", broken_ + end.broken_elements);
   rank.notes.drop("events without a usable time", no_time_);
+  rank.notes.drop("beginnings without an end, and ends without a beginning", alone);
   rank.notes.drop("counter events", counters_);
   rank.notes.drop("instant events", instants_);
   rank.notes.drop("flow arrows (launches are joined by correlation id)", flows_);

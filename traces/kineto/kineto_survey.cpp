@@ -7,6 +7,7 @@
 #include "traces/build/rank_builder.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/kineto/kineto_metadata.hpp"
+#include "traces/kineto/kineto_pairs.hpp"
 #include "traces/kineto/kineto_parse.hpp"
 #include "traces/kineto/kineto_roles.hpp"
 #include "traces/trace_steps.hpp"
@@ -41,10 +42,16 @@ class Surveyor : public JsonHandler {
   }
   std::string_view element_start() const override { return "\"ph\""; }
 
+  /// Of events in two parts, once all are there.
+  void join_parts() {
+    pairs_.join([this](const KinetoEvent& e) { event(e); });
+  }
+
   KinetoSurvey out;
 
  private:
   void event(const KinetoEvent& e) {
+    if (e.phase == "B" || e.phase == "E") pairs_.add(e);
     if (e.phase != "X") return;
     const KinetoRole role = role_of(e);
     std::int64_t start = 0, duration = 0;
@@ -87,6 +94,7 @@ class Surveyor : public JsonHandler {
   const TraceOptions& options_;
   const NamePattern* pattern_;
   KinetoParser parser_;
+  KinetoPairs pairs_;
 };
 
 /// Where slices may begin: at steps, else at bins.
@@ -127,6 +135,7 @@ Result<KinetoSurvey> survey_kineto(const TraceFile& file, const TraceOptions& op
   Surveyor surveyor(options, pattern ? &*pattern : nullptr);
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
   TRY(stream_json(*source, file.path, options.window, options.window * 64, surveyor));
+  surveyor.join_parts();
   keep_outermost_steps(surveyor.out.steps);
   return std::move(surveyor.out);
 }

@@ -42,6 +42,7 @@ class StackSums {
     s.total += total;
     sum_ += self;
   }
+  bool has(std::string_view name) const { return sums_.contains(std::string(name)); }
   double sum() const { return sum_; }
   std::vector<HostFunction> take() {
     std::vector<HostFunction> out;
@@ -84,9 +85,11 @@ void for_each_line(std::string_view text, Each each) {
 struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
-  std::optional<double> stated;  ///< seconds of all, where a table says so
-  std::string said;              ///< what the profiler says of itself among the stacks, its first line
-  std::string impossible;        ///< the first row of a table that contradicts itself
+  std::optional<double> stated;        ///< seconds of all, where a table says so
+  std::optional<double> stated_calls;  ///< likewise calls
+  double calls = 0;                    ///< of all rows of a table
+  std::string said;                    ///< what the profiler says of itself among the stacks, its first line
+  std::string impossible;              ///< the first row of a table that contradicts itself
 };
 
 constexpr double kPrintedTolerance = 1.01, kPrintedDigit = 1e-3;  // of seconds with three digits
@@ -153,6 +156,9 @@ void add_pstats(std::string_view line, Parsed& out) {
       (!agrees_per_call(words[2], *self, calls->all) || !agrees_per_call(words[4], *total, calls->primitive)))
     out.impossible = printable(words[5], 60) + ": found percall " + printable(words[2], 20) + " and " +
                      printable(words[4], 20) + ", expected tottime and cumtime over ncalls";
+  out.calls += calls->all;
+  if (out.impossible.empty() && out.sums.has(words[5]))
+    out.impossible = "found " + in_quotes(words[5], 60) + " a second time, expected each function once";
   if (self && total && !words[5].empty())
     out.sums.add_function(words[5], *self, *total);
   else
@@ -173,13 +179,26 @@ std::optional<double> stated_seconds(std::string_view line) {
   return stack_number(line.substr(in + kIn.size(), end - in - kIn.size()));
 }
 
+std::optional<double> stated_calls(std::string_view line) {
+  const std::size_t at = line.find(" function calls");
+  if (at == std::string_view::npos) return std::nullopt;
+  line = line.substr(0, at);
+  return stack_number(line.substr(line.find_last_of(' ') + 1));
+}
+
 /// Shares are of all that ran, also where the table lists only some functions (print_stats(20)).
-void complete_table(std::optional<double> stated, HostStacks& stacks) {
+void complete_table(const Parsed& parsed, HostStacks& stacks) {
   constexpr double kRounding = 1.01;  // of printed milliseconds
-  double whole = stated.value_or(0);
+  double whole = parsed.stated.value_or(0);
   for (const HostFunction& f : stacks.functions) whole = std::max(whole, f.total);
-  if (whole <= kRounding * stacks.sum) return;
   char text[160];
+  if (whole <= kRounding * stacks.sum) {
+    if (!parsed.stated_calls || parsed.calls >= *parsed.stated_calls) return;
+    std::snprintf(text, sizeof text, "the table lists %.0f of %.0f calls: functions are left out of it", parsed.calls,
+                  *parsed.stated_calls);
+    stacks.notes.assume(text);
+    return;
+  }
   std::snprintf(text, sizeof text, "the table lists %.3f of %.3f s of the host: functions are left out of it",
                 stacks.sum, whole);
   stacks.notes.assume(text);
@@ -188,6 +207,12 @@ void complete_table(std::optional<double> stated, HostStacks& stacks) {
 
 /// What of a table cannot be: times beyond the whole that it states.
 std::string beyond_whole(const Parsed& parsed, const std::vector<HostFunction>& functions) {
+  if (parsed.impossible.empty() && parsed.stated_calls && parsed.calls > *parsed.stated_calls) {
+    char text[160];
+    std::snprintf(text, sizeof text, "ncalls: found %.0f in all, expected at most the %.0f of the table", parsed.calls,
+                  *parsed.stated_calls);
+    return text;
+  }
   if (!parsed.impossible.empty() || !parsed.stated || *parsed.stated <= 0) return parsed.impossible;
   const double most = *parsed.stated * kPrintedTolerance + kPrintedDigit * static_cast<double>(functions.size() + 1);
   char text[160];
@@ -305,7 +330,7 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
       else if (in_table)
         add_pstats(line, parsed);
       else if (!(in_table = is_pstats_header(line)) && !stated)
-        stated = stated_seconds(line);
+        stated = stated_seconds(line), parsed.stated_calls = stated_calls(line);
     });
     if (pstats) parsed.stated = stated;
   }
@@ -314,7 +339,7 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
   if (const std::string wrong = beyond_whole(parsed, stacks.functions); !wrong.empty()) return Error{wrong, path, ""};
-  if (stacks.format == "pstats" && stacks.sum > 0) complete_table(parsed.stated, stacks);
+  if (stacks.format == "pstats" && stacks.sum > 0) complete_table(parsed, stacks);
   if (!(stacks.sum > 0))
     return Error{"found no stack with samples, expected py-spy's raw or speedscope output, or cProfile's table", path,
                  ""};

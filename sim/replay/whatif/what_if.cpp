@@ -68,7 +68,7 @@ class Changer {
     out_.changes.push_back("kernels scaled from " + w_.from_device->device().name + " to " +
                            w_.to_device->device().name + " by predicted ratio: " +
                            tally({{ratio.by_shape(), "by shape"},
-                                  {ratio.by_peak(), "by peak rate (no shape recorded)"},
+                                  {ratio.by_peak(), "by peak rate (no product of a recorded shape)"},
                                   {ratio.by_memory(), "by memory bandwidth"}}) +
                            "; basis: scaled");
   }

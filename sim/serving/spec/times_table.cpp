@@ -133,12 +133,17 @@ Result<std::vector<double>> TimesTable::layers(const std::string& model, const s
 }
 
 std::vector<std::string> TimesTable::notes() const {
+  constexpr double kShortestKernel = 0.2 * kPsPerUs;  // an access to memory alone takes so long
   std::vector<std::string> out = unused_;
   for (const auto& [key, batches] : rows_) {
     double before = 0;
     std::uint32_t smaller = 0, odd = 0;
     std::string first;
+    std::size_t rows = 0, too_short = 0;
     for (const auto& [batch, block] : batches) {
+      rows += block.ps.size();
+      too_short +=
+          static_cast<std::size_t>(std::ranges::count_if(block.ps, [&](double ps) { return ps < kShortestKernel; }));
       const double all = std::accumulate(block.ps.begin(), block.ps.end(), 0.0);
       const bool less = all < kLeastOfSmallerBatch * before;
       const bool more = smaller > 0 && all > kMostOfOneByOne * before * batch / smaller;
@@ -147,6 +152,10 @@ std::vector<std::string> TimesTable::notes() const {
                             less ? "less than" : "more than its requests in parts of", smaller, before / kPsPerUs);
       before = all, smaller = batch;
     }
+    if (too_short > 0)
+      out.push_back(batches.begin()->second.file + ": time_us: found " + std::to_string(too_short) + " of " +
+                    counted(rows, "row") + " of " + printable(key.first, 80) + " on " + printable(key.second, 80) +
+                    " below 0.2, expected at least that of a layer that launches a kernel");
     if (odd > 0)
       out.push_back(batches.begin()->second.file + ": times of " + printable(key.first, 80) + " on " +
                     printable(key.second, 80) + ": " + first +
