@@ -1,6 +1,4 @@
 // The family of recommenders.
-#include <fmt/format.h>
-
 #include "sim/workload/dlrm/dlrm_emission.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/graph/memory.hpp"
@@ -17,11 +15,12 @@ void add_weak_constants(const DlrmPlan& plan, std::vector<graph::Assumption>& ou
   if (plan.framework.gradients.all_reduce == GradientReduction::one_shot && plan.ranks() > 1)
     add("one-shot all-reduce where the cluster has NVSwitch and, across nodes, SHARP; latencies are estimates");
   if (plan.spec.interaction == InteractionKind::dcn_v2 && plan.spec.cross_rank < 0 &&
-      cross_rank_of(plan.spec, plan.shape.interaction_width) == 0)
-    out.push_back({graph::AssumptionKind::workload,
-                   fmt::format("cross layers of {0} x {0} without low rank: no cross_rank is given, and they are no "
-                               "wider than its default, {1}",
-                               plan.shape.interaction_width, kUsualCrossRank)});
+      cross_rank_of(plan.spec, plan.shape.interaction_width) == 0) {
+    const std::string width = std::to_string(plan.shape.interaction_width);
+    out.push_back({graph::AssumptionKind::workload, "cross layers of " + width + " x " + width +
+                                                        " without low rank: no cross_rank is given, and they are no " +
+                                                        "wider than its default, " + std::to_string(kUsualCrossRank)});
+  }
   if (!plan.placement.any_exchanged()) return;
   if (plan.tables().exchange_through_host && plan.ranks() > 1)
     add("exchange through host memory: 10 GB/s between nodes, 150 us per GPU; fitted on 58 rows of 1 system");
