@@ -123,8 +123,11 @@ framework: {name: torchrec}
     def test_a_plan_that_moves_no_table_is_written_all_the_same(self):
         with tempfile.TemporaryDirectory() as d:
             r = run("plan", "--config", ROOT / "tests/golden/tiny.yaml", "--write", f"{d}/best.yaml", "--placement", f"{d}/p.csv")
-            self.assertEqual((r.returncode, r.stderr), (2, "distsim: --placement: found no placement to write, for the experiment's own is the fastest\n"))
-            self.assertEqual(os.listdir(d), ["best.yaml"])
+            self.assertEqual((r.returncode, r.stderr), (0, "distsim: warning: --placement: the experiment's own placement is the fastest, and is what is written\n"))
+            self.assertEqual(sorted(os.listdir(d)), ["best.yaml", "p.csv"])
+            own, again = (json.loads(run("--config", ROOT / "tests/golden/tiny.yaml", "--json", "-", *flags).stdout)
+                          for flags in ([], ["--set", f"parallel.placement_file={d}/p.csv"]))
+            self.assertAlmostEqual(again["iteration_ms"], own["iteration_ms"], places=6, msg="the placement that is written is its own")
 
     def test_one_to_sixteen_nodes(self):
         for nodes in (1, 2, 8, 16):

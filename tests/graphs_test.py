@@ -195,8 +195,9 @@ class Traces(Folder):
     def test_calls_of_the_host_are_named(self):
         graph = json.loads(gzip.decompress((ROOT / "configs/serving/models/alexnet.graph").read_bytes()))
         path = self.folder / "host.graph"
-        for tensor in graph["tensors"][-4:]:
-            tensor["device"] = "cpu"
+        of_host = len(graph["tensors"])
+        graph["tensors"] += [{"shape": [10, 10], "dtype": "float32", "storage": 1000 + i, "device": "cpu"} for i in range(2)]
+        graph["nodes"].append({"op": "aten::relu", "label": "of the host", "phase": "forward", "in": [{"t": of_host}], "out": [of_host + 1]})
         path.write_text(json.dumps(graph))
         report = self.report("--config", self.experiment(path, mode="inference", optimizer=None))
         self.assertIn("left out, as all their tensors are on the host: aten::", " ".join(report["assumptions"]))

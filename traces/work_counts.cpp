@@ -99,7 +99,7 @@ class Counter {
     std::vector<std::pair<std::int64_t, bool>> marks;  // when one begins or ends
     std::map<NameId, int> kind_of;                     // of a name: begins, ends, neither
     for (const HostRecord& h : rank_.host_records) {
-      if (h.call != RuntimeCall::other) continue;
+      if (h.call != RuntimeCall::other || !h.name.valid()) continue;
       const auto [at, fresh] = kind_of.emplace(h.name, 0);
       const std::string_view name = fresh ? job_.name(h.name) : "";
       if (name.find("StreamBeginCapture") != name.npos) at->second = 1;

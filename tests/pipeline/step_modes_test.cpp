@@ -67,7 +67,8 @@ TEST(StepMode, LanguageModelsInferWhereTheyAreSplit) {
     EXPECT_EQ(phases(infers)[graph::Phase::backward] + phases(infers)[graph::Phase::gradient_sync], 0) << parallel;
     EXPECT_EQ(phases(both)[graph::Phase::optimizer], 0) << parallel;
     EXPECT_LT(2 * infers.report.iteration.seconds(), both.report.iteration.seconds()) << parallel;
-    EXPECT_LT(both.report.iteration, train.report.iteration) << parallel;
+    // Adding to shards is a kernel a block, which a host-bound step waits for; an optimizer's are few.
+    EXPECT_LT(both.report.iteration.seconds(), 1.005 * train.report.iteration.seconds()) << parallel;
   }
 }
 

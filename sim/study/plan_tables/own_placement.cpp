@@ -49,7 +49,7 @@ SharedTable shards_of(const Placement& placement, std::uint32_t table) {
   return out;
 }
 
-std::optional<TablePlan> plan_of(const Placement& placement, std::uint32_t number) {
+std::optional<TablePlan> plan_of_table(const Placement& placement, std::uint32_t number) {
   const ModelTable& table = placement.tables[number];
   TablePlan out{TableSharding::data_parallel, {}, {table.rows}, {table.dim}, number + 2};
   if (std::ranges::find(placement.replicated, number) != placement.replicated.end()) {
@@ -91,7 +91,7 @@ std::optional<workload::TablePlans> own_placement(const config::Experiment& e) {
   if (!dlrm.ok() || dlrm->hybrid) return std::nullopt;
   workload::TablePlans out{"own", {}};
   for (std::uint32_t t = 0; t < dlrm->placement.tables.size(); ++t) {
-    std::optional<TablePlan> plan = plan_of(dlrm->placement, t);
+    std::optional<TablePlan> plan = plan_of_table(dlrm->placement, t);
     if (!plan) return std::nullopt;
     out.tables.push_back(*std::move(plan));
   }

@@ -188,10 +188,10 @@ TEST_F(PlanTest, SaysHowMuchBetterItIs) {
   request.varied = {{"framework.gradients.bucket_size", {"25MiB"}}};
   const std::string same = plan_text(planned(request).value());
   EXPECT_NE(same.find("the baseline is as fast; nothing that was found is better"), std::string::npos) << same;
-  request.varied = {{"framework.gradients.bucket_size", {"5MiB", "25MiB"}}};
+  request.varied = {{"framework.gradients.bucket_size", {"20MiB", "25MiB"}}};
   const std::string hardly = plan_text(planned(request).value());
   EXPECT_NE(hardly.find("less than 0.1 % faster than the baseline"), std::string::npos) << hardly;
-  request.varied = {{"framework.gradients.bucket_size", {"100KiB"}}};
+  request.varied = {{"framework.gradients.bucket_size", {"200MiB"}}};
   const std::string worse = plan_text(planned(request).value());
   EXPECT_NE(worse.find("the experiment as it is, which is not among what was asked for, is better: 0.4 % faster"),
             std::string::npos)
