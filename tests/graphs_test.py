@@ -197,6 +197,7 @@ class Traces(Folder):
         path = self.folder / "host.graph"
         of_host = len(graph["tensors"])
         graph["tensors"] += [{"shape": [10, 10], "dtype": "float32", "storage": 1000 + i, "device": "cpu"} for i in range(2)]
+        graph["nodes"].append({"op": "aten::zeros", "label": "of the host", "phase": "forward", "in": [], "out": [of_host]})
         graph["nodes"].append({"op": "aten::relu", "label": "of the host", "phase": "forward", "in": [{"t": of_host}], "out": [of_host + 1]})
         path.write_text(json.dumps(graph))
         report = self.report("--config", self.experiment(path, mode="inference", optimizer=None))

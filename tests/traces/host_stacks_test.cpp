@@ -64,7 +64,7 @@ TEST_F(HostStacksTest, Speedscope) {
 /// As `python3 -m cProfile` prints it; a recursive function has "calls/primitive calls".
 TEST_F(HostStacksTest, TableOfCProfile) {
   const HostStacks s = read(
-      "         46 function calls (6 primitive calls) in 0.750 seconds\n\n   Ordered by: internal time\n\n"
+      "         47 function calls (7 primitive calls) in 0.750 seconds\n\n   Ordered by: internal time\n\n"
       "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
       "     43/3    0.500    0.012    0.700    0.233 a.py:10(forward)\n"
       "        3    0.200    0.067    0.200    0.067 {method 'item' of 'torch._C.TensorBase' objects}\n"
