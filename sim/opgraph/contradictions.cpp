@@ -340,7 +340,14 @@ constexpr std::string_view kOfOtherType[] = {"eq",          "ne",         "lt", 
                                              "ge",          "abs",        "isnan",       "isinf",      "isfinite",
                                              "logical_and", "logical_or", "logical_xor", "logical_not"};
 
+/// float64, and complex numbers, whose elements look like it. They promote by rules of their own.
+bool may_be_complex(const Call& call) {
+  const auto wide = [&](std::uint32_t t) { return call.sizes().type(t).floating && call.sizes().type(t).bytes >= 8; };
+  return std::ranges::any_of(call.inputs(), wide) || std::ranges::any_of(call.outputs(), wide);
+}
+
 std::string of_promotion(const Call& call) {
+  if (may_be_complex(call) || call.node().op.ends_with("out")) return "";  // out=: cast to what is given
   std::string_view op = base_name(call.node().op);
   const bool in_place = op.ends_with("_") && !op.ends_with("__");
   if (in_place) op.remove_suffix(1);
@@ -362,7 +369,7 @@ std::string of_types(const Call& call, bool reorders) {
   const std::string& name = call.node().op;
   const std::string_view op = base_name(name);
   const Maker make = maker_of(name);
-  const bool states_type = name.ends_with(".dtype") || op == "_scaled_mm";
+  const bool states_type = name.ends_with(".dtype") || name.ends_with(".dtype_out") || op == "_scaled_mm";
   const auto one = std::ranges::find(kOneType, make, &OneType::make);
   if (one != std::end(kOneType)) return states_type ? "" : of_one_type(call, *one);
   if (make == make_elementwise) return of_promotion(call);

@@ -105,10 +105,18 @@ class Stager {
     return check_source();
   }
 
-  /// A trace that names its GPU was measured on that.
-  Result<void> check_source() const {
+  /// A trace that names its GPU was measured on that. Where another file has that name the user may know better, as of an
+  /// edited copy of it.
+  Result<void> check_source() {
     const std::string named = traces::driver_name_of(job_);
-    if (topology::other_chip(named, device_->name, config::names_in("devices")).empty()) return {};
+    const bool other_board = topology::is_other_gpu(named, device_->name);
+    if (!other_board && topology::other_chip(named, device_->name, config::names_in("devices")).empty()) {
+      const auto known = config::load_device_of_driver(named);
+      if (known && known->name != device_->name && !topology::names_device(*device_, named))
+        out_.notes.push_back("the trace names " + in_quotes(named) + ", which is " + known->name +
+                             "; --measured-on says that it was measured on " + device_->name);
+      return {};
+    }
     return Error{"--measured-on: found " + in_quotes(f_.measured_on) + " with a " + device_->name +
                      ", expected a system or device with the GPU that the trace names, " + in_quotes(named),
                  "", ""};

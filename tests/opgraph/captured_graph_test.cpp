@@ -104,6 +104,10 @@ TEST(CapturedGraph, TypesAndDevicesAgree) {
       {"mul.Tensor", "float32", "bool", "int8", "", false},
       {"lt.Tensor", "float32", "float32", "bool", "", true},
       {"cat", "float16", "float32", "float32", "", true},
+      {"add.out", "float32", "float32", "float16", "", true},
+      {"mul.Tensor", "complex64", "float64", "complex128", "", true},
+      {"mul.Tensor", "float32", "complex64", "complex64", "", true},
+      {"mm.dtype_out", "bfloat16", "bfloat16", "float32", "", true},
   };
   const auto said = [](const Case& c, const std::string& device) {
     const auto tensor = [](const std::string& type, const std::string& more) {
