@@ -42,6 +42,7 @@ BOUNDED = {
     "streaming": ["per_sm", "reads", "writes"],
     "rowwise": ["rows_per_sm", "cols"],
 }
+ANALYTIC = ("MI", "AMD_")  # how the names of AMD's GPUs begin, which have the analytic models only (docs/op_models.md)
 REFERENCE_ROWS = 100  # of one width of elements (bytes) that make a GPU a reference for kernels of that width (opmodels/learned/references.hpp) ...
 REFERENCES = {  # ... except where another GPU of the architecture was measured far better
     "A100-PCIE-80GB": [], "A100-PG509-200": [], "A100-SXM4-80GB": [2], "A100-80GB": [2], "V100-SXM2-16GB": [2], "V100-SXM2-32GB": [2],
@@ -69,6 +70,8 @@ class Rows:
                 for row in reader:
                     if row[0] != kernel:
                         sys.exit(f"{path}: found rows of {row[0]}, expected {kernel}")
+                    if row[1].startswith(ANALYTIC):
+                        continue
                     self.gpu.append(row[1])
                     self.group.append(" ".join(row[1:5]))
                     self.held_back.append(row[6] == "1")

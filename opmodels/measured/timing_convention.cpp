@@ -11,8 +11,8 @@ namespace {
 struct HostFactor {
   std::string_view gpu;  // its machine in the NeuSight data
   double factor;
-  double products =
-      factor;  // of products and convolutions, whose libraries on AMD's GPUs take the host as long as NVIDIA's
+  // Of products and convolutions: AMD's libraries take the host as long as NVIDIA's.
+  double products = factor;
 };
 constexpr std::array<HostFactor, 11> kHosts{{{"A100-PCIE-40GB", 1.0},
                                              {"A100-PCIE-80GB", 1.0},

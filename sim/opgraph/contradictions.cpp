@@ -346,8 +346,14 @@ bool may_be_complex(const Call& call) {
   return std::ranges::any_of(call.inputs(), wide) || std::ranges::any_of(call.outputs(), wide);
 }
 
+/// "aten::add.out", "aten::add.Scalar_out": the result is cast to what is given. "aten::dropout" is none.
+bool is_out_form(std::string_view name) {
+  const std::size_t overload = name.rfind('.');
+  return overload != name.npos && name.substr(overload).ends_with("out");
+}
+
 std::string of_promotion(const Call& call) {
-  if (may_be_complex(call) || call.node().op.ends_with("out")) return "";  // out=: cast to what is given
+  if (may_be_complex(call) || is_out_form(call.node().op)) return "";
   std::string_view op = base_name(call.node().op);
   const bool in_place = op.ends_with("_") && !op.ends_with("__");
   if (in_place) op.remove_suffix(1);

@@ -68,7 +68,8 @@ TEST(StepMode, LanguageModelsInferWhereTheyAreSplit) {
     EXPECT_EQ(phases(both)[graph::Phase::optimizer], 0) << parallel;
     EXPECT_LT(2 * infers.report.iteration.seconds(), both.report.iteration.seconds()) << parallel;
     // Adding to shards is a kernel a block, which a host-bound step waits for; an optimizer's are few.
-    EXPECT_LT(both.report.iteration.seconds(), 1.005 * train.report.iteration.seconds()) << parallel;
+    const double most = parallel.find("shard: weights") == parallel.npos ? 1 : 1.005;
+    EXPECT_LT(both.report.iteration.seconds(), most * train.report.iteration.seconds()) << parallel;
   }
 }
 

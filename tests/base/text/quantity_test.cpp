@@ -166,12 +166,16 @@ TEST(ReadsNumbers, FlagsAndFilesAgree) {
             plain_flag_number(whole, FlagNumber::whole).empty() && refuse_odd_number(whole, FlagNumber::whole).empty();
         const auto integer = parse_integer(text);
         EXPECT_EQ(takes_whole, integer.ok()) << text;
-        if (integer.ok()) EXPECT_EQ(whole, std::to_string(*integer));
+        if (integer.ok()) {
+          EXPECT_EQ(whole, std::to_string(*integer));
+        }
         const bool takes_real =
             plain_flag_number(real, FlagNumber::real).empty() && refuse_odd_number(real, FlagNumber::real).empty();
         const auto number = parse_quantity(text, Dimension::none);
         EXPECT_EQ(takes_real, number.ok()) << text;
-        if (number.ok()) EXPECT_EQ(std::stod(real), *number);
+        if (number.ok()) {
+          EXPECT_EQ(std::stod(real), *number);
+        }
       }
     }
   }
