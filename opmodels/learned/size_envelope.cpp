@@ -12,30 +12,28 @@ namespace {
 
 constexpr int kRowSteps = 48, kColSteps = 34, kElementSteps = 48;  // 2^24, 2^17, 2^24
 
-/// 1, 2, 3, 4, 6, 8, 12, ...: points 0 and 1 are both 1, for there is no whole number between 1 and 2.
-double grid_size(int point) { return point == 1 ? 1.0 : std::ldexp(point % 2 == 0 ? 1.0 : 1.5, point / 2); }
-
-/// The last grid point at or below a size.
-int point_below(double size) {
-  int exponent = 0;
-  const double mantissa = std::frexp(size, &exponent);  // in [0.5, 1)
-  return 2 * (exponent - 1) + (mantissa >= 0.75 ? 1 : 0);
-}
-
 int point_above(double size) {
-  const int below = point_below(size);
-  return grid_size(below) >= size ? below : below + 1;
+  const int below = half_octave_below(size);
+  return half_octave(below) >= size ? below : below + 1;
 }
 
 std::size_t cell(int row, int col) { return static_cast<std::size_t>(row * (kColSteps + 1) + col); }
 
 }  // namespace
 
+double half_octave(int point) { return point == 1 ? 1.0 : std::ldexp(point % 2 == 0 ? 1.0 : 1.5, point / 2); }
+
+int half_octave_below(double size) {
+  int exponent = 0;
+  const double mantissa = std::frexp(size, &exponent);  // in [0.5, 1)
+  return 2 * (exponent - 1) + (mantissa >= 0.75 ? 1 : 0);
+}
+
 SizeEnvelope::SizeEnvelope(const Time& time)
     : least_(static_cast<std::size_t>((kRowSteps + 1) * (kColSteps + 1)), std::numeric_limits<double>::infinity()) {
   for (int row = kRowSteps; row >= 0; --row) {
     for (int col = std::min(kColSteps, kElementSteps - row); col >= 0; --col) {
-      double least = time(grid_size(row), grid_size(col));
+      double least = time(half_octave(row), half_octave(col));
       if (row < kRowSteps) least = std::min(least, least_[cell(row + 1, col)]);
       if (col < kColSteps) least = std::min(least, least_[cell(row, col + 1)]);
       least_[cell(row, col)] = least;
@@ -47,7 +45,7 @@ double SizeEnvelope::bound(double rows, double cols, double seconds) const {
   const int row = point_above(rows), col = point_above(cols);
   if (row > kRowSteps || col > kColSteps || row + col > kElementSteps) return seconds;
   const double above = kLargestFall * least_[cell(row, col)],
-               below = least_[cell(point_below(rows), point_below(cols))];
+               below = least_[cell(half_octave_below(rows), half_octave_below(cols))];
   return std::clamp(seconds, below, above);
 }
 

@@ -19,6 +19,11 @@
 
 namespace distsim::opmodels {
 
+/// Sizes by half octaves: 1, 2, 3, 4, 6, 8, 12, ...; points 0 and 1 are both 1, for there is no whole number between 1 and 2.
+double half_octave(int point);
+/// The last point whose size is at most `size`, which is at least 1.
+int half_octave_below(double size);
+
 class SizeEnvelope {
  public:
   /// Times the analytic time from which the learned one is worth a look: falls start there.

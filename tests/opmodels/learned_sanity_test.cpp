@@ -212,6 +212,28 @@ TEST(LearnedSanity, SmallPointwiseKernelsDoNotTakeWhatTheHostTook) {
   }
 }
 
+/// However little more: trees step between sizes, and the price must not.
+TEST(LearnedSanity, APointwiseKernelIsNeverCheaperForMoreElementsOrInputs) {
+  std::mt19937 random(11);
+  for (const char* gpu :
+       {"P100-PCIE-16GB", "V100-PCIE-32GB", "T4", "A100-PCIE-40GB", "A40", "L40S", "H100-SXM5-80GB", "B200"}) {
+    const OpModels models = priced_by(gpu).learned;
+    for (int i = 0; i < 300; ++i) {
+      const graph::Elementwise e{size(random, 0, 26), static_cast<double>(random() % 4), 1,
+                                 static_cast<double>(std::int64_t{1} << (random() % 5)), float_type(random)};
+      const double before = priced_us(models, e) * (1 - 1e-6);  // picoseconds
+      for (const double more : {1.0, 1.01, 1.1, 1.3, 1.5, 3.0}) {
+        graph::Elementwise larger = e;
+        larger.elements = static_cast<std::int64_t>(static_cast<double>(e.elements) * more) + 1;
+        EXPECT_GE(priced_us(models, larger), before) << gpu << ", " << more << ": " << graph::describe(graph::Op(e));
+      }
+      graph::Elementwise joined = e;
+      joined.reads += 1;
+      EXPECT_GE(priced_us(models, joined), before) << gpu << ": " << graph::describe(graph::Op(e));
+    }
+  }
+}
+
 TEST(LearnedSanity, FarOutsideOfItsTrainingAPriceIsTheAnalyticOne) {
   const Priced priced = priced_by("A100-SXM4-80GB");
   const std::int64_t big = std::int64_t{1} << 21;
