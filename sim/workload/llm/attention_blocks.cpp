@@ -16,7 +16,7 @@ std::int64_t document(const LlmShape& s, std::int64_t sequence) {
 }  // namespace
 
 void BlockBuilder::attention(Sublayer kind, bool decoder) {
-  const std::int64_t rows = decoder ? s_.decoder_tokens() : s_.tokens();
+  const std::int64_t rows = s_.tokens_of(decoder);
   const bool cross = kind == Sublayer::cross_attention;
   sublayer(decoder, [&] {
     enter(rows);

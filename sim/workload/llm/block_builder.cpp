@@ -108,8 +108,9 @@ double PassWork::matrix_flops() const {
 }
 
 std::int64_t LlmShape::tokens() const { return std::max<std::int64_t>(1, samples * spec.sequence / context); }
-std::int64_t LlmShape::decoder_tokens() const {
-  return spec.decoder_sequence > 0 ? std::max<std::int64_t>(1, samples * spec.decoder_sequence / context) : tokens();
+std::int64_t LlmShape::tokens_of(bool decoder) const {
+  return decoder && spec.decoder_sequence > 0 ? std::max<std::int64_t>(1, samples * spec.decoder_sequence / context)
+                                              : tokens();
 }
 std::int64_t LlmShape::shared() const {
   return parallel.sequence_parallel ? std::max<std::int64_t>(1, tokens() / tensor) : tokens();

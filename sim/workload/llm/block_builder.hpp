@@ -19,14 +19,14 @@ class BlockBuilder {
 
   void attention(Sublayer kind, bool decoder);
   void mlp(std::int64_t inner, bool decoder);
-  void experts();
+  void experts(bool decoder);
   void mamba();
   /// Norm before, residual after; `inside` adds what is between.
   template <class Inside>
   void sublayer(bool decoder, Inside inside) {
-    norm(decoder ? rows_of(s_.decoder_tokens()) : s_.shared(), s_.spec.hidden);
+    norm(rows_of(s_.tokens_of(decoder)), s_.spec.hidden);
     inside();
-    residual((decoder ? rows_of(s_.decoder_tokens()) : s_.shared()) * s_.spec.hidden);
+    residual(rows_of(s_.tokens_of(decoder)) * s_.spec.hidden);
   }
   /// `inside` adds what belongs to `part`.
   template <class Inside>
@@ -93,11 +93,11 @@ class BlockBuilder {
   void fused_softmax_scores(const graph::Attention& op);
   void context_exchange(bool cross);
   void expert_products(std::int64_t average_rows, double useful_rows, std::int64_t width);
-  void shared_experts(bool inside);
-  void take_own_tokens();
-  void give_own_tokens();
-  std::int64_t bytes_of_all_tokens() const {
-    return static_cast<std::int64_t>(bytes(static_cast<double>(s_.tokens() * s_.spec.hidden)));
+  void shared_experts(bool inside, bool decoder);
+  void take_own_tokens(std::int64_t tokens);
+  void give_own_tokens(std::int64_t tokens);
+  std::int64_t bytes_of_whole(std::int64_t tokens) const {
+    return static_cast<std::int64_t>(bytes(static_cast<double>(tokens * s_.spec.hidden)));
   }
 
   const LlmShape& s_;

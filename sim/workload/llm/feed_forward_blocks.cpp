@@ -31,10 +31,18 @@ double copies_between_domains(const LlmShape& s) {
   return domains * (1 - std::pow(1 - 1 / domains, top_k)) / top_k;
 }
 
+/// Rows that go to the experts for a rank's tokens. With a capacity each expert takes that many, padded to them:
+/// ceil(capacity * tokens * top_k / experts), as Megatron Core's get_capacity and DeepSpeed's _capacity round it.
+std::int64_t routed_rows(const LlmSpec& m, std::int64_t tokens) {
+  const double chosen = static_cast<double>(tokens * m.top_k);
+  if (m.router != LlmRouter::capacity) return static_cast<std::int64_t>(chosen);
+  return m.experts * static_cast<std::int64_t>(std::ceil(chosen / static_cast<double>(m.experts) * m.capacity));
+}
+
 }  // namespace
 
 void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
-  const std::int64_t rows = decoder ? s_.decoder_tokens() : s_.tokens(), own = split(inner, s_.tensor);
+  const std::int64_t rows = s_.tokens_of(decoder), own = split(inner, s_.tensor);
   const bool bias = s_.spec.bias == LlmBias::all;
   const ActivationTraffic t = activation_traffic(s_);
   product({.rows = rows,
@@ -94,40 +102,38 @@ void BlockBuilder::expert_products(std::int64_t average_rows, double useful_rows
 }
 
 /// Which all tokens of the tensor-parallel ranks pass, split as a dense layer is. `inside`: of a part that has gathered them.
-void BlockBuilder::shared_experts(bool inside) {
-  if (!inside) enter(s_.tokens());
-  mlp(s_.spec.shared_expert_ffn_hidden, false);
-  if (!inside) leave(s_.tokens());
+void BlockBuilder::shared_experts(bool inside, bool decoder) {
+  if (!inside) enter(s_.tokens_of(decoder));
+  mlp(s_.spec.shared_expert_ffn_hidden, decoder);
+  if (!inside) leave(s_.tokens_of(decoder));
 }
 
 /// Without sequence parallel all tensor-parallel ranks have all tokens. Where each sends its own part to the experts, it takes
 /// that from them: back, they gather the parts' gradients. Results are gathered; of their gradients each takes its part.
 /// (Megatron Core's scatter_to_ and gather_from_sequence_parallel_region.)
-void BlockBuilder::take_own_tokens() {
+void BlockBuilder::take_own_tokens(std::int64_t tokens) {
   if (s_.tensor > 1 && !s_.parallel.sequence_parallel)
-    wire_backward(Axis::tensor, CollectiveKind::all_gather, bytes_of_all_tokens(), false);
+    wire_backward(Axis::tensor, CollectiveKind::all_gather, bytes_of_whole(tokens), false);
 }
 
-void BlockBuilder::give_own_tokens() {
+void BlockBuilder::give_own_tokens(std::int64_t tokens) {
   if (s_.tensor == 1 || s_.parallel.sequence_parallel) return;
-  out_.forward.wires.emplace_back(Wire{Axis::tensor, CollectiveKind::all_gather, bytes_of_all_tokens(), false}, 1);
-  if (repeats_wires()) wire_backward(Axis::tensor, CollectiveKind::all_gather, bytes_of_all_tokens(), false);
+  out_.forward.wires.emplace_back(Wire{Axis::tensor, CollectiveKind::all_gather, bytes_of_whole(tokens), false}, 1);
+  if (repeats_wires()) wire_backward(Axis::tensor, CollectiveKind::all_gather, bytes_of_whole(tokens), false);
 }
 
-void BlockBuilder::experts() {
+void BlockBuilder::experts(bool decoder) {
   const LlmSpec& m = s_.spec;
   const bool whole = s_.expert_tensor == s_.tensor;  // experts are split as the other layers are
-  const std::int64_t tokens = whole ? s_.tokens() : split(s_.tokens(), s_.tensor);
+  const std::int64_t all = s_.tokens_of(decoder), tokens = whole ? all : split(all, s_.tensor);
   const std::int64_t sharers = whole ? 1 : s_.expert_tensor;  // of an expert, each with tokens of its own
-  const double filled = m.router == LlmRouter::capacity ? m.capacity : 1;
-  const auto routed =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(tokens * m.top_k) * filled));
+  const std::int64_t routed = routed_rows(m, tokens);
   const std::int64_t width = m.expert_latent > 0 ? m.expert_latent : m.hidden;
   const auto sent = static_cast<std::int64_t>(bytes(static_cast<double>(routed * width)) * copies_between_domains(s_));
   const auto gathered = static_cast<std::int64_t>(bytes(static_cast<double>(routed * sharers * width)));
   const bool hidden = s_.framework.parallel.overlap_expert == ExpertOverlap::always;
   const auto layer = [&] {
-    whole ? enter(s_.tokens()) : take_own_tokens();
+    whole ? enter(all) : take_own_tokens(all);
     product({.rows = tokens,
              .in = m.hidden,
              .out = m.experts,
@@ -142,17 +148,17 @@ void BlockBuilder::experts() {
     if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
     const bool sorts = s_.expert > 1 || sharers > 1;
     if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);  // in the order of own experts
-    expert_products(routed * sharers, static_cast<double>(tokens * m.top_k * sharers) * std::min(1.0, filled), width);
+    expert_products(routed * sharers, static_cast<double>(std::min(routed, tokens * m.top_k) * sharers), width);
     if (sorts) elementwise(Module::routing, routed * sharers * width, 1, 1, 1, 1);
     if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, gathered);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
-    const double top = static_cast<double>(m.top_k) * filled;
+    const double top = static_cast<double>(routed) / static_cast<double>(tokens);
     elementwise(Module::routing, tokens * width, top, 1, 1 + top, top);  // weighted sum
     if (m.expert_latent > 0) product({.rows = tokens, .in = width, .out = m.hidden});
-    if (m.shared_expert_ffn_hidden > 0) within(Part::shared_experts, [&] { shared_experts(whole); });
-    whole ? leave(s_.tokens()) : give_own_tokens();
+    if (m.shared_expert_ffn_hidden > 0) within(Part::shared_experts, [&] { shared_experts(whole, decoder); });
+    whole ? leave(all) : give_own_tokens(all);
   };
-  sublayer(false, [&] { within(Part::experts, layer); });
+  sublayer(decoder, [&] { within(Part::experts, layer); });
 }
 
 PartWork embedding_work(const LlmShape& s) {
@@ -214,7 +220,7 @@ PartWork head_work(const LlmShape& s) {
   BlockBuilder b(s, kKept);
   const LlmSpec& m = s.spec;
   const bool decoder = m.decoder_layers > 0;
-  const std::int64_t tokens = decoder ? s.decoder_tokens() : s.tokens(), classes = split(m.vocabulary, s.tensor);
+  const std::int64_t tokens = s.tokens_of(decoder), classes = split(m.vocabulary, s.tensor);
   const std::int64_t rows = rows_of_logits(s, tokens);
   b.norm(b.rows_of(tokens), m.hidden);
   b.enter(tokens);
@@ -255,7 +261,7 @@ PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recomput
         b.attention(part, decoder);
         break;
       case Sublayer::mlp: {
-        const std::int64_t rows = decoder ? shape.decoder_tokens() : shape.tokens();
+        const std::int64_t rows = shape.tokens_of(decoder);
         b.sublayer(decoder, [&] {
           b.within(Part::mlp, [&] {
             b.enter(rows);
@@ -266,7 +272,7 @@ PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recomput
         break;
       }
       case Sublayer::experts:
-        b.experts();
+        b.experts(decoder);
         break;
       case Sublayer::mamba:
         b.mamba();

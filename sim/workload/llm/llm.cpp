@@ -175,6 +175,7 @@ constexpr Refusal kRefuses[] = {
     {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
     {"{layers: 2, pattern: \"*-\", experts: 8}", "model.llm.experts"},
     {"{layers: 2, decoder_layers: 2}", "model.llm.decoder_layers"},
+    {"{layers: 2, decoder_sequence: 64}", "model.llm.decoder_sequence"},
     {"{layers: 2, decoder_layers: 1, encoder: true}", "model.llm.decoder_layers"},
     {"{layers: 2, decoder_layers: 1, mtp_layers: 1}", "model.llm.decoder_layers"},
     {"{layers: 2, decoder_layers: 1, pattern: \"*-\"}", "model.llm.decoder_layers"},

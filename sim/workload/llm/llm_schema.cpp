@@ -148,6 +148,8 @@ Broken broken_experts(const LlmSpec& m) {
 /// Which has an encoder before it, of blocks that are not BERT's.
 Broken broken_decoder(const LlmSpec& m) {
   const std::string found = "decoder_layers: found " + std::to_string(m.decoder_layers);
+  if (m.decoder_layers == 0 && m.decoder_sequence > 0)
+    return "decoder_sequence: found " + std::to_string(m.decoder_sequence) + ", expected 0 without decoder_layers";
   if (m.decoder_layers == 0) return {};
   if (m.encoder) return found + ", expected 0 with encoder: true";
   if (!m.pattern.empty()) return found + ", expected 0 with pattern";

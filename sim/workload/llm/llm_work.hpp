@@ -75,9 +75,9 @@ struct LlmShape {
   std::int64_t expert_domains = 1;  ///< NVLink domains that the experts of a layer are spread over
   bool infers = false;              ///< a forward pass without loss
 
-  std::int64_t tokens() const;  ///< of a rank's context
-  std::int64_t shared() const;  ///< of norms and residuals: with sequence parallel 1/t of them
-  std::int64_t decoder_tokens() const;
+  std::int64_t tokens() const;                 ///< of a rank's context
+  std::int64_t shared() const;                 ///< of norms and residuals: with sequence parallel 1/t of them
+  std::int64_t tokens_of(bool decoder) const;  ///< of a block of the decoder; without one all are as `tokens`
 };
 
 PartWork embedding_work(const LlmShape& shape);

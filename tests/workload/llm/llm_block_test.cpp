@@ -138,6 +138,59 @@ TEST(LlmBlock, ExpertsSeeTheirShareOfTheTokens) {
   EXPECT_DOUBLE_EQ(exchanged, 2 * 2.0 * 8192 * 4096 * 2) << "there and back";
 }
 
+/// Of the rank's experts.
+double expert_rows(const PartWork& block) {
+  double rows = 0;
+  for (const auto& [op, n] : block.forward.ops) {
+    const auto* g = std::get_if<graph::Gemm>(&op);
+    if (g != nullptr && g->grouped && g->n == 4096) rows += n * static_cast<double>(g->batch * g->m);
+  }
+  return rows;
+}
+
+TEST(LlmBlock, ExpertsOfADecoderSeeItsTokens) {
+  LlmSpec spec = llama();
+  spec.experts = 8, spec.top_k = 2, spec.decoder_layers = 16, spec.decoder_sequence = 1024;
+  spec.shared_expert_ffn_hidden = 512;
+  const FrameworkSpec f = fused();
+  for (const std::int64_t tensor : {1, 2}) {  // of 2: experts are not split, and tokens are taken and given back
+    ParallelSpec parallel;
+    parallel.tensor = tensor;
+    LlmShape shape{.spec = spec,
+                   .parallel = parallel,
+                   .framework = f,
+                   .numerics = numerics_of(Precision::bf16, f),
+                   .tensor = tensor};
+    const PartWork decoder = block_work(shape, {Sublayer::experts}, kNone, true);
+    const PartWork encoder = block_work(shape, {Sublayer::experts}, kNone, false);
+    EXPECT_DOUBLE_EQ(expert_rows(encoder), 2.0 * 8192 / double(tensor));
+    EXPECT_DOUBLE_EQ(8 * expert_rows(decoder), expert_rows(encoder));
+    EXPECT_DOUBLE_EQ(8 * decoder.forward_flops, encoder.forward_flops);
+    EXPECT_DOUBLE_EQ(8 * bytes_of(decoder.forward), bytes_of(encoder.forward));
+    EXPECT_EQ(decoder.expert, encoder.expert);
+    ASSERT_EQ(decoder.forward.wires.size(), encoder.forward.wires.size());
+    for (std::size_t i = 0; i < decoder.forward.wires.size(); ++i)
+      EXPECT_EQ(8 * decoder.forward.wires[i].first.bytes, encoder.forward.wires[i].first.bytes);
+  }
+}
+
+TEST(LlmBlock, AnExpertsCapacityIsAWholeNumberOfTokens) {
+  LlmSpec spec = llama();
+  spec.experts = 8, spec.top_k = 1, spec.router = LlmRouter::capacity;
+  const ParallelSpec parallel;
+  const FrameworkSpec f = fused();
+  const auto rows_with = [&](std::int64_t tokens, double capacity) {
+    spec.sequence = tokens, spec.capacity = capacity;
+    const LlmShape shape{
+        .spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(Precision::bf16, f)};
+    return expert_rows(block_work(shape, {Sublayer::experts}, kNone, false));
+  };
+  EXPECT_EQ(rows_with(80, 1), 80);
+  EXPECT_EQ(rows_with(81, 1), 88) << "11 for each of 8";
+  EXPECT_EQ(rows_with(80, 1.25), 8 * 13) << "12.5 of each";
+  EXPECT_EQ(rows_with(1, 1), 8) << "padded to one of each";
+}
+
 /// Time that a pass waits for the host.
 double waits_of(const PassWork& pass) {
   double seconds = 0;

@@ -1,4 +1,6 @@
 // Operations of a model, and of what it computes again: its own, however kernels split, pad and mask them.
+#include <cmath>
+
 #include "llm_fixtures.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
 
@@ -82,7 +84,8 @@ TEST(ModelFlops, DroppedTokensAndPaddingAreNoWorkOfTheModel) {
   const auto [all, repeated] = flops_with(1);
   const double routed = 2.0 * 32 * 64 * flops_of_routed_token(with_experts(32, 2).as<LlmSpec>());
   for (const double capacity : {0.01, 0.1, 0.5, 0.97, 1.0, 1.25, 4.0}) {
-    const double dropped = routed * (1 - std::min(1.0, capacity));
+    const double of_expert = 2.0 * 32 / kExperts;  // tokens, of which it takes a whole number
+    const double dropped = routed * (1 - std::min(1.0, std::ceil(capacity * of_expert) / of_expert));
     EXPECT_NEAR(flops_with(capacity).first, all - dropped, 1e-9 * all) << capacity;
     EXPECT_NEAR(flops_with(capacity).second, repeated - dropped / 3, 1e-9 * all) << capacity;
   }
