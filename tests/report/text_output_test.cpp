@@ -206,8 +206,9 @@ TEST(Text, ExposesNoMoreThanIsSent) {
   add("gradients", 100, 30);
   const std::vector<std::string> lines = split_model_lines(r);
   ASSERT_GE(lines.size(), 2u);
-  EXPECT_EQ(lines[1],
-            "exposed communication: tensor 200.0 ms of 200.0 ms and 50.00 ms of waiting, data 30.00 ms of 100.00 ms");
+  EXPECT_EQ(
+      lines[1],
+      "exposed communication: tensor 200.0 ms of 200.0 ms and 50.00 ms of delays that they cause, data 30.00 ms of 100.00 ms");
 }
 
 }  // namespace

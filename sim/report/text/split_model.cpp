@@ -31,12 +31,13 @@ std::string memory_text(const ReportContext::Memory& m) {
   return out;
 }
 
-/// "tensor 230 ms of 1245 ms". What ranks wait for each other would be saved, too, so that more than the transfers may be
-/// exposed: "tensor 2934 ms of 2934 ms and 147 ms of waiting".
+/// "tensor 230 ms of 1245 ms". Without the transfers ranks and stages also stand still for less time, so that more than they
+/// take may be exposed: "tensor 2934 ms of 2934 ms and 147 ms of delays that they cause".
 std::string exposed_text(const DimensionTime& d) {
   const std::string text =
       d.dimension + " " + time_text(std::min(d.exposed, d.transfer)) + " of " + time_text(d.transfer);
-  return d.exposed > d.transfer ? text + " and " + time_text(d.exposed - d.transfer) + " of waiting" : text;
+  return d.exposed > d.transfer ? text + " and " + time_text(d.exposed - d.transfer) + " of delays that they cause"
+                                : text;
 }
 
 }  // namespace
