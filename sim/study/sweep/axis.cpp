@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -41,18 +42,26 @@ struct Steps {
   double count() const { return factor ? std::log(to / from) / std::log(step) : (to - from) / step; }
 };
 
-/// "A..B", "A..B:STEP", "A..B:xFACTOR"; nothing where the text is no such range.
-std::optional<Steps> steps_in(const std::string& text) {
+/// "A..B", "A..B:STEP", "A..B:xFACTOR"; nothing where the text is no such range. Errors: numbers that are written with
+/// zeros in front or marks between digits.
+Result<std::optional<Steps>> steps_in(const std::string& text, const std::string& where) {
   const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) return std::nullopt;
+  if (dots == std::string::npos) return std::optional<Steps>();
   const std::size_t colon = std::min(text.find(':', dots), text.size());
   std::string_view step = colon < text.size() ? std::string_view(text).substr(colon + 1) : "1";
   const bool factor = step.starts_with("x");
   if (factor) step.remove_prefix(1);
-  const auto from = plain_number(std::string_view(text).substr(0, dots)),
-             to = plain_number(std::string_view(text).substr(dots + 2, colon - dots - 2)), by = plain_number(step);
-  if (!from || !to || !by) return std::nullopt;
-  return Steps{*from, *to, *by, factor};
+  const std::array<std::string_view, 3> parts{std::string_view(text).substr(0, dots),
+                                              std::string_view(text).substr(dots + 2, colon - dots - 2), step};
+  std::array<double, 3> numbers{};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (const std::string hint = number_hint(parts[i]); !hint.empty())
+      return Error{"found " + in_quotes(text) + ", expected numbers as in 1..8", where, hint};
+    const auto number = plain_number(parts[i]);
+    if (!number) return std::optional<Steps>();
+    numbers[i] = *number;
+  }
+  return std::optional(Steps{numbers[0], numbers[1], numbers[2], factor});
 }
 
 /// Up to B, which belongs to them where a step ends there but for rounding.
@@ -89,12 +98,13 @@ Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag) {
   for (std::string& value : split_values(text.substr(equals + 1))) {
     if (value.empty())
       return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", flag + " " + axis.key, ""};
-    const std::optional<Steps> steps = steps_in(value);
+    const std::string where = flag + " " + printable(axis.key);
+    TRY_ASSIGN(const std::optional<Steps> steps, steps_in(value, where));
     if (!steps) {
       axis.values.push_back(std::move(value));
       continue;
     }
-    TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, flag + " " + printable(axis.key)));
+    TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, where));
     axis.values.insert(axis.values.end(), values.begin(), values.end());
   }
   TRY(check_repeats(axis, flag));

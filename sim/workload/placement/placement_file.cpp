@@ -1,11 +1,11 @@
 #include "sim/workload/placement/placement_file.hpp"
 
-#include <charconv>
 #include <map>
 #include <optional>
 
 #include "base/system/open_input.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/number_text.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -16,10 +16,8 @@ constexpr std::size_t kMostNumbers = 1 << 25;  // of a file: some 200 MB
 constexpr std::int64_t kMostExtent = 10'000'000'000'000;
 
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0 || value > most) return std::nullopt;
-  return value;
+  const auto value = plain_integer(text);
+  return value && *value >= 0 && *value <= most ? value : std::nullopt;
 }
 
 /// "A<mark>B" or a number alone, which stands for `alone`.
@@ -96,7 +94,7 @@ Result<T> expect(std::optional<T> value, const char* column, const std::string& 
                  const CsvReader& reader) {
   if (value) return std::move(*value);
   return Error{std::string(column) + ": found " + in_quotes(text.substr(0, 40)) + ", expected " + expected,
-               reader.position(), ""};
+               reader.position(), number_hint(text)};
 }
 
 Result<TablePlan> read_plan(const CsvReader& reader, const Columns& c, const std::vector<std::string>& row) {
