@@ -1,4 +1,4 @@
-// A value for a place in a configuration, parsed once and set in many trees.
+// Places in a configuration: values for them, parsed once and set in many trees, and where what is at them was written.
 #pragma once
 
 #include <string>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
+#include "base/result.hpp"
 
 namespace distsim {
 
@@ -17,5 +18,9 @@ struct PathValue {
 /// set_config_path(root, dotted_path, text) in two steps, with the same errors.
 Result<PathValue> parse_path_value(std::string_view dotted_path, std::string_view text);
 Result<void> set_config_path(ConfigNode& root, const PathValue& value);
+
+/// An error that begins with a key of several parts ("parallel.tensor: found 3, ...", "model.dlrm.tables[2].dim: ...") and
+/// names no place gets the one where the key's value was written; others stay as they are.
+Error at_its_place(Error error, const ConfigNode& root);
 
 }  // namespace distsim

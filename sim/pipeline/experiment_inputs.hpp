@@ -1,8 +1,10 @@
 // What the passes take from an experiment.
 #pragma once
 
+#include <utility>
 #include <vector>
 
+#include "base/config/config_path.hpp"
 #include "collectives/collective_models.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/contention/interference.hpp"
@@ -38,5 +40,11 @@ Error first_reason(const config::Experiment& experiment, const CostModels& model
 /// price(), with an error about a type that the experiment's precision asks for at that key.
 Result<graph::CostedGraph> price_experiment(const config::Experiment& experiment, graph::TaskGraph graph,
                                             const std::shared_ptr<const CostModels>& models);
+
+/// An error about a key of the experiment names the place where it was written.
+template <class T>
+Result<T> at_its_place(Result<T> result, const config::Experiment& experiment) {
+  return result.ok() ? std::move(result) : Result<T>(distsim::at_its_place(result.error(), experiment.merged));
+}
 
 }  // namespace distsim::pipeline

@@ -30,7 +30,7 @@ Result<std::shared_ptr<const CostModels>> build_topology(const Experiment& e, Co
 }
 
 Result<workload::Workload> build_workload(const Experiment& e) {
-  return workload::build_workload(e.model, e.framework, shape_of(e));
+  return at_its_place(workload::build_workload(e.model, e.framework, shape_of(e)), e);
 }
 
 Result<workload::Workload> workload_on(const Experiment& e, const CostModels& models) {
@@ -232,10 +232,10 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
-  TRY_ASSIGN(PlayedParts<Prediction> parts,
-             play_parts<Prediction>(
-                 e, played, [&](const Experiment& part) { return play(part, passes, cache, detail); },
-                 [](const Prediction& a, const Prediction& b) { return report::is_linear(a.report, b.report); }));
+  auto played_parts = play_parts<Prediction>(
+      e, played, [&](const Experiment& part) { return play(part, passes, cache, detail); },
+      [](const Prediction& a, const Prediction& b) { return report::is_linear(a.report, b.report); });
+  TRY_ASSIGN(PlayedParts<Prediction> parts, at_its_place(std::move(played_parts), e));
   return folded(std::move(parts), passes, detail);
 }
 

@@ -21,7 +21,7 @@ using workload::RankMemory;
 /// Of all that is played; nothing where it cannot be played as a loop.
 Result<std::optional<report::Report>> figures_of(const Experiment& e, const std::shared_ptr<const CostModels>& models,
                                                  report::Transfers transfers) {
-  auto built = workload::build_workload(e.model, e.framework, shape_of(e));
+  auto built = at_its_place(workload::build_workload(e.model, e.framework, shape_of(e)), e);
   if (!built.ok()) return first_reason(e, *models, built.error());
   workload::Workload work = *std::move(built);
   report::ReportContext context = report_context_of(e, work);
@@ -44,7 +44,7 @@ Result<report::Report> figures_of_report(const Experiment& e, CostModelCache& ca
 /// Nothing where the family does not say.
 Result<std::optional<workload::RankNeeds>> needs_of(const Experiment& e) {
   if (e.model.family->needs == nullptr) return std::optional<workload::RankNeeds>();
-  TRY_ASSIGN(workload::RankNeeds needs, workload::needs_of(e.model, e.framework, shape_of(e)));
+  TRY_ASSIGN(workload::RankNeeds needs, at_its_place(workload::needs_of(e.model, e.framework, shape_of(e)), e));
   return std::optional(std::move(needs));
 }
 
@@ -63,7 +63,7 @@ RankMemory fullest_of(const std::vector<RankMemory>& memory) {
 }  // namespace
 
 Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cache, report::Transfers transfers) {
-  TRY_ASSIGN(const auto models, cache.models({e.cluster, e.device, collective_options_of(e)}));
+  TRY_ASSIGN(const auto models, at_its_place(cache.models({e.cluster, e.device, collective_options_of(e)}), e));
   if (const auto needs = check_needs(e); !needs.ok()) return first_reason(e, *models, needs.error());
   using Figures = std::optional<report::Report>;
   TRY_ASSIGN(PlayedParts<Figures> parts,
@@ -94,7 +94,7 @@ Result<LayoutBounds> layout_bounds(const Experiment& e) {
     Experiment unchecked = e;
     unchecked.model.memory_check = false;
     TRY_ASSIGN(const workload::Workload work,
-               workload::build_workload(unchecked.model, e.framework, shape_of(unchecked)));
+               at_its_place(workload::build_workload(unchecked.model, e.framework, shape_of(unchecked)), e));
     out.memory = fullest_of(work.memory);
   }
   out.fits = out.memory.total() <= shape_of(e).memory_per_gpu.value();
