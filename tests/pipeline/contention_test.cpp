@@ -265,7 +265,7 @@ TEST(Contention, RefusalsOfRanksThatAreNotThere) {
   Passes passes;
   const auto p = predict(test::root() + "/configs/" + kDlrm, {"engine.slow_gpus=[{rank: 32, speed: 0.5}]"}, passes);
   ASSERT_FALSE(p.ok());
-  EXPECT_EQ(p.error().what, "engine.slow_gpus: found rank 32, expected one of 32 ranks");
+  EXPECT_EQ(p.error().text(), "--set engine.slow_gpus: found rank 32, expected one of 32 ranks");
 }
 
 TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
@@ -278,7 +278,7 @@ TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
     const auto p = predict(test::root() + "/configs/bert_large_dgx_a100.yaml",
                            {set, "cluster.nodes=20000", "model.global_batch=0", "model.per_gpu_batch=4"}, passes);
     ASSERT_FALSE(p.ok()) << set;
-    EXPECT_TRUE(p.error().what.starts_with(std::string(key) + ": found ")) << p.error().what;
+    EXPECT_TRUE(p.error().text().starts_with("--set " + std::string(key) + ": found ")) << p.error().text();
     EXPECT_NE(p.error().hint.find("cluster.nodes"), std::string::npos) << p.error().hint;
   }
 }

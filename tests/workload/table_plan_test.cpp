@@ -207,6 +207,8 @@ TEST(PlacementFile, RefusesInOneLineWithItsPlace) {
   has(refusal_of_plan(two, first + "1,row_wise,0 1,1e3x2,64\n"), "rows: found '1e3x2'");
   has(refusal_of_plan(two, first + "1,row_wise,0-99999999,1000x2,64\n"), "ranks: found '0-99999999'");
   has(refusal_of_plan(two, first + "1,row_wise,0 1,9000000000000x2,64\n"), "rows: found more than 2000");
+  has(refusal_of_plan(two, first + "1,row_wise,0 1,01000x2,64\n"), "rows: found '01000x2'");
+  has(refusal_of_plan(two, first + "01,table_wise,3,2000,64\n"), "write it without zeros in front: 1");
   has(refusal_of_plan(two, first + "-1,table_wise,0,2000,64\n"), "table: found '-1'");
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kMostNumbers = 1 << 25;  // of a file: some 200 MB
 constexpr std::int64_t kMostExtent = 10'000'000'000'000;
 
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t most) {
-  const auto value = plain_integer(text);
+  const auto value = number_hint(text).empty() ? exact_integer(text) : std::nullopt;
   return value && *value >= 0 && *value <= most ? value : std::nullopt;
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/config/config_node.hpp"
+#include "base/config/config_path.hpp"
 
 namespace distsim {
 namespace {
@@ -138,6 +139,21 @@ TEST(SetConfigPath, RefusesEndlessPaths) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().what, "found a key with 5001 parts, expected at most 16");
   EXPECT_LT(result.error().text().size(), 200u);
+}
+
+TEST(AtItsPlace, AnErrorAboutAKeyNamesWhereItsValueWasWritten) {
+  ConfigNode root = yaml_of("a:\n  b: 1\n  list: [{x: 1}, {x: 2}]\n");
+  ASSERT_TRUE(set_config_path(root, "a.c", "7").ok());
+  const auto text = [&](const std::string& what, const std::string& where = "") {
+    return at_its_place(Error{what, where, ""}, root).text();
+  };
+  EXPECT_EQ(text("a.b: found 1, expected 2"), "base.yaml:2:6: a.b: found 1, expected 2");
+  EXPECT_EQ(text("a.list[1].x: found 2, expected 3"), "base.yaml:3:22: a.list[1].x: found 2, expected 3");
+  EXPECT_EQ(text("a.c: found 7, expected 8"), "--set a.c: found 7, expected 8");
+  EXPECT_EQ(text("a.b: found 1, expected 2", "other.csv:3"), "other.csv:3: a.b: found 1, expected 2");
+  for (const std::string stays : {"a.d: missing", "a: found nothing", "a.list[2].x: found 9", "a.list[x].x: found 9",
+                                  "no key at all", "x.b: y", "", "a.b", "a..b: found", "a.b[0]: found"})
+    EXPECT_EQ(text(stays), stays);
 }
 
 }  // namespace
