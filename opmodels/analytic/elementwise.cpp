@@ -3,16 +3,17 @@
 // memory is fast.
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "opmodels/learned/references.hpp"
-#include "opmodels/learned/size_envelope.hpp"
 #include "opmodels/registry.hpp"
 
 namespace distsim::opmodels {
 namespace {
 
+constexpr Spread kAnalytic{0.2, 0.25};
 constexpr double kLeastRatio = 0.5;  // of learned over analytic time, as good as never below: no need to look further
-constexpr int kLastPoint = 120;      // 2^60 elements
 constexpr double kMostReads = 4;     // that are compared: those of the kernels in traces
 
 double elementwise_seconds(const DeviceRates& device, const graph::Elementwise& op) {
@@ -26,7 +27,6 @@ KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementw
 }
 
 OpTime learned_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
-  constexpr Spread kAnalytic{0.2, 0.25};
   return by_references(
       device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)), kAnalytic,
       {graph::real(op.elements), op.reads, op.writes, op.flops, static_cast<double>(op.dtype)},
@@ -34,35 +34,91 @@ OpTime learned_elementwise(const DeviceRates& device, const graph::Elementwise& 
       [&](const DeviceRates& d) { return elementwise_seconds(d, op); });
 }
 
-/// The least that so many elements or more cost, with as many inputs or more.
-double least_from(const DeviceRates& device, graph::Elementwise op, int point) {
-  double least = std::numeric_limits<double>::infinity();
-  const double reads = op.reads;
-  for (; point <= kLastPoint; ++point) {
-    op.elements = static_cast<std::int64_t>(half_octave(point));
-    op.reads = reads;
-    if (kLeastRatio * elementwise_seconds(device, op) > least) return least;
-    do {
-      least = std::min(least, learned_elementwise(device, op).seconds);
-      op.reads += 1;
-    } while (op.reads <= kMostReads && kLeastRatio * elementwise_seconds(device, op) <= least);
+/// Kernels that differ from `op` in their elements alone, at half octaves of these.
+class AtHalfOctaves {
+ public:
+  AtHalfOctaves(const DeviceRates& device, const graph::Elementwise& op)
+      : device_(device),
+        known_(references_of(device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)))) {
+    op_ = op;
   }
+
+  /// By the analytic model.
+  double analytic(int point) { return elementwise_seconds(device_, at(point)); }
+
+  double learned(int point) {
+    at(point);
+    if (known_ == nullptr) return learned_seconds(device_, elementwise_sample(device_, op_));
+    return carried(*known_, There{*this, point}, elementwise_seconds(device_, op_), kAnalytic).seconds;
+  }
+
+ private:
+  struct There {
+    AtHalfOctaves& sizes;
+    int point;
+    OpTime learned(const Reference& r) const {
+      return {sizes.on(r).learned(point,
+                                  [&] {
+                                    const DeviceRates& d = r.gpu->rates(sizes.device_.warm);
+                                    return learned_seconds(d, elementwise_sample(d, sizes.op_));
+                                  }),
+              {}};
+    }
+    double analytic(const Reference& r) const {
+      return sizes.on(r).analytic(point,
+                                  [&] { return elementwise_seconds(r.gpu->rates(sizes.device_.warm), sizes.op_); });
+    }
+  };
+
+  const graph::Elementwise& at(int point) {
+    op_.elements = static_cast<std::int64_t>(half_octave(point));
+    return op_;
+  }
+
+  SizeTimes& on(const Reference& r) {
+    if (r.index >= times_.size()) times_.resize(r.index + 1);
+    std::shared_ptr<SizeTimes>& out = times_[r.index];
+    if (!out)
+      out = device_.references->gpus()->times().at_sizes(
+          {LearnedKernel::streaming,
+           r.index,
+           device_.warm,
+           ReferenceTimes::Kind::learned,
+           {op_.reads, op_.writes, op_.flops, static_cast<double>(op_.dtype)}});
+    return *out;
+  }
+
+  const DeviceRates& device_;
+  const KernelReferences* known_;
+  graph::Elementwise op_;
+  std::vector<std::shared_ptr<SizeTimes>> times_;  ///< by Reference::index
+};
+
+/// The least that so many elements or more cost.
+double least_from(AtHalfOctaves& sizes, int point, double least) {
+  for (; point <= SizeTimes::kLastPoint && kLeastRatio * sizes.analytic(point) <= least; ++point)
+    least = std::min(least, sizes.learned(point));
   return least;
 }
 
 /// Trees know sizes by heart and step between them. So the time is that of the half octaves around, each kept to what
-/// larger tensors take, and between two of them grows with the elements: a larger tensor is never cheaper.
+/// larger tensors and more inputs take, and between two of them grows with the elements: neither is ever cheaper.
 Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
   OpTime time = learned_elementwise(device, op);
   const double elements = graph::real(op.elements);
   if (!device.learned || elements < 1) return time;
   const int below = half_octave_below(elements);
-  if (below >= kLastPoint) return time;
-  time.seconds = least_from(device, op, below);
-  const double size = half_octave(below);
-  if (elements == size) return time;
-  const double next = half_octave(below + 1);
-  time.seconds += (elements - size) / (next - size) * (least_from(device, op, below + 1) - time.seconds);
+  if (below >= SizeTimes::kLastPoint) return time;
+  double low = std::numeric_limits<double>::infinity(), high = low;
+  graph::Elementwise other = op;
+  do {
+    AtHalfOctaves sizes(device, other);
+    high = least_from(sizes, below + 1, high);
+    low = std::min({low, high, sizes.learned(below)});
+    other.reads += 1;
+  } while (other.reads <= kMostReads);
+  const double size = half_octave(below), next = half_octave(below + 1);
+  time.seconds = elements == size ? low : low + (elements - size) / (next - size) * (high - low);
   return time;
 }
 

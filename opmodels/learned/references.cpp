@@ -96,8 +96,8 @@ std::vector<ReferenceGpu> gpus_of(const LearnedModel& model, const std::shared_p
   return out;
 }
 
-KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width,
-                               bool bf16) {
+KernelReferences references_among(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width,
+                                  bool bf16) {
   KernelReferences out;
   const int mine = architecture_of(device), near = nearest_architecture(mine, known);
   out.stranger = near != mine;
@@ -114,13 +114,15 @@ KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, 
     const bool older = is_generation(mine) && is_generation(theirs) && theirs < mine && theirs != near && measured;
     if (!older && (theirs != near || (by_width && !measured))) continue;
     const auto there = figures_of(known[i].cold, kernel, bf16);
+    const double faster = largest_ratio(here, there);
     (theirs == near ? out.near : out.older)
-        .push_back({&known[i], i, largest_ratio(there, here), largest_ratio(here, there)});
+        .push_back({&known[i], i, largest_ratio(there, here), faster, std::pow(faster, kYield)});
   }
   return out;
 }
 
 constexpr std::size_t kMostTimes = 1 << 13;  // some 3 MB
+constexpr std::size_t kMostSizes = 1 << 11;  // some 4 MB
 
 }  // namespace
 
@@ -151,6 +153,14 @@ void ReferenceTimes::keep(const Key& key, const OpTime& time) {
   times_.emplace(key, time);
 }
 
+std::shared_ptr<SizeTimes> ReferenceTimes::at_sizes(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  if (sizes_.size() >= kMostSizes) sizes_.clear();
+  std::shared_ptr<SizeTimes>& out = sizes_[key];
+  if (!out) out = std::make_shared<SizeTimes>();
+  return out;
+}
+
 ReferenceGpus::ReferenceGpus(std::shared_ptr<const LearnedModels> learned) : learned_(std::move(learned)) {
   for (std::size_t i = 0; i < kLearnedKernels; ++i) {
     if (const LearnedModel* model = learned_->find(static_cast<LearnedKernel>(i))) gpus_[i] = gpus_of(*model, learned_);
@@ -162,8 +172,8 @@ References::References(const DeviceRates& device, std::shared_ptr<const Referenc
     const auto kernel = static_cast<LearnedKernel>(i);
     if (gpus_->of(kernel).empty()) continue;
     for (std::size_t w = 0; w < kWidths; ++w)
-      kernels_[i][w] = references_of(device, kernel, gpus_->of(kernel), 1u << w, false);
-    kernels_[i][kBf16] = references_of(device, kernel, gpus_->of(kernel), 2, true);
+      kernels_[i][w] = references_among(device, kernel, gpus_->of(kernel), 1u << w, false);
+    kernels_[i][kBf16] = references_among(device, kernel, gpus_->of(kernel), 2, true);
   }
 }
 

@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/size_times.hpp"
 
 namespace distsim::opmodels {
 
@@ -76,6 +77,9 @@ class ReferenceTimes {
     return made;
   }
 
+  /// For kernels that are asked for at many sizes: those of the key, whose facts are all but the size.
+  std::shared_ptr<SizeTimes> at_sizes(const Key& key);
+
  private:
   struct Hash {
     std::size_t operator()(const Key& key) const;
@@ -85,6 +89,7 @@ class ReferenceTimes {
 
   std::mutex mutex_;
   std::unordered_map<Key, OpTime, Hash> times_;
+  std::unordered_map<Key, std::shared_ptr<SizeTimes>, Hash> sizes_;
 };
 
 /// The GPUs of all models, weakest memory first, and what is known of kernels on them: shared by all GPUs that are priced
@@ -102,12 +107,17 @@ class ReferenceGpus {
   mutable ReferenceTimes times_;
 };
 
+/// Power of the distance to a measured GPU with which it yields to the order of generations; chosen: half at a fifth
+/// more of a figure.
+inline constexpr double kYield = 4;
+
 /// One of these GPUs, beside the one in question.
 struct Reference {
   const ReferenceGpu* gpu = nullptr;
   std::size_t index = 0;  ///< in ReferenceGpus::of
   double slower = 1;      ///< at most this many times the reference's time: its largest advantage among the figures
   double faster = 1;      ///< at least its time over this
+  double yields = 1;      ///< faster^kYield
 };
 
 /// Elements of a kernel: their bytes, and whether they are bf16, whose peak a device may state apart from that of fp16.
@@ -143,10 +153,6 @@ class References {
 /// Part of a learned correction that holds on an architecture that was not measured: least error on GPUs left out of
 /// training (docs/op_models.md).
 inline constexpr double kStrangerTrust = 0.5;
-
-/// Power of the distance to a measured GPU with which it yields to the order of generations; chosen: half at a fifth
-/// more of a figure.
-inline constexpr double kYield = 4;
 
 /// Below this share of the analytic time no kernel is learned to be, as good as never: an older GPU whose analytic time
 /// is so far above is not asked.
@@ -186,40 +192,50 @@ class OnReferences {
   const Analytic& analytic_;
 };
 
-/// The time on `device` from those on references. `learned_on(rates)`: what is learned of the kernel on a reference;
-/// `analytic_on(rates)`: its analytic seconds on any device; `facts`: all that both depend on beside the rates;
-/// `analytic`: the band of the analytic model.
-template <class Learned, class Analytic>
-OpTime by_references(const DeviceRates& device, LearnedKernel kernel, ElementKind element, Spread analytic,
-                     const KernelFacts& facts, const Learned& learned_on, const Analytic& analytic_on) {
-  const KernelReferences* known = device.references ? device.references->of(kernel, element) : nullptr;
-  if (known == nullptr) return learned_on(device);
-  const OnReferences there(device, kernel, facts, learned_on, analytic_on);
-  const Reference& best = known->near.back();
+/// The time on a device from those on references. `there.learned(reference)` and `there.analytic(reference)`: of the kernel on
+/// it; `here`: its analytic seconds on the device; `analytic`: the band of the analytic model.
+template <class There>
+OpTime carried(const KernelReferences& known, const There& there, double here, Spread analytic) {
+  const Reference& best = known.near.back();
   OpTime time = there.learned(best);
   const double ratio = time.seconds / there.analytic(best);
-  double seconds = analytic_on(device) * (known->stranger ? std::pow(ratio, kStrangerTrust) : ratio);
+  double seconds = here * (known.stranger ? std::pow(ratio, kStrangerTrust) : ratio);
   double least = time.seconds / best.faster, most = time.seconds * best.slower;
-  for (std::size_t i = 0; i + 1 < known->near.size(); ++i) {
-    const Reference& r = known->near[i];
+  for (std::size_t i = 0; i + 1 < known.near.size(); ++i) {
+    const Reference& r = known.near[i];
     const double learned = there.learned(r).seconds;
     most = std::min(most, learned * r.slower);
     least = std::max(least, learned / r.faster);
   }
-  least = known->stranger ? 0 : std::min(least, most);
+  least = known.stranger ? 0 : std::min(least, most);
   seconds = std::clamp(seconds, least, most);
   double own = 0;  // what was measured on the architecture, against older ones
-  for (const Reference& r : known->near) own = known->stranger ? 0 : std::max(own, least / std::pow(r.faster, kYield));
-  for (const Reference& r : known->older) {
+  for (const Reference& r : known.near) own = known.stranger ? 0 : std::max(own, least / r.yields);
+  for (const Reference& r : known.older) {
     if (kLeastLearned * there.analytic(r) * r.slower < seconds)
       seconds = std::max(own, std::min(seconds, there.learned(r).seconds * r.slower));
   }
   time.seconds = seconds;
-  if (known->stranger) {
+  if (known.stranger) {
     time.spread.low += kStrangerTrust * std::max(0.0, analytic.low - time.spread.low);
     time.spread.high += kStrangerTrust * std::max(0.0, analytic.high - time.spread.high);
   }
   return time;
+}
+
+/// Null where a device has no references for the kernel.
+inline const KernelReferences* references_of(const DeviceRates& device, LearnedKernel kernel, ElementKind element) {
+  return device.references ? device.references->of(kernel, element) : nullptr;
+}
+
+/// carried(), each time worked out once. `learned_on(rates)`: what is learned of the kernel on a reference;
+/// `analytic_on(rates)`: its analytic seconds on any device; `facts`: all that both depend on beside the rates.
+template <class Learned, class Analytic>
+OpTime by_references(const DeviceRates& device, LearnedKernel kernel, ElementKind element, Spread analytic,
+                     const KernelFacts& facts, const Learned& learned_on, const Analytic& analytic_on) {
+  const KernelReferences* known = references_of(device, kernel, element);
+  if (known == nullptr) return learned_on(device);
+  return carried(*known, OnReferences(device, kernel, facts, learned_on, analytic_on), analytic_on(device), analytic);
 }
 
 }  // namespace distsim::opmodels

@@ -21,14 +21,6 @@ std::size_t cell(int row, int col) { return static_cast<std::size_t>(row * (kCol
 
 }  // namespace
 
-double half_octave(int point) { return point == 1 ? 1.0 : std::ldexp(point % 2 == 0 ? 1.0 : 1.5, point / 2); }
-
-int half_octave_below(double size) {
-  int exponent = 0;
-  const double mantissa = std::frexp(size, &exponent);  // in [0.5, 1)
-  return 2 * (exponent - 1) + (mantissa >= 0.75 ? 1 : 0);
-}
-
 SizeEnvelope::SizeEnvelope(const Time& time)
     : least_(static_cast<std::size_t>((kRowSteps + 1) * (kColSteps + 1)), std::numeric_limits<double>::infinity()) {
   for (int row = kRowSteps; row >= 0; --row) {

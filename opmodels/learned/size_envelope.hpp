@@ -16,13 +16,9 @@
 #include <vector>
 
 #include "opmodels/learned/learned_kernels.hpp"
+#include "opmodels/learned/size_times.hpp"
 
 namespace distsim::opmodels {
-
-/// Sizes by half octaves: 1, 2, 3, 4, 6, 8, 12, ...; points 0 and 1 are both 1, for there is no whole number between 1 and 2.
-double half_octave(int point);
-/// The last point whose size is at most `size`, which is at least 1.
-int half_octave_below(double size);
 
 class SizeEnvelope {
  public:
