@@ -12,7 +12,7 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr Spread kAnalytic{0.2, 0.25};
+constexpr Spread kPointwiseBand{0.2, 0.25};
 constexpr double kLeastRatio = 0.5;  // of learned over analytic time, as good as never below: no need to look further
 constexpr double kMostReads = 4;     // that are compared: those of the kernels in traces
 
@@ -28,9 +28,9 @@ KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementw
 
 OpTime learned_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
   return by_references(
-      device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)), kAnalytic,
+      device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)), kPointwiseBand,
       {graph::real(op.elements), op.reads, op.writes, op.flops, static_cast<double>(op.dtype)},
-      [&](const DeviceRates& d) { return learned_time(d, elementwise_sample(d, op), kAnalytic); },
+      [&](const DeviceRates& d) { return learned_time(d, elementwise_sample(d, op), kPointwiseBand); },
       [&](const DeviceRates& d) { return elementwise_seconds(d, op); });
 }
 
@@ -49,7 +49,7 @@ class AtHalfOctaves {
   double learned(int point) {
     at(point);
     if (known_ == nullptr) return learned_seconds(device_, elementwise_sample(device_, op_));
-    return carried(*known_, There{*this, point}, elementwise_seconds(device_, op_), kAnalytic).seconds;
+    return carried(*known_, There{*this, point}, elementwise_seconds(device_, op_), kPointwiseBand).seconds;
   }
 
  private:
