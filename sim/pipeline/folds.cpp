@@ -30,10 +30,11 @@ Experiment with_micro_steps(Experiment e, const workload::SamplePlan& whole, std
   return e;
 }
 
-/// A pipeline's iteration of which only the first rounds of micro-batches are played.
-Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::int64_t micro_batches) {
+/// A pipeline's iteration of `all` micro-batches, of which only the first rounds are played.
+Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::int64_t micro_batches, std::int64_t all) {
   e.model.global_batch = samples_of_one * micro_batches;
   e.model.per_gpu_batch = 0;
+  e.model.parallel.of_micro_batches = all;
   return e;
 }
 
@@ -103,9 +104,9 @@ Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played, 
     whole.played += (stretch - 1) * whole.played / whole.round * whole.round;
     if (batch > 0 && whole.count > 2 * whole.played) {
       const std::int64_t one = batch / whole.count;
-      return std::optional(Folds{with_micro_batches(e, one, whole.played - whole.round),
-                                 with_micro_batches(e, one, whole.played), (whole.count - whole.played) / whole.round,
-                                 whole_of(whole, batch)});
+      return std::optional(Folds{with_micro_batches(e, one, whole.played - whole.round, whole.count),
+                                 with_micro_batches(e, one, whole.played, whole.count),
+                                 (whole.count - whole.played) / whole.round, whole_of(whole, batch)});
     }
   }
   played *= stretch;

@@ -70,6 +70,30 @@ TEST(LlmFolding, WhatIsFoldedIsSaid) {
   EXPECT_DOUBLE_EQ(p.report.context.samples, 512);
 }
 
+/// The bubble is that of the iteration, not of the micro-batches that are played of it.
+TEST(LlmFolding, TheBubbleIsThatOfAllMicroBatches) {
+  const auto bubble = [](std::int64_t micro_batches, std::int64_t played) {
+    const auto experiment =
+        config::load_experiment(test::config("megatron_gpt_145b.yaml"),
+                                {"cluster.nodes=8", "parallel.pipeline=4", "parallel.tensor=8",
+                                 "model.memory_check=false", "parallel.schedule=1f1b", "parallel.virtual_stages=1",
+                                 "model.global_batch=" + std::to_string(2 * micro_batches)});
+    EXPECT_TRUE(experiment.ok()) << experiment.error().text();
+    Passes passes;
+    CostModelCache cache;
+    const auto p = predict(*experiment, passes, cache, played);
+    EXPECT_TRUE(p.ok()) << p.error().text();
+    for (const graph::Assumption& a : p->report.context.assumptions) {
+      const std::string start = "the bubble would be ";
+      if (const std::size_t at = a.text.find(start); at != a.text.npos) return a.text.substr(at + start.size(), 3);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(bubble(64, kAllMicroSteps), "4.4") << "3 of 67";
+  EXPECT_EQ(bubble(64, kPlayedMicroSteps), "4.4");
+  EXPECT_EQ(bubble(600, kPlayedMicroSteps), "0.4") << "3 of 603";
+}
+
 TEST(LlmFolding, DepthAddsNoTask) {
   const auto tasks = [](const char* layers) {
     return predicted_with({"model.global_batch=32", std::string("model.llm.layers=") + layers})

@@ -39,7 +39,9 @@ MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::
 
 std::string pipeline_text(const LlmPlan& plan) {
   const std::int64_t chunks = plan.parallel.virtual_stages;
-  std::string bubble = std::to_string(ideal_bubble(plan.pipeline) * 100);
+  PipelineShape whole = plan.pipeline;
+  if (plan.parallel.of_micro_batches > 0) whole.micro_batches = plan.parallel.of_micro_batches;
+  std::string bubble = std::to_string(ideal_bubble(whole) * 100);
   bubble.resize(bubble.find('.') + 2);
   return "pipeline, " + std::string(name_of(plan.parallel.schedule)) + ": " + counted(plan.stages, "stage") +
          (chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "") + "; with equal stages" +
@@ -169,6 +171,7 @@ constexpr Refusal kRefuses[] = {
     {"{attention: window}", "model.llm.window"},
     {"{attention: mla}", "model.llm.kv_lora"},
     {"{experts: 1}", "model.llm.top_k"},
+    {"{experts: 8, top_k: 2, router: capacity, capacity: 5}", "model.llm.capacity"},
     {"{layers: 4, experts: 8, dense_layers: 4}", "model.llm.dense_layers"},
     {"{layers: 4, experts: 8, expert_every: 5}", "model.llm.expert_every"},
     {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},

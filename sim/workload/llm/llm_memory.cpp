@@ -61,17 +61,19 @@ double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
 
 double activations(const LlmPlan& plan, std::uint32_t stage) {
   std::vector<std::int64_t> of_chunk;
-  double working = 0;
+  double working = 0, block = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
-    const PartWork& work = plan.chunk_of_stage(stage, c).work;
+    const LlmChunk& chunk = plan.chunk_of_stage(stage, c);
+    const PartWork& work = chunk.work;
     const bool sends = plan.pipelined() && plan.pipeline.position(stage, c) != plan.pipeline.last_position();
     of_chunk.push_back(static_cast<std::int64_t>(work.kept) +
                        (sends && plan.framework.memory.keeps_outputs ? message_bytes(plan) : 0));
     working = std::max(working, work.working);
+    block = std::max(block, work.kept / static_cast<double>(std::max<std::int64_t>(1, chunk.blocks)));
   }
   const double held = static_cast<double>(most_held(plan.pipeline, stage, of_chunk));
-  if (plan.offloaded_activations == 0) return held + working;
-  return (1 - plan.offloaded_activations) * held + 2 * working;  // of one block that computes, and one on its way
+  const double here = std::min(held, 2 * block);  // of what moves: of a block that computes, and of one on its way
+  return (1 - plan.offloaded_activations) * held + plan.offloaded_activations * here + working;
 }
 
 /// Of inference: what one of a stage's blocks holds while it runs.
@@ -85,8 +87,8 @@ double passing(const LlmPlan& plan, std::uint32_t stage) {
   return most;
 }
 
-/// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied. Not more is
-/// gathered than there is, however far ahead.
+/// Blocks whose weights were gathered, or have come from the host's memory, and gradients of one until they are reduced or
+/// gone there; buckets of gradients where they are copied. Not more comes than there is, however far ahead.
 double buffers(const LlmPlan& plan, std::uint32_t stage) {
   const bool infers = mode_of(plan.model) == StepMode::inference;
   double sum = kLibraries + (infers ? 0 : static_cast<double>(plan.framework.memory.buffers.value()));
@@ -98,11 +100,11 @@ double buffers(const LlmPlan& plan, std::uint32_t stage) {
     largest = std::max(largest, chunk.largest_block);
     all += chunk.work.dense + chunk.work.expert;
   }
-  if (!plan.splits(StateSplit::weights) || plan.pipelined()) return sum;
-  const double width = plan.framework.parallel.gather_16_bit ? 2 : 4;
+  const double coming = plan.splits(StateSplit::weights) && !plan.pipelined() ? 1 : plan.offloaded_weights;
+  const double width = gathered_width(plan);
   const double gathered = std::min(all, largest * (1 + static_cast<double>(plan.parallel.prefetch)));
   const double gradients = infers ? 0 : largest * static_cast<double>(graph::size_of(plan.numerics.gradient));
-  return sum + gathered * width + gradients;
+  return sum + coming * (gathered * width + gradients);
 }
 
 RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {

@@ -302,11 +302,17 @@ void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   fits_with(enough);
 }
 
+/// The share of activations that an offload moves. A forward pass alone keeps none for later.
+double moved_activations(const LlmPlan& plan, Offload what) {
+  const bool keeps = mode_of(plan.model) != StepMode::inference;
+  return keeps && (what == Offload::activations || what == Offload::all) ? 1 : 0;
+}
+
 /// Moves as little of `what` to the host as fits, in eighths.
 bool fits_after(LlmPlan& plan, Offload what) {
   constexpr int kParts = 8;
   plan.parallel.offload = what;
-  plan.offloaded_activations = what == Offload::all ? 1 : 0;
+  plan.offloaded_activations = what == Offload::all ? moved_activations(plan, what) : 0;
   plan.offloaded_weights = 0;
   if (what == Offload::optimizer) return fits(plan);
   double& share = what == Offload::all ? plan.offloaded_weights : plan.offloaded_activations;
@@ -318,8 +324,10 @@ bool fits_after(LlmPlan& plan, Offload what) {
 }
 
 void take_given_offload(LlmPlan& plan) {
-  const Offload given = plan.parallel.offload;
-  plan.offloaded_activations = given == Offload::activations || given == Offload::all ? 1 : 0;
+  Offload& given = plan.parallel.offload;
+  if (mode_of(plan.model) == StepMode::inference && (given == Offload::activations || given == Offload::optimizer))
+    given = Offload::none;
+  plan.offloaded_activations = moved_activations(plan, given);
   plan.offloaded_weights = given == Offload::all ? 1 : 0;
 }
 
@@ -329,7 +337,9 @@ void settle_offload(LlmPlan& plan) {
   const Offload first = plan.framework.parallel.offloads;
   plan.parallel.offload = Offload::none;
   if (first == Offload::none || fits(plan)) return;
+  const bool infers = mode_of(plan.model) == StepMode::inference;
   for (const Offload what : {first, Offload::optimizer, Offload::activations, Offload::all}) {
+    if (infers && what != Offload::all) continue;
     if (fits_after(plan, what)) break;
   }
   const auto percent = [](double share) { return std::to_string(std::lround(100 * share)); };
@@ -345,6 +355,7 @@ void settle_offload(LlmPlan& plan) {
 /// left open comes to, and less to copy than a block keeps otherwise.
 void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   take_given_offload(plan);
+  if (mode_of(plan.model) == StepMode::inference) plan.parallel.recompute = {RecomputeKind::none, 0, {}};
   const RecomputeKind given = plan.parallel.recompute.kind;
   const bool open = given == RecomputeKind::automatic, moves = open && plan.offloaded_activations > 0;
   if (open) plan.parallel.recompute.kind = moves ? RecomputeKind::full : RecomputeKind::none;

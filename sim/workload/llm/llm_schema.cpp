@@ -135,6 +135,11 @@ Broken broken_experts(const LlmSpec& m) {
            ", expected at most experts / top_k - 1 (" +
            format_quantity(static_cast<double>(m.experts) / static_cast<double>(m.top_k) - 1, Dimension::none) +
            "), where all tokens go to the same expert";
+  if (m.experts > 0 && m.router == LlmRouter::capacity &&
+      m.capacity > static_cast<double>(m.experts) / static_cast<double>(m.top_k))
+    return "capacity: found " + format_quantity(m.capacity, Dimension::none) + ", expected at most experts / top_k (" +
+           format_quantity(static_cast<double>(m.experts) / static_cast<double>(m.top_k), Dimension::none) +
+           "), where an expert takes all tokens";
   if (m.experts == 0 || !m.pattern.empty()) return {};
   if (m.dense_layers >= m.layers)
     return "dense_layers: found " + std::to_string(m.dense_layers) + ", expected less than layers (" +

@@ -47,7 +47,7 @@ void add_training(Schema<ModelSpec>& s) {
              "Samples per optimizer step over all ranks and micro-steps.");
   s.optional(
       "per_gpu_batch", &ModelSpec::per_gpu_batch, {0, 1e9},
-      "Instead of global_batch: samples per GPU and micro-step. kind llm: samples per replica for each of model.accumulation, which parallel.micro_batch cuts into micro-steps; with framework.parallel.layer_by_layer they run at once where it is not given and there is no pipeline.");
+      "Instead of global_batch: samples per GPU and micro-step. kind llm: samples per GPU for each of model.accumulation; those of all GPUs of a replica are the replica's, which parallel.micro_batch cuts into micro-steps; with framework.parallel.layer_by_layer they run at once where it is not given and there is no pipeline.");
   s.optional(
       "memory_check", &ModelSpec::memory_check,
       "Refuse a dense model whose estimated weights, gradients and activations exceed GPU memory; false: list this as an assumption and continue.");

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "llm_fixtures.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -74,7 +75,73 @@ TEST(LlmOffload, ActivationsLeaveAndComeBack) {
   EXPECT_GT(away, 2 * 2 * kActivations) << "more than what each block is given, of each micro-step";
   EXPECT_EQ(host.work, Duration{});
   EXPECT_EQ(2 * away, host_side(built_llm(offloaded(Offload::activations, 256))).bytes.at("offload.to_host"));
-  EXPECT_LT(built_llm(m).memory.at(0).activations, built_llm(offloaded(Offload::none)).memory.at(0).activations);
+}
+
+/// Two blocks of it stay: one that computes, and one on its way.
+TEST(LlmOffload, WhatMovesNeverNeedsMoreOfTheGpu) {
+  for (const RecomputeKind recompute : {RecomputeKind::none, RecomputeKind::full, RecomputeKind::core_attention}) {
+    for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::weights}) {
+      for (const std::int64_t layers : {1, 2, 3, 24}) {
+        for (const std::int64_t pipeline : {1, 2}) {
+          if (layers < pipeline) continue;
+          ModelSpec m = small_llm(layers, 128);
+          m.parallel.recompute.kind = recompute;
+          m.parallel.shard = shard;
+          m.parallel.pipeline = pipeline;
+          RankMemory before;
+          for (const Offload what : {Offload::none, Offload::optimizer, Offload::activations, Offload::all}) {
+            m.parallel.offload = what;
+            const RankMemory now = built_llm(m).memory.at(0);
+            if (what != Offload::none) {
+              EXPECT_LE(now.activations, before.activations) << name_of(what) << ", " << layers << " blocks";
+            }
+            if (what == Offload::activations && layers > 3) {
+              EXPECT_LT(now.activations, before.activations);
+            }
+            EXPECT_LE(now.weights + now.gradients + now.optimizer,
+                      before.weights + before.gradients + before.optimizer + (what == Offload::none ? now.total() : 0));
+            before = now;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(LlmOffload, ABlockWhoseWeightsComeIsThereWithItsGradients) {
+  ModelSpec m = offloaded(Offload::all);
+  m.as<LlmSpec>().hidden = 4096;
+  m.as<LlmSpec>().layers = 8;
+  const auto buffers = [&](std::int64_t prefetch) {
+    m.parallel.prefetch = prefetch;
+    return static_cast<double>(built_llm(m).memory.at(0).buffers);
+  };
+  const double block = 12.0 * 4096 * 4096;
+  EXPECT_NEAR(buffers(1) - buffers(0), 2 * block, 0.01 * block) << "16-bit weights of the next one";
+  ModelSpec here = m;
+  here.parallel.offload = Offload::none;
+  here.parallel.prefetch = 0;
+  EXPECT_GT(buffers(0) - static_cast<double>(built_llm(here).memory.at(0).buffers), 3.9 * block);
+  m.parallel.prefetch = 100;
+  EXPECT_LE(built_llm(m).memory.at(0).total(), built_llm(here).memory.at(0).total()) << "not more than there is";
+}
+
+/// A forward pass keeps nothing for later: nothing of it moves, and nothing is computed again.
+TEST(LlmOffload, InferenceMovesNoActivations) {
+  ModelSpec m = offloaded(Offload::none);
+  m.as<StepSpec>().mode = StepMode::inference;
+  const Workload plain = built_llm(m);
+  for (const RecomputeKind recompute : {RecomputeKind::automatic, RecomputeKind::none, RecomputeKind::full}) {
+    m.parallel.recompute.kind = recompute;
+    for (const Offload what : {Offload::activations, Offload::optimizer, Offload::all}) {
+      m.parallel.offload = what;
+      const Workload w = built_llm(m);
+      const HostSide host = host_side(w);
+      EXPECT_EQ(host.bytes.count("offload.to_host"), 0u) << name_of(what);
+      EXPECT_EQ(host.bytes.count("offload.to_gpu"), what == Offload::all ? 1u : 0u) << name_of(what);
+      EXPECT_EQ(w.memory.at(0).activations, plain.memory.at(0).activations) << name_of(what);
+    }
+  }
 }
 
 TEST(LlmOffload, StagesOfAPipelineMoveTheirOwn) {
