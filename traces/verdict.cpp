@@ -125,6 +125,16 @@ std::string begun_before(const TraceRank& rank, const WorkCounts& found) {
          std::to_string(-found.least_delay / 1000) + " us";
 }
 
+/// Records so far from the others that they are on another clock: half a recording is none.
+Result<void> check_far(const TraceRank& rank, const WorkCounts& work) {
+  constexpr double kMostFar = 0.1;  // of all records; chosen
+  const std::uint64_t all = work.host_records + work.device_records + rank.far_records;
+  if (!many(rank.far_records, all, kMostFar)) return {};
+  return Error{"found " + std::to_string(rank.far_records) + " of " + counted(all, "record") +
+                   " more than 11 days from the others, expected one recording, on one clock",
+               rank.path, "were two traces put together?"};
+}
+
 /// Effects before their causes, and work without time.
 Result<void> check_order(TraceRank& rank, const WorkCounts& found) {
   if (2 * found.early > found.launched)
@@ -355,6 +365,7 @@ Result<void> check_overlaps(TraceRank& rank, const WorkCounts& found) {
 
 Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   const WorkCounts work = work_of(job, rank);
+  TRY(check_far(rank, work));
   note_memory(rank, work);
   note_collectives(rank, work);
   if (rank.has_times) note_short_kernels(rank, work);

@@ -170,12 +170,13 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
       keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
   dropped += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_,
                          device_keys_, device_collectives_);
-  std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
-  std::erase_if(profiler_work_, [&](const ProfilerWork& w) { return !sane(w.start_ns, w.duration_ns); });
-  std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
+  rank.far_records = dropped;
+  dropped += std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
+  dropped += std::erase_if(profiler_work_, [&](const ProfilerWork& w) { return !sane(w.start_ns, w.duration_ns); });
+  dropped += std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
   for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytesAtOnce ? -1 : std::max<std::int64_t>(-1, d.bytes);
-  rank.notes.drop("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
-  rank.notes.drop("records more than 11 days from the others", dropped);
+  rank.notes.lose("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
+  rank.notes.lose("records more than 11 days from the others", dropped);
 }
 
 std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
