@@ -9,6 +9,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "traces/hugectr/hugectr_verdict.hpp"
 #include "traces/work_counts.hpp"
 
 namespace distsim::traces {
@@ -387,6 +388,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   const bool timed = std::any_of(job.ranks.begin(), job.ranks.end(), [](const TraceRank& r) { return r.has_times; });
   if (timed && !has_gpu_work(job)) out.emplace_back("kernels and copies of a GPU");
   if (timed && has_gpu_work(job) && !has_kernels(job)) out.emplace_back("kernels of a GPU (there are copies only)");
+  for (std::string& part : missing_from_hugectr(job)) out.push_back(std::move(part));
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
     const WorkCounts work = work_of(job, r);
