@@ -82,6 +82,12 @@ void TraceNotes::drop(std::string_view what, std::uint64_t n) {
   dropped.push_back({std::string(what), n});
 }
 
+void TraceNotes::lose(std::string_view what, std::uint64_t n) {
+  if (n == 0) return;
+  drop(what, n);
+  miss(std::string(what) + " (" + std::to_string(n) + ")");
+}
+
 std::string driver_name_of(const TraceJob& job) {
   for (const TraceRank& rank : job.ranks) {
     for (const TraceDevice& d : rank.devices) {

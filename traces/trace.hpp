@@ -223,7 +223,8 @@ struct TraceNotes {
   std::vector<std::string> missing;  ///< what a complete trace has and this one has not (verdict.hpp)
   void assume(std::string text);     ///< once each
   void drop(std::string_view what, std::uint64_t n = 1);
-  void miss(std::string text);  ///< once each
+  void lose(std::string_view what, std::uint64_t n);  ///< dropped, and missing: work of the run that cannot be used
+  void miss(std::string text);                        ///< once each
 };
 
 struct TraceRank {
@@ -237,6 +238,7 @@ struct TraceRank {
       false;               ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
   bool in_slices = false;  ///< its records were read in slices of time, one after the other, and are not here
   WorkCounts work;         ///< of the records of a rank in slices
+  std::uint64_t far_records = 0;  ///< left out, as their times cannot be those of one recording with the others
   std::vector<TraceDevice> devices;
   std::vector<TraceThread> threads;
   std::vector<TraceStream> streams;

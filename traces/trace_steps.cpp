@@ -154,8 +154,9 @@ void leave_out_cut_step(TraceRank& rank) {
       rank.steps.size() > 1 &&
       std::all_of(rank.steps.begin(), rank.steps.end() - 1, [](const TraceStep& s) { return s.device_records > 0; });
   if (!others_work || rank.steps.back().device_records > 0) return;
-  rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) +
-                    ", launches nothing: it was cut off by the end of the recording and is left out");
+  rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) + ", launches nothing" +
+                    (rank.far_records > 0 ? " that is on the clock of the others, and is left out"
+                                          : ": it was cut off by the end of the recording and is left out"));
   rank.steps.pop_back();
 }
 

@@ -9,6 +9,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "traces/hugectr/hugectr_verdict.hpp"
 #include "traces/work_counts.hpp"
 
 namespace distsim::traces {
@@ -123,6 +124,16 @@ std::string begun_before(const TraceRank& rank, const WorkCounts& found) {
          std::string(agreeing(found.before, "begins", "begin")) + " before the " +
          std::string(agreeing(found.before, "call that launched it", "calls that launched them")) + ", by up to " +
          std::to_string(-found.least_delay / 1000) + " us";
+}
+
+/// Records so far from the others that they are on another clock: half a recording is none.
+Result<void> check_far(const TraceRank& rank, const WorkCounts& work) {
+  constexpr double kMostFar = 0.1;  // of all records; chosen
+  const std::uint64_t all = work.host_records + work.device_records + rank.far_records;
+  if (!many(rank.far_records, all, kMostFar)) return {};
+  return Error{"found " + std::to_string(rank.far_records) + " of " + counted(all, "record") +
+                   " more than 11 days from the others, expected one recording, on one clock",
+               rank.path, "were two traces put together?"};
 }
 
 /// Effects before their causes, and work without time.
@@ -355,6 +366,7 @@ Result<void> check_overlaps(TraceRank& rank, const WorkCounts& found) {
 
 Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   const WorkCounts work = work_of(job, rank);
+  TRY(check_far(rank, work));
   note_memory(rank, work);
   note_collectives(rank, work);
   if (rank.has_times) note_short_kernels(rank, work);
@@ -376,6 +388,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   const bool timed = std::any_of(job.ranks.begin(), job.ranks.end(), [](const TraceRank& r) { return r.has_times; });
   if (timed && !has_gpu_work(job)) out.emplace_back("kernels and copies of a GPU");
   if (timed && has_gpu_work(job) && !has_kernels(job)) out.emplace_back("kernels of a GPU (there are copies only)");
+  for (std::string& part : missing_from_hugectr(job)) out.push_back(std::move(part));
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
     const WorkCounts work = work_of(job, r);

@@ -217,6 +217,7 @@ void Pieces::add_verdict(const traces::TraceJob& job, const traces::TraceSlice& 
       traces::count_work(job, job.ranks.front(), steps, {slice.begin - offset, slice.end - offset});
   work.shift(offset);
   out_.job.ranks.front().work.add(work);
+  out_.job.ranks.front().far_records += job.ranks.front().far_records;
   add_notes(job, slice.end == traces::TraceSlice::kEnd);
 }
 

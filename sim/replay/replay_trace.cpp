@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/replay/doubt.hpp"
 #include "sim/replay/replay_report.hpp"
@@ -97,6 +98,21 @@ Result<void> name_idle_sets(const TraceReplay& f, const traces::TraceJob& job, R
   return {};
 }
 
+/// Steps with nothing that a what-if on the GPU could make longer, beside GPU work that may be theirs. Empty: none.
+std::string steps_without_work(const ReplayGraph& graph) {
+  std::uint64_t found = 0, steps = 0;
+  for (std::size_t r = 0; r < graph.ranks.size(); ++r) {
+    if (graph.job->ranks[r].device_records.empty()) continue;
+    for (const ReplayStep& s : graph.ranks[r].steps) {
+      ++steps;
+      found += s.begin_mark != traces::kNone && s.first_device == traces::kNone ? 1 : 0;
+    }
+  }
+  if (found == 0) return "";
+  return "no GPU work is known to be launched in " + std::to_string(found) + " of " + counted(steps, "step") +
+         ", which " + std::string(agreeing(found, "changes", "change")) + " only with what the host does and waits for";
+}
+
 Result<traces::TraceJob> job_of(const TraceReplay& f) {
   traces::TraceOptions options;
   options.step_pattern = f.step_pattern;
@@ -133,6 +149,8 @@ Result<std::unique_ptr<Replayed>> replayed_of(const TraceReplay& f, const traces
     TRY_ASSIGN(out->times, play(out->changed.graph, out->changed.costs));
     report.what_if = step_results(out->changed.graph, out->times);
     report.changes = out->changed.changes;
+    if (std::string note = steps_without_work(out->changed.graph); !note.empty())
+      out->graph.assumptions.push_back(std::move(note));
     report.digest = out->times.digest;
   }
   report.wants_held_out = f.leave_one_step_out;

@@ -285,7 +285,7 @@ TEST(Replay, MediansOfEventsAreAnIterationIfTheyFitIntoOne) {
 }
 
 /// Steps 0..300 and 300..600 on the host; kernels launched inside start at 10 and 330: start to start 320. The last
-/// step has only its marks. Within 0..300: compute 10..110, communication 80..180, so that 70 are exposed and 300 -
+/// step has only its marks. Within 10..330: compute 10..110, communication 80..180, so that 70 are exposed and 320 -
 /// 170 idle.
 TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
   traces::TraceJob job;
@@ -307,10 +307,61 @@ TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
   EXPECT_EQ(results[0].parts.compute, 100'000'000);
   EXPECT_EQ(results[0].parts.comm, 100'000'000);
   EXPECT_EQ(results[0].parts.exposed, 70'000'000);
-  EXPECT_EQ(results[0].parts.idle, 130'000'000);
+  EXPECT_EQ(results[0].parts.idle, 150'000'000);
   EXPECT_EQ(results[1].basis, StepBasis::profiler_step);
   EXPECT_EQ(results[1].replayed, 300'000'000);
   EXPECT_EQ(medians(results).steps, 1u);
+}
+
+/// `steps` of 100 us on the host, each with two kernels of 30 us that end 10 us before the first kernel of the next step
+/// begins: 10..40, 70..100, 110..140, ... No call waits for the device.
+traces::TraceJob steps_that_nothing_waits_for(std::uint32_t steps) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream();
+  for (std::uint32_t s = 0; s < steps; ++s) {
+    b.launch(host, 100 * s, stream, "a", 100 * s + 10, 30);
+    b.launch(host, 100 * s + 60, stream, "b", 100 * s + 70, 30);
+    b.step(100 * s, 100 * s + 100);
+  }
+  b.finish();
+  return job;
+}
+
+/// With kernels ten times as slow, the device needs 300 + 30 + 300 us, and 10 more until the next step: what several such steps
+/// take each takes one alone, and compute and idle add up to it.
+TEST(Replay, ALastStepIsAsLongAsItsWork) {
+  for (const std::uint32_t steps : {1u, 3u}) {
+    Replay r(steps_that_nothing_waits_for(steps));
+    for (const StepResult& s : step_results(r.graph, r.times)) EXPECT_EQ(s.replayed, s.measured);
+    for (std::uint32_t k = 0; k < 2 * steps; ++k) r.set_us(0, k, 300);
+    r.run();
+    for (const StepResult& s : step_results(r.graph, r.times)) {
+      EXPECT_EQ(s.replayed, 640'000'000) << steps;
+      EXPECT_EQ(s.parts.compute, 600'000'000) << steps;
+      EXPECT_EQ(s.parts.window, s.replayed) << steps;
+      EXPECT_EQ(s.parts.idle, 40'000'000) << steps;
+    }
+    for (std::uint32_t k = 0; k < 2 * steps; ++k) r.set_us(0, k, 3);  // the host limits: launches every 100 us
+    r.run();
+    for (const StepResult& s : step_results(r.graph, r.times)) EXPECT_EQ(s.replayed, 100'000'000) << steps;
+  }
+}
+
+/// Step 0..100, its kernels end at 250, after the next step would have begun: a GPU twice as slow ends 240 later.
+TEST(Replay, ALastStepMayEndBeforeItsWork) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream();
+  b.launch(host, 0, stream, "a", 10, 120);
+  b.launch(host, 60, stream, "b", 130, 120);
+  b.step(0, 100);
+  b.finish();
+  Replay r(std::move(job));
+  EXPECT_EQ(step_results(r.graph, r.times)[0].replayed, 100'000'000);
+  for (std::uint32_t k = 0; k < 2; ++k) r.set_us(0, k, 240);
+  r.run();
+  EXPECT_EQ(step_results(r.graph, r.times)[0].replayed, 340'000'000);
 }
 
 /// A step without time is not compared, so that it may not move the median of one side.

@@ -59,7 +59,7 @@ TEST_F(RanksAgree, StepsInAnotherUnitAreRefused) {
                 .text()
                 .find("found steps of 100 ms on rank 1 and of 0.1 ms on rank 0"),
             std::string::npos);
-  EXPECT_TRUE(read(rank_of_two(0, 4), rank_of_two(1, 4, 20)).ok());
+  EXPECT_TRUE(read(rank_of_two(0, 4), rank_of_two(1, 4, 1.2)).ok());
 }
 
 /// All-reduces of 4 ms in steps of 10 ms, of which the median one is where the clocks are set by.
@@ -75,9 +75,7 @@ TEST_F(RanksAgree, CollectivesOfOneRunMeet) {
   EXPECT_NE(slow.error().text().find("and steps of 15 ms, where the others have 10 ms, expected ranks of one run"),
             std::string::npos)
       << slow.error().text();
-  const auto few = read(rank_of_two(0, 6, 150), rank_of_two(1, 6, 100));
-  ASSERT_TRUE(few.ok()) << few.error().text();
-  EXPECT_TRUE(noted(few->ranks[0].notes, "apart in time"));
+  for (const int few : {3, 6}) EXPECT_FALSE(read(rank_of_two(0, few, 5000), rank_of_two(1, few, 100)).ok()) << few;
 }
 
 TEST_F(RanksAgree, ATraceThatEndsBeforeTheOthersIsNoted) {

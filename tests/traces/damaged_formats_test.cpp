@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "trace_samples.hpp"
 #include "traces/trace_reader.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -151,6 +152,35 @@ TEST_F(DamagedFormats, ARecordFarFromTheOthersIsLeftOut) {
   const auto& dropped = job->ranks[0].notes.dropped;
   EXPECT_TRUE(std::ranges::any_of(
       dropped, [](const auto& d) { return d.what.find("11 days") != std::string::npos && d.count == 1; }));
+  EXPECT_EQ(verdict_of(*job), "partial, without records more than 11 days from the others (1)");
+}
+
+/// Steps whose kernels are on another clock are no recording of the steps that are left.
+TEST_F(DamagedFormats, ARecordingOnTwoClocksIsRefused) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 60; ++i) {
+    const double t = 1000 + 10 * i;
+    const std::string id = "\"correlation\":" + std::to_string(i + 1);
+    events.push_back(test::event("cuda_runtime", "cudaLaunchKernel", "5", "10", t, 2, id));
+    events.push_back(
+        test::event("kernel", "k", "0", "7", t + 4 + (i < 40 ? 0 : 1e15), 3, "\"device\":0,\"stream\":7," + id));
+  }
+  const auto job = read_traces({test::write(folder_, "clocks.json", test::trace(events))});
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(
+      job.error().text().find("found 20 of 120 records more than 11 days from the others, expected one recording"),
+      std::string::npos)
+      << job.error().text();
+}
+
+/// Times too late for a clock of nanoseconds are the reason, not their threads.
+TEST_F(DamagedFormats, TimesThatAreTooLateAreNamed) {
+  const auto job = read_traces({test::write(
+      folder_, "late.json", test::trace({test::event("kernel", "k", "0", "7", 3.4e15, 3, "\"device\":0")}))});
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.error().text().find("found 1 event, 1 without a usable time (microseconds, before the year 2043)"),
+            std::string::npos)
+      << job.error().text();
 }
 
 /// A key whose last byte is an escaped backslash: the quote after it ends the key.

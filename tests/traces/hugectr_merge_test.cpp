@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/json/json.hpp"
+#include "kineto_text.hpp"
 #include "traces/hugectr/hugectr_text.hpp"
+#include "traces/trace_reader.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -53,6 +56,35 @@ TEST(HugectrMerge, HostsBecomeOneAnswer) {
             "label,hosts,streams,outer,start_ms,mean_ms,max_ms,slowest_host,slowest_device\n"
             "iteration,,,,,3.0000,4.0000,b,\n"
             "fprop,2,2,yes,1.0000,0.4500,0.6000,b,0\nfprop.gemm,2,2,no,1.1000,0.1000,0.1000,a,0\n");
+}
+
+/// The second GPU of b was not recorded, and c ran past the median iteration.
+TEST(HugectrMerge, WhatAHostLacksIsNoted) {
+  std::vector<HugectrHost> hosts{host("a", 2, {event("fprop", 1, 0.3)}), host("b", 2, {event("fprop", 1, 0.3)})};
+  hosts[0].timeline[1][1] = {event("fprop", 40, 0.3)};
+  EXPECT_EQ(all(merge_hugectr_hosts(hosts).notes),
+            "without 1 of 3 events in the iteration (of 2 ms; it begins up to 40 ms after its start, in longer ones)\n"
+            "without 1 of the 2 GPUs of host b\n");
+}
+
+/// `profile` and `replay` read the same as `hugectr timeline`.
+TEST(HugectrMerge, WhatAHostLacksIsMissingFromTheTrace) {
+  const std::string event =
+      R"({"layer_name": "fc", "name": "fprop", "stream": "0x1", "measured_times_ms": [0.3], "start_index": 0, )"
+      R"("end_index": 1, )";
+  const auto result = [&](const std::string& name, const std::string& events) {
+    return R"({"host_name": ")" + name + R"(", "iter_time_ms": [2, 2, 200], "events": [)" + events + "]}";
+  };
+  const std::string first = event + R"("iter_start_to_event_start_times_ms": [1], "device_id": 0})",
+                    second = event + R"("iter_start_to_event_start_times_ms": [40], "device_id": 1})";
+  const std::string folder = test::scratch_dir("hugectr_merge");
+  const auto job = read_traces({test::write(folder, "a.prof.json", result("a", first + ", " + second)),
+                                test::write(folder, "b.prof.json", result("b", first))});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_EQ(
+      verdict_of(*job),
+      "partial, without 1 of 3 events in the iteration (of 2 ms; it begins up to 40 ms after its start, in longer "
+      "ones); 1 of the 2 GPUs of host b");
 }
 
 TEST(HugectrMerge, HostsThatCannotHaveWaitedForEachOtherAreRefused) {

@@ -29,6 +29,28 @@ class KinetoTest : public testing::Test {
   std::string folder_ = test::scratch_dir("kineto");
 };
 
+/// Ops of the same interval nest as they began, whatever their order in the file: an annotation, then by their ids, else by
+/// name; a call of the runtime is the innermost.
+TEST_F(KinetoTest, OpsOfOneIntervalNestInAnyOrder) {
+  std::vector<std::string> events{
+      event("cpu_op", "aten::linear", "5", "10", 10, 20, "\"External id\":1"),
+      event("cpu_op", "aten::addmm", "5", "10", 10, 20, "\"External id\":2"),
+      event("cuda_runtime", "cudaLaunchKernel", "5", "10", 10, 20, "\"correlation\":3"),
+      event("user_annotation", "layer", "5", "10", 10, 20),
+      event("cpu_op", "b", "5", "10", 50, 20),
+      event("cpu_op", "a", "5", "10", 50, 20),
+      event("kernel", "k", "0", "7", 40, 5, "\"device\":0,\"stream\":7,\"correlation\":3"),
+  };
+  for (int i = 0; i < 2; ++i) {
+    const TraceJob job = read(trace(events));
+    ASSERT_EQ(job.ranks.size(), 1u);
+    std::string names;
+    for (const HostRecord& h : job.ranks[0].host_records) names += std::string(job.name(h.name)) + " ";
+    EXPECT_EQ(names, "layer aten::linear aten::addmm cudaLaunchKernel a b ");
+    std::ranges::reverse(events);
+  }
+}
+
 TEST_F(KinetoTest, JoinsLaunchesOpsStepsAndCollectives) {
   const TraceJob job = read(trace(test::two_steps()));
   ASSERT_EQ(job.ranks.size(), 1u);

@@ -103,6 +103,22 @@ void set_ranges(std::vector<Lane>& lanes, const Records& records, LaneOf lane_of
   }
 }
 
+/// Of records with the same interval, which is around which: a frame of Python calls what annotates ops, and an op calls the
+/// runtime.
+int depth_of(HostKind kind) {
+  switch (kind) {
+    case HostKind::python:
+      return 0;
+    case HostKind::annotation:
+      return 1;
+    case HostKind::op:
+      return 2;
+    case HostKind::runtime:
+      return 3;
+  }
+  return 3;
+}
+
 constexpr std::int64_t kLongestTrace = 1'000'000'000'000'000;    // ns, 11.6 days: as long as a Duration may be
 constexpr std::int64_t kLargestSum = 4'000'000'000'000'000'000;  // ns, of all durations
 constexpr std::size_t kSamples = 4096;
@@ -154,12 +170,13 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
       keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
   dropped += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_,
                          device_keys_, device_collectives_);
-  std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
-  std::erase_if(profiler_work_, [&](const ProfilerWork& w) { return !sane(w.start_ns, w.duration_ns); });
-  std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
+  rank.far_records = dropped;
+  dropped += std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
+  dropped += std::erase_if(profiler_work_, [&](const ProfilerWork& w) { return !sane(w.start_ns, w.duration_ns); });
+  dropped += std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
   for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytesAtOnce ? -1 : std::max<std::int64_t>(-1, d.bytes);
-  rank.notes.drop("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
-  rank.notes.drop("records more than 11 days from the others", dropped);
+  rank.notes.lose("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
+  rank.notes.lose("records more than 11 days from the others", dropped);
 }
 
 std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
@@ -173,9 +190,14 @@ std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
   for (HostRecord& r : hosts_) r.thread = to_new[r.thread];
   const auto order = sorted_order(hosts_.size(), [&](std::uint32_t a, std::uint32_t b) {
     const HostRecord &x = hosts_[a], &y = hosts_[b];
-    // A runtime call is the innermost of records with the same interval.
-    return std::tuple(x.thread, x.start_ns, -x.duration_ns, x.kind == HostKind::runtime) <
-           std::tuple(y.thread, y.start_ns, -y.duration_ns, y.kind == HostKind::runtime);
+    const auto interval = [](const HostRecord& r) { return std::tuple(r.thread, r.start_ns, -r.duration_ns); };
+    if (interval(x) != interval(y)) return interval(x) < interval(y);
+    // Of the same interval, whatever the order in the file: profilers count up ids, so that what began first is around the
+    // others; without ids the name decides.
+    const auto ids = [this](std::uint32_t i) {
+      return std::tuple(depth_of(hosts_[i].kind), hosts_[i].op_id, host_keys_[i].external, host_keys_[i].correlation);
+    };
+    return ids(a) != ids(b) ? ids(a) < ids(b) : job_.names.text(x.name) < job_.names.text(y.name);
   });
   rank.host_records = in_order(hosts_, order);
   std::vector<Key> keys = in_order(host_keys_, order);
@@ -193,7 +215,8 @@ std::vector<std::uint32_t> RankBuilder::sort_devices(TraceRank& rank) {
   for (DeviceRecord& r : devices_) r.stream = to_new[r.stream];
   auto order = sorted_order(devices_.size(), [&](std::uint32_t a, std::uint32_t b) {
     const DeviceRecord &x = devices_[a], &y = devices_[b];
-    return std::tie(x.stream, x.start_ns, x.duration_ns) < std::tie(y.stream, y.start_ns, y.duration_ns);
+    return std::tie(x.stream, x.start_ns, x.duration_ns, device_keys_[a].correlation) <
+           std::tie(y.stream, y.start_ns, y.duration_ns, device_keys_[b].correlation);
   });
   rank.device_records = in_order(devices_, order);
   rank.streams = std::move(streams_);

@@ -9,6 +9,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
+#include "traces/hugectr/hugectr_verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -138,6 +139,7 @@ HugectrJob merge_hugectr_hosts(const std::vector<HugectrHost>& hosts, const std:
     job.summaries.push_back(std::move(s));
   }
   std::ranges::stable_sort(job.summaries, {}, &HugectrEventSummary::start_ms);
+  for (const std::string& part : missing_from_hugectr(hosts)) job.notes.push_back("without " + part);
   note_missing(hosts, job);
   note_unfinished(hosts, job);
   note_never_seen(expected, job);

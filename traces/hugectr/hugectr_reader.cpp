@@ -243,8 +243,8 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
       r.rank.steps.push_back(std::move(step));
     }
     if (out.empty()) {
-      r.rank.notes.drop("unreadable events", broken_);
-      r.rank.notes.drop("events without times", no_times_);
+      r.rank.notes.lose("unreadable events", broken_);
+      r.rank.notes.lose("events without times", no_times_);
       r.rank.notes.drop("iterations without a usable time", bad_iterations_);
       note_unfinished(r.rank.notes);
       if (!end.complete) {

@@ -320,14 +320,19 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
   const std::uint64_t alone = pairs_.join([this](const KinetoEvent& e) { --events_, event(e); });
   if (builder_.device_records() + builder_.host_records() == 0) {
-    const std::string what =
-        events_ == 0 ? "found no events" : "found " + counted(events_, "event") + ", but none on a host thread or GPU";
+    const std::string what = events_ == 0 ? "found no events"
+                                          : "found " + counted(events_, "event") + ", " +
+                                                (no_time_ > 0 ? std::to_string(no_time_) +
+                                                                    " without a usable time (microseconds, before the "
+                                                                    "year 2043), and none"
+                                                              : "but none") +
+                                                " on a host thread or GPU";
     return Error{what + (end.complete ? "" : " before the file is cut off") + ", expected a PyTorch trace", rank.path,
                  ""};
   }
   rank.format = kKineto.name;
-  rank.notes.drop("unreadable events", broken_ + end.broken_elements);
-  rank.notes.drop("events without a usable time", no_time_);
+  rank.notes.lose("unreadable events", broken_ + end.broken_elements);
+  rank.notes.lose("events without a usable time", no_time_);
   rank.notes.drop("beginnings without an end, and ends without a beginning", alone);
   rank.notes.drop("counter events", counters_);
   rank.notes.drop("instant events", instants_);

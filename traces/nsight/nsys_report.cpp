@@ -170,7 +170,7 @@ void NsysReport::add_notes(TraceNotes& notes) const {
   if (!schema_.empty() && !is_known_schema(schema_))
     notes.assume("found schema " + schema_ + ", expected " + kKnownSchemas +
                  ": tables that have changed since are not read");
-  notes.drop("records without a usable time", no_time_);
+  notes.lose("records without a usable time", no_time_);
   if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
   note_work_without_gpu(notes, no_gpu_);
   notes.drop("records of processes without GPU work", other_process);

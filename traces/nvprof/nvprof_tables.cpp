@@ -283,7 +283,7 @@ std::vector<ReadRank> NvprofTables::finish() {
     const auto known = std::ranges::find(devices_, device, &TraceDevice::index);
     r.rank.devices.push_back(known != devices_.end() ? *known : TraceDevice{device, "", 0, 0});
     if (out.empty()) {
-      r.rank.notes.drop("records without a usable time", no_time_);
+      r.rank.notes.lose("records without a usable time", no_time_);
       r.rank.notes.drop("NVTX marks and ranges without an end", no_range_);
       r.rank.notes.drop("ends of NVTX ranges whose id is missing or repeats", repeated_marks_);
       r.rank.notes.drop("call stacks of PyProf or DLProf", call_stacks_);

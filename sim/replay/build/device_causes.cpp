@@ -11,7 +11,6 @@ namespace {
 constexpr std::int64_t kMicrosecond = 1'000;  // ns
 // Chosen, not fitted: between the latencies of one device (a few us) and of the work that hides them (hundreds of us).
 constexpr std::int64_t kQueued = 50 * kMicrosecond;    ///< launched that long before: the launch was not the cause
-constexpr std::int64_t kNear = 30 * kMicrosecond;      ///< a kernel that ended this shortly before may be the cause
 constexpr std::int64_t kClockSlip = 1 * kMicrosecond;  ///< by which times of one device may be off
 constexpr std::int64_t kLeastGap = 1 * kMicrosecond,
                        kLeastDelay = 5 * kMicrosecond;  ///< typical values of a GPU, where a trace has no samples
@@ -82,7 +81,7 @@ class Inference {
     c.gap_ns = std::min(s1, gap_);
     c.launch_delay_ns = std::min(s2, delay_);
     if (!has_launch(r)) c.gap_ns = s1;  // nothing else is known of it
-    const bool by_stream = before_[r] != traces::kNone && s1 <= kNear, by_launch = s2 <= 3 * delay_;
+    const bool by_stream = before_[r] != traces::kNone && s1 <= kNearNs, by_launch = s2 <= 3 * delay_;
     if (by_stream) c.gap_ns = s1;
     if (by_launch) c.launch_delay_ns = s2;
     for (auto& a : c.after) a.delay_ns = std::min(slack_after(r, a.record), gap_);
@@ -108,7 +107,7 @@ class Inference {
     };
     for (std::uint32_t s = 0; s < order_.streams(); ++s) {
       if (s != record(r).stream)
-        consider(order_.last_ended_by(s, order_.launched_ns(r), record(r).start_ns + kClockSlip), kNear);
+        consider(order_.last_ended_by(s, order_.launched_ns(r), record(r).start_ns + kClockSlip), kNearNs);
     }
     for (const auto& a : causes_[r].after) consider(a.record, least);
     if (found == traces::kNone) return false;

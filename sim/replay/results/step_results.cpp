@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/intervals.hpp"
+#include "sim/replay/build/device_causes.hpp"
 #include "traces/trace_steps.hpp"
 
 namespace distsim::replay {
@@ -90,26 +91,48 @@ class Results {
     StepResult out = result(r, s, trace(r).steps[s].name, trace(r).steps[s].number);
     const ReplayStep* next = s + 1 < graph_.ranks[r].steps.size() ? &graph_.ranks[r].steps[s + 1] : nullptr;
     const traces::TraceStep& marked = trace(r).steps[s];
-    if (step.begin_mark != traces::kNone && step.end_mark != traces::kNone) {
-      out.parts = parts_of(use, times_.end[step.begin_mark], times_.end[step.end_mark]);
-      out.basis = StepBasis::profiler_step;
-      out.measured = (marked.end_ns - marked.start_ns) * kPsPerNs;
-      out.replayed = times_.end[step.end_mark] - times_.end[step.begin_mark];
-    }
     const bool follows = next != nullptr && traces::is_followed_by(marked, trace(r).steps[s + 1]);
-    if (follows && step.first_device != traces::kNone && next->first_device != traces::kNone) {
+    const bool works = step.first_device != traces::kNone;
+    if (follows && works && next->first_device != traces::kNone) {
       out.basis = StepBasis::device_start_to_start;
       out.measured =
           (graph_.nodes[next->first_device].measured_ns - graph_.nodes[step.first_device].measured_ns) * kPsPerNs;
       out.replayed = times_.ready[next->first_device] - times_.ready[step.first_device];
+    } else if (step.begin_mark != traces::kNone && step.end_mark != traces::kNone) {
+      out.basis = StepBasis::profiler_step;
+      out.measured = (marked.end_ns - marked.start_ns) * kPsPerNs;
+      out.replayed = std::max(times_.end[step.end_mark] - times_.end[step.begin_mark], device_length(r, s));
+    }
+    if (works || step.begin_mark != traces::kNone) {
+      const std::int64_t begin = works ? times_.ready[step.first_device] : times_.end[step.begin_mark];
+      out.parts = parts_of(use, begin, begin + out.replayed);
     }
     out_.push_back(std::move(out));
+  }
+
+  /// How long the device takes from one step to the next, where the trace has no next one: from the first work launched
+  /// in the step to the end of the last, and on to where another such step would begin. If in the trace that was right
+  /// behind the last work, or before its end, it stays as far from it; else that work is not what it would wait for.
+  std::int64_t device_length(std::uint32_t r, std::uint32_t s) const {
+    const traces::TraceStep& marked = trace(r).steps[s];
+    const std::uint32_t first = graph_.ranks[r].steps[s].first_device;
+    if (first == traces::kNone) return 0;
+    std::int64_t last = times_.ready[first], first_ns = INT64_MAX, last_ns = INT64_MIN;
+    for (std::uint32_t d = 0; d < trace(r).device_records.size(); ++d) {
+      const traces::DeviceRecord& record = trace(r).device_records[d];
+      if (record.launch == traces::kNone) continue;
+      if (traces::step_at(trace(r).steps, trace(r).host_records[record.launch].start_ns) != s) continue;
+      last = std::max(last, times_.end[graph_.ranks[r].device_nodes[d]]);
+      first_ns = std::min(first_ns, record.start_ns);
+      last_ns = std::max(last_ns, record.end_ns());
+    }
+    const std::int64_t to_next = (marked.end_ns - marked.start_ns) - (last_ns - first_ns);
+    return last - times_.ready[first] + (to_next <= kNearNs ? to_next * kPsPerNs : 0);
   }
 
   void window(std::uint32_t r, const DeviceUse& use) {
     StepResult out = result(r, 0, "whole trace", 0);
     if (!use.busy.empty()) {
-      out.parts = parts_of(use, use.busy.first(), use.busy.last());
       out.replayed = use.busy.last() - use.busy.first();
       const std::int64_t span = recorded_span(trace(r)) * kPsPerNs;
       out.measured = span > 0 ? span : -1;
@@ -121,6 +144,7 @@ class Results {
       out.basis = StepBasis::stated;
       out.replayed = use.busy.empty() ? 0 : use.busy.last();  // from the beginning of the iteration
     }
+    if (!use.busy.empty()) out.parts = parts_of(use, use.busy.last() - out.replayed, use.busy.last());
     out_.push_back(std::move(out));
   }
 

@@ -1,10 +1,12 @@
 // Steps of a replay: how long each took in the trace and in the replay, and what its time was made of.
 //
 // Step time: GPU start to start, from the first device record launched inside a step to the first one launched inside
-// the next; where the trace has no next one, the span of the step's marks on the host; without steps, from the first
-// device record to the end of the last. Parts: unions of device records clipped to the step's marks (without steps: to
-// the whole). compute: kernels that do not communicate; comm: those that do, waiting for other ranks included, as a
-// profiler sees them; exposed: comm while no compute kernel runs; idle: nothing on the device, copies included.
+// the next; where the trace has no next one, the span of the step's marks on the host, or what its work takes on the
+// device where that is longer than in the trace; without steps, from the first device record to the end of the last.
+// Parts: unions of device records over the step's time from its first device record on (without one: from its mark), so
+// that compute, exposed, copies alone and idle are the step. compute: kernels that do not communicate; comm: those that
+// do, waiting for other ranks included, as a profiler sees them; exposed: comm while no compute kernel runs; idle:
+// nothing on the device, copies included.
 #pragma once
 
 #include <cstdint>
