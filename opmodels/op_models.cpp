@@ -1,5 +1,6 @@
 #include "opmodels/op_models.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "opmodels/learned/references.hpp"
@@ -24,13 +25,21 @@ namespace {
 constexpr double kMeasuredSpread = 0.05;   // chosen: clock and temperature move one kernel on one GPU by about that
 constexpr double kInterpolatedFrom = 0.3;  // chosen: trust from which the basis is the table
 
+/// At least as wide as the rows of measured points make it.
+Spread widened(const Spread& spread, const MeasuredTable::Answer& answer) {
+  return {std::max(spread.low, 1 - std::exp(-answer.trust * answer.log_below)),
+          std::max(spread.high, std::exp(answer.trust * answer.log_above) - 1)};
+}
+
 /// The models' time corrected by the table, where it has measurements near the op.
 OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
   const auto point = point_of(op);
   const MeasuredTable::Answer answer = point ? table.ask(*point) : MeasuredTable::Answer{};
   if (answer.trust == 0) return time;
   if (answer.measured_us > 0)
-    return {answer.measured_us * 1e-6, {kMeasuredSpread, kMeasuredSpread}, graph::Basis::measured, "op table"};
+    return {answer.measured_us * 1e-6, widened({kMeasuredSpread, kMeasuredSpread}, answer), graph::Basis::measured,
+            "op table"};
+  time.spread = widened(time.spread, answer);
   time.seconds *= std::exp(answer.trust * answer.log_ratio);
   if (answer.trust < kInterpolatedFrom) return time;
   time.basis = graph::Basis::interpolated;

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json/json.hpp"
@@ -10,7 +11,7 @@
 namespace distsim {
 
 /// Parsed; discarded where the text is no JSON. `twice`: the first name that an object has a second time, else empty.
-inline nlohmann::json parse_once(const std::string& text, std::string& twice) {
+inline nlohmann::json parse_once(std::string_view text, std::string& twice) {
   using Json = nlohmann::json;
   std::vector<std::set<std::string>> open;
   const auto watch = [&](int, Json::parse_event_t event, Json& name) {

@@ -28,11 +28,17 @@ bool begins_curve_file(std::string_view line) {
   return false;
 }
 
+/// An object, or a list of them. A log may begin with "[1,0]<stdout>:".
+bool begins_json(std::string_view text) {
+  const auto from = [&](std::size_t at) { return std::min(text.find_first_not_of(" \t\r\n", at), text.size()); };
+  const std::size_t first = from(0), inner = from(first + 1);
+  return text.substr(first, 1) == "{" || (text.substr(first, 1) == "[" && text.substr(inner, 1) == "{");
+}
+
 Format format_of(std::string_view head) {
   if (begins_binary_curve_file(head)) return Format::binary;
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
-  const std::size_t first = head.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && head[first] == '{') return Format::json;
+  if (begins_json(head)) return Format::json;
   for (std::size_t begin = 0; begin < head.size();) {
     const std::size_t end = std::min(head.find('\n', begin), head.size());
     const std::string_view line = head.substr(begin, end - begin);

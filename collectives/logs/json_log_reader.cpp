@@ -1,6 +1,7 @@
-#include "base/json/json.hpp"
+#include "base/json/parse_once.hpp"
 #include "collectives/logs/log_readers.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <map>
@@ -278,6 +279,15 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
   return curves_of(std::move(tables), std::move(context), file, hints);
 }
 
+/// A list, which no measurement is written as. PARAM's comms traces are: {"comms": "all_reduce", "in_msg_size": 1048576, ...}.
+Error not_of_a_run(const Json& list, const std::string& file) {
+  const bool calls = std::ranges::any_of(list, [](const Json& call) { return member(call, {"comms"}) != nullptr; });
+  return {std::string("found ") +
+              (calls ? "a PARAM comms trace, which lists calls of collectives" : "a list as the whole of the JSON") +
+              ", expected measured times: the JSON of nccl-tests -J or collective_bench",
+          file, calls ? "import the log of PARAM's comms.py instead" : ""};
+}
+
 /// Every table has its own ranks and nodes, so each becomes a set of one.
 Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::string& file, const LogHints& hints) {
   CurveSet out;
@@ -310,6 +320,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     TRY_ASSIGN(LogContext context, context_in(root, file));
     context.ranks = count(tables[i], {"ranks"});
     context.nodes = count(tables[i], {"nodes"});
+    context.stated_ranks = context.ranks, context.stated_nodes = context.nodes;
     context.library = text(root, {"backend"});
     if (const std::string device = text(root, {"device"}); !device.empty()) context.gpus.insert(device);
     TRY_ASSIGN(CurveSet set, curves_of(std::move(of_rows), context, file, hints));
@@ -327,9 +338,12 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
 Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, const LogHints& hints) {
   if (text.size() > kMaxJsonBytes)
     return Error{"found " + std::to_string(text.size()) + " bytes of JSON, expected at most 64 MiB", file, ""};
-  const Json root = Json::parse(text, nullptr, false);
+  std::string twice;
+  const Json root = parse_once(text, twice);
   if (root.is_discarded())
     return Error{"found text that is not JSON, expected one JSON document", file, "is the file truncated?"};
+  if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", file, ""};
+  if (root.is_array()) return not_of_a_run(root, file);
   if (const Json* results = member(root, {"results"})) return read_nccl_tests(root, *results, file, hints);
   if (const Json* tables = member(root, {"tables"})) return read_bench(root, *tables, file, hints);
   return Error{"found JSON without 'results' (nccl-tests -J) or 'tables' (collective_bench), expected one of them",

@@ -42,9 +42,9 @@ Result<CurveSet> parse_osu(LineSource& lines, const LogHints& hints = {});
 /// PARAM comms (comms.py): lines "COMMS-RES-all_to_allv-float32{tag} <size> <elements> <p50> <p75> <p95> <min> <max>
 /// <algbw> <busbw> [<total>]". Times are percentiles over ranks of the mean over iterations, in us: p50 is the time,
 /// min and p95 the range. Sizes are those of nccl-tests' size column. A curve for each collective and tag of the log.
-/// Ranks come from "world_size" in the log, else from busbw over algbw, else from the file's name. Errors: as for
-/// nccl-tests, other units, lines of figures without the mark of a row, unknown collectives, and the quantised,
-/// point-to-point and multi-collective forms, whose columns mean other things.
+/// Ranks come from "world_size" in the log, else from busbw over algbw, else from the file's name; nodes from "local_size".
+/// Errors: as for nccl-tests, other units, lines of figures without the mark of a row, a local_size above world_size, and
+/// the quantised, point-to-point and multi-collective forms, whose columns mean other things.
 Result<CurveSet> parse_param(LineSource& lines, const LogHints& hints = {});
 
 }  // namespace distsim::collectives

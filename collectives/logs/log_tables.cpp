@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -29,6 +30,23 @@ std::optional<std::uint32_t> count_before(std::string_view& word, std::string_vi
     return std::nullopt;
   word.remove_prefix(used + 1);
   return v;
+}
+
+/// What the name of a log may state: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs, "2n16r" 16 ranks.
+struct NamedShape {
+  std::uint32_t nodes = 0, ranks = 0;
+};
+std::optional<NamedShape> shape_of_file_name(std::string_view path) {
+  const std::string_view name = name_of_path(path);
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find_first_of("_.-", begin), name.size());
+    std::string_view word = name.substr(begin, end - begin);
+    const auto nodes = count_before(word, "n");
+    const auto ranks = nodes ? count_before(word, "gr") : std::nullopt;
+    if (ranks && word.empty() && *nodes > 0 && *ranks >= *nodes) return NamedShape{*nodes, *ranks};
+    begin = end + 1;
+  }
+  return std::nullopt;
 }
 
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
@@ -291,17 +309,17 @@ Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* wh
   return {};
 }
 
-std::optional<NamedShape> shape_of_file_name(std::string_view path) {
-  const std::string_view name = name_of_path(path);
-  for (std::size_t begin = 0; begin < name.size();) {
-    const std::size_t end = std::min(name.find_first_of("_.-", begin), name.size());
-    std::string_view word = name.substr(begin, end - begin);
-    const auto nodes = count_before(word, "n");
-    const auto ranks = nodes ? count_before(word, "gr") : std::nullopt;
-    if (ranks && word.empty() && *nodes > 0 && *ranks >= *nodes) return NamedShape{*nodes, *ranks};
-    begin = end + 1;
+void take_stated_shape(LogContext& context, const std::string& file) {
+  context.stated_ranks = context.ranks, context.stated_nodes = context.nodes;
+  const auto named = shape_of_file_name(file);
+  if (!named) return;
+  for (const auto& [what, kept, in_name] :
+       {std::tuple("ranks", &context.ranks, named->ranks), {"nodes", &context.nodes, named->nodes}}) {
+    if (*kept != 0 && *kept != in_name)
+      context.remarks.push_back(file + ": " + what + ": the log states " + std::to_string(*kept) + ", its name " +
+                                std::to_string(in_name) + "; those of the log are used");
+    if (*kept == 0) *kept = in_name;
   }
-  return std::nullopt;
 }
 
 std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path) {

@@ -67,17 +67,14 @@ struct LogContext {
   bool cut = false;  ///< it begins as a whole log does, and ends before the summary that every run prints
 };
 
-/// What the name of a log may state: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs.
-struct NamedShape {
-  std::uint32_t nodes = 0, ranks = 0;
-};
 /// Keeps what a log says of its ranks or nodes. Errors: it says another number below the rows of a run, which would then be
 /// taken for those of the run that follows.
 Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
                         const std::string& where);
 
-/// "2n16g" or "2n16r" between underscores.
-std::optional<NamedShape> shape_of_file_name(std::string_view path);
+/// Ranks and nodes so far are those that the log states; what it leaves open, its name may state ("x_2n16g.txt": 2
+/// nodes, 16 ranks). A name that contradicts the log is a remark.
+void take_stated_shape(LogContext& context, const std::string& file);
 
 /// The longest name of a collective in it: all_reduce before reduce.
 std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path);

@@ -263,11 +263,8 @@ class OsuReader {
   }
 
   void take_shape() {
+    take_stated_shape(context_, lines_.name());
     if (hints_.ranks != 0) context_.ranks = hints_.ranks;
-    if (const auto named = shape_of_file_name(lines_.name())) {
-      if (context_.ranks == 0) context_.ranks = named->ranks;
-      if (context_.nodes == 0) context_.nodes = named->nodes;
-    }
     const bool pair = !tables_.empty() && std::all_of(tables_.begin(), tables_.end(), [](const LogTable& t) {
       return t.kind == graph::CollectiveKind::send_recv;
     });

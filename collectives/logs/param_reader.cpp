@@ -17,6 +17,22 @@ namespace {
 constexpr std::string_view kMark = "COMMS-RES";
 constexpr std::size_t kFewest = 9, kMost = 10;  // numbers of a row: older versions have no total
 
+/// PARAM's names of ours: each exchange of even parts, and the forms that take one tensor for a list of them.
+constexpr std::pair<std::string_view, std::string_view> kForms[] = {{"all_to_allv", "all_to_all"},
+                                                                    {"all_to_all_single", "all_to_all"},
+                                                                    {"all_gather_base", "all_gather"},
+                                                                    {"reduce_scatter_base", "reduce_scatter"}};
+
+/// PyTorch's names of nccl-tests' types that are called otherwise there.
+constexpr std::pair<std::string_view, std::string_view> kTorchTypes[] = {
+    {"float32", "float"}, {"float64", "double"}, {"float16", "half"}, {"long", "int64"}};
+
+template <std::size_t size>
+std::string_view renamed(const std::pair<std::string_view, std::string_view> (&names)[size], std::string_view name) {
+  const auto found = std::ranges::find(names, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(names) ? name : found->second;
+}
+
 std::optional<double> number_of(std::string_view word) {
   double v = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), v);
@@ -63,11 +79,8 @@ class Reader {
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(line); }));
-    context_.stated_ranks = context_.ranks;
-    if (const auto named = shape_of_file_name(lines_.name())) {
-      if (context_.ranks == 0) context_.ranks = named->ranks;
-      if (context_.nodes == 0) context_.nodes = named->nodes;
-    }
+    TRY(count_nodes());
+    take_stated_shape(context_, lines_.name());
     context_.library = "PARAM comms";
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
@@ -79,6 +92,12 @@ class Reader {
       for (std::string_view key : {"world_size", "world-size", "WorldSize"}) {
         if (const auto n = count_behind(line, key))
           TRY(take_count(context_.ranks, n, "world_size", tables_, lines_.position()));
+      }
+      for (std::string_view key : {"local_size", "local-size"}) {
+        const auto n = count_behind(line, key);
+        if (n == 0) continue;
+        TRY(take_count(ranks_of_node_, n, "local_size", tables_, lines_.position()));
+        where_local_ = lines_.position();
       }
       for (const auto& [key, host] : {std::pair("backend", "gloo"), {"device", "cpu"}}) {
         if (const std::string_view word = word_behind(line, key); !word.empty())
@@ -95,10 +114,35 @@ class Reader {
     return add(words);
   }
 
+  /// local_size ranks run on the node of the rank that says so. Where that leaves a rest, nodes are of several sizes, and their
+  /// number is not known.
+  Result<void> count_nodes() {
+    const std::uint32_t all = context_.ranks, local = ranks_of_node_;
+    if (all == 0 || local == 0) return {};
+    if (local > all)
+      return Error{
+          "local_size: found " + std::to_string(local) + ", expected at most the world_size, " + std::to_string(all),
+          where_local_, ""};
+    if (all % local == 0)
+      context_.nodes = all / local;
+    else
+      context_.remarks.push_back(where_local_ + ": local_size: found " + std::to_string(local) + " of " +
+                                 std::to_string(all) + " ranks, which are no whole number of nodes");
+    return {};
+  }
+
   /// "total-size (B)", "Latency(us):p50", "AlgBW(GB/s)"
   Result<void> check_units(std::string_view header) const {
-    for (const auto& [column, expected] :
-         {std::pair("size", "B"), {"Latency", "us"}, {"Time", "us"}, {"AlgBW", "GB/s"}, {"BusBW", "GB/s"}}) {
+    for (const auto& [column, expected] : {std::pair("size", "B"),
+                                           {"Latency", "us"},
+                                           {"Time", "us"},
+                                           {"p50", "us"},
+                                           {"p75", "us"},
+                                           {"p95", "us"},
+                                           {"Min", "us"},
+                                           {"Max", "us"},
+                                           {"AlgBW", "GB/s"},
+                                           {"BusBW", "GB/s"}}) {
       std::size_t at = header.find(column);
       if (at == std::string_view::npos) continue;
       at = header.find_first_not_of(" \t", at + std::string_view(column).size());
@@ -127,24 +171,26 @@ class Reader {
     return {};
   }
 
-  /// "COMMS-RES-all_to_allv-float32{tag}" -> all_to_allv
-  Result<graph::CollectiveKind> kind_of(std::string_view word) const {
-    std::string_view name = word.substr(kMark.size() + 1);
-    name = name.substr(0, name.find('-'));
+  /// Of the rows "COMMS-RES-all_to_allv-float32{tag}": all_to_all, or the name of another test.
+  Result<LogTable> table_of(std::string_view name) const {
     if (name == "QUANT" || name == "pt2pt" || name == "multi") {
-      return Error{"found '" + std::string(word.substr(0, 60)) +
+      return Error{"found '" + std::string(name.substr(0, 60)) +
                        "', expected a plain collective: quantised and point-to-point lines have different columns",
                    lines_.position(), ""};
     }
-    auto kind = graph::parse_collective(name == "all_to_allv"       ? "all_to_all"
-                                        : name == "all_gather_base" ? "all_gather"
-                                                                    : name);
-    if (!kind.ok()) return Error{kind.error().what, lines_.position(), kind.error().hint};
-    return *kind;
+    LogTable table;
+    if (const auto kind = graph::parse_collective(renamed(kForms, name)); kind.ok())
+      table.kind = *kind;
+    else
+      table.other_test = name;
+    if (gloo_ || cpu_) table.not_used = "host buffers, not GPU memory";
+    return table;
   }
 
   Result<void> add(const std::vector<std::string_view>& words) {
-    TRY_ASSIGN(const graph::CollectiveKind kind, kind_of(words[0]));
+    const std::string_view name = words[0].substr(kMark.size() + 1);
+    const std::size_t end = std::min(name.find('-'), name.size());
+    TRY_ASSIGN(LogTable table, table_of(name.substr(0, end)));
     std::vector<double> v;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const auto n = number_of(words[i]);
@@ -160,6 +206,9 @@ class Reader {
     const auto value = [&](std::size_t column) { return v[column_[column]]; };
     const auto text = [&](std::size_t column) { return words[1 + column_[column]]; };
     NcclRow row;
+    const std::string_view type = name.substr(std::min(end + 1, name.size()));
+    row.type = renamed(kTorchTypes, type.substr(0, type.find('-')));
+    row.count = value(kElements);
     row.bytes = value(kSize);
     row.time_us = value(kP50);
     row.low_us = value(kMin);
@@ -180,8 +229,7 @@ class Reader {
     const auto [it, fresh] = index_.try_emplace(std::string(words[0]), tables_.size());
     if (fresh && tables_.size() >= kMaxCurves)
       return Error{"found more than 1000 collectives and tags", lines_.position(), ""};
-    if (fresh) tables_.push_back({kind, {}});
-    if (fresh && (gloo_ || cpu_)) tables_.back().not_used = "host buffers, not GPU memory";
+    if (fresh) tables_.push_back(std::move(table));
     return add_row(tables_[it->second], std::move(row), lines_.number(), lines_.position());
   }
 
@@ -192,6 +240,8 @@ class Reader {
   std::map<std::string, std::size_t, std::less<>> index_;
   std::array<std::size_t, 9> column_{0, 1, 2, 3, 4, 5, 6, 7, 8};  ///< where each column stands
   bool gloo_ = false, cpu_ = false;                               ///< backend and device of the runs
+  std::uint32_t ranks_of_node_ = 0;                               ///< local_size; 0: not said
+  std::string where_local_;                                       ///< the line that says it
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <unordered_map>
 
+#include "base/fnv.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
 #include "opmodels/csv/row_readers.hpp"
 
@@ -118,6 +120,18 @@ Result<graph::DType> parse_row_dtype(std::string_view text) {
   return graph::parse_dtype(text);
 }
 
+/// Spellings of one name are one; types that the data sets qualify are not.
+std::uint64_t name_of_kernel(const OpFields& fields, std::string_view op, const RowContext& context) {
+  const std::string_view type = fields.text("dtype");
+  const bool qualified = !graph::parse_dtype(type).ok();
+  Fnv64 name;
+  name.add(op);
+  name.add_word(static_cast<std::uint64_t>(context.pass));
+  name.add(qualified ? type : graph::name_of(context.dtype));
+  name.add(lower_case(fields.text("layout")));
+  return name.value();
+}
+
 }  // namespace
 
 std::vector<std::string> row_op_names() {
@@ -138,6 +152,7 @@ Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::strin
   TRY_ASSIGN(context.optimizer, parse_optimizer(pass_text));
   TRY_ASSIGN(OpRow row, reader.read(fields, context));
   TRY_ASSIGN(row.timing, parse_timing(fields.text("timing")));
+  row.named = name_of_kernel(fields, reader.op, context);
   row.warm = is_warm(fields.text("timing"));
   row.steady = fields.text("timing").empty();
   return row;

@@ -27,6 +27,7 @@
 // of the same ops.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct OpRow {
   Timing timing = Timing::kernel;
   bool warm = false;    ///< operands found in L2 (timing_convention.hpp)
   bool steady = false;  ///< no timing: as in a long run, at the clock that power allows
+  std::uint64_t named =
+      0;  ///< hash of what the row calls its kernel: op, pass, type and layout. Ops may be equal without
 };
 
 /// Every op that op_from_row knows, without its other spellings.

@@ -21,6 +21,9 @@ double distance(const OpPoint& a, const OpPoint& b) {
   return std::sqrt(sum);
 }
 
+double log_below(const MeasuredPoint& p) { return p.low_us > 0 ? std::log(p.measured_us / p.low_us) : 0; }
+double log_above(const MeasuredPoint& p) { return p.high_us > 0 ? std::log(p.high_us / p.measured_us) : 0; }
+
 auto order(const MeasuredPoint& p) { return std::tie(p.point.group, p.point.at); }
 
 }  // namespace
@@ -98,14 +101,17 @@ MeasuredTable::Answer MeasuredTable::ask(const OpPoint& point) const {
   Nearest nearest;
   search(group->first, group->last, point, nearest);
   if (nearest.point[0] == nullptr) return {};
-  if (nearest.point[0]->point == point) return {nearest.point[0]->measured_us, 0, 1};
-  double weights = 0, sum = 0;
+  const MeasuredPoint& first = *nearest.point[0];
+  if (first.point == point) return {first.measured_us, 0, 1, log_below(first), log_above(first)};
+  double weights = 0, sum = 0, below = 0, above = 0;
   for (std::size_t i = 0; i < kNeighbours && nearest.point[i]; ++i) {
     const double d = std::max(nearest.distance[i], kSmallest);
     weights += 1 / (d * d);
     sum += std::log(nearest.point[i]->measured_us / nearest.point[i]->models_us) / (d * d);
+    below += log_below(*nearest.point[i]) / (d * d);
+    above += log_above(*nearest.point[i]) / (d * d);
   }
-  return {0, sum / weights, std::max(0.0, 1 - nearest.distance[0])};
+  return {0, sum / weights, std::max(0.0, 1 - nearest.distance[0]), below / weights, above / weights};
 }
 
 }  // namespace distsim::opmodels

@@ -1,16 +1,17 @@
 // MeasuredTable: the measured times of one GPU with its libraries. The most trusted source of a price.
 //
-//   at a measured point            the measured time itself; basis measured
+//   at a measured point            the measured time itself; basis measured; the range holds the times of all its rows
 //   within an octave of some       models' time * exp(trust * r); basis interpolated
 //       r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances in
 //              octaves
 //       trust  1 - distance of the nearest
+//                                  the range is at least that of the points, averaged and faded likewise
 //   beyond                         the models' time
 //
 // The file NAME.ops, text:  "distsim-ops 1", "device NAME", "library TEXT", then one line per point
-//        GROUP X X X X X X MEASURED_US MODELS_US        (op_point.hpp; GROUP in hex)
+//        GROUP X X X X X X MEASURED_US MODELS_US [LOW_US HIGH_US]        (op_point.hpp; GROUP in hex)
 // in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is the models' time when the file
-// was written.
+// was written. LOW_US and HIGH_US are the shortest and longest time, where rows of several times became the point.
 #pragma once
 
 #include <string>
@@ -25,6 +26,7 @@ namespace distsim::opmodels {
 struct MeasuredPoint {
   OpPoint point;
   double measured_us = 0, models_us = 0;
+  double low_us = 0, high_us = 0;  ///< of its rows; 0: all took measured_us
 };
 
 class MeasuredTable {
@@ -32,9 +34,10 @@ class MeasuredTable {
   static constexpr std::size_t kMaxPoints = 200'000;
 
   struct Answer {
-    double measured_us = 0;  ///< above 0: exactly this op was measured
-    double log_ratio = 0;    ///< to be multiplied by trust
-    double trust = 0;        ///< 0: nothing near
+    double measured_us = 0;               ///< above 0: exactly this op was measured
+    double log_ratio = 0;                 ///< to be multiplied by trust
+    double trust = 0;                     ///< 0: nothing near
+    double log_below = 0, log_above = 0;  ///< how far the rows of a point reach; to be multiplied by trust
   };
 
   MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points);

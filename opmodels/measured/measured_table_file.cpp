@@ -53,10 +53,13 @@ Result<MeasuredPoint> parse_point(std::string_view line, std::size_t number) {
   std::string_view rest = line;
   bool good = take_number(rest, p.point.group, 16);
   for (float& x : p.point.at) good = good && take_number(rest, x) && std::isfinite(x);
-  good = good && take_number(rest, p.measured_us) && take_number(rest, p.models_us) && rest.empty();
+  good = good && take_number(rest, p.measured_us) && take_number(rest, p.models_us);
+  if (good && !rest.empty())
+    good = take_number(rest, p.low_us) && take_number(rest, p.high_us) && rest.empty() && p.low_us > 0 &&
+           p.low_us <= p.measured_us && p.measured_us <= p.high_us && is_time(p.high_us);
   if (good && is_time(p.measured_us) && is_time(p.models_us)) return p;
   return Error{"line " + std::to_string(number) + ": found '" + std::string(line.substr(0, 80)) +
-                   "', expected a group, six coordinates and two positive times",
+                   "', expected a group, six coordinates and two positive times, or with a range that holds the first",
                "", ""};
 }
 
@@ -91,6 +94,7 @@ std::string MeasuredTable::text() const {
     for (const float x : p->point.at) append(out, static_cast<double>(x));
     append(out, p->measured_us);
     append(out, p->models_us);
+    if (p->low_us > 0) append(out, p->low_us), append(out, p->high_us);
     out += '\n';
   }
   const std::uint32_t sum = checksum(out);

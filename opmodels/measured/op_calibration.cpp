@@ -50,6 +50,15 @@ Result<Priced> price_all(const OpModels& models, const OpRow& row) {
   return priced;
 }
 
+/// "linear bf16 fwd": op, dtype and pass as in the file.
+std::string kind_of(const OpFields& fields) {
+  std::string kind(fields.text("op"));
+  for (const std::string_view column : {"dtype", "pass"}) {
+    if (!fields.text(column).empty()) kind.append(" ").append(fields.text(column));
+  }
+  return kind;
+}
+
 std::string joined(const std::set<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : "; ") + name;
@@ -67,13 +76,17 @@ class OpPoints {
     bool other_clocks = false;  ///< the first time that their clocks do
     Hertz clock{0};             ///< then: that of a row before
     RowPlace place{};           ///< and where it is
+    bool alike = false;   ///< the first time that a row names another kernel than the first one, with another time
+    double first_us = 0;  ///< then: that of the first row
+    RowPlace first{};     ///< and where it is
   };
-  /// `clock`: 0 where it is not stated.
-  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place, Hertz clock) {
+  /// `clock`: 0 where it is not stated. `named`: OpRow::named.
+  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place, Hertz clock,
+            std::uint64_t named) {
     if (is_thinned(point)) return {.thinned = true};
     Sum& sum = sums_[point];
     const bool were_apart = sum.highest > kOpTimesApart * sum.lowest;
-    if (sum.count == 0) sum.first = place;
+    if (sum.count == 0) sum.first = place, sum.first_us = measured_us, sum.named = named;
     sum.lowest = sum.count == 0 ? measured_us : std::min(sum.lowest, measured_us);
     sum.highest = std::max(sum.highest, measured_us);
     const bool are_apart = sum.highest > kOpTimesApart * sum.lowest;
@@ -81,6 +94,11 @@ class OpPoints {
     sum.models_us = models_us;
     ++sum.count;
     Added added{.apart = are_apart && !were_apart};
+    const double longer = std::max(sum.first_us, measured_us), shorter = std::min(sum.first_us, measured_us);
+    if (!sum.alike && named != sum.named && longer > kKernelsApart * shorter) {
+      sum.alike = added.alike = true;
+      added.first_us = sum.first_us, added.first = sum.first;
+    }
     const double low = std::min(sum.clock.value(), clock.value()), high = std::max(sum.clock.value(), clock.value());
     if (!sum.other_clocks && low > 0 && high > kClocksApart * low) {
       sum.other_clocks = added.other_clocks = true;
@@ -92,7 +110,11 @@ class OpPoints {
   }
   std::vector<MeasuredPoint> take() const {
     std::vector<MeasuredPoint> out;
-    for (const auto& [point, sum] : sums_) out.push_back({point, sum.mean_us(), sum.models_us});
+    for (const auto& [point, sum] : sums_) {
+      const bool one_time = sum.lowest == sum.highest;
+      const double mean = one_time ? sum.lowest : std::clamp(sum.mean_us(), sum.lowest, sum.highest);
+      out.push_back({point, mean, sum.models_us, one_time ? 0 : sum.lowest, one_time ? 0 : sum.highest});
+    }
     return out;
   }
   std::vector<TimedPoint> timed() const {
@@ -106,7 +128,10 @@ class OpPoints {
     double log_measured = 0, models_us = 0, lowest = 0, highest = 0;
     std::size_t count = 0;
     RowPlace first;
-    Hertz clock{0};  ///< of the first row that states one
+    double first_us = 0;
+    std::uint64_t named = 0;  ///< of the first row
+    bool alike = false;       ///< a later row names another kernel
+    Hertz clock{0};           ///< of the first row that states one
     RowPlace of_clock;
     bool other_clocks = false;
     double mean_us() const { return std::exp(log_measured / static_cast<double>(count)); }
@@ -180,12 +205,17 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
                           : " of the launch and the kernels that come with the op"));
     return {};
   }
-  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place, clock);
+  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place, clock, parsed.named);
   if (added.thinned) {
     ++count_.thinned;
     return {};
   }
   if (added.apart) ++count_.apart;
+  if (added.alike && ++count_.alike == 1)
+    count_.first_alike = position_of(place) + ": latency_us: found " + format_quantity(own, Dimension::seconds) +
+                         " for " + printable(kind_of(fields)) + ", where " + position_of(added.first) +
+                         ", which the models describe alike, took " +
+                         format_quantity(added.first_us * 1e-6, Dimension::seconds);
   if (added.other_clocks && ++count_.at_other_clocks == 1)
     count_.first_other_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) +
                                ", where the same op of " + position_of(added.place) + " ran at " +
@@ -205,12 +235,8 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     ++count_.unreported;
     return {};
   }
-  std::string kind(fields.text("op"));
-  for (const std::string_view column : {"dtype", "pass"}) {
-    if (!fields.text(column).empty()) kind.append(" ").append(fields.text(column));
-  }
-  rows_.push_back({printable(kind), printable(shape_text(fields), 100), parsed.ops.front(), *point, parsed.warm,
-                   own * 1e6, priced.first * 1e6});
+  rows_.push_back({printable(kind_of(fields)), printable(shape_text(fields), 100), parsed.ops.front(), *point,
+                   parsed.warm, own * 1e6, priced.first * 1e6});
   return {};
 }
 

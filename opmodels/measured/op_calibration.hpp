@@ -3,7 +3,8 @@
 //
 // A row's time becomes pure kernel time by its timing convention (timing_convention.hpp): launch taken off; a row whose
 // kernels hide behind the host is left out. What comes with the op (the casts of an fp8 linear) is taken off as the
-// models price it. Several rows of one op: their geometric mean. Streams; memory is bounded by kMaxPoints points:
+// models price it. Several rows of one op: their geometric mean, with a range that holds them all; rows that name
+// different kernels are one op where the models describe them alike, which a remark names. Streams; memory is bounded by kMaxPoints points:
 // beyond them every second point, by its hash, is let go, as often as needed.
 #pragma once
 
@@ -22,6 +23,8 @@ namespace distsim::opmodels {
 
 /// Times of one op on one GPU that are so many times apart differ by more than runs and libraries do; chosen.
 inline constexpr double kOpTimesApart = 3;
+/// Times of kernels that the models describe alike differ by more than those of one kernel do; chosen.
+inline constexpr double kKernelsApart = 1.1;
 /// A kernel that takes so many times what the models say is not merely inefficient; milliseconds or nanoseconds are meant.
 /// Chosen.
 inline constexpr double kOpTimesTooLong = 100;
@@ -43,6 +46,8 @@ struct CalibrationCount {
   std::size_t unreported = 0;        ///< used rows beyond those that are kept for a report
   std::size_t apart = 0;             ///< ops whose rows say times far apart
   std::string first_apart;           ///< where the first of them is, by the row that shows it
+  std::size_t alike = 0;             ///< ops of rows that name different kernels, with different times
+  std::string first_alike;           ///< the first of them, with its line
   std::size_t too_long = 0;          ///< used rows whose times are far above the models'
   std::string first_too_long;        ///< the first of them, with its line
   std::size_t at_other_clocks = 0;   ///< ops whose rows state SM clocks apart

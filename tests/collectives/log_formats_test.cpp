@@ -1,27 +1,17 @@
-// Logs other than nccl-tests' tables: OSU, PARAM, JSON; what all readers refuse or leave out; logs of any size.
+// Logs other than nccl-tests' tables: OSU, JSON; what all readers refuse or leave out; logs of any size.
 #include <gtest/gtest.h>
 
 #include <istream>
 #include <streambuf>
 #include <tuple>
 
-#include "collective_fixture.hpp"
 #include "collectives/logs/curve_import.hpp"
 #include "collectives/logs/line_source.hpp"
 #include "collectives/logs/log_readers.hpp"
+#include "log_fixture.hpp"
 
 namespace distsim::collectives {
 namespace {
-
-Result<CurveSet> read(const std::string& name, const std::string& text, const LogHints& hints = {}) {
-  return read_curve_file(file_with(name, text), hints);
-}
-
-void expect_error(const Result<CurveSet>& r, const std::string& part) {
-  ASSERT_FALSE(r.ok()) << "expected: " << part;
-  EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
-  EXPECT_EQ(r.error().text().find('\n'), std::string::npos) << "one line";
-}
 
 const char* const kOsu =
     "# nodes: 2  ranks: 16\n#\n# OSU MPI-CUDA Allreduce Latency Test v5.7\n"
@@ -201,52 +191,10 @@ TEST(Osu, BuffersAreThoseOfTheirTable) {
   EXPECT_EQ(both->curves[1].not_used, "");
 }
 
-std::string param_row(const char* size, const char* p50, const char* algbw, const char* busbw) {
-  return std::string("\tCOMMS-RES-all_reduce-float32  ") + size + "  1  " + p50 + "  51.0  52.0  48.0  53.0  " + algbw +
-         "  " + busbw + "  0\n";
-}
-
-TEST(Param, RowsBecomeACurve) {
-  // 8 ranks: busbw = 1.75 algbw. 1 MiB in 50 us is 20.972 GB/s.
-  const std::string head =
-      "\tMPI environment: {'global_rank': 0, 'world_size': 8}\n\tCOMMS-RES  total-size (B)  nElementsPerRank  Time(us):p50  p75  "
-      "p95  Min  Max\n";
-  const auto set = read("param.log", head + param_row("1048576", "50.0", "20.972", "36.700"));
-  ASSERT_TRUE(set.ok()) << set.error().text();
-  EXPECT_EQ(set->curves[0].ranks, 8u);
-  EXPECT_DOUBLE_EQ(set->curves[0].points[0].time_us, 50);
-  EXPECT_DOUBLE_EQ(set->curves[0].points[0].low_us, 48);
-  EXPECT_DOUBLE_EQ(set->curves[0].points[0].high_us, 52);
-  expect_error(read("param_bad.log", head + param_row("1048576", "50.0", "20.972", "20.972")),
-               "busbw: found 20.972, expected 36.701");
-  expect_error(read("param_quant.log", head + "\tCOMMS-RES-QUANT-all_reduce-float32 1 2 3 4 5 6 7 8 9\n"),
-               "expected a plain collective");
-  expect_error(read("param_cut.log", head + "\tCOMMS-RES-all_reduce-float32 1048576 262144 50.0\n"),
-               "expected 9 or 10");
-}
-
 const char* const kJson =
     R"({"args": ["./all_gather_perf", "-J", "x"], "config": {"nthreads": 1, "ngpus": 1, "graph": 1},
         "devices": [{"rank": 0, "group": 0, "hostname": "a", "device_info": "NVIDIA H100"}, {"rank": 1, "group": 0, "hostname": "b", "device_info": "NVIDIA H100"}],
         "results": [{"size": 1048576, "count": 131072, "out_of_place": {"time": 104.86, "alg_bw": 10.0, "bus_bw": 5.0, "nwrong": 0}, "in_place": null}]})";
-
-TEST(Param, DamagedRowsAndOtherUnitsAreRefused) {
-  const std::string head = "world_size: 8\n", row = param_row("1048576", "50.0", "20.972", "36.700");
-  ASSERT_TRUE(read("param_front.log", head + row).ok());
-  for (const char* changed : {"OMMS-RES", "COMMS", ""}) {
-    std::string damaged = row;
-    damaged.replace(damaged.find("COMMS-RES"), 9, changed);
-    expect_error(read("param_front.log", head + row + damaged), "param_front.log:3: found the row");
-  }
-  const std::string header =
-      "\tCOMMS-RES\ttotal-size (B)\tnElementsPerRank\tLatency(us):p50\tp75\tp95\tMin\tMax\tAlgBW(GB/s)\tBusBW(GB/s)\n";
-  EXPECT_TRUE(read("param_unit.log", head + header + row).ok());
-  for (const auto& [from, to] : {std::pair("(B)", "(KB)"), {"y(us)", "y(ms)"}, {"AlgBW(GB/s)", "AlgBW(MB/s)"}}) {
-    std::string other = header;
-    other.replace(other.find(from), std::string_view(from).size(), to);
-    expect_error(read("param_unit.log", head + other + row), "found the unit");
-  }
-}
 
 TEST(JsonLog, ATestOfNoCollectiveIsNotThatOfTheFileName) {
   const std::string rest =
@@ -509,18 +457,6 @@ TEST(Osu, UnitAndIterationsAreThoseOfATime) {
   expect_error(read("osu_none.txt", none), "Iterations: found 0, expected at least 1");
 }
 
-TEST(Param, PercentilesThatDoNotAscendAreRefused) {
-  const auto row = [](const char* p50, const char* p95, const char* least) {
-    return "world_size: 8\n\tCOMMS-RES-all_reduce-float32 1048576 262144 " + std::string(p50) + " 50.5 " + p95 + " " +
-           least + " 53.0 20.972 36.700\n";
-  };
-  EXPECT_TRUE(read("param_asc.log", row("50.0", "52.0", "48.0")).ok());
-  expect_error(read("param_p95.log", row("50.0", "49.0", "48.0")),
-               "param_p95.log:2: time: found a minimum of 48.0, p50");
-  expect_error(read("param_min.log", row("50.0", "52.0", "51.0")), "expected ascending times");
-  expect_error(read("param_inf.log", row("50.0", "inf", "48.0")), "expected ascending times");
-}
-
 TEST(JsonLog, WhatTheRunSaysOfItselfIsChecked) {
   const auto with = [](const std::string& more) { return std::string(kJson).replace(1, 0, more); };
   expect_error(read("oob.json", with(R"("out_of_bounds": {"count": 5, "okay": false}, )")),
@@ -533,6 +469,24 @@ TEST(JsonLog, WhatTheRunSaysOfItselfIsChecked) {
   std::string typed = kJson;
   typed.replace(typed.find("\"count\": 131072"), 15, R"("type": "double", "count": 77)");
   expect_error(read("typed.json", typed), "expected count x type (77 x double)");
+}
+
+TEST(JsonLog, AKeyThatARowHasTwiceIsRefused) {
+  std::string text = kJson;
+  text.insert(text.find("\"alg_bw\""), "\"time\": 52.43, ");
+  expect_error(read("twice.json", text), "twice.json: found the key 'time' twice, expected it once");
+}
+
+/// A flag does not replace what a log says itself.
+TEST(AllReaders, FlagsThatContradictTheLogAreRefused) {
+  expect_error(read("flag_osu.txt", kOsu, {16, 4}), "--nodes: found 4, but the log states 2");
+  expect_error(read("flag_osu.txt", kOsu, {8, 0}), "--ranks: found 8, but the log states 16");
+  EXPECT_TRUE(read("flag_osu.txt", kOsu, {16, 2}).ok());
+  const std::string own =
+      R"({"ranks": 16, "nodes": 4, "tables": [{"collective": "broadcast", "ranks": 16, "nodes": 4,
+          "rows": [{"size": 1024, "out_of_place": {"time": 10}}]}]})";
+  EXPECT_TRUE(read("flag_own.json", own).ok());
+  expect_error(read("flag_own.json", own, {0, 2}), "--nodes: found 2, but the log states 4");
 }
 
 /// Prices never fall as sizes grow, so a curve that does is not priced as measured; that is said.

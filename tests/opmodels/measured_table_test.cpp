@@ -8,6 +8,7 @@
 
 #include "device_fixtures.hpp"
 #include "opmodels/measured/op_calibration.hpp"
+#include "sim/graph/ops/flops_per_element.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -90,6 +91,17 @@ TEST(MeasuredTable, RefusesTimesThatAreNone) {
   }
 }
 
+TEST(MeasuredTable, RefusesARangeThatDoesNotHoldItsTime) {
+  const auto parsed = [](double low, double high) {
+    return parse_measured_table(MeasuredTable("gpu", "library", {{*point_of(gemm(64)), 20, 100, low, high}}).text())
+        .ok();
+  };
+  EXPECT_TRUE(parsed(10, 30));
+  EXPECT_FALSE(parsed(21, 30));
+  EXPECT_FALSE(parsed(10, 19));
+  EXPECT_FALSE(parsed(10, 1e12));
+}
+
 TEST(OpModels, TheTableLeadsTheModelsFollow) {
   const topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
   const double analytic = OpModels::create(device)->price(gemm(1024))->mean.us();
@@ -137,6 +149,49 @@ TEST(Calibration, TakesTheMeanOfRowsOfOneOpAndLeavesOutWhatItCannotUse) {
   EXPECT_EQ(count.hidden, 1u);
   EXPECT_NE(count.first_problem.find("rows.csv:5"), std::string::npos) << count.first_problem;
   EXPECT_NE(table->text().find("library cublas 12\n"), std::string::npos);
+}
+
+/// Nothing in an op tells powu and tanh apart, so one point stands for both; it must not claim to be exact for either.
+TEST(Calibration, KernelsThatTheModelsDescribeAlikeShareARangeThatHoldsThem) {
+  const std::string header = "gpu,op,pass,dtype,rows,cols,latency_us,timing\n", gpu = "A100-SXM4-80GB,";
+  const auto [table, count] =
+      calibrate(header + gpu + "powu,fwd,fp32,4096,4096,200,kernel\n" + gpu + "tanh,fwd,fp32,4096,4096,120,kernel\n");
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  ASSERT_EQ(table->size(), 1u);
+  EXPECT_EQ(count.alike, 1u);
+  EXPECT_EQ(
+      count.first_alike,
+      "rows.csv:3: latency_us: found 120 us for tanh fp32 fwd, where rows.csv:2, which the models describe alike, "
+      "took 200 us");
+  const auto back = parse_measured_table(table->text());
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  EXPECT_EQ(back->text(), table->text());
+  const auto shared = std::make_shared<const MeasuredTable>(*back);
+  const OpModels models = *OpModels::create(measured_devices().at("A100-SXM4-80GB"), nullptr, shared);
+  const graph::Elementwise tanh{std::int64_t{4096} * 4096, 1, 1, graph::kSpecialFlops, graph::DType::fp32};
+  const graph::Cost cost = *models.price(tanh);
+  EXPECT_EQ(cost.basis, graph::Basis::measured);
+  EXPECT_NEAR(cost.mean.us(), std::sqrt(200.0 * 120), 0.01);
+  EXPECT_NEAR(cost.low.us(), 120, 0.01);
+  EXPECT_NEAR(cost.high.us(), 200, 0.01);
+  graph::Elementwise near = tanh;
+  near.elements += near.elements / 16;
+  const graph::Cost beside = *models.price(near);
+  EXPECT_EQ(beside.basis, graph::Basis::interpolated);
+  EXPECT_LT(beside.low.us() / beside.mean.us(), 0.82);
+  EXPECT_GT(beside.high.us() / beside.mean.us(), 1.25);
+}
+
+TEST(Calibration, RowsOfOneKernelAreNotNamedAsTwo) {
+  const std::string header = "gpu,op,pass,dtype,rows,cols,latency_us,timing\n", gpu = "A100-SXM4-80GB,";
+  const auto alike = [&](const std::string& rows) { return calibrate(header + rows).count.alike; };
+  EXPECT_EQ(alike(gpu + "tanh,fwd,fp32,4096,4096,200,kernel\n" + gpu + "tanh,forward,float32,4096,4096,120,kernel\n"),
+            0u);
+  EXPECT_EQ(alike(gpu + "powu,fwd,fp32,4096,4096,125,kernel\n" + gpu + "tanh,fwd,fp32,4096,4096,120,kernel\n"), 0u);
+  EXPECT_EQ(alike(gpu + "gelu,fwd,fp32,4096,4096,200,kernel\n" + gpu + "tanh,fwd,fp32,4096,4096,120,kernel\n"), 0u);
+  EXPECT_EQ(alike(gpu + "layernorm,bwd_data,fp32,4096,4096,200,kernel\n" + gpu +
+                  "layernorm,bwd_weight,fp32,4096,4096,120,kernel\n"),
+            1u);
 }
 
 TEST(Calibration, RefusesAFileWithoutAUsableRowOrWithoutLatencies) {

@@ -289,6 +289,8 @@ TEST(ChakraReader, GroupFile) {
   EXPECT_EQ(read_chakra_groups(R"({"1": [3, 1], "2": [0]})", "g")->at("1"), (std::vector<std::uint32_t>{1, 3}));
   EXPECT_EQ(read_chakra_groups(R"({"1": [3, 3]})", "g").error().text(),
             "g: 1: found a rank twice, expected a list of distinct ranks");
+  EXPECT_EQ(read_chakra_groups(R"({"1": [0], "1": [1]})", "g").error().text(),
+            "g: found the key '1' twice, expected it once");
   EXPECT_EQ(read_chakra_groups(R"({"1": []})", "g").error().text(),
             "g: 1: found no ranks, expected a list of distinct ranks");
   EXPECT_EQ(read_chakra_groups(R"({"1": [-1]})", "g").error().text(),

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json/json.hpp"
+#include "base/json/parse_once.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/gunzip.hpp"
@@ -68,9 +68,11 @@ Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file)
 
 Result<std::map<std::string, std::vector<std::uint32_t>>> read_chakra_groups(std::string_view text,
                                                                              const std::string& file) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  std::string twice;
+  const auto json = parse_once(text, twice);
   if (!json.is_object())
     return Error{"found no JSON object, expected {\"1\": [0, 1], ..}: the ranks of each communicator", file, ""};
+  if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", file, ""};
   std::map<std::string, std::vector<std::uint32_t>> groups;
   for (const auto& [name, list] : json.items()) {
     const auto wrong = [&, &key = name](const std::string& found) {

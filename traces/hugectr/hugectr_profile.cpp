@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/file.hpp"
-#include "base/json/json.hpp"
+#include "base/json/parse_once.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 #include "traces/hugectr/hugectr_bounds.hpp"
@@ -131,8 +131,10 @@ nlohmann::ordered_json or_null(bool there, double value) {
 
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& known) {
   TRY_ASSIGN(const std::string text, read_file(path, kMostBytes));
-  const Json root = Json::parse(text, nullptr, false);
+  std::string twice;
+  const Json root = parse_once(text, twice);
   if (root.is_discarded()) return Error{"found no JSON, expected output of HugeCTR's profiler", path, ""};
+  if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", path, ""};
   Fields top(root, path);
   HugectrBounds bounds(path);
   HugectrHost host;

@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
-#include "base/json/json.hpp"
+#include "base/json/parse_once.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -270,7 +270,9 @@ void add_profile(const Json& profile, const std::vector<std::string>& names, dou
 }
 
 Result<void> add_speedscope(const std::string& text, const std::string& path, HostStacks& stacks, Parsed& out) {
-  const Json root = Json::parse(text, nullptr, false);
+  std::string twice;
+  const Json root = parse_once(text, twice);
+  if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", path, ""};
   const bool profiles = root.is_object() && root.contains("profiles") && root["profiles"].is_array();
   if (!profiles) return Error{"found JSON without profiles, expected a file of speedscope", path, ""};
   const std::vector<std::string> names = speedscope_frames(root);

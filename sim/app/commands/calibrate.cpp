@@ -111,6 +111,12 @@ void name_apart(const opmodels::CalibrationCount& c) {
                      opmodels::kOpTimesApart));
 }
 
+void name_alike(const opmodels::CalibrationCount& c) {
+  if (c.alike == 0) return;
+  remark(fmt::format("{}{}; the geometric mean of their times is used, with a range that holds them", c.first_alike,
+                     and_more(c.alike)));
+}
+
 void name_too_long(const opmodels::CalibrationCount& c) {
   if (c.too_long == 0) return;
   remark(fmt::format("{}{}; expected microseconds", c.first_too_long, and_more(c.too_long)));
@@ -164,6 +170,7 @@ Result<void> write_table(const std::string& path, const std::string& folder,
                      left_out(count)));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   name_apart(count);
+  name_alike(count);
   name_too_long(count);
   name_clocks(count);
   name_falling(calibration);
@@ -190,6 +197,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   if (f.csv == "-") return {};
   const opmodels::CalibrationCount& count = calibration.count();
   if (f.out.empty()) name_apart(count);
+  if (f.out.empty()) name_alike(count);
   if (f.out.empty()) name_too_long(count);
   if (f.out.empty()) name_clocks(count);
   if (f.out.empty()) name_falling(calibration);

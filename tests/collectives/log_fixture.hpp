@@ -1,0 +1,21 @@
+// Logs as text, read as curves import reads a file.
+#pragma once
+
+#include <string>
+
+#include "collective_fixture.hpp"
+#include "collectives/curves/curve_set.hpp"
+
+namespace distsim::collectives {
+
+inline Result<CurveSet> read(const std::string& name, const std::string& text, const LogHints& hints = {}) {
+  return read_curve_file(file_with(name, text), hints);
+}
+
+inline void expect_error(const Result<CurveSet>& r, const std::string& part) {
+  ASSERT_FALSE(r.ok()) << "expected: " << part;
+  EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
+  EXPECT_EQ(r.error().text().find('\n'), std::string::npos) << "one line";
+}
+
+}  // namespace distsim::collectives
