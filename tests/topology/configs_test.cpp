@@ -142,6 +142,24 @@ TEST(DeviceDoubts, NoneOfShippedDevicesAndOrdinaryWhatIfs) {
   }
 }
 
+/// Of an A100 80 W go to what does not depend on the clock, so that no clock keeps a limit below that.
+TEST(DeviceDoubts, PowerLimitsThatNoClockKeeps) {
+  DeviceSpec d = read_device("a100_sxm4_80gb").value();
+  for (const double watts : {1.0, 79.0}) {
+    d.power_limit = Watts(watts);
+    ASSERT_EQ(device_doubts(d).size(), 1u) << watts;
+    EXPECT_NE(
+        device_doubts(d)[0].find("device.power_limit " + std::to_string(static_cast<int>(watts)) + " W would need"),
+        std::string::npos)
+        << device_doubts(d)[0];
+  }
+  d.power_limit = Watts(82);
+  EXPECT_EQ(device_doubts(d), std::vector<std::string>{});
+  d.power_limit = Watts(79);
+  d.clock.locked = Hertz(1e6);  // slower than any limit makes it
+  EXPECT_EQ(device_doubts(d), std::vector<std::string>{});
+}
+
 TEST(DeviceDoubts, ArchitecturesThatAreNearlyKnown) {
   for (const auto& [name, near] : {std::pair("amper", "ampere"), {"Hoper", "hopper"}, {"blackwel", "blackwell"}})
     EXPECT_EQ(misspelt_architecture(name), near);

@@ -61,7 +61,8 @@ TEST(Program, GroupsAreThoseOfTheCluster) {
 }
 
 /// Iterations follow each other like steps: a collective at the start waits for a mark on the compute stream, which the
-/// computation of the iteration before has to reach, and one at the end is waited for by a mark. Groups of one are no step.
+/// computation of the iteration before has to reach, and one at the end is waited for by a mark. A collective of groups of
+/// one is on the compute stream.
 TEST(Program, ACollectiveAtEitherEndIsNotOvertakenByTheNextIteration) {
   const auto names = [](const std::string& steps) {
     const auto w = built_program(steps, {1, 2});
@@ -75,16 +76,33 @@ TEST(Program, ACollectiveAtEitherEndIsNotOvertakenByTheNextIteration) {
   EXPECT_EQ(names("[" + compute + ", " + reduce + "]"), (Names{"a", "b", "end of the last step"}));
   EXPECT_EQ(names("[" + reduce + ", " + compute + "]"), (Names{"start of the first step", "b", "a"}));
   EXPECT_EQ(names("[" + alone + ", " + reduce + ", " + compute + ", " + reduce + ", " + alone + "]"),
-            (Names{"start of the first step", "b", "a", "b", "end of the last step"}));
+            (Names{"c", "b", "a", "b", "c"}));
   const auto w = built_program("[" + reduce + ", " + compute + "]", {1, 2});
   ASSERT_EQ(w->graph.dependencies(TaskId(1)).size(), 1u);
   EXPECT_EQ(w->graph.dependencies(TaskId(1))[0], TaskId(0));
 }
 
-TEST(Program, ARankAloneTalksToNobody) {
-  const auto w = built_program("[{compute: 1 us}, {collective: all_reduce, size: 1 KiB}]", {1, 1});
-  ASSERT_TRUE(w.ok()) << w.error().text();
-  EXPECT_EQ(w->graph.tasks.size(), 1u);
+/// As MPI and NCCL do: the call returns, and nothing has moved.
+TEST(Program, ACollectiveOfGroupsOfOneIsCalledAndSaid) {
+  const auto remark = [](const Workload& w) { return w.assumptions.size() > 1 ? w.assumptions[1].text : ""; };
+  const std::string reduce = "{name: b, collective: all_reduce, size: 1 KiB", compute = "{name: a, compute: 1 us}";
+  const auto rails = built_program("[" + reduce + ", group: rails}]", {1, 8});
+  ASSERT_TRUE(rails.ok()) << rails.error().text();
+  ASSERT_EQ(rails->graph.tasks.size(), 1u);
+  const graph::Task& task = rails->graph.tasks[TaskId(0)];
+  EXPECT_EQ(task.dispatch.framework_ops, 1u);
+  EXPECT_EQ(task.dispatch.kernels, 1u);
+  EXPECT_EQ(std::get<graph::Measured>(rails->graph.ops[task.first_op]).duration, Duration());
+  EXPECT_EQ(
+      remark(*rails),
+      "model.program.steps[0] 'b' moves nothing: group rails is one rank on 1 x 8 GPUs; only the host's call and launch take time");
+  const auto node = built_program(
+      "[" + compute + ", " + reduce + ", group: node}, " + reduce + ", group: node}, " + reduce + "}]", {2, 1});
+  EXPECT_EQ(
+      remark(*node),
+      "model.program.steps[1] 'b' and 1 step after it move nothing: group node is one rank on 2 x 1 GPU; only the host's call and launch take time");
+  EXPECT_EQ(remark(*built_program("[" + compute + ", " + reduce + "}]", {2, 1})), "");
+  EXPECT_EQ(built_program("[" + compute + ", " + reduce + "}]", {1, 1})->graph.tasks.size(), 2u);
 }
 
 TEST(Program, RefusalsNameTheStep) {

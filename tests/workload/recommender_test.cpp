@@ -361,6 +361,42 @@ TEST(Horovod, HoldsTheHostUntilAnExchangeHasEnded) {
   EXPECT_EQ(find(built_recommender(small_recommender(), f, 1, 1).graph, "embedding.exchange.cycle"), nullptr);
 }
 
+/// The path of the bytes does not change when Horovod looks for them, nor what the executor waits for.
+TEST(Horovod, HoldsTheHostWhateverThePath) {
+  FrameworkSpec f;
+  f.gradients.sync = GradientSync::fusion_buffer;
+  f.embedding.exchange = EmbeddingExchange::hierarchical;
+  ModelSpec m = small_recommender();
+  for (const bool on_host : {false, true}) {
+    m.parallel.tables.exchange_through_host = on_host;
+    const Workload one = built_recommender(m, f, 1, 4), many = built_recommender(m, f, 2, 4);
+    for (const auto& [w, name] : {std::pair(&one, "embedding.exchange"),
+                                  {&many, "embedding.exchange"},
+                                  {&many, "embedding.exchange.in_node"}}) {
+      EXPECT_NE(find(w->graph, std::string(name) + ".cycle"), nullptr) << name << on_host;
+      EXPECT_NE(find(w->graph, std::string(name) + ".callback"), nullptr) << name << on_host;
+      EXPECT_EQ(find(w->graph, std::string(name) + ".to_host") != nullptr, on_host) << name;
+    }
+  }
+}
+
+TEST(ThroughHost, BothStepsOfAnExchangePassThroughHostMemory) {
+  FrameworkSpec f;
+  f.embedding.exchange = EmbeddingExchange::hierarchical;
+  ModelSpec m = small_recommender();
+  m.parallel.tables.exchange_through_host = true;
+  const Workload w = built_recommender(m, f, 2, 4);
+  const auto on_host = [&](const std::string& name) {
+    EXPECT_EQ(op<graph::Copy>(w.graph, name + ".to_host").bytes, op<graph::Collective>(w.graph, name).bytes);
+    return op<graph::HostWork>(w.graph, name + ".on_host").duration;
+  };
+  // Four turns of 150 us; along the rails also the copies between the buffers of GPUs and NIC.
+  for (const std::string name : {"embedding.exchange", "embedding.exchange.dgrad"}) {
+    EXPECT_EQ(on_host(name + ".in_node"), Duration::microseconds(600));
+    EXPECT_GT(on_host(name), Duration::microseconds(600));
+  }
+}
+
 TEST(CrossLayers, AreFusedWhereTheFrameworkFuses) {
   ModelSpec m = small_recommender();
   m.as<DlrmSpec>().interaction = InteractionKind::dcn_v2;

@@ -89,9 +89,14 @@ std::string architecture_doubt(const DeviceSpec& d) {
 }
 
 std::string power_doubt(const DeviceSpec& d) {
-  if (d.clock.power.value() <= 0 || d.power_limit.value() <= kBeyondWhatIf * d.clock.power.value()) return "";
-  return "device.power_limit " + format_quantity(d.power_limit.value(), Dimension::watts) +
-         " is far above device.clock.power " + format_quantity(d.clock.power.value(), Dimension::watts) +
+  if (d.clock.power.value() <= 0) return "";
+  const std::string limit = "device.power_limit " + format_quantity(d.power_limit.value(), Dimension::watts);
+  const Hertz lowest = clock_under_load(d.clock, Watts(0));
+  if (clock_under_load(d) <= lowest && lowest < clock_under_load(d.clock, d.clock.power))
+    return limit + " would need a clock below " + format_quantity(lowest.value(), Dimension::hertz) +
+           ", the lowest that is assumed under load, which is used instead";
+  if (d.power_limit.value() <= kBeyondWhatIf * d.clock.power.value()) return "";
+  return limit + " is far above device.clock.power " + format_quantity(d.clock.power.value(), Dimension::watts) +
          ", which device.clock.sustained was found at";
 }
 

@@ -15,7 +15,8 @@ inline constexpr double kBeyondWhatIf = 4;
 ///   - a peak rate of more than kBeyondWhatIf times what its SMs do at boost, by the largest rate of an SM of that compute
 ///     capability (NVIDIA's and AMD's whitepapers); of several types the one that is furthest above
 ///   - a compute capability that its architecture does not have
-///   - a power limit of more than kBeyondWhatIf times the power that its sustained clock was found at
+///   - a power limit of more than kBeyondWhatIf times the power that its sustained clock was found at, or
+///     one that only a clock below the lowest of clock_under_load() would keep
 ///   - memory faster than the L2 that all of it passes
 std::vector<std::string> device_doubts(const DeviceSpec& device);
 

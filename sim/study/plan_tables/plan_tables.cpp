@@ -81,7 +81,7 @@ struct Variant {
 std::vector<Variant> exchanges_of(const Experiment& e) {
   using workload::EmbeddingExchange;
   std::vector<Variant> out{{e, {}, nullptr}};
-  if (e.cluster.nodes < 2 || e.cluster.gpus_per_node < 2 || e.model.parallel.tables.exchange_through_host) return out;
+  if (e.cluster.nodes < 2 || e.cluster.gpus_per_node < 2) return out;
   const auto own = workload::embedding_exchange(e.model, e.framework, pipeline::shape_of(e).ranks());
   for (const auto& [name, exchange] :
        {std::pair{"nccl", EmbeddingExchange::nccl}, {"hierarchical", EmbeddingExchange::hierarchical}}) {

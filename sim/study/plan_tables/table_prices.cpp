@@ -49,7 +49,7 @@ Result<TablePrices> TablePrices::create(const config::Experiment& e, pipeline::C
   p.numerics_ = workload::numerics_of(e.model.precision, e.framework);
   p.factors_ = pipeline::kernel_time_of(e.framework, e.device, e.model.precision, p.ranks());
   p.by_rails_ = workload::embedding_exchange(e.model, e.framework, p.ranks()) != workload::EmbeddingExchange::nccl &&
-                p.nodes() > 1 && p.cluster_.gpus_per_node > 1 && !p.split().exchange_through_host;
+                p.nodes() > 1 && p.cluster_.gpus_per_node > 1;
   TRY(p.find_room());
   TRY(p.price_links());
   return p;

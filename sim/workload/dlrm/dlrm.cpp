@@ -22,7 +22,7 @@ void add_weak_constants(const DlrmPlan& plan, std::vector<graph::Assumption>& ou
                                                         "wider than its default, " + std::to_string(kUsualCrossRank)});
   }
   if (!plan.placement.any_exchanged()) return;
-  if (plan.tables().exchange_through_host && plan.ranks() > 1)
+  if (through_host(plan))
     add("exchange through host memory: 10 GB/s between nodes, 150 us per GPU; fitted on 58 rows of 1 system");
   if (plan.framework.embedding.sparse_update == graph::SparseUpdate::sort_dedup)
     add("sparse updates by TensorFlow's kernels: bytes as counted in its sources, sort passes at 0.68 of the memory rate "

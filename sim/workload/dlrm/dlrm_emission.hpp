@@ -73,6 +73,8 @@ void append_table_gradients(const DlrmPlan& plan, double flops_before, std::vect
 // Between owners and samples (dlrm_exchange.cpp).
 /// Horovod carries the exchange, as it does the gradients.
 bool by_horovod(const DlrmPlan& plan);
+/// Vectors pass through host memory on their way between GPUs.
+bool through_host(const DlrmPlan& plan);
 /// The task that brings the vectors (or their gradients) home; invalid where nothing is exchanged.
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction);
 /// Frameworks that go table by table cut the received buffer into a tensor per vector (and join them again backward).

@@ -14,11 +14,14 @@ namespace {
 constexpr double kHostCopyBytesPerSecond = 10e9;  // what leaves and enters a node, between the buffers of GPUs and NIC
 constexpr double kHostTurnSeconds = 150e-6;       // per GPU of a node
 
-/// Bytes that an exchange moves between ranks, over all of them.
-std::int64_t moved_bytes(const graph::Collective& c, std::uint32_t ranks) {
-  if (c.send_bytes.empty()) return c.bytes * (ranks - 1);
+/// Bytes that an exchange within groups moves between ranks, over all of them.
+std::int64_t moved_bytes(const graph::Collective& c, std::uint32_t group, std::uint32_t ranks) {
+  if (c.send_bytes.empty()) return c.bytes * (group - 1) * (ranks / group);
   return std::accumulate(c.send_bytes.begin(), c.send_bytes.end(), std::int64_t{0});
 }
+
+graph::Partition node_groups(const ClusterShape& c) { return graph::Partition::strided(c.gpus_per_node, 1); }
+graph::Partition rail_groups(const ClusterShape& c) { return graph::Partition::strided(c.nodes, c.gpus_per_node); }
 
 graph::DType wire_dtype(const DlrmPlan& plan) { return exchange_dtype(plan.spec, plan.numerics); }
 
@@ -31,54 +34,74 @@ std::string_view name_of(Direction direction) {
   return direction == Direction::owners_to_samples ? "embedding.exchange" : "embedding.exchange.dgrad";
 }
 
-TaskId add_over_all(DlrmEmission& e, const std::string& name, graph::Collective collective) {
-  return e.it.add_collective(name, e.it.exchange_stream(), graph::Phase::exchange, std::move(collective), e.it.world());
+/// An exchange of vectors within groups of ranks.
+struct Exchange {
+  std::string name;
+  graph::Collective collective;
+  graph::Partition groups;
+};
+
+TaskId add_collective_of(DlrmEmission& e, Exchange x) {
+  return e.it.add_collective(x.name, e.it.exchange_stream(), graph::Phase::exchange, std::move(x.collective), x.groups);
+}
+
+Duration turns_on_host(const DlrmPlan& plan, const Exchange& x) {
+  const ClusterShape& cluster = plan.cluster;
+  const bool leaves_nodes = cluster.nodes > 1 && x.groups != node_groups(cluster);
+  const double leaving =
+      leaves_nodes ? 2.0 * static_cast<double>(moved_bytes(x.collective, x.groups.size, plan.ranks())) / cluster.nodes
+                   : 0;
+  const double seconds = leaving / kHostCopyBytesPerSecond + kHostTurnSeconds * cluster.gpus_per_node;
+  return Duration::picoseconds(rounded(seconds * 1e12));
 }
 
 /// Down to host memory, across, up again.
-TaskId add_through_host(DlrmEmission& e, const std::string& name, graph::Collective collective) {
+TaskId add_through_host(DlrmEmission& e, Exchange x) {
   const graph::Stream stream = e.it.exchange_stream();
-  const ClusterShape& cluster = e.plan.cluster;
-  const std::int64_t bytes = collective.bytes;
+  const std::int64_t bytes = x.collective.bytes;
+  const std::string name = x.name;
   e.it.add(name + ".to_host", {stream, graph::Phase::exchange, {1, 1}}, {graph::Copy{graph::CopyKind::d2h, bytes}},
            graph::Task::kUniform, {e.it.last_compute()});
-  const double leaving =
-      cluster.nodes > 1 ? 2.0 * static_cast<double>(moved_bytes(collective, e.plan.ranks())) / cluster.nodes : 0;
-  const double seconds = leaving / kHostCopyBytesPerSecond + kHostTurnSeconds * cluster.gpus_per_node;
-  e.it.add(name + ".on_host", {stream, graph::Phase::exchange, {0, 0}},
-           {graph::HostWork{Duration::picoseconds(rounded(seconds * 1e12))}});
-  add_over_all(e, name, std::move(collective));
+  e.it.add(name + ".on_host", {stream, graph::Phase::exchange, {0, 0}}, {graph::HostWork{turns_on_host(e.plan, x)}});
+  add_collective_of(e, std::move(x));
   return e.it.add(name + ".from_host", {stream, graph::Phase::exchange, {1, 1}},
                   {graph::Copy{graph::CopyKind::h2d, bytes}});
 }
 
-/// Horovod's all_to_all under TensorFlow. Its background thread looks for work once a cycle, half a cycle after a tensor is
+TaskId add_on_its_path(DlrmEmission& e, Exchange x) {
+  return through_host(e.plan) ? add_through_host(e, std::move(x)) : add_collective_of(e, std::move(x));
+}
+
+/// An op of Horovod under TensorFlow. Its background thread looks for work once a cycle, half a cycle after a tensor is
 /// ready on average; how much arrives is known only then, so that the executor has no node to launch that depends on it
 /// until it has ended.
-TaskId add_by_horovod(DlrmEmission& e, const std::string& name, graph::Collective collective) {
+TaskId add_by_horovod(DlrmEmission& e, Exchange x) {
   const graph::Stream stream = e.it.exchange_stream();
   const Duration cycle = e.plan.framework.gradients.fusion_cycle;
+  const std::string name = x.name;
   e.it.add(name + ".cycle", {stream, graph::Phase::exchange, {0, 0}},
            {graph::HostWork{Duration::picoseconds(cycle.ps() / 2)}}, graph::Task::kUniform, {e.it.last_compute()});
-  add_over_all(e, name, std::move(collective));
+  add_on_its_path(e, std::move(x));
   return e.it.add(name + ".callback", {stream, graph::Phase::exchange, {0, 0}, true}, {graph::HostWork{Duration{}}});
+}
+
+/// As the framework carries it.
+TaskId add_exchange_of(DlrmEmission& e, Exchange x) {
+  return by_horovod(e.plan) ? add_by_horovod(e, std::move(x)) : add_on_its_path(e, std::move(x));
+}
+
+TaskId add_over_all(DlrmEmission& e, const std::string& name, graph::Collective collective) {
+  return add_exchange_of(e, {name, std::move(collective), e.it.world()});
 }
 
 /// What is exchanged within nodes and along rails, in the order of the direction.
 TaskId add_in_two_steps(DlrmEmission& e, const std::string& inside, const std::string& across, RailExchange parts,
                         Direction direction) {
-  const ClusterShape& cluster = e.plan.cluster;
-  const auto add = [&](const std::string& name, graph::Collective& c, const graph::Partition& groups) {
-    return e.it.add_collective(name, e.it.exchange_stream(), graph::Phase::exchange, std::move(c), groups);
-  };
-  const graph::Partition node = graph::Partition::strided(cluster.gpus_per_node, 1),
-                         rail = graph::Partition::strided(cluster.nodes, cluster.gpus_per_node);
-  if (direction == Direction::owners_to_samples) {
-    add(inside, parts.inside, node);
-    return add(across, parts.across, rail);
-  }
-  add(across, parts.across, rail);
-  return add(inside, parts.inside, node);
+  Exchange first{inside, std::move(parts.inside), node_groups(e.plan.cluster)},
+      second{across, std::move(parts.across), rail_groups(e.plan.cluster)};
+  if (direction == Direction::samples_to_owners) std::swap(first, second);
+  add_exchange_of(e, std::move(first));
+  return add_exchange_of(e, std::move(second));
 }
 
 TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, const Placement& placement, Direction direction) {
@@ -88,12 +111,6 @@ TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, const Placement& 
                            : rail_exchange(placement, split, plan.cluster.gpus_per_node, wire_dtype(plan), direction);
   const std::string name(name_of(direction));
   return add_in_two_steps(e, name + ".in_node", name, std::move(parts), direction);
-}
-
-/// One exchange over all ranks, as the framework carries it.
-TaskId add_exchange_of(DlrmEmission& e, const std::string& name, graph::Collective c) {
-  if (e.plan.tables().exchange_through_host && e.plan.ranks() > 1) return add_through_host(e, name, std::move(c));
-  return by_horovod(e.plan) ? add_by_horovod(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
 }
 
 /// What ranks have besides tables.
@@ -113,13 +130,13 @@ TaskId add_exchange_of_placement(DlrmEmission& e, const SampleSplit& split, cons
   if (!placement.any_exchanged()) return {};
   if (plan.by_rails) return add_by_rails(e, split, placement, direction);
   const std::string name(name_of(direction));
-  if (plan.hybrid) return add_exchange_of(e, name, hybrid_exchange(plan, split));
+  if (plan.hybrid) return add_over_all(e, name, hybrid_exchange(plan, split));
   const graph::DType dtype = wire_dtype(plan);
   TaskId last;
   const bool pairs = placement.any(Meeting::pairs);
-  if (pairs) last = add_exchange_of(e, name, pooled_exchange(placement, split, dtype, direction));
+  if (pairs) last = add_over_all(e, name, pooled_exchange(placement, split, dtype, direction));
   if (placement.any(Meeting::everywhere))
-    last = add_exchange_of(e, pairs ? name + ".rows" : name, row_wise_exchange(placement, split, dtype, direction));
+    last = add_over_all(e, pairs ? name + ".rows" : name, row_wise_exchange(placement, split, dtype, direction));
   if (placement.any(Meeting::in_node))
     last =
         add_in_two_steps(e, name + ".in_node", name + ".across",
@@ -169,9 +186,10 @@ void add_row_slice_sums(DlrmEmission& e, const SampleSplit& split, std::int64_t 
 }  // namespace
 
 bool by_horovod(const DlrmPlan& plan) {
-  return plan.framework.gradients.sync == GradientSync::fusion_buffer && plan.ranks() > 1 &&
-         !plan.tables().exchange_through_host;
+  return plan.framework.gradients.sync == GradientSync::fusion_buffer && plan.ranks() > 1;
 }
+
+bool through_host(const DlrmPlan& plan) { return plan.tables().exchange_through_host && plan.ranks() > 1; }
 
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction) {
   const DlrmPlan& plan = e.plan;

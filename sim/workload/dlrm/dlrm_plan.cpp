@@ -36,8 +36,8 @@ bool has_bottom_on_one_rank(const DlrmPlan& plan) {
 }
 
 bool exchanges_by_rails(const DlrmPlan& plan) {
-  return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.tables().exchange_through_host &&
-         plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1;
+  return plan.framework.embedding.exchange != EmbeddingExchange::nccl && plan.cluster.nodes > 1 &&
+         plan.cluster.gpus_per_node > 1;
 }
 
 /// The infrequent rows of a hybrid embedding are split over all ranks; their vectors are whole.

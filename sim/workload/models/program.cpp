@@ -2,6 +2,11 @@
 // For host programs, whose kernels no op model knows, and for replaying a profile by hand.
 #include "sim/workload/models/program.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/graph/iteration.hpp"
 #include "sim/workload/graph/micro_steps.hpp"
@@ -54,8 +59,13 @@ graph::Partition groups_of(const ProgramStep& step, const ClusterShape& shape) {
   return {};
 }
 
+bool exchanges(const ProgramStep& step, const ClusterShape& shape) {
+  return step.collective && groups_of(step, shape).size > 1;
+}
+
+/// A collective of groups of one is called and launched like any other, and takes no time.
 void add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape) {
-  if (!step.collective) {
+  if (!exchanges(step, shape)) {
     it.add(step.name, {.stream = graph::Stream::compute, .phase = graph::Phase::forward, .dispatch = {1, 1}},
            {graph::Measured{step.compute}});
     return;
@@ -71,13 +81,28 @@ void add_mark(Iteration& it, const char* name) {
   it.add(name, {.stream = graph::Stream::compute, .phase = graph::Phase::exchange}, {graph::Measured{}});
 }
 
-/// What does something on this cluster: a collective of groups of one does not.
-std::vector<ProgramStep> steps_that_run(const std::vector<ProgramStep>& steps, const ClusterShape& shape) {
-  std::vector<ProgramStep> out;
-  for (const ProgramStep& step : steps) {
-    if (!step.collective || groups_of(step, shape).size > 1) out.push_back(step);
+std::string_view name_of(StepGroup group) {
+  switch (group) {
+    case StepGroup::all:
+      return "all";
+    case StepGroup::node:
+      return "node";
+    case StepGroup::rails:
+      return "rails";
   }
-  return out;
+  return "?";
+}
+
+/// Names the first collective of groups of one; empty where there is none.
+std::string idle_collectives(const std::vector<ProgramStep>& steps, const ClusterShape& shape) {
+  const auto idle = [&](const ProgramStep& step) { return step.collective && !exchanges(step, shape); };
+  const auto first = std::ranges::find_if(steps, idle);
+  if (first == steps.end()) return "";
+  const auto others = static_cast<std::uint64_t>(std::count_if(first + 1, steps.end(), idle));
+  const std::string more = others == 0 ? " moves" : " and " + counted(others, "step") + " after it move";
+  return "model.program.steps[" + std::to_string(first - steps.begin()) + "] " + in_quotes(first->name) + more +
+         " nothing: group " + std::string(name_of(first->group)) + " is one rank on " + std::to_string(shape.nodes) +
+         " x " + counted(shape.gpus_per_node, "GPU") + "; only the host's call and launch take time";
 }
 
 }  // namespace
@@ -93,21 +118,22 @@ namespace {
 Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                                const SamplePlan& samples) {
   TRY(only_training(model, "a program"));
-  if (model.as<ProgramSpec>().steps.empty())
-    return Error{"model.program.steps: found none, expected at least one", "", ""};
-  const std::vector<ProgramStep> steps = steps_that_run(model.as<ProgramSpec>().steps, shape);
+  const std::vector<ProgramStep>& steps = model.as<ProgramSpec>().steps;
+  if (steps.empty()) return Error{"model.program.steps: found none, expected at least one", "", ""};
   TRY(check_micro_steps(samples.micro_steps, steps.size()));
   Iteration it(shape.ranks(), framework, numerics_of(model.precision, framework));
-  if (!steps.empty() && steps.front().collective) add_mark(it, "start of the first step");
+  if (exchanges(steps.front(), shape)) add_mark(it, "start of the first step");
   for (std::int64_t micro_step = 0; micro_step < samples.micro_steps; ++micro_step) {
     for (const ProgramStep& step : steps) add_step(it, step, shape);
   }
-  if (!steps.empty() && steps.back().collective) add_mark(it, "end of the last step");
+  if (exchanges(steps.back(), shape)) add_mark(it, "end of the last step");
   Workload out;
   out.samples = static_cast<double>(samples.total);
   out.precision = model.precision;
   out.memory = {RankMemory{}};
   out.assumptions.push_back({graph::AssumptionKind::batch, samples.describe()});
+  if (std::string idle = idle_collectives(steps, shape); !idle.empty())
+    out.assumptions.push_back({graph::AssumptionKind::workload, std::move(idle)});
   TRY_ASSIGN(out.graph, std::move(it).finish());
   return out;
 }

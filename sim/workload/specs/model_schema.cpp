@@ -37,7 +37,7 @@ Result<void> read_correction(ModelSpec& out, const ConfigNode& node, const std::
 void add_training(Schema<ModelSpec>& s) {
   s.custom(
       {"mode", "one of train, forward_backward, inference", "", "train",
-       "What a step consists of: everything; all but the optimizer; or the forward pass alone, without dropout, loss, gradients and what is kept for them."},
+       "What a step consists of: everything; all but the optimizer; or the forward pass alone, without dropout, loss, gradients and what is kept for them. forward_backward adds every gradient to the one that is there, as train does from the second micro-step on, and so may take longer than train where the optimizer is cheap."},
       false, read_mode);
   s.custom(
       {"correction", "one of none, graph", "", "none",
