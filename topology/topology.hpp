@@ -83,6 +83,8 @@ struct GroupFacts {
   /// A small part has few NICs, but few bytes, too. 0: parts are equal.
   BytesPerSecond pairs_bandwidth;
   /// By Traffic: the value of node_bandwidth at which the busiest uplink of a leaf or pod is full (topology/uplinks.hpp).
+  double pairs_nics =
+      0;  ///< the same as a number of NICs, which the PCIe links of members may keep from their full rate
   /// 0: no uplink is ever full.
   std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits{};
   Duration inter_latency;  ///< one way between nodes of the group, worst pair

@@ -156,6 +156,10 @@ std::string_view name_of(Transport transport) {
       return "infiniband";
     case Transport::roce:
       return "roce";
+BytesPerSecond nic_rate(const ClusterSpec& spec, double speed) {
+  return std::min(spec.nic.bandwidth * (spec.nic.efficiency * speed), spec.pcie.bandwidth);
+}
+
     case Transport::efa:
       return "efa";
     case Transport::slingshot:

@@ -60,7 +60,7 @@ SharedLinks::SharedLinks(const topology::Topology& topology, const config::Engin
   const double uplink = fabric_.leaf_uplink().value() * spec.nic.efficiency;
   const double leaves_a_pod = static_cast<double>((fabric_.leaves() + fabric_.pods() - 1) / fabric_.pods());
   add(std::size_t{nodes_} * gpus_, gpu_bandwidth(spec));
-  first_nic_ = add(std::size_t{nodes_} * nics_, spec.nic.bandwidth.value() * spec.nic.efficiency);
+  first_nic_ = add(std::size_t{nodes_} * nics_, topology::nic_rate(spec).value());
   first_leaf_ = add(nics_ > 0 ? fabric_.leaves() : 0, uplink);
   first_pod_ = add(nics_ > 0 ? fabric_.pods() : 0, uplink * leaves_a_pod / spec.fabric.spine_oversubscription);
   capacities_ = sound_;
@@ -78,7 +78,7 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
     }
     const auto node = static_cast<std::uint32_t>(slow.node) * links.jobs_, nic = static_cast<std::uint32_t>(slow.nic);
     if (slow.speed > 0)
-      links.capacities_[links.nic_resource(node, nic)] *= slow.speed;
+      links.capacities_[links.nic_resource(node, nic)] = topology::nic_rate(topology.spec(), slow.speed).value();
     else
       links.broken_[node * links.nics_ + nic] = true;
     const auto first = links.broken_.begin() + node * links.nics_;
