@@ -33,7 +33,7 @@ std::uint32_t rails_of(const TopologyParts& t, std::span<const std::uint32_t> lo
 
 /// Ports nearest to the members, and the rate they give: no more than the members' own PCIe links.
 void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings, UnitFacts& unit) {
-  std::vector<std::uint32_t> users(t.spec.nic.count * t.domain_nodes, 0);
+  std::vector<std::uint32_t> users(t.spec.nic.count * t.domains.largest(), 0);
   for (const std::uint32_t local : locals) {
     const std::uint32_t first = local / t.gpus * static_cast<std::uint32_t>(t.spec.nic.count);
     for (const std::uint32_t nic : t.gpu_nics[local % t.gpus]) ++users[first + nic];
@@ -109,11 +109,12 @@ class Fold {
 /// Walks the runs of members by domain and folds them.
 Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, GroupFacts& facts) {
   Fold fold(facts);
-  const std::uint32_t width = t.gpus_per_domain();
+  bool shares = false;                // a node that is all the group's has no others
   std::vector<std::uint32_t> locals;  // of the run that `unit` describes
   UnitFacts unit;
   for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
-    const std::uint32_t base = members[begin] / width * width;
+    const std::uint32_t domain = t.domains.of_node(members[begin] / t.gpus);
+    const std::uint32_t base = t.domains.first_node(domain) * t.gpus, width = t.domains.nodes_of(domain) * t.gpus;
     bool same = true;
     for (; end < members.size() && members[end] - base < width; ++end) {
       CHECK(end == 0 || members[end] > members[end - 1])
@@ -127,7 +128,9 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
       unit = unit_facts(t, locals, siblings);
     }
     fold.add(unit, static_cast<std::uint32_t>(end - begin));
+    shares = shares || end - begin < width;
   }
+  facts.beside_others = shares && siblings == Siblings::active;
   return fold;
 }
 
@@ -206,8 +209,6 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   const Fold fold = fold_units(t, members, siblings, facts);
   facts.multicast = facts.switched() && t.spec.gpu_links.multicast;
   add_inter(t, members, siblings, fold, facts);
-  facts.beside_others = siblings == Siblings::active &&
-                        facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
   facts.bottleneck = bottleneck_text(t, facts);
   return facts;
 }
@@ -229,7 +230,7 @@ bool GroupFacts::switched() const { return intra != nullptr && intra->switched; 
 
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/%a/", ranks, nodes,
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/%a/%a/", ranks, nodes,
                 min_per_node, max_per_node, static_cast<long long>(compute_capability), intra_bandwidth.value(),
                 intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer,
                 nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),

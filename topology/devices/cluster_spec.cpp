@@ -47,7 +47,8 @@ Schema<GpuLinks> gpu_links_schema() {
   s.optional("latency", &GpuLinks::latency, kLatency, "One-way latency of a small message, GPU to GPU.");
   s.optional("multicast", &GpuLinks::multicast, "The switches can reduce and multicast (NVLS).");
   s.optional("domain_nodes", &GpuLinks::domain_nodes, {1, 1024},
-             "Nodes that share one NVLink domain; 18 for an NVL72 rack.");
+             "Nodes that share one NVLink domain; 18 for an NVL72 rack. A job is taken to have as few domains as hold "
+             "it, with its nodes spread over them as evenly as possible: 19 are 10 and 9.");
   return s;
 }
 

@@ -49,7 +49,7 @@ SharedLinks::SharedLinks(const topology::Topology& topology, const config::Engin
       nics_(static_cast<std::uint32_t>(topology.spec().nic.count)),
       nodes_(topology.nodes() * static_cast<std::uint32_t>(engine.jobs)),
       jobs_(static_cast<std::uint32_t>(engine.jobs)),
-      domain_nodes_(static_cast<std::uint32_t>(topology.spec().gpu_links.domain_nodes)),
+      domains_(topology.domains()),
       fabric_(fabric_spec(topology.spec(), engine), nodes_) {
   const topology::ClusterSpec& spec = topology.spec();
   const auto add = [this](std::size_t count, double capacity) {
@@ -127,7 +127,7 @@ struct SharedLinks::Place {
 };
 
 SharedLinks::Place SharedLinks::group_place(std::uint32_t rank, std::uint32_t job) const {
-  Place p{node(rank, job), rank / gpus_ / domain_nodes_ * jobs_ + job, 0, 0};
+  Place p{node(rank, job), domains_.of_node(rank / gpus_) * jobs_ + job, 0, 0};
   if (nics_ > 0)
     p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
   return p;
