@@ -192,14 +192,12 @@ struct CollectiveModels::Impl {
   /// NVLink domain, on; itself where it is not even or does not fit there.
   topology::GroupFacts as_measured(const topology::GroupFacts& facts) const {
     if (!measured || facts.min_per_node != facts.max_per_node) return facts;
-    const auto together = static_cast<std::uint32_t>(measured->spec().gpu_links.domain_nodes);
-    const std::uint32_t gpus = measured->gpus_per_node() * together;
-    const std::uint64_t behind_last = std::uint64_t{facts.nodes - 1} * gpus + facts.max_per_node;
-    if (facts.max_per_node > gpus || behind_last > std::uint64_t{measured->nodes()} * measured->gpus_per_node())
-      return facts;
+    const topology::NvlinkDomains& domains = measured->domains();
+    const std::uint32_t gpus = measured->gpus_per_node();
+    if (facts.nodes > domains.count() || facts.max_per_node > domains.nodes_of(facts.nodes - 1) * gpus) return facts;
     std::vector<std::uint32_t> members;
     for (std::uint32_t node = 0; node < facts.nodes; ++node) {
-      for (std::uint32_t i = 0; i < facts.max_per_node; ++i) members.push_back(node * gpus + i);
+      for (std::uint32_t i = 0; i < facts.max_per_node; ++i) members.push_back(domains.first_node(node) * gpus + i);
     }
     topology::GroupFacts out =
         measured->facts(members, facts.beside_others ? topology::Siblings::active : topology::Siblings::idle);

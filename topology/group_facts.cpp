@@ -22,10 +22,6 @@ struct UnitFacts {
   std::uint32_t rails = 1;  ///< sets of NICs that are nearest to some member
 };
 
-BytesPerSecond port_rate(const TopologyParts& t) {
-  return BytesPerSecond(std::min(t.spec.nic.bandwidth.value() * t.spec.nic.efficiency, t.spec.pcie.bandwidth.value()));
-}
-
 std::uint32_t rails_of(const TopologyParts& t, std::span<const std::uint32_t> locals) {
   std::vector<std::uint32_t> firsts;  // GPUs near the same NICs have the same first one
   for (const std::uint32_t local : locals) {
@@ -37,7 +33,7 @@ std::uint32_t rails_of(const TopologyParts& t, std::span<const std::uint32_t> lo
 
 /// Ports nearest to the members, and the rate they give: no more than the members' own PCIe links.
 void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings, UnitFacts& unit) {
-  std::vector<std::uint32_t> users(t.spec.nic.count * t.domain_nodes, 0);
+  std::vector<std::uint32_t> users(t.spec.nic.count * t.domains.largest(), 0);
   for (const std::uint32_t local : locals) {
     const std::uint32_t first = local / t.gpus * static_cast<std::uint32_t>(t.spec.nic.count);
     for (const std::uint32_t nic : t.gpu_nics[local % t.gpus]) ++users[first + nic];
@@ -48,8 +44,8 @@ void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, 
     unit.nics +=
         siblings == Siblings::active ? static_cast<double>(users[nic]) / t.nic_gpus[nic % t.nic_gpus.size()] : 1.0;
   }
-  unit.network =
-      std::min(unit.nics * port_rate(t).value(), static_cast<double>(locals.size()) * t.spec.pcie.bandwidth.value());
+  unit.network = std::min(unit.nics * nic_rate(t.spec).value(),
+                          static_cast<double>(locals.size()) * t.spec.pcie.bandwidth.value());
 }
 
 UnitFacts unit_facts(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings) {
@@ -70,22 +66,31 @@ class Fold {
     facts_.max_per_node = std::max(facts_.max_per_node, members);
     facts_.nics_per_node = first ? unit.nics : std::min(facts_.nics_per_node, unit.nics);
     network_ = first ? unit.network : std::min(network_, unit.network);
-    const std::pair part{members, unit.network};
+    const Part part{members, unit.nics, unit.network};
     if (std::ranges::find(parts_, part) == parts_.end()) parts_.push_back(part);
     rails_ = std::max(rails_, unit.rails);
     if (members > 1) add_intra(unit.intra);
   }
   double network() const { return network_; }
-  /// GroupFacts::pairs_bandwidth.
-  double pairs_bandwidth() const {
-    const auto across = [&](double members) { return members * (facts_.ranks - members); };
-    double slowest = std::numeric_limits<double>::infinity();
-    for (const auto& [members, network] : parts_) slowest = std::min(slowest, network / across(members));
-    return slowest * across(facts_.max_per_node);
-  }
+  /// GroupFacts::pairs_bandwidth and pairs_nics.
+  double pairs_bandwidth() const { return for_pairs(&Part::network); }
+  double pairs_nics() const { return for_pairs(&Part::nics); }
   std::uint32_t rails() const { return rails_; }
 
  private:
+  struct Part {
+    std::uint32_t members;
+    double nics, network;
+    bool operator==(const Part&) const = default;
+  };
+
+  double for_pairs(double Part::*what) const {
+    const auto across = [&](double members) { return members * (facts_.ranks - members); };
+    double least = std::numeric_limits<double>::infinity();
+    for (const Part& part : parts_) least = std::min(least, part.*what / across(part.members));
+    return least * across(facts_.max_per_node);
+  }
+
   void add_intra(const IntraFacts& intra) {
     const bool first = facts_.intra == nullptr;
     if (first || intra.ring_limit() < facts_.ring_limit()) facts_.intra = intra.shape;
@@ -98,17 +103,18 @@ class Fold {
   GroupFacts& facts_;
   double network_ = 0;
   std::uint32_t rails_ = 1;
-  std::vector<std::pair<std::uint32_t, double>> parts_;  ///< members and network of parts that differ; a few
+  std::vector<Part> parts_;  ///< those that differ; a few
 };
 
 /// Walks the runs of members by domain and folds them.
 Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, GroupFacts& facts) {
   Fold fold(facts);
-  const std::uint32_t width = t.gpus_per_domain();
+  bool shares = false;                // a node that is all the group's has no others
   std::vector<std::uint32_t> locals;  // of the run that `unit` describes
   UnitFacts unit;
   for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
-    const std::uint32_t base = members[begin] / width * width;
+    const std::uint32_t domain = t.domains.of_node(members[begin] / t.gpus);
+    const std::uint32_t base = t.domains.first_node(domain) * t.gpus, width = t.domains.nodes_of(domain) * t.gpus;
     bool same = true;
     for (; end < members.size() && members[end] - base < width; ++end) {
       CHECK(end == 0 || members[end] > members[end - 1])
@@ -122,7 +128,9 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
       unit = unit_facts(t, locals, siblings);
     }
     fold.add(unit, static_cast<std::uint32_t>(end - begin));
+    shares = shares || end - begin < width;
   }
+  facts.beside_others = shares && siblings == Siblings::active;
   return fold;
 }
 
@@ -137,10 +145,13 @@ std::uint32_t switches_spanned(const TopologyParts& t, std::span<const std::uint
 
 void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, const Fold& fold,
                GroupFacts& facts) {
-  facts.nic_bandwidth = port_rate(t);
+  facts.nic_bandwidth = nic_rate(t.spec);
   facts.node_bandwidth = BytesPerSecond(fold.network());
   if (facts.nodes < 2) return;
-  if (facts.min_per_node < facts.max_per_node) facts.pairs_bandwidth = BytesPerSecond(fold.pairs_bandwidth());
+  if (facts.min_per_node < facts.max_per_node) {
+    facts.pairs_bandwidth = BytesPerSecond(fold.pairs_bandwidth());
+    facts.pairs_nics = fold.pairs_nics();
+  }
   facts.inter_latency = t.fabric.latency(switches_spanned(t, members, fold.rails() > 1));
   facts.uplink_limits = uplink_limits(t, members, siblings, facts.nics_per_node, fold.rails());
   facts.sharp = t.spec.fabric.sharp;
@@ -198,8 +209,6 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   const Fold fold = fold_units(t, members, siblings, facts);
   facts.multicast = facts.switched() && t.spec.gpu_links.multicast;
   add_inter(t, members, siblings, fold, facts);
-  facts.beside_others = siblings == Siblings::active &&
-                        facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
   facts.bottleneck = bottleneck_text(t, facts);
   return facts;
 }
@@ -221,12 +230,12 @@ bool GroupFacts::switched() const { return intra != nullptr && intra->switched; 
 
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/%a/", ranks, nodes,
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/%a/%a/", ranks, nodes,
                 min_per_node, max_per_node, static_cast<long long>(compute_capability), intra_bandwidth.value(),
                 intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer,
                 nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
                 static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others, pairs_bandwidth.value(),
-                intra_socket_bandwidth.value());
+                pairs_nics, intra_socket_bandwidth.value());
   std::string uplinks;
   for (const BytesPerSecond limit : uplink_limits) {
     char one[32];

@@ -58,7 +58,7 @@ std::vector<Hop> between_nodes(const TopologyParts& t, std::uint32_t node_a, std
 void name_domain_switches(const TopologyParts& t, std::vector<Hop>& hops) {
   const auto rename = [&t](Place& p) {
     if (p.node == Place::kFabric || t.node.devices()[DeviceId(p.local)].kind != DeviceKind::nvswitch) return;
-    p.node = t.first_node_of_domain(p.node);
+    p.node = t.domains.first_node(t.domains.of_node(p.node));
   };
   for (Hop& h : hops) {
     rename(h.from);
@@ -75,7 +75,7 @@ std::vector<Hop> find_route(const TopologyParts& t, std::uint32_t from, std::uin
   std::vector<Hop> hops;
   if (node_a == node_b)
     hops = within_node(t, node_a, a, b);
-  else if (t.first_node_of_domain(node_a) == t.first_node_of_domain(node_b))
+  else if (t.domains.of_node(node_a) == t.domains.of_node(node_b))
     hops = within_domain(t, node_a, a, node_b, b);
   else
     hops = between_nodes(t, node_a, gpu_a, node_b, gpu_b);

@@ -57,14 +57,6 @@ std::vector<std::uint32_t> users_of_nics(std::span<const std::vector<std::uint32
   return users;
 }
 
-/// Nodes of the job in one NVLink domain. Schedulers place a job that needs several domains in equal blocks (Slurm's
-/// topology/block), so that 32 trays of an NVL72 are 16 and 16; where equal blocks do not come out, domains are filled.
-std::int64_t nodes_together(const ClusterSpec& spec) {
-  const std::int64_t domain = spec.gpu_links.domain_nodes;
-  const std::int64_t blocks = (spec.nodes + domain - 1) / domain;
-  return blocks > 1 && spec.nodes % blocks == 0 ? spec.nodes / blocks : domain;
-}
-
 }  // namespace
 
 Error cluster_error(const std::string& key, const std::string& found, const std::string& expected) {
@@ -94,8 +86,7 @@ Result<Topology> Topology::build(const ClusterSpec& spec, std::int64_t compute_c
   impl->shape = &shape;
   impl->nodes = static_cast<std::uint32_t>(spec.nodes);
   impl->gpus = static_cast<std::uint32_t>(spec.gpus_per_node);
-  impl->domain_nodes = static_cast<std::uint32_t>(nodes_together(spec));
-  impl->spec.gpu_links.domain_nodes = impl->domain_nodes;
+  impl->domains = NvlinkDomains(impl->nodes, static_cast<std::uint32_t>(spec.gpu_links.domain_nodes));
   for (std::uint32_t g = 0; g < machine.gpus_per_node; ++g) impl->node.add(DeviceKind::gpu, g);
   shape.connect(machine, impl->node);
   add_pcie_tree(machine, impl->node);
@@ -108,6 +99,7 @@ Result<Topology> Topology::build(const ClusterSpec& spec, std::int64_t compute_c
 std::uint32_t Topology::ranks() const { return impl_->nodes * impl_->gpus; }
 std::uint32_t Topology::nodes() const { return impl_->nodes; }
 std::uint32_t Topology::gpus_per_node() const { return impl_->gpus; }
+const NvlinkDomains& Topology::domains() const { return impl_->domains; }
 const ClusterSpec& Topology::spec() const { return impl_->spec; }
 
 std::vector<Hop> Topology::route(std::uint32_t from, std::uint32_t to) const {
@@ -120,8 +112,9 @@ GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings sibl
 }
 
 BytesPerSecond Topology::node_bisection() const {
-  return impl_->machine.gpus_per_node * impl_->domain_nodes < 2 ? BytesPerSecond(0)
-                                                                : impl_->shape->bisection(impl_->machine, impl_->node);
+  const ClusterSpec& machine = impl_->machine;
+  return machine.gpus_per_node * machine.gpu_links.domain_nodes < 2 ? BytesPerSecond(0)
+                                                                    : impl_->shape->bisection(machine, impl_->node);
 }
 
 BytesPerSecond Topology::fabric_bisection() const { return impl_->fabric.bisection(); }
@@ -132,7 +125,10 @@ std::string Topology::dump() const {
       s.name + ": " + counted(impl_->nodes, "node") + " x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
   out += "node: " + std::string(impl_->shape->name) + ", " +
          counted(static_cast<std::uint64_t>(impl_->machine.gpus_per_node), "GPU") + " installed";
-  if (impl_->domain_nodes > 1) out += ", one NVLink domain per " + counted(impl_->domain_nodes, "node");
+  if (s.gpu_links.domain_nodes > 1) {
+    out += ", one NVLink domain per " + counted(static_cast<std::uint64_t>(s.gpu_links.domain_nodes), "node") + ": " +
+           impl_->domains.text();
+  }
   out += ", bisection " + format_quantity(node_bisection().value(), Dimension::bytes_per_second) + " per direction\n";
   out += impl_->node.dump() + impl_->fabric.dump();
   out += "  bisection " + format_quantity(fabric_bisection().value(), Dimension::bytes_per_second) + " per direction\n";

@@ -17,6 +17,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "topology/devices/cluster_spec.hpp"
+#include "topology/nvlink_domains.hpp"
 
 namespace distsim::topology {
 
@@ -82,6 +83,8 @@ struct GroupFacts {
   /// exchange all pairs as slowly as the slowest part, min over parts of B / (p (n - p)) times p (n - p) of the largest.
   /// A small part has few NICs, but few bytes, too. 0: parts are equal.
   BytesPerSecond pairs_bandwidth;
+  double pairs_nics =
+      0;  ///< the same as a number of NICs, which the PCIe links of members may keep from their full rate
   /// By Traffic: the value of node_bandwidth at which the busiest uplink of a leaf or pod is full (topology/uplinks.hpp).
   /// 0: no uplink is ever full.
   std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits{};
@@ -109,6 +112,7 @@ class Topology {
   std::uint32_t nodes() const;
   std::uint32_t gpus_per_node() const;
   std::uint32_t node_of(std::uint32_t rank) const { return rank / gpus_per_node(); }
+  const NvlinkDomains& domains() const;
   const ClusterSpec& spec() const;
 
   /// Shortest route between two GPUs: most bandwidth among the fewest hops. Empty for a rank to itself.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "topology/node_graph.hpp"
+#include "topology/nvlink_domains.hpp"
 #include "topology/shapes/fabric.hpp"
 #include "topology/shapes/shape.hpp"
 #include "topology/topology.hpp"
@@ -19,10 +20,7 @@ struct TopologyParts {
   std::vector<std::uint32_t> nic_gpus;               ///< how many GPUs of a node use each port
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 1;  ///< of a node, used ones
-  std::uint32_t domain_nodes = 1;
-
-  std::uint32_t gpus_per_domain() const { return gpus * domain_nodes; }
-  std::uint32_t first_node_of_domain(std::uint32_t node_index) const { return node_index - node_index % domain_nodes; }
+  NvlinkDomains domains;
 };
 
 std::vector<Hop> find_route(const TopologyParts& parts, std::uint32_t from, std::uint32_t to);

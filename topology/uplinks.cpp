@@ -50,8 +50,8 @@ LevelPlace place_on(const TopologyParts& t, std::span<const std::uint32_t> membe
       place.unit_numbers.push_back(unit);
       place.under.push_back(0);
     }
-    if (i == 0 || t.first_node_of_domain(tray) != domain) place.nodes.emplace_back();
-    domain = t.first_node_of_domain(tray);
+    if (i == 0 || t.domains.of_node(tray) != domain) place.nodes.emplace_back();
+    domain = t.domains.of_node(tray);
     const auto here = static_cast<std::uint32_t>(place.under.size() - 1);
     std::vector<Part>& node = place.nodes.back();
     if (node.empty() || node.back().unit != here) node.push_back({here, 0});

@@ -55,11 +55,10 @@ double peak_flops(const topology::DeviceSpec& device, workload::Precision precis
 }
 
 workload::ClusterShape shape_of(const config::Experiment& e) {
-  return {
-      static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
-      usable_memory(e.device),
-      static_cast<std::uint32_t>(e.cluster.gpus_per_node * std::max<std::int64_t>(1, e.cluster.gpu_links.domain_nodes)),
-      e.cluster.host.memory_bandwidth};
+  const auto nodes = static_cast<std::uint32_t>(e.cluster.nodes);
+  const auto gpus = static_cast<std::uint32_t>(e.cluster.gpus_per_node);
+  const topology::NvlinkDomains domains(nodes, static_cast<std::uint32_t>(e.cluster.gpu_links.domain_nodes));
+  return {nodes, gpus, usable_memory(e.device), gpus * domains.largest(), e.cluster.host.memory_bandwidth};
 }
 
 collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {

@@ -61,6 +61,7 @@ class Remarks {
       unused_network();
       return std::move(out_);
     }
+    partly_filled_domains();
     capped_by_pcie();
     if (e_.engine.jobs == 1 && fabric_.shape->uplinks) TRY(inert_uplinks());
     return std::move(out_);
@@ -78,6 +79,14 @@ class Remarks {
     if (paths.empty()) return;
     const std::string where = e_.cluster.nodes == 1 ? "all GPUs are in one node" : "all GPUs are in one NVLink domain";
     add(fmt::format("{} {} no effect: {}", fmt::join(paths, ", "), agreeing(paths.size(), "has", "have"), where));
+  }
+
+  void partly_filled_domains() {
+    const topology::NvlinkDomains& domains = models_.topology.domains();
+    const std::int64_t whole = e_.cluster.gpu_links.domain_nodes;
+    if (whole == 1 || e_.cluster.nodes % whole == 0) return;
+    add(fmt::format("the {} are taken to be in {}, which can hold {} each (cluster.gpu_links.domain_nodes)",
+                    counted(static_cast<std::uint64_t>(e_.cluster.nodes), "node"), domains.text(), whole));
   }
 
   void capped_by_pcie() {

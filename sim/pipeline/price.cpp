@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/threads/stop.hpp"
@@ -29,26 +32,53 @@ std::uint64_t nodes_of_period(const topology::FabricSpec& fabric) {
                                             : nodes;
 }
 
-/// Ranks after which places repeat themselves: nodes are equal, so what counts is where a group starts within a node, an
-/// NVLink domain and a leaf or pod of the fabric.
-std::uint64_t ranks_of_period(const topology::Topology& topology) {
-  const auto& spec = topology.spec();
-  return std::uint64_t(topology.gpus_per_node()) *
-         std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) * nodes_of_period(spec.fabric);
-}
+/// Where groups can differ: nodes are equal, so what counts is where a group starts within an NVLink domain and within a
+/// leaf or pod of the fabric, and whether its domains have the larger or the smaller number of the job's nodes.
+class GroupPlaces {
+ public:
+  explicit GroupPlaces(const topology::Topology& topology)
+      : domains_(topology.domains()),
+        gpus_(topology.gpus_per_node()),
+        fabric_ranks_(nodes_of_period(topology.spec().fabric) * gpus_) {}
+
+  /// Equal for groups of the same shape whose places are alike.
+  std::uint64_t of(std::uint32_t first, std::uint32_t last) const {
+    const std::uint32_t begin = domains_.of_node(first / gpus_), end = domains_.of_node(last / gpus_);
+    const bool larger = domains_.nodes_of(begin) == domains_.largest();
+    if (domains_.nodes_of(begin) != domains_.nodes_of(end)) return 2 * distinct() + first;
+    const std::uint64_t in_domain = first - domains_.first_node(begin) * gpus_;
+    return (in_domain * fabric_ranks_ + first % fabric_ranks_) * 2 + (larger ? 1 : 0);
+  }
+
+  /// Ranks after which places repeat themselves, if they do so all over the job.
+  std::optional<std::uint64_t> period() const {
+    if (!domains_.even()) return std::nullopt;
+    return std::lcm(std::uint64_t{domains_.largest()} * gpus_, fabric_ranks_);
+  }
+
+ private:
+  std::uint64_t distinct() const { return std::uint64_t{domains_.largest()} * gpus_ * fabric_ranks_; }
+
+  const topology::NvlinkDomains& domains_;
+  std::uint32_t gpus_;
+  std::uint64_t fabric_ranks_;
+};
 
 /// First ranks of the strided groups that can differ from each other.
 std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks,
                                            const topology::Topology& topology) {
-  const std::uint64_t period = ranks_of_period(topology);
+  const GroupPlaces places(topology);
   const std::uint64_t block = std::uint64_t(p.size) * p.stride;
+  const std::optional<std::uint64_t> period = places.period();
   std::vector<std::uint32_t> firsts;
   std::set<std::uint64_t> seen;
   for (std::uint64_t base = 0; base + block <= ranks; base += block) {
     for (std::uint64_t offset = 0; offset < p.stride; ++offset) {
-      if (seen.insert((base + offset) % period).second) firsts.push_back(static_cast<std::uint32_t>(base + offset));
+      const auto first = static_cast<std::uint32_t>(base + offset);
+      const std::uint64_t last = first + std::uint64_t(p.size - 1) * p.stride;
+      if (seen.insert(places.of(first, static_cast<std::uint32_t>(last))).second) firsts.push_back(first);
     }
-    if (seen.size() >= period) break;
+    if (period && seen.size() >= *period) break;
   }
   return firsts;
 }
@@ -56,9 +86,9 @@ std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint3
 /// Calls keep(members) with the listed groups that can differ from each other; single ranks only where `singles`.
 template <class Keep>
 void for_each_listed(const graph::Partition& p, bool singles, const topology::Topology& topology, Keep keep) {
-  const auto period = static_cast<std::uint32_t>(std::min<std::uint64_t>(ranks_of_period(topology), 0xFFFFFFFFu));
-  std::set<Members> seen;  // the first member's place in the period, then how far the others are from it
-  Members members, places;
+  const GroupPlaces places(topology);
+  std::set<std::pair<std::uint64_t, Members>> seen;  // the place, then how far the others are from the first member
+  Members members, apart;
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
     if (!singles && p.listed_offsets[g + 1] - p.listed_offsets[g] == 1) continue;
     for (std::uint32_t i = 0; i < p.each; ++i) {
@@ -66,10 +96,9 @@ void for_each_listed(const graph::Partition& p, bool singles, const topology::To
       for (std::uint32_t m = p.listed_offsets[g]; m < p.listed_offsets[g + 1]; ++m)
         members.push_back(p.listed_members[m] * p.each + i);
       std::sort(members.begin(), members.end());
-      places = members;
-      for (std::size_t m = 1; m < places.size(); ++m) places[m] -= places[0];
-      places[0] %= period;
-      if (seen.insert(places).second) keep(members);
+      apart = members;
+      for (std::uint32_t& m : apart) m -= members[0];
+      if (seen.emplace(places.of(members.front(), members.back()), apart).second) keep(members);
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -74,6 +75,35 @@ TEST(NetworkLaws, APartOfAnNvlinkDomainDoesNotHoldUpAnExchange) {
         EXPECT_GT(exchange_of(domains * domain + more), 0.95 * full) << s.name << ", " << domains << " and " << more;
         // Of a small part's bytes nearly all cross, of a full domain's (domains - 1) / domains.
         EXPECT_LT(exchange_of(domains * domain + more), 1.5 * next) << s.name << ", " << domains << " and " << more;
+      }
+    }
+  }
+}
+
+/// A job has as few domains as hold it, in nearly equal parts. Latency is another matter: NCCL's rings and trees take more
+/// steps within a larger domain, which small all-reduces feel.
+TEST(NetworkLaws, ALargerNvlinkDomainIsNeverSlower) {
+  for (const System& s : all_systems()) {
+    if (s.name != "dgx_a100_80gb" && s.name != "dgx_h100" && s.name != "gb200_nvl72") continue;
+    for (std::int64_t nodes = 1; nodes <= 24; ++nodes) {
+      std::map<std::pair<CollectiveKind, double>, double> least;
+      for (std::int64_t domain = 1; domain <= nodes; ++domain) {
+        topology::ClusterSpec spec = s.spec;
+        spec.nodes = nodes;
+        spec.gpu_links.domain_nodes = domain;
+        const topology::Topology t = *topology::Topology::build(spec, s.capability);
+        const CollectiveModels models = models_of(t);
+        const topology::GroupFacts facts = t.facts(first_ranks(t.ranks()));
+        for (const CollectiveKind kind : {CollectiveKind::all_to_all, CollectiveKind::all_reduce}) {
+          for (const double bytes : kSizes) {
+            if (kind == CollectiveKind::all_reduce && bytes < kSizes.back()) continue;
+            const double us = cost_of(models, kind, facts, bytes).mean.us();
+            const auto at = least.try_emplace({kind, bytes}, us).first;
+            EXPECT_LE(us, at->second * kSlack)
+                << s.name << " " << graph::name_of(kind) << " of " << bytes << " on " << nodes << " in " << domain;
+            at->second = std::min(at->second, us);
+          }
+        }
       }
     }
   }

@@ -185,6 +185,45 @@ TEST(Contention, SlowLinksCostWhatTheSameLinksCostStatedDirectly) {
   EXPECT_GT(failed, play(kDlrm, {}).iteration);
 }
 
+/// A NIC that is faster than its PCIe link has that much to lose: 50 GB/s behind 26 GB/s at half its rate is 25 GB/s.
+TEST(Contention, ASlowNicCostsNothingWhereItsPcieLinkIsSlowerStill) {
+  const std::string faster = "cluster.nic.bandwidth=50 GB/s";
+  const double sound = play(kDlrm, {faster}).iteration;
+  EXPECT_EQ(play(kDlrm, {faster, "engine.slow_nics=[{node: 1, nic: 2, speed: 0.75}]"}).iteration, sound);
+  for (const auto& [speed, bandwidth] :
+       {std::pair("0.75", "37.5 GB/s"), std::pair("0.5", "25 GB/s"), std::pair("0.25", "12.5 GB/s")}) {
+    const double slow = play(kDlrm, {faster, all_nics_at(speed)}).iteration;
+    const double stated = play(kDlrm, {"cluster.nic.bandwidth=" + std::string(bandwidth)}).iteration;
+    EXPECT_NEAR(slow, stated, 0.03 * stated) << speed;
+  }
+  // What the other NICs of its node take over is limited by their PCIe links.
+  EXPECT_GT(play(kDlrm, {faster, "engine.slow_nics=[{node: 0, nic: 0, speed: 0}]"}).iteration, sound);
+}
+
+/// Two NICs of a GPU share its PCIe link, so that both at half their rate give it as much.
+TEST(SlowerLinks, ThePcieLinksOfTheMembersMayLimitTheirNics) {
+  const auto iteration = [](const std::string& cluster, const std::string& engine) {
+    const std::string text =
+        "cluster: {name: x, device: h100_sxm5_80gb, gpus_per_node: 2, nodes: 2, gpu_links: {kind: pcie}, nic: {count: 4, " +
+        cluster +
+        "}}\nmodel: {kind: program, per_gpu_batch: 1, program: {steps: [{name: a, collective: all_reduce, size: 1 GB}]}}\n"
+        "framework: {host: {per_step: 0 s, per_op: 0 s, per_op_backward: 0 s, per_launch: 0 s}}\n" +
+        engine;
+    const auto parsed = config::parse_experiment_text(text, "test.yaml", {});
+    const config::Experiment e = config::resolve(parsed.value()).value();
+    Passes passes;
+    return predict(e, passes).value().report.iteration.ms();
+  };
+  std::string half;
+  for (int node = 0; node < 2; ++node) {
+    for (int nic = 0; nic < 4; ++nic)
+      half += (half.empty() ? "" : ", ") + ("{node: " + std::to_string(node)) + ", nic: " + std::to_string(nic) +
+              ", speed: 0.5}";
+  }
+  const double stated = iteration("bandwidth: 15 GB/s", "");
+  EXPECT_NEAR(iteration("bandwidth: 30 GB/s", "engine: {slow_nics: [" + half + "]}\n"), stated, 0.03 * stated);
+}
+
 /// Measured curves are those of sound links, whether the system is as its file says or a what-if.
 TEST(Contention, SlowLinksCostTheSameInAWhatIfThatChangesNothing) {
   const std::string text =

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 #include <type_traits>
 
 #include "sim/pipeline/device_models.hpp"
@@ -139,6 +140,40 @@ TEST(CostModelCache, PredictionsDoNotDependOnIt) {
   const auto fresh = predict(e, a).value(), first = predict(e, b, cache).value(), again = predict(e, c, cache).value();
   EXPECT_EQ(fresh.timeline->digest, first.timeline->digest);
   EXPECT_EQ(fresh.timeline->digest, again.timeline->digest);
+}
+
+/// Of groups that look alike one is kept: none may be missing where the NVLink domains of a job are not equal.
+TEST(GroupPrices, EveryKindOfGroupIsThere) {
+  topology::ClusterSpec spec = config::load_system("gb200_nvl72").value();
+  spec.gpu_links.domain_nodes = 6;
+  spec.fabric.nodes_per_leaf = 4;
+  spec.fabric.oversubscription = 2;
+  for (const std::int64_t nodes : {18, 20, 32, 33}) {
+    spec.nodes = nodes;
+    const topology::Topology topology = topology::Topology::build(spec, 100).value();
+    const std::uint32_t ranks = topology.ranks();
+    for (const auto& [size, stride] : {std::pair(8u, 1u), std::pair(4u, 2u), std::pair(2u, 8u), std::pair(12u, 1u)}) {
+      if (ranks % (size * stride) != 0) continue;
+      std::set<std::string> all, kept;
+      graph::Partition listed;
+      listed.listed_offsets = {0};
+      for (std::uint32_t base = 0; base < ranks; base += size * stride) {
+        for (std::uint32_t first = base; first < base + stride; ++first) {
+          std::vector<std::uint32_t> members(size);
+          for (std::uint32_t i = 0; i < size; ++i) members[i] = first + i * stride;
+          all.insert(topology.facts(members, topology::Siblings::active).key());
+          listed.listed_members.insert(listed.listed_members.end(), members.begin(), members.end());
+          listed.listed_offsets.push_back(static_cast<std::uint32_t>(listed.listed_members.size()));
+        }
+      }
+      for (const graph::Partition& p : {graph::Partition::strided(size, stride), listed}) {
+        GroupPrices prices;
+        kept.clear();
+        for (const topology::GroupFacts& facts : prices.of(p, ranks, topology)->facts()) kept.insert(facts.key());
+        EXPECT_EQ(kept, all) << nodes << " nodes, " << size << " by " << stride;
+      }
+    }
+  }
 }
 
 }  // namespace

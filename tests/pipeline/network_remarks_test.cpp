@@ -36,6 +36,19 @@ TEST(NetworkRemarks, NothingToSay) {
   EXPECT_EQ(said_of(kRecommender, {"cluster.fabric.oversubscription=1"}).lines, Lines{});
 }
 
+TEST(NetworkRemarks, APartlyFilledNvlinkDomainIsAnAssumption) {
+  const auto lines = [](const std::string& nodes) {
+    return said_of(kLanguage, {"cluster.system=gb200_nvl72", "cluster.nodes=" + nodes}).lines;
+  };
+  EXPECT_EQ(lines("19"),
+            Lines{"the 19 nodes are taken to be in 2 NVLink domains of 10 and 9 nodes, which can hold 18 each "
+                  "(cluster.gpu_links.domain_nodes)"});
+  EXPECT_EQ(lines("32"), Lines{"the 32 nodes are taken to be in 2 NVLink domains of 16 nodes, which can hold 18 each "
+                               "(cluster.gpu_links.domain_nodes)"});
+  EXPECT_EQ(lines("36"), Lines{});
+  EXPECT_EQ(lines("4"), Lines{});
+}
+
 TEST(NetworkRemarks, ALeafThatHoldsTheJobMakesOversubscriptionInert) {
   const Said inherited = said_of(kRecommender, {"cluster.fabric.oversubscription=2"});
   EXPECT_EQ(inherited.lines,

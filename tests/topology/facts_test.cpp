@@ -164,6 +164,40 @@ TEST(Facts, AJobOfSeveralDomainsIsPlacedInEqualBlocks) {
   EXPECT_EQ(uneven.facts(all_ranks(uneven)).nodes, 3u);
 }
 
+TEST(Facts, DomainsHaveNearlyAsManyNodesEach) {
+  for (std::uint32_t nodes = 1; nodes <= 40; ++nodes) {
+    for (std::uint32_t of_domain = 1; of_domain <= 40; ++of_domain) {
+      const NvlinkDomains domains(nodes, of_domain);
+      EXPECT_EQ(domains.count(), (nodes + of_domain - 1) / of_domain);
+      EXPECT_LE(domains.largest(), of_domain);
+      std::uint32_t node = 0;
+      for (std::uint32_t d = 0; d < domains.count(); ++d) {
+        EXPECT_EQ(domains.first_node(d), node);
+        EXPECT_GE(domains.nodes_of(d) + 1, domains.largest());
+        for (std::uint32_t i = 0; i < domains.nodes_of(d); ++i) EXPECT_EQ(domains.of_node(node++), d);
+      }
+      EXPECT_EQ(node, nodes);
+    }
+  }
+  EXPECT_EQ(NvlinkDomains(19, 18).text(), "2 NVLink domains of 10 and 9 nodes");
+  EXPECT_EQ(NvlinkDomains(32, 18).text(), "2 NVLink domains of 16 nodes");
+}
+
+TEST(Facts, AJobInUnequalPartsOfDomainsKnowsThem) {
+  const Topology t = build_system("gb200_nvl72", 19);
+  const GroupFacts all = t.facts(all_ranks(t));
+  EXPECT_EQ(all.nodes, 2u);
+  EXPECT_EQ(all.max_per_node, 40u);
+  EXPECT_EQ(all.min_per_node, 36u);
+  Ranks second(36);
+  std::iota(second.begin(), second.end(), 40u);
+  EXPECT_EQ(t.facts(second).nodes, 1u);
+  EXPECT_FALSE(t.facts(second, Siblings::active).beside_others) << "nothing else of the job is in its domain";
+  EXPECT_TRUE(t.facts(Ranks{40, 44}, Siblings::active).beside_others);
+  EXPECT_EQ(t.route(36, 40).size(), t.route(36, 72).size()) << "between domains";
+  EXPECT_EQ(t.route(40, 75).size(), 2u) << "over the switches of the second one";
+}
+
 TEST(Facts, OneRank) {
   const GroupFacts f = build_system("dgx_a100_80gb", 4).facts(Ranks{9});
   EXPECT_EQ(f.ranks, 1u);

@@ -47,7 +47,8 @@ Schema<GpuLinks> gpu_links_schema() {
   s.optional("latency", &GpuLinks::latency, kLatency, "One-way latency of a small message, GPU to GPU.");
   s.optional("multicast", &GpuLinks::multicast, "The switches can reduce and multicast (NVLS).");
   s.optional("domain_nodes", &GpuLinks::domain_nodes, {1, 1024},
-             "Nodes that share one NVLink domain; 18 for an NVL72 rack.");
+             "Nodes that share one NVLink domain; 18 for an NVL72 rack. A job is taken to have as few domains as hold "
+             "it, with its nodes spread over them as evenly as possible: 19 are 10 and 9.");
   return s;
 }
 
@@ -78,10 +79,15 @@ Schema<NicSpec> nic_schema() {
              "One-way latency of a small message, NIC to NIC through one switch.");
   std::vector<std::pair<std::string, Transport>> transports;
   for (const Transport t : kTransports) transports.emplace_back(name_of(t), t);
-  s.choice("transport", &NicSpec::transport, transports,
-           "What carries messages between nodes; efa and tcp add latency of their own per message.");
-  s.optional("gpu_direct", &NicSpec::gpu_direct,
-             "The NIC accesses GPU memory directly (GPUDirect RDMA); otherwise data is staged through host memory.");
+  s.choice(
+      "transport", &NicSpec::transport, transports,
+      "What carries messages between nodes; efa and tcp add latency of their own per message: efa as measured on AWS by "
+      "GPU generation, tcp as on Google's A3 (GPUDirect-TCPX), so they say nothing of one against the other on the "
+      "same NICs.");
+  s.optional(
+      "gpu_direct", &NicSpec::gpu_direct,
+      "The NIC accesses GPU memory directly (GPUDirect RDMA, or GPUDirect-TCPX with tcp); otherwise data is staged "
+      "through host memory.");
   return s;
 }
 
@@ -149,6 +155,10 @@ std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
 }
 
 }  // namespace
+
+BytesPerSecond nic_rate(const ClusterSpec& spec, double speed) {
+  return std::min(spec.nic.bandwidth * (spec.nic.efficiency * speed), spec.pcie.bandwidth);
+}
 
 std::string_view name_of(Transport transport) {
   switch (transport) {

@@ -99,6 +99,9 @@ struct ClusterSpec {
   bool operator==(const ClusterSpec&) const = default;
 };
 
+/// What one NIC that runs at `speed` of its rate transfers, per direction: no more than its PCIe link.
+BytesPerSecond nic_rate(const ClusterSpec& spec, double speed = 1);
+
 Schema<ClusterSpec> cluster_schema();
 
 }  // namespace distsim::topology

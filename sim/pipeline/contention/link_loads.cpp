@@ -156,7 +156,7 @@ std::vector<Class> classes_of(const std::vector<Class>& each, std::size_t most) 
 class LoadTables {
  public:
   LoadTables(const topology::Topology& topology, const SharedLinks& links, const LinkBytes& bytes)
-      : spec_(topology.spec()), links_(links), gpus_(topology.gpus_per_node()) {
+      : spec_(topology.spec()), domains_(topology.domains()), links_(links), gpus_(topology.gpus_per_node()) {
     for (std::uint32_t r = 0; r < bytes.size(); ++r) {
       const double capacity = links.capacities()[r];
       loads_.push_back({bytes[r], capacity > 0 ? bytes[r] / capacity : 0});
@@ -168,7 +168,7 @@ class LoadTables {
     out.nodes = links_.nodes();
     out.gpus_per_node = gpus_;
     out.nics_per_node = links_.nics_per_node();
-    out.domain_nodes = static_cast<std::uint32_t>(spec_.gpu_links.domain_nodes);
+    out.domain_nodes = domains_.largest();
     out.gpu_links = spec_.gpu_links.has_nvlink() ? std::string(spec_.gpu_links.shape->name) : "pcie";
     out.fabric = spec_.fabric.shape->name;
     out.rails = links_.fabric().rails();
@@ -222,6 +222,7 @@ class LoadTables {
   }
 
   const topology::ClusterSpec& spec_;
+  const topology::NvlinkDomains& domains_;
   const SharedLinks& links_;
   const std::uint32_t gpus_;
   std::vector<LinkLoad> loads_;

@@ -49,7 +49,7 @@ SharedLinks::SharedLinks(const topology::Topology& topology, const config::Engin
       nics_(static_cast<std::uint32_t>(topology.spec().nic.count)),
       nodes_(topology.nodes() * static_cast<std::uint32_t>(engine.jobs)),
       jobs_(static_cast<std::uint32_t>(engine.jobs)),
-      domain_nodes_(static_cast<std::uint32_t>(topology.spec().gpu_links.domain_nodes)),
+      domains_(topology.domains()),
       fabric_(fabric_spec(topology.spec(), engine), nodes_) {
   const topology::ClusterSpec& spec = topology.spec();
   const auto add = [this](std::size_t count, double capacity) {
@@ -60,7 +60,7 @@ SharedLinks::SharedLinks(const topology::Topology& topology, const config::Engin
   const double uplink = fabric_.leaf_uplink().value() * spec.nic.efficiency;
   const double leaves_a_pod = static_cast<double>((fabric_.leaves() + fabric_.pods() - 1) / fabric_.pods());
   add(std::size_t{nodes_} * gpus_, gpu_bandwidth(spec));
-  first_nic_ = add(std::size_t{nodes_} * nics_, spec.nic.bandwidth.value() * spec.nic.efficiency);
+  first_nic_ = add(std::size_t{nodes_} * nics_, topology::nic_rate(spec).value());
   first_leaf_ = add(nics_ > 0 ? fabric_.leaves() : 0, uplink);
   first_pod_ = add(nics_ > 0 ? fabric_.pods() : 0, uplink * leaves_a_pod / spec.fabric.spine_oversubscription);
   capacities_ = sound_;
@@ -78,7 +78,7 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
     }
     const auto node = static_cast<std::uint32_t>(slow.node) * links.jobs_, nic = static_cast<std::uint32_t>(slow.nic);
     if (slow.speed > 0)
-      links.capacities_[links.nic_resource(node, nic)] *= slow.speed;
+      links.capacities_[links.nic_resource(node, nic)] = topology::nic_rate(topology.spec(), slow.speed).value();
     else
       links.broken_[node * links.nics_ + nic] = true;
     const auto first = links.broken_.begin() + node * links.nics_;
@@ -127,7 +127,7 @@ struct SharedLinks::Place {
 };
 
 SharedLinks::Place SharedLinks::group_place(std::uint32_t rank, std::uint32_t job) const {
-  Place p{node(rank, job), rank / gpus_ / domain_nodes_ * jobs_ + job, 0, 0};
+  Place p{node(rank, job), domains_.of_node(rank / gpus_) * jobs_ + job, 0, 0};
   if (nics_ > 0)
     p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
   return p;

@@ -81,7 +81,8 @@ class SharedLinks {
   Result<void> raise(std::vector<std::vector<engine::Contention::Demand>>& of_rank, const Slowdown& slowdown) const;
   void cap(std::vector<std::vector<engine::Contention::Demand>>& of_rank) const;
 
-  std::uint32_t ranks_ = 0, gpus_ = 1, nics_ = 0, nodes_ = 0, jobs_ = 1, domain_nodes_ = 1;
+  std::uint32_t ranks_ = 0, gpus_ = 1, nics_ = 0, nodes_ = 0, jobs_ = 1;
+  topology::NvlinkDomains domains_;  ///< of one job
   std::uint32_t first_nic_ = 0, first_leaf_ = 0, first_pod_ = 0;
   topology::Fabric fabric_;
   std::vector<double> capacities_, sound_;  ///< by resource: as they are, and as they should be

@@ -6,11 +6,11 @@ namespace distsim::pipeline {
 namespace {
 
 topology::GroupFacts slower(topology::GroupFacts facts, const LinksLeft& left) {
-  const auto scale = [](BytesPerSecond& rate, double share) { rate = BytesPerSecond(rate.value() * share); };
-  scale(facts.nic_bandwidth, left.nic);
-  scale(facts.node_bandwidth, left.nic);
-  scale(facts.pairs_bandwidth, left.nic);
-  for (BytesPerSecond& limit : facts.uplink_limits) scale(limit, left.uplink);
+  facts.nic_bandwidth = facts.nic_bandwidth * left.nic;
+  const auto limit = [&facts](BytesPerSecond& rate, double nics) { rate = std::min(rate, facts.nic_bandwidth * nics); };
+  limit(facts.node_bandwidth, facts.nics_per_node);  // which the PCIe links of the members may limit already
+  limit(facts.pairs_bandwidth, facts.pairs_nics);
+  for (BytesPerSecond& uplink : facts.uplink_limits) uplink = uplink * left.uplink;
   facts.bottleneck.clear();
   return facts;
 }

@@ -8,7 +8,7 @@
 
 namespace distsim::pipeline {
 
-/// Shares of their bandwidth that links have left, 0 < share <= 1.
+/// Shares of their bandwidth that links have left, 0 < share <= 1; of a NIC's as its PCIe link lets it.
 struct LinksLeft {
   double nic = 1, uplink = 1;
   auto operator<=>(const LinksLeft&) const = default;
