@@ -82,7 +82,7 @@ struct ParallelSpec {
   std::int64_t shard_group = 0;
   std::int64_t micro_batch = 1;
   std::int64_t of_micro_batches = 0;  ///< of an iteration of which only a part is played: those of all of it
-  bool states_micro_batch = false;  ///< it was given: layer by layer a share is one micro-batch otherwise
+  bool states_micro_batch = false;    ///< it was given: layer by layer a share is one micro-batch otherwise
   Recompute recompute;
   Offload offload = Offload::automatic;
   Switch overlap_gradients = Switch::automatic, overlap_parameters = Switch::automatic,
