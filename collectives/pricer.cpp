@@ -70,9 +70,26 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   return line;
 }
 
+/// Within a node or an NVLink domain: groups of as many ranks as curves were measured on.
+std::vector<topology::GroupFacts> fewer_ranks(const topology::GroupFacts& facts,
+                                              const std::vector<LibraryCurve>& library) {
+  std::set<std::uint32_t> ranks;
+  for (const LibraryCurve& c : library) {
+    if (c.facts.nodes == 1 && c.facts.ranks < facts.ranks) ranks.insert(c.facts.ranks);
+  }
+  std::vector<topology::GroupFacts> out;
+  for (const std::uint32_t n : ranks) {
+    topology::GroupFacts fewer = facts;
+    fewer.ranks = fewer.min_per_node = fewer.max_per_node = n;
+    out.push_back(fewer);
+  }
+  return out;
+}
+
 /// Groups of 2, 3, 4, 6, ... nodes, and of as many as curves were measured on, with the links of the one in question.
 std::vector<topology::GroupFacts> fewer_nodes(const topology::GroupFacts& facts,
                                               const std::vector<LibraryCurve>& library) {
+  if (facts.nodes == 1) return fewer_ranks(facts, library);
   if (facts.min_per_node != facts.max_per_node) return {};
   std::set<std::uint32_t> nodes;
   Duration nearest = facts.inter_latency;

@@ -159,6 +159,19 @@ framework: {name: torchrec}
         r = run("sweep", "--config", FLAGSHIP, "--set", "model.name=dlrm_mlperf", "--set", "device.hbm.capacity=2 GB,3 GB")
         self.assertEqual(r.returncode, 2)
 
+    def test_sweep_without_any_prediction_leaves_an_earlier_table(self):
+        with tempfile.TemporaryDirectory() as d:
+            table, page, other = (pathlib.Path(d) / name for name in ("t.csv", "t.html", "other.csv"))
+            good = ["sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2"]
+            self.assertEqual(run(*good, "--csv", table, "--html", page).returncode, 0)
+            before = table.read_bytes(), page.read_bytes()
+            r = run(*good, "--set", "cluster.gpus_per_node=99", "--csv", table, "--html", page)
+            self.assertEqual(r.returncode, 2)
+            self.assertTrue(r.stderr.endswith(f"unchanged: {table}, {page}\n"), r.stderr)
+            self.assertEqual((table.read_bytes(), page.read_bytes()), before)
+            self.assertEqual(run(*good, "--set", "cluster.gpus_per_node=99", "--csv", other).returncode, 2)
+            self.assertEqual(other.read_text().count("expected at most gpus_installed"), 2, "why, where nothing is lost")
+
     def test_folders_of_the_user_add_to_the_shipped_ones_file_by_file(self):
         """Of learned models and curves too: a folder with some of them, or none, does not make the others go away."""
         def answer(folder):

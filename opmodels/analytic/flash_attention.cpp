@@ -38,8 +38,8 @@ Kernels kernels_of(const DeviceRates& device, AttentionLibrary library) {
       return is_hopper(device) ? Kernels{0.90, 0.74, 0.80} : Kernels{0.93, 0.82, 0.70};
     case AttentionLibrary::flash3:
       return {0.93, 0.74, 0.69};
-    case AttentionLibrary::flash1:
-      return {0.50, 0.45, 1.45};
+    case AttentionLibrary::flash1:  // on GPUs that came after it no better than what followed it
+      return is_blackwell(device) ? Kernels{0.28, 0.23, 1.45} : Kernels{0.50, is_hopper(device) ? 0.42 : 0.45, 1.45};
     case AttentionLibrary::flash2:
     case AttentionLibrary::best:
       break;

@@ -80,6 +80,26 @@ TEST(NetworkLaws, APartOfAnNvlinkDomainDoesNotHoldUpAnExchange) {
   }
 }
 
+/// Carried from two trays to more, a curve made them cheaper.
+TEST(NetworkLaws, MoreGpusOfAnNvlinkDomainNeverReduceFasterThanFewerWereMeasuredTo) {
+  for (const System& s : all_systems()) {
+    const std::int64_t domain = s.spec.gpu_links.domain_nodes;
+    if (domain < 3) continue;
+    const topology::Topology t = built(s, domain);
+    const CollectiveModels models = with_curves(t);
+    for (const double bytes : kSizes) {
+      double least = 0;
+      for (std::int64_t nodes = 1; nodes <= domain; ++nodes) {
+        const auto ranks = static_cast<std::uint32_t>(nodes) * t.gpus_per_node();
+        const graph::Cost cost = cost_of(models, CollectiveKind::all_reduce, t.facts(first_ranks(ranks)), bytes);
+        const bool measured = cost.basis == graph::Basis::measured;
+        EXPECT_TRUE(measured || cost.mean.us() * kSlack >= least) << s.name << ", " << bytes << " on " << nodes;
+        if (measured) least = std::max(least, cost.mean.us());
+      }
+    }
+  }
+}
+
 /// A job has as few domains as hold it, in nearly equal parts. Latency is another matter: NCCL's rings and trees take more
 /// steps within a larger domain, which small all-reduces feel.
 TEST(NetworkLaws, ALargerNvlinkDomainIsNeverSlower) {

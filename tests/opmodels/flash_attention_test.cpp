@@ -98,6 +98,21 @@ TEST(FlashAttention, LongSequencesReachWhatIsPublished) {
   }
 }
 
+TEST(FlashAttention, TheFirstLibraryIsNoFasterThanTheSecond) {
+  for (const char* device : {"t4", "a100_sxm4_80gb", "l40s", "h100_sxm5_80gb", "b200", "mi300x"}) {
+    const OpModels models = shipped(device);
+    for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::backward}) {
+      for (const std::int64_t dim : {64, 128, 256}) {
+        graph::Attention op = paper_op(dim, 8192, true, pass);
+        op.library = AttentionLibrary::flash2;
+        const Duration second = models.price(op)->mean;
+        op.library = AttentionLibrary::flash1;
+        EXPECT_GE(models.price(op)->mean, second) << device << ", " << dim;
+      }
+    }
+  }
+}
+
 /// A mask of whole blocks: at 2048 keys 1024 + 64 + 64 of a row's 2048 scores are worked on.
 TEST(FlashAttention, CausalSavesLessThanHalf) {
   const OpModels models = shipped("a100_sxm4_80gb");

@@ -14,6 +14,7 @@ namespace {
 constexpr double kCoreBandwidth = 14e9;
 
 /// Of a parameter, reads and writes: the gradient; master weight and optimizer state both ways; the weight for the GPU.
+/// The host keeps them in fp32, as ZeRO-Offload's Adam does.
 double host_update_bytes(const LlmPlan& plan) {
   const double weight = plan.numerics.mixed ? 2 : 0;
   return static_cast<double>(graph::size_of(plan.numerics.gradient)) +

@@ -111,7 +111,7 @@ Schema<Kernels> kernel_schema() {
             {"flash3", graph::AttentionLibrary::flash3},
             {"flash4", graph::AttentionLibrary::flash4},
             {"cudnn", graph::AttentionLibrary::cudnn}},
-           "attention: flash: whose kernels: FlashAttention 1 to 4, cuDNN's, or what the GPU runs best.");
+           "attention: flash: whose kernels: FlashAttention 1 to 4 or cuDNN's; best: cuDNN's on Hopper and Blackwell, else FlashAttention 2, or 1 on Turing.");
   s.optional("fuse_gradient_accumulation", &Kernels::fuse_gradient_accumulation,
              "Language models: products of weight gradients add to fp32 gradients themselves.");
   s.optional(
@@ -202,7 +202,7 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
   s.optional("fp8_parameters", &Parallel::fp8_parameters,
              "With fp8 products weights are stored and gathered in 8 bits.");
   s.optional("master_weights", &Parallel::master_weights,
-             "fp32 copies of 16-bit weights; otherwise the weights are fp32.");
+             "16-bit weights have fp32 copies, which the optimizer updates; false: it updates the 16-bit weights themselves, and its state takes half the memory.");
   s.optional("main_gradient_bytes", &Parallel::main_gradient_bytes, {0, 4},
              "Bytes of a gradient in which micro-steps are summed, besides the 16-bit one; 0: there is only that one.");
   s.choice(

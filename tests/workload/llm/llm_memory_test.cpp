@@ -91,6 +91,28 @@ TEST(LlmMemory, BucketsAndTheStepOfTheOptimizerAreBuffers) {
       << "16-bit gradients are read as a copy in fp32";
 }
 
+/// Without fp32 copies the optimizer updates the 16-bit weights, in memory and in time.
+TEST(LlmMemory, WithoutMasterWeightsTheUpdateReadsSixteenBits) {
+  const auto built_with = [](bool masters) {
+    FrameworkSpec f;
+    f.parallel.master_weights = masters;
+    return built_llm(small_llm(2, 128), 2, f);
+  };
+  const Workload with = built_with(true), without = built_with(false);
+  EXPECT_LT(without.memory.at(0).weights, with.memory.at(0).weights);
+  EXPECT_EQ(2 * without.memory.at(0).optimizer, with.memory.at(0).optimizer);
+  const auto update = [](const Workload& w) {
+    for (OpId op(0); op < w.graph.ops.end_id(); op = OpId(op.value() + 1)) {
+      if (const auto* found = std::get_if<graph::Optimizer>(&w.graph.ops[op])) return *found;
+    }
+    return graph::Optimizer{};
+  };
+  EXPECT_TRUE(update(with).master_weights);
+  EXPECT_FALSE(update(without).master_weights);
+  EXPECT_EQ(update(without).gradient, graph::DType::bf16);
+  EXPECT_EQ(update(without).parameters, update(with).parameters);
+}
+
 /// Weights, gradients and optimizer state of all ranks together are those of the model, however its experts are split:
 /// also where each GPU has but one.
 TEST(LlmMemory, SplitStateAddsUpToTheModelForEveryDegreeOfExperts) {
