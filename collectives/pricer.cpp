@@ -70,20 +70,18 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   return line;
 }
 
-/// Within a node or an NVLink domain: groups of as many ranks as curves were measured on.
+/// Within a node or an NVLink domain: the largest smaller group that a curve was measured on, which is nearest to the one in
+/// question.
 std::vector<topology::GroupFacts> fewer_ranks(const topology::GroupFacts& facts,
                                               const std::vector<LibraryCurve>& library) {
-  std::set<std::uint32_t> ranks;
+  topology::GroupFacts fewer = facts;
+  fewer.ranks = 0;
   for (const LibraryCurve& c : library) {
-    if (c.facts.nodes == 1 && c.facts.ranks < facts.ranks) ranks.insert(c.facts.ranks);
+    if (c.facts.nodes == 1 && c.facts.ranks < facts.ranks) fewer.ranks = std::max(fewer.ranks, c.facts.ranks);
   }
-  std::vector<topology::GroupFacts> out;
-  for (const std::uint32_t n : ranks) {
-    topology::GroupFacts fewer = facts;
-    fewer.ranks = fewer.min_per_node = fewer.max_per_node = n;
-    out.push_back(fewer);
-  }
-  return out;
+  if (fewer.ranks == 0) return {};
+  fewer.min_per_node = fewer.max_per_node = fewer.ranks;
+  return {fewer};
 }
 
 /// Groups of 2, 3, 4, 6, ... nodes, and of as many as curves were measured on, with the links of the one in question.

@@ -3,7 +3,7 @@
 // An all_reduce of more nodes never costs less at the same size than one of fewer, unless it was measured so: curves
 // that are carried to other groups by their regime do not keep to that by themselves. So the price is the largest of
 // that of the group and of groups of 2, 3, 4, 6, 8, 12, ... nodes with the same links; within an NVLink domain or a node,
-// of groups of as many ranks as curves were measured on.
+// of the largest smaller group that a curve was measured on.
 #pragma once
 
 #include <memory>

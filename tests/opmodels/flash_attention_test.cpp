@@ -104,6 +104,7 @@ TEST(FlashAttention, TheFirstLibraryIsNoFasterThanTheSecond) {
     for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::backward}) {
       for (const std::int64_t dim : {64, 128, 256}) {
         graph::Attention op = paper_op(dim, 8192, true, pass);
+        op.dtype = graph::DType::fp16;
         op.library = AttentionLibrary::flash2;
         const Duration second = models.price(op)->mean;
         op.library = AttentionLibrary::flash1;
