@@ -30,6 +30,9 @@ struct RecurrentValues {
 };
 RecurrentValues values_of_recurrent(const Call& call);
 
+/// Why the dimensions that a call states do not exist or do not give its results; empty where they do.
+std::string contradiction_of_dimensions(const Call& call);
+
 Ops make_convolution(const Call& call, double flops);
 Ops make_convolution_backward(const Call& call, double flops);
 Ops make_convolution_backward_cudnn(const Call& call, double flops);

@@ -380,6 +380,27 @@ std::string of_promotion(const Call& call) {
 
 /// Ops whose result has the type of their first argument; also views.
 constexpr Maker kKeepType[] = {make_layer_norm, make_group_norm, make_batch_norm, make_embedding, make_embedding_bag};
+constexpr std::string_view kPools[] = {"max_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d",
+                                       "avg_pool3d"};
+
+/// Joined tensors of one type keep it; others are promoted.
+std::string of_joined_types(const Call& call) {
+  const Element& first = call.sizes().type(call.inputs()[0]);
+  const auto other = [&](std::uint32_t t) { return !same_type(first, call.sizes().type(t)); };
+  if (std::ranges::any_of(call.inputs(), other)) return of_promotion(call);
+  const auto made = std::ranges::find_if(call.outputs(), other);
+  return made == call.outputs().end() || is_out_form(call.node().op)
+             ? ""
+             : "found a result of " + type_text(call.sizes().type(*made)) + " of arguments of " + type_text(first) +
+                   ", expected their type";
+}
+
+/// softmax(x) may also be float32 of 16 bits, and its gradient 16 bits of float32.
+bool casts_softmax(const Element& given, const Element& made) {
+  const auto narrow = [](const Element& e) { return e.floating && e.bytes == 2; };
+  const auto single = [](const Element& e) { return e.floating && e.bytes == 4; };
+  return (narrow(given) && single(made)) || (single(given) && narrow(made));
+}
 
 std::string of_types(const Call& call, bool reorders) {
   const std::string& name = call.node().op;
@@ -389,12 +410,16 @@ std::string of_types(const Call& call, bool reorders) {
   const auto one = std::ranges::find(kOneType, make, &OneType::make);
   if (one != std::end(kOneType)) return states_type ? "" : of_one_type(call, *one);
   if (make == make_elementwise) return of_promotion(call);
-  if (!reorders && op != "clone" && std::ranges::find(kKeepType, make) == std::end(kKeepType)) return "";
-  if (states_type || call.outputs().empty()) return "";
+  if (make == make_concat) return of_joined_types(call);
+  const bool softmax = make == make_softmax || make == make_softmax_backward;
+  const bool keeps = reorders || softmax || op == "clone" || std::ranges::find(kPools, op) != std::end(kPools) ||
+                     std::ranges::find(kKeepType, make) != std::end(kKeepType);
+  if (!keeps || states_type || call.outputs().empty()) return "";
   const Element &given = call.sizes().type(call.inputs()[0]), &made = call.sizes().type(call.outputs()[0]);
-  return same_type(given, made) ? ""
-                                : "found a result of " + type_text(made) + " of an argument of " + type_text(given) +
-                                      ", expected its type";
+  return same_type(given, made) || (softmax && casts_softmax(given, made))
+             ? ""
+             : "found a result of " + type_text(made) + " of an argument of " + type_text(given) +
+                   ", expected its type";
 }
 
 /// What moves between devices, or makes a tensor on the one that its arguments state.
@@ -436,13 +461,8 @@ bool on_nothing(const Call& call) {
   return std::ranges::any_of(call.inputs(), empty) || std::ranges::any_of(call.outputs(), empty);
 }
 
-std::string contradiction_of(const Call& call) {
-  if (on_nothing(call)) return "";
+std::string of_sizes(const Call& call, bool reorders) {
   const std::string_view op = base_name(call.node().op);
-  const bool other_type = call.node().op == "aten::view.dtype";
-  const bool reorders = std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type;
-  if (const std::string why = of_devices(call, reorders); !why.empty()) return why;
-  if (const std::string why = of_types(call, reorders); !why.empty()) return why;
   const auto named = std::ranges::find(kNamedRules, op, &NamedRule::op);
   if (named != std::end(kNamedRules)) return named->why(call);
   if (reorders) return of_pieces(call);
@@ -451,6 +471,17 @@ std::string contradiction_of(const Call& call) {
   const Maker make = maker_of(call.node().op);
   const auto rule = std::ranges::find(kRules, make, &Rule::make);
   return rule == std::end(kRules) ? "" : rule->why(call);
+}
+
+std::string contradiction_of(const Call& call) {
+  if (on_nothing(call)) return "";
+  const std::string_view op = base_name(call.node().op);
+  const bool other_type = call.node().op == "aten::view.dtype";
+  const bool reorders = std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type;
+  if (const std::string why = of_devices(call, reorders); !why.empty()) return why;
+  if (const std::string why = of_types(call, reorders); !why.empty()) return why;
+  if (const std::string why = of_sizes(call, reorders); !why.empty()) return why;
+  return contradiction_of_dimensions(call);
 }
 
 }  // namespace
