@@ -23,6 +23,7 @@ constexpr KernelEntry kLayerKernels[] = {
     {"_cudnn_rnn", make_recurrent, 0, kHalf},
     {"miopen_rnn", make_recurrent, 0, kHalf},
     {"_cudnn_rnn_backward", make_recurrent_backward, 0, kHalf},
+    {"miopen_rnn_backward", make_recurrent_backward, 0, kHalf},
     // Gates of LSTMs and GRUs step by step: four or three sigmoids and tanhs over an element of the state.
     {"_thnn_fused_lstm_cell", make_pointwise, kSpecialFlops},
     {"_thnn_fused_lstm_cell_backward", make_pointwise, kSpecialFlops},

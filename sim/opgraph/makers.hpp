@@ -22,6 +22,16 @@ Ops make_attention(const Call& call, double flops);
 Ops make_attention_backward(const Call& call, double flops);
 Ops make_recurrent(const Call& call, double flops);
 Ops make_recurrent_backward(const Call& call, double flops);
+/// Why the weights, states and results of a call are not those of the layers that it states; empty where they are.
+std::string contradiction_of_recurrent(const Call& call);
+/// Tensors of values that are one type in a recurrent layer: not the state of dropout, nor what is kept for the backward pass.
+struct RecurrentValues {
+  std::vector<std::uint32_t> arguments, results;
+};
+RecurrentValues values_of_recurrent(const Call& call);
+
+/// Why the dimensions that a call states do not exist or do not give its results; empty where they do.
+std::string contradiction_of_dimensions(const Call& call);
 
 Ops make_convolution(const Call& call, double flops);
 Ops make_convolution_backward(const Call& call, double flops);

@@ -88,89 +88,6 @@ void apply_places(const Call& call, Ops& ops) {
   op.dropout = call.number_at(places->dropout, 0) > 0;
 }
 
-/// Arguments of _cudnn_rnn(input, weights, stride, buffer, hx, cx, mode, hidden, projection, layers, batch_first, dropout,
-/// train, bidirectional, ...) from the mode on.
-struct RecurrentCall {
-  int gates = 0;  ///< 4: LSTM, 3: GRU, 1: a plain recurrence
-  std::int64_t batch = 0, length = 0, input = 0, hidden = 0, projection = 0, layers = 1, directions = 1;
-  std::int64_t state() const { return projection > 0 ? projection : hidden; }
-};
-
-std::optional<RecurrentCall> recurrent_call(const Call& call, std::size_t mode_place) {
-  constexpr int kGates[] = {1, 1, 4, 3};  // by cuDNN's modes: ReLU, tanh, LSTM, GRU
-  constexpr std::int64_t kMostLayers = 1000;
-  const double mode = call.number_at(mode_place, -1);
-  const auto x = call.tensor_at(0);
-  if (!x || !(mode >= 0 && mode <= 3)) return std::nullopt;
-  const Dims dims = call.sizes().dims(*x);
-  if (dims.size() != 3 || *std::ranges::min_element(dims) <= 0) return std::nullopt;
-  const bool batch_first = call.number_at(mode_place + 4, 0) != 0;
-  const auto size = [&](std::size_t place) { return std::max(0.0, call.number_at(mode_place + place, 0)); };
-  RecurrentCall out;
-  out.gates = kGates[static_cast<std::size_t>(mode)];
-  out.batch = dims[batch_first ? 0 : 1], out.length = dims[batch_first ? 1 : 0], out.input = dims[2];
-  out.hidden = count(size(1));
-  out.projection = size(2) >= 1 ? count(size(2)) : 0;
-  out.layers = std::min(count(size(3)), kMostLayers);
-  out.directions = size(7) != 0 ? 2 : 1;
-  return out;
-}
-
-/// Layers that no op of the models is: plain recurrences, and LSTMs whose state is projected. The kernels that cuDNN's
-/// standard algorithm runs: a product over all steps, then for each step that of the state, what the gates do, and the
-/// projection; backward the same in reverse, and two products for the weights.
-Ops layers_by_step(const RecurrentCall& c, graph::DType dtype, bool backward) {
-  constexpr std::int64_t kMostKernels = 200'000;
-  constexpr double kGateFlops = 20;  // a special function, as of tanh
-  if (c.layers * c.length > kMostKernels / (3 * c.directions)) return std::nullopt;
-  std::vector<graph::Op> out;
-  const auto product = [&](std::int64_t m, std::int64_t n, std::int64_t k) {
-    graph::Gemm op;
-    op.m = m, op.n = n, op.k = k, op.dtype = dtype;
-    op.pass = backward ? graph::Pass::backward_data : graph::Pass::forward;
-    out.emplace_back(op);
-  };
-  const std::int64_t width = c.gates * c.hidden, rows = c.batch * c.length;
-  graph::Elementwise gates;
-  gates.elements = c.batch * width, gates.dtype = dtype, gates.reads = 2, gates.writes = 1, gates.flops = kGateFlops;
-  for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-    const std::int64_t input = layer == 0 ? c.input : c.state() * c.directions;
-    for (std::int64_t d = 0; d < c.directions; ++d) {
-      if (!backward) product(rows, width, input);
-      for (std::int64_t step = 0; step < c.length; ++step) {
-        if (backward && c.projection > 0) product(c.batch, c.hidden, c.projection);
-        if (!backward) product(c.batch, width, c.state());
-        out.emplace_back(gates);
-        if (backward) product(c.batch, c.state(), width);
-        if (!backward && c.projection > 0) product(c.batch, c.projection, c.hidden);
-      }
-      if (!backward) continue;
-      product(rows, input, width);
-      product(width, input, rows);
-      product(width, c.state(), rows);
-      if (c.projection > 0) product(c.projection, c.hidden, rows);
-    }
-  }
-  return out;
-}
-
-Ops recurrent_of(const Call& call, std::size_t mode_place, graph::Pass pass) {
-  const std::optional<RecurrentCall> c = recurrent_call(call, mode_place);
-  if (!c) return std::nullopt;
-  const graph::DType dtype = call.type();
-  if (c->gates == 1 || c->projection > 0) return layers_by_step(*c, dtype, pass != graph::Pass::forward);
-  graph::Recurrent op;
-  op.cell = c->gates == 4 ? graph::Cell::lstm : graph::Cell::gru;
-  op.batch = c->batch, op.length = c->length, op.input = c->input, op.hidden = c->hidden;
-  op.directions = c->directions;
-  op.dtype = dtype;
-  op.pass = pass;
-  std::vector<graph::Op> out{op};
-  op.input = op.hidden * op.directions;
-  for (std::int64_t i = 1; i < c->layers; ++i) out.emplace_back(op);
-  return out;
-}
-
 }  // namespace
 
 Ops make_matmul(const Call& call, double) { return product_of(call, 0); }
@@ -257,9 +174,5 @@ Ops make_attention_backward(const Call& call, double) {
   apply_places(call, ops);
   return ops;
 }
-
-Ops make_recurrent(const Call& call, double) { return recurrent_of(call, 6, graph::Pass::forward); }
-/// _cudnn_rnn_backward(input, weights, stride, weight buffer, hx, cx, output, gradients of output, hy and cy, mode, ...).
-Ops make_recurrent_backward(const Call& call, double) { return recurrent_of(call, 10, graph::Pass::backward); }
 
 }  // namespace distsim::opgraph

@@ -108,6 +108,11 @@ TEST(CapturedGraph, TypesAndDevicesAgree) {
       {"mul.Tensor", "complex64", "float64", "complex128", "", true},
       {"mul.Tensor", "float32", "complex64", "complex64", "", true},
       {"mm.dtype_out", "bfloat16", "bfloat16", "float32", "", true},
+      {"cat", "float32", "float32", "int8", "", false},
+      {"stack", "bool", "bool", "float32", "", false},
+      {"_softmax", "float32", "float32", "bool", "", false},
+      {"_softmax", "float16", "float16", "float32", "", true},
+      {"max_pool2d", "float32", "float32", "bool", "", false},
   };
   const auto said = [](const Case& c, const std::string& device) {
     const auto tensor = [](const std::string& type, const std::string& more) {
@@ -202,7 +207,8 @@ std::string said_of(const std::string& op, const std::string& arguments, const T
   std::string in;
   std::size_t next = 0;
   for (const char c : arguments) in += c == '@' ? R"({"t":)" + std::to_string(next++) + "}" : std::string(1, c);
-  const std::string node = R"({"op":"aten::)" + op + R"(","in":[)" + in + R"(],"out":[)" + std::to_string(next) + "]}";
+  const std::string node =
+      R"({"op":"aten::)" + op + R"(","in":[)" + in + R"(],"out":[)" + std::to_string(t.given.size()) + "]}";
   return refusal(document(tensor_list(t), "[" + node + R"(,{"op":"aten::exp","in":[{"t":0}],"out":[0]}])"));
 }
 
@@ -258,6 +264,47 @@ TEST(CapturedGraph, ResultsFollowFromStatedNumbers) {
     EXPECT_EQ(said_of(c.op, c.right, c.tensors), "") << c.op;
     const std::string text = said_of(c.op, c.wrong, c.tensors);
     EXPECT_NE(text.find("node 0 (aten::" + c.op + "): found "), text.npos) << text;
+    EXPECT_NE(text.find(c.expected), text.npos) << c.expected << ": " << text;
+  }
+}
+
+/// Dimensions that a call states exist, and what it does along them gives the result.
+TEST(CapturedGraph, ResultsFollowFromStatedDimensions) {
+  struct Case {
+    std::string op, right, wrong;  ///< arguments
+    Tensors tensors;
+    std::string expected;
+  };
+  const std::string x = "[[0,1],16,32]", y = "[[0,1],4,32]";
+  const Case cases[] = {
+      {"mean.dim", "@,[-1,-2],true", "@,[-1,-9],true", {{x}, {"[[0,1],1,1]"}}, "found dimension -9 of an argument"},
+      {"mean.dim",
+       "@,[1,2],false",
+       "@,[2,-1],false",
+       {{x}, {"[[0,1]]"}},
+       "found dimension -1 of an argument of 8x16x32 twice"},
+      {"sum.dim_IntList", "@,[0],false", "@,[0],true", {{x}, {"[16,32]"}}, "found a result of 16x32 along dimension 0"},
+      {"max.dim", "@,2,false", "@,1,false", {{x}, {"[[0,1],16]"}}, "expected 8x32"},
+      {"var.correction", "@,[2],1,true", "@,[2],1,false", {{x}, {"[[0,1],16,1]"}}, "expected 8x16"},
+      {"var", "@,true", "@,[3]", {{x}, {"[9]"}}, ""},
+      {"norm.ScalarOpt_dim", "@,2,[1],false", "@,2,[7],false", {{x}, {"[[0,1],32]"}}, "found dimension 7"},
+      {"norm.Scalar", "@,2", "@,2,[1],false", {{x}, {"[]"}}, ""},
+      {"transpose.int", "@,1,-1", "@,1,9", {{x}, {"[[0,1],32,16]"}}, "found dimension 9 of an argument of 8x16x32"},
+      {"transpose.int", "@,1,2", "@,2,2", {{x}, {"[[0,1],32,16]"}}, "expected 8x16x32"},
+      {"permute", "@,[1,0,2]", "@,[1,0]", {{x}, {"[16,[0,1],32]"}}, "found an order of 2 dimensions"},
+      {"permute", "@,[1,0,2]", "@,[1,1,2]", {{x}, {"[16,[0,1],32]"}}, "dimension 1 of an argument of 8x16x32 twice"},
+      {"unsqueeze", "@,3", "@,4", {{x}, {"[[0,1],16,32,1]"}}, "expected one that its result has"},
+      {"unsqueeze", "@,-1", "@,1", {{x}, {"[[0,1],16,32,1]"}}, "expected 8x1x16x32"},
+      {"select.int", "@,1,0", "@,2,0", {{x}, {"[[0,1],32]"}}, "expected 8x16"},
+      {"cat", R"({"t":[0,1]},1)", R"({"t":[0,1]},0)", {{x, y}, {"[[0,1],20,32]"}}, "expected 16x16x32"},
+      {"cat", R"({"t":[0,1]},-2)", R"({"t":[0,1]},3)", {{x, y}, {"[[0,1],20,32]"}}, "found dimension 3"},
+      {"stack", R"({"t":[0,1]},1)", R"({"t":[0,1]},0)", {{x, x}, {"[[0,1],2,16,32]"}}, "expected 2x8x16x32"},
+      {"gather", "@,1,@", "@,5,@", {{x, x}, {x}}, "found dimension 5"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(said_of(c.op, c.right, c.tensors), "") << c.op;
+    const std::string text = said_of(c.op, c.wrong, c.tensors);
+    EXPECT_EQ(text.empty(), c.expected.empty()) << c.op << ": " << text;
     EXPECT_NE(text.find(c.expected), text.npos) << c.expected << ": " << text;
   }
 }

@@ -326,7 +326,7 @@ OneCall recurrent_call_of(double mode, double projection, const Dims& x) {
   OneCall c("aten::_cudnn_rnn");
   c.in(x).in({4 * 128, 64}).number(4).none().in({2, 32, 128}).in({2, 32, 128});
   c.number(mode).number(128).number(projection).number(2).number(1).number(0).number(1).number(1);
-  c.out({x[0], x[1], 256});
+  c.out({x[0], x[1], 2 * std::llround(projection > 0 ? projection : 128)});
   return c;
 }
 

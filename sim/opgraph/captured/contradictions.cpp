@@ -150,7 +150,7 @@ std::string of_attention(const Call& call) {
   bool agree = k[2] == v[2] && q[3] == k[3];
   const std::string_view op = base_name(call.node().op);
   if (op != "scaled_dot_product_attention" && op != "_scaled_dot_product_attention")
-    agree = agree && q[0] == k[0] && q[0] == v[0] && q[1] % k[1] == 0 && q[1] % v[1] == 0;
+    agree = agree && q[0] == k[0] && q[0] == v[0] && std::min(k[1], v[1]) > 0 && q[1] % k[1] == 0 && q[1] % v[1] == 0;
   if (!agree)
     return "found queries of " + text_of(q) + ", keys of " + text_of(k) + " and values of " + text_of(v) +
            ", expected widths, lengths, heads and batches that agree";
@@ -223,10 +223,20 @@ struct Rule {
   std::string (*why)(const Call&);
 };
 constexpr Rule kRules[] = {
-    {make_linear, of_linear},         {make_elementwise, of_elementwise}, {make_reduction, of_reduction},
-    {make_concat, of_pieces},         {make_layer_norm, of_row_norm},     {make_rms_norm, of_row_norm},
-    {make_group_norm, of_group_norm}, {make_batch_norm, of_batch_norm},   {make_softmax, of_softmax},
-    {make_embedding, of_lookup},      {make_embedding_bag, of_bags},      {make_attention, of_attention},
+    {make_linear, of_linear},
+    {make_elementwise, of_elementwise},
+    {make_reduction, of_reduction},
+    {make_concat, of_pieces},
+    {make_layer_norm, of_row_norm},
+    {make_rms_norm, of_row_norm},
+    {make_group_norm, of_group_norm},
+    {make_batch_norm, of_batch_norm},
+    {make_softmax, of_softmax},
+    {make_embedding, of_lookup},
+    {make_embedding_bag, of_bags},
+    {make_attention, of_attention},
+    {make_recurrent, contradiction_of_recurrent},
+    {make_recurrent_backward, contradiction_of_recurrent},
 };
 
 /// Of ops that share their kernels with others.
@@ -284,8 +294,8 @@ constexpr OneType kOneType[] = {
     {make_convolution_backward_cudnn, kEvery, kEvery},
     {make_attention, 3, 1},
     {make_attention_backward, 4, 3},
-    {make_recurrent, kEvery, 1},
-    {make_recurrent_backward, kEvery, 1},
+    {make_recurrent, kEvery, kEvery},
+    {make_recurrent_backward, kEvery, kEvery},
 };
 
 /// torch.autocast casts what is no wider than 32 bits to the type of its region.
@@ -296,23 +306,23 @@ bool cast_alike(const Call& call, const Element& a, const Element& b) {
 }
 
 std::string of_one_type(const Call& call, const OneType& rule) {
-  const bool floats_alone =
-      rule.make == make_recurrent || rule.make == make_recurrent_backward;  // beside dropout's state
+  const bool recurrent = rule.make == make_recurrent || rule.make == make_recurrent_backward;
+  const auto [arguments, results] =
+      recurrent ? values_of_recurrent(call) : RecurrentValues{call.inputs(), call.outputs()};
   const Element* first = nullptr;
   const auto other = [&](std::uint32_t t) {
     const Element& e = call.sizes().type(t);
-    if (floats_alone && !e.floating) return false;
     if (first == nullptr) first = &e;
     return !same_type(*first, e) && !cast_alike(call, *first, e);
   };
-  for (std::size_t i = 0; i < std::min(rule.arguments, call.inputs().size()); ++i)
-    if (other(call.inputs()[i]))
-      return "found arguments of " + type_text(*first) + " and " + type_text(call.sizes().type(call.inputs()[i])) +
+  for (std::size_t i = 0; i < std::min(rule.arguments, arguments.size()); ++i)
+    if (other(arguments[i]))
+      return "found arguments of " + type_text(*first) + " and " + type_text(call.sizes().type(arguments[i])) +
              ", expected one type";
-  for (std::size_t i = 0; i < std::min(rule.results, call.outputs().size()); ++i)
-    if (other(call.outputs()[i]))
-      return "found a result of " + type_text(call.sizes().type(call.outputs()[i])) + " of arguments of " +
-             type_text(*first) + ", expected their type";
+  for (std::size_t i = 0; i < std::min(rule.results, results.size()); ++i)
+    if (other(results[i]))
+      return "found a result of " + type_text(call.sizes().type(results[i])) + " of arguments of " + type_text(*first) +
+             ", expected their type";
   return "";
 }
 
@@ -370,6 +380,27 @@ std::string of_promotion(const Call& call) {
 
 /// Ops whose result has the type of their first argument; also views.
 constexpr Maker kKeepType[] = {make_layer_norm, make_group_norm, make_batch_norm, make_embedding, make_embedding_bag};
+constexpr std::string_view kPools[] = {"max_pool2d", "max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d",
+                                       "avg_pool3d"};
+
+/// Joined tensors of one type keep it; others are promoted.
+std::string of_joined_types(const Call& call) {
+  const Element& first = call.sizes().type(call.inputs()[0]);
+  const auto other = [&](std::uint32_t t) { return !same_type(first, call.sizes().type(t)); };
+  if (std::ranges::any_of(call.inputs(), other)) return of_promotion(call);
+  const auto made = std::ranges::find_if(call.outputs(), other);
+  return made == call.outputs().end() || is_out_form(call.node().op)
+             ? ""
+             : "found a result of " + type_text(call.sizes().type(*made)) + " of arguments of " + type_text(first) +
+                   ", expected their type";
+}
+
+/// softmax(x) may also be float32 of 16 bits, and its gradient 16 bits of float32.
+bool casts_softmax(const Element& given, const Element& made) {
+  const auto narrow = [](const Element& e) { return e.floating && e.bytes == 2; };
+  const auto single = [](const Element& e) { return e.floating && e.bytes == 4; };
+  return (narrow(given) && single(made)) || (single(given) && narrow(made));
+}
 
 std::string of_types(const Call& call, bool reorders) {
   const std::string& name = call.node().op;
@@ -379,12 +410,16 @@ std::string of_types(const Call& call, bool reorders) {
   const auto one = std::ranges::find(kOneType, make, &OneType::make);
   if (one != std::end(kOneType)) return states_type ? "" : of_one_type(call, *one);
   if (make == make_elementwise) return of_promotion(call);
-  if (!reorders && op != "clone" && std::ranges::find(kKeepType, make) == std::end(kKeepType)) return "";
-  if (states_type || call.outputs().empty()) return "";
+  if (make == make_concat) return of_joined_types(call);
+  const bool softmax = make == make_softmax || make == make_softmax_backward;
+  const bool keeps = reorders || softmax || op == "clone" || std::ranges::find(kPools, op) != std::end(kPools) ||
+                     std::ranges::find(kKeepType, make) != std::end(kKeepType);
+  if (!keeps || states_type || call.outputs().empty()) return "";
   const Element &given = call.sizes().type(call.inputs()[0]), &made = call.sizes().type(call.outputs()[0]);
-  return same_type(given, made) ? ""
-                                : "found a result of " + type_text(made) + " of an argument of " + type_text(given) +
-                                      ", expected its type";
+  return same_type(given, made) || (softmax && casts_softmax(given, made))
+             ? ""
+             : "found a result of " + type_text(made) + " of an argument of " + type_text(given) +
+                   ", expected its type";
 }
 
 /// What moves between devices, or makes a tensor on the one that its arguments state.
@@ -411,15 +446,23 @@ std::string of_devices(const Call& call, bool reorders) {
          ", expected their device, or a copy (aten::_to_copy) after";
 }
 
-std::string contradiction_of(const Call& call) {
+/// Rules that compare the first result with the arguments. What else these ops give may be empty: statistics of a norm and
+/// buffers for the backward pass outside of training, and so what the backward pass reads of them.
+constexpr Maker kOwnFirst[] = {make_layer_norm,    make_rms_norm,  make_group_norm, make_batch_norm,
+                               make_embedding_bag, make_attention, make_recurrent,  make_recurrent_backward};
+
+/// Calls on tensors without elements, which fit to others in ways of their own.
+bool on_nothing(const Call& call) {
   const auto empty = [&](std::uint32_t t) { return call.sizes().elements(t) < 1; };
-  if (call.inputs().empty() || std::ranges::any_of(call.inputs(), empty) || std::ranges::any_of(call.outputs(), empty))
-    return "";
+  const Maker make = maker_of(call.node().op);
+  const bool first = make != nullptr && std::ranges::find(kOwnFirst, make) != std::end(kOwnFirst);
+  if (call.inputs().empty()) return true;
+  if (first) return empty(call.inputs()[0]) || (!call.outputs().empty() && empty(call.outputs()[0]));
+  return std::ranges::any_of(call.inputs(), empty) || std::ranges::any_of(call.outputs(), empty);
+}
+
+std::string of_sizes(const Call& call, bool reorders) {
   const std::string_view op = base_name(call.node().op);
-  const bool other_type = call.node().op == "aten::view.dtype";
-  const bool reorders = std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type;
-  if (const std::string why = of_devices(call, reorders); !why.empty()) return why;
-  if (const std::string why = of_types(call, reorders); !why.empty()) return why;
   const auto named = std::ranges::find(kNamedRules, op, &NamedRule::op);
   if (named != std::end(kNamedRules)) return named->why(call);
   if (reorders) return of_pieces(call);
@@ -428,6 +471,17 @@ std::string contradiction_of(const Call& call) {
   const Maker make = maker_of(call.node().op);
   const auto rule = std::ranges::find(kRules, make, &Rule::make);
   return rule == std::end(kRules) ? "" : rule->why(call);
+}
+
+std::string contradiction_of(const Call& call) {
+  if (on_nothing(call)) return "";
+  const std::string_view op = base_name(call.node().op);
+  const bool other_type = call.node().op == "aten::view.dtype";
+  const bool reorders = std::ranges::find(kReordered, op) != std::end(kReordered) && !other_type;
+  if (const std::string why = of_devices(call, reorders); !why.empty()) return why;
+  if (const std::string why = of_types(call, reorders); !why.empty()) return why;
+  if (const std::string why = of_sizes(call, reorders); !why.empty()) return why;
+  return contradiction_of_dimensions(call);
 }
 
 }  // namespace
