@@ -322,11 +322,11 @@ TEST(Kernels, NamesOfOverloadsAndInPlaceOps) {
 
 /// _cudnn_rnn(input, weights, stride, buffer, hx, cx, mode, hidden, projection, layers, batch_first, dropout, train,
 /// bidirectional).
-OneCall recurrent_call_of(double mode, double projection, const Dims& x) {
+OneCall recurrent_call_of(double mode, double projection, const Dims& x, bool both = true) {
   OneCall c("aten::_cudnn_rnn");
   c.in(x).in({4 * 128, 64}).number(4).none().in({2, 32, 128}).in({2, 32, 128});
-  c.number(mode).number(128).number(projection).number(2).number(1).number(0).number(1).number(1);
-  c.out({x[0], x[1], 2 * std::llround(projection > 0 ? projection : 128)});
+  c.number(mode).number(128).number(projection).number(2).number(1).number(0).number(1).number(both ? 1 : 0);
+  c.out({x[0], x[1], (both ? 2 : 1) * std::llround(projection > 0 ? projection : 128)});
   return c;
 }
 
@@ -351,6 +351,17 @@ TEST(Kernels, RecurrentLayers) {
   EXPECT_EQ(second.length, 50);
   EXPECT_EQ(second.input, 256);
   EXPECT_EQ(second.directions, 2);
+}
+
+/// MIOpen's calls have neither a buffer of weights nor a projection; other outputs are not those of the layers.
+TEST(Kernels, RecurrentLayersOfMiopen) {
+  OneCall c("aten::miopen_rnn");
+  c.in({32, 50, 64}).in({4 * 128, 64}).number(4).in({2, 32, 128}).in({2, 32, 128});
+  c.number(2).number(128).number(2).number(1).number(0).number(1).number(0);
+  OneCall other = c;
+  EXPECT_EQ(products_of_call(c.out({32, 50, 128})), products_of_call(recurrent_call_of(2, 0, {32, 50, 64}, false)));
+  EXPECT_TRUE(c.kernels().listed);
+  EXPECT_FALSE(other.out({32, 50, 256}).kernels().listed);
 }
 
 /// What has no op of its own runs step by step: one gate instead of three, and a smaller state.
