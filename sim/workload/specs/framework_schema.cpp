@@ -104,14 +104,15 @@ Schema<Kernels> kernel_schema() {
        {"fused_softmax", AttentionKernels::fused_softmax},
        {"flash", AttentionKernels::flash}},
       "Attention: separate kernels; or scale, mask and softmax as one kernel (Megatron-LM); or one kernel that never writes the scores to memory (16 bits only).");
-  s.choice("flash_library", &Kernels::flash_library,
-           {{"best", graph::AttentionLibrary::best},
-            {"flash1", graph::AttentionLibrary::flash1},
-            {"flash2", graph::AttentionLibrary::flash2},
-            {"flash3", graph::AttentionLibrary::flash3},
-            {"flash4", graph::AttentionLibrary::flash4},
-            {"cudnn", graph::AttentionLibrary::cudnn}},
-           "attention: flash: whose kernels: FlashAttention 1 to 4 or cuDNN's; best: cuDNN's on Hopper and Blackwell, else FlashAttention 2, or 1 on Turing.");
+  s.choice(
+      "flash_library", &Kernels::flash_library,
+      {{"best", graph::AttentionLibrary::best},
+       {"flash1", graph::AttentionLibrary::flash1},
+       {"flash2", graph::AttentionLibrary::flash2},
+       {"flash3", graph::AttentionLibrary::flash3},
+       {"flash4", graph::AttentionLibrary::flash4},
+       {"cudnn", graph::AttentionLibrary::cudnn}},
+      "attention: flash: whose kernels: FlashAttention 1 to 4 or cuDNN's; best: cuDNN's on Hopper and Blackwell, else FlashAttention 2, or 1 on Turing.");
   s.optional("fuse_gradient_accumulation", &Kernels::fuse_gradient_accumulation,
              "Language models: products of weight gradients add to fp32 gradients themselves.");
   s.optional(
@@ -201,8 +202,9 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
              "shard: weights: weights gathered for the forward pass are kept for the backward pass.");
   s.optional("fp8_parameters", &Parallel::fp8_parameters,
              "With fp8 products weights are stored and gathered in 8 bits.");
-  s.optional("master_weights", &Parallel::master_weights,
-             "16-bit weights have fp32 copies, which the optimizer updates; false: it updates the 16-bit weights themselves, and its state takes half the memory.");
+  s.optional(
+      "master_weights", &Parallel::master_weights,
+      "16-bit weights have fp32 copies, which the optimizer updates; false: it updates the 16-bit weights themselves, and its state takes half the memory.");
   s.optional("main_gradient_bytes", &Parallel::main_gradient_bytes, {0, 4},
              "Bytes of a gradient in which micro-steps are summed, besides the 16-bit one; 0: there is only that one.");
   s.choice(
