@@ -72,24 +72,6 @@ Result<PathValue> parse_value(std::string_view dotted_path, std::string_view tex
 
 std::string name_of_set(std::string_view dotted_path) { return "--set " + printable(dotted_path); }
 
-/// Of "a.b[3].c"; null where there is none.
-const ConfigNode* node_at(const ConfigNode& root, std::string_view key) {
-  const ConfigNode* node = &root;
-  while (node != nullptr && !key.empty()) {
-    const std::size_t end = std::min(key.find_first_of(".["), key.size());
-    const std::string_view part = key.substr(0, end);
-    if (part.ends_with(']')) {
-      const auto index = plain_integer(part.substr(0, part.size() - 1));
-      const bool is_item = index && *index >= 0 && static_cast<std::size_t>(*index) < node->items.size();
-      node = is_item ? &node->items[static_cast<std::size_t>(*index)] : nullptr;
-    } else {
-      node = node->find(part);
-    }
-    key.remove_prefix(std::min(end + 1, key.size()));
-  }
-  return node;
-}
-
 }  // namespace
 
 Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text) {
@@ -121,6 +103,23 @@ Result<void> set_config_path(ConfigNode& root, const PathValue& value) {
   node->before = std::move(before);
   root = std::move(changed);
   return {};
+}
+
+const ConfigNode* node_at(const ConfigNode& root, std::string_view key) {
+  const ConfigNode* node = &root;
+  while (node != nullptr && !key.empty()) {
+    const std::size_t end = std::min(key.find_first_of(".["), key.size());
+    const std::string_view part = key.substr(0, end);
+    if (part.ends_with(']')) {
+      const auto index = plain_integer(part.substr(0, part.size() - 1));
+      const bool is_item = index && *index >= 0 && static_cast<std::size_t>(*index) < node->items.size();
+      node = is_item ? &node->items[static_cast<std::size_t>(*index)] : nullptr;
+    } else {
+      node = node->find(part);
+    }
+    key.remove_prefix(std::min(end + 1, key.size()));
+  }
+  return node;
 }
 
 Error at_its_place(Error error, const ConfigNode& root) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/config/config_path.hpp"
 #include "base/config/schema.hpp"
 #include "sim/config/config_folders.hpp"
 
@@ -29,16 +30,6 @@ constexpr std::array kNamingKeys{NamingKey{"cluster.system", false},
                                  NamingKey{"parallel.placement_file", true},
                                  NamingKey{"collectives.curve_files", true},
                                  NamingKey{"collectives.constants", true}};
-
-const ConfigNode* node_at(const ConfigNode& root, std::string_view key) {
-  const ConfigNode* node = &root;
-  for (std::size_t begin = 0; node != nullptr && begin <= key.size();) {
-    const std::size_t dot = std::min(key.find('.', begin), key.size());
-    node = node->find(key.substr(begin, dot - begin));
-    begin = dot + 1;
-  }
-  return node;
-}
 
 bool is_path_like(const std::string& text) {
   return text.find('/') != std::string::npos || text.ends_with(".yaml") || text.ends_with(".yml");
