@@ -190,19 +190,6 @@ bool keep_mode(int fd, const std::string& target) {
   return ::stat(target.c_str(), &info) != 0 || ::fchmod(fd, info.st_mode & 07777) == 0;
 }
 
-Result<void> replace_file(const std::string& path, const Producer& produce) {
-  const std::string target = resolved(path);
-  Temporary temporary(beside(target) + ".tmp.");
-  if (!temporary.made()) return file_error(path, "create a temporary file next to it", errno);
-  Descriptor& file = temporary.file();
-  TRY(produce_into(file.get(), path, produce));
-  if (!keep_mode(file.get(), target)) return file_error(path, "set its permissions", errno);
-  if (::fsync(file.get()) != 0) return file_error(path, "flush", errno);
-  if (!file.close()) return file_error(path, "close", errno);
-  if (!temporary.rename_to(target)) return file_error(path, "rename the temporary file to it", errno);
-  return {};
-}
-
 /// Whether a file can be made beside the target at all: a folder of the kernel or a file system that is mounted to be read
 /// grants access and refuses only then.
 Result<void> probe_folder(const std::string& path) {
@@ -232,19 +219,68 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected no more than that", path, ""};
 }
 
-Result<void> write_stream_atomically(const std::string& path, const Producer& produce) {
+/// One that is whole, under a temporary name.
+struct FilesTogether::Written {
+  explicit Written(const std::string& as_given)
+      : path(as_given), target(resolved(path)), temporary(beside(target) + ".tmp.") {}
+  std::string path, target;
+  Temporary temporary;
+
+  Result<void> fill(const Producer& produce) {
+    if (!temporary.made()) return file_error(path, "create a temporary file next to it", errno);
+    Descriptor& file = temporary.file();
+    TRY(produce_into(file.get(), path, produce));
+    if (!keep_mode(file.get(), target)) return file_error(path, "set its permissions", errno);
+    if (::fsync(file.get()) != 0) return file_error(path, "flush", errno);
+    if (!file.close()) return file_error(path, "close", errno);
+    return {};
+  }
+};
+
+FilesTogether::FilesTogether() = default;
+FilesTogether::~FilesTogether() = default;
+
+Result<void> FilesTogether::write_stream(const std::string& path, const Producer& produce) {
   if (path == "-" || path == "/dev/stdout") return write_standard_output(produce);
   TRY_ASSIGN(const TargetKind kind, examine_target(path));
-  TRY(kind == TargetKind::special ? write_in_place(path, produce) : replace_file(path, produce));
-  log_info([&] { return path + ": written"; });
+  if (kind == TargetKind::special) {
+    TRY(write_in_place(path, produce));
+    log_info([&] { return path + ": written"; });
+    return {};
+  }
+  auto file = std::make_unique<Written>(path);
+  TRY(file->fill(produce));
+  files_.push_back(std::move(file));
   return {};
 }
 
-Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
-  return write_stream_atomically(path, [contents](std::ostream& out) -> Result<void> {
+Result<void> FilesTogether::write(const std::string& path, std::string_view contents) {
+  return write_stream(path, [contents](std::ostream& out) -> Result<void> {
     out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
     return {};
   });
+}
+
+Result<void> FilesTogether::keep() {
+  for (const auto& file : files_) {
+    if (!file->temporary.rename_to(file->target))
+      return file_error(file->path, "rename the temporary file to it", errno);
+    log_info([&] { return file->path + ": written"; });
+  }
+  files_.clear();
+  return {};
+}
+
+Result<void> write_stream_atomically(const std::string& path, const Producer& produce) {
+  FilesTogether alone;
+  TRY(alone.write_stream(path, produce));
+  return alone.keep();
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
+  FilesTogether alone;
+  TRY(alone.write(path, contents));
+  return alone.keep();
 }
 
 void protect_inputs() { inputs().protect(); }

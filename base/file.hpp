@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -22,6 +24,27 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
 /// Flushed, checked and renamed only if `produce` returns success.
 Result<void> write_stream_atomically(const std::string& path,
                                      const std::function<Result<void>(std::ostream&)>& produce);
+
+/// Files that belong together, as the outputs of one command: each is written whole under a temporary name, and only when
+/// all are do they replace what was there, one rename after the other. A disk that fills up leaves all as they were.
+class FilesTogether {
+ public:
+  FilesTogether();
+  ~FilesTogether();  ///< removes what was not kept
+  FilesTogether(const FilesTogether&) = delete;
+  FilesTogether& operator=(const FilesTogether&) = delete;
+
+  /// As write_file_atomically and write_stream_atomically, but for the rename. What cannot be replaced (standard output,
+  /// pipes, devices) is written at once.
+  Result<void> write(const std::string& path, std::string_view contents);
+  Result<void> write_stream(const std::string& path, const std::function<Result<void>(std::ostream&)>& produce);
+  /// Gives the files their names, in the order in which they were written.
+  Result<void> keep();
+
+ private:
+  struct Written;
+  std::vector<std::unique_ptr<Written>> files_;
+};
 
 /// From now on no write replaces a file that is read: writes are refused by device and inode, through links too. What was
 /// read before is forgotten. For programs; a library leaves it to them.

@@ -110,7 +110,8 @@ Result<void> check_graph_file(const std::string& path) {
                "", ""};
 }
 
-Result<void> write_graph_file(const std::string& path, const graph::CostedGraph& costed, const std::string& title) {
+Result<void> write_graph_file(const std::string& path, const graph::CostedGraph& costed, const std::string& title,
+                              FilesTogether& files) {
   const report::GraphPicture picture = report::graph_dot(costed, title, 0, kMostTasks);
   if (picture.left_out > 0) {
     log_warn([&] {
@@ -118,9 +119,9 @@ Result<void> write_graph_file(const std::string& path, const graph::CostedGraph&
              std::to_string(picture.drawn + picture.left_out);
     });
   }
-  if (!path.ends_with(".svg")) return write_file_atomically(path, picture.dot);
+  if (!path.ends_with(".svg")) return files.write(path, picture.dot);
   TRY_ASSIGN(const std::string svg, drawn_by_graphviz(picture.dot));
-  return write_file_atomically(path, svg);
+  return files.write(path, svg);
 }
 
 }  // namespace distsim::app

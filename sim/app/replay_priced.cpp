@@ -21,9 +21,10 @@ Result<void> replay_priced(const PricedReplay& r) {
   TRY(check_outputs(outputs_of_priced(r)));
   TRY_ASSIGN(const report::Report report, api::priced_trace(r.traces, r.config, r.sets));
   TRY(check_outputs(outputs_of_priced(r)));
-  if (!r.json.empty()) TRY(write_file_atomically(r.json, report::to_json(report) + "\n"));
-  if (!r.csv.empty())
-    TRY(write_file_atomically(r.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(report))));
+  FilesTogether files;
+  if (!r.json.empty()) TRY(files.write(r.json, report::to_json(report) + "\n"));
+  if (!r.csv.empty()) TRY(files.write(r.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(report))));
+  TRY(files.keep());
   if (takes_stdout(outputs_of_priced(r))) return {};
   return print(report::to_text(report));
 }

@@ -192,10 +192,11 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   if (study->is_over()) return {};
   for (const std::string& line : idle) remark(line);
   TRY(study->evaluate());
-  if (!sweep.csv.empty()) TRY(write_file_atomically(sweep.csv, csv_of(sweep, request, study->rows())));
+  FilesTogether files;
+  if (!sweep.csv.empty()) TRY(files.write(sweep.csv, csv_of(sweep, request, study->rows())));
   if (!sweep.html.empty())
-    TRY(write_file_atomically(sweep.html,
-                              serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
+    TRY(files.write(sweep.html, serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
+  TRY(files.keep());
   if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
   if (study->was_cut()) return study->interruption();
   std::string first;

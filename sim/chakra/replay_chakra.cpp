@@ -218,8 +218,10 @@ Result<void> replay_chakra(const ChakraReplay& f) {
   TRY_ASSIGN(const SetPlayed done, played_set(f));
   const auto& [set, played] = done;
   TRY(check_outputs(outputs));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, chakra_csv(set, played.play)));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, chakra_json(set, played.play, played.where)));
+  FilesTogether files;
+  if (!f.csv.empty()) TRY(files.write(f.csv, chakra_csv(set, played.play)));
+  if (!f.json.empty()) TRY(files.write(f.json, chakra_json(set, played.play, played.where)));
+  TRY(files.keep());
   if (takes_stdout(outputs)) return {};
   return print(chakra_text(set, played.play, played.where));
 }

@@ -45,13 +45,15 @@ traces::SliceSource side_by_side(const ReplayReport& report, const ReplayTimes& 
 
 Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, const ReplayTimes& times) {
   TRY(check_outputs(outputs_of(f)));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, replay_csv(report)));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, replay_json(report)));
+  FilesTogether files;
+  if (!f.csv.empty()) TRY(files.write(f.csv, replay_csv(report)));
+  if (!f.json.empty()) TRY(files.write(f.json, replay_json(report)));
   if (!f.timeline.empty()) {
     const traces::SliceSource both = side_by_side(report, times);
     announce_timeline(f.timeline, count_slices(*report.graph), both);
-    TRY(traces::write_timeline(both, f.timeline));
+    TRY(traces::write_timeline(both, f.timeline, files));
   }
+  TRY(files.keep());
   return {};
 }
 

@@ -126,6 +126,30 @@ TEST_F(FileTest, AWriteCutShortLeavesTheOldFile) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(FileTest, FilesTogetherAreReplacedWhenAllAreWhole) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old a").ok());
+  ASSERT_TRUE(write_file_atomically(path("b"), "old b").ok());
+  {
+    FilesTogether given_up;
+    ASSERT_TRUE(given_up.write(path("a"), "new a").ok());
+    EXPECT_FALSE(given_up.write_stream(path("b"),
+                                       [](std::ostream&) -> Result<void> {
+                                         return Error{"no", "", ""};
+                                       })
+                     .ok());
+    EXPECT_EQ(contents("a"), "old a");
+  }
+  EXPECT_EQ(contents("a"), "old a");
+  EXPECT_EQ(files(), 2u);
+  FilesTogether kept;
+  ASSERT_TRUE(kept.write(path("a"), "new a").ok());
+  ASSERT_TRUE(kept.write(path("b"), "new b").ok());
+  ASSERT_TRUE(kept.write("/dev/null", "nowhere").ok());
+  ASSERT_TRUE(kept.keep().ok());
+  EXPECT_EQ(contents("a") + contents("b"), "new anew b");
+  EXPECT_EQ(files(), 2u);
+}
+
 TEST_F(FileTest, AReadOnlyFolderIsRefused) {
   ASSERT_EQ(::chmod(dir_.c_str(), 0555), 0);
   const bool root = ::geteuid() == 0;  // for whom no folder is read-only by its mode

@@ -7,6 +7,7 @@ outputs_test.py DISTSIM
 import concurrent.futures
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,26 @@ class Outputs(unittest.TestCase):
         ways = ["same", "dot", "folder", "soft", "hard", "standard output", "its name"]
         found = [f for template in PAIRS for way in ways if (f := one(template, way))]
         self.assertEqual(found, [])
+
+    def test_a_full_disk_leaves_all_files_of_a_command(self):
+        """A limit on the size of a file stands for it, set so that all of them but the largest fit."""
+        jobs = [(["--config", TINY], {"--csv": "a.csv", "--json": "b.json", "--html": "c.html", "--timeline": "d.json"}),
+                (["sensitivity", "--config", TINY], {"--csv": "a.csv", "--json": "b.json", "--html": "c.html"}),
+                (["compare", TINY, FLAGSHIP], {"--csv": "a.csv", "--html": "c.html"}),
+                (["profile", TRACE], {"--csv": "a.csv", "--json": "b.json", "--html": "c.html"}),
+                (["replay", TRACE], {"--csv": "a.csv", "--json": "b.json", "--timeline": "d.json"}),
+                (["sweep", "--config", TINY, "--set", "cluster.nodes=1,2"], {"--csv": "a.csv", "--html": "c.html"})]
+        for words, files in jobs:
+            with tempfile.TemporaryDirectory() as d, self.subTest(words=words):
+                flags = [word for pair in files.items() for word in pair]
+                self.assertEqual(run([*words, *flags], cwd=d).returncode, 0)
+                sizes = sorted(pathlib.Path(d, f).stat().st_size for f in files.values())
+                for f in files.values():
+                    pathlib.Path(d, f).write_text("old")
+                r = run([*words, *flags], cwd=d, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (sizes[-1] - 1, sizes[-1] - 1)))
+                self.assertEqual((r.returncode, r.stderr.count(b"File too large")), (2, 1), r.stderr)
+                self.assertEqual({f: pathlib.Path(d, f).read_text() for f in files.values()}, {f: "old" for f in files.values()})
+                self.assertEqual(sorted(os.listdir(d)), sorted(files.values()))
 
     def test_a_journal_is_not_standard_output(self):
         """Where that is closed, the first file that is opened would be it."""

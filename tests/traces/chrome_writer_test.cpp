@@ -12,6 +12,7 @@
 #include "test_paths.hpp"
 #include "traces/files/json_text.hpp"
 #include "traces/timeline/chrome_writer.hpp"
+#include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -68,7 +69,7 @@ class ChromeWriter : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(dir_); }
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
   Json written(const SliceSource& source) const {
-    const auto result = write_chrome_trace(source, path("t.json"));
+    const auto result = write_timeline(source, path("t.json"));
     EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().text());
     return Json::parse(text_of(path("t.json")));
   }
@@ -137,7 +138,7 @@ TEST_F(ChromeWriter, TheBoundHoldsForAnyText) {
     source.for_each = [&](const std::function<void(const Slice&)>& sink) {
       sink({.track = 0, .name = text, .category = text, .start_ps = 1, .duration_ps = 2, .args = {{text, text}}});
     };
-    ASSERT_TRUE(write_chrome_trace(source, path("t.json")).ok());
+    ASSERT_TRUE(write_timeline(source, path("t.json")).ok());
     const auto written = static_cast<std::int64_t>(text_of(path("t.json")).size());
     EXPECT_LE(written, chrome_trace_bound(source)) << part;
     EXPECT_GT(written + 2000, chrome_trace_bound(source)) << part;
@@ -145,8 +146,8 @@ TEST_F(ChromeWriter, TheBoundHoldsForAnyText) {
 }
 
 TEST_F(ChromeWriter, GzipHoldsTheSameBytes) {
-  ASSERT_TRUE(write_chrome_trace(two_ranks(), path("t.json")).ok());
-  ASSERT_TRUE(write_chrome_trace(two_ranks(), path("t.json.gz")).ok());
+  ASSERT_TRUE(write_timeline(two_ranks(), path("t.json")).ok());
+  ASSERT_TRUE(write_timeline(two_ranks(), path("t.json.gz")).ok());
   EXPECT_EQ(gunzipped(path("t.json.gz")), text_of(path("t.json")));
   const std::string packed = text_of(path("t.json.gz"));
   EXPECT_EQ(packed.substr(0, 2), "\x1f\x8b");
@@ -176,7 +177,7 @@ TEST_F(ChromeWriter, NoSlicesIsStillATrace) {
 }
 
 TEST_F(ChromeWriter, MissingFolderIsAnErrorAndLeavesNothing) {
-  const auto result = write_chrome_trace(two_ranks(), path("no/such/t.json"));
+  const auto result = write_timeline(two_ranks(), path("no/such/t.json"));
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().text().find("no/such/t.json"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_empty(dir_));
@@ -184,7 +185,7 @@ TEST_F(ChromeWriter, MissingFolderIsAnErrorAndLeavesNothing) {
 
 TEST_F(ChromeWriter, FullDiskIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_FALSE(write_chrome_trace(two_ranks(), "/dev/full").ok());
+  EXPECT_FALSE(write_timeline(two_ranks(), "/dev/full").ok());
 }
 
 /// About 120 MB of JSON pass through; the process may grow by buffers only.
@@ -198,8 +199,8 @@ TEST_F(ChromeWriter, AMillionSlicesInFlatMemory) {
           .track = 0, .name = "gemm 2048x1024x480", .category = "forward", .start_ps = i * 1000LL, .duration_ps = 999});
   };
   const long before = test::peak_kib();
-  ASSERT_TRUE(write_chrome_trace(source, path("big.json")).ok());
-  ASSERT_TRUE(write_chrome_trace(source, path("big.json.gz")).ok());
+  ASSERT_TRUE(write_timeline(source, path("big.json")).ok());
+  ASSERT_TRUE(write_timeline(source, path("big.json.gz")).ok());
   EXPECT_LT(test::peak_kib() - before, 32 * 1024);
 
   std::ifstream in(path("big.json"));

@@ -271,7 +271,7 @@ TEST_F(PerfettoWriter, TimesBeforeZeroAreRefusedAndNothingIsWritten) {
   source.for_each = [](const auto& sink) {
     sink(Slice{.track = 0, .name = "early", .start_ps = -1, .duration_ps = 5});
   };
-  const auto result = write_perfetto_trace(source, path("t.pftrace"));
+  const auto result = write_timeline(source, path("t.pftrace"));
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().text().find("before 0"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_empty(dir_));
@@ -327,7 +327,7 @@ TEST_F(PerfettoWriter, ManySlicesInFlatMemory) {
     }
   };
   const long before = test::peak_kib();
-  ASSERT_TRUE(write_perfetto_trace(source, path("big.pftrace")).ok());
+  ASSERT_TRUE(write_timeline(source, path("big.pftrace")).ok());
   EXPECT_LT(test::peak_kib() - before, (test::has_address_sanitizer() ? 96 : 48) * 1024);
   schema::Trace trace;
   ASSERT_TRUE(trace.ParseFromString(text_of(path("big.pftrace"))));
@@ -349,13 +349,13 @@ TEST_F(PerfettoWriter, RepeatedNamesAreSmall) {
                  .start_ps = i * 1'000'000LL,
                  .duration_ps = 999});
   };
-  ASSERT_TRUE(write_perfetto_trace(source, path("t.pftrace")).ok());
+  ASSERT_TRUE(write_timeline(source, path("t.pftrace")).ok());
   EXPECT_LT(std::filesystem::file_size(path("t.pftrace")), 10'000u * 60);
 }
 
 TEST_F(PerfettoWriter, FullDiskIsAnError) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_FALSE(write_perfetto_trace(two_ranks_of_perfetto(), "/dev/full").ok());
+  EXPECT_FALSE(write_timeline(two_ranks_of_perfetto(), "/dev/full").ok());
 }
 
 }  // namespace

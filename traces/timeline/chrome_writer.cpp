@@ -165,8 +165,8 @@ Result<void> stream_chrome_trace(const SliceSource& source, std::ostream& out) {
   return ChromeWriter(source, out).write();
 }
 
-Result<void> write_chrome_trace(const SliceSource& source, const std::string& path) {
-  return write_timeline_file(path, [&](std::ostream& out) { return stream_chrome_trace(source, out); });
+Result<void> write_chrome_trace(const SliceSource& source, const std::string& path, FilesTogether& files) {
+  return write_timeline_file(path, files, [&](std::ostream& out) { return stream_chrome_trace(source, out); });
 }
 
 }  // namespace distsim::traces

@@ -5,14 +5,15 @@
 #include <iosfwd>
 #include <string>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "traces/timeline/slices.hpp"
 
 namespace distsim::traces {
 
-/// Writes atomically; gzip when the path ends in ".gz". A process per Track::process, a thread per Track::thread, "X"
+/// One of `files`; gzip when the path ends in ".gz". A process per Track::process, a thread per Track::thread, "X"
 /// slices in microseconds with picosecond digits, flow events ("s"/"t"/"f") joining slices of equal flow id.
-Result<void> write_chrome_trace(const SliceSource& source, const std::string& path);
+Result<void> write_chrome_trace(const SliceSource& source, const std::string& path, FilesTogether& files);
 
 /// The same text into a stream.
 Result<void> stream_chrome_trace(const SliceSource& source, std::ostream& out);

@@ -223,8 +223,8 @@ std::int64_t perfetto_trace_bound(const SliceSource& source) {
   return bytes;
 }
 
-Result<void> write_perfetto_trace(const SliceSource& source, const std::string& path) {
-  return write_timeline_file(path, [&](std::ostream& out) { return PerfettoWriter(source, out).write(); });
+Result<void> write_perfetto_trace(const SliceSource& source, const std::string& path, FilesTogether& files) {
+  return write_timeline_file(path, files, [&](std::ostream& out) { return PerfettoWriter(source, out).write(); });
 }
 
 }  // namespace distsim::traces

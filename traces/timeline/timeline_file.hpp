@@ -1,4 +1,4 @@
-// A timeline file as both writers write it: piece by piece, atomically, compressed where its name ends in .gz.
+// A timeline file as both writers write it: piece by piece, compressed where its name ends in .gz.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace distsim::traces {
 constexpr std::size_t kFlushAt = std::size_t{1} << 16;
 
 /// `write` puts the whole timeline into the stream it is given.
-inline Result<void> write_timeline_file(const std::string& path,
+inline Result<void> write_timeline_file(const std::string& path, FilesTogether& files,
                                         const std::function<Result<void>(std::ostream&)>& write) {
-  return write_stream_atomically(path, [&](std::ostream& out) -> Result<void> {
+  return files.write_stream(path, [&](std::ostream& out) -> Result<void> {
     if (!path.ends_with(".gz")) return write(out);
     GzipBuffer buffer(out);
     std::ostream packed(&buffer);

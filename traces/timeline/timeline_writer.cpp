@@ -66,8 +66,14 @@ Result<void> check_timeline_path(const std::string& flag, const std::string& pat
   return Error{flag + ": found " + in_quotes(path, 200) + ", expected a name that ends in " + endings, "", ""};
 }
 
+Result<void> write_timeline(const SliceSource& source, const std::string& path, FilesTogether& files) {
+  return is_perfetto_path(path) ? write_perfetto_trace(source, path, files) : write_chrome_trace(source, path, files);
+}
+
 Result<void> write_timeline(const SliceSource& source, const std::string& path) {
-  return is_perfetto_path(path) ? write_perfetto_trace(source, path) : write_chrome_trace(source, path);
+  FilesTogether alone;
+  TRY(write_timeline(source, path, alone));
+  return alone.keep();
 }
 
 bool may_be_large(const std::string& path, std::int64_t slices) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "traces/timeline/slices.hpp"
 
@@ -19,6 +20,8 @@ Result<void> check_timeline_path(const std::string& flag, const std::string& pat
                                  const std::string& endings = ".pftrace, .pftrace.gz, .json or .json.gz");
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path);
+/// Beside other files.
+Result<void> write_timeline(const SliceSource& source, const std::string& path, FilesTogether& files);
 
 /// Whether a timeline of so many slices may be a large file: worth a pass over them to say how large.
 bool may_be_large(const std::string& path, std::int64_t slices);

@@ -161,11 +161,11 @@ Result<void> add_file(const std::string& path, opmodels::OpCalibration& calibrat
   return calibration.add(*in, path);
 }
 
-Result<void> write_table(const std::string& path, const std::string& folder,
-                         const opmodels::OpCalibration& calibration) {
+Result<void> write_table(const std::string& path, const std::string& folder, const opmodels::OpCalibration& calibration,
+                         FilesTogether& files) {
   TRY_ASSIGN(const opmodels::MeasuredTable table, calibration.table());
   const opmodels::CalibrationCount& count = calibration.count();
-  TRY(write_file_atomically(path, table.text()));
+  TRY(files.write(path, table.text()));
   remark(fmt::format("{}: {} from {} of {} rows{}", path, counted(table.size(), "point"), count.used, count.rows,
                      left_out(count)));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
@@ -186,14 +186,15 @@ Result<void> write_table(const std::string& path, const std::string& folder,
 using Learned = std::shared_ptr<const opmodels::LearnedModels>;
 
 Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& device, const Learned& learned,
-                          const opmodels::OpCalibration& calibration) {
+                          const opmodels::OpCalibration& calibration, FilesTogether& files) {
   if (calibration.rows().empty()) return calibration.table().error();
   const auto with_table = [&](opmodels::MeasuredTable table) {
     return opmodels::OpModels::create(device, learned,
                                       std::make_shared<const opmodels::MeasuredTable>(std::move(table)));
   };
   TRY_ASSIGN(const auto kinds, opmodels::op_errors(calibration.rows(), with_table));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, opmodels::op_errors_csv(kinds)));
+  if (!f.csv.empty()) TRY(files.write(f.csv, opmodels::op_errors_csv(kinds)));
+  TRY(files.keep());
   if (f.csv == "-") return {};
   const opmodels::CalibrationCount& count = calibration.count();
   if (f.out.empty()) name_apart(count);
@@ -224,8 +225,10 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
   for (const std::string& file : files) TRY(add_file(file, calibration));
   for (const std::string& text : calibration.count().remarks) remark(text);
   TRY(check_outputs(outputs));
-  if (!path.empty()) TRY(write_table(path, folder, calibration));
-  return f.report ? write_report(f, device, learned, calibration) : Result<void>();
+  FilesTogether files;
+  if (!path.empty()) TRY(write_table(path, folder, calibration, files));
+  if (f.report) TRY(write_report(f, device, learned, calibration, files));
+  return files.keep();
 }
 
 void add_ops(CLI::App& calibrate, Action& action) {
@@ -292,12 +295,14 @@ Result<void> calibrate_graph(const GraphFlags& f) {
   const opmodels::GraphTraining how{.seed = f.seed};
   TRY_ASSIGN(const opmodels::GraphNetwork network, study::train_on(cases, how));
   TRY(check_outputs(outputs));
+  FilesTogether files;
   if (!path.empty()) {
-    TRY(write_file_atomically(path, network.text()));
+    TRY(files.write(path, network.text()));
     remark(fmt::format("{}: trained on {}, {:.1f}% error left on them", path,
                        counted(network.examples(), "measured iteration"), 100 * network.residual()));
   }
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, study::correction_csv(cases, how)));
+  if (!f.csv.empty()) TRY(files.write(f.csv, study::correction_csv(cases, how)));
+  TRY(files.keep());
   if (!f.report || f.csv == "-") return {};
   return print(study::correction_table(cases, how));
 }

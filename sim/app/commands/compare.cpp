@@ -63,8 +63,10 @@ Result<void> run(const CompareFlags& flags) {
     name_idle_sets(experiments, sides.front().sets);
   }
   TRY(check_outputs(outputs));
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::comparison_csv(found)));
-  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::comparison_html(found)));
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::comparison_csv(found)));
+  if (!flags.html.empty()) TRY(files.write(flags.html, study::comparison_html(found)));
+  TRY(files.keep());
   return takes_stdout(outputs) ? Result<void>() : print(study::comparison_text(found));
 }
 

@@ -88,9 +88,11 @@ Result<void> write_timeline(const HugectrFlags& f, const CLI::App& command) {
       name_unheeded(command, {"--events"}, "what is written is the same");
   }
   TRY(check_outputs(outputs));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, traces::hugectr_timeline_json(results.hosts)));
-  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_timeline_svg(results.hosts)));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_job_csv(results.job)));
+  FilesTogether files;
+  if (!f.json.empty()) TRY(files.write(f.json, traces::hugectr_timeline_json(results.hosts)));
+  if (!f.svg.empty()) TRY(files.write(f.svg, traces::hugectr_timeline_svg(results.hosts)));
+  if (!f.csv.empty()) TRY(files.write(f.csv, traces::hugectr_job_csv(results.job)));
+  TRY(files.keep());
   if (takes_stdout(outputs)) return {};
   return print(traces::hugectr_job_text(results.hosts, results.job));
 }
@@ -147,7 +149,9 @@ Result<void> write_scaling(const HugectrFlags& f, const CLI::App& command) {
       name_unheeded(command, {"--events"}, "what is written is the same");
   }
   TRY(check_outputs(outputs));
-  for (const auto& [path, text] : files) TRY(write_file_atomically(path, text));
+  FilesTogether written;
+  for (const auto& [path, text] : files) TRY(written.write(path, text));
+  TRY(written.keep());
   if (takes_stdout(outputs)) return {};
   return print(traces::hugectr_scaling_text(runs));
 }

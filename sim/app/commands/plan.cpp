@@ -81,9 +81,10 @@ Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan) {
                      ": found no placement that a file can state, for the experiment's own is the fastest, and it "
                      "splits a table in several ways",
                  "", ""};
-  if (!flags.placement.empty()) TRY(write_file_atomically(flags.placement, study::placement_csv(*plan.tables)));
-  if (!flags.sharding_plan.empty())
-    TRY(write_file_atomically(flags.sharding_plan, study::sharding_plan_json(*plan.tables)));
+  FilesTogether files;
+  if (!flags.placement.empty()) TRY(files.write(flags.placement, study::placement_csv(*plan.tables)));
+  if (!flags.sharding_plan.empty()) TRY(files.write(flags.sharding_plan, study::sharding_plan_json(*plan.tables)));
+  TRY(files.keep());
   if (!plan.tables->chosen)
     log_warn(
         [&] { return std::string(flag) + ": the experiment's own placement is the fastest, and is what is written"; });
@@ -142,9 +143,11 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!end_asked())
     name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::plan_csv(plan)));
-  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
-  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::plan_csv(plan)));
+  if (!flags.json.empty()) TRY(files.write(flags.json, study::plan_json(plan)));
+  if (!flags.html.empty()) TRY(files.write(flags.html, study::plan_html(plan)));
+  TRY(files.keep());
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
   const Result<void> tables = write_tables(flags, plan);
   const bool is_whole = tables.ok() || !plan.tables->chosen;  // the winner needs no tables

@@ -139,14 +139,14 @@ Result<void> check_timeline(const PredictFlags& f) {
                "", ""};
 }
 
-Result<void> write_schedule(const std::string& path, const Predicted& p) {
+Result<void> write_schedule(const std::string& path, const Predicted& p, FilesTogether& files) {
   if (!p.pipeline)
     return Error{"--timeline: found " + in_quotes(path) +
                      ", a picture of the stages of a pipeline, expected a job with parallel.pipeline above 1",
                  "", "FILE.pftrace or FILE.json show any job"};
   const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline);
   CHECK(!picture.empty()) << "the passes of " << p.pipeline->of_stage.size() << " stages";
-  return write_file_atomically(path, picture + "\n");
+  return files.write(path, picture + "\n");
 }
 
 /// What the report extends to the whole iteration, a timeline shows as it was played.
@@ -156,11 +156,11 @@ void announce_folding(const std::string& path, const report::ReportContext& cont
   }
 }
 
-Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p) {
+Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p, FilesTogether& files) {
   const report::TimelineSlices slices = report::timeline_slices(p.played(), timeline_options(f, p.report.context));
   announce_timeline(f.timeline, slices);
   announce_folding(f.timeline, p.report.context);
-  return distsim::traces::write_timeline(slices.source, f.timeline);
+  return distsim::traces::write_timeline(slices.source, f.timeline, files);
 }
 
 Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
@@ -188,18 +188,18 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   TRY(check_rank_count("--timeline-ranks", f.timeline_ranks, p.report.rank_count));
   TRY(check_rank_count("--write-et-ranks", f.et_ranks, p.report.rank_count));
   TRY(check_outputs(outputs_of(f)));
-  if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played));  // first, since it may refuse
-  if (!f.write_et.empty()) TRY(write_et(f, *played.whole));             // first, since it may refuse
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, report::to_json(p.report) + "\n"));
-  if (!f.csv.empty())
-    TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
-  if (!f.timeline.empty() && !is_picture(f.timeline)) TRY(write_timeline(f, p));
+  FilesTogether files;
+  if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played, files));
+  if (!f.json.empty()) TRY(files.write(f.json, report::to_json(p.report) + "\n"));
+  if (!f.csv.empty()) TRY(files.write(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
+  if (!f.timeline.empty() && !is_picture(f.timeline)) TRY(write_timeline(f, p, files));
   if (!f.html.empty()) {
     const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr, .links = played.links};
-    TRY(write_file_atomically(f.html, report::to_html(p.report, p.played(), page)));
+    TRY(files.write(f.html, report::to_html(p.report, p.played(), page)));
   }
-  if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title));
-  return {};
+  if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title, files));
+  if (!f.write_et.empty()) TRY(write_et(f, *played.whole));  // a set replaces another by itself
+  return files.keep();
 }
 
 /// The report is printed.

@@ -118,9 +118,11 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
   if (takes_stdout(outputs) && f.json.empty() && f.html.empty()) name_idle_sources(f, job, profile, table, command);
   TRY(check_outputs(outputs));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, report::profile_json(job, profile)));
-  if (!f.html.empty()) TRY(write_file_atomically(f.html, profile_page(job, profile)));
+  FilesTogether files;
+  if (!f.csv.empty()) TRY(files.write(f.csv, report::profile_csv(job, profile, table)));
+  if (!f.json.empty()) TRY(files.write(f.json, report::profile_json(job, profile)));
+  if (!f.html.empty()) TRY(files.write(f.html, profile_page(job, profile)));
+  TRY(files.keep());
   if (takes_stdout(outputs)) return {};
   return print(report::profile_text(job, profile, {f.width, f.top, rank}));
 }

@@ -61,9 +61,11 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
     TRY_ASSIGN(found, serving::sensitivity(flags.config, flags.sets, request, [&] { progress.advance(); }));
   }
   TRY(check_outputs(outputs));
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, serving::sensitivity_csv(found)));
-  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, serving::sensitivity_json(found)));
-  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, serving::sensitivity_html(found)));
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, serving::sensitivity_csv(found)));
+  if (!flags.json.empty()) TRY(files.write(flags.json, serving::sensitivity_json(found)));
+  if (!flags.html.empty()) TRY(files.write(flags.html, serving::sensitivity_html(found)));
+  TRY(files.keep());
   return takes_stdout(outputs) ? Result<void>() : print(serving::sensitivity_text(found));
 }
 
@@ -80,9 +82,11 @@ Result<void> run(const SensitivityFlags& flags) {
     TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
   TRY(check_outputs(outputs));
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sensitivity_csv(found)));
-  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::sensitivity_json(found)));
-  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::sensitivity_html(found)));
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::sensitivity_csv(found)));
+  if (!flags.json.empty()) TRY(files.write(flags.json, study::sensitivity_json(found)));
+  if (!flags.html.empty()) TRY(files.write(flags.html, study::sensitivity_html(found)));
+  TRY(files.keep());
   return takes_stdout(outputs) ? Result<void>() : print(study::sensitivity_text(found));
 }
 

@@ -32,13 +32,17 @@ struct ServingFlags {
 };
 
 Result<void> write_serving(const ServingFlags& flags, const serving::Comparison& c) {
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, serving::comparison_csv(c)));
-  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, serving::comparison_json(c)));
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, serving::comparison_csv(c)));
+  if (!flags.json.empty()) TRY(files.write(flags.json, serving::comparison_json(c)));
   if (!flags.html.empty())
-    TRY(write_file_atomically(flags.html, report::page_html({c.experiment->title, serving::comparison_page_json(c),
-                                                             serving::comparison_text(c)})));
-  if (flags.timeline.empty()) return {};
-  TRY_ASSIGN(const std::vector<std::string> notes, serving::write_timeline(c, flags.timeline));
+    TRY(files.write(flags.html, report::page_html({c.experiment->title, serving::comparison_page_json(c),
+                                                   serving::comparison_text(c)})));
+  std::vector<std::string> notes;
+  if (!flags.timeline.empty()) {
+    TRY_ASSIGN(notes, serving::write_timeline(c, flags.timeline, files));
+  }
+  TRY(files.keep());
   for (const std::string& note : notes) remark(note);
   return {};
 }

@@ -121,8 +121,10 @@ Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view
   const auto wanted = [&](const std::string& path) {
     return !path.empty() && std::ranges::find(kept, path) == kept.end();
   };
-  if (wanted(flags.csv)) TRY(study::write_sweep_csv(flags.csv, view, result));
-  if (wanted(flags.html)) TRY(write_file_atomically(flags.html, study::sweep_html(result, title_of(recipe))));
+  FilesTogether files;
+  if (wanted(flags.csv)) TRY(study::write_sweep_csv(flags.csv, view, result, files));
+  if (wanted(flags.html)) TRY(files.write(flags.html, study::sweep_html(result, title_of(recipe))));
+  TRY(files.keep());
   const std::string found = study::findings(recipe.find, result);
   if (recipe.find != study::Find::nothing && found.empty() && !end_asked())
     log_warn([] { return std::string("--study: nothing found, too few points have a prediction"); });

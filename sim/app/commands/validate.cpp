@@ -79,8 +79,10 @@ Result<void> run(const ValidateFlags& flags) {
   }
   name_unused(file, path, flags.jobs);
   TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
-  if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::validation_csv(file, validated)));
+  if (!flags.plot.empty()) TRY(files.write(flags.plot, study::validation_plot(validated)));
+  TRY(files.keep());
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
   if (end_asked()) return Error{"interrupted: the cases that are left have that as their error", path, ""};
   const auto failed = static_cast<std::size_t>(

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "sim/serving/results/tally.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
@@ -82,6 +83,6 @@ std::vector<std::string> overloads_of(const Comparison& c);
 
 /// The pieces of work of every policy at the first rate, a process for each policy and a track for each GPU. Returns a line
 /// for each policy of which only the first 500,000 are in it.
-Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::string& path);
+Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::string& path, FilesTogether& files);
 
 }  // namespace distsim::serving

@@ -76,7 +76,7 @@ traces::Slice slice_of(const Experiment& e, const Piece& p) {
 
 }  // namespace
 
-Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::string& path) {
+Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::string& path, FilesTogether& files) {
   const Experiment& e = *c.experiment;
   std::vector<std::vector<Piece>> pieces(e.policies.size());
   traces::SliceSource source;
@@ -96,7 +96,7 @@ Result<std::vector<std::string>> write_timeline(const Comparison& c, const std::
       for (const Piece& p : run) sink(slice_of(e, p));
     }
   };
-  TRY(traces::write_timeline(source, path));
+  TRY(traces::write_timeline(source, path, files));
   return notes;
 }
 

@@ -158,8 +158,9 @@ void write_sweep_csv(std::ostream& out, const SweepView& view, const SweepResult
   }
 }
 
-Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result) {
-  return write_stream_atomically(path, [&](std::ostream& out) -> Result<void> {
+Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result,
+                             FilesTogether& files) {
+  return files.write_stream(path, [&](std::ostream& out) -> Result<void> {
     write_sweep_csv(out, view, result);
     return {};
   });

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
@@ -47,7 +48,8 @@ std::string csv_cell(const Column& column, const SweepPoint& point);
 
 /// Writes the table as CSV.
 void write_sweep_csv(std::ostream& out, const SweepView& view, const SweepResult& result);
-Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result);
+Result<void> write_sweep_csv(const std::string& path, const SweepView& view, const SweepResult& result,
+                             FilesTogether& files);
 
 /// The table for the terminal, at most kMostLines points of it, and why some have no prediction, summed up.
 std::string sweep_table(const SweepView& view, const SweepResult& result);

@@ -67,7 +67,9 @@ struct Swept {
   std::string csv(const std::string& columns = "", const std::string& sort = "") const {
     const auto path = std::filesystem::path(testing::TempDir()) / ("sweep" + std::to_string(::getpid()) + ".csv");
     const SweepView view = sweep_view(result->request(), columns, sort).value();
-    EXPECT_TRUE(write_sweep_csv(path.string(), view, *result).ok());
+    FilesTogether files;
+    EXPECT_TRUE(write_sweep_csv(path.string(), view, *result, files).ok());
+    EXPECT_TRUE(files.keep().ok());
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
     std::filesystem::remove(path);
