@@ -59,9 +59,10 @@ class RecordParser {
   bool quoted_ = false, after_quote_ = false;
 };
 
-/// A control character, or a byte of what may be one in UTF-8.
-bool harms(char c) {
-  return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f || c == '\xc2';
+/// A control character, or a byte of what may be one in UTF-8, or no UTF-8 at all.
+bool may_harm(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return (byte < 0x20 && c != '\n' && c != '\t') || byte >= 0x7f;
 }
 
 /// Lines of a cell stay lines.
@@ -176,7 +177,7 @@ Result<std::optional<std::vector<std::string>>> CsvReader::parse_record() {
 
 std::string csv_field(std::string_view text) {
   const std::string shown =
-      without_hidden(std::ranges::any_of(text, harms) ? without_controls(text) : std::string(text));
+      without_hidden(std::ranges::any_of(text, may_harm) ? without_controls(text) : std::string(text));
   const std::string field = begins_formula(shown) ? "'" + shown : shown;
   if (field.find_first_of(",\"\n") == std::string_view::npos) return field;
   std::string quoted = "\"";

@@ -126,9 +126,9 @@ Result<void> check_scaling(const SweepRequest& request) {
                              name_of(request.scaling), replaced),
                  "", fmt::format("sweep {}", other)};
   };
-  if (request.scaling == Scaling::weak) return check("model.global_batch", "model.per_gpu_batch");
-  const bool strong = request.scaling == Scaling::strong && std::ranges::any_of(request.axes, counts_gpus);
-  return strong ? check("model.per_gpu_batch", "model.global_batch") : Result<void>();
+  if (request.scaling == Scaling::as_given || std::ranges::none_of(request.axes, counts_gpus)) return {};
+  return request.scaling == Scaling::weak ? check("model.global_batch", "model.per_gpu_batch")
+                                          : check("model.per_gpu_batch", "model.global_batch");
 }
 
 Identity sweep_identity(const SweepRequest& request, config::Variants& variants) {

@@ -95,6 +95,7 @@ TEST(Csv, NoFieldIsAFormulaOrActsOnATerminal) {
   EXPECT_EQ(csv_field("--set: found"), "'--set: found");
   for (const char* number : {"-1.5", "+3", "-inf", "-", "1e-3", "-2e9"}) EXPECT_EQ(csv_field(number), number);
   EXPECT_EQ(csv_field("a\x1b[31m\rb"), "a\\x1b[31m\\x0db");
+  EXPECT_EQ(csv_field("a\xff\xC3\xA9.yaml"), "a\\xff\xC3\xA9.yaml") << "bytes that are no UTF-8";
   EXPECT_EQ(csv_field("\xC2\x9b\n\xC2\xB5"), "\"\\xc2\\x9b\n\xC2\xB5\"");
 }
 

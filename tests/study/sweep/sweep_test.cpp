@@ -153,6 +153,13 @@ TEST(Sweep, WeakScalingRefusesASweptGlobalBatch) {
   EXPECT_NE(points.error.find("--scaling: found weak"), std::string::npos);
 }
 
+TEST(Sweep, ScalingDoesNothingWhereGpusAreNotSwept) {
+  const Swept points(flagship({{"model.global_batch", {"1024", "2048"}}}, Scaling::weak));
+  ASSERT_EQ(points.size(), 2u) << points.error;
+  EXPECT_EQ(points[0].figures.global_batch, 1024);
+  EXPECT_EQ(points[1].figures.global_batch, 2048);
+}
+
 TEST(Sweep, StrongScalingRefusesASweptBatchPerGpu) {
   SweepRequest request =
       flagship({{"model.per_gpu_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::strong);
