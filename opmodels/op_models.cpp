@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "opmodels/learned/references.hpp"
-#include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/learned/row_times.hpp"
 #include "opmodels/limits.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
@@ -60,7 +60,7 @@ Result<OpTime> by_table_at_lock(const MeasuredTable& table, const OpModelEntry& 
 void add_learned(DeviceRates& rates, const std::shared_ptr<const ReferenceGpus>& gpus) {
   if (!gpus) return;
   rates.learned = gpus->learned();
-  rates.envelopes = std::make_shared<RowEnvelopes>();
+  rates.row_tables = std::make_shared<RowTables>();
   rates.references = std::make_shared<const References>(rates, gpus);
 }
 

@@ -20,9 +20,10 @@
 // The shipped forest was trained on ratios to a time with 1.5 elements per clock for both; it multiplies that one.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "opmodels/learned/references.hpp"
-#include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/learned/row_times.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -89,23 +90,12 @@ double faded(const LearnedModel& model, const KernelSample& sample, double analy
   return seconds * std::pow(analytic / sample.seconds, 1 - model.trust(sample.features));
 }
 
-/// The learned time on a GPU that the models know, not above what larger tensors take.
-OpTime bounded_time(const DeviceRates& device, const graph::Normalization& op) {
+OpTime learned_norm(const DeviceRates& device, const graph::Normalization& op) {
   const LearnedModel* model = device.learned ? device.learned->find(LearnedKernel::rowwise) : nullptr;
   if (model == nullptr) return {analytic_norm(device, op), kAnalytic};
   const KernelSample sample = normalization_sample(device, op);
   OpTime time = learned_time(device, sample, kAnalytic);
   time.seconds = faded(*model, sample, analytic_norm(device, op), time.seconds);
-  if (!device.envelopes || time.seconds <= SizeEnvelope::kSuspect * sample.seconds) return time;
-  const auto seconds = [&](double rows, double cols) {
-    graph::Normalization other = op;
-    other.rows = static_cast<std::int64_t>(rows);
-    other.cols = static_cast<std::int64_t>(cols);
-    return learned_seconds(device, normalization_sample(device, other));
-  };
-  const SizeEnvelope& envelope = device.envelopes->of(kernel_of(op.kind), op.pass != graph::Pass::forward,
-                                                      graph::real(graph::size_of(op.dtype)), seconds);
-  time.seconds = envelope.bound(graph::real(op.rows), graph::real(op.cols), time.seconds);
   return time;
 }
 
@@ -114,13 +104,31 @@ KernelFacts facts_of(const graph::Normalization& op) {
           static_cast<double>(op.dtype),           static_cast<double>(op.pass), op.fused ? 1.0 : 0.0};
 }
 
+OpTime norm_time(const DeviceRates& device, const graph::Normalization& op) {
+  return by_references(
+      device, LearnedKernel::rowwise, graph::real(graph::size_of(op.dtype)), kAnalytic, facts_of(op),
+      [&](const DeviceRates& d) { return learned_norm(d, op); },
+      [&](const DeviceRates& d) { return analytic_norm(d, op); });
+}
+
 Result<OpTime> price_normalization(const DeviceRates& device, const graph::Normalization& op) {
   TRY(check_product("normalization", {op.rows, op.cols}));
   if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
-  return by_references(
-      device, LearnedKernel::rowwise, graph::real(graph::size_of(op.dtype)), kAnalytic, facts_of(op),
-      [&](const DeviceRates& d) { return bounded_time(d, op); },
-      [&](const DeviceRates& d) { return analytic_norm(d, op); });
+  OpTime time = norm_time(device, op);
+  if (!device.row_tables) return time;
+  const auto of_size = [&](double rows, double cols) {
+    graph::Normalization other = op;
+    other.rows = static_cast<std::int64_t>(rows);
+    other.cols = static_cast<std::int64_t>(cols);
+    return other;
+  };
+  RowTimes& times = device.row_tables->of(
+      {kernel_of(op.kind), op.pass != graph::Pass::forward, device.warm, graph::real(graph::size_of(op.dtype))});
+  const auto learned = [&](double rows, double cols) { return norm_time(device, of_size(rows, cols)).seconds; };
+  const auto analytic = [&](double rows, double cols) { return analytic_norm(device, of_size(rows, cols)); };
+  time.seconds = times.seconds(graph::real(op.rows), graph::real(op.cols), {std::cref(learned), std::cref(analytic)})
+                     .value_or(time.seconds);
+  return time;
 }
 
 std::optional<KernelSample> sample_normalization(const DeviceRates& device, const graph::Normalization& op) {

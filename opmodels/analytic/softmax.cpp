@@ -9,10 +9,11 @@
 //
 // Source of the split at 1024: PyTorch's persistent softmax (aten/src/ATen/native/cuda/PersistentSoftmax).
 #include <algorithm>
+#include <functional>
 
 #include "opmodels/analytic/kernels.hpp"
 #include "opmodels/learned/references.hpp"
-#include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/learned/row_times.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -46,29 +47,30 @@ KernelSample softmax_sample(const DeviceRates& device, double rows, double cols,
   return {LearnedKernel::rowwise, features_of(device, facts), seconds};
 }
 
-/// The learned time on a GPU that the models know, not above what larger tensors take.
-OpTime bounded_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
-                    Spread analytic) {
-  const KernelSample sample = softmax_sample(device, rows, cols, element_bytes, pass);
-  OpTime time = learned_time(device, sample, analytic);
-  if (!device.envelopes || time.seconds <= SizeEnvelope::kSuspect * sample.seconds) return time;
-  const auto seconds = [&](double r, double c) {
-    return learned_seconds(device, softmax_sample(device, r, c, element_bytes, pass));
-  };
-  const SizeEnvelope& envelope = device.envelopes->of(RowKernel::softmax, pass != graph::Pass::forward, element_bytes,
-                                                      std::cref(seconds));  // no copy, no allocation
-  time.seconds = envelope.bound(rows, cols, time.seconds);
-  return time;
-}
-
-OpTime softmax_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
-                    Spread analytic) {
+OpTime learned_softmax(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
+                       Spread analytic) {
   return by_references(
       device, LearnedKernel::rowwise, element_bytes, analytic,
       {static_cast<double>(RowKernel::softmax), rows, cols, element_bytes, static_cast<double>(pass), analytic.low,
        analytic.high},
-      [&](const DeviceRates& d) { return bounded_time(d, rows, cols, element_bytes, pass, analytic); },
+      [&](const DeviceRates& d) {
+        return learned_time(d, softmax_sample(d, rows, cols, element_bytes, pass), analytic);
+      },
       [&](const DeviceRates& d) { return softmax_sample(d, rows, cols, element_bytes, pass).seconds; });
+}
+
+OpTime softmax_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
+                    Spread band) {
+  OpTime time = learned_softmax(device, rows, cols, element_bytes, pass, band);
+  if (!device.row_tables) return time;
+  RowTimes& times =
+      device.row_tables->of({RowKernel::softmax, pass != graph::Pass::forward, device.warm, element_bytes});
+  const auto learned = [&](double r, double c) {
+    return learned_softmax(device, r, c, element_bytes, pass, band).seconds;
+  };
+  const auto analytic = [&](double r, double c) { return softmax_sample(device, r, c, element_bytes, pass).seconds; };
+  time.seconds = times.seconds(rows, cols, {std::cref(learned), std::cref(analytic)}).value_or(time.seconds);
+  return time;
 }
 
 Result<OpTime> price_softmax(const DeviceRates& device, const graph::Softmax& op) {

@@ -16,7 +16,7 @@ namespace distsim::opmodels {
 
 class LearnedModels;
 class References;
-class RowEnvelopes;
+class RowTables;
 
 struct DeviceRates {
   std::string name;
@@ -39,7 +39,7 @@ struct DeviceRates {
   ArchTraits traits;
   std::shared_ptr<const DeviceRates> described;  ///< of DeviceSpec::described, where there is one
   std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models only
-  std::shared_ptr<RowEnvelopes> envelopes;       ///< of row kernels, where there are learned models
+  std::shared_ptr<RowTables> row_tables;         ///< of row kernels, where there are learned models
   std::shared_ptr<const References> references;  ///< GPUs that learned times are carried from; none: on this very GPU
   bool warm =
       false;  ///< operands stay in L2 from one call to the next, as in a benchmark's loop; a training step's do not

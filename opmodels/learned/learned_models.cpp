@@ -7,7 +7,6 @@
 #include "base/log.hpp"
 #include "opmodels/learned/forest_file.hpp"
 #include "opmodels/learned/references.hpp"
-#include "opmodels/learned/size_envelope.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -95,7 +94,6 @@ double device_distance(const LearnedModel::Device& a, const LearnedModel::Device
 
 void LearnedModels::add(LearnedModel model) {
   model.source = "learned " + std::string(name_of(model.kernel));
-  for (std::size_t i = 0; i < model.devices.size(); ++i) model.envelopes.push_back(std::make_shared<RowEnvelopes>());
   auto& place = models_[static_cast<std::size_t>(model.kernel)];
   place = std::make_shared<const LearnedModel>(std::move(model));
 }

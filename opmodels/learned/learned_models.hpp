@@ -40,11 +40,10 @@ struct LearnedModel {
     double floor = 0;     ///< seconds of an empty kernel
     unsigned widths = 0;  ///< bytes of an element (1, 2, 4, 8) that it is a reference for, added up
   };
-  std::vector<Device> devices;                           ///< that it was trained on
-  std::vector<Scale> scales;                             ///< of the devices; empty in files that do not state it
-  std::vector<std::shared_ptr<RowEnvelopes>> envelopes;  ///< of the devices: made once, whatever GPU is priced by them
-  std::string data;                                      ///< what it was trained on
-  std::string source;                                    ///< "learned product16": Cost::source
+  std::vector<Device> devices;  ///< that it was trained on
+  std::vector<Scale> scales;    ///< of the devices; empty in files that do not state it
+  std::string data;             ///< what it was trained on
+  std::string source;           ///< "learned product16": Cost::source
   Forest median{0}, low{0}, high{0};
 
   struct Answer {

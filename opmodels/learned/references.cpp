@@ -85,7 +85,6 @@ std::vector<ReferenceGpu> gpus_of(const LearnedModel& model, const std::shared_p
   for (std::size_t i = 0; i < std::min(model.devices.size(), model.scales.size()); ++i) {
     if (model.scales[i].widths == 0) continue;
     DeviceRates cold = rates_of(model.devices[i], model.scales[i], model.kernel);
-    cold.envelopes = model.envelopes[i];
     cold.learned = learned;
     DeviceRates warm = cold;
     warm.warm = true;
