@@ -225,10 +225,10 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
   for (const std::string& file : files) TRY(add_file(file, calibration));
   for (const std::string& text : calibration.count().remarks) remark(text);
   TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!path.empty()) TRY(write_table(path, folder, calibration, files));
-  if (f.report) TRY(write_report(f, device, learned, calibration, files));
-  return files.keep();
+  FilesTogether written;
+  if (!path.empty()) TRY(write_table(path, folder, calibration, written));
+  if (f.report) TRY(write_report(f, device, learned, calibration, written));
+  return written.keep();
 }
 
 void add_ops(CLI::App& calibrate, Action& action) {
