@@ -126,8 +126,8 @@ Result<OpTime> price_normalization(const DeviceRates& device, const graph::Norma
       {kernel_of(op.kind), op.pass != graph::Pass::forward, device.warm, graph::real(graph::size_of(op.dtype))});
   const auto learned = [&](double rows, double cols) { return norm_time(device, of_size(rows, cols)).seconds; };
   const auto analytic = [&](double rows, double cols) { return analytic_norm(device, of_size(rows, cols)); };
-  time.seconds = times.seconds(graph::real(op.rows), graph::real(op.cols), {std::cref(learned), std::cref(analytic)})
-                     .value_or(time.seconds);
+  time.seconds = times.kept_growing(graph::real(op.rows), graph::real(op.cols), time.seconds,
+                                    {std::cref(learned), std::cref(analytic)});
   return time;
 }
 

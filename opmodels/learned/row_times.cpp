@@ -4,25 +4,38 @@
 #include <cmath>
 
 #include "base/check.hpp"
-#include "opmodels/learned/size_times.hpp"
 
 namespace distsim::opmodels {
 namespace {
 
-constexpr int kLastRow = 80, kLastCol = 60;  // 2^40, 2^30
 constexpr double kUnknown = -1;
 
-std::size_t place_of(int row, int col) { return static_cast<std::size_t>(row * (kLastCol + 1) + col); }
+/// Whole sizes that divide every octave into `parts`; more than once where there are not so many.
+struct Grid {
+  int parts, last;
+  double size(int point) const {
+    return std::ceil(std::ldexp(1 + static_cast<double>(point % parts) / parts, point / parts));
+  }
+  /// The last point of at most that size.
+  int below(double given) const {
+    int exponent = 0;
+    const double mantissa = std::frexp(given, &exponent);  // in [0.5, 1)
+    int point = parts * (exponent - 1) + static_cast<int>((2 * mantissa - 1) * parts);
+    while (size(point + 1) <= given) ++point;
+    return point;
+  }
+  int above(double given) const {
+    const int point = below(given);
+    return size(point) >= given ? point : point + 1;
+  }
+};
+constexpr Grid kRows{4, 4 * 40}, kCols{2, 2 * 30};
 
-/// Where a size lies between two points, from 0 to below 1.
-double share_above(double size, int below) {
-  const double first = half_octave(below);
-  return size == first ? 0 : (size - first) / (half_octave(below + 1) - first);
-}
+std::size_t place_of(int row, int col) { return static_cast<std::size_t>(row * (kCols.last + 1) + col); }
 
 }  // namespace
 
-RowTimes::RowTimes() : times_(place_of(kLastRow, kLastCol) + 1), least_(times_.size()) {
+RowTimes::RowTimes() : times_(place_of(kRows.last, kCols.last) + 1), least_(times_.size()) {
   for (auto* table : {&times_, &least_}) {
     for (auto& place : *table) place.store(kUnknown, std::memory_order_relaxed);
   }
@@ -31,7 +44,7 @@ RowTimes::RowTimes() : times_(place_of(kLastRow, kLastCol) + 1), least_(times_.s
 double RowTimes::time(int row, int col, const At& at) {
   std::atomic<double>& place = times_[place_of(row, col)];
   double value = place.load(std::memory_order_relaxed);
-  if (value == kUnknown) place.store(value = at.learned(half_octave(row), half_octave(col)), std::memory_order_relaxed);
+  if (value == kUnknown) place.store(value = at.learned(kRows.size(row), kCols.size(col)), std::memory_order_relaxed);
   return value;
 }
 
@@ -41,26 +54,21 @@ double RowTimes::least_from(int row, int col, const At& at) {
   if (least != kUnknown) return least;
   least = time(row, col, at);
   const auto may_be_less = [&](int r, int c) {
-    return kLeastRatio * at.analytic(half_octave(r), half_octave(c)) <= least;
+    return kLeastRatio * at.analytic(kRows.size(r), kCols.size(c)) <= least;
   };
-  for (int r = row; r <= kLastRow && may_be_less(r, col); ++r) {
-    for (int c = col; c <= kLastCol && may_be_less(r, c); ++c) least = std::min(least, time(r, c, at));
+  for (int r = row; r <= kRows.last && may_be_less(r, col); ++r) {
+    for (int c = col; c <= kCols.last && may_be_less(r, c); ++c) least = std::min(least, time(r, c, at));
   }
   place.store(least, std::memory_order_relaxed);
   return least;
 }
 
-std::optional<double> RowTimes::seconds(double rows, double cols, const At& at) {
-  if (!(rows >= 1 && cols >= 1)) return std::nullopt;
-  const int row = half_octave_below(rows), col = half_octave_below(cols);
-  if (row >= kLastRow || col >= kLastCol) return std::nullopt;
-  const double down = share_above(rows, row), across = share_above(cols, col);
-  const auto between = [&](int r) {
-    const double here = least_from(r, col, at);
-    return across == 0 ? here : here + across * (least_from(r, col + 1, at) - here);
-  };
-  const double here = between(row);
-  return down == 0 ? here : here + down * (between(row + 1) - here);
+double RowTimes::kept_growing(double rows, double cols, double seconds, const At& at) {
+  if (!(rows >= 1 && cols >= 1)) return seconds;
+  const int row = kRows.below(rows), col = kCols.below(cols);
+  if (row >= kRows.last || col >= kCols.last) return seconds;
+  const double most = least_from(kRows.above(rows), kCols.above(cols), at);
+  return std::clamp(seconds, std::min(least_from(row, col, at), most), most);
 }
 
 RowTimes& RowTables::of(const Kind& kind) {

@@ -1,11 +1,14 @@
-// RowTimes: seconds of one row kernel on one GPU at any size, which grow with rows and with columns.
+// RowTimes: keeps the times of one row kernel on one GPU such that more rows or columns do not make it cheaper.
 //
 // Trees know measured sizes by heart and step between them, and small norms were mostly measured behind the host's launch,
-// where the kernel itself does not show: their times jump. So on half octaves of rows and columns (1, 2, 3, 4, 6, 8, ...)
-//   E(r, c) = min of t(r', c') over r' >= r, c' >= c
-// is what the size costs, or any larger one, inside of which it could run; between the four points around it the time is
-// bilinear in rows and columns. Larger points are looked at as long as `kLeastRatio` of their analytic time is below what
-// was found. Validity: rows up to 2^40, columns up to 2^30; beyond, t itself. Units: seconds.
+// where the kernel itself does not show: their times jump. On a grid of quarter octaves of rows (1, 2, 3, 4, 5, 6, 7, 8, 10,
+// ...), of which GPUs run one wave after another, and half octaves of columns (1, 2, 3, 4, 6, 8, ...)
+//   E(r, c) = min of t(r', c') over r' >= r, c' >= c      grows with both
+//   E at the grid point below  <=  time  <=  E at the one above
+// so that nothing past the next grid point is cheaper, and a size on the grid is never dearer than a larger one; where
+// neither rows nor columns are on it, the time may still fall a little as only one of them grows. Larger points are looked
+// at as long as `kLeastRatio` of their analytic time is below what was found. Validity: rows up to 2^40, columns up to 2^30;
+// beyond, times are left as they are. Units: seconds.
 #pragma once
 
 #include <array>
@@ -13,7 +16,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "opmodels/learned/learned_kernels.hpp"
@@ -31,8 +33,8 @@ class RowTimes {
   };
 
   RowTimes();
-  /// Nothing outside of the grid.
-  std::optional<double> seconds(double rows, double cols, const At& at);
+  /// `seconds` of rows x cols, within its bounds.
+  double kept_growing(double rows, double cols, double seconds, const At& at);
 
  private:
   double time(int row, int col, const At& at);
