@@ -1,12 +1,12 @@
 // Dense optimizer, multi-tensor kernels: time = kernels * floor + bytes / bandwidth. Bytes per parameter, with g the
-// gradient's size and w the weight's:
+// gradient's size and w the weight's, which is that of the optimizer's state as well:
 //
 //   sgd       g + 2w                  read gradient, read and write weight
-//   momentum  g + 2w + 8              plus read and write of the fp32 velocity
-//   adagrad   g + 2w + 8              plus the squared sum
-//   adam      g + 2w + 16             plus both moments
-//   lamb      g + 2w + 16 + (4+4+4)   update written, then norms of update and weight read, then the update read again
-//   lars      g + 2w + 8 + (g + w)    plus a sweep for the two norms
+//   momentum  g + 2w + 2w             plus read and write of the velocity
+//   adagrad   g + 2w + 2w             plus the squared sum
+//   adam      g + 2w + 4w             plus both moments
+//   lamb      g + 2w + 4w + (4+4+4)   update written, then norms of update and weight read, then the update read again
+//   lars      g + 2w + 2w + (g + w)   plus a sweep for the two norms
 //
 // With master weights, w is the fp32 master copy (4 bytes) and a 16-bit copy is written as well (+2).
 // One launch takes up to about 100 tensors and 320 chunks of 65,536 elements (Apex and PyTorch multi_tensor_apply).
@@ -23,21 +23,21 @@ constexpr double kParametersPerLaunch = 320.0 * 65536.0;
 
 double bytes_per_parameter(const graph::Optimizer& op) {
   const double g = graph::real(graph::size_of(op.gradient));
-  const double w = op.master_weights ? 4 : std::max(2.0, g);
+  const double w = op.master_weights ? 4 : std::max(2.0, graph::real(graph::size_of(op.weight)));
   const double base = g + 2 * w + (op.master_weights ? 2 : 0);
   switch (op.kind) {
     case graph::OptimizerKind::sgd:
       return base;
     case graph::OptimizerKind::momentum:
-      return base + 8;
+      return base + 2 * w;
     case graph::OptimizerKind::adagrad:
-      return base + 8;
+      return base + 2 * w;
     case graph::OptimizerKind::adam:
-      return base + 16;
+      return base + 4 * w;
     case graph::OptimizerKind::lamb:
-      return base + 16 + 12;
+      return base + 4 * w + 12;
     case graph::OptimizerKind::lars:
-      return base + 8 + g + w;
+      return base + 2 * w + g + w;
   }
   return base;
 }

@@ -115,6 +115,14 @@ TEST(Optimizer, BytesPerParameter) {
   EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::sgd, 1'000'000'000, 100}), 12e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
   EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::adam, 1'000'000'000, 100}), 28e9 / (2039e9 * 0.9) * 1e6 + 96,
               1);
+  // Without a master copy 16-bit weights have 16-bit state: 2 + 4 + 8. With one: 2 + 8 + 16 + 2.
+  using graph::DType;
+  const auto adam = [](bool masters, DType weight) {
+    return graph::Optimizer{graph::OptimizerKind::adam, 1'000'000'000, 100, DType::bf16, masters, weight};
+  };
+  EXPECT_NEAR(us(adam(false, DType::bf16)), 14e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+  EXPECT_NEAR(us(adam(true, DType::fp32)), 28e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+  EXPECT_NEAR(us(adam(false, DType::fp32)), 26e9 / (2039e9 * 0.9) * 1e6 + 96, 1) << "gradients alone in 16 bits";
 }
 
 graph::EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling, double alpha, graph::Pass pass,

@@ -19,6 +19,7 @@ struct Optimizer {
   std::int64_t tensors = 1;
   DType gradient = DType::fp32;
   bool master_weights = false;  ///< an fp32 master copy next to 16-bit weights
+  DType weight = DType::fp32;   ///< of weights and optimizer state, where there is no master copy
 
   template <class Visit, class... Self>
   static constexpr void fields(Visit&& visit, Self&... op) {
@@ -27,6 +28,7 @@ struct Optimizer {
     visit(field::size("tensors").labelled("in").counting("tensor"), op.tensors...);
     visit(field::setting("gradient"), op.gradient...);
     visit(field::setting("master_weights"), op.master_weights...);
+    visit(field::setting("weight").later(), op.weight...);
   }
   double useful_flops() const { return real(parameters) * flops_per_parameter(); }
 

@@ -191,7 +191,7 @@ Result<ShardCost> TablePrices::copy(const ModelTable& table) const {
   graph::Optimizer update{.kind = experiment_->model.optimizer,
                           .parameters = parameters,
                           .gradient = numerics_.gradient,
-                          .master_weights = numerics_.mixed};
+                          .master_weights = numerics_.mixed && !experiment_->framework.kernels.cast_weights};
   TRY_ASSIGN(const double once, kernel_seconds(update));
   update.parameters *= 1 + kMoreTables;
   TRY_ASSIGN(const double more, kernel_seconds(update));

@@ -261,9 +261,9 @@ void LlmEmission::update() {
     norms.emplace_back(
         graph::Elementwise{n, plan_.framework.parallel.main_gradient_bytes == 0 ? 0.5 : 1.0, 0, 2, graph::DType::fp32});
     const bool narrow = plan_.numerics.mixed && !plan_.framework.parallel.master_weights;
+    const graph::DType weight = narrow ? plan_.numerics.activation : graph::DType::fp32;
     updates.emplace_back(graph::Optimizer{plan_.model.optimizer, n, std::max<std::int64_t>(1, std::llround(tensors)),
-                                          narrow ? plan_.numerics.activation : graph::DType::fp32,
-                                          plan_.numerics.mixed && !narrow});
+                                          weight, plan_.numerics.mixed && !narrow, weight});
   }
   graph::TaskGraphBuilder::Options options{graph::Stream::compute, graph::Phase::optimizer, {4, 4}};
   const auto add = [&](std::string_view name, std::vector<graph::Op> ops, std::span<const TaskId> deps) {

@@ -110,6 +110,8 @@ TEST(LlmMemory, WithoutMasterWeightsTheUpdateReadsSixteenBits) {
   EXPECT_TRUE(update(with).master_weights);
   EXPECT_FALSE(update(without).master_weights);
   EXPECT_EQ(update(without).gradient, graph::DType::bf16);
+  EXPECT_EQ(update(without).weight, graph::DType::bf16);
+  EXPECT_EQ(update(with).weight, graph::DType::fp32);
   EXPECT_EQ(update(without).parameters, update(with).parameters);
 }
 
