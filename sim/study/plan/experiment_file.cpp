@@ -120,11 +120,9 @@ Result<std::string> experiment_text(const std::string& config, const std::vector
 Result<void> write_experiment(const std::string& path, const std::string& config, const std::vector<std::string>& sets,
                               Duration iteration) {
   TRY_ASSIGN(const std::string text, experiment_text(config, sets));
-  TRY(write_file_atomically(path, text));
-  TRY_ASSIGN(const ConfigNode parsed, path == "-" ? config::parse_experiment_text(text, "standard output", {})
-                                                  : config::parse_experiment(path, {}));
+  TRY_ASSIGN(const ConfigNode parsed, config::parse_experiment_text(text, path == "-" ? "standard output" : path, {}));
   TRY_ASSIGN(const Duration again, iteration_of(parsed));
-  if (again == iteration) return {};
+  if (again == iteration) return write_file_atomically(path, text);
   return Error{fmt::format("{}: found {:.6f} ms when read back, expected {:.6f} ms", path, again.ms(), iteration.ms()),
                "", ""};
 }
