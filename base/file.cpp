@@ -143,6 +143,23 @@ bool has_name(const std::string& path, const struct stat& file) {
   return ::stat(resolved(path).c_str(), &named) == 0 && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
 }
 
+/// Why no other file may take the place of this one, though it may be written to; empty where one may.
+const char* why_irreplaceable(const std::string& path, const struct stat& file, const struct stat& folder) {
+#ifdef STATX_ATTR_MOUNT_ROOT
+  struct statx more {};
+  if (::statx(AT_FDCWD, path.c_str(), 0, STATX_TYPE, &more) == 0) {
+    if (more.stx_attributes & more.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT)
+      return "found a file that is mounted by itself, expected one in a mounted folder";
+    if (more.stx_attributes & more.stx_attributes_mask & STATX_ATTR_APPEND)
+      return "found a file that may only be appended to, expected one that can be replaced";
+  }
+#endif
+  const uid_t user = ::geteuid();
+  if ((folder.st_mode & S_ISVTX) != 0 && user != 0 && file.st_uid != user && folder.st_uid != user)
+    return "found the file of another user in a folder where only its owner may replace it, expected another name";
+  return "";
+}
+
 enum class TargetKind { absent, regular, special };
 
 Result<TargetKind> examine_target(const std::string& path) {
@@ -170,6 +187,9 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (!S_ISDIR(folder_info.st_mode)) return file_error(path, "write: '" + folder + "' is not a folder", ENOTDIR);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return file_error(path, "write in the folder '" + folder + "'", errno);
+  if (exists) {
+    if (const char* why = why_irreplaceable(path, info, folder_info); *why != '\0') return Error{why, path, ""};
+  }
   if (inputs().take(path) || inputs().take(resolved(path)))
     return Error{"found a file in a folder that this command reads, expected one elsewhere", path,
                  "the next time it would be read with the others"};

@@ -172,6 +172,18 @@ framework: {name: torchrec}
             self.assertEqual(run(*good, "--set", "cluster.gpus_per_node=99", "--csv", other).returncode, 2)
             self.assertEqual(other.read_text().count("expected at most gpus_installed"), 2, "why, where nothing is lost")
 
+    def test_validate_without_any_prediction_leaves_earlier_results(self):
+        with tempfile.TemporaryDirectory() as d:
+            table, plot, good, bad = (pathlib.Path(d) / name for name in ("t.csv", "t.svg", "good.csv", "bad.csv"))
+            good.write_text("cluster.system,cluster.nodes,model.name,framework.name,model.global_batch,measured_ms\ndgx_a100_80gb,1,dlrm_mlperf,pytorch_dlrm,65536,10\n")
+            bad.write_text(good.read_text().replace("dgx_a100_80gb", "dgx_a100_8gb"))
+            self.assertEqual(run("validate", "--cases", good, "--csv", table, "--plot", plot).returncode, 0)
+            before = table.read_bytes(), plot.read_bytes()
+            r = run("validate", "--cases", bad, "--csv", table, "--plot", plot)
+            self.assertEqual(r.returncode, 2)
+            self.assertTrue(r.stderr.endswith(f"unchanged: {table}, {plot}\n"), r.stderr)
+            self.assertEqual((table.read_bytes(), plot.read_bytes()), before)
+
     def test_folders_of_the_user_add_to_the_shipped_ones_file_by_file(self):
         """Of learned models and curves too: a folder with some of them, or none, does not make the others go away."""
         def answer(folder):

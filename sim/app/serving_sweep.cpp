@@ -11,6 +11,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
+#include "sim/app/earlier_results.hpp"
 #include "sim/app/serving_sweep_page.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/fingerprint.hpp"
@@ -192,20 +193,24 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   if (study->is_over()) return {};
   for (const std::string& line : idle) remark(line);
   TRY(study->evaluate());
+  std::string first;
+  bool nothing = true;
+  for (std::size_t i = 0; i < study->rows().size() && nothing; ++i) {
+    const study::Row row = study->rows().at(i);
+    nothing = !row.error.empty();
+    if (first.empty()) first = row.error;
+  }
+  const EarlierResults earlier(nothing, {sweep.csv, sweep.html});
   FilesTogether files;
-  if (!sweep.csv.empty()) TRY(files.write(sweep.csv, csv_of(sweep, request, study->rows())));
-  if (!sweep.html.empty())
+  if (earlier.gives_way(sweep.csv)) TRY(files.write(sweep.csv, csv_of(sweep, request, study->rows())));
+  if (earlier.gives_way(sweep.html))
     TRY(files.write(sweep.html, serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
   TRY(files.keep());
   if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
   if (study->was_cut()) return study->interruption();
-  std::string first;
-  for (std::size_t i = 0; i < study->rows().size(); ++i) {
-    const study::Row row = study->rows().at(i);
-    if (row.error.empty()) return {};
-    if (first.empty()) first = row.error;
-  }
-  return Error{"none of " + counted(study->rows().size(), "point") + " could be played; the first: " + first, "", ""};
+  if (!nothing) return {};
+  return Error{"none of " + counted(study->rows().size(), "point") + " could be played; the first: " + first, "",
+               earlier.unchanged()};
 }
 
 }  // namespace distsim::app

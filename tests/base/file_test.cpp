@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -159,6 +160,19 @@ TEST_F(FileTest, AReadOnlyFolderIsRefused) {
   EXPECT_EQ(checked.ok(), root);
   EXPECT_EQ(written.ok(), root);
   EXPECT_EQ(files(), root ? 1u : 0u);
+}
+
+/// A rename would fail, after all work is done.
+TEST_F(FileTest, AFileThatIsMountedByItselfIsRefusedAtOnce) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  ASSERT_TRUE(write_file_atomically(path("b"), "other").ok());
+  if (::mount(path("b").c_str(), path("a").c_str(), nullptr, MS_BIND, nullptr) != 0)
+    GTEST_SKIP() << "this user or container may not mount";
+  const auto checked = check_writable(path("a"));
+  ::umount(path("a").c_str());
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text(),
+            path("a") + ": found a file that is mounted by itself, expected one in a mounted folder");
 }
 
 TEST_F(FileTest, AFolderThatNobodyCanWriteToIsRefused) {

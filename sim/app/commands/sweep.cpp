@@ -1,15 +1,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <memory>
 
+#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/earlier_results.hpp"
 #include "sim/app/named_inputs.hpp"
 #include "sim/app/serving_sweep.hpp"
 #include "sim/app/unheeded.hpp"
@@ -106,24 +107,11 @@ std::string title_of(const study::Recipe& recipe) {
   return (first.ok() ? first->title : request.config) + (keys.empty() ? "" : ": " + keys);
 }
 
-/// Tables of an earlier sweep whose place one without any prediction does not take.
-std::vector<std::string> kept_files(const SweepFlags& flags, const study::SweepResult& result) {
-  std::vector<std::string> out;
-  std::error_code unknown;
-  for (const std::string& path : {flags.csv, flags.html}) {
-    if (result.predicted() == 0 && std::filesystem::is_regular_file(path, unknown)) out.push_back(path);
-  }
-  return out;
-}
-
 Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
-                           const study::SweepResult& result, const std::vector<std::string>& kept) {
-  const auto wanted = [&](const std::string& path) {
-    return !path.empty() && std::ranges::find(kept, path) == kept.end();
-  };
+                           const study::SweepResult& result, const EarlierResults& earlier) {
   FilesTogether files;
-  if (wanted(flags.csv)) TRY(study::write_sweep_csv(flags.csv, view, result, files));
-  if (wanted(flags.html)) TRY(files.write(flags.html, study::sweep_html(result, title_of(recipe))));
+  if (earlier.gives_way(flags.csv)) TRY(study::write_sweep_csv(flags.csv, view, result, files));
+  if (earlier.gives_way(flags.html)) TRY(files.write(flags.html, study::sweep_html(result, title_of(recipe))));
   TRY(files.keep());
   const std::string found = study::findings(recipe.find, result);
   if (recipe.find != study::Find::nothing && found.empty() && !end_asked())
@@ -162,15 +150,13 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
   if (!study->was_cut()) name_what_was_idle(result);
-  const std::vector<std::string> kept = kept_files(flags, result);
-  TRY(write_outputs(flags, view, recipe, result, kept));
+  const EarlierResults earlier(result.predicted() == 0, {flags.csv, flags.html});
+  TRY(write_outputs(flags, view, recipe, result, earlier));
   if (study->was_cut()) return study->interruption();
   if (result.predicted() > 0) return {};
-  std::string unchanged;
-  for (const std::string& path : kept) unchanged += (unchanged.empty() ? "unchanged: " : ", ") + printable(path, 200);
   return Error{
       "none of " + counted(result.size(), "point") + " could be predicted; the first: " + result.point(0).error, "",
-      unchanged};
+      earlier.unchanged()};
 }
 
 /// As one of the processes that mpirun started, or alone.

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/open_input.hpp"
@@ -10,6 +11,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/earlier_results.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/study/validate/idle_columns.hpp"
 #include "sim/study/validate/validate.hpp"
@@ -79,9 +81,11 @@ Result<void> run(const ValidateFlags& flags) {
   }
   name_unused(file, path, flags.jobs);
   TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
+  const bool nothing = std::ranges::none_of(validated, [](const auto& v) { return v.failure.empty(); });
+  const EarlierResults earlier(nothing, {flags.csv, flags.plot});
   FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::validation_csv(file, validated)));
-  if (!flags.plot.empty()) TRY(files.write(flags.plot, study::validation_plot(validated)));
+  if (earlier.gives_way(flags.csv)) TRY(files.write(flags.csv, study::validation_csv(file, validated)));
+  if (earlier.gives_way(flags.plot)) TRY(files.write(flags.plot, study::validation_plot(validated)));
   TRY(files.keep());
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
   if (end_asked()) return Error{"interrupted: the cases that are left have that as their error", path, ""};
@@ -92,12 +96,10 @@ Result<void> run(const ValidateFlags& flags) {
       return path + ": " + std::to_string(failed) + " of " + counted(validated.size(), "case") +
              " could not be predicted";
     });
-  const bool all_failed =
-      std::all_of(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); });
-  if (all_failed)
-    return Error{"none of " + counted(validated.size(), "case") + " could be predicted", path,
-                 validated.front().failure};
-  return {};
+  if (!nothing) return {};
+  const std::string unchanged = earlier.unchanged();
+  return Error{"none of " + counted(validated.size(), "case") + " could be predicted", path,
+               validated.front().failure + (unchanged.empty() ? "" : "; " + unchanged)};
 }
 
 void declare_validate(CLI::App& self, Action& action) {
