@@ -7,9 +7,9 @@
 namespace distsim::replay {
 namespace {
 
-/// Of the 1024 places of CUDA's queue, those that a trace must show as taken, and share of the most that it ever shows: some
-/// hold what no profiler records. Chosen.
-constexpr std::size_t kFullQueue = 900;
+/// Of the 1024 places of CUDA's queue, those that a trace must show as taken (three quarters), and share of the most that it
+/// ever shows: some hold what no profiler records. Chosen.
+constexpr std::size_t kFullQueue = 768;
 constexpr double kNearlyFull = 0.95;
 
 /// Times the usual length of a call, from which on it may have waited. Chosen, not fitted.

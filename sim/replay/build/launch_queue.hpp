@@ -10,7 +10,7 @@
 //   usual         the median of the calls of that kind on that thread with the queue less than half full; where there is none,
 //                 the tenth of all that are shorter take at most that
 //
-// A call that lasts more than twice the usual with 900 or more outstanding, and as many as the trace ever shows but for a
+// A call that lasts more than twice the usual with 768 or more outstanding, and as many as the trace ever shows but for a
 // twentieth (a queue that takes more is not full), costs the usual time, after the end of the last kernel or copy that
 // ended within the call (20 us before it at most, as clocks differ) and the usual time or more before its end, but no more
 // than 30 us before that: the next one began there.
