@@ -67,7 +67,7 @@ void count_meetings(const TraceJob& job, const CollectiveMatch& match, std::vect
   std::vector<std::int64_t> starts, ends;
   for (const CollectiveMatch::Member& m : match.members) {
     const TraceRank& rank = job.ranks[m.rank];
-    if (!rank.has_times || rank.times_are_medians) return;
+    if (!rank.has_times || rank.times_are_medians || !rank.collectives[m.collective].timed) return;
     starts.push_back(start_of(rank, rank.collectives[m.collective]));
     ends.push_back(end_of(rank, rank.collectives[m.collective]));
   }

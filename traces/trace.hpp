@@ -160,7 +160,9 @@ struct TraceCollective {
   std::int64_t sequence = -1;   ///< "Seq" where recorded, else its place among those of its group on this rank
   std::int64_t peer = -1;       ///< other rank of a send or receive; -1 unknown
   std::uint32_t device_record = kNone, host_record = kNone;  ///< index into TraceRank::device_records, host_records
-  std::uint32_t match = kNone;                               ///< index into TraceJob::matches
+  bool timed = true;  ///< false: only the call was recorded that hands it to a device, which says nothing of its time
+  std::uint32_t match = kNone;      ///< index into TraceJob::matches
+  std::int64_t call_elements = -1;  ///< what the call around the kernel states, where that is another number; else -1
   std::vector<std::int64_t> in_split, out_split;  ///< elements for each peer, of an all-to-all with unequal parts
 };
 

@@ -168,6 +168,24 @@ Result<void> check_order(TraceRank& rank, const WorkCounts& found) {
   return {};
 }
 
+/// Calls that wait for work of the GPU and return before it has ended: the clock of the GPU is late.
+Result<void> check_host_waits(TraceRank& rank, const WorkCounts& found) {
+  if (found.ended_before == 0) return {};
+  const auto what = [&](std::uint64_t n, const char* by) {
+    return std::to_string(n) + " of " + counted(found.host_waits, "call") + " that " +
+           std::string(agreeing(found.host_waits, "waits", "wait")) + " for the GPU " +
+           std::string(agreeing(n, "returns", "return")) + by + " before the work launched ahead has ended";
+  };
+  if (2 * found.ended_early > found.host_waits)
+    return contradiction(
+        rank, found.host_waits,
+        what(found.ended_early, " more than 1 ms") + " (up to " + seconds_text(found.most_before) + ")",
+        "calls that return after it", "are host and GPU on one clock?");
+  rank.notes.assume(what(found.ended_before, "") + ", by up to " + seconds_text(found.most_before) +
+                    ": are host and GPU on one clock?");
+  return {};
+}
+
 /// Of times in whole microseconds, none is rounded to 0.
 void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
   if (work.timeless == work.kernels) return;  // all: check_order
@@ -181,7 +199,6 @@ void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
 
 /// Medians over iterations have no launches. Iterations consist of the events.
 void note_medians(TraceRank& rank) {
-  constexpr double kMostBeside = 100;  // times the events that an iteration takes; chosen: hosts wait for data
   std::int64_t first = INT64_MAX, last_start = INT64_MIN, end = 0;
   std::uint64_t timeless = 0;
   for (const DeviceRecord& d : rank.device_records) {
@@ -199,9 +216,8 @@ void note_medians(TraceRank& rank) {
                       " events begin at once, expected one after the other: are their starts recorded?");
   if (rank.measured_iterations_ns.empty() || events == 0) return;
   const std::int64_t iteration = upper_median(rank.measured_iterations_ns);
-  if (end > first && static_cast<double>(iteration) > kMostBeside * static_cast<double>(end - first))
-    rank.notes.assume("found iterations of " + seconds_text(iteration) + ", of which the events take " +
-                      seconds_text(end - first) + ": are all times in milliseconds?");
+  if (std::string beyond = iterations_beyond_events(iteration, end - first); !beyond.empty())
+    rank.notes.assume(std::move(beyond));
 }
 
 Result<void> check_copies(TraceRank& rank, const WorkCounts& work) {
@@ -250,6 +266,24 @@ void note_copies_of_ranks(TraceJob& job) {
   if (copies == 0) return;
   job.notes.assume(which + (copies > 1 ? ", as " + std::to_string(copies - 1) + " more" : "") +
                    ": is one trace a copy of the other?");
+}
+
+/// Groups of more ranks than the job has.
+void note_groups_beyond(TraceJob& job) {
+  if (job.world_size == 0) return;
+  std::uint64_t beyond = 0;
+  std::string first;
+  for (const TraceGroup& g : job.groups) {
+    const bool listed = !g.ranks.empty() && g.ranks.back() >= job.world_size;
+    if (!listed && g.size <= job.world_size) continue;
+    if (beyond++ > 0) continue;
+    first = (g.name.empty() ? "one" : in_quotes(g.name, 60)) +
+            (listed ? " lists rank " + std::to_string(g.ranks.back()) : " has " + counted(g.size, "rank"));
+  }
+  if (beyond == 0) return;
+  job.notes.assume(counted(beyond, "process group") + " of " + std::to_string(job.groups.size()) +
+                   " with more ranks than the " + std::to_string(job.world_size) + " of the job (the first: " + first +
+                   "): is the stated number of ranks that of the job?");
 }
 
 /// Names of GPUs in a job, and collectives whose members do not agree on their size.
@@ -303,6 +337,11 @@ void note_collectives(TraceRank& rank, const WorkCounts& work) {
                       std::string(agreeing(work.two_sizes, "states", "state")) +
                       " numbers of elements that do not fit together (the first: " + work.first_two_sizes +
                       "); the size is not known");
+  if (work.other_calls > 0)
+    rank.notes.assume(counted(work.other_calls, "collective") + " of " + std::to_string(work.collectives) +
+                      " of another size than the " +
+                      std::string(agreeing(work.other_calls, "call that launched it", "calls that launched them")) +
+                      " (the first: " + work.first_other_call + "); the size is not known");
   if (work.not_member > 0)
     rank.notes.assume(counted(work.not_member, "collective") + " of " + std::to_string(work.collectives) +
                       " of groups without rank " + std::to_string(rank.rank) +
@@ -373,6 +412,7 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   if (rank.times_are_medians) note_medians(rank);
   if (!rank.has_times || rank.times_are_medians) return {};
   TRY(check_order(rank, work));
+  TRY(check_host_waits(rank, work));
   TRY(check_copies(rank, work));
   TRY(check_collectives(rank, work));
   note_work_after_steps(rank, work);
@@ -416,6 +456,7 @@ std::string verdict_of(const TraceJob& job) {
 
 Result<void> check_plausible(TraceJob& job) {
   note_contradictions(job);
+  note_groups_beyond(job);
   note_copies_of_ranks(job);
   TRY(check_iterations_of_hosts(job));
   for (TraceRank& rank : job.ranks) TRY(check_rank(job, rank));

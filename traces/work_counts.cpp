@@ -20,6 +20,9 @@ constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // the clock of a p
 /// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.
 constexpr std::int64_t kBeforeItsLaunch = 1'000'000;  // ns
 
+/// A call that waits for work returns some us after its end; one that returns this long before it did not wait. Chosen.
+constexpr std::int64_t kBeforeItsWork = 50'000;  // ns
+
 /// Bytes a second that no link and no memory reaches, twice the fastest of 2026: 450 GB/s from host to GPU (NVLink-C2C), 900
 /// GB/s between GPUs (NVLink 5), 8 TB/s in one (HBM3e, read and written: half of that; more from its cache).
 double fastest_copy(CopyDirection direction) {
@@ -56,6 +59,7 @@ class Counter {
     count_calls();
     count_steps(steps);
     count_order();
+    count_host_waits();
     count_holes();
     count_overlaps();
     for (const TraceCollective& c : rank_.collectives) count_collective(c);
@@ -164,6 +168,58 @@ class Counter {
     }
   }
 
+  /// By when the work was launched: when all of it up to there has ended.
+  using Ends = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+  void add_end(Ends& ends, const DeviceRecord& d) const {
+    if (d.launch != kNone) ends.emplace_back(rank_.host_records[d.launch].end_ns(), d.end_ns());
+  }
+  static void sort_ends(Ends& ends) {
+    std::ranges::sort(ends);
+    for (std::size_t i = 1; i < ends.size(); ++i) ends[i].second = std::max(ends[i].second, ends[i - 1].second);
+  }
+
+  void count_host_waits() {
+    std::vector<Ends> of_stream(rank_.streams.size());
+    Ends of_device;  // where all work is of one: a call does not say for which it waits
+    bool is_one = true;
+    for (std::size_t s = 0; s < rank_.streams.size(); ++s) {
+      const TraceStream& stream = rank_.streams[s];
+      for (std::uint32_t i = stream.begin; i < stream.end; ++i) {
+        add_end(of_stream[s], rank_.device_records[i]);
+        add_end(of_device, rank_.device_records[i]);
+      }
+      is_one = is_one && (stream.device == rank_.streams.front().device || stream.begin == stream.end);
+      sort_ends(of_stream[s]);
+    }
+    sort_ends(of_device);
+    for (const HostRecord& h : rank_.host_records) {
+      if (h.call == RuntimeCall::device_synchronize && is_one) count_host_wait(of_device, h.start_ns, h);
+    }
+    for (const SyncRecord& s : rank_.syncs) {
+      if (s.call == kNone) continue;
+      const HostRecord& call = rank_.host_records[s.call];
+      if (s.kind == SyncKind::stream && s.stream != kNone && call.call == RuntimeCall::stream_synchronize)
+        count_host_wait(of_stream[s.stream], call.start_ns, call);
+      if (s.kind == SyncKind::event && s.wait_on_stream != kNone && s.record_call != kNone &&
+          call.call == RuntimeCall::event_synchronize)
+        count_host_wait(of_stream[s.wait_on_stream], rank_.host_records[s.record_call].start_ns, call);
+    }
+  }
+
+  /// A call that waits for what had been launched by then.
+  void count_host_wait(const Ends& ends, std::int64_t launched_by, const HostRecord& call) {
+    if (!window_.has(call.start_ns)) return;
+    const auto next = std::ranges::upper_bound(ends, launched_by, {}, &std::pair<std::int64_t, std::int64_t>::first);
+    if (next == ends.begin()) return;
+    ++out_.host_waits;
+    const std::int64_t before = std::prev(next)->second - call.end_ns();
+    if (before <= kBeforeItsWork) return;
+    ++out_.ended_before;
+    out_.ended_early += before > kBeforeItsLaunch ? 1 : 0;
+    out_.most_before = std::max(out_.most_before, before);
+  }
+
   /// Times in which the GPU had nothing to do, and kernels that were launched before and began only after them.
   void count_holes() {
     std::vector<const DeviceRecord*> by_start;
@@ -219,6 +275,12 @@ class Counter {
       out_.first_two_sizes = std::string(graph::name_of(c.kind)) +
                              (ranks > 0 ? " over " + std::to_string(ranks) + " ranks" : "") + ", " +
                              std::to_string(c.in_elements) + " in and " + std::to_string(c.out_elements) + " out";
+    }
+    if (c.call_elements >= 0 && out_.other_calls++ == 0) {
+      const bool in = c.in_elements >= 0 && c.in_elements != c.call_elements;
+      out_.first_other_call = std::string(graph::name_of(c.kind)) + " of " +
+                              std::to_string(in ? c.in_elements : c.out_elements) + " elements, by a call of " +
+                              std::to_string(c.call_elements);
     }
     if (c.kind_known && has_kernel) {
       const std::string_view name = job_.name(rank_.device_records[c.device_record].name);
@@ -277,15 +339,18 @@ void WorkCounts::add(const WorkCounts& o) {
         &WorkCounts::fast_collectives, &WorkCounts::collectives,    &WorkCounts::unlike,
         &WorkCounts::not_member,       &WorkCounts::communication,  &WorkCounts::no_kind,
         &WorkCounts::no_size,          &WorkCounts::two_sizes,      &WorkCounts::in_streams,
-        &WorkCounts::at_once,          &WorkCounts::twice})
+        &WorkCounts::at_once,          &WorkCounts::twice,          &WorkCounts::host_waits,
+        &WorkCounts::ended_before,     &WorkCounts::ended_early,    &WorkCounts::other_calls})
     this->*sum += o.*sum;
   least_delay = std::min(least_delay, o.least_delay);
   most_idle = std::max(most_idle, o.most_idle);
+  most_before = std::max(most_before, o.most_before);
   widest_hole = std::max(widest_hole, o.widest_hole);
   device_time += o.device_time;
   if (first_unlike.empty()) first_unlike = o.first_unlike;
   if (first_group.empty()) first_group = o.first_group;
   if (first_two_sizes.empty()) first_two_sizes = o.first_two_sizes;
+  if (first_other_call.empty()) first_other_call = o.first_other_call;
   lost_at.insert(lost_at.end(), o.lost_at.begin(), o.lost_at.end());
   first_joined = std::min(first_joined, o.first_joined);
   for (const auto& [stream, end] : o.stream_ends) {

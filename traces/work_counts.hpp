@@ -52,6 +52,9 @@ struct WorkCounts {
   std::int64_t most_idle = 0;    ///< ns that the GPU had nothing to do before one that is late
   std::int64_t device_time = 0;  ///< ns of all records
   std::int64_t widest_hole = 0;  ///< ns between two GPU records in which none runs
+  // Calls of the host that wait for work of the GPU, those that end clearly before it, and those more than 1 ms before.
+  std::uint64_t host_waits = 0, ended_before = 0, ended_early = 0;
+  std::int64_t most_before = 0;  ///< ns from the end of such a call to that of the work
   // Copies and collectives of 1 MiB or more, and those of them that no link is as fast as.
   std::uint64_t large_copies = 0, fast_copies = 0, large_collectives = 0, fast_collectives = 0;
   // Collectives named otherwise than their kernels, and of groups without this rank.
@@ -59,9 +62,9 @@ struct WorkCounts {
   std::string first_unlike, first_group;
   // Communication kernels, and those of them of no known kind or size.
   std::uint64_t communication = 0, no_kind = 0, no_size = 0;
-  // Collectives that state two sizes.
-  std::uint64_t two_sizes = 0;
-  std::string first_two_sizes;
+  // Collectives that state two sizes, and those whose kernel and call do.
+  std::uint64_t two_sizes = 0, other_calls = 0;
+  std::string first_two_sizes, first_other_call;
   // Kernels of streams that begin before another of theirs has ended, and those that are there twice.
   std::uint64_t in_streams = 0, at_once = 0, twice = 0;
   LargestMemory beyond_device, beyond_reserved;

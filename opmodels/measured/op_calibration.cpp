@@ -32,7 +32,8 @@ struct Hash {
 Result<double> positive(std::string_view text) {
   const auto value = plain_number(text);
   if (value && *value > 0 && *value < 1e12) return *value;
-  return Error{"latency_us: found '" + std::string(text) + "', expected a positive number", "", ""};
+  return Error{"latency_us: found '" + std::string(text) + "', expected a positive number of microseconds below 1e12",
+               "", ""};
 }
 
 /// Seconds of a row's first op, the least that the device's rates allow it, and those of the others.

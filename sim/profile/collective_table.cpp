@@ -11,9 +11,10 @@ namespace {
 constexpr double kStragglerShare = 0.5;  // of all waiting that one rank causes, over its fair share ...
 constexpr double kStragglerWait = 0.01;  // ... which must be at least this share of the time of its steps
 
-using Key = std::tuple<graph::CollectiveKind, bool, std::uint32_t, std::int64_t>;
+using Key = std::tuple<graph::CollectiveKind, bool, std::uint32_t, std::int64_t, bool>;
 
-Key key_of(const traces::TraceCollective& c) { return {c.kind, c.kind_known, c.group, c.bytes}; }
+/// Those whose time is known and those of which it is not are apart.
+Key key_of(const traces::TraceCollective& c, bool timed) { return {c.kind, c.kind_known, c.group, c.bytes, timed}; }
 
 std::int64_t start_of(const traces::TraceRank& r, const traces::TraceCollective& c) {
   return c.device_record != traces::kNone ? r.device_records[c.device_record].start_ns
@@ -55,8 +56,8 @@ class Table {
   }
 
  private:
-  Building& entry(const traces::TraceCollective& c) {
-    Building& b = rows_[key_of(c)];
+  Building& entry(const traces::TraceCollective& c, bool timed) {
+    Building& b = rows_[key_of(c, timed)];
     if (b.summary.kind.empty()) {
       b.summary.kind = c.kind_known ? std::string(graph::name_of(c.kind)) : "unknown";
       b.summary.group = group_text(job_, c.group);
@@ -73,7 +74,13 @@ class Table {
     };
     std::vector<Arrival> arrivals;
     std::int64_t shortest = INT64_MAX;
-    Building& b = entry(job_.ranks[m.members.front().rank].collectives[m.members.front().collective]);
+    const bool timed = std::ranges::all_of(m.members, [&](const traces::CollectiveMatch::Member& member) {
+      return job_.ranks[member.rank].collectives[member.collective].timed;
+    });
+    Building& b = entry(job_.ranks[m.members.front().rank].collectives[m.members.front().collective], timed);
+    ++b.summary.calls;
+    b.summary.ranks_seen = std::max(b.summary.ranks_seen, static_cast<std::uint32_t>(m.members.size()));
+    if (!timed) return;
     for (const traces::CollectiveMatch::Member& member : m.members) {
       const traces::TraceRank& rank = job_.ranks[member.rank];
       const traces::TraceCollective& c = rank.collectives[member.collective];
@@ -94,18 +101,17 @@ class Table {
       ++last.last_arrivals;
       last.made_others_wait += alone;
     }
-    ++b.summary.calls;
-    b.summary.ranks_seen = std::max(b.summary.ranks_seen, static_cast<std::uint32_t>(m.members.size()));
     b.summary.transfer = std::max<std::int64_t>(0, b.summary.transfer) + shortest;
     b.skews.push_back(arrivals.back().start - arrivals.front().start);
   }
 
   void alone(const traces::TraceRank& rank, const traces::TraceCollective& c) {
     if (c.match != traces::kNone) return;
-    Building& b = entry(c);
+    Building& b = entry(c, c.timed);
     ++b.summary.calls;
-    ++b.summary.records;
     b.summary.ranks_seen = std::max(b.summary.ranks_seen, 1u);
+    if (!c.timed) return;
+    ++b.summary.records;
     b.summary.total_duration += duration_of(rank, c);
   }
 

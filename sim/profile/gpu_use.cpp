@@ -68,18 +68,26 @@ MemoryUse GpuUse::memory_within(std::int64_t begin, std::int64_t end) const {
   return most;
 }
 
-ProfilerCost profiler_cost(const traces::TraceRank& rank, const RankProfile& profile, const ProfileOptions& options) {
-  ProfilerCost cost;
-  cost.per_record = static_cast<double>(options.record_ns);
-  std::vector<std::int64_t> measured, starts;
+std::int64_t records_in_steps(const traces::TraceRank& rank, const RankProfile& profile) {
+  std::vector<std::int64_t> starts;
   for (const traces::HostRecord& h : rank.host_records) starts.push_back(h.start_ns);
   std::ranges::sort(starts);
-  std::ptrdiff_t records = 0;
+  std::int64_t records = 0;
+  for (const StepProfile& s : profile.steps)
+    records += std::ranges::lower_bound(starts, s.step.end_ns) - std::ranges::lower_bound(starts, s.step.start_ns);
+  return records;
+}
+
+ProfilerCost profiler_cost(std::int64_t records, const RankProfile& profile, const ProfileOptions& options) {
+  ProfilerCost cost;
+  cost.per_record = static_cast<double>(options.record_ns);
+  std::vector<std::int64_t> measured;
   for (const StepProfile& s : profile.steps) {
     if (s.measured > 0) measured.push_back(s.measured);
-    records += std::ranges::lower_bound(starts, s.step.end_ns) - std::ranges::lower_bound(starts, s.step.start_ns);
   }
-  if (!profile.steps.empty())
+  if (records < 0)
+    cost.records_per_step = -1;
+  else if (!profile.steps.empty())
     cost.records_per_step = static_cast<double>(records) / static_cast<double>(profile.steps.size());
   if (measured.empty()) return cost;
   cost.with = upper_median(measured);

@@ -44,7 +44,7 @@ RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& ran
     p.device_time_before += d.start_ns < begin ? d.duration_ns : 0;
   }
   p.overheads = host_overheads(rank, begin, host_end);
-  p.profiler = profiler_cost(rank, p, options);
+  p.profiler = profiler_cost(records_in_steps(rank, p), p, options);
   p.corrected = host_overheads(rank, begin, host_end, p.profiler.per_record);
   p.tree = work_tree(job, rank, begin, end);
   p.kernels = kernel_table(job, rank, begin, end);

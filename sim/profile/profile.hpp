@@ -107,7 +107,7 @@ struct KernelVariant {
 /// What recording cost, from an iteration time without it or from a cost given for each record.
 struct ProfilerCost {
   std::int64_t with = -1, without = -1;  ///< iteration; -1: not given
-  double records_per_step = 0;           ///< of the host
+  double records_per_step = 0;           ///< of the host; -1: not known
   double per_record = 0;                 ///< ns; 0: not known
 };
 
@@ -150,7 +150,7 @@ struct CollectiveSummary {
   std::int64_t bytes = -1;
   std::uint64_t calls = 0;                       ///< joined across ranks; else those of all ranks
   std::uint32_t ranks_seen = 0;                  ///< most members of one call that were in the traces
-  std::int64_t total_duration = 0, records = 0;  ///< of the kernels, over all ranks
+  std::int64_t total_duration = 0, records = 0;  ///< of the kernels, over all ranks; none: no time is known
   std::int64_t transfer =
       -1;  ///< sum over calls of the shortest duration over ranks: without waiting for others; -1: only one rank
   std::int64_t skew_median = -1, skew_max = -1;  ///< last arrival after the first; -1: only one rank

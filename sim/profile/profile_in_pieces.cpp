@@ -134,13 +134,20 @@ auto longest_first(Rows& rows, Time time) {
 
 class Pieces {
  public:
-  Pieces(const traces::KinetoSurvey& survey, bool keep_steps) : survey_(survey), keep_steps_(keep_steps) {}
+  Pieces(const traces::KinetoSurvey& survey, bool keep_steps) : survey_(survey), keep_steps_(keep_steps) {
+    for (const traces::TraceStep& s : survey.steps) {
+      step_starts_.push_back(s.start_ns);
+      step_ends_.push_back(s.end_ns);
+    }
+    std::ranges::sort(step_starts_);
+    std::ranges::sort(step_ends_);
+  }
 
   void add_slice(traces::TraceJob job, const traces::TraceSlice& slice);
   Result<PiecedProfile> finish();
 
  private:
-  void count_records(const traces::TraceRank& rank, const Window& slice);
+  void count_records(const traces::TraceRank& rank, const Window& slice, std::int64_t offset);
   void add_steps(const RankProfile& piece, std::int64_t shift);
   void add_collectives(traces::TraceJob& job, const Window& slice);
   void keep_first(const traces::TraceJob& job);
@@ -156,6 +163,8 @@ class Pieces {
   std::map<std::pair<std::string, std::string>, OpRate> ops_;
   std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, CollectiveSummary> collectives_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> streams_;
+  std::vector<std::int64_t> step_starts_, step_ends_;  ///< of the survey's steps; each sorted
+  std::int64_t records_in_steps_ = 0;                  ///< of the host
 };
 
 void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
@@ -186,7 +195,7 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
     rank_.device_time += d.duration_ns;
     rank_.device_time_before += d.start_ns < tables.begin ? d.duration_ns : 0;
   }
-  count_records(rank, slice);
+  count_records(rank, slice, offset);
   add_steps(piece, job.epoch_ns - out_.job.epoch_ns);
   add_collectives(job, slice);
   ++out_.slices;
@@ -252,15 +261,21 @@ void Pieces::add_notes(const traces::TraceJob& job, bool last) {
   }
 }
 
-void Pieces::count_records(const traces::TraceRank& rank, const Window& slice) {
+/// `offset`: from the clock of the job to that of the survey's steps.
+void Pieces::count_records(const traces::TraceRank& rank, const Window& slice, std::int64_t offset) {
   RecordCounts& c = rank_.records;
   for (const traces::DeviceRecord& d : rank.device_records) {
     if (!slice.has(d.start_ns)) continue;
     (d.kind == traces::DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
     c.unlaunched += d.launch == traces::kNone ? 1 : 0;
   }
-  c.host += static_cast<std::uint64_t>(
-      std::ranges::count_if(rank.host_records, [&](const traces::HostRecord& h) { return slice.has(h.start_ns); }));
+  for (const traces::HostRecord& h : rank.host_records) {
+    if (!slice.has(h.start_ns)) continue;
+    ++c.host;
+    const std::int64_t at = h.start_ns + offset;
+    records_in_steps_ += std::ranges::upper_bound(step_starts_, at) - step_starts_.begin();
+    records_in_steps_ -= std::ranges::upper_bound(step_ends_, at) - step_ends_.begin();
+  }
   for (const traces::TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
 }
 
@@ -292,6 +307,7 @@ Result<PiecedProfile> Pieces::finish() {
   rank_.steps_marked = !rank_.steps.empty();
   if (!rank_.steps_marked && !rank_.whole.step.name.empty()) rank_.steps.push_back(rank_.whole);
   set_measured_times(rank_);
+  rank_.profiler = profiler_cost(rank_.steps_marked ? records_in_steps_ : -1, rank_, {});
   rank_.records.streams = streams_.size();
   rank_.kernels = longest_first(kernels_, [](const KernelSummary& k) { return k.total; });
   rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });

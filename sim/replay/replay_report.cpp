@@ -49,11 +49,28 @@ std::string first_line(const ReplayReport& report) {
                      ms(m.measured), percent(error), steps_text(report, m), noun_of(m.basis), 100 * m.worst_error);
 }
 
+/// Of the what-if, over the whole trace.
+double change_of_span(const ReplayReport& report) {
+  if (report.replayed_span <= 0) return 0;
+  return static_cast<double>(report.what_if_span) / static_cast<double>(report.replayed_span) - 1;
+}
+
+/// One is longer and the other shorter, each by more than is seen in two decimals.
+bool opposed(double a, double b) {
+  constexpr double kSeen = 1e-4;
+  return (a > kSeen && b < -kSeen) || (a < -kSeen && b > kSeen);
+}
+
 std::string what_if_line(const ReplayReport& report) {
   const StepMedians now = medians(report.replayed), then = medians(report.what_if);
   const double change =
       now.replayed > 0 ? static_cast<double>(then.replayed) / static_cast<double>(now.replayed) - 1 : 0;
   std::string out = fmt::format("{:.3f} ms what-if, {} relative to the replay\n", ms(then.replayed), percent(change));
+  if (const double whole = change_of_span(report); opposed(change, whole))
+    out += fmt::format(
+        "  but the whole trace takes {:.3f} ms instead of {:.3f}, {}, from its first GPU work to the end of the last: work "
+        "of before the steps moves where they begin\n",
+        ms(report.what_if_span), ms(report.replayed_span), percent(whole));
   for (const std::string& c : report.changes) out += "  changed  " + c + "\n";
   return out;
 }
@@ -103,6 +120,14 @@ std::string program_text(const ReplayGraph& graph) {
                   counted(c.kernels, "kernel or copy", "kernels and copies"), c.launched,
                   counted(c.dependencies, "wait"), counted(c.host_waits, "host wait"), counted(c.handoffs, "hand-off"));
   if (c.joined > 0) out += fmt::format("         {} matched across ranks\n", counted(c.joined, "collective kernel"));
+  if (c.room_waits > 0)
+    out += fmt::format("         {} waited for room in the device's full queue of launches\n",
+                       counted(c.room_waits, "call"));
+  if (c.unseen_room_waits > 0)
+    out += fmt::format(
+        "         {} took longer than usual with a full queue of launches, without the end of a kernel; kept as the "
+        "host's time\n",
+        counted(c.unseen_room_waits, "call"));
   if (c.unexplained > 0)
     out += fmt::format("         {} started late for no reason visible in the trace; the delay is kept\n",
                        counted(c.unexplained, "kernel"));
@@ -191,12 +216,15 @@ std::string replay_json(const ReplayReport& report) {
   if (!report.what_if.empty()) {
     out["what_if_ms"] = ms(medians(report.what_if).replayed);
     out["what_if_steps"] = results_json(report.what_if);
+    out["replayed_span_ms"] = ms(report.replayed_span);
+    out["what_if_span_ms"] = ms(report.what_if_span);
     out["changes"] = report.changes;
   }
   if (report.wants_held_out) out["held_out_steps"] = results_json(report.held_out);
-  out["program"] = {{"kernels", c.kernels},        {"launched", c.launched},   {"stream_waits", c.dependencies},
-                    {"host_waits", c.host_waits},  {"hand_overs", c.handoffs}, {"joined", c.joined},
-                    {"unexplained", c.unexplained}};
+  out["program"] = {
+      {"kernels", c.kernels},         {"launched", c.launched},     {"stream_waits", c.dependencies},
+      {"host_waits", c.host_waits},   {"hand_overs", c.handoffs},   {"joined", c.joined},
+      {"unexplained", c.unexplained}, {"room_waits", c.room_waits}, {"unseen_room_waits", c.unseen_room_waits}};
   out["assumptions"] = notes_of(*report.graph);
   out["missing"] = traces::missing_parts(*report.graph->job);
   out["digest"] = fmt::format("{:016x}", report.digest);

@@ -11,8 +11,9 @@ namespace distsim::replay {
 
 struct ReplayReport {
   const ReplayGraph* graph = nullptr;
-  std::vector<StepResult> replayed;  ///< with the measured costs
-  std::vector<StepResult> what_if;   ///< with other costs; empty where none were asked for
+  std::vector<StepResult> replayed;                  ///< with the measured costs
+  std::vector<StepResult> what_if;                   ///< with other costs; empty where none were asked for
+  std::int64_t replayed_span = 0, what_if_span = 0;  ///< device_span of each, ps
   bool wants_held_out = false;
   std::vector<StepResult> held_out;  ///< each step predicted from the others
   std::vector<std::string> changes;  ///< what the what-if changed, in words

@@ -142,6 +142,7 @@ Result<std::unique_ptr<Replayed>> replayed_of(const TraceReplay& f, const traces
   ReplayReport& report = out->report;
   report.graph = &out->graph;
   report.replayed = step_results(out->graph, out->times);
+  report.replayed_span = device_span(out->graph, out->times);
   out->recorded = report.digest = out->times.digest;
   TRY_ASSIGN(out->stage, replay_stage(f, job));
   const ReplayStage& stage = out->stage;
@@ -150,6 +151,7 @@ Result<std::unique_ptr<Replayed>> replayed_of(const TraceReplay& f, const traces
     TRY_ASSIGN(out->changed, apply(stage.what_if, out->graph));
     TRY_ASSIGN(out->times, play(out->changed.graph, out->changed.costs));
     report.what_if = step_results(out->changed.graph, out->times);
+    report.what_if_span = device_span(out->changed.graph, out->times);
     report.changes = out->changed.changes;
     if (std::string note = steps_without_work(out->changed.graph); !note.empty())
       out->graph.assumptions.push_back(std::move(note));

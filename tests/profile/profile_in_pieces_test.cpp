@@ -92,6 +92,9 @@ TEST_F(ProfileInPieces, TablesAreThoseOfTheWhole) {
     EXPECT_EQ(pieces_.slices, records == 1 ? 12u : records == 60 ? 6u : 1u);
     if (records == 1'000'000) expect_equal_tables();
     ASSERT_EQ(pieces_.profile.ranks[0].steps.size(), 12u);
+    EXPECT_GT(whole_.ranks[0].profiler.records_per_step, 0);
+    EXPECT_DOUBLE_EQ(pieces_.profile.ranks[0].profiler.records_per_step, whole_.ranks[0].profiler.records_per_step);
+    EXPECT_EQ(pieces_.profile.ranks[0].profiler.with, whole_.ranks[0].profiler.with);
     for (std::size_t i = 0; i < 12; ++i) {
       const StepProfile &a = whole_.ranks[0].steps[i], &b = pieces_.profile.ranks[0].steps[i];
       EXPECT_EQ(a.step.name, b.step.name);

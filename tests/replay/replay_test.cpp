@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/replay/build/device_causes.hpp"
+#include "sim/replay/replay_report.hpp"
 #include "trace_builder.hpp"
 
 namespace distsim::replay {
@@ -119,6 +120,68 @@ TEST(Replay, ThreadsHandOverToEachOther) {
   r.run();
   EXPECT_DOUBLE_EQ(r.start_us(0, grad), 210);
   EXPECT_DOUBLE_EQ(r.start_us(0, 0), 720);
+}
+
+/// Launched before the trace: two kernels run while the host already launches the next ones behind them. The reduction, which
+/// starts 4 us after "grad" has ended, waits for it, although work of that stream started after the launch of both.
+TEST(Replay, WorkBehindABacklogWaitsForWhatItFollows) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), compute = b.stream(), comm = b.stream();
+  b.kernel(compute, "backlog", 0, 500);
+  b.kernel(compute, "backlog", 500, 500);
+  const auto grad = b.launch(host, 5, compute, "grad", 1000, 100);
+  const auto reduce = b.launch(host, 20, comm, "reduce", 1104, 50);
+  b.finish();
+  Replay r(std::move(job));
+  r.expect_as_measured();
+  EXPECT_EQ(r.graph.counts.unexplained, 0u);
+  EXPECT_EQ(r.graph.counts.dependencies, 1u);
+  r.set_us(0, 0, 100);
+  r.set_us(0, 1, 100);
+  r.run();
+  EXPECT_DOUBLE_EQ(r.start_us(0, grad), 200);
+  EXPECT_DOUBLE_EQ(r.start_us(0, reduce), 304);
+}
+
+/// Nothing of it has a launch: the reduction waits for the gradients, and the optimizer for the reduction.
+TEST(Replay, WorkWithoutLaunchesWaitsForOtherStreams) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto compute = b.stream(), comm = b.stream();
+  const auto grad = b.kernel(compute, "grad", 0, 100), step = b.kernel(compute, "optimizer", 500, 50);
+  const auto apart = b.kernel(compute, "next", 700, 50);
+  const auto reduce = b.kernel(comm, "reduce", 104, 392);
+  b.finish();
+  Replay r(std::move(job));
+  r.expect_as_measured();
+  EXPECT_EQ(r.graph.counts.dependencies, 2u);
+  EXPECT_EQ(r.graph.counts.unexplained, 0u);
+  r.set_us(0, grad, 50);
+  r.run();
+  EXPECT_DOUBLE_EQ(r.start_us(0, reduce), 54);
+  EXPECT_DOUBLE_EQ(r.start_us(0, step), 450);
+  EXPECT_DOUBLE_EQ(r.start_us(0, apart), 650) << "150 us after the kernel before, as it was";
+  r.set_us(0, reduce, 92);
+  r.run();
+  EXPECT_DOUBLE_EQ(r.start_us(0, step), 150);
+}
+
+/// Steps of which each begins where work of before leaves off: with all of that shorter the median step may be longer.
+TEST(Replay, AMedianAgainstTheWholeTraceIsNamed) {
+  Replay r(queued_kernels());
+  ReplayReport report;
+  report.graph = &r.graph;
+  report.replayed = report.what_if = step_results(r.graph, r.times);
+  report.replayed_span = device_span(r.graph, r.times);
+  EXPECT_EQ(report.replayed_span, 304'000'000);
+  report.what_if.front().replayed = 310'000'000;
+  report.what_if_span = 300'000'000;
+  EXPECT_NE(replay_text(report).find("but the whole trace takes 0.300 ms instead of 0.304"), std::string::npos);
+  report.what_if_span = 307'000'000;
+  EXPECT_EQ(replay_text(report).find("but the whole trace"), std::string::npos);
+  report.what_if.front().replayed = 290'000'000;
+  EXPECT_NE(replay_text(report).find("but the whole trace"), std::string::npos);
 }
 
 /// Without a record of the wait: stream 2's kernel starts 4 us after stream 1's kernel has ended, long after its

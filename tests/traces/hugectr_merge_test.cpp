@@ -67,6 +67,33 @@ TEST(HugectrMerge, WhatAHostLacksIsNoted) {
             "without 1 of the 2 GPUs of host b\n");
 }
 
+/// Iterations in seconds, say, beside events in milliseconds.
+TEST(HugectrMerge, IterationsFarLongerThanTheirEventsAreNoted) {
+  const HugectrJob job = merge_hugectr_hosts({host("a", 3000, {event("fprop", 1, 1), event("bprop", 2, 1.65)}),
+                                              host("b", 200, {event("fprop", 1, 1), event("bprop", 2, 1.65)})});
+  EXPECT_EQ(all(job.notes),
+            "host a: found iterations of 3 s, of which the events take 2.65 ms: are all times in milliseconds?\n");
+}
+
+/// The mean is over the hosts that have times of iterations.
+TEST(HugectrMerge, HostsWithoutIterationTimesAreNotCounted) {
+  std::vector<HugectrHost> hosts{host("a", 4, {event("fprop", 1, 1)}), host("b", 0, {event("fprop", 1, 1)}),
+                                 host("c", 2, {event("fprop", 1, 1)})};
+  const auto first_line = [&] {
+    const std::string text = hugectr_job_text(hosts, merge_hugectr_hosts(hosts), 1);
+    return text.substr(0, text.find('\n'));
+  };
+  hosts[1].has_iterations = false;
+  EXPECT_EQ(
+      first_line(),
+      "iteration 3.000 ms: mean of the medians of 2 (with times of iterations) of 3 hosts, 3 devices, 3 streams, 3 "
+      "events");
+  hosts[0].has_iterations = false;
+  EXPECT_EQ(first_line().find("iteration 2.000 ms: median of 1 (with times of iterations) of 3 hosts"), 0u);
+  hosts[2].has_iterations = false;
+  EXPECT_EQ(first_line().find("iteration not timed: 3 hosts"), 0u);
+}
+
 /// `profile` and `replay` read the same as `hugectr timeline`.
 TEST(HugectrMerge, WhatAHostLacksIsMissingFromTheTrace) {
   const std::string event =

@@ -74,6 +74,84 @@ TEST_F(KinetoTest, JoinsLaunchesOpsStepsAndCollectives) {
   EXPECT_EQ(r.collectives[0].bytes, 256 * 4);  // from the shape of the range around the launch
 }
 
+/// A call of 16 us that records an all-reduce of 1 Mi floats, within `around`, and launches `kernels` of 400 us.
+std::vector<std::string> recorded_all_reduce(const std::string& around, const std::vector<std::string>& kernels,
+                                             bool other_work = true) {
+  std::vector<std::string> out{event(
+      "cpu_op", "record_param_comms", "5", "10", 10, 16,
+      "\"Collective name\":\"allreduce\",\"In msg nelems\":1048576,\"Out msg nelems\":1048576,\"dtype\":\"Float\","
+      "\"Group size\":2,\"Process Group Name\":\"0\",\"External id\":1")};
+  if (!around.empty()) out.push_back(event("user_annotation", around, "5", "10", 8, 30));
+  if (other_work) {
+    out.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", "10", 40, 4, "\"correlation\":90"));
+    out.push_back(event("kernel", "gemm", "0", "7", 50, 40, "\"device\":0,\"stream\":7,\"correlation\":90"));
+  }
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const std::string id = std::to_string(k + 1);
+    out.push_back(
+        event("cuda_runtime", "cudaLaunchKernel", "5", "10", 14 + static_cast<double>(k), 1, "\"correlation\":" + id));
+    out.push_back(event("kernel", kernels[k], "0", "9", 100 + 500 * static_cast<double>(k), k == 0 ? 400 : 5,
+                        "\"device\":0,\"stream\":9,\"correlation\":" + id));
+  }
+  return out;
+}
+
+/// Libraries of their own (MSCCL++, custom all-reduces) name their kernels as they like.
+TEST_F(KinetoTest, TheKernelThatACollectiveLaunchedIsItsTime) {
+  const TraceJob job = read(trace(recorded_all_reduce("", {"mscclpp::allreduce6<float>(float*)", "flag_reset"})));
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_EQ(r.collectives.size(), 1u);
+  const TraceCollective& c = r.collectives[0];
+  ASSERT_NE(c.device_record, kNone);
+  EXPECT_EQ(r.device_records[c.device_record].duration_ns, 400'000);
+  EXPECT_TRUE(r.device_records[c.device_record].communication);
+  EXPECT_EQ(c.bytes, 4 << 20);
+  EXPECT_EQ(c.kind, graph::CollectiveKind::all_reduce);
+  EXPECT_EQ(std::ranges::count_if(r.device_records, &DeviceRecord::communication), 1);
+  EXPECT_TRUE(std::ranges::any_of(r.notes.assumptions,
+                                  [](const std::string& n) { return n.find("mscclpp") != std::string::npos; }));
+}
+
+/// The kernel's own arguments and those of its call are of one collective.
+TEST_F(KinetoTest, AKernelOfAnotherSizeThanItsCallIsNamed) {
+  for (const int elements : {1048576, 65536}) {
+    std::vector<std::string> events = recorded_all_reduce("", {});
+    events.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", "10", 14, 1, "\"correlation\":1"));
+    events.push_back(event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", "0", "9", 100, 400,
+                           "\"device\":0,\"stream\":9,\"correlation\":1,\"Collective name\":\"allreduce\","
+                           "\"dtype\":\"Float\",\"In msg nelems\":" +
+                               std::to_string(elements)));
+    const TraceJob job = read(trace(events));
+    const TraceRank& r = job.ranks.at(0);
+    ASSERT_EQ(r.collectives.size(), 1u);
+    const bool agrees = elements == 1048576;
+    EXPECT_EQ(r.collectives[0].bytes, agrees ? 4 << 20 : -1);
+    EXPECT_NE(agrees, std::ranges::any_of(r.notes.assumptions, [](const std::string& n) {
+                return n.find("all_reduce of 65536 elements, by a call of 1048576") != std::string::npos;
+              }));
+  }
+}
+
+/// Without a kernel the call is that of a host library, or only hands the collective to a device.
+TEST_F(KinetoTest, ACallIsTheTimeOfACollectiveOnTheHostOnly) {
+  const auto timed = [&](const std::string& around, bool other_work) {
+    const TraceJob job = read(trace(recorded_all_reduce(around, {}, other_work)));
+    const TraceRank& r = job.ranks.at(0);
+    EXPECT_FALSE(r.collectives.empty());
+    const bool noted = std::ranges::any_of(
+        r.notes.assumptions, [](const std::string& n) { return n.find("not known") != std::string::npos; });
+    const bool all = std::ranges::all_of(r.collectives, &TraceCollective::timed);
+    EXPECT_NE(noted, all) << around;
+    return all;
+  };
+  EXPECT_TRUE(timed("gloo:all_reduce", true));
+  EXPECT_TRUE(timed("gloo:all_reduce", false));
+  EXPECT_TRUE(timed("", false)) << "a host without a device";
+  EXPECT_FALSE(timed("", true));
+  EXPECT_FALSE(timed("nccl:all_reduce", true));
+  EXPECT_FALSE(timed("nccl:all_reduce", false));
+}
+
 TEST_F(KinetoTest, ReadsBareArraysOldCategoriesAndStringThreads) {
   const TraceJob job = read(
       "[" +

@@ -131,6 +131,70 @@ TEST(Plausible, SomeKernelsFollowTheirLaunchesSoon) {
       << checked.error().text();
 }
 
+/// After each kernel, 10 us after its launch, a call that waits for it and returns 5 us after its end; all of the GPU is `late`
+/// ns on its clock.
+TraceJob waited_for(std::uint32_t kernels, std::int64_t late, RuntimeCall wait = RuntimeCall::device_synchronize) {
+  TraceRank rank = launched(kernels, 10'000);
+  for (std::uint32_t i = 0; i < kernels; ++i) {
+    HostRecord call;
+    call.kind = HostKind::runtime;
+    call.call = wait;
+    call.start_ns = rank.host_records[i].end_ns() + 1'000;
+    call.duration_ns = rank.device_records[i].end_ns() + 5'000 - call.start_ns;
+    SyncRecord sync;
+    sync.kind = SyncKind::stream;
+    sync.stream = 0;
+    sync.call = static_cast<std::uint32_t>(rank.host_records.size());
+    rank.host_records.push_back(call);
+    if (wait != RuntimeCall::device_synchronize) rank.syncs.push_back(sync);
+  }
+  for (std::uint32_t i = 0; i < kernels; ++i) {
+    const std::int64_t moved = 30'000 * static_cast<std::int64_t>(i);  // room for each wait
+    rank.device_records[i].start_ns += moved + late;
+    rank.host_records[i].start_ns += moved;
+    rank.host_records[kernels + i].start_ns += moved;
+  }
+  return job_of({std::move(rank)}, 1);
+}
+
+TEST(Plausible, CallsThatWaitReturnAfterTheWork) {
+  for (const RuntimeCall wait : {RuntimeCall::device_synchronize, RuntimeCall::stream_synchronize}) {
+    for (const std::int64_t late : {0, 20'000}) {
+      TraceJob job = waited_for(50, late, wait);
+      EXPECT_TRUE(check_plausible(job).ok());
+      EXPECT_TRUE(job.ranks[0].notes.assumptions.empty()) << job.ranks[0].notes.assumptions.front();
+    }
+    TraceJob some = waited_for(50, 500'000, wait);
+    EXPECT_TRUE(check_plausible(some).ok());
+    ASSERT_EQ(some.ranks[0].notes.assumptions.size(), 1u);
+    EXPECT_EQ(some.ranks[0].notes.assumptions[0].find("50 of 50 calls that wait for the GPU return before the work"),
+              0u)
+        << some.ranks[0].notes.assumptions[0];
+    for (const std::int64_t late : {2'000'000, 900'000'000}) {
+      TraceJob job = waited_for(50, late, wait), few = waited_for(3, late, wait);
+      const auto checked = check_plausible(job);
+      ASSERT_FALSE(checked.ok()) << late;
+      EXPECT_EQ(
+          checked.error().text().find("rank0.json: found 50 of 50 calls that wait for the GPU return more than 1 ms"),
+          0u)
+          << checked.error().text();
+      EXPECT_TRUE(check_plausible(few).ok());
+      EXPECT_EQ(few.ranks[0].notes.assumptions.size(), 1u) << "too few to be sure";
+    }
+  }
+}
+
+/// A device synchronize waits for one device; with work of two it is not known for which.
+TEST(Plausible, AWaitForOneOfTwoDevicesTellsNothing) {
+  TraceJob job = waited_for(50, 2'000'000);
+  TraceRank& rank = job.ranks[0];
+  rank.streams[0].end = 40;
+  rank.streams.push_back({1, 7, 0, 40, 50});
+  for (std::uint32_t i = 40; i < 50; ++i) rank.device_records[i].stream = 1;
+  EXPECT_TRUE(check_plausible(job).ok());
+  EXPECT_TRUE(rank.notes.assumptions.empty()) << rank.notes.assumptions.front();
+}
+
 TEST(Plausible, OneKernelFarFromItsLaunchIsNoted) {
   const auto notes_of = [](std::uint32_t kernel, std::int64_t moved) {
     TraceRank rank = launched(50, 5'000);
@@ -259,6 +323,23 @@ TEST(Plausible, CollectivesAreOfTheirKernelsKindAndOfTheirRanksGroup) {
   EXPECT_EQ(notes_on_collectives(Kind::all_reduce, {5, 6}),
             std::vector<std::string>{"3 collectives of 3 of groups without rank 0 itself (the first: '7'): are the "
                                      "ranks of groups global ones?"});
+}
+
+TEST(Plausible, GroupsHaveNoMoreRanksThanTheJob) {
+  const auto notes_of = [](std::uint32_t world, std::vector<std::uint32_t> ranks, std::uint32_t size) {
+    TraceJob job = job_of({rank_of(0, 50, 10'000)}, world);
+    job.groups.push_back({"0", "", std::move(ranks), size});
+    EXPECT_TRUE(check_plausible(job).ok());
+    return job.notes.assumptions;
+  };
+  EXPECT_TRUE(notes_of(4, {0, 1, 2, 3}, 4).empty());
+  EXPECT_TRUE(notes_of(0, {0, 1, 2, 3}, 4).empty()) << "not stated";
+  EXPECT_TRUE(notes_of(4, {}, 4).empty());
+  EXPECT_EQ(
+      notes_of(2, {0, 1, 2, 3}, 4),
+      (std::vector<std::string>{"1 process group of 1 with more ranks than the 2 of the job (the first: '0' lists rank "
+                                "3): is the stated number of ranks that of the job?"}));
+  EXPECT_EQ(notes_of(2, {}, 4).size(), 1u);
 }
 
 TEST(Plausible, AllocatedMemoryIsReservedAndOnTheDevice) {

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
 #include "traces/build/op_inputs.hpp"
 
@@ -46,8 +47,17 @@ bool collective_range(std::string_view name) {
          name.starts_with("ncclBroadcast") || name.starts_with("ncclSend") || name.starts_with("ncclRecv");
 }
 
+/// Elements in or out that both state and that differ: those of the call; -1: none.
+std::int64_t other_elements(const TraceCollective& kernel, const TraceCollective& call) {
+  for (std::int64_t TraceCollective::*n : {&TraceCollective::in_elements, &TraceCollective::out_elements}) {
+    if (kernel.*n >= 0 && call.*n >= 0 && kernel.*n != call.*n) return call.*n;
+  }
+  return -1;
+}
+
 /// What the ops around the launch say, innermost first; each host record's own collective is marked as taken.
 void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCollective& c, std::vector<bool>& taken) {
+  bool is_inside = false;  // of a call that describes a collective
   int steps = 0;
   for (std::uint32_t i = op; i != kNone && steps < kMostParents; i = rank.host_records[i].parent, ++steps) {
     const HostRecord& h = rank.host_records[i];
@@ -56,6 +66,8 @@ void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCo
     c.host_record = c.host_record == kNone ? i : c.host_record;
     if (h.collective != kNone) {
       taken[h.collective] = true;
+      if (!is_inside) c.call_elements = other_elements(c, rank.collectives[h.collective]);
+      is_inside = true;
       fill_open(c, rank.collectives[h.collective]);
     }
     TraceCollective from;
@@ -103,6 +115,141 @@ void note_lacking_members(TraceJob& job) {
                      " that were read: does one of them end before the others?");
 }
 
+/// What the name of a range says of where its collective runs.
+enum class RunsOn : std::uint8_t { unknown, host, device };
+RunsOn runs_on(std::string_view name) {
+  for (const std::string_view library : {"gloo:", "mpi:"}) {
+    if (name.starts_with(library)) return RunsOn::host;
+  }
+  for (const std::string_view library : {"nccl:", "rccl:", "hccl:", "xccl:"}) {
+    if (name.starts_with(library)) return RunsOn::device;
+  }
+  return RunsOn::unknown;
+}
+
+class Completion {
+ public:
+  Completion(TraceJob& job, TraceRank& rank) : job_(job), rank_(rank), taken_(rank.collectives.size(), false) {}
+
+  void run() {
+    for (std::uint32_t i = 0; i < rank_.device_records.size(); ++i) {
+      if (rank_.device_records[i].communication) take_kernel(i);
+    }
+    const std::uint64_t named = found_.size();
+    take_launched_kernels();
+    take_calls(named > 0);
+    rank_.collectives = std::move(found_);
+    std::ranges::stable_sort(rank_.collectives, [&](const TraceCollective& a, const TraceCollective& b) {
+      return start_of(rank_, a) < start_of(rank_, b);
+    });
+    for (std::uint32_t i = 0; i < rank_.collectives.size(); ++i) {
+      const TraceCollective& c = rank_.collectives[i];
+      if (c.device_record != kNone)
+        rank_.device_records[c.device_record].collective = i;
+      else
+        rank_.host_records[c.host_record].collective = i;
+    }
+    number_by_group(rank_.collectives);
+    note_unknown_collectives(rank_.notes, kernels_, no_kind_, no_size_);
+  }
+
+ private:
+  void take_kernel(std::uint32_t i) {
+    const DeviceRecord& d = rank_.device_records[i];
+    ++kernels_;
+    TraceCollective c;
+    if (d.collective != kNone) {
+      c = rank_.collectives[d.collective];
+      taken_[d.collective] = true;
+    }
+    c.device_record = i;
+    c.host_record = kNone;
+    fill_from_parents(job_, rank_, d.op, c, taken_);
+    if (const auto kind = collective_of_kernel(job_.name(d.name)); kind && !c.kind_known) {
+      c.kind = *kind;
+      c.kind_known = true;
+    }
+    if (c.call_elements >= 0)
+      c.bytes = -1;
+    else if (c.bytes < 0)
+      set_collective_bytes(job_, c);
+    if (!c.kind_known) ++no_kind_;
+    if (c.bytes < 0) ++no_size_;
+    found_.push_back(std::move(c));
+  }
+
+  /// The outermost call around a kernel whose collective no kernel has taken.
+  std::uint32_t call_around(const DeviceRecord& d) const {
+    std::uint32_t found = kNone;
+    int steps = 0;
+    for (std::uint32_t i = d.op; i != kNone && steps < kMostParents; i = rank_.host_records[i].parent, ++steps) {
+      const HostRecord& h = rank_.host_records[i];
+      if (h.collective != kNone && !taken_[h.collective] && runs_on(job_.name(h.name)) != RunsOn::host) found = i;
+    }
+    return found;
+  }
+
+  /// Libraries whose kernels do not say that they communicate: the longest kernel that the call launched is the collective.
+  void take_launched_kernels() {
+    std::map<std::uint32_t, std::uint32_t> longest;  // by call
+    for (std::uint32_t i = 0; i < rank_.device_records.size(); ++i) {
+      const DeviceRecord& d = rank_.device_records[i];
+      if (d.communication || d.kind != DeviceRecordKind::kernel) continue;
+      const std::uint32_t call = call_around(d);
+      if (call == kNone) continue;
+      const auto [at, is_new] = longest.emplace(call, i);
+      if (!is_new && d.duration_ns > rank_.device_records[at->second].duration_ns) at->second = i;
+    }
+    if (longest.empty()) return;
+    const std::string first{job_.name(rank_.device_records[longest.begin()->second].name)};
+    for (const auto& [call, kernel] : longest) {
+      rank_.device_records[kernel].communication = true;
+      take_kernel(kernel);
+    }
+    rank_.notes.assume(counted(longest.size(), "collective") + " of the kernel that the call launched, whose name (" +
+                       in_quotes(first, 60) + ") does not say that it communicates");
+  }
+
+  RunsOn runs_on_around(std::uint32_t call) const {
+    int steps = 0;
+    for (std::uint32_t i = call; i != kNone && steps < kMostParents; i = rank_.host_records[i].parent, ++steps) {
+      const RunsOn where = runs_on(job_.name(rank_.host_records[i].name));
+      if (where != RunsOn::unknown) return where;
+    }
+    return RunsOn::unknown;
+  }
+
+  /// Collectives that run on the host (gloo), where no kernel took them; with kernels around they are the enqueueing side of
+  /// one that was not recorded, as is a call that names a library of devices, or one of a host that has a device.
+  void take_calls(bool kernels_are_named) {
+    std::uint64_t untimed = 0;
+    for (std::uint32_t i = 0; i < rank_.host_records.size(); ++i) {
+      HostRecord& h = rank_.host_records[i];
+      if (h.collective == kNone) continue;
+      if (!taken_[h.collective] && !kernels_are_named) {
+        TraceCollective c = rank_.collectives[h.collective];
+        c.host_record = i;
+        const RunsOn where = runs_on_around(i);
+        c.timed =
+            !rank_.has_times || where == RunsOn::host || (where == RunsOn::unknown && rank_.device_records.empty());
+        untimed += c.timed ? 0 : 1;
+        found_.push_back(std::move(c));
+      }
+      h.collective = kNone;
+    }
+    if (untimed > 0)
+      rank_.notes.assume(counted(untimed, "collective") +
+                         " without a kernel: " + std::string(agreeing(untimed, "its time is", "their times are")) +
+                         " not known (the call only hands it to the device)");
+  }
+
+  TraceJob& job_;
+  TraceRank& rank_;
+  std::vector<bool> taken_;  ///< by collective of a host record
+  std::vector<TraceCollective> found_;
+  std::uint64_t kernels_ = 0, no_kind_ = 0, no_size_ = 0;
+};
+
 }  // namespace
 
 std::int64_t start_of(const TraceRank& rank, const TraceCollective& c) {
@@ -115,57 +262,7 @@ std::int64_t end_of(const TraceRank& rank, const TraceCollective& c) {
                                   : rank.host_records[c.host_record].end_ns();
 }
 
-void complete_collectives(TraceJob& job, TraceRank& rank) {
-  std::vector<bool> taken(rank.collectives.size(), false);
-  std::vector<TraceCollective> found;
-  std::uint64_t kernels = 0, no_kind = 0, no_size = 0;
-  for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
-    DeviceRecord& d = rank.device_records[i];
-    if (!d.communication) continue;
-    ++kernels;
-    TraceCollective c;
-    if (d.collective != kNone) {
-      c = rank.collectives[d.collective];
-      taken[d.collective] = true;
-    }
-    c.device_record = i;
-    c.host_record = kNone;
-    fill_from_parents(job, rank, d.op, c, taken);
-    if (const auto kind = collective_of_kernel(job.name(d.name)); kind && !c.kind_known) {
-      c.kind = *kind;
-      c.kind_known = true;
-    }
-    if (c.bytes < 0) set_collective_bytes(job, c);
-    if (!c.kind_known) ++no_kind;
-    if (c.bytes < 0) ++no_size;
-    found.push_back(std::move(c));
-  }
-  // Collectives that run on the host (gloo), where no kernel took them; with kernels around they are the enqueueing
-  // side of one that was not recorded.
-  for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
-    HostRecord& h = rank.host_records[i];
-    if (h.collective == kNone) continue;
-    if (!taken[h.collective] && kernels == 0) {
-      TraceCollective c = rank.collectives[h.collective];
-      c.host_record = i;
-      found.push_back(std::move(c));
-    }
-    h.collective = kNone;
-  }
-  rank.collectives = std::move(found);
-  std::ranges::stable_sort(rank.collectives, [&](const TraceCollective& a, const TraceCollective& b) {
-    return start_of(rank, a) < start_of(rank, b);
-  });
-  for (std::uint32_t i = 0; i < rank.collectives.size(); ++i) {
-    const TraceCollective& c = rank.collectives[i];
-    if (c.device_record != kNone)
-      rank.device_records[c.device_record].collective = i;
-    else
-      rank.host_records[c.host_record].collective = i;
-  }
-  number_by_group(rank.collectives);
-  note_unknown_collectives(rank.notes, kernels, no_kind, no_size);
-}
+void complete_collectives(TraceJob& job, TraceRank& rank) { Completion(job, rank).run(); }
 
 void note_unknown_collectives(TraceNotes& notes, std::uint64_t kernels, std::uint64_t no_kind, std::uint64_t no_size) {
   if (no_kind > 0)
@@ -228,8 +325,14 @@ void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
     const auto end = [&](const CollectiveMatch::Member& member) {
       return end_of(job.ranks[member.rank], job.ranks[member.rank].collectives[member.collective]);
     };
+    const auto is_timed = [&](const CollectiveMatch::Member& member) {
+      return job.ranks[member.rank].collectives[member.collective].timed;
+    };
+    if (!is_timed(m.members.front())) continue;
     const std::int64_t reference = end(m.members.front());
-    for (const CollectiveMatch::Member& member : m.members) apart[member.rank].push_back(end(member) - reference);
+    for (const CollectiveMatch::Member& member : m.members) {
+      if (is_timed(member)) apart[member.rank].push_back(end(member) - reference);
+    }
   }
   for (std::uint32_t r = 1; r < job.ranks.size(); ++r) {
     if (apart[r].size() < 3) continue;

@@ -11,7 +11,9 @@ std::int64_t end_of(const TraceRank& rank, const TraceCollective& c);
 
 /// Gives every communication kernel a collective. What the kernel's own arguments leave open comes, in this order, from
 /// the ops around its launch (arguments of record_param_comms, name and shapes of an `nccl:all_reduce` range) and from
-/// the kernel's name. Host records whose collective a kernel took lose it. Then orders collectives by start and numbers
+/// the kernel's name. A call whose collective no communication kernel took gets the longest kernel that it launched; without
+/// one it runs on the host (gloo, MPI, or a rank without a device), or is not timed. Host records whose collective a
+/// kernel took lose it. Then orders collectives by start and numbers
 /// those of each group. Says in the notes how many kinds and sizes are unknown.
 void complete_collectives(TraceJob& job, TraceRank& rank);
 

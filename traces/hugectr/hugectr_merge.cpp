@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -106,12 +107,38 @@ Result<void> check_hugectr_hosts(const std::vector<HugectrHost>& hosts) {
                "", ""};
 }
 
+namespace {
+
+/// One GPU of each host tells it.
+void note_iterations(const std::vector<HugectrHost>& hosts, HugectrJob& job) {
+  const auto ns = [](double ms) { return static_cast<std::int64_t>(ms * 1e6); };
+  for (const HugectrHost& host : hosts) {
+    for (const auto& [device, by_stream] : host.timeline) {
+      double first = std::numeric_limits<double>::max(), end = 0;
+      for (const auto& [stream, events] : by_stream) {
+        for (const HugectrTimedEvent& e : events) {
+          first = std::min(first, e.median_start_ms);
+          end = std::max(end, e.median_start_ms + e.median_duration_ms);
+        }
+      }
+      const std::string beyond = host.has_iterations && end > first
+                                     ? iterations_beyond_events(ns(host.median_iter_time_ms), ns(end - first))
+                                     : "";
+      if (beyond.empty()) continue;
+      job.notes.push_back("host " + printable(host.host_name) + ": " + beyond);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
 HugectrJob merge_hugectr_hosts(const std::vector<HugectrHost>& hosts, const std::vector<HugectrEvent>& expected) {
   HugectrJob job;
   std::map<std::string, HugectrEventSummary> merged;
-  const auto timed = static_cast<double>(std::ranges::count_if(hosts, &HugectrHost::has_iterations));
+  job.timed_hosts = static_cast<std::size_t>(std::ranges::count_if(hosts, &HugectrHost::has_iterations));
   for (const HugectrHost& host : hosts) {
-    if (host.has_iterations) job.iteration_ms += host.median_iter_time_ms / timed;
+    if (host.has_iterations) job.iteration_ms += host.median_iter_time_ms / static_cast<double>(job.timed_hosts);
     if (job.slowest_host.empty() || host.median_iter_time_ms > job.slowest_iteration_ms) {
       job.slowest_iteration_ms = host.median_iter_time_ms;
       job.slowest_host = host.host_name;
@@ -140,6 +167,7 @@ HugectrJob merge_hugectr_hosts(const std::vector<HugectrHost>& hosts, const std:
   }
   std::ranges::stable_sort(job.summaries, {}, &HugectrEventSummary::start_ms);
   for (const std::string& part : missing_from_hugectr(hosts)) job.notes.push_back("without " + part);
+  note_iterations(hosts, job);
   note_missing(hosts, job);
   note_unfinished(hosts, job);
   note_never_seen(expected, job);

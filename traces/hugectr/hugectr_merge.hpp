@@ -22,7 +22,8 @@ struct HugectrEventSummary {
 };
 
 struct HugectrJob {
-  double iteration_ms = 0;  ///< mean over hosts
+  double iteration_ms = 0;      ///< mean over hosts that have times of iterations
+  std::size_t timed_hosts = 0;  ///< those
   double slowest_iteration_ms = 0;
   std::string slowest_host;
   std::size_t devices = 0, streams = 0, events = 0;

@@ -64,11 +64,23 @@ std::string cell_text(const HugectrEventSummary* e) {
 
 }  // namespace
 
+namespace {
+
+/// "mean of the medians of 2 hosts", of which some may have no times of iterations.
+std::string iteration_text(const HugectrJob& job, std::size_t hosts) {
+  if (job.timed_hosts == 0) return "not timed: " + counted(hosts, "host");
+  const std::string of =
+      job.timed_hosts == hosts ? "" : std::to_string(job.timed_hosts) + " (with times of iterations) of ";
+  return ms(job.iteration_ms) + " ms: " + (job.timed_hosts == 1 ? "median" : "mean of the medians") + " of " + of +
+         counted(hosts, "host");
+}
+
+}  // namespace
+
 std::string hugectr_job_text(const std::vector<HugectrHost>& hosts, const HugectrJob& job, std::size_t top) {
-  std::string out = fmt::format(
-      "iteration {}: {} of {}, {}, {}, {}\n", job.iteration_ms > 0 ? ms(job.iteration_ms) + " ms" : "not timed",
-      hosts.size() == 1 ? "median" : "mean of the medians", counted(hosts.size(), "host"),
-      counted(job.devices, "device"), counted(job.streams, "stream"), counted(job.events, "event"));
+  std::string out =
+      fmt::format("iteration {}, {}, {}, {}\n", iteration_text(job, hosts.size()), counted(job.devices, "device"),
+                  counted(job.streams, "stream"), counted(job.events, "event"));
   if (hosts.size() > 1 && job.slowest_iteration_ms > 0)
     out += fmt::format("slowest host {}: {} ms\n", printable(job.slowest_host, kLabel), ms(job.slowest_iteration_ms));
   out += fmt::format("\n{:<{}}{:>12}{:>12}{:>10}\n", "host", kLabel, "median ms", "mean ms", "devices");

@@ -70,6 +70,14 @@ std::vector<std::string> missing_from_hugectr(const TraceJob& job) {
   return joined(missing_events(found), missing_gpus(hosts));
 }
 
+std::string iterations_beyond_events(std::int64_t iteration_ns, std::int64_t events_ns) {
+  constexpr double kMostBeside = 100;  // times the events; chosen: hosts wait for data
+  if (events_ns <= 0 || static_cast<double>(iteration_ns) <= kMostBeside * static_cast<double>(events_ns)) return "";
+  const auto text = [](std::int64_t ns) { return milliseconds_text(static_cast<double>(ns) * 1e-6); };
+  return "found iterations of " + text(iteration_ns) + ", of which the events take " + text(events_ns) +
+         ": are all times in milliseconds?";
+}
+
 std::vector<std::string> missing_from_hugectr(const std::vector<HugectrHost>& results) {
   EventsBeyond found;
   GpusOfHosts hosts;

@@ -14,7 +14,11 @@ namespace distsim::traces {
 /// no place for them, and GPUs that one host has and another has not. Empty: none, or no such job.
 std::vector<std::string> missing_from_hugectr(const TraceJob& job);
 
-/// The same of results as they are merged.
+/// "found iterations of 3 s, of which the events take 2.65 ms: are all times in milliseconds?", where an iteration is more than
+/// 100 times as long as its events (less is a host that waits for data). Empty: it is not, or either is 0.
+std::string iterations_beyond_events(std::int64_t iteration_ns, std::int64_t events_ns);
+
+/// missing_from_hugectr of results as they are merged.
 std::vector<std::string> missing_from_hugectr(const std::vector<HugectrHost>& hosts);
 
 }  // namespace distsim::traces

@@ -80,12 +80,15 @@ class Inference {
     const std::int64_t s1 = stream_slack(r), s2 = has_launch(r) ? launch_slack(r) : 0;
     c.gap_ns = std::min(s1, gap_);
     c.launch_delay_ns = std::min(s2, delay_);
-    if (!has_launch(r)) c.gap_ns = s1;  // nothing else is known of it
-    const bool by_stream = before_[r] != traces::kNone && s1 <= kNearNs, by_launch = s2 <= 3 * delay_;
+    const bool by_stream = before_[r] != traces::kNone && s1 <= kNearNs, by_launch = has_launch(r) && s2 <= 3 * delay_;
     if (by_stream) c.gap_ns = s1;
     if (by_launch) c.launch_delay_ns = s2;
     for (auto& a : c.after) a.delay_ns = std::min(slack_after(r, a.record), gap_);
     if (by_stream || by_launch || bind_to_other_stream(r, std::min(s1, s2))) return;
+    if (!has_launch(r)) {
+      c.gap_ns = s1;  // nothing else is known of it
+      return;
+    }
     c.explained = false;
     if (before_[r] != traces::kNone && s1 < s2)
       c.gap_ns = s1;
@@ -103,11 +106,14 @@ class Inference {
     std::uint32_t found = traces::kNone;
     const auto consider = [&](std::uint32_t other, std::int64_t most) {
       if (other == traces::kNone || slack_after(r, other) > most) return;
+      if (!has_launch(r) && record(other).start_ns >= record(r).start_ns) return;
       if (found == traces::kNone || record(other).end_ns() > record(found).end_ns()) found = other;
     };
     for (std::uint32_t s = 0; s < order_.streams(); ++s) {
       if (s != record(r).stream)
-        consider(order_.last_ended_by(s, order_.launched_ns(r), record(r).start_ns + kClockSlip), kNearNs);
+        consider(has_launch(r) ? order_.last_ended_by(s, order_.launched_ns(r), record(r).start_ns + kClockSlip)
+                               : order_.last_ended_by(s, record(r).start_ns, record(r).start_ns),
+                 kNearNs);
     }
     for (const auto& a : causes_[r].after) consider(a.record, least);
     if (found == traces::kNone) return false;

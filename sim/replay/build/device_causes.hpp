@@ -6,7 +6,8 @@
 //   stream (the launch) was the cause, and the whole of s1 (s2) is kept as its gap (delay); the other is taken as
 //   typical. Where both are larger, the cause is a kernel of another stream that ended less than 30 us before, or one
 //   that is known to be waited for. Where there is none either, the smaller of s1 and s2 is kept, and the kernel is
-//   counted as unexplained.
+//   counted as unexplained. Work without a recorded launch has no s2: its cause is its stream, or a kernel of another one
+//   that ended just before where s1 is larger; where there is none, s1 is kept.
 // Dependencies, also those that did not bind but would on other hardware: after a cudaStreamWaitEvent the next kernel
 // launched by that thread waits for what was last launched on each other stream, provided that this had ended; or,
 // where the trace records who waits for whom, for just that. And the waits of the NULL stream (null_stream.hpp).

@@ -15,6 +15,7 @@ DeviceOrder::DeviceOrder(const traces::TraceRank& rank)
     std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
       return rank.device_records[a].start_ns < rank.device_records[b].start_ns;
     });
+    launched_before_the_next(records);
     auto& launches = latest_launch_.emplace_back();
     auto& ends = latest_end_.emplace_back();
     for (const std::uint32_t r : records) {
@@ -22,6 +23,16 @@ DeviceOrder::DeviceOrder(const traces::TraceRank& rank)
       const std::int64_t end = rank.device_records[r].end_ns();
       ends.push_back(ends.empty() ? end : std::max(ends.back(), end));
     }
+  }
+}
+
+/// A stream runs its work in the order of the launches. Work of a backlog, whose launches came before the trace, may start long
+/// after those of the work behind it.
+void DeviceOrder::launched_before_the_next(const std::vector<std::uint32_t>& records) {
+  std::int64_t next = INT64_MAX;
+  for (auto r = records.rbegin(); r != records.rend(); ++r) {
+    if (rank_.device_records[*r].launch == traces::kNone) launched_[*r] = std::min(launched_[*r], next);
+    next = launched_[*r];
   }
 }
 

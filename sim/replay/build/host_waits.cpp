@@ -7,13 +7,14 @@ namespace {
 
 // Chosen, not fitted; ns.
 constexpr std::int64_t kHostClockSlip = 20'000;  ///< by which host and device clocks may be apart
-constexpr std::int64_t kLongCall = 50'000;       ///< an allocation that takes longer may have waited
+constexpr std::int64_t kLongCall = 50'000;       ///< a call that takes longer may have waited
 
 }  // namespace
 
 HostWaits::HostWaits(const traces::TraceRank& rank, const DeviceOrder& order)
     : rank_(rank),
       order_(order),
+      queue_(rank, order),
       first_launched_(rank.host_records.size(), traces::kNone),
       sync_of_call_(rank.host_records.size(), traces::kNone) {
   for (std::uint32_t r = 0; r < rank.device_records.size(); ++r) {
@@ -40,7 +41,7 @@ HostWait HostWaits::of(std::uint32_t call) const {
     case traces::RuntimeCall::allocate:
       return memory(call);
     default:
-      return {{}, rank_.host_records[call].duration_ns};
+      return room(call);
   }
 }
 
@@ -93,9 +94,25 @@ HostWait HostWaits::stream(std::uint32_t call) const {
 
 HostWait HostWaits::copy(std::uint32_t call) const {
   const std::uint32_t own = first_launched_[call];
-  if (own == traces::kNone || rank_.device_records[own].end_ns() > rank_.host_records[call].end_ns())
-    return {{}, rank_.host_records[call].duration_ns};
+  if (own == traces::kNone || rank_.device_records[own].end_ns() > rank_.host_records[call].end_ns()) return room(call);
   return after(call, {own});
+}
+
+/// A call that found the queue of launches full costs what such calls usually do, once there is room.
+HostWait HostWaits::room(std::uint32_t call) const {
+  const traces::HostRecord& h = rank_.host_records[call];
+  HostWait wait{{}, h.duration_ns};
+  if (!queue_.is_full_at(call)) return wait;
+  const std::uint32_t by = queue_.made_room(call);
+  if (by == traces::kNone) {
+    if (h.duration_ns - queue_.usual_ns(call) > kLongCall) wait.reason = HostWait::For::unseen_room;
+    return wait;
+  }
+  wait.reason = HostWait::For::room;
+  wait.records = {by};
+  wait.own_ns = queue_.usual_ns(call);
+  wait.delay_ns = h.end_ns() - wait.own_ns - rank_.device_records[by].end_ns();
+  return wait;
 }
 
 HostWait HostWaits::memory(std::uint32_t call) const {

@@ -40,6 +40,11 @@ class RankNodes {
     for (std::uint32_t s = 0; s < order_.streams(); ++s) stream(s);
     for (std::uint32_t r = 0; r < causes_.size(); ++r) dependencies(r);
     for (const auto& [node, record] : host_waits_) graph_.wait(node, out().device_nodes[record]);
+    for (const RoomWait& w : room_waits_) {
+      const std::uint32_t delay = add(ReplayNode::kNoStream, ReplayRole::delay, w.delay_ns, w.from_ns);
+      graph_.wait(delay, out().device_nodes[w.record]);
+      graph_.wait(w.node, delay);
+    }
     first_of_steps();
     out().streams = std::max(1u, first_lane_);
   }
@@ -51,6 +56,12 @@ class RankNodes {
                     std::uint32_t record = traces::kNone) {
     return graph_.add({index_, stream, cost, at, record, traces::kNone, role});
   }
+
+  /// Of a call for a place in the queue of launches, through a delay that no stream has.
+  struct RoomWait {
+    std::uint32_t node = 0, record = 0;
+    std::int64_t delay_ns = 0, from_ns = 0;
+  };
 
   // --- host ---
 
@@ -102,8 +113,15 @@ class RankNodes {
     before_call_[record] = work(t, now, h.start_ns, ReplayRole::host_work, record);
     const HostWait wait = waits_.of(record);
     const std::uint32_t node = add(t, ReplayRole::host_call, wait.own_ns, h.start_ns, record);
-    for (const std::uint32_t r : wait.records) host_waits_.emplace_back(node, r);
+    for (const std::uint32_t r : wait.records) {
+      if (wait.reason == HostWait::For::room)
+        room_waits_.push_back({node, r, wait.delay_ns, rank_.device_records[r].end_ns()});
+      else
+        host_waits_.emplace_back(node, r);
+    }
     graph_.counts.host_waits += wait.records.empty() ? 0 : 1;
+    graph_.counts.room_waits += wait.reason == HostWait::For::room ? 1 : 0;
+    graph_.counts.unseen_room_waits += wait.reason == HostWait::For::unseen_room ? 1 : 0;
     now = std::max(now, h.end_ns());
   }
 
@@ -165,7 +183,8 @@ class RankNodes {
   const std::vector<DeviceCause> causes_;
   std::vector<std::uint32_t> before_call_, left_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> resumed_,
-      host_waits_;                ///< (node, handoff), (node, device record)
+      host_waits_;  ///< (node, handoff), (node, device record)
+  std::vector<RoomWait> room_waits_;
   std::uint32_t first_lane_ = 0;  ///< of the stream at hand
 };
 

@@ -27,10 +27,11 @@ enum class ReplayRole : std::uint8_t {
   host_tail,    ///< the same, before a mark or where another thread is let go on
   host_resume,  ///< the same, from the moment another thread has let this one go on
   host_call,    ///< a runtime call; `record` is its host record
-  delay,        ///< from a launch, or the end of a dependency, to the start of a kernel
-  gap,          ///< on a device stream, before a kernel
-  device,       ///< a kernel or copy; `record` is its device record
-  mark,         ///< a moment on a host thread, of no length
+  delay,   ///< from a launch, or the end of a dependency, to the start of a kernel; without a record: from the end of
+           ///< what made room in a full queue of launches to the call that waited for it
+  gap,     ///< on a device stream, before a kernel
+  device,  ///< a kernel or copy; `record` is its device record
+  mark,    ///< a moment on a host thread, of no length
 };
 
 struct ReplayNode {
@@ -61,7 +62,9 @@ struct ReplayRank {
 
 /// What was found out, for the report.
 struct ReplayCounts {
-  std::uint64_t kernels = 0, launched = 0, dependencies = 0, host_waits = 0, handoffs = 0, joined = 0, unexplained = 0;
+  std::uint64_t kernels = 0, launched = 0, dependencies = 0, host_waits = 0, handoffs = 0, joined = 0, unexplained = 0,
+                room_waits = 0,
+                unseen_room_waits = 0;  ///< calls that a full queue of launches held, see launch_queue.hpp
 };
 
 struct ReplayGraph {

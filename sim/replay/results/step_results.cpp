@@ -181,6 +181,16 @@ std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes
   return Results(graph, times).run();
 }
 
+std::int64_t device_span(const ReplayGraph& graph, const ReplayTimes& times) {
+  std::int64_t first = INT64_MAX, last = INT64_MIN;
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    if (graph.nodes[n].role != ReplayRole::device) continue;
+    first = std::min(first, times.ready[n]);
+    last = std::max(last, times.end[n]);
+  }
+  return last > first ? last - first : 0;
+}
+
 StepMedians medians(const std::vector<StepResult>& all) {
   std::vector<StepResult> results;  // both medians are of the same steps
   std::ranges::copy_if(all, std::back_inserter(results), [](const StepResult& r) { return r.measured > 0; });

@@ -38,6 +38,10 @@ struct StepResult {
 /// By rank, then step. A rank without steps has one result, its whole window.
 std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes& times);
 
+/// From the first work of any device to the end of the last, ps; 0 where there is none. What a step is long depends on where
+/// it begins, which moves when work of before becomes shorter or longer; this does not.
+std::int64_t device_span(const ReplayGraph& graph, const ReplayTimes& times);
+
 /// Medians over the results of the best basis among them (start to start, else profiler steps, else windows); ps. Where any
 /// was measured, over those that were; measured -1: none was.
 struct StepMedians {

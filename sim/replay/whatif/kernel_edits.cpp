@@ -110,11 +110,16 @@ class Editor {
     is_awaited_.assign(graph_.nodes.size(), false);
     const auto on_device = [&](std::uint32_t n) { return graph_.nodes[n].role == ReplayRole::device; };
     for (const auto& [node, on] : graph_.waits) {
-      if (!on_device(on)) continue;
+      if (!on_device(on) || waits_for_room(node)) continue;
       is_awaited_[on] = true;
       const ReplayNode& waiter = graph_.nodes[node];
       waits_[waiter.role == ReplayRole::delay ? this->node(waiter.rank, waiter.record) : node] = true;
     }
+  }
+
+  /// A call that waits for a place in the queue of launches has it too when the kernel is part of another.
+  bool waits_for_room(std::uint32_t n) const {
+    return graph_.nodes[n].role == ReplayRole::delay && graph_.nodes[n].record == traces::kNone;
   }
 
   /// A kernel on either side of this cannot be one: it would belong to two steps, or begin after the work that waits for

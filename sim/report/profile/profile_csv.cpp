@@ -99,7 +99,7 @@ void collectives(const profile::Profile& p, std::string& out) {
   for (const profile::CollectiveSummary& c : p.collectives) {
     out += csv_line({c.kind, one_line(c.group), c.group_size == 0 ? "" : number(c.group_size),
                      c.bytes < 0 ? "" : std::to_string(c.bytes), number(c.calls), number(c.ranks_seen),
-                     us(mean(c.total_duration, static_cast<std::uint64_t>(c.records))),
+                     c.records == 0 ? "" : us(mean(c.total_duration, static_cast<std::uint64_t>(c.records))),
                      c.transfer < 0 ? "" : us(mean(c.transfer, c.calls)), known_us(c.skew_median), known_us(c.skew_max),
                      c.busbw > 0 ? fixed(c.busbw * 1e-9, 3) : ""});
   }

@@ -69,7 +69,7 @@ Json step_json(const profile::StepProfile& s, const std::string& name) {
 Json profiler_json(const profile::ProfilerCost& c) {
   return {{"with_ms", known_ms(c.with)},
           {"without_ms", known_ms(c.without)},
-          {"host_records_per_step", c.records_per_step},
+          {"host_records_per_step", c.records_per_step < 0 ? Json(nullptr) : Json(c.records_per_step)},
           {"us_per_host_record", c.per_record > 0 ? Json(c.per_record * 1e-3) : Json(nullptr)}};
 }
 
@@ -206,7 +206,7 @@ Json collectives_json(const profile::Profile& p, std::size_t most) {
              {"bytes", c.bytes < 0 ? Json(nullptr) : Json(c.bytes)},
              {"calls", c.calls},
              {"ranks_seen", c.ranks_seen}};
-    row["mean_us"] = c.records > 0 ? us(c.total_duration) / static_cast<double>(c.records) : 0.0;
+    row["mean_us"] = c.records > 0 ? Json(us(c.total_duration) / static_cast<double>(c.records)) : Json(nullptr);
     row["transfer_us"] =
         c.transfer < 0 || c.calls == 0 ? Json(nullptr) : Json(us(c.transfer) / static_cast<double>(c.calls));
     row["skew_median_us"] = known_us(c.skew_median);
