@@ -11,6 +11,7 @@ namespace {
 using graph::AttentionLibrary;
 
 constexpr double kBlock = 128;        // queries, and keys
+constexpr double kShortStep = 16;     // rows of the matrix instruction, which blocks of fewer queries are cut to
 constexpr double kWidthStep = 32;     // what head sizes are padded to
 constexpr double kExponentials = 16;  // a clock and SM, of all generations since Volta
 constexpr double kForwardOps = 1;     // lane operations a score beside the exponential
@@ -51,12 +52,26 @@ Kernels kernels_of(const DeviceRates& device, AttentionLibrary library) {
 
 double padded(double width) { return std::ceil(width / kWidthStep) * kWidthStep; }
 
-/// Scores of a head that blocks work on.
+double blocks_of(double queries) { return std::ceil(queries / kBlock); }
+
+/// Queries of a head that blocks work on: whole blocks, as a block's products are as large for its last few queries.
+double rows_of(double queries) {
+  const double step = queries < kBlock ? kShortStep : kBlock;
+  return std::ceil(queries / step) * step;
+}
+
+/// Scores of a head that blocks work on: of all their rows, and a block of keys more a row at each edge of the mask. A
+/// window is no more than the mask without it.
 double touched_scores(const graph::Attention& op) {
-  const double q = graph::real(op.q_len), kv = graph::real(op.kv_len), all = q * kv;
-  const bool windowed = op.window > 0 && op.window < op.kv_len;
-  const double edges = (op.causal ? 1 : 0) + (windowed ? 1 : 0);
-  return std::min(all, op.scores_of_head() + edges * q * std::min(kBlock, kv));
+  const double rows = rows_of(graph::real(op.q_len)), kv = graph::real(op.kv_len);
+  const auto touched = [&](std::int64_t window, int edges) {
+    graph::Attention masked = op;
+    masked.window = window;
+    const double counted = masked.scores_of_head() * rows / graph::real(op.q_len);
+    return std::min(rows * kv, counted + edges * rows * std::min(kBlock, kv));
+  };
+  const int diagonal = op.causal ? 1 : 0;
+  return std::min(touched(0, diagonal), touched(op.window, diagonal + 1));
 }
 
 /// Bytes of Q, K, V and O, and backward of O, dO and the gradients; keys and values are of fewer heads. Gradients of
@@ -93,7 +108,7 @@ double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
                           (forward ? kernels.forward : kernels.backward);
   const double lane_ops = (forward ? kForwardOps : kBackwardOps) + (op.dropout ? kDropoutOps : 0);
   const double softmax = 1 / (kExponentials * device.sms * device.clock) + 2 * lane_ops / device.vector_fp32;
-  const double waves = heads * std::ceil(graph::real(op.q_len) / kBlock) / device.sms;
+  const double waves = heads * blocks_of(graph::real(op.q_len)) / device.sms;
   const double compute = scores * (products + kernels.exposed * softmax) * quantised_waves(waves) / waves +
                          std::ceil(waves) * device.traits.tensor.wave_seconds;
   const double launches = forward ? 1 : 2;  // backward: row sums of dO * O first
