@@ -11,7 +11,6 @@ namespace {
 using graph::AttentionLibrary;
 
 constexpr double kBlock = 128;        // queries, and keys
-constexpr double kShortStep = 16;     // rows of the matrix instruction, which blocks of fewer queries are cut to
 constexpr double kWidthStep = 32;     // what head sizes are padded to
 constexpr double kExponentials = 16;  // a clock and SM, of all generations since Volta
 constexpr double kForwardOps = 1;     // lane operations a score beside the exponential
@@ -55,10 +54,8 @@ double padded(double width) { return std::ceil(width / kWidthStep) * kWidthStep;
 double blocks_of(double queries) { return std::ceil(queries / kBlock); }
 
 /// Queries of a head that blocks work on: whole blocks, as a block's products are as large for its last few queries.
-double rows_of(double queries) {
-  const double step = queries < kBlock ? kShortStep : kBlock;
-  return std::ceil(queries / step) * step;
-}
+/// Fewer than one block's have kernels of their own, as of decoding.
+double rows_of(double queries) { return queries < kBlock ? queries : blocks_of(queries) * kBlock; }
 
 /// Scores of a head that blocks work on: of all their rows, and a block of keys more a row at each edge of the mask. A
 /// window is no more than the mask without it.
