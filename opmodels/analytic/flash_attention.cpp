@@ -96,7 +96,7 @@ AttentionLibrary library_on(const DeviceRates& device, AttentionLibrary asked) {
   return is_blackwell(device) || is_hopper(device) ? AttentionLibrary::cudnn : AttentionLibrary::flash2;
 }
 
-double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
+double flash_compute_seconds(const DeviceRates& device, const graph::Attention& op) {
   const bool forward = op.pass == graph::Pass::forward;
   const Kernels kernels = kernels_of(device, library_on(device, op.library));
   const double d = padded(graph::real(op.head_dim)), v = padded(op.values());
@@ -106,10 +106,15 @@ double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
   const double lane_ops = (forward ? kForwardOps : kBackwardOps) + (op.dropout ? kDropoutOps : 0);
   const double softmax = 1 / (kExponentials * device.sms * device.clock) + 2 * lane_ops / device.vector_fp32;
   const double waves = heads * blocks_of(graph::real(op.q_len)) / device.sms;
-  const double compute = scores * (products + kernels.exposed * softmax) * quantised_waves(waves) / waves +
-                         std::ceil(waves) * device.traits.tensor.wave_seconds;
+  return scores * (products + kernels.exposed * softmax) * quantised_waves(waves) / waves +
+         std::ceil(waves) * device.traits.tensor.wave_seconds;
+}
+
+double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
+  const bool forward = op.pass == graph::Pass::forward;
   const double launches = forward ? 1 : 2;  // backward: row sums of dO * O first
-  return launches * device.floor + overlap(memory_seconds(device, traffic(op, forward)), compute);
+  const double memory = memory_seconds(device, traffic(op, forward));
+  return launches * device.floor + overlap(memory, flash_compute_seconds(device, op));
 }
 
 }  // namespace distsim::opmodels

@@ -207,6 +207,24 @@ TEST(FlashAttention, SharedKeysSaveOnlyMemory) {
             std::string::npos);
 }
 
+/// Less traffic beside the same products keeps the units no busier, so the power limit leaves no lower clock.
+TEST(FlashAttention, FewerKeyHeadsAreNoSlowerForSeconds) {
+  for (const char* device : {"a100_sxm4_80gb", "h100_sxm_96gb_hbm2e", "h100_sxm5_80gb", "b200", "l40s"}) {
+    const OpModels models = shipped(device);
+    for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::backward}) {
+      for (std::int64_t length = 64; length <= 16384; length = length * 3 / 2) {
+        graph::Attention op{8, 64, length, length, 64, true, true, false, graph::DType::fp16, pass};
+        Duration before;
+        for (op.kv_heads = 1; op.kv_heads <= 64; op.kv_heads *= 2) {
+          const Duration now = models.price_steady(op)->mean;
+          EXPECT_GE(now.seconds(), before.seconds() * (1 - 1e-3)) << device << ", " << length << ", " << op.kv_heads;
+          before = now;
+        }
+      }
+    }
+  }
+}
+
 TEST(FlashAttention, ALibraryThatDoesNotRunGivesWayToOneThatDoes) {
   graph::Attention op = paper_op(128, 8192, false, graph::Pass::forward);
   const auto us = [&](const char* device, AttentionLibrary library) {
