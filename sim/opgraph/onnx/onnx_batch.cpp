@@ -38,6 +38,11 @@ std::int64_t OnnxLowering::batch_of(const Dims& dims, const std::string& input) 
   return dims.empty() ? 1 : std::max<std::int64_t>(1, dims[place]);
 }
 
+/// For messages with sizes: a model that serves any batch is looked at with a few, whatever was asked for.
+std::string OnnxLowering::with_samples() const {
+  return any_batch_ ? ", looked at with a batch of " + std::to_string(samples_) : "";
+}
+
 /// The batch is the dynamic dimension that is named like one; else the second of an input that a recurrent layer reads step
 /// by step. Where there is neither, size_of() takes the first of the first input. Not one whose size was given.
 void OnnxLowering::find_batch() {

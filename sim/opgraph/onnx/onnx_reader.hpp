@@ -58,6 +58,7 @@ class OnnxLowering {
 
   // onnx_batch.cpp
   void find_batch();
+  std::string with_samples() const;
   bool is_time_major(const std::string& input) const;
   std::int64_t batch_of(const Dims& dims, const std::string& input) const;
   Result<std::int64_t> size_of(const onnx::Dimension& dim, const std::string& input, int place);
