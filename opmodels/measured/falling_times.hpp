@@ -32,8 +32,9 @@ struct FallingTimes {
 
 /// Points far above the models beside which nothing larger was measured: larger ops fall to what the models say.
 struct LastTimes {
-  std::size_t points = 0;  ///< more than kFallsNotably times what the models say, the largest of their series in every size
-  double factor = 1;       ///< of the worst
+  std::size_t points =
+      0;              ///< more than kFallsNotably times what the models say, the largest of their series in every size
+  double factor = 1;  ///< of the worst
   TimedPoint worst;
 };
 LastTimes last_times(const std::vector<TimedPoint>& points);
