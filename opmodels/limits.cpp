@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "opmodels/analytic/flash_attention.hpp"
 #include "opmodels/op_time.hpp"
 
 namespace distsim::opmodels {
@@ -18,6 +19,7 @@ struct Parts {
   double compulsory = 0;  ///< bytes of operands and results
   bool lanes = false;     ///< its products run on the plain lanes
   bool wide = false;      ///< its products are of fp32, tf32 or fp64
+  double least = 0;       ///< of the products
 };
 
 double width(graph::DType dtype) { return operand_bytes(dtype); }
@@ -34,8 +36,10 @@ Parts streaming_parts(const DeviceRates& d, double bytes, double flops) {
 
 /// Products of `flops` between operands and results of `bytes`; `between` bytes more travel from kernel to kernel.
 Parts product_parts(const DeviceRates& d, double flops, graph::DType dtype, double bytes, double between = 0) {
-  return {matrix_seconds(d, flops, dtype), 0, memory_seconds(d, bytes + between), bytes, uses_vector_lanes(d, dtype),
-          graph::size_of(dtype) >= 4};
+  const double seconds = matrix_seconds(d, flops, dtype);
+  return {
+      seconds, 0, memory_seconds(d, bytes + between), bytes, uses_vector_lanes(d, dtype), graph::size_of(dtype) >= 4,
+      seconds};
 }
 
 double passes(graph::Pass pass) { return pass == graph::Pass::backward ? 2 : 1; }
@@ -64,7 +68,9 @@ Parts parts_of(const DeviceRates& d, const graph::Attention& a) {
   const double vectors = rows * (graph::real(a.head_dim) + a.values()) * element;
   const double scores = heads * graph::real(a.q_len) * graph::real(a.kv_len) * element;
   const double between = a.flash ? 0 : (kScorePasses + (a.dropout ? kDropoutPasses : 0)) * scores * passes(a.pass);
-  return product_parts(d, a.useful_flops(), a.dtype, passes(a.pass) * vectors, between);
+  Parts parts = product_parts(d, a.useful_flops(), a.dtype, passes(a.pass) * vectors, between);
+  if (a.flash) parts.matrix = std::max(parts.matrix, flash_compute_seconds(d, a));
+  return parts;
 }
 
 Parts parts_of(const DeviceRates& d, const graph::Interaction& i) {
@@ -185,11 +191,12 @@ graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost c
   cost.shares = cost.described_shares = shares_of(p, busy);
   if (d.described) cost.described_shares = shares_of(parts_on(*d.described, op), busy);
   // What memory or L2 take less than on the device as its file describes it, matrix units are not busier for.
-  const graph::BoundShares& of_units = cost.described_shares;
-  cost.busy = {p.lanes ? 0 : of_units.matrix, of_units.vector + (p.lanes ? of_units.matrix : 0),
-               std::min(1.0, p.memory / seconds)};
+  const Parts described = d.described ? parts_on(*d.described, op) : p;
+  const double matrix = busy * described.matrix / longest(described);
+  const double vector = busy * described.vector / longest(described);
+  cost.busy = {p.lanes ? 0 : matrix, p.lanes ? std::max(matrix, vector) : vector, std::min(1.0, p.memory / seconds)};
   const double beyond_l2 = std::max(0.0, p.compulsory - 2 * d.l2_bytes);
-  const auto least = Duration::from_seconds(std::max(p.matrix, beyond_l2 / d.streaming_hbm()));
+  const auto least = Duration::from_seconds(std::max(p.least, beyond_l2 / d.streaming_hbm()));
   if (least.ok()) cost.least = *least;
   return cost;
 }

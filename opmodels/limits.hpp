@@ -1,17 +1,19 @@
 // Limits: what bounds an op on a device, and the least time that the hardware allows it.
 //
 // Three times of the op as one kernel on a perfect implementation:
-//   matrix   FLOPs of its products / matrix rate of their type at the sustained clock (Winograd: 1.6 times fewer)
+//   matrix   FLOPs of its products / matrix rate of their type at the sustained clock (Winograd: 1.6 times fewer); of
+//            fused attention what its kernel takes, softmax included (flash_attention.hpp), as that is far from perfect
 //   vector   FLOPs of the rest / rate of the plain lanes at the sustained clock
 //   memory   bytes that its kernels move / what the device streams; tensors that fit in L2 come from there (op_time.hpp)
 // Of the time above an empty kernel's floor each takes its share as its fourth power, which is the derivative of
 // `overlap` by that part, so that the shares are continuous where the bound changes. The rest is latency. Corrections go
 // by the shares on the device as its file describes it: a what-if on one of its figures does not hand a kernel from one
 // correction to another, which could make better hardware slower.
-//   busy     what draws power: the matrix units and the lanes in their shares of the time, whether or not tiles fill them (clock
-//            trees, operand loads and waiting warps draw on), memory in its time as a part of the op's; fp32 products on the
-//            plain lanes keep those busy
-//   least    max(matrix, (bytes of operands and results - 2 L2) / streaming rate): what no correction goes below
+//   busy     what draws power, as parts of the op's time. Matrix units and lanes: their time / the longest of the three, of
+//            the time above the floor; so they are busy all of it where they bound the op, whether or not tiles fill them
+//            (clock trees, operand loads and waiting warps draw on) and whatever memory does meanwhile. Memory: its time.
+//            Fp32 products on the plain lanes keep those busy
+//   least    max(FLOPs / matrix rate, (bytes of operands and results - 2 L2) / streaming rate): what no correction goes below
 // An embedding bag counts ids and pooled vectors only: rows may come from L2. Copies over PCIe, host work, given times
 // and collectives have no limits of their own.
 #pragma once

@@ -12,10 +12,11 @@
 //              longest bag of an exponential distribution, ln(bags)/2 means, at half of a row's latency, which is that
 //              of an idle machine
 //     latency and tail are fitted on FBGEMM's kernels in traces of V100 and A100 (docs/op_models.md)
-//   forward of a framework's plain embedding (one table, one index per sample, not table-batched)
-//     at least N dim elements at 0.55 per SM and clock
-//   forward of a framework that gathers rows and then sums them (sort_dedup, several ids, not table-batched)
-//     rows gathered as above and written, N c(r), then read and summed by a second kernel
+//   forward table by table (not table-batched): gathers, in which no warp walks a bag, so memory and L2 only, and
+//     of a framework's plain embedding, a thread for each element of each row, however many ids a sample has:
+//       at least N dim elements at 0.55 per SM and clock
+//     of TensorFlow (sort_dedup), vectors of a row: several ids are gathered and then summed by a second kernel, so
+//       rows are written, N c(r), and read again
 //   backward
 //     sparse_update.cpp
 //
@@ -45,17 +46,12 @@ double cached_rows(const DeviceRates& device, const TableView& t) {
   return kCacheShare * device.l2_bytes / (t.row_bytes * in_flight);
 }
 
-/// nn.Embedding: one index per sample, one table at a time. Pooled and table-batched kernels load vectors.
-bool is_plain_gather(const graph::EmbeddingBag& op, const graph::EmbeddingTable& table) {
-  return !op.table_batched && op.tables.size() == 1 && table.pooling_factor == 1;
+/// TensorFlow's lookups, table by table: a gather, and for several ids a sum.
+bool is_tensorflow(const graph::EmbeddingBag& op) {
+  return !op.table_batched && op.update == graph::SparseUpdate::sort_dedup;
 }
 
-/// TensorFlow's lookup of several ids.
-bool is_gather_and_sum(const graph::EmbeddingBag& op, const graph::EmbeddingTable& table) {
-  return !op.table_batched && op.update == graph::SparseUpdate::sort_dedup && op.several_ids(table);
-}
-
-/// See the head of this file. Not for a plain gather, which has one thread per element.
+/// See the head of this file. Not for gathers, which have a thread for each element or vector.
 void demand_walk(const DeviceRates& device, const TableView& t, Demand& demand) {
   const double row = kRowSeconds / rows_in_flight(device);
   demand.latency += (t.batch * kBagSeconds + t.lookups * row) / (kWarpsPerSm * device.sms);
@@ -77,13 +73,13 @@ double lookup_seconds(const DeviceRates& device, const graph::EmbeddingBag& op) 
   for (const graph::EmbeddingTable& table : op.tables) {
     const TableView t = view_of(op, table);
     demand_forward(device, t, demand);
-    const bool gather = is_gather_and_sum(op, table);
-    if (is_plain_gather(op, table))
-      demand.serial = t.lookups * graph::real(table.dim) / (device.sms * device.clock * kGatherPerClock);
-    else if (!gather)
+    if (op.table_batched)
       demand_walk(device, t, demand);
+    else if (!is_tensorflow(op))
+      demand.serial = t.lookups * graph::real(table.dim) / (device.sms * device.clock * kGatherPerClock);
     if (op.table_batched) continue;
-    seconds += seconds_of(device, demand) + (gather ? 2 * memory_seconds(device, t.lookups * t.row_bytes) : 0);
+    const bool sums = is_tensorflow(op) && op.several_ids(table);
+    seconds += seconds_of(device, demand) + (sums ? 2 * memory_seconds(device, t.lookups * t.row_bytes) : 0);
     demand = Demand{};
   }
   return seconds + seconds_of(device, demand);

@@ -51,12 +51,24 @@ Kernels kernels_of(const DeviceRates& device, AttentionLibrary library) {
 
 double padded(double width) { return std::ceil(width / kWidthStep) * kWidthStep; }
 
-/// Scores of a head that blocks work on.
+double blocks_of(double queries) { return std::ceil(queries / kBlock); }
+
+/// Queries of a head that blocks work on: whole blocks, as a block's products are as large for its last few queries.
+/// Fewer than one block's have kernels of their own, as of decoding.
+double rows_of(double queries) { return queries < kBlock ? queries : blocks_of(queries) * kBlock; }
+
+/// Scores of a head that blocks work on: of all their rows, and a block of keys more a row at each edge of the mask. A
+/// window is no more than the mask without it.
 double touched_scores(const graph::Attention& op) {
-  const double q = graph::real(op.q_len), kv = graph::real(op.kv_len), all = q * kv;
-  const bool windowed = op.window > 0 && op.window < op.kv_len;
-  const double edges = (op.causal ? 1 : 0) + (windowed ? 1 : 0);
-  return std::min(all, op.scores_of_head() + edges * q * std::min(kBlock, kv));
+  const double rows = rows_of(graph::real(op.q_len)), kv = graph::real(op.kv_len);
+  const auto touched = [&](std::int64_t window, int edges) {
+    graph::Attention masked = op;
+    masked.window = window;
+    const double counted = masked.scores_of_head() * rows / graph::real(op.q_len);
+    return std::min(rows * kv, counted + edges * rows * std::min(kBlock, kv));
+  };
+  const int diagonal = op.causal ? 1 : 0;
+  return std::min(touched(0, diagonal), touched(op.window, diagonal + 1));
 }
 
 /// Bytes of Q, K, V and O, and backward of O, dO and the gradients; keys and values are of fewer heads. Gradients of
@@ -84,7 +96,7 @@ AttentionLibrary library_on(const DeviceRates& device, AttentionLibrary asked) {
   return is_blackwell(device) || is_hopper(device) ? AttentionLibrary::cudnn : AttentionLibrary::flash2;
 }
 
-double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
+double flash_compute_seconds(const DeviceRates& device, const graph::Attention& op) {
   const bool forward = op.pass == graph::Pass::forward;
   const Kernels kernels = kernels_of(device, library_on(device, op.library));
   const double d = padded(graph::real(op.head_dim)), v = padded(op.values());
@@ -93,11 +105,16 @@ double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
                           (forward ? kernels.forward : kernels.backward);
   const double lane_ops = (forward ? kForwardOps : kBackwardOps) + (op.dropout ? kDropoutOps : 0);
   const double softmax = 1 / (kExponentials * device.sms * device.clock) + 2 * lane_ops / device.vector_fp32;
-  const double waves = heads * std::ceil(graph::real(op.q_len) / kBlock) / device.sms;
-  const double compute = scores * (products + kernels.exposed * softmax) * quantised_waves(waves) / waves +
-                         std::ceil(waves) * device.traits.tensor.wave_seconds;
+  const double waves = heads * blocks_of(graph::real(op.q_len)) / device.sms;
+  return scores * (products + kernels.exposed * softmax) * quantised_waves(waves) / waves +
+         std::ceil(waves) * device.traits.tensor.wave_seconds;
+}
+
+double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
+  const bool forward = op.pass == graph::Pass::forward;
   const double launches = forward ? 1 : 2;  // backward: row sums of dO * O first
-  return launches * device.floor + overlap(memory_seconds(device, traffic(op, forward)), compute);
+  const double memory = memory_seconds(device, traffic(op, forward));
+  return launches * device.floor + overlap(memory, flash_compute_seconds(device, op));
 }
 
 }  // namespace distsim::opmodels

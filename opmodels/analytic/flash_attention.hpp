@@ -22,8 +22,9 @@
 //   FlashAttention 4    B200                    1600 / 1100    Dao-AILab, FlashAttention 4 (up to 71 % of the peak)
 //   Composable Kernel   MI300X                   500 / 330     AMD's ROCm blogs on FlashAttention 2
 //
-// A block is 128 queries by 128 keys. Of a causal or windowed mask it works on whole blocks: a row of queries touches, on
-// average, half a block of keys and half a block of queries more at each edge of the mask than count.
+// A block is 128 queries by 128 keys; the last queries of a head are a whole block. Of a causal or windowed mask it works
+// on whole blocks: a row of queries touches, on average, half a block of keys and half a block of queries more at each
+// edge of the mask than count; no more than without the window.
 #pragma once
 
 #include "opmodels/op_time.hpp"
@@ -32,6 +33,9 @@ namespace distsim::opmodels {
 
 /// Seconds of a fused kernel. Precondition: a type of at most 16 bits.
 double flash_seconds(const DeviceRates& device, const graph::Attention& op);
+
+/// Of it what the SMs take, in seconds at the device's clock, beside memory: the part that goes with their clock.
+double flash_compute_seconds(const DeviceRates& device, const graph::Attention& op);
 
 /// The library that runs on the device: what `best` means there, and an older one where it does not run.
 graph::AttentionLibrary library_on(const DeviceRates& device, graph::AttentionLibrary asked);

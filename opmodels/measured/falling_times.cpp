@@ -16,13 +16,13 @@ bool same_series(const OpPoint& a, const OpPoint& b, std::size_t free) {
 }
 
 /// By series, within one by the free size.
+auto series_key(const TimedPoint& p, std::size_t free) {
+  OpPoint rest = p.point;
+  rest.at[free] = 0;
+  return std::tuple(rest.group, rest.at, p.point.at[free]);
+}
 void sort_series(std::vector<TimedPoint>& points, std::size_t free) {
-  const auto key = [free](const TimedPoint& p) {
-    OpPoint rest = p.point;
-    rest.at[free] = 0;
-    return std::tuple(rest.group, rest.at, p.point.at[free]);
-  };
-  std::ranges::sort(points, {}, key);
+  std::ranges::sort(points, {}, [free](const TimedPoint& p) { return series_key(p, free); });
 }
 
 double fall(const TimedPoint& smaller, const TimedPoint& larger) {
@@ -50,6 +50,28 @@ FallingTimes falling_times(std::vector<TimedPoint> points) {
       }
       if (falls) ++found.series;
     }
+  }
+  return found;
+}
+
+LastTimes last_times(const std::vector<TimedPoint>& points) {
+  std::vector<TimedPoint> last = points;
+  for (std::size_t free = 0; free < OpPoint::kDims; ++free) {
+    std::vector<TimedPoint> sorted = points;
+    sort_series(sorted, free);
+    const auto is_last = [&](const TimedPoint& p) {
+      const auto next = std::ranges::upper_bound(sorted, series_key(p, free), {},
+                                                 [free](const TimedPoint& q) { return series_key(q, free); });
+      return next == sorted.end() || !same_series(p.point, next->point, free);
+    };
+    std::erase_if(last, [&](const TimedPoint& p) { return !is_last(p); });
+  }
+  LastTimes found;
+  for (const TimedPoint& p : last) {
+    const double factor = p.measured_us / p.models_us;
+    if (!(factor > kFallsNotably)) continue;
+    ++found.points;
+    if (factor > found.factor) found.factor = factor, found.worst = p;
   }
   return found;
 }

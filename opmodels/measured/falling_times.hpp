@@ -1,4 +1,5 @@
-// Measured times that fall as an op grows: a wrong row, more often than a kernel that likes larger sizes.
+// Measured times that fall as an op grows, or after the last of them: a wrong row, more often than a kernel that likes
+// larger sizes.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,15 @@ struct FallingTimes {
   double factor = 1;       ///< of the worst: `smaller` took so many times what `larger` took
   TimedPoint smaller, larger;
 };
+
+/// Points far above the models beside which nothing larger was measured: larger ops fall to what the models say.
+struct LastTimes {
+  std::size_t points =
+      0;              ///< more than kFallsNotably times what the models say, the largest of their series in every size
+  double factor = 1;  ///< of the worst
+  TimedPoint worst;
+};
+LastTimes last_times(const std::vector<TimedPoint>& points);
 
 /// A fall that the models have too (a size that suits the hardware) counts by what it is beyond theirs.
 FallingTimes falling_times(std::vector<TimedPoint> points);

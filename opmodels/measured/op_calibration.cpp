@@ -302,4 +302,13 @@ std::string OpCalibration::falling() const {
          (falling.series == 1 ? "" : " (and so on, " + std::to_string(falling.series) + " series of sizes in all)");
 }
 
+std::string OpCalibration::last_above() const {
+  const LastTimes last = last_times(points_->timed());
+  if (last.points == 0) return "";
+  return position_of(last.worst.place) + ": latency_us: found " +
+         format_quantity(last.worst.measured_us * 1e-6, Dimension::seconds) + ", where the models say " +
+         format_quantity(last.worst.models_us * 1e-6, Dimension::seconds) + " and no larger op was measured" +
+         (last.points == 1 ? "" : " (and so on, " + std::to_string(last.points) + " rows in all)");
+}
+
 }  // namespace distsim::opmodels

@@ -89,6 +89,8 @@ class OpCalibration {
   /// "rows.csv:2: latency_us: found 468 us, where the larger op of rows.csv:4 took 45 us; ...": times that fall as sizes
   /// grow (falling_times.hpp). Empty: none.
   std::string falling() const;
+  /// The row that is farthest above the models with none larger beside it (last_times); "": none.
+  std::string last_above() const;
 
   const CalibrationCount& count() const { return count_; }
   const std::vector<MeasuredOp>& rows() const { return rows_; }

@@ -34,7 +34,10 @@ std::string_view name_of(Bound bound) {
 }
 
 Result<Cost> at_clock(Cost cost, double slower) {
-  const double factor = 1 + (cost.shares.matrix + cost.shares.vector) * (slower - 1);
+  const double units = cost.shares.matrix + cost.shares.vector, busy = units + cost.shares.memory;
+  const double fourth = slower * slower * slower * slower;
+  const double factor =
+      busy > 0 ? 1 - busy + busy * std::sqrt(std::sqrt((units * fourth + cost.shares.memory) / busy)) : 1;
   for (Duration* time : {&cost.mean, &cost.low, &cost.high}) {
     TRY_ASSIGN(*time, Duration::from_seconds(time->seconds() * factor));
   }

@@ -95,6 +95,52 @@ TEST(OnnxOptions, BatchFirstIsTheSameSequence) {
   EXPECT_EQ(sequence(of(true)).front(), (Extent{16, 0}));
 }
 
+/// Steps come first in what a recurrent layer of layout 0 reads.
+TEST(OnnxOptions, TheBatchIsWhatIsCalledOrUsedLikeOne) {
+  struct Case {
+    std::vector<std::string> dims;  ///< of x; empty: without a name
+    bool recurrent;                 ///< an LSTM of layout 0 reads x, else a product
+    std::size_t batch;              ///< the place that follows the samples
+    bool said;
+    std::map<std::string, std::int64_t> given;
+  };
+  const std::vector<Case> cases{{{"sequence", "batch"}, true, 1, false, {{"sequence", 16}}},
+                                {{"L", "N"}, true, 1, false, {{"L", 16}}},
+                                {{"L", "N"}, false, 1, false, {{"L", 16}}},
+                                {{"n", "batch_size"}, false, 1, false, {{"n", 16}}},
+                                {{"batch_size", "n"}, false, 0, false, {{"n", 16}}},
+                                {{"steps", "who"}, true, 1, false, {{"steps", 16}}},
+                                {{"", ""}, true, 1, false, {{"x.0", 16}}},
+                                {{"steps", "who"}, false, 0, true, {{"who", 16}}},
+                                {{"steps", "batch"}, true, 0, true, {{"batch", 16}}},
+                                {{"", ""}, false, 0, false, {{"x.1", 16}}}};
+  for (const Case& c : cases) {
+    Model m;
+    m.input("x", {-1, -1, 64});
+    auto& shape = *m.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape();
+    for (int i = 0; i < 2; ++i) shape.mutable_dim(i)->set_dim_param(c.dims[static_cast<std::size_t>(i)]);
+    m.output("y");
+    if (c.recurrent) {
+      m.weight("w", {1, 128, 64}).weight("r", {1, 128, 32});
+      Model::integer(m.node("LSTM", {"x", "w", "r"}, {"y"}), "hidden_size", 32);
+    } else {
+      m.weight("w", {64, 32});
+      m.node("MatMul", {"x", "w"}, {"y"});
+    }
+    const auto graph = parse_op_graph(m.text(), "m.onnx", {.dimensions = c.given});
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    const std::string which = c.dims[0] + ", " + c.dims[1];
+    const auto input = std::ranges::find(graph->tensors, TensorRole::input, &Tensor::role);
+    ASSERT_NE(input, graph->tensors.end());
+    EXPECT_TRUE(graph->any_batch) << which;
+    EXPECT_EQ(input->dims[c.batch], (Extent{0, 1})) << which;
+    EXPECT_EQ(input->dims[1 - c.batch], (Extent{16, 0})) << which;
+    const bool said = std::ranges::any_of(
+        graph->remarks, [](const std::string& r) { return r.starts_with("the batch is taken to be "); });
+    EXPECT_EQ(said, c.said) << which;
+  }
+}
+
 TEST(OnnxOptions, AProductThatIsAResultKeepsItsName) {
   Model m;
   m.input("x", {-1, 64}).output("y", {-1, 64}).output("h", {-1, 99}).weight("w", {64, 64}).weight("b", {64});

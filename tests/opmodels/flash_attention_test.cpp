@@ -140,6 +140,58 @@ TEST(FlashAttention, AWindowBoundsTheWork) {
   EXPECT_EQ(before, full) << "a window of all keys is none";
 }
 
+/// A window, however close to all keys, leaves no more to do than the causal mask alone.
+TEST(FlashAttention, AWindowNeverCosts) {
+  const OpModels models = shipped("h100_sxm5_80gb");
+  for (const bool causal : {true, false}) {
+    for (const std::int64_t length : {64, 200, 512, 1000, 4096}) {
+      graph::Attention op{8, 64, length, length, 64, causal, true, false, graph::DType::bf16};
+      const auto without = models.price(op)->mean;
+      for (op.window = 1; op.window < length; op.window = op.window * 3 / 2 + 1)
+        EXPECT_LE(models.price(op)->mean, without) << length << " keys, window " << op.window;
+      op.window = length - 1;
+      EXPECT_LE(models.price(op)->mean, without) << length;
+    }
+  }
+}
+
+/// A block works as long on one query more as on 128 of them.
+TEST(FlashAttention, MoreQueriesAreNeverFaster) {
+  for (const char* device : {"t4", "a100_sxm4_80gb", "h100_sxm5_80gb", "b200", "mi300x"}) {
+    const OpModels models = shipped(device);
+    for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::backward}) {
+      for (const bool causal : {true, false}) {
+        for (const std::int64_t keys : {100, 1024, 65536}) {
+          graph::Attention op{1, 8, 1, keys, 128, causal, true, false, graph::DType::fp16, pass};
+          Duration before;
+          for (; op.q_len < 3000; op.q_len += 1 + op.q_len / 20) {
+            const Duration now = models.price(op)->mean;
+            EXPECT_GE(now, before) << device << ", " << op.q_len << " queries of " << keys << " keys";
+            before = now;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Sequences as they come: queries and keys grow together.
+TEST(FlashAttention, ALongerSequenceIsNeverFaster) {
+  for (const char* device : {"a100_sxm4_80gb", "h100_sxm5_80gb"}) {
+    const OpModels models = shipped(device);
+    for (const std::int64_t window : {0, 256}) {
+      Duration before;
+      for (std::int64_t length = 1; length < 8192; length += 1 + length / 20) {
+        graph::Attention op{4, 16, length, length, 128, true, true, false, graph::DType::bf16};
+        op.window = window;
+        const Duration now = models.price(op)->mean;
+        EXPECT_GE(now, before) << device << ", " << length << ", window " << window;
+        before = now;
+      }
+    }
+  }
+}
+
 TEST(FlashAttention, SharedKeysSaveOnlyMemory) {
   const OpModels models = shipped("h100_sxm5_80gb");
   graph::Attention op{1, 64, 8192, 8192, 128, true, true, false, graph::DType::bf16};
@@ -153,6 +205,24 @@ TEST(FlashAttention, SharedKeysSaveOnlyMemory) {
   op.kv_heads = 5;
   EXPECT_NE(models.price(op).error().what.find("attention.kv_heads: found 5, expected a divisor of heads (64)"),
             std::string::npos);
+}
+
+/// Less traffic beside the same products keeps the units no busier, so the power limit leaves no lower clock.
+TEST(FlashAttention, FewerKeyHeadsAreNoSlowerForSeconds) {
+  for (const char* device : {"a100_sxm4_80gb", "h100_sxm_96gb_hbm2e", "h100_sxm5_80gb", "b200", "l40s"}) {
+    const OpModels models = shipped(device);
+    for (const graph::Pass pass : {graph::Pass::forward, graph::Pass::backward}) {
+      for (std::int64_t length = 64; length <= 16384; length = length * 3 / 2) {
+        graph::Attention op{8, 64, length, length, 64, true, true, false, graph::DType::fp16, pass};
+        Duration before;
+        for (op.kv_heads = 1; op.kv_heads <= 64; op.kv_heads *= 2) {
+          const Duration now = models.price_steady(op)->mean;
+          EXPECT_GE(now.seconds(), before.seconds() * (1 - 1e-3)) << device << ", " << length << ", " << op.kv_heads;
+          before = now;
+        }
+      }
+    }
+  }
 }
 
 TEST(FlashAttention, ALibraryThatDoesNotRunGivesWayToOneThatDoes) {

@@ -53,6 +53,30 @@ TEST(Limits, SharesAreContinuousAcrossTheRidge) {
   EXPECT_GT(before, 0.95);
 }
 
+/// Products at the ridge are busy all the time above the floor, although memory is too and has half of the shares.
+TEST(Limits, UnitsAreAsBusyWhateverMemoryDoes) {
+  const OpModels models = OpModels::create(measured_devices().at("A100-SXM4-80GB")).value();
+  for (std::int64_t k = 512; k <= 8192; k += 8) {
+    const graph::Cost cost = priced(models, graph::Gemm{1, 16384, 16384, k, graph::DType::fp16});
+    if (cost.bound != graph::Bound::matrix) continue;
+    EXPECT_NEAR(cost.busy.matrix, cost.shares.matrix + cost.shares.vector + cost.shares.memory, 1e-9) << k;
+  }
+  const graph::Cost thin = priced(models, graph::Gemm{1, 16, 16384, 16384, graph::DType::fp16});
+  EXPECT_EQ(thin.bound, graph::Bound::memory);
+  EXPECT_LT(thin.busy.matrix, 0.2);
+}
+
+/// Units and memory that take as long overlap, so a clock lower by a third costs ((1.5^4 + 1) / 2)^(1/4) = 1.3195.
+TEST(Limits, TimeAtALowerClockIsTheOverlap) {
+  graph::Cost cost = graph::make_cost(1e-3, 0.1, 0.1, graph::Basis::analytic, "x").value();
+  cost.shares = {0.25, 0.25, 0.5};
+  EXPECT_NEAR(graph::at_clock(cost, 1.5)->mean.us(), 1319.5, 0.1);
+  cost.shares = {0.5, 0, 0};  // half is latency
+  EXPECT_NEAR(graph::at_clock(cost, 1.5)->mean.us(), 1250, 1e-6);
+  cost.shares = {0, 0, 0.9};
+  EXPECT_NEAR(graph::at_clock(cost, 1.5)->mean.us(), 1000, 1e-6);
+}
+
 /// 2 x 8192^3 / (312 x 1330 / 1410) TFLOP/s; 2^31 bytes less twice the L2 at 90 % of 2039 GB/s.
 TEST(Limits, LeastTimes) {
   const OpModels models = OpModels::create(measured_devices().at("A100-SXM4-80GB")).value();

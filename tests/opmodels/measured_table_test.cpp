@@ -250,6 +250,25 @@ TEST(Calibration, FindsTimesThatFallBeyondTheModels) {
   EXPECT_EQ(falling_times({timed(33, 468, 44, 2), other}).series, 0u);  // of another series
 }
 
+/// Beyond the last of a series the models go on alone.
+TEST(FallingTimes, TheLastOfASeriesMayBeFarAbove) {
+  const auto timed = [](float at, double measured, double models, std::uint32_t line) {
+    return TimedPoint{{1, {at, 3}}, measured, models, {0, line}};
+  };
+  const auto last = last_times({timed(12, 2000, 540, 2), timed(11, 270, 270, 3)});
+  EXPECT_EQ(last.points, 1u);
+  EXPECT_EQ(last.worst.place.line, 2u);
+  EXPECT_NEAR(last.factor, 2000.0 / 540, 1e-9);
+  EXPECT_EQ(last_times({timed(12, 1600, 540, 2)}).points, 0u);                            // less than thrice
+  EXPECT_EQ(last_times({timed(12, 2000, 540, 2), timed(13, 2100, 1080, 3)}).points, 0u);  // a larger one is there
+  EXPECT_EQ(last_times({timed(12, 2000, 540, 2), timed(13, 9000, 1080, 3)}).points, 1u);  // which is above as well
+  TimedPoint wider = timed(12, 9000, 1080, 3);
+  wider.point.at[1] = 4;
+  EXPECT_EQ(last_times({timed(12, 2000, 540, 2), wider}).worst.place.line, 3u);
+  wider.point.group = 2;
+  EXPECT_EQ(last_times({timed(12, 2000, 540, 2), wider}).points, 2u);
+}
+
 TEST(Calibration, HoldsABoundedNumberOfPoints) {
   std::string csv = "gpu,op,dtype,m,n,k,latency_us\n";
   constexpr int kRows = 210'000;

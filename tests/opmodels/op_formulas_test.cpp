@@ -199,10 +199,10 @@ TEST(SparseUpdate, TensorFlowWritesAGradientRowForEveryIdOfABag) {
   single.batch = 2 * pairs.batch;
   const double bytes = 65536.0 * 3 * 2048;
   EXPECT_NEAR(us(pairs) - us(single), bytes / 1835.1e9 * 1e6 + 5, 0.5);
-  pairs.table_batched = single.table_batched = false;
-  pairs.pass = single.pass = graph::Pass::forward;
+  pairs.pass = graph::Pass::forward;
   pairs.update = graph::SparseUpdate::fused;
   const double pooled = us(pairs);
+  pairs.table_batched = false;
   pairs.update = graph::SparseUpdate::sort_dedup;
   EXPECT_GT(us(pairs), pooled + 200) << "268 MB of rows gathered, written and read again";
 }
@@ -244,6 +244,38 @@ TEST(EmbeddingBag, FractionalPoolingOfARowWiseSlice) {
   EXPECT_LT(eighth, whole / 4) << "fewer lookups";
   EXPECT_GT(eighth, whole / 8) << "but every sample's result is still written";
   EXPECT_GT(us(lookups(10'000'000, 128, 0.01, 0, graph::Pass::forward)), 2);
+}
+
+/// Table by table, more ids and more tables are never cheaper, by any library.
+TEST(EmbeddingBag, GathersGrowWithIdsAndTables) {
+  for (const char* gpu : {"V100-SXM2-32GB", "A100-SXM4-80GB", "H100-SXM5-80GB", "L40S"}) {
+    const OpModels m = *OpModels::create(measured_devices().at(gpu));
+    for (const graph::SparseUpdate update : {graph::SparseUpdate::fused, graph::SparseUpdate::sort_dedup}) {
+      for (const std::int64_t dim : {4, 32, 128, 1024}) {
+        for (const std::int64_t batch : {64, 21760, 1 << 18}) {
+          graph::EmbeddingBag op;
+          op.table_batched = false;
+          op.update = update;
+          op.batch = batch;
+          op.tables = {{30528, dim, 0.5, 0}};
+          Duration before = m.price(op)->mean;
+          for (const double ids : {1.0, 1.5, 2.0, 3.0, 20.0}) {
+            op.tables.front().pooling_factor = ids;
+            const Duration now = m.price(op)->mean;
+            EXPECT_GE(now, before) << gpu << ", " << graph::name_of(update) << ", " << ids << " ids of " << dim;
+            before = now;
+          }
+          for (op.tables.front().pooling_factor = 1; op.tables.size() < 4; op.tables.push_back(op.tables.front())) {
+            graph::EmbeddingBag fewer = op;
+            fewer.tables.pop_back();
+            if (!fewer.tables.empty()) {
+              EXPECT_GT(m.price(op)->mean, m.price(fewer)->mean) << gpu << ", " << op.tables.size() << " tables";
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(EmbeddingBag, OneKernelForAllTablesBeatsOneEach) {

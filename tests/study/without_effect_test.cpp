@@ -98,7 +98,7 @@ TEST(KeysWithoutEffect, BoundsThatAreNotReachedAre) {
   const std::string dlrm =
       "cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: dlrm_mlperf, global_batch: 65536}\nframework: {name: "
       "pytorch_dlrm}\n";
-  EXPECT_EQ(idle_keys({"device.power_limit=275 W"}, dlrm), std::vector<std::string>{"device.power_limit"});
+  EXPECT_EQ(idle_keys({"device.power_limit=300 W"}, dlrm), std::vector<std::string>{"device.power_limit"});
   EXPECT_EQ(idle_keys({"device.power_limit=100 W"}, dlrm), std::vector<std::string>{});
   const std::string gpt =
       "cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: megatron_gpt_7_5b, global_batch: 128}\nframework: "

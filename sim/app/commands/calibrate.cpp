@@ -133,6 +133,9 @@ void name_clocks(const opmodels::CalibrationCount& c) {
 void name_falling(const opmodels::OpCalibration& calibration) {
   if (const std::string falling = calibration.falling(); !falling.empty())
     remark(falling + "; sizes near it are priced by both");
+  if (calibration.count().too_long > 0) return;  // named before
+  if (const std::string above = calibration.last_above(); !above.empty())
+    remark(above + "; from twice its size on ops are priced by the models alone, which may be less");
 }
 
 /// The files given, and the CSV files of the folders given.

@@ -205,10 +205,21 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
 /// The report is printed.
 bool shows_report(const PredictFlags& f) { return f.dump_after.empty() && !takes_stdout(outputs_of(f)); }
 
+/// Keys that a flag of its own has set are called by that.
+std::string by_flags(const PredictFlags& f, std::string text) {
+  const auto call = [&](bool given, std::string_view key, std::string_view flag) {
+    const std::string by_set = std::string(key) + " (--set)";
+    if (const auto at = text.find(by_set); given && at != text.npos) text.replace(at, by_set.size(), flag);
+  };
+  call(!f.correction.empty(), "model.correction", "--correction");
+  call(!f.curves.empty(), "collectives.curve_files", "--curves");
+  return text;
+}
+
 /// Says which of the given keys change nothing: in the report, and where that is not shown, on standard error.
 void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const config::Experiment& experiment,
                     pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
-  const std::string text = api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache);
+  const std::string text = by_flags(f, api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache));
   if (!text.empty() && !shows_report(f)) log_warn([&] { return text; });
   study::add_to_assumptions(text, prediction.report);
 }

@@ -27,7 +27,8 @@ Result<void> OnnxLowering::expect_broadcast(int input, const Dims& whole) {
   if (!has(input)) return {};
   const Dims& own = in(input).dims;
   if (broadcast_of({own, whole}) == whole) return {};
-  return wrong_input(input, "found " + sizes_text(own) + ", expected what is broadcast to " + text_of(whole));
+  return wrong_input(input,
+                     "found " + sizes_text(own) + ", expected what is broadcast to " + text_of(whole) + with_samples());
 }
 
 Result<void> OnnxLowering::check_places(Id places) const {

@@ -179,22 +179,8 @@ Result<void> OnnxLowering::read_initializers() {
   return {};
 }
 
-/// The first dynamic dimension of the first input is the batch, unless it has a size among those that were given.
-Result<std::int64_t> OnnxLowering::size_of(const onnx::Dimension& dim, const std::string& input, int place) {
-  if (dim.has_dim_value()) return dim.dim_value();
-  const std::string own = dim.dim_param().empty() ? input + "." + std::to_string(place) : dim.dim_param();
-  if (const auto given = options_.dimensions.find(own); given != options_.dimensions.end()) return given->second;
-  if (batch_name_.empty() && batch_ == 0 && place == 0) batch_name_ = own;
-  if (own == batch_name_) {
-    any_batch_ = true;
-    return samples_;
-  }
-  return Error{"input " + in_quotes(input) + ": dimension " + std::to_string(place) + ", " + in_quotes(own) +
-                   ", is dynamic, expected its size as model.graph.dimensions",
-               graph_.file, "dimensions: {" + printable(own) + ": 128}"};
-}
-
 Result<void> OnnxLowering::read_inputs() {
+  find_batch();
   std::unordered_set<std::string> seen;
   for (const onnx::ValueInfo& input : onnx_.input()) {
     if (!seen.insert(input.name()).second)
@@ -217,7 +203,7 @@ Result<void> OnnxLowering::read_inputs() {
       value.dims.push_back(size);
     }
     TRY_ASSIGN(value.dims, checked(std::move(value.dims)));
-    if (batch_ == 0) batch_ = value.dims.empty() ? 1 : std::max<std::int64_t>(1, value.dims.front());
+    if (batch_ == 0) batch_ = batch_of(value.dims, input.name());
     value.tensor = eager_.tensor(Dims(value.dims), value.element, TensorRole::input, printable(input.name(), 200));
     values_[input.name()] = std::move(value);
   }

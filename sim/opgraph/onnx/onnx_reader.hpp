@@ -37,7 +37,7 @@ class OnnxLowering {
   Result<void> run();
   /// Whether the batch is a dimension by name, so that `samples` was used; the batch of the first input.
   bool any_batch() const { return any_batch_; }
-  std::int64_t batch() const { return batch_; }
+  std::int64_t batch() const { return any_batch_ ? samples_ : batch_; }
   /// Layer normalisations that were written out, and are taken as one call.
   std::size_t norms() const { return norms_; }
   std::int64_t opset() const { return opset_; }
@@ -56,11 +56,17 @@ class OnnxLowering {
   };
   static const Rule* rule_of(std::string_view op);
 
+  // onnx_batch.cpp
+  void find_batch();
+  std::string with_samples() const;
+  bool is_time_major(const std::string& input) const;
+  std::int64_t batch_of(const Dims& dims, const std::string& input) const;
+  Result<std::int64_t> size_of(const onnx::Dimension& dim, const std::string& input, int place);
+
   // onnx_lowering.cpp
   Result<void> read_initializers();
   Result<void> read_inputs();
   Result<void> read_types();
-  Result<std::int64_t> size_of(const onnx::Dimension& dim, const std::string& input, int place);
   Result<Element> element_of(std::int32_t type) const;
   Result<void> read_constant(const onnx::Tensor& t, OnnxValue& value);
   Result<void> check_data(const onnx::Tensor& t, const OnnxValue& value) const;

@@ -32,7 +32,7 @@ Result<void> OnnxLowering::reshape() {
   TRY_ASSIGN(const Dims dims, checked(Dims(sizes)));
   if (product(dims) != product(from))
     return wrong("found " + std::to_string(count(product(from))) + " elements, expected those of the new shape, " +
-                 std::to_string(count(product(dims))));
+                 std::to_string(count(product(dims))) + with_samples());
   return give(eager_.reshape(x, dims));
 }
 

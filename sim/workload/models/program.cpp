@@ -40,8 +40,8 @@ Schema<ProgramStep> step_schema() {
     if (step.collective && !computes && !sized)
       return "size: found 0 B, as where it is not given, expected the size of the collective";
     if (computes != step.collective.has_value()) return std::nullopt;
-    return "name: found '" + step.name + "' with " + (computes ? "both" : "neither") +
-           ", expected compute or collective";
+    if (!computes) return "compute: found 0 s, as where it is not given, expected the step's time, or a collective";
+    return "name: found '" + step.name + "' with both, expected compute or collective";
   });
   return s;
 }
@@ -140,7 +140,8 @@ Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& fram
 
 constexpr Refusal kProgramRefuses[] = {
     {"{steps: []}", "model.program.steps"},
-    {"{steps: [{name: x}]}", "with neither"},
+    {"{steps: [{name: x}]}", "compute: found 0 s"},
+    {"{steps: [{name: x, compute: 0 s}]}", "compute: found 0 s"},
     {"{steps: [{name: x, compute: 1 us, collective: all_reduce}]}", "with both"},
     {"{steps: [{collective: all_reduse, size: 1 B}]}", "all_reduse"},
     {"{steps: [{collective: all_reduce}]}", "size"},

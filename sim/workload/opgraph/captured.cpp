@@ -136,6 +136,21 @@ Result<void> check_backward(const opgraph::OpGraph& graph, const ModelSpec& mode
                "capture the model without --inference to predict its training"};
 }
 
+/// The precision says what weights, gradients and peak are. Weights that a file has in 16 bits do not run in fp32.
+Result<void> check_precision(const opgraph::OpGraph& graph, Precision precision) {
+  for (const opgraph::Tensor& t : graph.tensors) {
+    const bool weight = t.role == opgraph::TensorRole::parameter && t.element.floating;
+    if (!weight || (t.element.bytes != 2 && t.element.bytes != 8)) continue;
+    const std::string_view type = graph::name_of(t.element.dtype);
+    const std::string found = "model.precision: found " + std::string(name_of(precision)) + ", expected ";
+    const std::string where =
+        ": weight " + in_quotes(t.name, 120) + " of " + graph.file + " is in " + std::string(type);
+    if (t.element.bytes == 8) return Error{found + "a graph with weights of at most 32 bits" + where, "", ""};
+    if (type != name_of(precision)) return Error{found + std::string(type) + where, "", ""};
+  }
+  return {};
+}
+
 /// In 16 bits as a whole: no weight is cast for a call, and gradients are as wide as what they are of.
 FrameworkSpec as_run_by(const FrameworkSpec& framework, const GraphSpec& spec) {
   FrameworkSpec out = framework;
@@ -176,6 +191,7 @@ Result<Workload> build_captured(const GraphSpec& whole, const ModelSpec& model, 
   GraphSpec spec = whole;
   if (infers) spec.graph = std::make_shared<const opgraph::OpGraph>(forward_alone(*whole.graph));
   const opgraph::OpGraph& graph = *spec.graph;
+  TRY(check_precision(graph, model.precision));
   TRY(check_batch(graph, model, samples));
   TRY(check_backward(graph, model));
   TRY(check_sparse(spec));

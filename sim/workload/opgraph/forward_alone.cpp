@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/opgraph/kernels.hpp"
@@ -52,6 +53,7 @@ class ForwardAlone {
     for (std::size_t i = 0; i < kept.size(); ++i) {
       if (kept[i]) add(graph_.nodes[i], out);
     }
+    leave_out_targets(out);
     return out;
   }
 
@@ -82,6 +84,25 @@ class ForwardAlone {
     const auto is_number = [&](std::uint32_t t) { return graph_.tensors[t].dims.empty(); };
     return std::ranges::all_of(node.outputs, is_number) &&
            (read || std::ranges::any_of(node.outputs, [&](std::uint32_t t) { return starts_[t]; }));
+  }
+
+  /// Inputs that nothing but the loss reads, or looks at, are not brought to the GPU.
+  void leave_out_targets(opgraph::OpGraph& out) const {
+    std::unordered_map<std::uint64_t, Readers> of_storage;
+    const auto storage_of = [&](std::size_t t) {  // of tensors whose storage is not known each its own
+      const std::uint64_t known = graph_.tensors[t].storage;
+      return known != 0 ? known : ~static_cast<std::uint64_t>(t);
+    };
+    for (std::size_t t = 0; t < readers_.size(); ++t) {
+      Readers& readers = of_storage[storage_of(t)];
+      readers = std::max({readers, readers_[t], given_[t] ? Readers::model : Readers::none});
+    }
+    for (std::size_t t = 0; t < readers_.size(); ++t) {
+      const Readers readers = of_storage[storage_of(t)];
+      const bool target = readers == Readers::sum || readers == Readers::named_loss;
+      if (target && out.tensors[t].role == opgraph::TensorRole::input)
+        out.tensors[t].role = opgraph::TensorRole::activation;
+    }
   }
 
   void add(opgraph::Node node, opgraph::OpGraph& out) {

@@ -74,6 +74,19 @@ TEST(ForwardAlone, HasNoCrossEntropy) {
   EXPECT_EQ(g.ops(), kTwoLayers);
 }
 
+/// The loss alone reads the targets, through a view: inference has no such input.
+TEST(ForwardAlone, HasNoTargets) {
+  TrainingGraph g;
+  const std::uint32_t loss = g.tensor({}), targets = g.tensor({{0, 1}}), view = g.tensor({{0, 1}});
+  g.graph_.tensors[g.x_].role = g.graph_.tensors[targets].role = opgraph::TensorRole::input;
+  g.graph_.tensors[targets].storage = g.graph_.tensors[view].storage = 7;
+  g.node("aten::nll_loss_forward", {g.scores_, view}, {loss});
+  g.begin_backward(loss);
+  const opgraph::OpGraph alone = forward_alone(g.graph_);
+  EXPECT_EQ(alone.tensors[g.x_].role, opgraph::TensorRole::input);
+  EXPECT_EQ(alone.tensors[targets].role, opgraph::TensorRole::activation);
+}
+
 TEST(ForwardAlone, KeepsWhatTheModelGives) {
   TrainingGraph g;
   g.node("aten::_log_softmax", {g.scores_}, {g.tensor({{0, 1}, {4, 0}})});

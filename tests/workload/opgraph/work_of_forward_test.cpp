@@ -47,5 +47,37 @@ TEST(WorkOfForward, WeightsThatAreCopiedForEachSampleAreWeights) {
   EXPECT_DOUBLE_EQ(workload->model_flops, 3.0 * 2 * 16 * 4 * 8 * 16 * 32);
 }
 
+/// Weights in 16 bits do not run in fp32, nor in the other type of 16 bits; nothing trains in 64.
+TEST(CapturedPrecision, IsThatOfWeightsInTheFile) {
+  const auto built = [](const std::string& type, Precision precision) {
+    std::string text = kHeads;
+    const std::string before = "\"float32\"", after = "\"" + type + "\"";
+    for (std::size_t at = 0; (at = text.find(before, at)) != text.npos; at += after.size())
+      text.replace(at, before.size(), after);
+    auto graph = opgraph::parse_op_graph(text, "heads.graph");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    ModelSpec m;
+    m.family = find_family("graph");
+    m.per_gpu_batch = 16;
+    m.precision = precision;
+    m.as<GraphSpec>().graph = std::make_shared<const opgraph::OpGraph>(*std::move(graph));
+    const auto workload = build_workload(m, {}, {1, 1, Bytes{80'000'000'000}});
+    return workload.ok() ? std::string() : workload.error().what;
+  };
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+    EXPECT_EQ(built("float32", p), "");
+  EXPECT_EQ(built("float16", Precision::fp16), "");
+  EXPECT_EQ(built("bfloat16", Precision::bf16), "");
+  EXPECT_EQ(built("float16", Precision::fp32),
+            "model.precision: found fp32, expected fp16: weight 'w' of heads.graph is in fp16");
+  EXPECT_EQ(built("float16", Precision::bf16),
+            "model.precision: found bf16, expected fp16: weight 'w' of heads.graph is in fp16");
+  EXPECT_EQ(built("bfloat16", Precision::tf32),
+            "model.precision: found tf32, expected bf16: weight 'w' of heads.graph is in bf16");
+  EXPECT_EQ(
+      built("float64", Precision::fp32),
+      "model.precision: found fp32, expected a graph with weights of at most 32 bits: weight 'w' of heads.graph is in fp64");
+}
+
 }  // namespace
 }  // namespace distsim::workload
