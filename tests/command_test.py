@@ -91,6 +91,11 @@ class Works(unittest.TestCase):
             predicted = json.loads(run("--config", f"{d}/best.yaml", "--json", "-").stdout)
             self.assertAlmostEqual(predicted["iteration_ms"], float(best["iteration_ms"]), places=2)
 
+    def test_what_decides_other_layouts_of_a_plan_alone_is_heeded(self):
+        plan = ["plan", "--config", ROOT / "configs/megatron_gpt_7_5b.yaml", "--top", "2", "--set", "parallel.pipeline=1"]
+        self.assertNotIn("no effect", run(*plan, "--set", "model.memory_check=false").stderr)
+        self.assertIn("model.transformer_xl.layers=7: no effect", run(*plan, "--set", "model.transformer_xl.layers=7").stderr)
+
     def test_a_plan_under_constraints_is_written_though_the_experiment_as_it_is_is_faster(self):
         with tempfile.TemporaryDirectory() as d:
             pathlib.Path(d, "x.yaml").write_text("""cluster: {system: dgx_a100_80gb, nodes: 1}

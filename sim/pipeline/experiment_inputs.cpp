@@ -117,19 +117,37 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
 
 namespace {
 
-/// Of products that the GPU has no unit for, at the key that asks for their type.
-std::optional<Error> precision_error(const config::Experiment& e, const CostModels& models) {
+/// Whether an op is refused for its type or the scaling of its operands.
+bool of_precision(const std::string& what) {
+  return what.find("dtype: found ") != std::string::npos || what.find("gemm.scaling: found ") != std::string::npos;
+}
+
+/// Whether the GPU multiplies what a precision stands for: its type, scaled as it says.
+Result<void> check_products(workload::Precision precision, const config::Experiment& e, const CostModels& models) {
   constexpr std::int64_t kSide = 256;
-  const auto dtype = workload::numerics_of(e.model.precision, e.framework).matrix;
-  const auto priced = models.ops.price(graph::Gemm{1, kSide, kSide, kSide, dtype});
-  if (priced.ok()) return std::nullopt;
-  constexpr std::string_view kOfOp = "dtype";
-  const std::string& what = priced.error().what;
-  if (!what.starts_with(kOfOp)) return Error{what, "", priced.error().hint};
+  const workload::Numerics numerics = workload::numerics_of(precision, e.framework);
+  graph::Gemm product{1, kSide, kSide, kSide, numerics.matrix};
+  product.scaling = numerics.scaling;
+  TRY(models.ops.price(product));
+  return {};
+}
+
+/// Of products that the GPU has no unit for, at the key that asks for them, with what it could say instead.
+std::optional<Error> precision_error(const config::Experiment& e, const CostModels& models) {
+  const Result<void> found = check_products(e.model.precision, e, models);
+  if (found.ok()) return std::nullopt;
+  const std::string& what = found.error().what;
+  if (!of_precision(what)) return Error{what, "", found.error().hint};
+  std::string known;
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(workload::Precision::nvfp4); ++i) {
+    const auto p = static_cast<workload::Precision>(i);
+    if (check_products(p, e, models).ok()) known += (known.empty() ? "" : ", ") + std::string(name_of(p));
+  }
   const ConfigNode* model = e.merged.find("model");
   const ConfigNode* key = model == nullptr ? nullptr : model->find("precision");
-  return Error{"model.precision" + what.substr(kOfOp.size()), key == nullptr ? "" : key->where.text(),
-               priced.error().hint};
+  return Error{"model.precision: found " + std::string(name_of(e.model.precision)) + " on " + e.device.name +
+                   ", expected a precision of that device (" + known + ")",
+               key == nullptr ? "" : key->where.text(), found.error().hint};
 }
 
 }  // namespace
@@ -147,7 +165,7 @@ Error first_reason(const config::Experiment& e, const CostModels& models, Error 
 Result<graph::CostedGraph> price_experiment(const config::Experiment& e, graph::TaskGraph graph,
                                             const std::shared_ptr<const CostModels>& models) {
   Result<graph::CostedGraph> out = price(std::move(graph), models);
-  if (out.ok() || out.error().what.find("dtype: found ") == std::string::npos) return out;
+  if (out.ok() || !of_precision(out.error().what)) return out;
   if (const auto precision = precision_error(e, *models)) return *precision;
   return out;
 }

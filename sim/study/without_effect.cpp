@@ -227,7 +227,8 @@ auto with_second_try(const Attempt& attempt) {
 /// says nothing of the key as it was given.
 bool refuses_size(const std::string& what, const Given& given) {
   return what.starts_with(dotted(given.path)) ||
-         (given.path.back() == "accumulation" && what.starts_with("model.global_batch"));
+         (given.path.back() == "accumulation" &&
+          (what.starts_with("model.global_batch") || what.starts_with("model.per_gpu_batch")));
 }
 
 /// Compares an experiment with what is left of it without a key.

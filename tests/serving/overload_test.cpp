@@ -112,6 +112,13 @@ TEST(Overload, DroppingKeepsARunStable) {
   EXPECT_FALSE(run_of("{rate_per_s: 200, requests: 5000}", {"run.drop_late=true"}, model).result.unstable);
 }
 
+/// What takes no time leaves no work.
+TEST(Overload, WorkOfNoTimeIsNone) {
+  const RunResult r = run_of("{rate_per_s: 50, requests: 2000}", {}, "{name: m, layer_times: [0 ms]}").result;
+  EXPECT_EQ(r.overload.requests, 0u);
+  EXPECT_FALSE(r.unstable);
+}
+
 /// Too many at a time are an overload where they are one.
 TEST(Overload, TooManyInTheSystemAreSaidAsWhatTheyAre) {
   const std::string below =

@@ -11,9 +11,9 @@
 namespace distsim::test {
 
 inline std::string llm_text(const std::string& model, const std::string& framework, const std::string& system,
-                            int nodes, int batch) {
+                            int nodes, int batch, const std::string& mode = "train") {
   return "cluster: {system: " + system + ", nodes: " + std::to_string(nodes) + "}\nmodel: {name: " + model +
-         ", global_batch: " + std::to_string(batch) + "}\nframework: {name: " + framework + "}\n";
+         ", mode: " + mode + ", global_batch: " + std::to_string(batch) + "}\nframework: {name: " + framework + "}\n";
 }
 
 inline study::LayoutSite site_with(const config::Experiment& e, const study::HeldValues& held) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -91,6 +92,24 @@ Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan) {
   return {};
 }
 
+/// The experiment as it is, and as the first row, the last one and the first that does not fit have it: what changes nothing
+/// of the experiment itself may decide what else there is.
+std::vector<study::NamedExperiment> experiments_of(const PlanFlags& flags, const study::Plan& plan) {
+  std::vector<study::NamedExperiment> out{{flags.config, flags.sets}};
+  const auto add = [&](const study::PlanRow& row) {
+    if (!row.error.empty() || row.sets.empty()) return;
+    std::vector<std::string> sets = flags.sets;
+    for (const std::string& set : row.sets) sets = study::with_set(std::move(sets), set);
+    out.push_back({flags.config, std::move(sets)});
+  };
+  if (plan.rows.empty()) return out;
+  add(plan.rows.front());
+  add(plan.rows.back());
+  const auto unfit = std::ranges::find_if(plan.rows, [](const study::PlanRow& row) { return !row.fits; });
+  if (unfit != plan.rows.end()) add(*unfit);
+  return out;
+}
+
 /// `rows_only`: no output shows more than the rows.
 void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI::App& command, bool rows_only) {
   if (plan.played_all) name_unheeded(command, {"--exhaustive"}, "everything is played");
@@ -115,7 +134,7 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
     });
   for (const std::string& key : plan.idle)
     log_warn([&] { return "--vary " + printable(key, 120) + ": no effect on any row"; });
-  name_idle_sets({{flags.config, flags.sets}}, flags.sets);
+  if (!flags.sets.empty()) name_idle_sets(experiments_of(flags, plan), flags.sets);
 }
 
 Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Team* team) {

@@ -88,6 +88,7 @@ class Account {
   void answered(const Request& r, std::int64_t now_ps, std::int64_t at_ps, bool dropped) {
     ++answered_;
     last_answer_ps_ = std::max(last_answer_ps_, at_ps);
+    if (dropped) ++result_.dropped;
     if (r.number < result_.warm_up) return;
     count(result_.all, r, now_ps, at_ps, dropped);
     count(result_.models[r.model], r, now_ps, at_ps, dropped);
@@ -115,7 +116,7 @@ class Account {
     }
     result_.suggested_warm_up =
         result_.all.latency_ms.warm_up(s_.residency == Residency::cached);  // weights are loaded first
-    if (result_.makespan_ps > 0) result_.served_per_s = static_cast<double>(result_.sent) / seconds;
+    if (result_.makespan_ps > 0) result_.served_per_s = static_cast<double>(result_.sent - result_.dropped) / seconds;
     if (!load.is_closed() && load.kind != LoadKind::offline) judge(load, late_are_dropped, occupied_ps);
     return std::move(result_);
   }

@@ -14,6 +14,7 @@
 #include "sim/serving/emulator/event_heap.hpp"
 #include "sim/serving/emulator/gpus/executor.hpp"
 #include "sim/serving/emulator/gpus/free_gpus.hpp"
+#include "sim/serving/emulator/gpus/late_requests.hpp"
 #include "sim/serving/emulator/links.hpp"
 #include "sim/serving/emulator/live_view.hpp"
 #include "sim/serving/emulator/senders.hpp"
@@ -56,6 +57,7 @@ class Emulation {
         watch_(s, entry, policy_options, options.max_wait_ps),
         policy_(entry.create(s, policy_options)),
         executor_(s, works_, heap_),
+        late_(s, pool_, links_, weights_, branches_, executor_),
         account_(s, options.warm_up, capacity_of(s, entry, policy_options, mix_of(s, load))),
         full_since_ps_(s.gpus.size(), 0),
         full_ps_(s.gpus.size(), 0),
@@ -407,23 +409,12 @@ class Emulation {
     return answer;
   }
 
-  /// Of a request that was taken apart only its first task, where there is one alone.
   void drop_late(std::uint32_t g) {
-    std::erase_if(assignment_.requests, [&](RequestSlot slot) {
-      Request& r = pool_[slot];
-      if (executor_.end_if_begun(r, g, now_ps_) <= r.deadline_ps || !may_drop(r)) return false;
+    for (const RequestSlot slot : late_.take_from(assignment_.requests, g, now_ps_)) {
       policy_->dropped(view_, g, slot);
-      if (r.whole != kNoWhole) branches_.give_back(r.whole);
+      if (pool_[slot].whole != kNoWhole) branches_.give_back(pool_[slot].whole);
       answer(slot, now_ps_, g, true);
-      return true;
-    });
-  }
-
-  bool may_drop(const Request& r) const {
-    if (r.whole == kNoWhole) return true;
-    const std::vector<LayerGraph::Strand>& strands = s_.models[r.model].graph.strands();
-    return r.next_layer == 0 &&
-           std::ranges::count_if(strands, [](const auto& strand) { return strand.sources.empty(); }) == 1;
+    }
   }
 
   void begin_work(std::uint32_t g) {
@@ -536,6 +527,7 @@ class Emulation {
   EventHeap heap_;
   WorkPool works_;
   Executor executor_;
+  LateRequests late_;
   Account account_;
   std::vector<std::int64_t> full_since_ps_, full_ps_;
   std::uint32_t planned_ = kNoGpu;  ///< shared GPU whose next end is to be planned

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "sim/serving/emulator/scenario.hpp"
@@ -71,6 +72,29 @@ class Links {
     }
     return end;
   }
+  /// What transfers would end at that are not asked for: those of a trial queue after what is asked for, and each other.
+  class Trial {
+   public:
+    explicit Trial(const Links& links) : links_(links) {}
+    void start() { later_.clear(); }
+    std::int64_t transfer(std::int64_t now_ps, std::uint32_t from, std::uint32_t to, std::int64_t bytes) {
+      const Route route = route_of(links_.scenario_, from, to);
+      std::int64_t begin = now_ps;
+      for (const std::uint32_t link : route) begin = std::max(begin, free_at(link));
+      const std::int64_t end = later(begin, transfer_ps(links_.scenario_, route, bytes));
+      for (const std::uint32_t link : route) later_.push_back({link, end});
+      return end;
+    }
+
+   private:
+    std::int64_t free_at(std::uint32_t link) const {
+      for (auto it = later_.rbegin(); it != later_.rend(); ++it)
+        if (it->first == link) return it->second;
+      return links_.free_at_[link];
+    }
+    const Links& links_;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> later_;
+  };
   /// By link: time with a transfer on it, those that are asked for included.
   const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }
   /// The same up to now. Once, with `keeps`.

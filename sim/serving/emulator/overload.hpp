@@ -46,7 +46,7 @@ class Overload {
     squares_ += work * work;
     ++here_.requests;
     here_.most_s = std::max(here_.most_s, left_s_);
-    sure_ = sure_ || left_s_ * left_s_ >= kSure * squares_;
+    sure_ = sure_ || ends_behind();
     ++arrivals_;
     last_in_system_ = in_system;
     if (arrivals_ == next_) sample(in_system);

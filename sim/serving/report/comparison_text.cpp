@@ -84,7 +84,9 @@ std::string scenario_line(const Experiment& e, const Point& p) {
     return fmt::format("{}: 90th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.9));
   if (e.load.kind == LoadKind::multi_stream && r.query_ps.count() > 0)
     return fmt::format("{}: 99th percentile of queries {:.4g} ms", p.policy->name, query_ms(0.99));
-  if (e.load.kind == LoadKind::offline) return fmt::format("{}: {:.4g} samples/s", p.policy->name, r.served_per_s);
+  if (e.load.kind == LoadKind::offline)
+    return fmt::format("{}: {:.4g} samples/s", p.policy->name, r.served_per_s) +
+           (r.dropped > 0 ? fmt::format(", without {} of {} that were dropped", r.dropped, r.sent) : "");
   if (e.load.kind != LoadKind::server) return "";
   const auto promised = [](const auto& of) { return of.deadline_ps != kNever; };
   if (std::ranges::none_of(e.scenario.models, promised) && std::ranges::none_of(e.scenario.classes, promised))

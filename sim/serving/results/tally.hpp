@@ -4,7 +4,7 @@
 //   violation : latency above the model's deadline; a dropped request is one
 //   makespan  : from the start of the run to the last answer
 //   span      : from the first counted arrival to the last answer
-//   throughput = counted requests / span, goodput = those without violation / span
+//   throughput = counted requests that were answered / span, goodput = those without violation / span
 //   utilisation = time in which a GPU executes, a link transfers or a resource is busy within the span / span
 //   moves, batches: of the span, as they begin
 //   energy    = idle power x makespan + sum over pieces of work of what they draw above idle
@@ -63,7 +63,8 @@ struct RunResult {
   bool unstable = false;       ///< more comes than is served, over any length of time (emulator/overload.hpp)
   double saturates_per_s = 0;  ///< where unstable: the rate at which as much is served as comes
   OverloadStretch overload;    ///< where it is not: one that decides the tail
-  double served_per_s = 0;     ///< answers over makespan
+  std::uint64_t dropped = 0;   ///< of all that were sent, counted or not
+  double served_per_s = 0;     ///< answers over makespan: sent - dropped
 
   std::int64_t span_ps() const { return makespan_ps - first_counted_ps; }
   double span_s() const { return static_cast<double>(span_ps()) * 1e-12; }

@@ -69,7 +69,8 @@ class LayoutPlanner {
     const ParallelSpec base = settled_layout(experiment_);
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
-    if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base)) known.push_back(played_as(baseline));
+    if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base))
+      known.push_back(played_as(baseline, base));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
                           Plays::of_threads(request_.jobs)};
     TRY_ASSIGN(options.plays, plays_of(request_, experiment_));
@@ -99,9 +100,9 @@ class LayoutPlanner {
     out_.purchase = request_.purchase;
   }
 
-  PlayedLayout played_as(const PlanRow& row) const {
+  PlayedLayout played_as(const PlanRow& row, const ParallelSpec& layout) const {
     PlayedLayout out;
-    out.layout = experiment_.model.parallel;
+    out.layout = layout;
     out.iteration = row.report.iteration;
     out.compute = row.report.compute.seconds();
     out.memory = fullest_gpu(row.report);

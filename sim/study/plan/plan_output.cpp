@@ -206,9 +206,14 @@ std::string counts_text(const Plan& plan) {
     out += plan.played_all || c.least_left <= 0 || best <= 0
                ? "there is no bound on what they could gain"
                : fmt::format("they are at most {:.2f} % better", 100 * std::max(0.0, 1 - c.least_left / best));
-  } else if (!plan.played_all) {
+  } else if (!plan.played_all && c.above_bound == 0) {
     out += "; no other layout of the space is better";
   }
+  if (c.above_bound > 0)
+    out += fmt::format(
+        "\n{} played in less than the least that bounds state, so that a better one may have been pruned: "
+        "--exhaustive plays all",
+        grouped(c.above_bound));
   if (plan.goal.second)
     out += fmt::format("\nnothing that was played is as good as one of these rows in both {} and {}",
                        name_of(plan.goal.objective), name_of(*plan.goal.second));

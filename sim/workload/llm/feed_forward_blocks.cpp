@@ -279,7 +279,9 @@ PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recomput
         break;
     }
   }
-  return b.take();
+  PartWork out = b.take();
+  out.movable = out.kept;
+  return out;
 }
 
 PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
@@ -302,6 +304,7 @@ PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
     out.trained += part->trained;
     out.tensors += part->tensors;
     out.kept += part->kept;
+    out.movable += part->movable;
     out.working = std::max(out.working, part->working);
   }
   return out;

@@ -24,8 +24,11 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   w.trained += part.trained * times;
   w.tensors += part.tensors * times;
   w.kept += part.kept * times;
+  w.movable += part.movable * times;
   w.working = std::max(w.working, part.working);
   chunk.largest_block = std::max(chunk.largest_block, part.dense + part.expert);
+  chunk.most_kept = std::max(chunk.most_kept, part.movable);
+  chunk.most_passing = std::max(chunk.most_passing, part.kept + part.working);
 }
 
 /// Equal ops, and equal collectives, become one with the sum of their numbers. Items without a key stay as they are. Of a

@@ -59,30 +59,35 @@ double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   return host ? 0 : w.trained / spread(StateSplit::optimizer);
 }
 
+/// Of what blocks keep, offload moves a share; of what moves two blocks are there: one that computes, and one on its way. What
+/// both ends of the model keep, as the loss does its logits, stays.
 double activations(const LlmPlan& plan, std::uint32_t stage) {
-  std::vector<std::int64_t> of_chunk;
+  std::vector<std::int64_t> all, moving, staying;  // of each chunk
   double working = 0, block = 0;
+  const double share = plan.offloaded_activations;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
     const LlmChunk& chunk = plan.chunk_of_stage(stage, c);
     const PartWork& work = chunk.work;
     const bool sends = plan.pipelined() && plan.pipeline.position(stage, c) != plan.pipeline.last_position();
-    of_chunk.push_back(static_cast<std::int64_t>(work.kept) +
-                       (sends && plan.framework.memory.keeps_outputs ? message_bytes(plan) : 0));
+    all.push_back(static_cast<std::int64_t>(work.kept) +
+                  (sends && plan.framework.memory.keeps_outputs ? message_bytes(plan) : 0));
+    moving.push_back(static_cast<std::int64_t>(share * work.movable));
+    staying.push_back(all.back() - moving.back());
     working = std::max(working, work.working);
-    block = std::max(block, work.kept / static_cast<double>(std::max<std::int64_t>(1, chunk.blocks)));
+    block = std::max(block, chunk.most_kept);
   }
-  const double held = static_cast<double>(most_held(plan.pipeline, stage, of_chunk));
-  const double here = std::min(held, 2 * block);  // of what moves: of a block that computes, and of one on its way
-  return (1 - plan.offloaded_activations) * held + plan.offloaded_activations * here + working;
+  const auto held = [&](const std::vector<std::int64_t>& of_chunk) {
+    return static_cast<double>(most_held(plan.pipeline, stage, of_chunk));
+  };
+  if (share == 0) return held(all) + working;
+  return std::min(held(all), held(staying) + std::min(held(moving), share * 2 * block)) + working;
 }
 
-/// Of inference: what one of a stage's blocks holds while it runs.
+/// Of inference: what one of a stage's blocks, or an end of the model, holds while it runs.
 double passing(const LlmPlan& plan, std::uint32_t stage) {
   double most = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
-    const LlmChunk& chunk = plan.chunk_of_stage(stage, c);
-    const double blocks = static_cast<double>(std::max<std::int64_t>(1, chunk.blocks));
-    most = std::max(most, chunk.work.kept / blocks + chunk.work.working);
+    most = std::max(most, plan.chunk_of_stage(stage, c).most_passing);
   }
   return most;
 }

@@ -23,11 +23,11 @@ double host_update_bytes(const LlmPlan& plan) {
 
 }  // namespace
 
-/// Of a pass over a chunk. Activations that wait on the host leave it in the forward pass and come back before the
+/// Of a pass over a chunk. Activations of blocks that wait on the host leave it in the forward pass and come back before the
 /// backward pass; weights that live there come for each pass, and their gradients go back.
 LlmEmission::HostTraffic LlmEmission::traffic_of(Way way, const PartWork& work) const {
   HostTraffic out;
-  const double activations = plan_.offloaded_activations * work.kept;
+  const double activations = plan_.offloaded_activations * work.movable;
   if (way == Way::forward) out.to_host += activations;
   if (way == Way::backward || way == Way::inputs) out.to_gpu += activations;
   const double owners = plan_.splits(StateSplit::weights) ? plan_.shard_group : 1;

@@ -159,6 +159,16 @@ Result<std::vector<std::int64_t>> layers_of_chunks(const LlmSpec& m, const Paral
   return layers;
 }
 
+/// Of a batch that so many samples do not divide, at the key that states it.
+Error undivided_batch(const LlmPlan& plan, std::int64_t batch, std::int64_t round, const std::string& parts) {
+  const ModelSpec& m = plan.model;
+  const std::string found = m.global_batch > 0 || m.per_gpu_batch == 0
+                                ? "model.global_batch: found " + std::to_string(batch) + ", expected a multiple of "
+                                : "model.per_gpu_batch: found " + std::to_string(m.per_gpu_batch) + ", a batch of " +
+                                      std::to_string(batch) + ", expected a batch that is a multiple of ";
+  return Error{found + std::to_string(round) + ": " + counted(plan.data, "replica") + " x " + parts, "", ""};
+}
+
 /// Frameworks that launch whole models layer by layer run the micro-steps that a model states.
 Result<void> settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
   const ModelSpec& m = plan.model;
@@ -168,10 +178,7 @@ Result<void> settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
   if (batch % shares == 0) {
     plan.parallel.micro_batch = batch / shares;
   } else if (m.accumulation > 1) {
-    return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " +
-                     std::to_string(shares) + ": " + counted(plan.data, "replica") + " x model.accumulation " +
-                     std::to_string(m.accumulation),
-                 "", ""};
+    return undivided_batch(plan, batch, shares, "model.accumulation " + std::to_string(m.accumulation));
   }
   return {};
 }
@@ -179,10 +186,7 @@ Result<void> settle_micro_batch(LlmPlan& plan, std::int64_t batch) {
 Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
   const std::int64_t round = std::int64_t{plan.data} * plan.parallel.micro_batch;
   if (batch % round != 0) {
-    return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " +
-                     std::to_string(round) + ": " + counted(plan.data, "replica") + " x parallel.micro_batch " +
-                     std::to_string(plan.parallel.micro_batch),
-                 "", ""};
+    return undivided_batch(plan, batch, round, "parallel.micro_batch " + std::to_string(plan.parallel.micro_batch));
   }
   plan.micro_steps = batch / round;
   const std::int64_t passes = plan.pipelined() ? 2 * plan.micro_steps * plan.parallel.virtual_stages * plan.stages : 0;

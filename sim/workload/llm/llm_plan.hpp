@@ -22,6 +22,8 @@ struct LlmChunk {
   PartWork work;
   std::int64_t blocks = 0;
   double largest_block = 0;  ///< weights of a rank in the largest of its units (block, embedding or head)
+  double most_kept = 0;      ///< bytes that one of its blocks keeps, at most
+  double most_passing = 0;   ///< bytes of activations that are there while a block or an end of the model runs, at most
 };
 
 struct LlmPlan {

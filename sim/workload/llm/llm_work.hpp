@@ -59,6 +59,7 @@ struct PartWork {
   double trained = 0;            ///< of both, those that have gradients
   double tensors = 0;
   double kept = 0;     ///< bytes from forward to backward
+  double movable = 0;  ///< of these, what blocks keep, which offload moves; what both ends of a model keep stays
   double working = 0;  ///< bytes that are there besides while it runs: what is computed again
 };
 

@@ -132,6 +132,20 @@ TEST_F(PlanTest, WritesTheWinner) {
   EXPECT_FALSE(write_experiment(path, request.config, sets, Duration::picoseconds(1)).ok());
 }
 
+/// The baseline is played once more by the search; the others keep their places.
+TEST_F(PlanTest, ABaselineThatWinsLeavesAsManyRows) {
+  PlanRequest request = small();
+  const Plan before = planned(request).value();
+  const std::string best = (folder_ / "best.yaml").string();
+  ASSERT_TRUE(write_experiment(best, request.config, before.rows.front().sets, before.rows.front().report.iteration));
+  request.config = best;
+  const Plan plan = planned(request).value();
+  ASSERT_EQ(plan.rows.size(), request.top);
+  EXPECT_EQ(plan.rows.front().kind, PlanRowKind::baseline);
+  for (std::size_t i = 0; i < request.top; ++i)
+    EXPECT_EQ(plan.rows[i].report.iteration, before.rows[i].report.iteration) << i;
+}
+
 TEST_F(PlanTest, WhatDoesNotFitIsOneWord) {
   PlanRequest request = small();
   request.config = file("large.yaml", test::llm_text("llama3_70b", "megatron_core", "dgx_h100", 4, 64) +

@@ -77,6 +77,40 @@ TEST(LlmOffload, ActivationsLeaveAndComeBack) {
   EXPECT_EQ(2 * away, host_side(built_llm(offloaded(Offload::activations, 256))).bytes.at("offload.to_host"));
 }
 
+/// Of blocks that are computed again their inputs: neither logits nor what a loss of many words keeps moves.
+TEST(LlmOffload, BothEndsOfTheModelStay) {
+  ModelSpec m = offloaded(Offload::activations);
+  m.parallel.recompute.kind = RecomputeKind::full;
+  for (const std::int64_t layers : {1, 2, 12}) {
+    for (const std::int64_t words : {64, 100'000}) {
+      m.as<LlmSpec>().layers = layers;
+      m.as<LlmSpec>().vocabulary = words;
+      EXPECT_NEAR(static_cast<double>(host_side(built_llm(m)).bytes.at("offload.to_host")),
+                  static_cast<double>(2 * layers * kActivations), 2)
+          << layers << " blocks, of each of two micro-steps";
+    }
+  }
+}
+
+/// However few blocks there are beside the logits.
+TEST(LlmOffload, MoreBlocksNeverHoldLess) {
+  for (const RecomputeKind recompute : {RecomputeKind::none, RecomputeKind::full, RecomputeKind::every_second}) {
+    for (const std::int64_t pipeline : {1, 2}) {
+      std::int64_t before = 0;
+      for (const std::int64_t layers : {2, 4, 8, 16, 32}) {
+        ModelSpec m = offloaded(Offload::activations);
+        m.as<LlmSpec>().layers = layers;
+        m.as<LlmSpec>().vocabulary = 100'000;
+        m.parallel.recompute.kind = recompute;
+        m.parallel.pipeline = pipeline;
+        const std::int64_t now = built_llm(m).memory.at(0).activations;
+        EXPECT_GE(now, before) << layers << " blocks, " << pipeline << " stages";
+        before = now;
+      }
+    }
+  }
+}
+
 /// Two blocks of it stay: one that computes, and one on its way.
 TEST(LlmOffload, WhatMovesNeverNeedsMoreOfTheGpu) {
   for (const RecomputeKind recompute : {RecomputeKind::none, RecomputeKind::full, RecomputeKind::core_attention}) {

@@ -38,6 +38,20 @@ std::vector<SharedGpu::Part> parts_of(const Scenario& s, const Work& work) {
   return parts;
 }
 
+/// Of layers [begin, end), with nothing else on the GPU.
+std::int64_t alone_on_shared(const Scenario& s, std::uint32_t kind, std::uint32_t model, std::uint32_t begin,
+                             std::uint32_t end, std::uint32_t batch) {
+  const Model& m = s.models[model];
+  const std::int64_t whole = s.time_ps(kind, model, begin, end, batch);
+  if (s.branches(kind, model)) return whole;
+  const Demand* demands = s.demands(kind, model, batch);
+  if (demands == nullptr) return limited(whole, m.demand, m.sm_limit).alone_ps;
+  std::int64_t sum = 0;
+  for (std::uint32_t l = begin; l < end; ++l)
+    sum = later(sum, limited(s.serial_ps(kind, model, l, l + 1, batch), demands[l], m.sm_limit).alone_ps);
+  return sum;
+}
+
 }  // namespace
 
 Executor::Executor(const Scenario& s, WorkPool& works, EventHeap& heap)
@@ -61,6 +75,25 @@ void Executor::ready(std::uint32_t id, std::int64_t now_ps) {
 void Executor::free(std::uint32_t gpu, std::int64_t now_ps) {
   gpus_[gpu].executing = false;
   start_next(gpu, now_ps);
+}
+
+std::int64_t Executor::end_if_ready(std::uint32_t g, std::uint32_t model, std::uint32_t begin, std::uint32_t batch,
+                                    std::int64_t at_ps) const {
+  const GpuState& gpu = gpus_[g];
+  const std::uint32_t kind = s_.gpus[g].kind, layers = s_.models[model].layers;
+  if (gpu.pipeline != nullptr) {
+    std::vector<std::int64_t> free_at = gpu.pipeline->free_at();
+    for (std::size_t i = 0; i < gpu.ready.size(); ++i) {
+      const Work& w = works_[gpu.ready.at(i)];
+      gpu.pipeline->through(free_at, w.ready_ps, w.model, w.begin_layer, w.end_layer(), w.batch(), w.factor);
+    }
+    return gpu.pipeline->through(free_at, at_ps, model, begin, layers, batch, 1).end_ps;
+  }
+  if (s_.gpus[g].execution == Execution::shared)
+    return later(at_ps, alone_on_shared(s_, kind, model, begin, layers, batch));
+  std::int64_t free_ps = gpu.executing ? gpu.end_ps : at_ps;
+  for (std::size_t i = 0; i < gpu.ready.size(); ++i) free_ps = later(free_ps, works_[gpu.ready.at(i)].alone_ps);
+  return later(std::max(at_ps, free_ps), s_.time_ps(kind, model, begin, layers, batch));
 }
 
 std::vector<std::int64_t> Executor::busy_until(std::int64_t now_ps) const {

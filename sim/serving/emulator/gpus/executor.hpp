@@ -28,12 +28,10 @@ class Executor {
   /// To be called when the work that shared_done() named is dealt with.
   void plan_shared(std::uint32_t gpu);
 
-  /// When a request, alone and without a factor of its own, would be executed if it were begun now; that of a pipeline
-  /// waits for what is in its stages.
-  std::int64_t end_if_begun(const Request& r, std::uint32_t gpu, std::int64_t now_ps) const {
-    if (gpus_[gpu].pipeline != nullptr) return gpus_[gpu].pipeline->end_if_entered(now_ps, r.model, r.next_layer);
-    return now_ps + s_.time_ps(s_.gpus[gpu].kind, r.model, r.next_layer, s_.models[r.model].layers, 1);
-  }
+  /// When a model's layers from `begin` on would be executed as a batch whose data is there at `at_ps`, without a factor of
+  /// its own: after the work whose data is there already on a serial GPU and in a pipeline, and alone on a shared GPU.
+  std::int64_t end_if_ready(std::uint32_t gpu, std::uint32_t model, std::uint32_t begin, std::uint32_t batch,
+                            std::int64_t at_ps) const;
 
   /// Time in which a GPU executed, up to what is done; of a pipeline the mean over its stages.
   const std::vector<std::int64_t>& busy_ps() const { return busy_ps_; }

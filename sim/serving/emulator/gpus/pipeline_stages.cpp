@@ -62,11 +62,6 @@ PipelineStages::Passage PipelineStages::pass(std::int64_t now_ps, std::uint32_t 
   return through(free_at_, now_ps, model, begin, end, batch, factor);
 }
 
-std::int64_t PipelineStages::end_if_entered(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin) const {
-  std::vector<std::int64_t> free_at = free_at_;
-  return through(free_at, now_ps, model, begin, scenario_.models[model].layers, 1, 1).end_ps;
-}
-
 PipelineStages::Passage PipelineStages::through(std::vector<std::int64_t>& free_at, std::int64_t now_ps,
                                                 std::uint32_t model, std::uint32_t begin, std::uint32_t end,
                                                 std::uint32_t batch, double factor) const {

@@ -32,13 +32,13 @@ class PipelineStages {
   Passage pass(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin, std::uint32_t end, std::uint32_t batch,
                double factor);
 
-  /// When one request that enters now, with all its layers from `begin` on, would be executed.
-  std::int64_t end_if_entered(std::int64_t now_ps, std::uint32_t model, std::uint32_t begin) const;
-
- private:
+  /// By stage: when it is free.
+  const std::vector<std::int64_t>& free_at() const { return free_at_; }
+  /// The same of stages that are free at other times, which it moves on.
   Passage through(std::vector<std::int64_t>& free_at, std::int64_t now_ps, std::uint32_t model, std::uint32_t begin,
                   std::uint32_t end, std::uint32_t batch, double factor) const;
 
+ private:
   const Scenario& scenario_;
   std::uint32_t gpu_;
   std::vector<std::int64_t> free_at_;

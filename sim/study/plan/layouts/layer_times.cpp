@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::study {
 namespace {
@@ -124,7 +125,7 @@ LayerPricer::LayerPricer(const config::Experiment& experiment, std::shared_ptr<c
 LayerPricer::~LayerPricer() = default;
 
 Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled, const ParallelSpec& p,
-                                               std::int64_t micro_steps, std::int64_t casts) {
+                                               std::int64_t micro_steps, std::int64_t casts, bool sums) {
   const auto& spec = settled.spec;
   const bool narrow = settled.numerics.scaling != graph::Scaling::none;
   const Key key{p.tensor,
@@ -139,6 +140,7 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                 static_cast<int>(p.overlap_expert),
                 p.expert_dispatch ? 1 + static_cast<int>(*p.expert_dispatch) : 0,
                 narrow ? casts : std::min<std::int64_t>(casts, 2),
+                sums,
                 settled.framework.parallel.overlap_expert == workload::ExpertOverlap::always ? micro_steps : 0};
   std::unique_ptr<Parts>& kept = known_[key];
   if (kept && p.recompute.modules.empty()) return kept.get();
@@ -155,8 +157,9 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                        .expert_tensor = settled.expert_tensor,
                        .samples = p.micro_batch,
                        .micro_steps = casts,
-                       .sums_gradients = casts > 1,
-                       .expert_domains = workload::expert_domains(settled)};
+                       .sums_gradients = sums,
+                       .expert_domains = workload::expert_domains(settled),
+                       .infers = mode_of(settled.model) == workload::StepMode::inference};
   kept = std::make_unique<Parts>();
   TRY(price(shape, micro_steps, *kept));
   return kept.get();
@@ -255,6 +258,7 @@ Result<void> LayerPricer::price(const LlmShape& s, std::int64_t micro_steps, Par
 Result<void> LayerPricer::add_part(const LlmShape& s, std::int64_t micro_steps, const PartWork& work, Parts& parts,
                                    Part& part) {
   for (const std::size_t way : {0, 1}) {
+    if (way == 1 && s.infers) break;
     const PassWork& pass = way == 0 ? work.forward : work.backward;
     TRY(parts.add(part, way, pass, *models_));
     TRY_ASSIGN(part.wires[way], wires(s, micro_steps, pass));

@@ -13,10 +13,12 @@ namespace {
 
 using graph::CollectiveKind;
 using workload::LlmPlan;
+using workload::mode_of;
 using workload::ParallelSpec;
 using workload::Recompute;
 using workload::RecomputeKind;
 using workload::StateSplit;
+using workload::StepMode;
 
 /// What rounding of durations to picoseconds can take from a sum.
 constexpr double kRounding = 1 - 1e-6;
@@ -57,19 +59,20 @@ ChunkSeconds seconds_of_chunk(const LayerTimes& t, std::int64_t first, std::int6
   return out;
 }
 
-/// Longest chain through one stage.
-double longest_stage(const std::vector<ChunkSeconds>& chunks, std::size_t stages, double micro_steps) {
+/// Longest chain through one stage. `fills`: it waits for the first micro-batch, and the first stage for the last one on its
+/// way back. Without a way back nothing does: the first stage goes on with the next iteration.
+double longest_stage(const std::vector<ChunkSeconds>& chunks, std::size_t stages, double micro_steps, bool fills) {
   double longest = 0, before = 0;
   for (std::size_t s = 0; s < stages; ++s) {
     double work = 0;
     for (std::size_t c = s; c < chunks.size(); c += stages) work += chunks[c].forward + chunks[c].backward;
     longest = std::max(longest, before + micro_steps * work);
-    before += chunks[s].forward + chunks[s].backward;
+    if (fills) before += chunks[s].forward + chunks[s].backward;
   }
   return longest;
 }
 
-double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micro_steps) {
+double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micro_steps, bool fills) {
   const auto layers = static_cast<std::int64_t>(times.forward.size()) - 1;
   const std::vector<std::int64_t> blocks = blocks_of_chunks(p, layers);
   if (blocks.empty()) {  // the mean of the stages
@@ -85,7 +88,7 @@ double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micr
     first += blocks[c];
   }
   if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0;
-  return longest_stage(chunks, static_cast<std::size_t>(p.pipeline), micro_steps) * kRounding;
+  return longest_stage(chunks, static_cast<std::size_t>(p.pipeline), micro_steps, fills) * kRounding;
 }
 
 }  // namespace
@@ -108,6 +111,7 @@ LayoutBound::LayoutBound(const config::Experiment& experiment, const LayoutSpace
 /// counts each kind of chunk with one part in as many as there are kinds.
 Result<double> LayoutBound::optimizer_share(const LlmPlan& settled, const ParallelSpec& p, std::int64_t micro_steps,
                                             const std::vector<std::int64_t>& blocks, double kernels) {
+  if (mode_of(space_.model()) != StepMode::train) return 0.0;
   const std::int64_t expert_split = settled.expert * settled.expert_tensor;
   const auto split = static_cast<double>(settled.spec.experts > 0 ? std::min<std::int64_t>(settled.tensor, expert_split)
                                                                   : settled.tensor);
@@ -131,28 +135,32 @@ std::int64_t LayoutBound::micro_steps_of(const ParallelSpec& p) const {
   return std::max<std::int64_t>(1, space_.batch() / round);
 }
 
-Result<const LayerTimes*> LayoutBound::times_of(const LlmPlan& settled, const ParallelSpec& p, std::int64_t casts) {
+Result<const LayerTimes*> LayoutBound::times_of(const LlmPlan& settled, const ParallelSpec& p, std::int64_t casts,
+                                                bool sums) {
   const std::int64_t micro_steps = micro_steps_of(p);
   const std::vector<std::int64_t> blocks =
       blocks_of_chunks(p, static_cast<std::int64_t>(space_.block_weights().size()));
-  TRY_ASSIGN(LayerPricer::Parts * parts, pricer_.parts(settled, p, micro_steps, casts));
+  TRY_ASSIGN(LayerPricer::Parts * parts, pricer_.parts(settled, p, micro_steps, casts, sums));
   TRY_ASSIGN(const double share, optimizer_share(settled, p, micro_steps, blocks, LayerPricer::kernel_seconds(*parts)));
   return pricer_.times(*parts, share);
 }
 
-/// Where replicas share the weights, each micro-step has its own; the least of what the levels of sharding make.
+/// Where replicas share the weights, each micro-step has its own, and whole gradients may be summed nowhere where they
+/// share those; the least of what the levels of sharding make.
 Result<double> LayoutBound::of_shape(const LlmPlan& settled, const ParallelSpec& p) {
   const std::int64_t replicas = std::int64_t{batching_of(p, space_.cluster().ranks()).replicas} * p.context;
-  std::set<std::int64_t> casts;
+  std::set<std::pair<std::int64_t, bool>> ways;
   for (const StateSplit level : space_.levels(replicas)) {
     const StateSplit settled_level = level == StateSplit::automatic ? experiment_.framework.parallel.shard : level;
-    const bool each_pass = settled_level == StateSplit::weights && replicas > 1 && p.pipeline == 1;
-    casts.insert(each_pass ? 1 : micro_steps_of(p));
+    const bool splits = replicas > 1 && p.pipeline == 1;
+    const std::int64_t casts = splits && settled_level == StateSplit::weights ? 1 : micro_steps_of(p);
+    ways.emplace(casts, casts > 1 && !(splits && settled_level >= StateSplit::gradients));
   }
+  const bool fills = mode_of(space_.model()) != StepMode::inference;
   double least = std::numeric_limits<double>::infinity();
-  for (const std::int64_t of_weight : casts) {
-    TRY_ASSIGN(const LayerTimes* times, times_of(settled, p, of_weight));
-    least = std::min(least, longest_chain(*times, p, static_cast<double>(micro_steps_of(p))));
+  for (const auto& [casts, sums] : ways) {
+    TRY_ASSIGN(const LayerTimes* times, times_of(settled, p, casts, sums));
+    least = std::min(least, longest_chain(*times, p, static_cast<double>(micro_steps_of(p)), fills));
   }
   return least;
 }
@@ -174,7 +182,11 @@ Result<double> LayoutBound::over_replicas(const Exchanged& x, CollectiveKind kin
   return sum;
 }
 
+/// Without an optimizer neither norm nor update is run, and what it holds split is gathered by no one; weights that are
+/// split themselves may come while the iteration before still computes. A forward pass alone has no gradients either.
 Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec& layout) {
+  const StepMode mode = mode_of(space_.model());
+  if (mode == StepMode::inference) return 0.0;
   const workload::FrameworkSpec& f = experiment_.framework;
   const std::uint32_t replicas = plan.replicas();
   const bool split = plan.splits(StateSplit::optimizer);
@@ -196,14 +208,17 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
   const double groups = static_cast<double>(replicas) / x.group;
   const double expert_owners = std::max(1.0, plan.expert_replicas() / groups);
   const double updated = share * (dense / (split ? x.group : 1) + expert / (split ? expert_owners : 1));
-  TRY_ASSIGN(const LayerPricer::UpdateSeconds update, pricer_.update(std::llround(updated)));
+  LayerPricer::UpdateSeconds update;
+  if (mode == StepMode::train) {
+    TRY_ASSIGN(update, pricer_.update(std::llround(updated)));
+  }
   double sum = update.norm + update.step;
   if (plan.gathers_each_pass()) return sum * kRounding;
   const double bucket = static_cast<double>(f.gradients.bucket_size.value()) / 4;
   const auto open = [&](bool overlaps, double parameters) {
     return overlaps ? 1 / std::max(1.0, std::ceil(parameters / bucket)) : 1.0;
   };
-  if (split) {
+  if (split && mode == StepMode::train) {
     const bool narrow = plan.numerics.scaling != graph::Scaling::none && f.parallel.fp8_parameters;
     const double width = !plan.numerics.mixed ? 4 : narrow ? 1 : 2;
     const bool overlaps = is_on(layout.overlap_parameters, f.parallel.overlap_parameters);
@@ -219,7 +234,7 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
   TRY_ASSIGN(const double reduced, over_replicas(x, split ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                                                  last.dense * bytes, last.expert * bytes));
   // Gradients go while the last collectives of the backward pass do.
-  TRY_ASSIGN(const LayerTimes* times, times_of(plan, layout, 1));
+  TRY_ASSIGN(const LayerTimes* times, times_of(plan, layout, 1, false));
   const std::vector<std::int64_t> blocks =
       blocks_of_chunks(layout, static_cast<std::int64_t>(space_.block_weights().size()));
   const double beside =

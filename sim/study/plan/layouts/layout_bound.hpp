@@ -6,6 +6,8 @@
 //              the stage for which that is most; i counts first chunks
 //   replicas   on the first stage: updated weights gathered before (beside the update, as it is played), gradients reduced after, as far as neither a
 //              kernel nor the last collectives of the backward pass hide them; norm and update
+// A step without an optimizer (model.mode) has neither norm, update nor a gather after it; one of inference has the forward
+// passes alone, and a stage that is done begins the next iteration: m x forward_s of the slowest stage.
 // Launches, messages between stages, waiting and everything that may overlap take no time here. An iteration of which
 // only the first rounds of micro-batches are played is bound by that of all of them: further rounds are taken to add at
 // least what the slowest stage takes (tests/study/plan/layouts/layout_bound_test.cpp).
@@ -29,7 +31,7 @@ class LayoutBound {
  private:
   std::int64_t micro_steps_of(const workload::ParallelSpec& shape) const;
   Result<const LayerTimes*> times_of(const workload::LlmPlan& settled, const workload::ParallelSpec& shape,
-                                     std::int64_t casts);
+                                     std::int64_t casts, bool sums);
   Result<double> optimizer_share(const workload::LlmPlan& settled, const workload::ParallelSpec& shape,
                                  std::int64_t micro_steps, const std::vector<std::int64_t>& blocks, double kernels);
   struct Exchanged;

@@ -53,7 +53,10 @@ class LayoutSearch {
   LayoutSearch(const std::vector<LayoutSite>& sites, const SearchOptions& options, std::vector<PlayedLayout> known,
                pipeline::CostModelCache& cache, const std::function<void()>& on_played)
       : sites_(sites), options_(options), plays_(options.plays), cache_(cache), on_played_(on_played) {
-    for (PlayedLayout& p : known) keep(std::move(p), Order());
+    for (PlayedLayout& p : known) {
+      known_.push_back(p);
+      keep(std::move(p), Order());
+    }
   }
 
   Result<SearchResult> run() {
@@ -256,10 +259,17 @@ class LayoutSearch {
       counts_.played += 1;
       if (played.iteration.seconds() < batch_[i].seconds) counts_.above_bound += 1;
       if (options_.on_round) round.push_back(played);
-      keep(std::move(played), batch_[i].order);
+      if (!is_known(played)) keep(std::move(played), batch_[i].order);
     }
     if (options_.on_round) options_.on_round(round, counts_);
     return {};
+  }
+
+  /// Of what was played before: it would take the place of another among the best.
+  bool is_known(const PlayedLayout& played) const {
+    return std::ranges::any_of(known_, [&](const PlayedLayout& k) {
+      return k.site == played.site && k.iteration == played.iteration && same_layout(k.layout, played.layout);
+    });
   }
 
   void keep(PlayedLayout played, const Order& order) {
@@ -313,6 +323,7 @@ class LayoutSearch {
   std::vector<std::unique_ptr<LayoutBound>> bounds_;
   std::vector<std::unique_ptr<workload::ModelSpec>> models_;  ///< that plans refer to
   std::vector<std::vector<LiveGrid>> grids_;
+  std::vector<PlayedLayout> known_;  ///< before the search
   std::priority_queue<Node> queue_;
   std::vector<Node> batch_;
   std::map<std::tuple<double, double, Order>, PlayedLayout> best_;  ///< by both goals, then in the order of the space

@@ -38,8 +38,8 @@ constexpr BoundCase kBoundCases[] = {
 
 /// A site with what bounds its layouts.
 struct BoundSite {
-  explicit BoundSite(const BoundCase& c)
-      : experiment(experiment_of(llm_text(c.model, c.framework, c.system, c.nodes, c.batch))),
+  BoundSite(const BoundCase& c, const char* mode)
+      : experiment(experiment_of(llm_text(c.model, c.framework, c.system, c.nodes, c.batch, mode))),
         site(site_with(experiment, HeldValues())),
         bound(site.experiment, site.space,
               cache.models({experiment.cluster, experiment.device, pipeline::collective_options_of(experiment)})
@@ -65,34 +65,45 @@ struct BoundSite {
   }
 };
 
+/// Plays `most` layouts drawn at random in both orders of ranks; how many of them kept the second order.
+std::size_t expect_all_below(const BoundCase& c, const char* mode, std::size_t most) {
+  std::size_t mapped = 0, played = 0;
+  BoundSite s(c, mode);
+  SpaceCounts counts;
+  const auto grids = s.site.space.grids(counts);
+  for (std::uint64_t i = 0; i < 400 && played < most; ++i) {
+    SCOPED_TRACE(std::string(c.model) + " " + c.framework + " " + mode + " " + std::to_string(i));
+    const auto at = [&](std::uint64_t what, std::size_t size) {
+      return static_cast<std::size_t>(fnv32(std::to_string(i * 7 + what)) % size);
+    };
+    const auto shapes = s.site.space.shapes(grids[at(0, grids.size())]);
+    if (shapes.empty()) continue;
+    const workload::ParallelSpec shape = shapes[at(1, shapes.size())];
+    const auto layouts = s.site.space.layouts(shape);
+    workload::ParallelSpec layout = layouts[at(2, layouts.size())];
+    layout.order = workload::RankOrder::tp_cp_ep_dp_pp;
+    if (!s.expect_below(shape, layout)) continue;
+    ++played;
+    layout.order = workload::RankOrder::tp_cp_ep_pp_dp;
+    mapped += s.expect_below(shape, layout) == layout.order ? 1 : 0;
+  }
+  EXPECT_GT(played, 3u) << c.model << " " << c.framework << " " << mode;
+  return mapped;
+}
+
 /// Every bound is below what is played, in either order of ranks.
 TEST(LayoutBound, IsBelowWhatIsPlayed) {
-  constexpr std::size_t kPlayed = 12;
   std::size_t mapped = 0;
-  for (const BoundCase& c : kBoundCases) {
-    BoundSite s(c);
-    SpaceCounts counts;
-    const auto grids = s.site.space.grids(counts);
-    std::size_t played = 0;
-    for (std::uint64_t i = 0; i < 400 && played < kPlayed; ++i) {
-      SCOPED_TRACE(std::string(c.model) + " " + c.framework + " " + std::to_string(i));
-      const auto at = [&](std::uint64_t what, std::size_t size) {
-        return static_cast<std::size_t>(fnv32(std::to_string(i * 7 + what)) % size);
-      };
-      const auto shapes = s.site.space.shapes(grids[at(0, grids.size())]);
-      if (shapes.empty()) continue;
-      const workload::ParallelSpec shape = shapes[at(1, shapes.size())];
-      const auto layouts = s.site.space.layouts(shape);
-      workload::ParallelSpec layout = layouts[at(2, layouts.size())];
-      layout.order = workload::RankOrder::tp_cp_ep_dp_pp;
-      if (!s.expect_below(shape, layout)) continue;
-      ++played;
-      layout.order = workload::RankOrder::tp_cp_ep_pp_dp;
-      mapped += s.expect_below(shape, layout) == layout.order ? 1 : 0;
-    }
-    EXPECT_GT(played, 3u) << c.model << " " << c.framework;
-  }
+  for (const BoundCase& c : kBoundCases) mapped += expect_all_below(c, "train", 12);
   EXPECT_GT(mapped, 24u);
+}
+
+TEST(LayoutBound, IsBelowWhatIsPlayedWithoutAnOptimizer) {
+  for (const BoundCase& c : kBoundCases) expect_all_below(c, "forward_backward", 8);
+}
+
+TEST(LayoutBound, IsBelowWhatIsPlayedOfForwardPassesAlone) {
+  for (const BoundCase& c : kBoundCases) expect_all_below(c, "inference", 8);
 }
 
 }  // namespace

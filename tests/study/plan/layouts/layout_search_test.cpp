@@ -14,9 +14,9 @@ using test::held_values;
 using test::llm_text;
 using test::site_with;
 
-std::vector<LayoutSite> small_sites(const char* framework) {
+std::vector<LayoutSite> small_sites(const char* framework, const char* mode = "train") {
   std::vector<LayoutSite> out;
-  out.push_back(site_with(experiment_of(llm_text("llama3_8b", framework, "dgx_h100", 1, 16)),
+  out.push_back(site_with(experiment_of(llm_text("llama3_8b", framework, "dgx_h100", 1, 16, mode)),
                           held_values({{"micro_batch", {"1", "2"}}, {"recompute", {"none", "full"}}})));
   return out;
 }
@@ -34,17 +34,20 @@ void expect_same(const SearchResult& a, const SearchResult& b) {
   }
 }
 
-/// Pruning loses nothing: the best are those of an exhaustive search, in the same order.
+/// Pruning loses nothing: the best are those of an exhaustive search, in the same order, whatever a step consists of.
 TEST(LayoutSearch, FindsWhatExhaustiveSearchFinds) {
-  for (const char* framework : {"megatron_core", "fsdp2_torchtitan", "megatron_deepspeed"}) {
-    const auto sites = small_sites(framework);
-    const SearchResult pruned = search_with(sites, {.top = 5});
-    const SearchResult all = search_with(sites, {.top = 5, .exhaustive = true});
-    expect_same(pruned, all);
-    EXPECT_EQ(pruned.counts.above_bound + all.counts.above_bound, 0);
-    EXPECT_GT(all.counts.played, pruned.counts.played);
-    EXPECT_EQ(all.counts.pruned, 0);
-    EXPECT_EQ(pruned.counts.left, 0);
+  for (const char* mode : {"train", "forward_backward", "inference"}) {
+    for (const char* framework : {"megatron_core", "fsdp2_torchtitan", "megatron_deepspeed"}) {
+      SCOPED_TRACE(std::string(framework) + " " + mode);
+      const auto sites = small_sites(framework, mode);
+      const SearchResult pruned = search_with(sites, {.top = 5});
+      const SearchResult all = search_with(sites, {.top = 5, .exhaustive = true});
+      expect_same(pruned, all);
+      EXPECT_EQ(pruned.counts.above_bound + all.counts.above_bound, 0);
+      EXPECT_GT(all.counts.played, pruned.counts.played);
+      EXPECT_EQ(all.counts.pruned, 0);
+      EXPECT_EQ(pruned.counts.left, 0);
+    }
   }
 }
 
