@@ -49,6 +49,11 @@ class IdVector {
   std::size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
   void reserve(std::size_t n) { items_.reserve(n); }
+  /// Leaves the first n, of at least as many.
+  void truncate(std::size_t n) {
+    CHECK(n <= items_.size());
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(n), items_.end());
+  }
   IdType end_id() const { return IdType(static_cast<std::uint32_t>(items_.size())); }
   auto begin() { return items_.begin(); }
   auto end() { return items_.end(); }

@@ -174,9 +174,11 @@ struct CollectiveModels::Known {
                                              const LaunchMode& mode) const {
     const KeyView key{kind, &facts};
     std::shared_ptr<const Price> found = prices.find(key);
-    if (!found || !(found->selection == mode.selection))
-      found = prices.keep(key, std::make_shared<const Price>(
-                                   Price{mode.selection, MeasuredPrice(kind, facts, mode, library, constants)}));
+    if (!found || !(found->selection == mode.selection)) {
+      const auto made =
+          std::make_shared<const Price>(Price{mode.selection, MeasuredPrice(kind, facts, mode, library, constants)});
+      found = found ? made : prices.keep(key, made);
+    }
     return {found, &found->price};
   }
 };
@@ -318,8 +320,10 @@ std::string sized(graph::CollectiveKind kind, double bytes) {
 
 std::string CollectiveModels::explain(const graph::Collective& op, const topology::GroupFacts& facts) const {
   if (auto checked = check_op(op, facts); !checked.ok()) return checked.error().text() + "\n";
+  const bool past = facts.ranks > 1 && channels_of(facts, impl_->known->constants).through_nics;
   std::string out = sized(op.kind, static_cast<double>(op.bytes)) + ", " + counted(facts.ranks, "rank") + " on " +
-                    counted(facts.nodes, "node") + "; bottleneck: " + facts.bottleneck + "\n";
+                    counted(facts.nodes, "node") + "; bottleneck: " + facts.bottleneck +
+                    (past ? ", which NCCL goes past over the NICs\n" : "\n");
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
   if (priced.bytes == 0) return out + "nothing to send: priced as an empty kernel\n";
   const auto pricer = impl_->pricer(priced.kind, facts);

@@ -236,6 +236,16 @@ Curve curve_without_launch(const Curve& curve, const topology::GroupFacts& facts
   return without_launch_floor(curve, launch_floor_of(curve, model));
 }
 
+LaunchMode mode_of_evidence(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+                            const std::vector<LibraryCurve>& library) {
+  const Selection asked = selection_for(kind, mode.selection);
+  const bool measured = std::any_of(library.begin(), library.end(), [&](const LibraryCurve& c) {
+    return c.curve.kind == kind && same_shape(c.facts, facts) && mode_of(c.curve).selection == asked;
+  });
+  if (!measured) mode.selection.algorithms = mode.selection.protocols = 0;
+  return mode;
+}
+
 std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                                    const AnalyticModel& model, const LaunchMode& mode,
                                    const std::vector<LibraryCurve>& library, const ModelConstants& constants) {

@@ -17,6 +17,12 @@ Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts
 Curve curve_without_launch(const Curve& curve, const topology::GroupFacts& facts,
                            const ModelConstants& constants = shipped_constants());
 
+/// How evidence for `mode` is asked for: without restrictions of NCCL's choice that no curve of this kind was measured
+/// with on such a group. What such a restriction costs is then the ratio of the two analytic models, so that it costs
+/// nothing where the choice stays the same, and is never cheaper than the free choice.
+LaunchMode mode_of_evidence(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+                            const std::vector<LibraryCurve>& library);
+
 /// Curves of this kind on comparable groups; where none of the system itself was measured on this very group, those of
 /// other kinds too, as NCCL's collectives share links and protocols. The most trusted first, at most eight, three
 /// of them of other groups or kinds. Empty: analytic model only. A curve inside a node and one across nodes are comparable only

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "collectives/curves/link_limits.hpp"
 #include "collectives/curves/spread.hpp"
 #include "collectives/evidence.hpp"
 
@@ -70,6 +71,20 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   return line;
 }
 
+/// Whether more members mean at least as many bytes over the slowest link, and more steps.
+bool grows_with_members(graph::CollectiveKind kind) {
+  switch (kind) {
+    case graph::CollectiveKind::all_reduce:
+    case graph::CollectiveKind::all_gather:
+    case graph::CollectiveKind::reduce_scatter:
+    case graph::CollectiveKind::broadcast:
+    case graph::CollectiveKind::reduce:
+      return true;
+    default:
+      return false;  // exchanges: of a rank's bytes, a larger part may stay where links are fast
+  }
+}
+
 /// Within a node or an NVLink domain: the largest smaller group that a curve was measured on, which is nearest to the one in
 /// question.
 std::vector<topology::GroupFacts> fewer_ranks(const topology::GroupFacts& facts,
@@ -112,15 +127,21 @@ std::vector<topology::GroupFacts> fewer_nodes(const topology::GroupFacts& facts,
 
 }  // namespace
 
-MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFacts& group, LaunchMode mode,
+MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFacts& group, LaunchMode asked,
                              const std::vector<LibraryCurve>& library, const ModelConstants& constants)
-    : facts(group), model(kind, group, mode, constants) {
+    : facts(group), mode(mode_of_evidence(kind, group, asked, library)), model(kind, group, mode, constants) {
   const std::vector<Evidence> evidence = evidence_for(kind, facts, model, mode, library, constants);
   for (const Evidence& e : evidence) notes.push_back(note_of(e, kind));
   if (evidence.empty()) return;
   blend.emplace(evidence, model, facts.nodes == 1);
   factors = carried(evidence.front().factors);
-  if (kind != graph::CollectiveKind::all_reduce || blend->same_group()) return;
+  if (blend->same_group()) return;
+  if (mode.single_process) {
+    LaunchMode each = mode;
+    each.single_process = false;
+    of_processes = std::make_shared<const MeasuredPrice>(kind, facts, each, library, constants);
+  }
+  if (!grows_with_members(kind)) return;
   for (const topology::GroupFacts& fewer : fewer_nodes(facts, library)) {
     const AnalyticModel of_fewer(kind, fewer, mode, constants);
     const std::vector<Evidence> known = evidence_for(kind, fewer, of_fewer, mode, library, constants);
@@ -136,10 +157,24 @@ Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, La
 Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
                const ModelConstants& constants, std::shared_ptr<const MeasuredPrice> measured,
                bool constants_as_measured)
-    : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants), measured_(std::move(measured)) {
+    : one_node_(facts.nodes == 1),
+      same_links_(constants_as_measured && facts == measured->facts),
+      least_us_of_byte_(0),
+      model_(kind, facts, mode, constants),
+      measured_(std::move(measured)) {
+  if (!measured_->blend) return;
+  if (const double most = highest_busbw(kind, facts); most > 0 && !measured_->blend->same_group())
+    least_us_of_byte_ = graph::busbw_factor(kind, facts.ranks) / most * 1e6;
+  if (measured_->of_processes) {
+    LaunchMode each = mode;
+    each.single_process = false;
+    of_processes_ =
+        std::make_shared<const Pricer>(kind, facts, each, constants, measured_->of_processes, constants_as_measured);
+  }
   // Links that the group does not use may be others: of a group inside a node, those between nodes.
-  const bool as_measured = constants_as_measured && (facts == measured_->facts || model_.prices_as(measured_->model));
-  if (measured_->blend && !as_measured)
+  const bool as_measured =
+      (same_links_ && mode == measured_->mode) || (constants_as_measured && model_.prices_as(measured_->model));
+  if (!as_measured)
     what_if_.emplace(WhatIf{model_.with(measured_->factors), measured_->model.with(measured_->factors)});
 }
 
@@ -148,6 +183,15 @@ double Pricer::now_over_measured(double bytes) const {
 }
 
 Result<graph::Cost> Pricer::price(double bytes) const {
+  TRY_ASSIGN(graph::Cost cost, alone(bytes));
+  if (!of_processes_) return cost;
+  TRY_ASSIGN(graph::Cost of_processes, of_processes_->price(bytes));
+  if (of_processes.mean <= cost.mean) return cost;
+  of_processes.basis = std::max(of_processes.basis, graph::Basis::scaled);
+  return of_processes;
+}
+
+Result<graph::Cost> Pricer::alone(double bytes) const {
   const Choice choice = model_.choice(bytes);
   if (!measured_->blend) {
     const RelativeSpread spread = analytic_spread(one_node_, bytes);
@@ -155,9 +199,11 @@ Result<graph::Cost> Pricer::price(double bytes) const {
                             analytic_source(*choice.candidate));
   }
   Blend::Value v = measured_->blend->at(bytes);
+  const double ratio = now_over_measured(bytes);
+  const bool other = what_if_ && !(same_links_ && ratio == 1);  // NCCL may be refused what it would not take
   if (v.basis == graph::Basis::analytic)
     v.source = analytic_source(*choice.candidate);
-  else if (what_if_)
+  else if (other)
     v.basis = graph::Basis::scaled;
   double us = v.time_us;
   for (const Blend& fewer : measured_->smaller) {
@@ -168,8 +214,9 @@ Result<graph::Cost> Pricer::price(double bytes) const {
     }
     us = std::max(us, floor.time_us);
   }
-  const double apart = what_if_ ? kOtherLinksSpread : 0;
-  return graph::make_cost(us * now_over_measured(bytes) * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
+  const double apart = other ? kOtherLinksSpread : 0;
+  us = std::max(us * ratio, least_us_of_byte_ * bytes);
+  return graph::make_cost(us * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
                           v.high_us / v.time_us * std::exp(apart) - 1, v.basis, v.source);
 }
 

@@ -1,9 +1,12 @@
 // Pricer: everything about one kind of collective on one kind of group, worked out once.
 //
-// An all_reduce of more nodes never costs less at the same size than one of fewer, unless it was measured so: curves
-// that are carried to other groups by their regime do not keep to that by themselves. So the price is the largest of
-// that of the group and of groups of 2, 3, 4, 6, 8, 12, ... nodes with the same links; within an NVLink domain or a node,
-// of the largest smaller group that a curve was measured on.
+// Curves that are carried to other groups by their regime do not keep to what holds of every collective, so that these
+// are floors of a price that was not measured:
+//   all_reduce, all_gather, reduce_scatter, broadcast and reduce of more nodes never cost less at the same size than those
+//   of fewer: the price is the largest of that of the group and of groups of 2, 3, 4, 6, 8, 12, ... nodes with the same
+//   links; within an NVLink domain or a node, of the largest smaller group that a curve was measured on
+//   one process that launches on all GPUs of a node is never faster than one for each
+//   no link carries more than it can (highest_busbw)
 #pragma once
 
 #include <memory>
@@ -25,15 +28,18 @@ struct MeasuredPrice {
                 const std::vector<LibraryCurve>& library, const ModelConstants& constants);
 
   topology::GroupFacts facts;
+  LaunchMode mode;  ///< that of the evidence (mode_of_evidence)
   AnalyticModel model;
   Calibration factors{};  ///< of the most trusted curve, as far as they carry
   std::optional<Blend> blend;
-  std::vector<Blend> smaller;      ///< of groups of fewer nodes, for what may not get cheaper with them
+  std::vector<Blend> smaller;  ///< of groups of fewer nodes, for what may not get cheaper with them
+  std::shared_ptr<const MeasuredPrice>
+      of_processes;                ///< one for each GPU, where a node has one and it was not measured so
   std::vector<std::string> notes;  ///< one line per curve that applies, for explain()
 };
 
-// Links that differ from those that the curves were measured on, or launches of another length, enter as the ratio of
-// the two analytic models with the curves' factors: which curves apply and how is worked out for the group as measured,
+// Links that differ from those that the curves were measured on, launches of another length, or a choice that NCCL is
+// refused, enter as the ratio of the two analytic models with the curves' factors: which curves apply and how is worked out for the group as measured,
 // so that a better link, which the analytic model never makes slower, is not slower here.
 class Pricer {
  public:
@@ -52,8 +58,11 @@ class Pricer {
     AnalyticModel now, measured;
   };
   double now_over_measured(double bytes) const;
+  Result<graph::Cost> alone(double bytes) const;
 
-  bool one_node_;
+  bool one_node_, same_links_;
+  double least_us_of_byte_;  ///< that the links allow; 0 where it was measured or the links are not known
+  std::shared_ptr<const Pricer> of_processes_;
   AnalyticModel model_;
   std::shared_ptr<const MeasuredPrice> measured_;
   std::optional<WhatIf> what_if_;

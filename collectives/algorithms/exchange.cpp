@@ -25,7 +25,8 @@ Load exchange_rate(const Channels& c) {
   const double inside_bytes = c.through_nics ? 0 : ((p - 1) + (c.nvlink ? (n - p) * (p - 1) / p : 0)) / n;
   const double crossing_bytes = (c.through_nics ? n - 1 : n - p) / n;
   const double inside = inside_bytes > 0 ? link / inside_bytes : kUnlimitedGbps;
-  const double share = c.through_nics ? k.ring_net_share : k.exchange_net_share;
+  // Of the hardware, not of the way within a node: fewer bytes over the NICs are never slower.
+  const double share = c.own_nics ? k.ring_net_share : k.exchange_net_share;
   const double nics = share * nics_gbps(c, topology::Traffic::all_pairs) / p / crossing_bytes;
   const double uplinks =
       c.nodes > 1 ? share * uplinks_gbps(c, topology::Traffic::all_pairs) / p / ((n - p) / n) : kUnlimitedGbps;

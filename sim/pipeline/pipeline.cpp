@@ -98,7 +98,8 @@ std::vector<graph::Assumption> remarks_of(const CostModels& models, const topolo
 /// A program whose steps have the durations that they are played with.
 Result<Passed<Lowered>> ready_to_play(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
                                       std::uint16_t iterations, Passes& passes) {
-  TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, costed, launch_model_of(e), iterations));
+  TRY_ASSIGN(Lowered lowered,
+             passes.run("lower", lower, costed, launch_model_of(e), lowered_iterations(iterations, e.engine)));
   TRY_ASSIGN(Passed<Lowered> contended, passes.run("contend", contend, std::move(lowered), costed, models, e.engine));
   TRY_ASSIGN(Passed<Lowered> slowed,
              passes.run("interfere", interfere, std::move(contended.value), costed, shared_device_of(models)));

@@ -174,6 +174,23 @@ TEST_F(Models, ExplainNamesTheChosenAndTheRunnersUp) {
   EXPECT_NE(text.find("bottleneck: NIC"), std::string::npos) << text;
 }
 
+TEST(Explain, SaysThatNcclGoesPastAnInterconnectThatItsNicsBeat) {
+  topology::ClusterSpec spec = read_config("systems/pcie_rtx6000d.yaml", topology::cluster_schema());
+  const auto header = [&] {
+    spec.nodes = 2;
+    const topology::Topology t = *topology::Topology::build(spec, 120);
+    const std::string text =
+        models_of(t).explain(op_of(graph::CollectiveKind::all_to_all, 1 << 20), t.facts(first_ranks(16)));
+    return text.substr(0, text.find('\n'));
+  };
+  EXPECT_NE(header().find("bottleneck: CPU interconnect 22 GB/s, which NCCL goes past over the NICs"),
+            std::string::npos)
+      << header();
+  spec.pcie.cpu_interconnect = BytesPerSecond(500e9);
+  spec.pcie.bandwidth = BytesPerSecond(500e9);
+  EXPECT_EQ(header().find("past"), std::string::npos) << header();
+}
+
 TEST_F(Models, TableKeepsThePlaceOfASizeThatCannotBePriced) {
   const std::vector<std::int64_t> bytes{1 << 20, -1, std::numeric_limits<std::int64_t>::max()};
   auto table = collective_cost_table(topology, models, {graph::CollectiveKind::all_reduce, 2, 8, bytes});

@@ -169,8 +169,8 @@ TEST(AnalyticVoice, KeepsItsNameAndItsRangeAgainstEvidenceOfNoWeight) {
   const EvidenceMachine m;
   const LibraryCurve far{sweep(m.model, {2, 2, 0, 0}, 8, 0), m.two, Origin::own_system, "far", {}};
   const topology::GroupFacts many = m.cluster.facts(first_ranks(512));
-  const AnalyticModel plain(CollectiveKind::broadcast, many, {});
-  const Pricer pricer(CollectiveKind::broadcast, many, {}, {far});
+  const AnalyticModel plain(CollectiveKind::all_to_all, many, {});
+  const Pricer pricer(CollectiveKind::all_to_all, many, {}, {far});
   for (const double bytes : {8.0, 1048576.0, 1073741824.0}) {
     const graph::Cost c = *pricer.price(bytes);
     EXPECT_EQ(c.basis, graph::Basis::analytic) << bytes;

@@ -10,6 +10,7 @@
 
 #include "collective_fixture.hpp"
 #include "collectives/curves/curve_library.hpp"
+#include "collectives/curves/link_limits.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::collectives {
@@ -129,22 +130,127 @@ TEST(NetworkLaws, ALargerNvlinkDomainIsNeverSlower) {
   }
 }
 
+bool is_measured(graph::Basis basis) {
+  return basis == graph::Basis::measured || basis == graph::Basis::interpolated || basis == graph::Basis::extrapolated;
+}
+
 TEST(NetworkLaws, MoreNodesNeverCostLessUnlessMeasuredSo) {
   for (const System& s : all_systems()) {
     if (!has_network(s)) continue;
     const topology::Topology t = built(s, 128);
     const CollectiveModels models = with_curves(t);
-    std::vector<double> most(kSizes.size(), 0);
-    for (const std::uint32_t nodes : {2u, 3u, 4u, 6u, 8u, 12u, 16u, 24u, 32u, 48u, 64u, 96u, 128u}) {
-      const topology::GroupFacts facts = t.facts(first_ranks(nodes * t.gpus_per_node()));
-      for (std::size_t i = 0; i < kSizes.size(); ++i) {
-        const graph::Cost c = cost_of(models, CollectiveKind::all_reduce, facts, kSizes[i]);
-        const bool measured = c.basis == graph::Basis::measured || c.basis == graph::Basis::interpolated ||
-                              c.basis == graph::Basis::extrapolated;
-        if (!measured) {
-          EXPECT_GE(c.mean.us() * kSlack, most[i]) << s.name << " " << nodes << " " << kSizes[i];
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+          CollectiveKind::broadcast, CollectiveKind::reduce}) {
+      std::vector<double> most(kSizes.size(), 0);
+      for (const std::uint32_t nodes : {2u, 3u, 4u, 6u, 8u, 12u, 16u, 24u, 32u, 48u, 64u, 96u, 128u}) {
+        const topology::GroupFacts facts = t.facts(first_ranks(nodes * t.gpus_per_node()));
+        for (std::size_t i = 0; i < kSizes.size(); ++i) {
+          const graph::Cost c = cost_of(models, kind, facts, kSizes[i]);
+          if (!is_measured(c.basis)) {
+            EXPECT_GE(c.mean.us() * kSlack, most[i])
+                << s.name << " " << graph::name_of(kind) << " " << nodes << " " << kSizes[i];
+          }
+          most[i] = std::max(most[i], c.mean.us());
         }
-        most[i] = std::max(most[i], c.mean.us());
+      }
+    }
+  }
+}
+
+/// What NCCL is not allowed costs nothing where it would not have taken it, and never makes it faster.
+TEST(NetworkLaws, ARestrictedChoiceCostsAtLeastTheFreeOneUnlessMeasured) {
+  for (const System& s : all_systems()) {
+    if (!has_network(s)) continue;
+    const topology::Topology t = built(s, 8);
+    const CollectiveModels free = with_curves(t);
+    for (const AlgorithmInfo* algorithm : algorithms()) {
+      if (algorithm->exchange || algorithm->reduction) continue;
+      CollectiveOptions options;
+      options.curve_dirs = {test::config("curves")};
+      options.algorithms = {algorithm};
+      const CollectiveModels restricted = models_of(t, options);
+      for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter}) {
+        for (const std::uint32_t nodes : {3u, 8u}) {
+          const topology::GroupFacts facts = t.facts(first_ranks(nodes * t.gpus_per_node()));
+          for (const double bytes : kSizes) {
+            const double us = cost_of(free, kind, facts, bytes).mean.us();
+            const graph::Cost c = cost_of(restricted, kind, facts, bytes);
+            EXPECT_TRUE(is_measured(c.basis) || c.mean.us() * kSlack >= us)
+                << s.name << " " << graph::name_of(kind) << " " << algorithm->name << " " << nodes << " " << bytes;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(NetworkLaws, ToForceWhatNcclChoosesChangesNothing) {
+  const auto us_of = [](const char* system, CollectiveKind kind, std::uint32_t nodes, double bytes,
+                        const CollectiveOptions& choice) {
+    for (const System& s : all_systems()) {
+      if (s.name != system) continue;
+      CollectiveOptions options = choice;
+      options.curve_dirs = {test::config("curves")};
+      const topology::Topology t = built(s, nodes);
+      return cost_of(models_of(t, options), kind, t.facts(first_ranks(t.ranks())), bytes).mean.us();
+    }
+    return 0.0;
+  };
+  CollectiveOptions simple, ll128;
+  simple.protocols = {Protocol::simple};
+  ll128.protocols = {Protocol::ll128};
+  const double tree = us_of("dgx_h100", CollectiveKind::all_reduce, 8, 1 << 26, {});
+  EXPECT_GT(tree, 0);
+  EXPECT_DOUBLE_EQ(us_of("dgx_h100", CollectiveKind::all_reduce, 8, 1 << 26, simple), tree);
+  const double ring = us_of("abci_a", CollectiveKind::reduce_scatter, 5, 43556136, {});
+  EXPECT_GT(ring, 0);
+  EXPECT_DOUBLE_EQ(us_of("abci_a", CollectiveKind::reduce_scatter, 5, 43556136, ll128), ring);
+}
+
+TEST(NetworkLaws, OneProcessForAllGpusOfANodeIsNeverFasterUnlessMeasured) {
+  for (const System& s : all_systems()) {
+    const topology::Topology t = built(s, has_network(s) ? 8 : 1);
+    const CollectiveModels each = with_curves(t);
+    CollectiveOptions options;
+    options.curve_dirs = {test::config("curves")};
+    options.launch = Launch::single_process;
+    const CollectiveModels one = models_of(t, options);
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::broadcast,
+                                      CollectiveKind::reduce_scatter, CollectiveKind::all_to_all}) {
+      for (const std::uint32_t ranks : std::set<std::uint32_t>{t.gpus_per_node(), t.ranks()}) {
+        if (ranks < 2) continue;
+        const topology::GroupFacts facts = t.facts(first_ranks(ranks));
+        for (const double bytes : kSizes) {
+          const graph::Cost c = cost_of(one, kind, facts, bytes);
+          EXPECT_TRUE(is_measured(c.basis) || c.mean.us() * kSlack >= cost_of(each, kind, facts, bytes).mean.us())
+              << s.name << " " << graph::name_of(kind) << " " << ranks << " " << bytes;
+        }
+      }
+    }
+  }
+}
+
+/// What a curve of another system or kind shows of the links does not make them carry more than they can.
+TEST(NetworkLaws, NoPriceIsAboveWhatTheLinksCarryUnlessMeasured) {
+  for (const System& s : all_systems()) {
+    if (!has_network(s)) continue;
+    const topology::Topology t = built(s, 8);
+    const CollectiveModels models = with_curves(t);
+    for (const CollectiveKind kind :
+         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+          CollectiveKind::broadcast, CollectiveKind::reduce}) {
+      for (const std::uint32_t nodes : {1u, 2u, 3u, 8u}) {
+        const std::uint32_t ranks = nodes * t.gpus_per_node();
+        if (ranks < 2) continue;
+        const topology::GroupFacts facts = t.facts(first_ranks(ranks));
+        const double most = highest_busbw(kind, facts);
+        for (const double bytes : {1e9, 7.5e9, 64e9}) {
+          const graph::Cost c = cost_of(models, kind, facts, bytes);
+          if (is_measured(c.basis)) continue;
+          EXPECT_LE(bytes * graph::busbw_factor(kind, ranks) / c.mean.seconds(), most * kSlack)
+              << s.name << " " << graph::name_of(kind) << " " << nodes << " " << bytes;
+        }
       }
     }
   }
@@ -266,7 +372,7 @@ TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
     const topology::Topology now = built(s, nodes);
     const CollectiveModels models = with_curves(now);
     for (const Better& better : kBetter) {
-      for (const double factor : {1.01, 1.1, 2.0}) {
+      for (const double factor : {1.01, 1.1, 2.0, 4.0}) {
         System improved = s;
         better.apply(improved.spec, factor);
         const topology::Topology then = built(improved, nodes);

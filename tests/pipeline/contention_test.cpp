@@ -108,6 +108,23 @@ TEST(SharedLinks, ABrokenAdapterLeavesItsTrafficToTheOthers) {
   EXPECT_NEAR(t.at("NIC 1 of node 2"), 2.4e9, 1);
 }
 
+TEST(SharedLinks, ASlowerAdapterCostsWhatTheCollectiveLosesAndNoMore) {
+  // 32 MB a rank in 1 ms fill the adapters with 24 of 25 GB/s, of which one has half; bytes are only a part of the time, so
+  // that with half of all adapters the collective would take 1.2 times as long. Where it would lose nothing, nothing is lost.
+  config::EngineSpec engine;
+  engine.slow_nics = {{0, 1, 0.5}};
+  topology::ClusterSpec spec = four_nodes();
+  spec.fabric.oversubscription = 1;
+  const SharedLinks links = *SharedLinks::create(topology(spec), engine);
+  for (const double slowdown : {1.2, 1.0}) {
+    const auto t = totals(
+        links, *links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                              {all_ranks()}, 0.001, 0, [&](const LinksLeft&) -> Result<double> { return slowdown; }));
+    EXPECT_NEAR(t.at("NIC 1 of node 0"), 12.5e9 * slowdown, 1);
+    EXPECT_NEAR(t.at("NIC 2 of node 0"), 24e9, 1);
+  }
+}
+
 TEST(SharedLinks, Refusals) {
   const auto refused = [](std::vector<config::SlowNic> nics) {
     config::EngineSpec engine;
@@ -222,6 +239,82 @@ TEST(SlowerLinks, ThePcieLinksOfTheMembersMayLimitTheirNics) {
   }
   const double stated = iteration("bandwidth: 15 GB/s", "");
   EXPECT_NEAR(iteration("bandwidth: 30 GB/s", "engine: {slow_nics: [" + half + "]}\n"), stated, 0.03 * stated);
+}
+
+struct IterationOf {
+  double ms = 0, parts = 0;
+};
+IterationOf iteration_of(const std::string& text, const std::vector<std::string>& sets) {
+  const auto parsed = config::parse_experiment_text(text, "test.yaml", sets);
+  EXPECT_TRUE(parsed.ok());
+  const config::Experiment e = config::resolve(parsed.value()).value();
+  Passes passes;
+  const report::Report r = predict(e, passes).value().report;
+  const Duration parts = r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle;
+  return {r.iteration.ms(), parts.ms()};
+}
+
+/// Jobs whose collectives are bound by bytes, by latency, and by a part of each.
+const std::map<std::string, std::string> kJobsOfTwoNodes{
+    {"32 NICs each",
+     "cluster: {system: p5_h100, nodes: 2}\nmodel: {name: mlp, per_gpu_batch: 2, global_batch: 0, precision: tf32, "
+     "optimizer: lamb, accumulation: 2}\nframework: {name: fsdp1_fms}\nparallel: {shard: gradients}\n"},
+    {"beside a slow PCIe", "cluster: {system: hgx_a100_800gbps, nodes: 2}\nmodel: {name: ncf_ml20m}\n"},
+    {"gradients", "cluster: {system: dgx_a100, nodes: 2}\nmodel: {name: bert_base_seq128}\n"}};
+
+/// `speed` of so many NICs of each of the two nodes.
+std::string nics_at(std::size_t nodes, std::size_t nics, double speed) {
+  std::string list;
+  for (std::size_t node = 0; node < nodes; ++node) {
+    for (std::size_t nic = 0; nic < nics; ++nic)
+      list += (list.empty() ? "" : ", ") + ("{node: " + std::to_string(node)) + ", nic: " + std::to_string(nic) +
+              ", speed: " + std::to_string(speed) + "}";
+  }
+  return "engine.slow_nics=[" + list + "]";
+}
+
+TEST(Contention, OneSlowNicCostsNoMoreThanAllOfThemAndThoseWhatTheirBandwidthCosts) {
+  for (const auto& [name, text] : kJobsOfTwoNodes) {
+    const config::Experiment e = config::resolve(config::parse_experiment_text(text, "test.yaml", {}).value()).value();
+    const auto nics = static_cast<std::size_t>(e.cluster.nic.count);
+    const double sound = iteration_of(text, {}).ms;
+    for (const double speed : {0.9, 0.5, 0.2}) {
+      const std::string bandwidth =
+          "cluster.nic.bandwidth=" + std::to_string(e.cluster.nic.bandwidth.value() * speed * 1e-9) + " GB/s";
+      const double one = iteration_of(text, {nics_at(1, 1, speed)}).ms,
+                   all = iteration_of(text, {nics_at(2, nics, speed)}).ms, stated = iteration_of(text, {bandwidth}).ms;
+      EXPECT_GE(one * 1.001, sound) << name << " " << speed;
+      EXPECT_LE(one, all * 1.001) << name << " " << speed;
+      EXPECT_NEAR(all, stated, 0.03 * stated) << name << " " << speed;
+    }
+  }
+}
+
+TEST(Contention, ABetterPcieLinkIsNeverSlowerBesideASlowNic) {
+  for (const auto& [name, text] : kJobsOfTwoNodes) {
+    double before = 1e9;
+    for (const char* rate : {"13", "20", "26", "52"}) {
+      const double now =
+          iteration_of(text, {nics_at(1, 1, 0.5), "cluster.pcie.bandwidth=" + std::string(rate) + " GB/s"}).ms;
+      EXPECT_LE(now, before * 1.005) << name << " " << rate;  // kernels beside faster collectives have fewer SMs
+      before = now;
+    }
+  }
+}
+
+/// The collectives of the last iteration that was played had the links to themselves where others share them with the next.
+TEST(Contention, ASlowNicDoesNotHurryAJobBoundByItsHost) {
+  const std::string text =
+      "cluster: {system: dgx1_v100_16gb, nodes: 4}\nmodel: {kind: dlrm, global_batch: 8192, precision: fp32, optimizer: "
+      "adagrad, dlrm: {embedding_dim: 16, bottom_mlp: [512, 256, 16], top_mlp: [1024, 1024, 1], tables: [{rows: 30236}], "
+      "embedding_optimizer: adam}}\nparallel: {sharding: row_wise}\nframework: {name: torchrec}\n";
+  const double sound = iteration_of(text, {}).ms;
+  for (const char* speed : {"0.8", "0.5", "0.35", "0.3", "0.25", "0.2", "0.1"}) {
+    const IterationOf slow =
+        iteration_of(text, {"engine.slow_nics=[{node: 1, nic: 1, speed: " + std::string(speed) + "}]"});
+    EXPECT_GE(slow.ms * 1.001, sound) << speed;
+    EXPECT_NEAR(slow.parts, slow.ms, 1e-6 * slow.ms) << speed;
+  }
 }
 
 /// Measured curves are those of sound links, whether the system is as its file says or a what-if.

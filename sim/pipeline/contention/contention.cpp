@@ -92,6 +92,7 @@ class Contender {
     TRY_ASSIGN(const engine::Contention contention, demands());
     TRY_ASSIGN(const engine::IrregularTimeline timeline, engine::evaluate_contended(all, contention));
     take_durations(timeline);
+    drop_last_iteration();
     std::vector<graph::Assumption> slowed = words(timeline, contention);
     return Passed<Lowered>{std::move(lowered_), std::move(slowed)};
   }
@@ -164,6 +165,18 @@ class Contender {
     }
   }
 
+  /// Nothing of a next iteration shares its links.
+  void drop_last_iteration() {
+    CHECK(lowered_.iterations > 1) << "the last iteration is there to be dropped";
+    --lowered_.iterations;
+    const std::uint32_t kept = steps_ / (lowered_.iterations + 1u) * lowered_.iterations;
+    engine::Program& program = lowered_.program;
+    program.steps.truncate(kept);
+    program.wait_offsets.resize(kept + 1);
+    program.waits.resize(program.wait_offsets.back());
+    lowered_.origins.truncate(kept);
+  }
+
   /// The resource that a slowed step's group, with all that runs meanwhile, asks for most beyond what it has.
   std::string busiest(std::uint32_t s, const engine::IrregularTimeline& t, const engine::Contention& c) const {
     const engine::StepTimes& slowed = t.steps[StepId(worst_[s] * steps_ + s)];
@@ -198,7 +211,7 @@ class Contender {
 
   std::vector<graph::Assumption> words(const engine::IrregularTimeline& t, const engine::Contention& contention) const {
     std::vector<std::uint32_t> slowed;
-    for (std::uint32_t s = 0; s < steps_; ++s) {
+    for (std::uint32_t s = 0; s < lowered_.origins.size(); ++s) {
       if (lost_[s] > 0 && lowered_.origins[StepId(s)].iteration + 1 == lowered_.iterations) slowed.push_back(s);
     }
     std::stable_sort(slowed.begin(), slowed.end(), [&](auto a, auto b) { return lost_[a] > lost_[b]; });
@@ -259,6 +272,10 @@ Result<Lowered> with_slow_gpus(Lowered lowered, const config::EngineSpec& engine
 }
 
 }  // namespace
+
+std::uint16_t lowered_iterations(std::uint16_t wanted, const config::EngineSpec& engine) {
+  return static_cast<std::uint16_t>(wanted + (engine.contended() ? 1 : 0));
+}
 
 Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models,
                                 const config::EngineSpec& engine) {

@@ -14,8 +14,12 @@
 
 namespace distsim::pipeline {
 
+/// Of the program for contend(), where so many are to be in its result: one more where links are shared, as nothing of a
+/// next iteration slows the end of the last one.
+std::uint16_t lowered_iterations(std::uint16_t wanted, const config::EngineSpec& engine);
+
 /// The pass `contend`. Divides the durations of kernels on slow GPUs by their speeds, then lengthens collectives by
-/// what they lose on shared links. Assumptions say what was slowed, the worst first. Where the engine asks for neither,
+/// what they lose on shared links, and drops the last iteration (lowered_iterations). Assumptions say what was slowed, the worst first. Where the engine asks for neither,
 /// the program is returned as it is. Errors: a rank that is not there; those of SharedLinks; more steps on all ranks
 /// than about 8 GB hold (every rank's are played one by one).
 Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models,

@@ -201,8 +201,9 @@ LinksLeft SharedLinks::left_of(std::uint32_t resource) const {
   return {left * static_cast<double>(std::count(first, first + nics_, false)) / nics_, 1};
 }
 
-/// Raises demands on slower links, so that a collective which is alone there is slowed by as much as slower links cost it.
-Result<void> SharedLinks::raise(std::vector<std::vector<Demand>>& of_rank, const Slowdown& slowdown) const {
+/// Demands on slower links become those with which a collective that is alone there is slowed by as much as slower links
+/// cost it: raised where its bytes would fit, lowered where only a part of its time is theirs.
+Result<void> SharedLinks::fit_to_slower(std::vector<std::vector<Demand>>& of_rank, const Slowdown& slowdown) const {
   std::map<LinksLeft, double> known;
   const std::vector<double> total = totals(of_rank);
   std::vector<double> factors(total.size(), 1);
@@ -213,7 +214,8 @@ Result<void> SharedLinks::raise(std::vector<std::vector<Demand>>& of_rank, const
     if (is_new) {
       TRY_ASSIGN(it->second, slowdown(left));
     }
-    if (it->second > 1) factors[l] = std::max(1.0, it->second * capacities_[l] / total[l]);
+    const double asked = it->second * capacities_[l] / total[l];
+    factors[l] = it->second > 1 ? asked : std::min(1.0, asked);
   }
   for (auto& demands : of_rank) {
     for (Demand& d : demands) d.rate *= factors[d.resource];
@@ -247,7 +249,7 @@ Result<std::vector<std::vector<Demand>>> SharedLinks::demands(const graph::Colle
   if (seconds <= 0) return of_rank;
   for (const auto& members : groups) of_group(op, members, seconds, job, of_rank);
   cap(of_rank);
-  TRY(raise(of_rank, slowdown));
+  TRY(fit_to_slower(of_rank, slowdown));
   return of_rank;
 }
 

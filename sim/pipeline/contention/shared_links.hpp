@@ -11,8 +11,9 @@
 // Nodes of one NVLink domain count as one node.
 // Rates are these bytes over the collective's own duration, so that a collective bound by latency or protocol takes
 // little. They are capped so that a single collective on sound hardware is never slowed: its price is what it can do.
-// Where a link is slower, rates on it are raised so that a single collective takes what it would take if all its links of that
-// kind were: a collective does not reach a link's full rate, slow or not.
+// Where a link is slower, the rates on it are set so that a single collective takes what it would take if all its links of
+// that kind were: slowdown x what the link has left, be that more than its bytes need (a collective does not reach a link's
+// full rate, slow or not) or less (its latency does not grow).
 #pragma once
 
 #include <functional>
@@ -78,7 +79,8 @@ class SharedLinks {
                 std::uint32_t job, std::vector<std::vector<engine::Contention::Demand>>& out) const;
   std::vector<double> totals(const std::vector<std::vector<engine::Contention::Demand>>& of_rank) const;
   LinksLeft left_of(std::uint32_t resource) const;
-  Result<void> raise(std::vector<std::vector<engine::Contention::Demand>>& of_rank, const Slowdown& slowdown) const;
+  Result<void> fit_to_slower(std::vector<std::vector<engine::Contention::Demand>>& of_rank,
+                             const Slowdown& slowdown) const;
   void cap(std::vector<std::vector<engine::Contention::Demand>>& of_rank) const;
 
   std::uint32_t ranks_ = 0, gpus_ = 1, nics_ = 0, nodes_ = 0, jobs_ = 1;
