@@ -51,6 +51,9 @@ std::vector<DimensionTime> dimensions_of(const Report& report) {
     it->transfer += c.total;
     it->exposed += c.exposed;
   }
+  // What collectives expose one by one may add up to more than all of them together do.
+  for (DimensionTime& d : out)
+    d.exposed = out.size() == 1 ? report.exposed_comm : std::min(d.exposed, report.exposed_comm);
   return out;
 }
 

@@ -88,20 +88,23 @@ SweepFigures figures_of(const config::Experiment& e, const report::Report& r) {
   return f;
 }
 
-SweepFigures figures_without_prediction(const config::Experiment& experiment, pipeline::CostModelCache& cache) {
+SweepFigures figures_without_prediction(const config::Experiment& experiment, const Error& refusal,
+                                        pipeline::CostModelCache& cache) {
   config::Experiment e = experiment;
   SweepFigures f = shape_figures(e);
   if (!cache.models({e.cluster, e.device, pipeline::collective_options_of(e)}).ok()) return f;
   const auto built = [&] { return workload::build_workload(e.model, e.framework, pipeline::shape_of(e)); };
+  const auto as_given = built();
+  const bool by_workload = !as_given.ok() && as_given.error().what == refusal.what;
   e.model.memory_check = false;
   if (const auto workload = built(); workload.ok()) {
     for (const workload::RankMemory& m : workload->memory)
       f.memory_gb = std::max(f.memory_gb, 1e-9 * static_cast<double>(m.total()));
-    if (f.memory_gb > f.capacity_gb) f.fits = Fits::no;
+    if (by_workload && f.memory_gb > f.capacity_gb) f.fits = Fits::no;
     return f;
   }
   e.device.hbm.capacity = Bytes(std::int64_t{1} << 50);  // tables are dealt by the memory there is
-  if (built().ok()) f.fits = Fits::no;
+  if (by_workload && built().ok()) f.fits = Fits::no;
   return f;
 }
 

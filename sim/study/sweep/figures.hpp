@@ -30,9 +30,10 @@ struct SweepFigures {
 
 SweepFigures figures_of(const config::Experiment& experiment, const report::Report& report);
 
-/// Of an experiment that cannot be predicted: whether that is for lack of memory, and how much it would take. Of a cluster that
+/// Of an experiment that cannot be predicted for `refusal`: whether that is for lack of memory, and how much it would take. Of a cluster that
 /// cannot be, memory is no matter.
-SweepFigures figures_without_prediction(const config::Experiment& experiment, pipeline::CostModelCache& cache);
+SweepFigures figures_without_prediction(const config::Experiment& experiment, const Error& refusal,
+                                        pipeline::CostModelCache& cache);
 
 /// "23.53 M", "18830", "152.8".
 std::string rate_text(double per_second);

@@ -47,7 +47,7 @@ class SweepEvaluator {
     const Result<config::Experiment> e = experiment_at(index);
     if (!e) return Row{{}, {}, e.error().text()};
     const Result<report::Report> report = pipeline::predict_figures(*e, cache_);
-    if (!report) return row_of(figures_without_prediction(*e, cache_), report.error().text());
+    if (!report) return row_of(figures_without_prediction(*e, report.error(), cache_), report.error().text());
     return row_of(figures_of(*e, *report), "");
   }
 

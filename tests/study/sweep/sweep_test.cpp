@@ -211,6 +211,21 @@ TEST(Sweep, PointWithoutPredictionKeepsItsPlace) {
   EXPECT_EQ((*failed)[reader.column("error").value()], "'" + points[1].error) << "no formula of a spreadsheet";
 }
 
+/// A type that the GPU lacks is refused whether the job would fit or not: smaller batches cannot help.
+TEST(Sweep, OfATypeThatCannotBeMemoryIsNoMatter) {
+  const SweepRequest request{.config = test::config("megatron_gpt_145b.yaml"),
+                             .sets = {"cluster.system=dgx1_v100_32gb", "cluster.nodes=1", "parallel.pipeline=1",
+                                      "parallel.tensor=8", "model.precision=bf16"},
+                             .axes = {{"model.memory_check", {"true", "false"}}}};
+  const Swept points(request);
+  ASSERT_EQ(points.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_NE(points[i].error.find("model.precision: found bf16"), std::string::npos) << points[i].error;
+    EXPECT_EQ(points[i].figures.fits, Fits::unknown);
+    EXPECT_GT(points[i].figures.memory_gb, points[i].figures.capacity_gb);
+  }
+}
+
 /// Nodes without a network are no job, whether it would fit or not: the line is that of a prediction.
 TEST(Sweep, OfAClusterThatCannotBeMemoryIsNoMatter) {
   const SweepRequest request{.config = test::config("megatron_gpt_145b.yaml"),
