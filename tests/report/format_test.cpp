@@ -31,6 +31,9 @@ TEST(Format, NumbersReadWell) {
   EXPECT_EQ(time_text(Duration()), "0.000 ms");
   EXPECT_EQ(count_text(5'312'000), "5.31 M");
   EXPECT_EQ(count_text(12), "12");
+  EXPECT_EQ(count_text(0.15075), "0.151");
+  EXPECT_EQ(count_text(0.0098), "0.00980");
+  EXPECT_EQ(count_text(0), "0");
   EXPECT_EQ(binary_bytes(25 << 20), "25.0 MiB");
   EXPECT_EQ(binary_bytes(512), "512 B");
   EXPECT_EQ(decimal_bytes(24.1e9), "24.1 GB");

@@ -37,7 +37,7 @@ std::vector<std::string> csv_values(const Report& r) {
           ms(r.iteration),
           ms(r.low),
           ms(r.high),
-          fixed(r.samples_per_second, 2),
+          fixed(r.samples_per_second, r.samples_per_second < 1 ? 6 : 2),
           ms(r.compute),
           ms(r.comm),
           ms(r.hidden_comm),

@@ -1,5 +1,6 @@
 #include "sim/report/text/format.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -47,7 +48,12 @@ std::string time_text(Duration d) {
   return scale.text(d) + " " + scale.unit;
 }
 
-std::string count_text(double value) { return scaled(value, 1000, {"", " k", " M", " G", " T", " P"}); }
+std::string count_text(double value) {
+  constexpr int kDigits = 3, kMostAfterThePoint = 9;
+  if (value > 0 && value < 1)  // of slow jobs: one digit after the point may be a third off
+    return fixed(value, std::min(kMostAfterThePoint, kDigits - 1 - static_cast<int>(std::floor(std::log10(value)))));
+  return scaled(value, 1000, {"", " k", " M", " G", " T", " P"});
+}
 std::string binary_bytes(double bytes) { return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"}); }
 std::string decimal_bytes(double bytes) { return scaled(bytes, 1000, {" B", " kB", " MB", " GB", " TB", " PB"}); }
 std::string percent_text(double a, double b) { return fixed(b > 0 ? 100 * a / b : 0, 1); }
