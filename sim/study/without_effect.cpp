@@ -186,7 +186,8 @@ std::optional<ConfigNode> scaled(const ConfigNode& root, const Path& path, doubl
   const auto number = leading_number(node->scalar);
   if (!number) return std::nullopt;
   const double value = factor * number->first;
-  if (number->first == std::floor(number->first) && value != std::floor(value)) return std::nullopt;
+  const bool may_be_integer = number->second == node->scalar.size();  // quantities with units are not
+  if (may_be_integer && number->first == std::floor(number->first) && value != std::floor(value)) return std::nullopt;
   char digits[40];
   std::snprintf(digits, sizeof digits, "%.17g", value);
   node->scalar = digits + node->scalar.substr(number->second);

@@ -109,6 +109,14 @@ TEST(KeysWithoutEffect, BoundsThatAreNotReachedAre) {
   EXPECT_EQ(idle_keys({"framework.memory.step_bytes=16"}, gpt), std::vector<std::string>{});
 }
 
+/// Half of an odd number with a unit is a value as good as any.
+TEST(KeysWithoutEffect, QuantitiesAreNotIntegers) {
+  const std::string bert =
+      "cluster: {system: gb200_nvl72, nodes: 8}\nmodel: {name: bert_large, per_gpu_batch: 4, precision: fp16, optimizer: "
+      "adam}\nframework: {name: maxtext}\nparallel: {shard: optimizer}\n";
+  EXPECT_EQ(idle_keys({"device.clock.locked=1714 MHz"}, bert), idle_keys({"device.clock.locked=1715 MHz"}, bert));
+}
+
 /// The width that follows from another key, said once more.
 TEST(KeysWithoutEffect, WhatFollowsFromOtherKeysIsNoIdleWish) {
   const std::string text =
