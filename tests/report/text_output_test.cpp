@@ -202,6 +202,7 @@ TEST(Text, ExposesNoMoreThanIsSent) {
     c.exposed = Duration::milliseconds(exposed);
     r.collectives.push_back(std::move(c));
   };
+  r.exposed_comm = Duration::milliseconds(280);
   add("tensor.all_reduce", 200, 250);
   add("gradients", 100, 30);
   const std::vector<std::string> lines = split_model_lines(r);
@@ -209,6 +210,22 @@ TEST(Text, ExposesNoMoreThanIsSent) {
   EXPECT_EQ(
       lines[1],
       "exposed communication: tensor 200.0 ms of 200.0 ms and 50.00 ms of delays that they cause, data 30.00 ms of 100.00 ms");
+}
+
+/// Two collectives that each expose the same stretch of time expose it once.
+TEST(Text, ADimensionExposesNoMoreThanAllCommunication) {
+  Report r;
+  r.rank_count = 8;
+  r.samples_per_second = 1;
+  r.context.tokens_per_sample = 1024;
+  r.exposed_comm = Duration::milliseconds(50);
+  for (const char* name : {"gradients", "weights"}) {
+    CollectiveTime c;
+    c.name = name;
+    c.total = c.exposed = Duration::milliseconds(40);
+    r.collectives.push_back(std::move(c));
+  }
+  EXPECT_EQ(split_model_lines(r).at(1), "exposed communication: data 50.00 ms of 80.00 ms");
 }
 
 }  // namespace

@@ -215,7 +215,7 @@ TEST(Sweep, PointWithoutPredictionKeepsItsPlace) {
 TEST(Sweep, OfATypeThatCannotBeMemoryIsNoMatter) {
   const SweepRequest request{.config = test::config("megatron_gpt_145b.yaml"),
                              .sets = {"cluster.system=dgx1_v100_32gb", "cluster.nodes=1", "parallel.pipeline=1",
-                                      "parallel.tensor=8", "model.precision=bf16"},
+                                      "parallel.tensor=8", "parallel.schedule=1f1b", "model.precision=bf16"},
                              .axes = {{"model.memory_check", {"true", "false"}}}};
   const Swept points(request);
   ASSERT_EQ(points.size(), 2u);
