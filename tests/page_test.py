@@ -648,6 +648,8 @@ class Page(unittest.TestCase):
         self.b.fill("section input[list=sweep-keys]", "cluster.nic.bandwidth", "change")
         self.b.fill("section input[placeholder='1,2,4,8 or 1..8:x2']", ",".join(f"{n} GB/s" for n in range(10, 4010)), "change")
         self.b.click("#run-sweep")
+        self.b.wait_for("document.querySelector('.progress button') !== null || document.querySelector('main .problem') !== null", 30)
+        self.assertEqual(self.b.js("document.querySelector('main .problem')?.innerText ?? ''"), "")
         self.b.wait_for("document.querySelectorAll('#sweep-table tbody tr').length > 3", 120)
         self.b.js("[...document.querySelectorAll('.progress button')].at(-1).click()")
         self.b.wait_for("document.querySelector('#sweep-partial') !== null", 60)
@@ -861,7 +863,7 @@ class Page(unittest.TestCase):
         self.picture("why_light")
         self.b.press("Escape", 27)
         self.b.wait_for("!document.querySelector('dialog.why-panel').open")
-        self.assertTrue(self.b.js("document.activeElement.contains(document.querySelector('#iteration'))"), "the focus is back")
+        self.b.wait_for("document.activeElement.contains(document.querySelector('#iteration'))")  # the focus is back
         self.show("#tab-ops-and-collectives")
         self.b.js("[...document.querySelectorAll('.why-row')].find((r) => r.innerText.includes('embedding.exchange')).children[5].click()")
         self.b.wait_for("document.querySelector('dialog.why-panel').open")
