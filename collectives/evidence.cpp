@@ -87,20 +87,6 @@ bool is_exchange(graph::CollectiveKind kind) {
   return kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v;
 }
 
-/// Kinds that NCCL does with rings, trees and switches; they share links, protocols and channels.
-bool is_nccl_collective(graph::CollectiveKind kind) {
-  switch (kind) {
-    case graph::CollectiveKind::all_reduce:
-    case graph::CollectiveKind::all_gather:
-    case graph::CollectiveKind::reduce_scatter:
-    case graph::CollectiveKind::broadcast:
-    case graph::CollectiveKind::reduce:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// One rank starts or ends with all the data, and calls of a loop overlap: such a sweep looks unlike others.
 bool is_rooted(graph::CollectiveKind kind) {
   return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce;
@@ -224,6 +210,19 @@ std::vector<Applicable> applicable_curves(graph::CollectiveKind kind, const topo
 }
 
 }  // namespace
+
+bool is_nccl_collective(graph::CollectiveKind kind) {
+  switch (kind) {
+    case graph::CollectiveKind::all_reduce:
+    case graph::CollectiveKind::all_gather:
+    case graph::CollectiveKind::reduce_scatter:
+    case graph::CollectiveKind::broadcast:
+    case graph::CollectiveKind::reduce:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts, const ModelConstants& constants) {
   const AnalyticModel model(curve.kind, facts, mode_of(curve), constants);

@@ -17,6 +17,10 @@ Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts
 Curve curve_without_launch(const Curve& curve, const topology::GroupFacts& facts,
                            const ModelConstants& constants = shipped_constants());
 
+/// Kinds that NCCL does with rings, trees and switches; they share links, protocols and channels, and of more members each
+/// sends at least as many bytes over the slowest link, in more steps.
+bool is_nccl_collective(graph::CollectiveKind kind);
+
 /// How evidence for `mode` is asked for: without restrictions of NCCL's choice that no curve of this kind was measured
 /// with on such a group. What such a restriction costs is then the ratio of the two analytic models, so that it costs
 /// nothing where the choice stays the same, and is never cheaper than the free choice.

@@ -71,20 +71,6 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   return line;
 }
 
-/// Whether more members mean at least as many bytes over the slowest link, and more steps.
-bool grows_with_members(graph::CollectiveKind kind) {
-  switch (kind) {
-    case graph::CollectiveKind::all_reduce:
-    case graph::CollectiveKind::all_gather:
-    case graph::CollectiveKind::reduce_scatter:
-    case graph::CollectiveKind::broadcast:
-    case graph::CollectiveKind::reduce:
-      return true;
-    default:
-      return false;  // exchanges: of a rank's bytes, a larger part may stay where links are fast
-  }
-}
-
 /// Within a node or an NVLink domain: the largest smaller group that a curve was measured on, which is nearest to the one in
 /// question.
 std::vector<topology::GroupFacts> fewer_ranks(const topology::GroupFacts& facts,
@@ -141,7 +127,7 @@ MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFa
     each.single_process = false;
     of_processes = std::make_shared<const MeasuredPrice>(kind, facts, each, library, constants);
   }
-  if (!grows_with_members(kind)) return;
+  if (!is_nccl_collective(kind)) return;  // exchanges: of a rank's bytes, a larger part may stay where links are fast
   for (const topology::GroupFacts& fewer : fewer_nodes(facts, library)) {
     const AnalyticModel of_fewer(kind, fewer, mode, constants);
     const std::vector<Evidence> known = evidence_for(kind, fewer, of_fewer, mode, library, constants);

@@ -39,8 +39,8 @@ struct MeasuredPrice {
 };
 
 // Links that differ from those that the curves were measured on, launches of another length, or a choice that NCCL is
-// refused, enter as the ratio of the two analytic models with the curves' factors: which curves apply and how is worked out for the group as measured,
-// so that a better link, which the analytic model never makes slower, is not slower here.
+// refused, enter as the ratio of the two analytic models with the curves' factors: which curves apply and how is worked
+// out for the group as measured, so that a better link, which the analytic model never makes slower, is not slower here.
 class Pricer {
  public:
   Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,

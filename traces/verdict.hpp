@@ -24,8 +24,9 @@ std::string kernels_before_launches(const TraceJob& job, const TraceRank& rank);
 /// Error: times that no GPU can have. A stream runs one kernel after the other; where most of the kernels of a rank run at
 /// the same time as another of their stream, the file is not what a profiler wrote. Fewer are noted: kernels may be
 /// launched to overlap the end of the one before (programmatic dependent launch). Nor does a kernel start before the call
-/// that launched it, or all of them long after it, or one take no time, nor does a call that waits for work return before it, nor is a large copy faster than any link, nor are hosts of one run several times as fast as others. Of fewer
-/// than 20 kernels or copies such things are noted only. Names of several GPUs and matched collectives of unequal sizes are noted.
+/// that launched it, or all of them long after it, or one take no time, nor does a call that waits for work
+/// return before it, nor is a large copy faster than any link, nor are hosts of one run several times as fast as others. Of
+/// fewer than 20 kernels or copies such things are noted only. Names of several GPUs and matched collectives of unequal sizes are noted.
 Result<void> check_plausible(TraceJob& job);
 
 }  // namespace distsim::traces

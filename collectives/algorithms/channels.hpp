@@ -30,9 +30,8 @@ struct Channels {
   bool nvlink = false;  ///< members of a node are joined by NVLink
   bool full_mesh = false;           ///< every pair of a node at full speed (NVSwitch)
   bool halves_tree_traffic = true;  ///< on two nodes a tree crosses the network with half of the data each way
-  bool own_nics =
-      false;  ///< no NVLink, and a NIC for each GPU, which it reaches by itself: no hop to another GPU, as by PXN
-  bool through_nics = false;  ///< these are faster than PCIe: traffic within a node takes the NICs as well
+  bool own_nics = false;            ///< no NVLink, and a NIC for each GPU: no hop to another GPU, as by PXN
+  bool through_nics = false;        ///< these are faster than PCIe: traffic within a node takes the NICs as well
   bool multicast = false, sharp = false, gpu_direct = true;
   double count = 1;               ///< channels over the whole group
   double intra_gbps = 0;          ///< sum over the rings inside a node, usable by NCCL

@@ -27,7 +27,8 @@ class GpuUse {
 /// Records of the host that begin in the steps of a rank; twice where two steps overlap.
 std::int64_t records_in_steps(const traces::TraceRank& rank, const RankProfile& profile);
 
-/// From `options`, with so many records of the host in all steps (-1: not known): per_record stays 0 where neither is given, or the profiler cost nothing.
+/// From `options`, with so many records of the host in all steps (-1: not known): per_record stays 0 where neither is given,
+/// or the profiler cost nothing.
 ProfilerCost profiler_cost(std::int64_t records, const RankProfile& profile, const ProfileOptions& options);
 
 }  // namespace distsim::profile

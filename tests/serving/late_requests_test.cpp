@@ -1,4 +1,5 @@
-// run.drop_late: requests that a batch would answer after their deadline are dropped, with what it fetches, executes and returns.
+// run.drop_late: requests that a batch would answer after their deadline are dropped, with what it fetches,
+// executes and returns.
 #include "scenarios.hpp"
 #include "sim/serving/report/comparison.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
@@ -69,8 +70,8 @@ TEST(LateRequests, WhatBeginsAloneIsInTime) {
   }
 }
 
-/// Law: on a serial GPU with one slot, in one box, with links of its own, nothing that comes later delays what has begun, so that
-/// whatever begins is in time, of any batch and deadline.
+/// Law: on a serial GPU with one slot, in one box, with links of its own, nothing that comes later delays what has
+/// begun, so that whatever begins is in time, of any batch and deadline.
 TEST(LateRequests, WhatBeginsInBatchesIsInTime) {
   for (const char* policy : {"fifo", "dynamic_batching", "static_batching"}) {
     for (const int rate : {50, 200, 1000}) {

@@ -62,10 +62,6 @@ std::string cell_text(const HugectrEventSummary* e) {
   return e == nullptr ? "-" : ms(e->mean_ms) + " / " + ms(e->max_ms);
 }
 
-}  // namespace
-
-namespace {
-
 /// "mean of the medians of 2 hosts", of which some may have no times of iterations.
 std::string iteration_text(const HugectrJob& job, std::size_t hosts) {
   if (job.timed_hosts == 0) return "not timed: " + counted(hosts, "host");

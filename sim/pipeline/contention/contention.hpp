@@ -19,8 +19,8 @@ namespace distsim::pipeline {
 std::uint16_t lowered_iterations(std::uint16_t wanted, const config::EngineSpec& engine);
 
 /// The pass `contend`. Divides the durations of kernels on slow GPUs by their speeds, then lengthens collectives by
-/// what they lose on shared links, and drops the last iteration (lowered_iterations). Assumptions say what was slowed, the worst first. Where the engine asks for neither,
-/// the program is returned as it is. Errors: a rank that is not there; those of SharedLinks; more steps on all ranks
+/// what they lose on shared links, and drops the last iteration (lowered_iterations). Assumptions say what was slowed,
+/// the worst first. Where the engine asks for neither, the program is returned as it is. Errors: a rank that is not there; those of SharedLinks; more steps on all ranks
 /// than about 8 GB hold (every rank's are played one by one).
 Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const CostModels& models,
                                 const config::EngineSpec& engine);

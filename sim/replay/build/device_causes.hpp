@@ -26,6 +26,8 @@ inline constexpr std::uint32_t kMostLanes = 1024;
 /// Work that ended this shortly before other work began may be its cause. Chosen, not fitted: between the latencies of one
 /// device (a few us) and of the work that hides them (hundreds of us).
 inline constexpr std::int64_t kNearNs = 30'000;
+/// By which host and device clocks may be apart; ns. Chosen, not fitted.
+inline constexpr std::int64_t kHostClockSlip = 20'000;
 
 struct DeviceCause {
   std::int64_t gap_ns = 0;           ///< after the record before it on its lane

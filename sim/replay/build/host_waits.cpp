@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "sim/replay/build/device_causes.hpp"
+
 namespace distsim::replay {
 namespace {
 
 // Chosen, not fitted; ns.
-constexpr std::int64_t kHostClockSlip = 20'000;  ///< by which host and device clocks may be apart
-constexpr std::int64_t kLongCall = 50'000;       ///< a call that takes longer may have waited
+constexpr std::int64_t kLongCall = 50'000;  ///< a call that takes longer may have waited
 
 }  // namespace
 

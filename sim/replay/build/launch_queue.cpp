@@ -14,7 +14,6 @@ constexpr double kNearlyFull = 0.95;
 
 /// Times the usual length of a call, from which on it may have waited. Chosen, not fitted.
 constexpr std::int64_t kLonger = 2;
-constexpr std::int64_t kClocksApart = 20'000;  ///< ns, by which host and device clocks may differ
 
 bool enters_queue(traces::RuntimeCall call) {
   switch (call) {
@@ -134,7 +133,7 @@ std::uint32_t LaunchQueue::made_room(std::uint32_t call) const {
   for (std::uint32_t s = 0; s < order_.streams(); ++s) {
     if (rank_.streams[s].device != device_of_[call]) continue;
     const std::uint32_t r = order_.last_ended_by(s, h.start_ns, returns);
-    if (r == traces::kNone || rank_.device_records[r].end_ns() <= h.start_ns - kClocksApart) continue;
+    if (r == traces::kNone || rank_.device_records[r].end_ns() <= h.start_ns - kHostClockSlip) continue;
     if (found == traces::kNone || rank_.device_records[r].end_ns() > rank_.device_records[found].end_ns()) found = r;
   }
   if (found == traces::kNone || returns - rank_.device_records[found].end_ns() > kNearNs) return traces::kNone;

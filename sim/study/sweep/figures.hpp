@@ -30,8 +30,8 @@ struct SweepFigures {
 
 SweepFigures figures_of(const config::Experiment& experiment, const report::Report& report);
 
-/// Of an experiment that cannot be predicted for `refusal`: whether that is for lack of memory, and how much it would take. Of a cluster that
-/// cannot be, memory is no matter.
+/// Of an experiment that cannot be predicted for `refusal`: whether that is for lack of memory, and how much it would
+/// take. Of a cluster that cannot be, memory is no matter.
 SweepFigures figures_without_prediction(const config::Experiment& experiment, const Error& refusal,
                                         pipeline::CostModelCache& cache);
 

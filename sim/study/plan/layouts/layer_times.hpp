@@ -37,10 +37,12 @@ class LayerPricer {
 
   struct Parts;
   /// `settled`: any plan of the same grid. `casts`: micro-steps that share a weight which is gathered or cast once; 1 where
-  /// replicas share the weights themselves. `sums`: whole gradients over micro-steps. Errors: what an op or a collective cannot be priced for.
+  /// replicas share the weights themselves. `sums`: whole gradients over micro-steps. Errors: what an op or a
+  /// collective cannot be priced for.
   Result<Parts*> parts(const workload::LlmPlan& settled, const workload::ParallelSpec& shape, std::int64_t micro_steps,
                        std::int64_t casts, bool sums);
-  /// Seconds of the kernels of a micro-batch, forward and backward (none in inference), before any factor and without what is computed again.
+  /// Seconds of the kernels of a micro-batch, forward and backward (none in inference), before any factor and without
+  /// what is computed again.
   static double kernel_seconds(const Parts& parts);
   /// `optimizer_share`: of an iteration's kernel time, at most.
   Result<const LayerTimes*> times(Parts& parts, double optimizer_share);
