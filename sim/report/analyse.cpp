@@ -43,20 +43,6 @@ void add_split(Replays& replays, Duration iteration, Sweeps& sweeps) {
   for (std::size_t i = 0; i < sweeps.of_step.size(); ++i) sweeps.of_step[i].waiting = sweep.sums()[i].waiting;
 }
 
-void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
-  const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
-  report.slowest_rank =
-      roles.first[static_cast<std::size_t>(std::max_element(times.begin(), times.end(), by_compute) - times.begin())];
-  report.fastest_rank =
-      roles.first[static_cast<std::size_t>(std::min_element(times.begin(), times.end(), by_compute) - times.begin())];
-  if (std::all_of(times.begin(), times.end(), [&](const RankTime& t) { return t == times.front(); })) {
-    report.ranks = {times.front()};
-    return;
-  }
-  report.ranks.reserve(report.rank_count);
-  for (std::uint32_t r = 0; r < report.rank_count; ++r) report.ranks.push_back(times[roles.of(r)]);
-}
-
 void fill_path(Report& report, const Replays& replays, const Chain& chain, const SteadyState& state) {
   std::vector<PathStep> path = chain.steps;
   for (PathStep& s : path) s.rank = replays.roles().first[s.rank];
@@ -126,6 +112,20 @@ void fill_means(Report& report, const std::vector<RankTime>& times, const engine
   report.idle = report.iteration - report.exposed_comm - report.compute - report.waiting - report.host_bound;
   report.comm = mean_of(comm, n);
   report.hidden_comm = mean_of(hidden, n);
+}
+
+void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
+  const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
+  report.slowest_rank =
+      roles.first[static_cast<std::size_t>(std::max_element(times.begin(), times.end(), by_compute) - times.begin())];
+  report.fastest_rank =
+      roles.first[static_cast<std::size_t>(std::min_element(times.begin(), times.end(), by_compute) - times.begin())];
+  if (std::all_of(times.begin(), times.end(), [&](const RankTime& t) { return t == times.front(); })) {
+    report.ranks = {times.front()};
+    return;
+  }
+  report.ranks.reserve(report.rank_count);
+  for (std::uint32_t r = 0; r < report.rank_count; ++r) report.ranks.push_back(times[roles.of(r)]);
 }
 
 void fill_rates(Report& report, double gpus) {

@@ -40,16 +40,28 @@ Result<void> check_time(std::int64_t shorter, std::int64_t longer, std::int64_t 
                "fewer micro-steps, samples or layers, or more GPUs"};
 }
 
-/// Extends the parts of an iteration. What clamping at zero has moved is taken from idle time, then from the next
+/// Host time and idle time of what is left of a rank's iteration. The law holds for their sum; which of the two a stage of a
+/// pipeline spends may change with the number of micro-steps, so where the law makes one of them negative, the shares of the
+/// longer play are kept.
+void split_rest(const RankTime& longer, Duration rest, RankTime& out) {
+  out.idle = rest - out.host_bound;
+  const Duration played = longer.host_bound + longer.idle;
+  if (rest < Duration() || (out.host_bound > Duration() && out.idle >= Duration()) || played <= Duration()) return;
+  const double share = longer.host_bound.seconds() / played.seconds();
+  out.host_bound = Duration::picoseconds(std::llround(share * static_cast<double>(rest.ps())));
+  out.idle = rest - out.host_bound;
+}
+
+/// Extends the parts of a rank's iteration. What clamping at zero has moved is taken from idle time, then from the next
 /// parts.
-template <class Parts>
-void extend_parts(const Parts& shorter, const Parts& longer, const Extension& extend, Duration iteration, Parts& out) {
+void extend_parts(const RankTime& shorter, const RankTime& longer, const Extension& extend, Duration iteration,
+                  RankTime& out) {
   out.compute = extend(shorter.compute, longer.compute);
   out.hidden_comm = extend(shorter.hidden_comm, longer.hidden_comm);
   out.exposed_comm = extend(shorter.exposed_comm, longer.exposed_comm);
   out.waiting = extend(shorter.waiting, longer.waiting);
   out.host_bound = extend(shorter.host_bound, longer.host_bound);
-  out.idle = iteration - out.compute - out.exposed_comm - out.waiting - out.host_bound;
+  split_rest(longer, iteration - out.compute - out.exposed_comm - out.waiting, out);
   Duration* const taking[] = {&out.idle, &out.host_bound, &out.waiting, &out.compute, &out.exposed_comm};
   for (std::size_t i = 0; i + 1 < std::size(taking) && *taking[i] < Duration(); ++i) {
     *taking[i + 1] += *taking[i];
@@ -57,6 +69,36 @@ void extend_parts(const Parts& shorter, const Parts& longer, const Extension& ex
   }
   out.comm = extend(shorter.comm, longer.comm);
   out.hidden_comm = std::min(out.hidden_comm, out.comm);
+}
+
+/// Means over the ranks, the slowest and the fastest of them: of the extended ranks, whose parts may have been clamped.
+void summarize_ranks(Report& out) {
+  if (out.ranks.empty()) return;
+  WideTime compute = 0, exposed = 0, waiting = 0, host = 0, comm = 0, hidden = 0;
+  for (const RankTime& t : out.ranks) {
+    compute += t.compute.ps();
+    exposed += t.exposed_comm.ps();
+    waiting += t.waiting.ps();
+    host += t.host_bound.ps();
+    comm += t.comm.ps();
+    hidden += t.hidden_comm.ps();
+  }
+  const auto mean = [n = out.ranks.size()](WideTime sum) {
+    return Duration::picoseconds(static_cast<std::int64_t>(sum / static_cast<WideTime>(n)));
+  };
+  // Rounded as sums, so that the parts add up to the iteration.
+  out.exposed_comm = mean(exposed);
+  out.compute = mean(exposed + compute) - out.exposed_comm;
+  out.waiting = mean(exposed + compute + waiting) - out.exposed_comm - out.compute;
+  out.host_bound = mean(exposed + compute + waiting + host) - out.exposed_comm - out.compute - out.waiting;
+  out.idle = out.iteration - out.exposed_comm - out.compute - out.waiting - out.host_bound;
+  out.comm = mean(comm);
+  out.hidden_comm = mean(hidden);
+  if (out.ranks.size() < 2) return;
+  const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
+  const auto number = [&](auto rank) { return static_cast<std::uint32_t>(rank - out.ranks.begin()); };
+  out.slowest_rank = number(std::max_element(out.ranks.begin(), out.ranks.end(), by_compute));
+  out.fastest_rank = number(std::min_element(out.ranks.begin(), out.ranks.end(), by_compute));
 }
 
 /// Seconds of all resources together, which is the cycle: what a slow rank takes longer for is part of the others.
@@ -203,11 +245,14 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   out.iteration = whole_iteration(shorter, longer, extend);
   out.low = out.iteration - extend(shorter.iteration - shorter.low, longer.iteration - longer.low);
   out.high = out.iteration + extend(shorter.high - shorter.iteration, longer.high - longer.iteration);
-  extend_parts(shorter, longer, extend, out.iteration, out);
+  // One entry stands for all ranks where they are alike.
+  if (out.ranks.size() == 1) out.ranks.resize(shorter.ranks.size(), longer.ranks.front());
   for (std::size_t r = 0; r < out.ranks.size(); ++r) {
     const RankTime before = shorter.ranks.size() == 1 ? shorter.ranks.front() : shorter.ranks[r];
-    extend_parts(before, longer.ranks[r], extend, out.iteration, out.ranks[r]);
+    const RankTime last = out.ranks[r];
+    extend_parts(before, last, extend, out.iteration, out.ranks[r]);
   }
+  summarize_ranks(out);
   extend_ops(shorter, extend, out.ops);
   extend_collectives(shorter, extend, out.collectives);
   extend_terms(shorter, extend, out.terms);

@@ -15,4 +15,8 @@ void fill_range(Report& report);
 /// add up to the iteration exactly and none is negative.
 void fill_means(Report& report, const std::vector<RankTime>& of_role, const engine::Roles& roles);
 
+/// The times of each rank, from those of each role (one entry if all are the same), and which of them computes longest and
+/// shortest.
+void fill_ranks(Report& report, const std::vector<RankTime>& of_role, const engine::Roles& roles);
+
 }  // namespace distsim::report

@@ -105,6 +105,48 @@ TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
   EXPECT_EQ(folded.compute, ps(335));
 }
 
+/// A stage of a pipeline may spend the rest of its time on the host or idle, now more of one, now of the other.
+TEST(FoldMicroSteps, MeansAreThoseOfTheRanksWhateverWasClamped) {
+  const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
+  Report shorter = micro_steps(2), longer = shorter;
+  const auto fill = [&](Report& r, std::int64_t iteration, std::int64_t host_of_first, std::int64_t compute_of_second) {
+    r.ranks = {RankTime{ps(60), ps(0), ps(0), ps(0), ps(0), ps(host_of_first), ps(iteration - 60 - host_of_first)},
+               RankTime{ps(compute_of_second), ps(0), ps(0), ps(0), ps(0), ps(0), ps(iteration - compute_of_second)}};
+    r.iteration = ps(iteration);
+    r.busy = {};
+  };
+  fill(shorter, 100, 30, 50);
+  fill(longer, 110, 10, 65);
+  // 4 more: iteration 150. Host time of the first would be 10 - 80: of the 90 that are left it keeps the share 10 / 50.
+  const Report folded = fold_micro_steps(shorter, longer, 4, {});
+  EXPECT_EQ(folded.iteration, ps(150));
+  EXPECT_EQ(folded.ranks[0].host_bound, ps(18));
+  EXPECT_EQ(folded.ranks[0].idle, ps(72));
+  EXPECT_EQ(folded.host_bound, ps(9)) << "the mean of 18 and 0";
+  EXPECT_EQ(folded.compute, ps((60 + 125) / 2));
+  EXPECT_EQ(folded.compute + folded.exposed_comm + folded.waiting + folded.host_bound + folded.idle, folded.iteration);
+  EXPECT_EQ(folded.slowest_rank, 1u);
+  EXPECT_EQ(folded.fastest_rank, 0u);
+}
+
+/// Ranks that are alike are one entry, also where those of the shorter play were not.
+TEST(FoldMicroSteps, RanksMayBecomeAlike) {
+  const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
+  const auto rank = [&](std::int64_t compute, std::int64_t idle) {
+    return RankTime{ps(compute), ps(0), ps(0), ps(0), ps(0), ps(0), ps(idle)};
+  };
+  Report shorter = micro_steps(2), longer = shorter;
+  shorter.iteration = ps(100), longer.iteration = ps(110);
+  shorter.busy = longer.busy = {};
+  shorter.ranks = {rank(60, 40), rank(70, 30)};
+  longer.ranks = {rank(80, 30)};
+  const Report folded = fold_micro_steps(shorter, longer, 1, {});
+  ASSERT_EQ(folded.ranks.size(), 2u);
+  EXPECT_EQ(folded.ranks[0].compute, ps(100));
+  EXPECT_EQ(folded.ranks[1].compute, ps(90));
+  EXPECT_EQ(folded.compute, ps(95));
+}
+
 /// Where compute falls and exposed communication rises by more than the iteration, exposed communication gives way.
 TEST(FoldMicroSteps, NoPartIsNegative) {
   const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };

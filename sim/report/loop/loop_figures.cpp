@@ -136,8 +136,7 @@ void fill_split(Report& report, const LoopPlay& p, const Window& silent, std::ve
     sweep.split(role, p.roles->count[role], of_role[role]);
   }
   fill_means(report, of_role, *p.roles);
-  report.ranks = {{report.compute, report.comm, report.hidden_comm, report.exposed_comm, report.waiting,
-                   report.host_bound, report.idle}};
+  fill_ranks(report, of_role, *p.roles);
 }
 
 /// Before collectives are made to take no time.
