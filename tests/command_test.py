@@ -69,6 +69,15 @@ class Works(unittest.TestCase):
                 self.assertEqual((r.returncode, r.stdout), (0, alone.stdout if rank == "0" else ""), r.stderr)
                 self.assertEqual(r.stderr, "distsim: process 0 of 2 does all the work, the others end at once\n" if rank == "0" else "")
 
+    def test_a_working_directory_that_was_removed_is_not_needed(self):
+        with tempfile.TemporaryDirectory() as d:
+            gone = pathlib.Path(d) / "gone"
+            gone.mkdir()
+            command = f'rmdir "{gone}"; exec "{BINARY}" --config "{FLAGSHIP}" --json "{d}/r.json"'
+            r = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=gone, timeout=60)
+            self.assertEqual((r.returncode, r.stderr), (0, ""))
+            self.assertIn("iteration_ms", json.load(open(f"{d}/r.json")))
+
     def test_repeatable_to_the_bit(self):
         digests = {json.loads(run("--config", FLAGSHIP, "--json", "-").stdout)["digest"] for _ in range(3)}
         self.assertEqual(len(digests), 1)

@@ -41,7 +41,9 @@ constexpr const char* kConfigsOfLibrary[] = {"configs", "../share/distsim/config
 /// A path as people know it: relative to the working directory where it lies below it.
 std::string short_path(const fs::path& path) {
   std::error_code error;
-  const fs::path near = fs::proximate(path, error);
+  const fs::path here = fs::current_path(error);  // proximate(path, error) throws where it was removed
+  if (error) return path.lexically_normal().string();
+  const fs::path near = fs::proximate(path, here, error);
   return error || near.empty() || near.native().starts_with("..") ? path.lexically_normal().string() : near.string();
 }
 
