@@ -14,7 +14,6 @@
 #include "base/text/quantity_text.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/reference.hpp"
-#include "sim/graph/op_key.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/workers.hpp"
@@ -204,16 +203,29 @@ bool replaces_number(const Given& given, const ConfigNode& rest) {
   return number && number->first > 0;
 }
 
-bool same_op(const graph::Op& a, const graph::Op& b) {
-  const auto x = graph::key_of(a), y = graph::key_of(b);
-  return x.has_value() == y.has_value() && a.index() == b.index() && (!x || *x == *y);
-}
-
-/// False where two graphs differ for certain. Ops with lists count as equal here; what they cost is compared later.
+/// False where two graphs differ for certain. What their ops cost is compared later.
 bool alike(const graph::TaskGraph& a, const graph::TaskGraph& b) {
   return a.ranks == b.ranks && a.alike == b.alike && a.repeats == b.repeats && a.tasks.size() == b.tasks.size() &&
-         a.ops.size() == b.ops.size() && a.deps == b.deps && a.rank_tables == b.rank_tables &&
-         std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
+         a.ops.size() == b.ops.size() && a.deps == b.deps && a.rank_tables == b.rank_tables;
+}
+
+bool same_times(const report::OpKindTime& a, const report::OpKindTime& b) {
+  return a.kind == b.kind && a.time == b.time && a.kernels == b.kernels && a.tflops == b.tflops;
+}
+
+/// But for what they expose, which is not worked out for figures alone.
+bool same_transfers(const report::CollectiveTime& a, const report::CollectiveTime& b) {
+  return a.name == b.name && a.kind == b.kind && a.bytes == b.bytes && a.group_size == b.group_size &&
+         a.calls == b.calls && a.total == b.total && a.waiting == b.waiting;
+}
+
+bool same_memory(const report::ReportContext::Memory& a, const report::ReportContext::Memory& b) {
+  return a.rank == b.rank && a.kinds == b.kinds;
+}
+
+template <class Rows, class Same>
+bool same_rows(const Rows& a, const Rows& b, Same same) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
 }
 
 /// What an attempt gives, or another where it fails: a file that could not be opened once says nothing of a key, and what
@@ -276,6 +288,10 @@ class Comparison {
       const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
       if (!built.ok() || !alike(*graph_, built->graph)) return true;
     }
+    // The cheaper figures are the same to the bit: most keys are told by them.
+    if (const auto quick = pipeline::predict_figures(rest, cache_, report::Transfers::left_out);
+        quick.ok() && (quick->iteration != report_.iteration || quick->compute != report_.compute))
+      return true;
     const auto p = with_second_try([&] {
       pipeline::Passes passes;
       return pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
@@ -306,10 +322,13 @@ Path path_of(const std::string& key) {
 bool same_figures(const report::Report& a, const report::Report& b) {
   const report::ReportContext &x = a.context, &y = b.context;
   return a.iteration == b.iteration && a.low == b.low && a.high == b.high && a.digest == b.digest &&
-         a.ranks == b.ranks && a.rank_count == b.rank_count && a.mfu == b.mfu && x.samples == y.samples &&
-         x.nodes == y.nodes && x.gpus_per_node == y.gpus_per_node && x.memory_per_rank == y.memory_per_rank &&
-         x.activations_per_rank == y.activations_per_rank && x.memory_capacity == y.memory_capacity &&
-         x.placement == y.placement;
+         a.ranks == b.ranks && a.rank_count == b.rank_count && a.mfu == b.mfu && a.hfu == b.hfu &&
+         same_rows(a.ops, b.ops, same_times) && same_rows(a.collectives, b.collectives, same_transfers) &&
+         same_rows(x.memory, y.memory, same_memory) && x.samples == y.samples &&
+         x.tokens_per_sample == y.tokens_per_sample && x.model_flops == y.model_flops &&
+         x.repeated_flops == y.repeated_flops && x.nodes == y.nodes && x.gpus_per_node == y.gpus_per_node &&
+         x.memory_per_rank == y.memory_per_rank && x.activations_per_rank == y.activations_per_rank &&
+         x.memory_capacity == y.memory_capacity && x.placement == y.placement;
 }
 
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache) {

@@ -110,6 +110,16 @@ TEST(KeysWithoutEffect, BoundsThatAreNotReachedAre) {
 }
 
 /// Half of an odd number with a unit is a value as good as any.
+/// The layout of activations is one of the ops, which cost as much in either under fp32.
+TEST(KeysWithoutEffect, OtherOpsAtTheSameCostAre) {
+  const std::string resnet =
+      "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {kind: resnet, global_batch: 256}\nframework: {name: pytorch}\n";
+  EXPECT_EQ(idle_keys({"model.precision=fp32", "model.resnet.channels_last=false"}, resnet),
+            std::vector<std::string>{"model.resnet.channels_last"});
+  EXPECT_EQ(idle_keys({"model.precision=fp16", "model.resnet.channels_last=false"}, resnet),
+            std::vector<std::string>{});
+}
+
 TEST(KeysWithoutEffect, QuantitiesAreNotIntegers) {
   const std::string bert =
       "cluster: {system: gb200_nvl72, nodes: 8}\nmodel: {name: bert_large, per_gpu_batch: 4, precision: fp16, optimizer: "

@@ -70,7 +70,8 @@ void add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape)
            {graph::Measured{step.compute}});
     return;
   }
-  const graph::Collective op{.kind = *step.collective, .bytes = step.size.value()};
+  const bool moves = *step.collective != graph::CollectiveKind::barrier;
+  const graph::Collective op{.kind = *step.collective, .bytes = moves ? step.size.value() : 0};
   it.compute_waits_for(
       it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, op, groups_of(step, shape)));
 }
