@@ -158,6 +158,8 @@ Result<std::optional<std::vector<std::string>>> CsvReader::parse_record() {
     ++next_line_;
     length += line.size() + 1;
     if (length > kMaxRecord) return Error{"found a row longer than 1 MiB", position(), "is a quote not closed?"};
+    if (row_line_ == 1 && line.starts_with("\x1f\x8b"))
+      return Error{"found a gzip file, expected text", position(), "unpack it with gunzip"};
     if (line.find('\0') != std::string::npos) return Error{"found a NUL byte, expected text", position(), ""};
     if (!line.empty() && line.back() == '\r') line.pop_back();
     for (const char c : line) parser.feed(c);

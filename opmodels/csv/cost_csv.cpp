@@ -43,11 +43,20 @@ std::string microseconds(Duration duration) {
   return text;
 }
 
-Result<graph::Cost> price_fields(const OpColumns& columns, const std::vector<std::string>& fields, Devices& devices) {
+/// Each once, and a few: a file may have many names.
+void add(std::vector<std::string>& remarks, std::string remark) {
+  constexpr std::size_t kMostRemarks = 8;
+  if (remarks.size() < kMostRemarks && std::ranges::find(remarks, remark) == remarks.end())
+    remarks.push_back(std::move(remark));
+}
+
+Result<graph::Cost> price_fields(const OpColumns& columns, const std::vector<std::string>& fields, Devices& devices,
+                                 std::vector<std::string>& remarks) {
   const std::string_view gpu = fields[*columns.index("gpu")];
   const auto& models = devices.find(gpu);
   if (!models.ok()) return models.error();
   TRY_ASSIGN(const OpRow row, op_from_row(columns, fields));
+  if (!row.unread.empty()) add(remarks, row.unread);
   return price_row(**models, row, gpu);
 }
 
@@ -80,13 +89,6 @@ Result<RowSeconds> kernels_of(const OpModels& models, const OpRow& row) {
   return sum;
 }
 
-/// Each once, and a few: a file may have many names.
-void add(std::vector<std::string>& remarks, std::string remark) {
-  constexpr std::size_t kMostRemarks = 8;
-  if (remarks.size() < kMostRemarks && std::ranges::find(remarks, remark) == remarks.end())
-    remarks.push_back(std::move(remark));
-}
-
 }  // namespace
 
 Result<graph::Cost> price_row(const OpModels& models, const OpRow& row, std::string_view gpu) {
@@ -115,7 +117,7 @@ Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::os
   CostCsvCount count;
   count.remarks = columns.remarks();
   while (fields) {
-    const Result<graph::Cost> cost = price_fields(columns, *fields, devices);
+    const Result<graph::Cost> cost = price_fields(columns, *fields, devices, count.remarks);
     ++count.rows;
     if (!cost.ok()) ++count.unpriced;
     if (std::string remark = OpFields(columns, *fields).remark(); !remark.empty())

@@ -24,7 +24,8 @@ using DeviceLookup = std::function<Result<const OpModels*>(std::string_view gpu)
 struct CostCsvCount {
   std::size_t rows = 0;
   std::size_t unpriced = 0;
-  std::vector<std::string> remarks;  ///< of columns and names in `extra` that are nearly ours; a few
+  std::vector<std::string>
+      remarks;  ///< of columns and names in `extra` that are nearly ours, of sizes without effect; a few
 };
 
 /// `name` appears in error messages. Errors: what CsvReader and OpColumns::from refuse, a row with another number of

@@ -233,9 +233,25 @@ Result<OpColumns> OpColumns::from(const CsvReader& reader) {
                reader.position(), ""};
 }
 
-std::string_view OpFields::text(std::string_view column) const {
+std::string_view OpFields::peek(std::string_view column) const {
   const auto index = columns_.index(column);
   return index ? std::string_view(fields_[*index]) : std::string_view();
+}
+
+std::string_view OpFields::text(std::string_view column) const {
+  read_.push_back(column);
+  return peek(column);
+}
+
+std::string OpFields::idle_sizes() const {
+  std::string out;
+  for (const std::string_view column : OpColumns::sizes()) {
+    const std::string_view field = peek(column);
+    const auto number = plain_number(field);
+    const bool says_nothing = field.empty() || (number && *number == 0) || lower_case(field) == "false";
+    if (!says_nothing && std::ranges::find(read_, column) == read_.end()) (out += out.empty() ? "" : ", ") += column;
+  }
+  return out;
 }
 
 /// The next entry of `rest`, which it takes off.
@@ -251,7 +267,7 @@ static std::optional<ExtraEntry> next_entry(std::string_view& rest) {
 }
 
 std::string_view OpFields::extra(std::string_view key) const {
-  std::string_view rest = text("extra");
+  std::string_view rest = peek("extra");
   while (const auto entry = next_entry(rest)) {
     if (entry->name == key && !entry->value.empty()) return entry->value;
   }
@@ -275,7 +291,8 @@ Result<void> OpFields::check_once() const {
   std::string_view rest = text("extra");
   while (const auto entry = next_entry(rest)) {
     if (!places().contains(entry->name) || entry->name == "extra" || entry->value.empty()) continue;
-    const std::string_view first = said(entry->name);  // of the column, or what `extra` has first
+    const std::string_view column = peek(entry->name);
+    const std::string_view first = column.empty() ? extra(entry->name) : column;  // what `extra` has first
     if (!same(first, entry->value))
       return Error{std::string(entry->name) + ": found " + in_quotes(first, 60) + " and " +
                        in_quotes(entry->value, 60) + " in one row, expected one of them",

@@ -59,15 +59,20 @@ class OpFields {
   Result<double> number_or(std::string_view column, double fallback) const;
   /// 1, true, yes; 0, false, no, empty.
   Result<bool> flag(std::string_view column) const;
+  /// "heads, causal": sizes that the row has in their columns, other than 0, and that nothing has asked for so far.
+  std::string idle_sizes() const;
   /// As OpColumns::remarks(), of the first such name in `extra`. Empty: none.
   std::string remark() const;
   /// Errors: a size or choice that the row states twice, in its column and in `extra` or twice there, with two values.
   Result<void> check_once() const;
 
  private:
+  /// As text() and said(), but the column does not count as read.
+  std::string_view peek(std::string_view column) const;
   std::string_view extra(std::string_view key) const;
   const OpColumns& columns_;
   const std::vector<std::string>& fields_;
+  mutable std::vector<std::string_view> read_;  ///< columns
 };
 
 /// The row's sizes as text.

@@ -155,6 +155,8 @@ Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::strin
   row.named = name_of_kernel(fields, reader.op, context);
   row.warm = is_warm(fields.text("timing"));
   row.steady = fields.text("timing").empty();
+  if (const std::string sizes = fields.idle_sizes(); !sizes.empty())
+    row.unread = sizes + ": no effect on rows of " + std::string(reader.op);
   return row;
 }
 

@@ -45,7 +45,8 @@ struct OpRow {
   bool warm = false;    ///< operands found in L2 (timing_convention.hpp)
   bool steady = false;  ///< no timing: as in a long run, at the clock that power allows
   std::uint64_t named =
-      0;  ///< hash of what the row calls its kernel: op, pass, type and layout. Ops may be equal without
+      0;               ///< hash of what the row calls its kernel: op, pass, type and layout. Ops may be equal without
+  std::string unread;  ///< "heads, causal: no effect on rows of linear": sizes that the row has and the op does not
 };
 
 /// Every op that op_from_row knows, without its other spellings.

@@ -169,8 +169,17 @@ void OpCalibration::leave_out(std::size_t& counter, RowPlace place, const std::s
   if (count_.first_unusable.empty()) count_.first_unusable = position_of(place) + ": " + why;
 }
 
+/// Each once, and a few.
+void OpCalibration::note_unread(const OpRow& row, RowPlace place) {
+  constexpr std::size_t kMostRemarks = 8;
+  if (row.unread.empty() || count_.remarks.size() >= kMostRemarks) return;
+  std::string text = printable(files_[place.file], 300) + ": " + row.unread;
+  if (std::ranges::find(count_.remarks, text) == count_.remarks.end()) count_.remarks.push_back(std::move(text));
+}
+
 Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row, RowPlace place) {
   TRY_ASSIGN(const OpRow parsed, op_from_row(file.columns, row));
+  note_unread(parsed, place);
   TRY_ASSIGN(const double measured, positive(row[file.latency]));
   TRY(file.statements.check(row, measured));
   TRY_ASSIGN(const Hertz clock, file.statements.clock(row));

@@ -99,6 +99,7 @@ class OpCalibration {
   struct File;
   Result<void> add_row(const File& file, const std::vector<std::string>& fields, RowPlace place);
   void leave_out(std::size_t& counter, RowPlace place, const std::string& why);
+  void note_unread(const OpRow& row, RowPlace place);
   std::string position_of(RowPlace place) const;
 
   const OpModels& models_;

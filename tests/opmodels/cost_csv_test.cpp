@@ -474,6 +474,16 @@ TEST_F(Fixture, ExtraIsReadWithBlanksAndHeldToItself) {
   }
 }
 
+TEST_F(Fixture, SizesThatAnOpDoesNotHaveAreNamed) {
+  const std::string head = "gpu,op,dtype,m,n,k,batch,heads,q_len,head_dim,causal\nA100-SXM4-80GB,";
+  const auto count = run(head + "linear,bf16,64,64,64,,8,,,1\nA100-SXM4-80GB,linear,bf16,64,64,128,,8,,,1\n");
+  ASSERT_TRUE(count.ok());
+  EXPECT_EQ(count->remarks, std::vector<std::string>{"heads, causal: no effect on rows of linear"});
+  const auto heeded = run(head + "linear,bf16,64,64,64,,0,,,false\nA100-SXM4-80GB,attention,bf16,,,,2,8,128,64,1\n");
+  ASSERT_TRUE(heeded.ok());
+  EXPECT_EQ(heeded->remarks, std::vector<std::string>{}) << "nothing is said of zeros";
+}
+
 TEST_F(Fixture, ANameInExtraThatIsNearlyOneOfOursIsNamedOnce) {
   const auto count =
       run("gpu,op,dtype,m,n,k,extra\nA100-SXM4-80GB,linear,bf16,64,64,64,scalin=none\n"
