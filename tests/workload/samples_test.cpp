@@ -75,4 +75,13 @@ TEST(MicroSteps, AreAsManyAsTheirTasksFit) {
 }
 
 }  // namespace
+TEST(PlanSamples, ARefusedBatchIsTheOneThatWasGiven) {
+  EXPECT_EQ(
+      plan_samples(with(0, 2'000'000'000), 2).error().what,
+      "model.per_gpu_batch: found 2000000000, a batch of 4000000000, expected at most 1000000000 samples of a GPU in a "
+      "micro-step");
+  EXPECT_EQ(plan_samples(with(4'000'000'000, 0), 2).error().what,
+            "model.global_batch: found 4000000000, expected at most 1000000000 samples of a GPU in a micro-step");
+}
+
 }  // namespace distsim::workload

@@ -161,12 +161,12 @@ Result<std::vector<std::int64_t>> layers_of_chunks(const LlmSpec& m, const Paral
 
 /// Of a batch that so many samples do not divide, at the key that states it.
 Error undivided_batch(const LlmPlan& plan, std::int64_t batch, std::int64_t round, const std::string& parts) {
-  const ModelSpec& m = plan.model;
-  const std::string found = m.global_batch > 0 || m.per_gpu_batch == 0
-                                ? "model.global_batch: found " + std::to_string(batch) + ", expected a multiple of "
-                                : "model.per_gpu_batch: found " + std::to_string(m.per_gpu_batch) + ", a batch of " +
-                                      std::to_string(batch) + ", expected a batch that is a multiple of ";
-  return Error{found + std::to_string(round) + ": " + counted(plan.data, "replica") + " x " + parts, "", ""};
+  const std::string expected = batch_key(plan.model) == "model.global_batch"
+                                   ? ", expected a multiple of "
+                                   : ", expected a batch that is a multiple of ";
+  return Error{found_batch(plan.model, batch) + expected + std::to_string(round) + ": " +
+                   counted(plan.data, "replica") + " x " + parts,
+               "", ""};
 }
 
 /// Frameworks that launch whole models layer by layer run the micro-steps that a model states.

@@ -162,19 +162,19 @@ namespace {
 std::int64_t tokens_of(const RnnSpec& s) { return s.target_length + (s.encoder_layers > 0 ? s.source_length : 0); }
 
 /// Neither bytes nor elements overflow.
-Result<void> check_rnn_size(const RnnSpec& s, std::int64_t samples) {
+Result<void> check_rnn_size(const RnnSpec& s, std::int64_t samples, const std::string& key) {
   const double lengths = static_cast<double>(std::max(s.source_length, s.target_length));
   const double widest = static_cast<double>(std::max({s.vocabulary, 16 * s.hidden, s.source_length * s.hidden}));
   if (static_cast<double>(samples) * lengths * widest * 8 <= 4e18) return {};
-  return Error{"model.global_batch: found " + std::to_string(samples) +
-                   " samples on a GPU, expected fewer than 4e18 bytes of vectors",
-               "", ""};
+  return Error{
+      key + ": found " + std::to_string(samples) + " samples on a GPU, expected fewer than 4e18 bytes of vectors", "",
+      ""};
 }
 
 Result<Workload> build_rnn(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                            const SamplePlan& samples) {
   const RnnSpec spec = as_run<RnnSpec>(model);
-  TRY(check_rnn_size(spec, samples.micro_step(0).largest()));
+  TRY(check_rnn_size(spec, samples.micro_step(0).largest(), batch_key(model)));
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t n) { return rnn_layers(spec, n, context); };

@@ -195,13 +195,13 @@ Schema<TgnSpec> tgn_schema() {
 namespace {
 
 /// Neither bytes nor times overflow.
-Result<void> check_tgn_size(const TgnSpec& s, std::int64_t samples) {
+Result<void> check_tgn_size(const TgnSpec& s, std::int64_t samples, const std::string& key) {
   const double nodes = static_cast<double>(samples) * static_cast<double>(s.nodes_at(s.layers));
   const auto widest = static_cast<double>(s.message_dim() + s.embedding_dim + s.time_dim);
   if (nodes * widest * 8 > 4e18) {
-    return Error{"model.global_batch: found " + std::to_string(samples) +
-                     " samples on a GPU, expected fewer than 4e18 bytes of vectors",
-                 "", ""};
+    return Error{
+        key + ": found " + std::to_string(samples) + " samples on a GPU, expected fewer than 4e18 bytes of vectors", "",
+        ""};
   }
   if (s.sampling_per_node.seconds() * nodes <= Duration::kMaxSeconds) return {};
   return Error{"model.tgn.sampling_per_node: found " +
@@ -213,7 +213,7 @@ Result<void> check_tgn_size(const TgnSpec& s, std::int64_t samples) {
 Result<Workload> build_tgn(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                            const SamplePlan& samples) {
   const TgnSpec spec = as_run<TgnSpec>(model);
-  TRY(check_tgn_size(spec, samples.micro_step(0).largest()));
+  TRY(check_tgn_size(spec, samples.micro_step(0).largest(), batch_key(model)));
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t n) { return tgn_layers(spec, n, context); };

@@ -56,11 +56,6 @@ double input_bytes(const opgraph::OpGraph& graph) {
   return bytes / static_cast<double>(graph.samples);
 }
 
-/// The key that states how many samples a GPU has.
-std::string batch_key(const ModelSpec& model) {
-  return model.per_gpu_batch > 0 ? "model.per_gpu_batch" : "model.global_batch";
-}
-
 /// Sizes such as batch - 4 are none for smaller batches.
 Result<void> check_least_batch(const opgraph::OpGraph& graph, const std::string& key, std::int64_t samples) {
   std::int64_t least = 0;

@@ -198,8 +198,7 @@ Result<void> check_recorded_batch(const opgraph::OpGraph& graph, const ModelSpec
     return std::ranges::find(t.dims, batch, &opgraph::Extent::constant) != t.dims.end();
   };
   if (std::ranges::any_of(graph.tensors, has)) return {};
-  const char* key = model.per_gpu_batch > 0 ? "model.per_gpu_batch" : "model.global_batch";
-  return Error{std::string(key) + ": found " + counted(batch, "sample") +
+  return Error{batch_key(model) + ": found " + counted(batch, "sample") +
                    " of a GPU, expected the batch that was recorded: no tensor of " + graph.file + " has a size of " +
                    std::to_string(batch),
                "", ""};

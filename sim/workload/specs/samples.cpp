@@ -23,6 +23,16 @@ Result<std::int64_t> total_samples(const ModelSpec& model, std::int64_t slots) {
 
 }  // namespace
 
+std::string batch_key(const ModelSpec& model) {
+  return model.per_gpu_batch > 0 && model.global_batch <= 0 ? "model.per_gpu_batch" : "model.global_batch";
+}
+
+std::string found_batch(const ModelSpec& model, std::int64_t total) {
+  const std::string key = batch_key(model);
+  if (key == "model.global_batch") return key + ": found " + text(total);
+  return key + ": found " + text(model.per_gpu_batch) + ", a batch of " + text(total);
+}
+
 std::vector<std::int64_t> SampleSplit::sizes() const {
   if (uniform()) return {largest()};
   return {larger, smaller};
@@ -79,16 +89,14 @@ Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks) {
   }
   const std::int64_t slots = ranks * model.accumulation;
   TRY_ASSIGN(const std::int64_t total, total_samples(model, slots));
-  if (total > kMaxSamples)
-    return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxSamples), "", ""};
+  if (total > kMaxSamples) return Error{found_batch(model, total) + ", expected at most " + text(kMaxSamples), "", ""};
   if (total / slots > kMaxPerMicroStep)
-    return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxPerMicroStep) +
+    return Error{found_batch(model, total) + ", expected at most " + text(kMaxPerMicroStep) +
                      " samples of a GPU in a micro-step",
                  "", ""};
   if (total < slots) {
-    return Error{"model.global_batch: found " + text(total) + ", expected at least " + text(slots) +
-                     ", one sample for each of " + counted(ranks, "rank") + " and " +
-                     counted(model.accumulation, "micro-step"),
+    return Error{found_batch(model, total) + ", expected at least " + text(slots) + ", one sample for each of " +
+                     counted(ranks, "rank") + " and " + counted(model.accumulation, "micro-step"),
                  "", "use fewer nodes or a larger batch"};
   }
   return SamplePlan{ranks, model.accumulation, total};

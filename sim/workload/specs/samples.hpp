@@ -36,6 +36,13 @@ struct SamplePlan {
   std::string describe() const;  ///< "batch 1000 over 32 ranks: 8 ranks take 32, 24 take 31"
 };
 
+/// The key that states how many samples there are: model.per_gpu_batch, or model.global_batch, also where neither is given.
+std::string batch_key(const ModelSpec& model);
+
+/// What an error found of a batch of so many samples on all GPUs: "model.global_batch: found 64", or "model.per_gpu_batch:
+/// found 8, a batch of 64".
+std::string found_batch(const ModelSpec& model, std::int64_t total);
+
 /// That both model.global_batch and model.per_gpu_batch are given.
 Error both_batches(const ModelSpec& model);
 
