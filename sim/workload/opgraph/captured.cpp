@@ -9,6 +9,7 @@
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/opgraph/captured_model.hpp"
 #include "sim/workload/opgraph/forward_alone.hpp"
+#include "sim/workload/opgraph/graph_kernels.hpp"
 #include "sim/workload/opgraph/graph_workload.hpp"
 #include "sim/workload/opgraph/module_names.hpp"
 #include "sim/workload/specs/step_mode.hpp"
@@ -171,6 +172,7 @@ Result<Workload> build_replicas(const CapturedModel& m) {
 }  // namespace
 
 void CapturedModel::describe(Workload& out, const GraphCoverage& coverage) const {
+  if (has_regions(graph)) out.precision = coverage.types.most(model.precision);
   const auto say = [&](const std::string& text) {
     out.assumptions.push_back({graph::AssumptionKind::workload, "graph: " + text});
   };

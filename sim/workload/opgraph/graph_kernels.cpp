@@ -38,12 +38,6 @@ bool is_loss(std::string_view op) {
   return name == "_log_softmax" || name.find("_loss") != name.npos || name.starts_with("binary_cross_entropy");
 }
 
-/// Whether the model itself has regions of torch.autocast in 16 bits.
-bool has_regions(const opgraph::OpGraph& graph) {
-  return std::ranges::any_of(
-      graph.nodes, [](const opgraph::Node& n) { return n.autocast.has_value() && n.autocast != graph::DType::fp32; });
-}
-
 bool is_single(const Element& e) { return e.floating && e.dtype == graph::DType::fp32; }
 bool is_half(const Element& e) { return e.floating && e.bytes == 2; }
 
@@ -60,6 +54,29 @@ std::string most_frequent(const std::map<std::string, std::uint64_t>& names) {
 }
 
 }  // namespace
+
+bool has_regions(const opgraph::OpGraph& graph) {
+  return std::ranges::any_of(
+      graph.nodes, [](const opgraph::Node& n) { return n.autocast.has_value() && n.autocast != graph::DType::fp32; });
+}
+
+void FlopsOfTypes::add(const LayerOp& op) {
+  std::visit(
+      [&](const auto& shape) {
+        if constexpr (requires { shape.dtype; }) flops_[graph::name_of(shape.dtype)] += matrix_flops({op});
+      },
+      op.op);
+}
+
+Precision FlopsOfTypes::most(Precision otherwise) const {
+  double most = 0;
+  Precision out = otherwise;
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8}) {
+    const auto of = flops_.find(name_of(p));
+    if (of != flops_.end() && of->second > most) most = of->second, out = p;
+  }
+  return out;
+}
 
 std::string GraphCoverage::text() const {
   std::string out = std::to_string(kernels - unlisted) + " of " + counted(kernels, "kernel") + " (" +

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/opgraph/kernels.hpp"
@@ -10,6 +11,20 @@
 #include "sim/workload/opgraph/graph_spec.hpp"
 
 namespace distsim::workload {
+
+/// Whether the model itself has regions of torch.autocast in 16 bits.
+bool has_regions(const opgraph::OpGraph& graph);
+
+/// Floating-point operations of products, by the name of their type.
+class FlopsOfTypes {
+ public:
+  void add(const LayerOp& op);
+  /// The type of most of them; `otherwise` where there are none.
+  Precision most(Precision otherwise) const;
+
+ private:
+  std::map<std::string_view, double> flops_;
+};
 
 /// How many of a graph's kernels have a model of their own, and what becomes of the others.
 struct GraphCoverage {
@@ -20,6 +35,7 @@ struct GraphCoverage {
   // Operations of products: of the forward pass, of the backward pass without what is computed again, and of the gradients
   // of a model's inputs, which nobody asks for and the usual count (three times the forward pass) has.
   double forward_flops = 0, backward_flops = 0, unasked_flops = 0;
+  FlopsOfTypes types;
   /// Operations of a training step over those of its forward pass: 3 where all is trained.
   double work_of_forward() const;
   /// "graph: 160 of 163 kernels (98.2 %), 99.7 % of the bytes, are priced by models of their ops; ..."

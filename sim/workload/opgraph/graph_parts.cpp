@@ -109,11 +109,13 @@ std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& 
   };
   std::vector<LayerOp> held;  // of a run of fused nodes that goes on
   double forward_flops = 0, backward_flops = 0, unasked_flops = 0;
+  FlopsOfTypes types;
   const auto add = [&](std::uint32_t i, std::vector<LayerOp>& to, bool again = false) {
     std::vector<LayerOp> ops = kernels.of(graph_.nodes[i]).ops;
     const double flops = again ? 0 : matrix_flops(ops);
     (graph_.nodes[i].phase == graph::Phase::forward ? forward_flops : backward_flops) += flops;
     if (first_[i]) unasked_flops += flops;
+    for (const LayerOp& op : ops) types.add(op);
     if (!fusion_ || (!fusion_->goes_on(i) && fusion_->ending_at(i).empty())) return append(to, std::move(ops));
     append(held, std::move(ops));
     if (fusion_->goes_on(i)) return;
@@ -141,6 +143,7 @@ std::vector<Layer> GraphParts::layers(std::int64_t samples, const LayerContext& 
   coverage = kernels.coverage();
   coverage.forward_flops = forward_flops, coverage.backward_flops = backward_flops;
   coverage.unasked_flops = unasked_flops;
+  coverage.types = std::move(types);
   return out;
 }
 

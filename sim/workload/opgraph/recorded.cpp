@@ -45,7 +45,7 @@ class RecordedIteration {
     }
     out_.samples = static_cast<double>(samples.total);
     out_.model_flops = flops_ * ranks_;
-    out_.precision = precision_of_products();
+    out_.precision = types_.most(model_.precision);  // whatever the experiment says: they were recorded
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples.describe()});
     describe();
     fill_memory();
@@ -54,17 +54,6 @@ class RecordedIteration {
   }
 
  private:
-  /// That of most products, whatever the experiment says: their types were recorded.
-  Precision precision_of_products() const {
-    double most = 0;
-    Precision out = model_.precision;
-    for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8}) {
-      const auto of = flops_of_type_.find(name_of(p));
-      if (of != flops_of_type_.end() && of->second > most) most = of->second, out = p;
-    }
-    return out;
-  }
-
   void wait_for_all() {
     for (const auto& [storage, task] : pending_) it_.compute_waits_for(task);
     pending_.clear();
@@ -87,11 +76,7 @@ class RecordedIteration {
     if (!kernels.ops.empty()) wait_for_collectives(node);
     flops_ += matrix_flops(kernels.ops);
     for (LayerOp& op : kernels.ops) {
-      std::visit(
-          [&](const auto& shape) {
-            if constexpr (requires { shape.dtype; }) flops_of_type_[graph::name_of(shape.dtype)] += matrix_flops({op});
-          },
-          op.op);
+      types_.add(op);
       graph::TaskGraphBuilder::Options options{graph::Stream::compute, node.phase, op.dispatch};
       const auto* copy = std::get_if<graph::Copy>(&op.op);
       options.blocks_host = copy != nullptr && copy->kind == graph::CopyKind::d2h;
@@ -183,7 +168,7 @@ class RecordedIteration {
   GraphKernels kernels_;
   std::map<std::uint64_t, TaskId> pending_;  ///< the last collective of a storage that nothing has waited for
   double flops_ = 0;
-  std::map<std::string_view, double> flops_of_type_;
+  FlopsOfTypes types_;
   std::uint64_t left_out_ = 0;
   Workload out_;
 };

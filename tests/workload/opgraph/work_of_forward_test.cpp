@@ -47,6 +47,25 @@ TEST(WorkOfForward, WeightsThatAreCopiedForEachSampleAreWeights) {
   EXPECT_DOUBLE_EQ(workload->model_flops, 3.0 * 2 * 16 * 4 * 8 * 16 * 32);
 }
 
+/// A region of autocasting in the model has its products in 16 bits whatever the experiment says of the rest: the share of the
+/// peak is of theirs.
+TEST(CapturedPrecision, IsThatOfMostProductsWhereTheModelCastsItself) {
+  std::string text = kHeads;
+  const std::string product = "\"op\":\"aten::bmm\",", cast = product + "\"autocast\":\"bfloat16\",";
+  for (std::size_t at = 0; (at = text.find(product, at)) != text.npos; at += cast.size())
+    text.replace(at, product.size(), cast);
+  auto graph = opgraph::parse_op_graph(text, "heads.graph");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ModelSpec m;
+  m.family = find_family("graph");
+  m.per_gpu_batch = 16;
+  m.precision = Precision::fp32;
+  m.as<GraphSpec>().graph = std::make_shared<const opgraph::OpGraph>(*std::move(graph));
+  const auto workload = build_workload(m, {}, {1, 1, Bytes{80'000'000'000}});
+  ASSERT_TRUE(workload.ok()) << workload.error().text();
+  EXPECT_EQ(workload->precision, Precision::bf16);
+}
+
 /// Weights in 16 bits do not run in fp32, nor in the other type of 16 bits; nothing trains in 64.
 TEST(CapturedPrecision, IsThatOfWeightsInTheFile) {
   const auto built = [](const std::string& type, Precision precision) {
