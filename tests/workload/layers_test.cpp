@@ -99,5 +99,18 @@ TEST(Linear, CastsWeightsWhereTheFrameworkDoes) {
   EXPECT_EQ(mixed, plain + 2);  // weights forward, gradients backward
 }
 
+/// Columns of zeros that fill a product up to a multiple of 8 cost time, but are no work of the model.
+TEST(Linear, PaddingIsNoWorkOfTheModel) {
+  FrameworkSpec f;
+  Linear shape{"fc", 8, 1, 4096};
+  const LayerContext context{numerics_of(Precision::fp16, f), &f};
+  const Layer plain = linear_layer(shape, context);
+  shape.padded_in = 8;
+  const Layer padded = linear_layer(shape, context);
+  EXPECT_DOUBLE_EQ(matrix_flops(padded.forward), matrix_flops(plain.forward));
+  EXPECT_DOUBLE_EQ(matrix_flops(padded.backward), matrix_flops(plain.backward));
+  EXPECT_GT(graph::flops_of(padded.forward.front().op), graph::flops_of(plain.forward.front().op));
+}
+
 }  // namespace
 }  // namespace distsim::workload

@@ -121,6 +121,11 @@ Layer linear_layer(const Linear& s, const LayerContext& c) {
       c.framework->kernels.fuse_epilogue && c.numerics.mixed && (s.bias || s.activation != Activation::none);
   append_forward(layer, s, inner, fused, c);
   append_backward(layer, s, inner, fused, c);
+  for (auto* const ops : {&layer.forward, &layer.backward}) {
+    for (LayerOp& op : *ops) {
+      if (is_matrix_op(op.op)) op.useful = graph::real(s.in) / graph::real(inner);
+    }
+  }
   if (s.owns_weight) layer.parameters.push_back({s.name + ".weight", s.in * s.out});
   if (s.bias) layer.parameters.push_back({s.name + ".bias", s.out});
   const bool keeps_output = s.activation == Activation::gelu || s.activation == Activation::sigmoid;
@@ -154,7 +159,7 @@ std::uint16_t weight_nodes(const LayerContext& context, int weights, bool transp
 
 double matrix_flops(const std::vector<LayerOp>& ops) {
   double sum = 0;
-  for (const LayerOp& op : ops) sum += is_matrix_op(op.op) ? graph::flops_of(op.op) : 0;
+  for (const LayerOp& op : ops) sum += is_matrix_op(op.op) ? op.useful * graph::flops_of(op.op) : 0;
   return sum;
 }
 

@@ -24,6 +24,7 @@ struct LayerOp {
   graph::Dispatch dispatch;
   bool casts_gradient = false;  ///< of a weight: it goes where the weight gradient goes
   bool blocks_host = false;     ///< the host waits for it, to read a number
+  double useful = 1;            ///< of its operations: the rest is of zeros that fill up its sizes
 };
 
 /// One weight tensor.
@@ -52,7 +53,7 @@ struct LayerContext {
   const FrameworkSpec* framework = nullptr;
 };
 
-/// Useful operations of the matrix products, convolutions, attention and interactions of a forward pass. A multiply-add
+/// Useful operations, without those of padding, of the matrix products, convolutions, attention and interactions of a forward pass. A multiply-add
 /// counts 2.
 double matrix_flops(const std::vector<LayerOp>& ops);
 double forward_matrix_flops(const std::vector<Layer>& layers);

@@ -187,6 +187,27 @@ TEST(LlmMemory, StagesOfAPipelineHoldWholeGradients) {
   EXPECT_LT(gradients(1, StateSplit::gradients), gradients(1, StateSplit::optimizer));
 }
 
+/// A stage's sums are as many and as wide whatever is split besides, by whatever is wider: what is kept or what is reduced.
+TEST(LlmMemory, SumsOfAStageAreAsWideHoweverStateIsSplit) {
+  for (const std::int64_t bytes : {0, 2, 4}) {
+    for (const bool half : {false, true}) {
+      ModelSpec m = small_llm(2, 64);
+      m.parallel.pipeline = 2;
+      FrameworkSpec f;
+      f.parallel.main_gradient_bytes = bytes;
+      f.gradients.half_precision = half;
+      const auto gradients = [&](StateSplit shard) {
+        m.parallel.shard = shard;
+        return first_rank(m, f).gradients;
+      };
+      const std::int64_t whole = gradients(StateSplit::optimizer);
+      SCOPED_TRACE(std::to_string(bytes) + (half ? " half" : ""));
+      EXPECT_EQ(gradients(StateSplit::gradients), whole);
+      EXPECT_EQ(gradients(StateSplit::weights), whole);
+    }
+  }
+}
+
 /// However far ahead weights are gathered, there are not more of them than the model has.
 TEST(LlmMemory, PrefetchGathersNoMoreThanThereIs) {
   ModelSpec m = with_many_words();

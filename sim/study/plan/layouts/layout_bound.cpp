@@ -15,6 +15,7 @@ using graph::CollectiveKind;
 using workload::LlmPlan;
 using workload::mode_of;
 using workload::ParallelSpec;
+using workload::PipelineSchedule;
 using workload::Recompute;
 using workload::RecomputeKind;
 using workload::StateSplit;
@@ -72,6 +73,22 @@ double longest_stage(const std::vector<ChunkSeconds>& chunks, std::size_t stages
   return longest;
 }
 
+/// Whether a stage has done all of its work when the first stage has the last micro-batch back. Where gradients of weights are
+/// computed apart, a stage does those of the last micro-batches while the first one already goes on.
+bool empties(PipelineSchedule schedule) {
+  return schedule != PipelineSchedule::zero_bubble && schedule != PipelineSchedule::dualpipe;
+}
+
+/// Under dualpipe a stage has a chunk of either way, and each takes half of the micro-batches.
+double longest_stage_both_ways(const std::vector<ChunkSeconds>& chunks, double micro_steps) {
+  double longest = 0;
+  for (std::size_t s = 0; s < chunks.size(); ++s) {
+    const ChunkSeconds &down = chunks[s], &up = chunks[chunks.size() - 1 - s];
+    longest = std::max(longest, down.forward + down.backward + up.forward + up.backward);
+  }
+  return std::floor(micro_steps / 2) * longest;
+}
+
 double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micro_steps, bool fills) {
   const auto layers = static_cast<std::int64_t>(times.forward.size()) - 1;
   const std::vector<std::int64_t> blocks = blocks_of_chunks(p, layers);
@@ -88,6 +105,7 @@ double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micr
     first += blocks[c];
   }
   if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0;
+  if (p.schedule == PipelineSchedule::dualpipe) return longest_stage_both_ways(chunks, micro_steps) * kRounding;
   return longest_stage(chunks, static_cast<std::size_t>(p.pipeline), micro_steps, fills) * kRounding;
 }
 
@@ -156,7 +174,7 @@ Result<double> LayoutBound::of_shape(const LlmPlan& settled, const ParallelSpec&
     const std::int64_t casts = splits && settled_level == StateSplit::weights ? 1 : micro_steps_of(p);
     ways.emplace(casts, casts > 1 && !(splits && settled_level >= StateSplit::gradients));
   }
-  const bool fills = mode_of(space_.model()) != StepMode::inference;
+  const bool fills = mode_of(space_.model()) != StepMode::inference && empties(p.schedule);
   double least = std::numeric_limits<double>::infinity();
   for (const auto& [casts, sums] : ways) {
     TRY_ASSIGN(const LayerTimes* times, times_of(settled, p, casts, sums));
