@@ -279,12 +279,14 @@ Result<LayerTimes> LayerPricer::times_at(const Parts& parts, const pipeline::Hel
   out.embedding_backward = seconds(parts.embedding, 1);
   out.head_forward = seconds(parts.head, 0);
   out.head_backward = seconds(parts.head, 1);
-  out.forward = out.backward = out.backward_again = out.backward_wires = {0};
+  out.forward = out.backward = out.backward_again = out.forward_wires = out.backward_wires = {0};
   out.end_wires = parts.embedding.wires[1] + parts.head.wires[1];
+  out.end_forward_wires = parts.embedding.wires[0] + parts.head.wires[0];
   for (const std::size_t kind : parts.kind_of_block) {
     out.forward.push_back(out.forward.back() + of_part[kind][0]);
     out.backward.push_back(out.backward.back() + of_part[kind][1]);
     out.backward_again.push_back(out.backward_again.back() + of_part[kind + 1][1]);
+    out.forward_wires.push_back(out.forward_wires.back() + parts.blocks[kind].wires[0]);
     out.backward_wires.push_back(out.backward_wires.back() +
                                  std::max(parts.blocks[kind].wires[1], parts.blocks[kind + 1].wires[1]));
   }

@@ -25,8 +25,10 @@ namespace distsim::study {
 struct LayerTimes {
   std::vector<double> forward, backward, backward_again;  ///< again: with what is computed again
   double embedding_forward = 0, embedding_backward = 0, head_forward = 0, head_backward = 0;
+  std::vector<double> forward_wires;   ///< of `forward`: collectives
   std::vector<double> backward_wires;  ///< of `backward_again` or of `backward`, whichever has more: collectives
   double end_wires = 0;                ///< of both ends, backward
+  double end_forward_wires = 0;        ///< of both ends, forward
 };
 
 /// Prices parts of one experiment's model. Not to be shared between threads.

@@ -45,6 +45,18 @@ std::int64_t repeated_blocks(const ParallelSpec& p, std::size_t chunk, std::int6
   return std::min(blocks, workload::recomputed_blocks(p, chunk));
 }
 
+/// `t` without what runs beside the kernels of another micro-batch.
+LayerTimes without_wires(LayerTimes t) {
+  for (std::size_t i = 0; i < t.forward.size(); ++i) {
+    t.forward[i] -= t.forward_wires[i];
+    t.backward[i] -= t.backward_wires[i];
+    t.backward_again[i] -= t.backward_wires[i];
+  }
+  t.head_forward -= t.end_forward_wires;  // of both ends; a stage of dualpipe with one of them has the other, too
+  t.head_backward -= t.end_wires;
+  return t;
+}
+
 struct ChunkSeconds {
   double forward = 0, backward = 0;
 };
@@ -79,7 +91,8 @@ bool empties(PipelineSchedule schedule) {
   return schedule != PipelineSchedule::zero_bubble && schedule != PipelineSchedule::dualpipe;
 }
 
-/// Under dualpipe a stage has a chunk of either way, and each takes half of the micro-batches.
+/// Under dualpipe a stage has a chunk of either way, and each takes half of the micro-batches; a forward pass of one way runs beside
+/// a backward pass of the other.
 double longest_stage_both_ways(const std::vector<ChunkSeconds>& chunks, double micro_steps) {
   double longest = 0;
   for (std::size_t s = 0; s < chunks.size(); ++s) {
@@ -89,7 +102,9 @@ double longest_stage_both_ways(const std::vector<ChunkSeconds>& chunks, double m
   return std::floor(micro_steps / 2) * longest;
 }
 
-double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micro_steps, bool fills) {
+double longest_chain(const LayerTimes& of_parts, const ParallelSpec& p, double micro_steps, bool fills) {
+  LayerTimes apart;
+  const LayerTimes& times = p.schedule == PipelineSchedule::dualpipe ? (apart = without_wires(of_parts)) : of_parts;
   const auto layers = static_cast<std::int64_t>(times.forward.size()) - 1;
   const std::vector<std::int64_t> blocks = blocks_of_chunks(p, layers);
   if (blocks.empty()) {  // the mean of the stages
