@@ -240,6 +240,16 @@ void LlmEmission::add_to_shards(double times, std::span<const TaskId> deps) {
   waits_.clear();
 }
 
+UpdateKernels update_kernels(const ModelSpec& model, const FrameworkSpec& framework, std::int64_t parameters,
+                             std::int64_t tensors) {
+  const Numerics numerics = numerics_of(model.precision, framework);
+  const bool narrow = numerics.mixed && !framework.parallel.master_weights;
+  const graph::DType weight = narrow ? numerics.activation : graph::DType::fp32;
+  const double reads = framework.parallel.main_gradient_bytes == 0 ? 0.5 : 1.0;
+  return {{parameters, reads, 0, 2, graph::DType::fp32},
+          {model.optimizer, parameters, tensors, weight, numerics.mixed && !narrow, weight}};
+}
+
 /// Norm of the gradients, overflow check in fp16, update: shares of the stages.
 void LlmEmission::update() {
   std::vector<graph::Op> norms, updates;
@@ -258,12 +268,10 @@ void LlmEmission::update() {
     variant_of_stage.push_back(it->second);
     if (!is_new) continue;
     const auto n = std::max<std::int64_t>(1, std::llround(parameters));
-    norms.emplace_back(
-        graph::Elementwise{n, plan_.framework.parallel.main_gradient_bytes == 0 ? 0.5 : 1.0, 0, 2, graph::DType::fp32});
-    const bool narrow = plan_.numerics.mixed && !plan_.framework.parallel.master_weights;
-    const graph::DType weight = narrow ? plan_.numerics.activation : graph::DType::fp32;
-    updates.emplace_back(graph::Optimizer{plan_.model.optimizer, n, std::max<std::int64_t>(1, std::llround(tensors)),
-                                          weight, plan_.numerics.mixed && !narrow, weight});
+    const UpdateKernels kernels =
+        update_kernels(plan_.model, plan_.framework, n, std::max<std::int64_t>(1, std::llround(tensors)));
+    norms.emplace_back(kernels.norm);
+    updates.emplace_back(kernels.step);
   }
   graph::TaskGraphBuilder::Options options{graph::Stream::compute, graph::Phase::optimizer, {4, 4}};
   const auto add = [&](std::string_view name, std::vector<graph::Op> ops, std::span<const TaskId> deps) {

@@ -88,6 +88,15 @@ PartWork head_work(const LlmShape& shape);
 /// Multi-token prediction: a product that joins two streams, a block and the head once more.
 PartWork mtp_work(const LlmShape& shape, const Recompute& recompute);
 
+/// Kernels of an optimizer step on a rank that updates so many parameters in so many tensors: the norm of the gradients, and
+/// the update, of the 16-bit weights themselves where there are no fp32 copies.
+struct UpdateKernels {
+  graph::Elementwise norm;
+  graph::Optimizer step;
+};
+UpdateKernels update_kernels(const ModelSpec& model, const FrameworkSpec& framework, std::int64_t parameters,
+                             std::int64_t tensors);
+
 /// Bytes that go from a stage of a pipeline to the next, of one rank.
 std::int64_t message_bytes(const LlmShape& shape);
 

@@ -179,8 +179,7 @@ Result<const LayerTimes*> LayerPricer::times(Parts& parts, double optimizer_shar
 Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double optimizer_share) const {
   const topology::DeviceSpec& device = experiment_.device;
   const Hertz before = topology::clock_before_limits(device), priced = topology::clock_of_prices(device);
-  const graph::Op update =
-      graph::Optimizer{experiment_.model.optimizer, std::int64_t{1} << 30, 1, graph::DType::fp32, true};
+  const graph::Op update = update_kernels(experiment_.model, experiment_.framework, std::int64_t{1} << 30, 1).step;
   TRY_ASSIGN(const graph::Cost update_cost, models_->op_prices->of(update, models_->ops));
   std::vector<BusyTime> mixes;
   for (std::size_t way = 0; way < 2; ++way) {
@@ -317,11 +316,10 @@ Result<double> LayerPricer::kernel(const graph::Op& op) {
 }
 
 Result<LayerPricer::UpdateSeconds> LayerPricer::update(std::int64_t weights) {
-  const bool mixed = numerics_of(experiment_.model.precision, experiment_.framework).mixed;
-  const std::int64_t n = std::max<std::int64_t>(1, weights);
-  const double norm_reads = experiment_.framework.parallel.main_gradient_bytes == 0 ? 0.5 : 1;
-  TRY_ASSIGN(const double norm, kernel(graph::Elementwise{n, norm_reads, 0, 2, graph::DType::fp32}));
-  TRY_ASSIGN(const double step, kernel(graph::Optimizer{experiment_.model.optimizer, n, 1, graph::DType::fp32, mixed}));
+  const workload::UpdateKernels kernels =
+      update_kernels(experiment_.model, experiment_.framework, std::max<std::int64_t>(1, weights), 1);
+  TRY_ASSIGN(const double norm, kernel(kernels.norm));
+  TRY_ASSIGN(const double step, kernel(kernels.step));
   return UpdateSeconds{norm, step};
 }
 
