@@ -143,8 +143,8 @@ std::uint32_t switches_spanned(const TopologyParts& t, std::span<const std::uint
   return change_by_spine ? std::max(apart, 3u) : apart;
 }
 
-void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, const Fold& fold,
-               GroupFacts& facts) {
+void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, const FabricUse& use,
+               const Fold& fold, GroupFacts& facts) {
   facts.nic_bandwidth = nic_rate(t.spec);
   facts.node_bandwidth = BytesPerSecond(fold.network());
   if (facts.nodes < 2) return;
@@ -153,7 +153,7 @@ void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, S
     facts.pairs_nics = fold.pairs_nics();
   }
   facts.inter_latency = t.fabric.latency(switches_spanned(t, members, fold.rails() > 1));
-  facts.uplink_limits = uplink_limits(t, members, siblings, facts.nics_per_node, fold.rails());
+  facts.uplink_limits = uplink_limits(t, members, siblings, use, facts.nics_per_node, fold.rails());
   facts.sharp = t.spec.fabric.sharp;
 }
 
@@ -197,7 +197,8 @@ std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f) {
 
 }  // namespace
 
-GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings) {
+GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings,
+                       const FabricUse& use) {
   CHECK(!members.empty());
   CHECK(members.back() < t.nodes * t.gpus) << "rank " << members.back();
   GroupFacts facts;
@@ -208,7 +209,7 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   facts.transport = t.spec.nic.transport;
   const Fold fold = fold_units(t, members, siblings, facts);
   facts.multicast = facts.switched() && t.spec.gpu_links.multicast;
-  add_inter(t, members, siblings, fold, facts);
+  add_inter(t, members, siblings, use, fold, facts);
   facts.bottleneck = bottleneck_text(t, facts);
   return facts;
 }

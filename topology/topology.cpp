@@ -107,8 +107,8 @@ std::vector<Hop> Topology::route(std::uint32_t from, std::uint32_t to) const {
   return find_route(*impl_, from, to);
 }
 
-GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings) const {
-  return group_facts(*impl_, members, siblings);
+GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings, const FabricUse& use) const {
+  return group_facts(*impl_, members, siblings, use);
 }
 
 BytesPerSecond Topology::node_bisection() const {

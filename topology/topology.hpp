@@ -47,6 +47,13 @@ struct Hop {
 /// group has them to itself.
 enum class Siblings : std::uint8_t { idle, active };
 
+/// Who uses the fabric besides a job.
+struct FabricUse {
+  bool loaded = false;     ///< others take a part of every uplink, so that any may be full before the NICs below it
+  std::uint32_t jobs = 1;  ///< that share the nodes in turn: of so many nodes next to each other one is the job's
+  auto operator<=>(const FabricUse&) const = default;
+};
+
 /// Who sends to whom between the nodes of a group, which are in the order of their numbers.
 enum class Traffic : std::uint8_t {
   ring,       ///< each to the next
@@ -86,7 +93,7 @@ struct GroupFacts {
   double pairs_nics =
       0;  ///< the same as a number of NICs, which the PCIe links of members may keep from their full rate
   /// By Traffic: the value of node_bandwidth at which the busiest uplink of a leaf or pod is full (topology/uplinks.hpp).
-  /// 0: no uplink is ever full.
+  /// 0: no uplink is ever full, for none is on the way or all have what the NICs below them can send.
   std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits{};
   Duration inter_latency;  ///< one way between nodes of the group, worst pair
   bool gpu_direct = true;
@@ -119,7 +126,9 @@ class Topology {
   std::vector<Hop> route(std::uint32_t from, std::uint32_t to) const;
 
   /// Facts of the group with these members (ascending, no duplicates, not empty).
-  GroupFacts facts(std::span<const std::uint32_t> members, Siblings siblings = Siblings::idle) const;
+  /// `use`: with a load, uplink_limits are those of all uplinks on the way, be they oversubscribed or not.
+  GroupFacts facts(std::span<const std::uint32_t> members, Siblings siblings = Siblings::idle,
+                   const FabricUse& use = {}) const;
 
   /// Bandwidth between the first half of the installed GPUs of a node (NVLink domain) and the others; 0 for a single
   /// GPU. Per direction, nominal.

@@ -24,7 +24,8 @@ struct TopologyParts {
 };
 
 std::vector<Hop> find_route(const TopologyParts& parts, std::uint32_t from, std::uint32_t to);
-GroupFacts group_facts(const TopologyParts& parts, std::span<const std::uint32_t> members, Siblings siblings);
+GroupFacts group_facts(const TopologyParts& parts, std::span<const std::uint32_t> members, Siblings siblings,
+                       const FabricUse& use);
 
 struct Topology::Impl : TopologyParts {};
 

@@ -215,12 +215,11 @@ double detour_share(const UplinkLevel& level, Traffic traffic, std::size_t units
 
 std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits(const TopologyParts& t,
                                                               std::span<const std::uint32_t> members, Siblings siblings,
-                                                              double nics, std::uint32_t rails) {
+                                                              const FabricUse& use, double nics, std::uint32_t rails) {
   std::array<BytesPerSecond, std::size(kTraffic)> limits{};
-  if (!uplinks_can_fill(t.spec.fabric)) return limits;
+  if (!uplinks_can_fill(t.spec.fabric, use)) return limits;
   const bool rails_meet_at_spine = t.fabric.rails() && !t.spec.gpu_links.has_nvlink();
-  const auto per_leaf = static_cast<std::uint64_t>(t.spec.fabric.nodes_per_leaf),
-             per_pod = per_leaf * static_cast<std::uint64_t>(t.spec.fabric.leaves_per_pod);
+  const std::uint64_t per_leaf = nodes_per_leaf(t.spec.fabric, use), per_pod = nodes_per_pod(t.spec.fabric, use);
   const double leaves = t.fabric.rails() ? static_cast<double>(t.spec.nic.count) : 1;
   for (const UplinkLevel& level : {UplinkLevel{per_leaf, leaves * t.fabric.leaf_uplink().value(), false},
                                    UplinkLevel{per_pod, t.fabric.pod_uplink().value(), t.fabric.direct()}}) {

@@ -31,10 +31,11 @@
 
 namespace distsim::topology {
 
-/// GroupFacts::uplink_limits of a group of two nodes or more. `nics`: GroupFacts::nics_per_node; `rails`: sets of NICs
-/// that the members of a node are nearest to.
+/// GroupFacts::uplink_limits of a group of two nodes or more, with all that uplinks have, be they loaded or not. `nics`:
+/// GroupFacts::nics_per_node; `rails`: sets of NICs that the members of a node are nearest to. Other jobs' nodes, which lie
+/// between those of the group, are left out of what a leaf or pod has.
 std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits(const TopologyParts& parts,
                                                               std::span<const std::uint32_t> members, Siblings siblings,
-                                                              double nics, std::uint32_t rails);
+                                                              const FabricUse& use, double nics, std::uint32_t rails);
 
 }  // namespace distsim::topology

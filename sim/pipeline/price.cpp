@@ -26,20 +26,19 @@ Members strided_members(const graph::Partition& p, std::uint32_t first) {
 }
 
 /// Nodes after which the fabric repeats itself: those of a leaf, or of a pod where its uplinks can be full.
-std::uint64_t nodes_of_period(const topology::FabricSpec& fabric) {
-  const auto nodes = std::uint64_t(std::max<std::int64_t>(1, fabric.nodes_per_leaf));
-  return topology::uplinks_can_fill(fabric) ? nodes * std::uint64_t(std::max<std::int64_t>(1, fabric.leaves_per_pod))
-                                            : nodes;
+std::uint64_t nodes_of_period(const topology::FabricSpec& fabric, const topology::FabricUse& use) {
+  return topology::uplinks_can_fill(fabric, use) ? topology::nodes_per_pod(fabric, use)
+                                                 : topology::nodes_per_leaf(fabric, use);
 }
 
 /// Where groups can differ: nodes are equal, so what counts is where a group starts within an NVLink domain and within a
 /// leaf or pod of the fabric, and whether its domains have the larger or the smaller number of the job's nodes.
 class GroupPlaces {
  public:
-  explicit GroupPlaces(const topology::Topology& topology)
+  GroupPlaces(const topology::Topology& topology, const topology::FabricUse& use)
       : domains_(topology.domains()),
         gpus_(topology.gpus_per_node()),
-        fabric_ranks_(nodes_of_period(topology.spec().fabric) * gpus_) {}
+        fabric_ranks_(nodes_of_period(topology.spec().fabric, use) * gpus_) {}
 
   /// Equal for groups of the same shape whose places are alike.
   std::uint64_t of(std::uint32_t first, std::uint32_t last) const {
@@ -66,8 +65,8 @@ class GroupPlaces {
 
 /// First ranks of the strided groups that can differ from each other.
 std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks,
-                                           const topology::Topology& topology) {
-  const GroupPlaces places(topology);
+                                           const topology::Topology& topology, const topology::FabricUse& use) {
+  const GroupPlaces places(topology, use);
   const std::uint64_t block = std::uint64_t(p.size) * p.stride;
   const std::optional<std::uint64_t> period = places.period();
   std::vector<std::uint32_t> firsts;
@@ -85,8 +84,9 @@ std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint3
 
 /// Calls keep(members) with the listed groups that can differ from each other; single ranks only where `singles`.
 template <class Keep>
-void for_each_listed(const graph::Partition& p, bool singles, const topology::Topology& topology, Keep keep) {
-  const GroupPlaces places(topology);
+void for_each_listed(const graph::Partition& p, bool singles, const topology::Topology& topology,
+                     const topology::FabricUse& use, Keep keep) {
+  const GroupPlaces places(topology, use);
   std::set<std::pair<std::uint64_t, Members>> seen;  // the place, then how far the others are from the first member
   Members members, apart;
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
@@ -105,7 +105,7 @@ void for_each_listed(const graph::Partition& p, bool singles, const topology::To
 
 /// Facts of the distinct groups of a partition.
 std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint32_t ranks,
-                                           const topology::Topology& topology) {
+                                           const topology::Topology& topology, const topology::FabricUse& use) {
   std::map<std::string, topology::GroupFacts> distinct;
   std::size_t together = 0;  // groups of more than one rank; single ranks take no part
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g)
@@ -115,13 +115,13 @@ std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint3
       only_group ? topology::Siblings::idle
                  : topology::Siblings::active;  // all groups of a partition run their collective at about the same time
   const auto keep = [&](const Members& members) {
-    topology::GroupFacts facts = topology.facts(members, siblings);
+    topology::GroupFacts facts = topology.facts(members, siblings, use);
     distinct.emplace(facts.key(), std::move(facts));
   };
   if (!p.listed_offsets.empty()) {
-    for_each_listed(p, together == 0, topology, keep);
+    for_each_listed(p, together == 0, topology, use, keep);
   } else {
-    for (const std::uint32_t first : distinct_firsts(p, ranks, topology)) keep(strided_members(p, first));
+    for (const std::uint32_t first : distinct_firsts(p, ranks, topology, use)) keep(strided_members(p, first));
   }
   std::vector<topology::GroupFacts> out;
   for (auto& [key, facts] : distinct) out.push_back(std::move(facts));
@@ -209,13 +209,14 @@ Result<graph::Cost> GroupPrices::Groups::of(const graph::Collective& op, const c
 }
 
 std::shared_ptr<GroupPrices::Groups> GroupPrices::of(const graph::Partition& partition, std::uint32_t ranks,
-                                                     const topology::Topology& topology) {
-  const std::pair key(ranks, partition);
+                                                     const topology::Topology& topology,
+                                                     const topology::FabricUse& use) {
+  const std::tuple key(ranks, use, partition);
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
   }
-  auto groups = std::make_shared<Groups>(facts_of(partition, ranks, topology));
+  auto groups = std::make_shared<Groups>(facts_of(partition, ranks, topology, use));
   const std::lock_guard lock(mutex_);
   if (known_.size() >= kMostPartitions) known_.clear();
   return known_.emplace(key, std::move(groups)).first->second;

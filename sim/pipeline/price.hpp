@@ -50,12 +50,12 @@ class GroupPrices {
     std::mutex mutex_;
     std::map<Key, graph::Cost> known_;
   };
-  std::shared_ptr<Groups> of(const graph::Partition& partition, std::uint32_t ranks,
-                             const topology::Topology& topology);
+  std::shared_ptr<Groups> of(const graph::Partition& partition, std::uint32_t ranks, const topology::Topology& topology,
+                             const topology::FabricUse& use = {});
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::uint32_t, graph::Partition>, std::shared_ptr<Groups>> known_;
+  std::map<std::tuple<std::uint32_t, topology::FabricUse, graph::Partition>, std::shared_ptr<Groups>> known_;
 };
 
 /// The models of one cluster. Shared, const, safe to use from several threads.

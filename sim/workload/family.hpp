@@ -49,7 +49,8 @@ struct ModelFamily {
   /// Whether the layout decides into how many micro-steps a batch is cut: model.accumulation then only multiplies per_gpu_batch.
   /// Null: it never does.
   bool (*layout_sets_steps)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
-  /// Tokens of a sample, for tokens per second. Null: samples are not sequences.
+  /// Tokens of a sample, for tokens per second: positions, of source and target where a model has both, as long as the sequences
+  /// are said to be; padding counts, be it left out of the work or not. Null: samples are not sequences.
   std::int64_t (*tokens_per_sample)(const ModelSpec&) = nullptr;
   /// What is added, in squares, to the framework's range for what the family's costs know less about. Null: nothing.
   double (*own_range)(const ModelSpec&) = nullptr;

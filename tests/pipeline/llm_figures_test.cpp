@@ -6,6 +6,7 @@
 
 #include "base/random.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/workload/family.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -149,6 +150,24 @@ TEST(LlmFigures, WhatDoesNotFitIsRefusedAsThePredictionIs) {
   const auto bounds = layout_bounds(*e);
   ASSERT_TRUE(bounds.ok()) << bounds.error().text();
   EXPECT_FALSE(bounds->fits);
+}
+
+double tokens_of_model(const std::string& model, const std::string& framework = "megatron") {
+  const auto e = experiment_of_text("cluster: {system: dgx_a100_80gb}\nmodel: {" + model +
+                                    ", per_gpu_batch: 2, memory_check: false}\nframework: {name: " + framework + "}\n");
+  EXPECT_TRUE(e.ok()) << (e ? "" : e.error().text());
+  return e ? static_cast<double>(e->model.family->tokens_per_sample(e->model)) : 0;
+}
+
+/// Positions of both sides where there are two; padding counts, whoever leaves it out.
+TEST(LlmFigures, TokensOfASampleAreItsPositions) {
+  EXPECT_EQ(tokens_of_model("name: llama3_8b"), 8192);
+  EXPECT_EQ(tokens_of_model("name: t5_v11_small"), 512 + 114);
+  EXPECT_EQ(tokens_of_model("name: t5_v11_small, llm: {decoder_sequence: 2048}"), 512 + 2048);
+  EXPECT_EQ(tokens_of_model("name: t5_v11_small, llm: {decoder_sequence: 0}"), 2 * 512);
+  EXPECT_EQ(tokens_of_model("name: gnmt_v2, rnn: {source_length: 30, target_length: 40}", "pytorch"), 70);
+  EXPECT_EQ(tokens_of_model("name: bert_large_seq512", "pytorch"), 512);
+  EXPECT_EQ(tokens_of_model("name: bert_large_seq512, llm: {mean_tokens: 100}", "pytorch"), 512);
 }
 
 }  // namespace

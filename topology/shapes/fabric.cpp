@@ -61,8 +61,16 @@ BytesPerSecond Fabric::pod_uplink() const {
   return BytesPerSecond(leaf_uplink().value() * leaves_per_pod_ / spec_.fabric.spine_oversubscription);
 }
 
-bool uplinks_can_fill(const FabricSpec& f) {
-  return f.shape->uplinks && (f.shape->direct || f.oversubscription > 1 || f.spine_oversubscription > 1);
+bool uplinks_can_fill(const FabricSpec& f, const FabricUse& use) {
+  return f.shape->uplinks && (use.loaded || f.shape->direct || f.oversubscription > 1 || f.spine_oversubscription > 1);
+}
+
+std::uint64_t nodes_per_leaf(const FabricSpec& f, const FabricUse& use) {
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(f.nodes_per_leaf) / use.jobs);
+}
+
+std::uint64_t nodes_per_pod(const FabricSpec& f, const FabricUse& use) {
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(f.nodes_per_leaf * f.leaves_per_pod) / use.jobs);
 }
 
 BytesPerSecond Fabric::bisection() const {

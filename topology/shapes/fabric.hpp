@@ -17,8 +17,14 @@
 
 namespace distsim::topology {
 
-/// Uplinks can be full before the NICs below them are: they are oversubscribed, or direct links of a dragonfly.
-bool uplinks_can_fill(const FabricSpec& fabric);
+/// Uplinks can be full before the NICs below them are: they are oversubscribed, direct links of a dragonfly, or loaded by
+/// others.
+bool uplinks_can_fill(const FabricSpec& fabric, const FabricUse& use = {});
+
+/// Nodes of one of the jobs under a leaf, and under the leaves of a pod: whole ones, at least 1; exact where their number
+/// divides the nodes that are there.
+std::uint64_t nodes_per_leaf(const FabricSpec& fabric, const FabricUse& use);
+std::uint64_t nodes_per_pod(const FabricSpec& fabric, const FabricUse& use);
 
 class Fabric {
  public:

@@ -125,7 +125,7 @@ class Contender {
         auto& known = of_task[{task.value(), job}];
         if (!known.empty()) continue;
         const auto slower = [&](const LinksLeft& left) {
-          return slowdown(*op, graph_.partitions[graph_.tasks[task].partition], graph_.ranks, models_, left);
+          return slowdown(*op, graph_.partitions[graph_.tasks[task].partition], graph_.ranks, models_, jobs_, left);
         };
         TRY_ASSIGN(known, links_.demands(*op, taking_part(StepId(s)), seconds, job, slower));
       }

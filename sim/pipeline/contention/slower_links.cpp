@@ -18,9 +18,10 @@ topology::GroupFacts slower(topology::GroupFacts facts, const LinksLeft& left) {
 }  // namespace
 
 Result<double> slowdown(const graph::Collective& op, const graph::Partition& partition, std::uint32_t ranks,
-                        const CostModels& models, const LinksLeft& left) {
+                        const CostModels& models, std::uint32_t jobs, const LinksLeft& left) {
   double before = 0, after = 0;
-  for (const topology::GroupFacts& facts : models.group_prices->of(partition, ranks, models.topology)->facts()) {
+  const topology::FabricUse use = left.uplink < 1 ? topology::FabricUse{true, jobs} : topology::FabricUse{};
+  for (const topology::GroupFacts& facts : models.group_prices->of(partition, ranks, models.topology, use)->facts()) {
     TRY_ASSIGN(const graph::Cost sound, models.collectives.price(op, facts));
     TRY_ASSIGN(const graph::Cost slow, models.collectives.price_degraded(op, slower(facts, left), facts));
     before = std::max(before, sound.mean.seconds());

@@ -16,8 +16,9 @@ struct LinksLeft {
 
 /// Time of one call of `op` over the groups of a partition with so much left of every NIC and uplink, over its time with
 /// all of it; at least 1. The time in which links are not the limit (latency, protocol) stays as it is, so the factor is
-/// below 1 / share. Errors: as the collective models.
+/// below 1 / share. `jobs`: that share the fabric node by node, so that their nodes lie under more leaves. Errors: as the
+/// collective models.
 Result<double> slowdown(const graph::Collective& op, const graph::Partition& partition, std::uint32_t ranks,
-                        const CostModels& models, const LinksLeft& left);
+                        const CostModels& models, std::uint32_t jobs, const LinksLeft& left);
 
 }  // namespace distsim::pipeline

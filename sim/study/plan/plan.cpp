@@ -39,13 +39,6 @@ std::vector<std::string> layout_sets(const ParallelSpec& layout) {
   return out;
 }
 
-bool holds(const HeldValues& held, const ParallelSpec& layout) {
-  return std::ranges::all_of(held, [&](const auto& entry) {
-    const LayoutKey* key = find_layout_key(entry.first);
-    return std::ranges::any_of(entry.second, [&](const ParallelSpec& v) { return key->text(v) == key->text(layout); });
-  });
-}
-
 /// Whether a layout that was played by blocks would otherwise be played layer by layer.
 bool would_play_layers(const LayoutSite& site, config::Experiment e) {
   e.framework.parallel.layer_by_layer = site.framework_plays_layers;
@@ -69,7 +62,7 @@ class LayoutPlanner {
     const ParallelSpec base = settled_layout(experiment_);
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
-    if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base))
+    if (baseline.error.empty() && sites_.axes.empty() && agrees_with(sites_.held, base))
       known.push_back(played_as(baseline, base));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
                           Plays::of_threads(request_.jobs)};

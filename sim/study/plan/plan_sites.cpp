@@ -7,6 +7,7 @@
 #include "base/system/signals.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/layouts/layout_fit.hpp"
+#include "sim/study/plan/settled_layout.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -42,6 +43,7 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
                   static_cast<double>(shape.ranks()),
                   static_cast<double>(batch),
                   plays_layers};
+  if (workload::ParallelSpec own = settled_layout(e); agrees_with(held, own)) site.own = std::move(own);
   return site;
 }
 

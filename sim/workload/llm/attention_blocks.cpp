@@ -102,7 +102,7 @@ void BlockBuilder::low_rank_projections(std::int64_t rows) {
 
 void BlockBuilder::scores(Sublayer kind, bool decoder) {
   const LlmSpec& m = s_.spec;
-  const std::int64_t own = decoder && m.decoder_sequence > 0 ? m.decoder_sequence : m.sequence;
+  const std::int64_t own = decoder ? m.target_sequence() : m.sequence;
   const bool cross = kind == Sublayer::cross_attention;
   const bool ulysses = s_.parallel.context_exchange == ContextExchange::ulysses;
   const std::int64_t splits = ulysses ? 1 : s_.context, length = document(s_, own);

@@ -206,7 +206,7 @@ constinit const ModelFamily llm_family{
         [](const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks) {
           return !is_layer_by_layer(model, framework, ranks) && !keeps_stated_steps(model, framework);
         },
-    .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
+    .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sample_tokens(); },
     .own_range = [](const ModelSpec& model) { return model.as<LlmSpec>().experts > 0 ? kExpertsRange : 0; },
     .micro_batches = micro_batches_of,
     .needs = needs_of,

@@ -63,6 +63,10 @@ struct LlmSpec {
     return position_rows > 0 ? position_rows : encoder ? std::max(kRowsOfBert, sequence) : sequence;
   }
   std::int64_t all_layers() const { return layers + mtp_layers; }
+  std::int64_t target_sequence() const { return decoder_sequence > 0 ? decoder_sequence : sequence; }
+  /// Positions of a sample: sequence; with a decoder of its own, those of both sides. Padding counts, and so do documents
+  /// that share a sequence.
+  std::int64_t sample_tokens() const { return sequence + (decoder_layers > 0 ? target_sequence() : 0); }
 };
 
 Schema<LlmSpec> llm_schema();

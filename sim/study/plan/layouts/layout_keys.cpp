@@ -100,6 +100,13 @@ Result<std::vector<ParallelSpec>> read_layout_values(const LayoutKey& key, const
   return out;
 }
 
+bool agrees_with(const HeldValues& held, const ParallelSpec& layout) {
+  return std::ranges::all_of(held, [&](const auto& entry) {
+    const LayoutKey* key = find_layout_key(entry.first);
+    return std::ranges::any_of(entry.second, [&](const ParallelSpec& v) { return key->text(v) == key->text(layout); });
+  });
+}
+
 bool same_layout(const ParallelSpec& a, const ParallelSpec& b) {
   return std::ranges::all_of(kLayoutKeys, [&](const LayoutKey& key) { return key.text(a) == key.text(b); });
 }

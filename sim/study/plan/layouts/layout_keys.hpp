@@ -31,6 +31,9 @@ using HeldValues = std::map<std::string_view, std::vector<workload::ParallelSpec
 Result<std::vector<workload::ParallelSpec>> read_layout_values(const LayoutKey& key,
                                                                const std::vector<std::string>& texts);
 
+/// Whether a layout has one of the values of each key that is held.
+bool agrees_with(const HeldValues& held, const workload::ParallelSpec& layout);
+
 /// Whether two layouts say the same in every key.
 bool same_layout(const workload::ParallelSpec& a, const workload::ParallelSpec& b);
 

@@ -20,7 +20,8 @@ using workload::ParallelSpec;
 
 /// Layouts that are played at a time, whatever the number of threads, so that what is played does not depend on it.
 constexpr std::size_t kBatch = 8;
-constexpr std::size_t kLargeBatch = 1024;  ///< where no result excludes another layout
+constexpr std::size_t kOwnGrid = SIZE_MAX;  ///< in the place of the experiment's own layout, after all others
+constexpr std::size_t kLargeBatch = 1024;   ///< where no result excludes another layout
 
 void value(PlayedLayout& played, const LayoutSite& site, const Goal& goal) {
   const auto of = [&](Objective objective) {
@@ -60,7 +61,7 @@ class LayoutSearch {
   }
 
   Result<SearchResult> run() {
-    if (best_.empty() && nothing_fits()) return SearchResult{{}, counts_};
+    if (best_.empty() && !own_fits() && nothing_fits()) return SearchResult{{}, counts_};
     for (std::size_t s = 0; s < sites_.size(); ++s) TRY(open_site(s));
     while (!queue_.empty() && !end_asked()) {
       TRY(collect());
@@ -89,14 +90,52 @@ class LayoutSearch {
     return true;
   }
 
+  /// Whether the experiment's own layout fits on some site.
+  bool own_fits() {
+    for (std::size_t s = 0; s < sites_.size(); ++s) {
+      if (!sites_[s].own) continue;
+      const Result<workload::LlmPlan> plan = plan_of(s, *sites_[s].own);
+      if (plan && fits(s, most_memory(*plan))) return true;
+    }
+    return false;
+  }
+
   Result<void> open_site(std::size_t s) {
     const LayoutSite& site = sites_[s];
     TRY_ASSIGN(const auto models, cache_.models({site.experiment.cluster, site.experiment.device,
                                                  pipeline::collective_options_of(site.experiment)}));
     bounds_.push_back(std::make_unique<LayoutBound>(site.experiment, site.space, models));
     grids_.emplace_back();
+    has_own_.push_back(std::ranges::any_of(
+        known_, [&](const PlayedLayout& k) { return k.site == s && site.own && same_layout(k.layout, *site.own); }));
     for (const ParallelSpec& grid : site.space.grids(counts_.space)) TRY(open_grid(s, grid));
+    return site.own && !has_own_[s] ? open_own(s) : Result<void>();
+  }
+
+  /// The experiment's own layout, which the space does not have.
+  Result<void> open_own(std::size_t s) {
+    const ParallelSpec& own = *sites_[s].own;
+    const Result<workload::LlmPlan> plan = plan_of(s, own);
+    if (!plan) return {};
+    const std::int64_t most = most_memory(*plan);
+    if (!fits(s, most)) return {};
+    TRY_ASSIGN(const double seconds, bounds_[s]->of_shape(*plan, own));
+    TRY_ASSIGN(const double replicas, bounds_[s]->of_replicas(*plan, own));
+    counts_.space.considered += 1;
+    waiting_ += 1;
+    push(Node{0, 0, {s, kOwnGrid, 0, 1}, seconds + replicas, most});
     return {};
+  }
+
+  static std::int64_t most_memory(const workload::LlmPlan& plan) {
+    std::int64_t most = 0;
+    for (const workload::RankMemory& m : memory_of(plan)) most = std::max(most, m.total());
+    return most;
+  }
+
+  bool fits(std::size_t s, std::int64_t memory) const {
+    const LayoutSpace& space = sites_[s].space;
+    return !space.model().memory_check || memory <= space.cluster().memory_per_gpu.value();
   }
 
   workload::ModelSpec& model_with(std::size_t s, const ParallelSpec& layout) {
@@ -123,7 +162,11 @@ class LayoutSearch {
       break;
     }
     double below = 0;
-    for (const ParallelSpec& shape : shapes) below += static_cast<double>(space.layouts(shape).size());
+    for (const ParallelSpec& shape : shapes) {
+      const std::vector<ParallelSpec> layouts = space.layouts(shape);
+      below += static_cast<double>(layouts.size());
+      has_own_[s] = has_own_[s] || is_own(s, layouts);
+    }
     counts_.space.considered += below;
     waiting_ += settled ? below : 0;
     if (!settled) {
@@ -139,6 +182,18 @@ class LayoutSearch {
     settled->kinds.clear();  // large, and not needed again
     grids_[s].push_back({grid, std::move(*settled)});
     return {};
+  }
+
+  bool is_own(std::size_t s, const std::vector<ParallelSpec>& layouts) const {
+    const std::optional<ParallelSpec>& own = sites_[s].own;
+    if (!own || layouts.empty() || !same_degrees(layouts.front(), *own)) return false;
+    return std::ranges::any_of(layouts, [&](const ParallelSpec& layout) { return same_layout(layout, *own); });
+  }
+
+  /// Of a shape, at little cost.
+  static bool same_degrees(const ParallelSpec& a, const ParallelSpec& b) {
+    return a.tensor == b.tensor && a.context == b.context && a.pipeline == b.pipeline && a.expert == b.expert &&
+           a.micro_batch == b.micro_batch && a.virtual_stages == b.virtual_stages;
   }
 
   void push(Node node) {
@@ -198,6 +253,7 @@ class LayoutSearch {
 
   ParallelSpec layout_at(const Order& order) const {
     const auto& [s, g, i, l] = order;
+    if (g == kOwnGrid) return *sites_[s].own;
     const LayoutSpace& space = sites_[s].space;
     const ParallelSpec shape = space.shapes(grids_[s][g].grid)[i];
     return l == 0 ? shape : space.layouts(shape)[l - 1];
@@ -226,9 +282,8 @@ class LayoutSearch {
         counts_.space.undivided += 1;
         continue;
       }
-      std::int64_t most = 0;
-      for (const workload::RankMemory& m : memory_of(*plan)) most = std::max(most, m.total());
-      if (space.model().memory_check && most > space.cluster().memory_per_gpu.value()) {
+      const std::int64_t most = most_memory(*plan);
+      if (!fits(s, most)) {
         counts_.unfit += 1;
         continue;
       }
@@ -323,6 +378,7 @@ class LayoutSearch {
   std::vector<std::unique_ptr<LayoutBound>> bounds_;
   std::vector<std::unique_ptr<workload::ModelSpec>> models_;  ///< that plans refer to
   std::vector<std::vector<LiveGrid>> grids_;
+  std::vector<bool> has_own_;        ///< by site: the experiment's own layout is known, or in the space
   std::vector<PlayedLayout> known_;  ///< before the search
   std::priority_queue<Node> queue_;
   std::vector<Node> batch_;

@@ -35,6 +35,8 @@ struct LayoutSite {
   double gpus = 1;
   double samples = 1;                   ///< of an iteration
   bool framework_plays_layers = false;  ///< as it is written; a search compares layouts that are all played by blocks
+  /// That of the experiment, with what memory decides for it (settled_layout.hpp): searched also where the space lacks it.
+  std::optional<workload::ParallelSpec> own = std::nullopt;
   JobSize size() const { return {experiment.device, gpus, samples}; }
 };
 

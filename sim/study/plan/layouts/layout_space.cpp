@@ -38,6 +38,11 @@ std::vector<std::int64_t> chunks_within(const std::vector<double>& weights, std:
   return next == weights.size() ? out : std::vector<std::int64_t>();
 }
 
+template <class T>
+void add_own(std::vector<T>& offered, const T& own) {
+  if (std::ranges::find(offered, own) == offered.end()) offered.push_back(own);
+}
+
 bool has_flash(const workload::FrameworkSpec& f) { return f.kernels.attention == workload::AttentionKernels::flash; }
 
 }  // namespace
@@ -64,6 +69,7 @@ std::vector<std::int64_t> balanced_chunks(const std::vector<double>& weights, st
 LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec framework, workload::ClusterShape cluster,
                          std::int64_t batch, LayoutOffer offer, HeldValues held)
     : base_(std::move(base)),
+      own_(base_.parallel),
       framework_(std::move(framework)),
       cluster_(cluster),
       batch_(batch),
@@ -108,11 +114,14 @@ std::vector<T> LayoutSpace::values(std::string_view key, T P::*member, std::vect
   return out;
 }
 
-std::vector<std::int64_t> LayoutSpace::divisors_up_to(std::int64_t of, std::int64_t most, bool offered) const {
+/// Divisors, or 1 alone where a framework has none, and the experiment's own.
+std::vector<std::int64_t> LayoutSpace::degrees(std::int64_t of, std::int64_t most, bool offered,
+                                               std::int64_t own) const {
   std::vector<std::int64_t> out{1};
   for (std::int64_t d = 2; offered && d <= std::min(of, most); ++d) {
     if (of % d == 0) out.push_back(d);
   }
+  if (own > 1 && own <= most && of % own == 0) add_own(out, own);
   return out;
 }
 
@@ -129,9 +138,9 @@ std::vector<ParallelSpec> LayoutSpace::grids(SpaceCounts& counts) const {
   const auto& spec = base_.as<workload::LlmSpec>();
   const std::int64_t gpus = cluster_.ranks();
   const OfferedSplits& can = offer_.splits;
-  const auto tensors = values("tensor", &P::tensor, divisors_up_to(gpus, spec.heads, can.tensor));
-  const auto contexts = values("context", &P::context, divisors_up_to(gpus, spec.sequence, can.context));
-  const auto pipelines = values("pipeline", &P::pipeline, divisors_up_to(gpus, spec.layers, can.pipeline));
+  const auto tensors = values("tensor", &P::tensor, degrees(gpus, spec.heads, can.tensor, own_.tensor));
+  const auto contexts = values("context", &P::context, degrees(gpus, spec.sequence, can.context, own_.context));
+  const auto pipelines = values("pipeline", &P::pipeline, degrees(gpus, spec.layers, can.pipeline, own_.pipeline));
   const auto size = [](const auto& list) { return static_cast<double>(list.size()); };
   const double below = below_grid();
   const auto skip = [&](double combinations) {
@@ -169,8 +178,9 @@ std::vector<ParallelSpec> LayoutSpace::grids(SpaceCounts& counts) const {
 void LayoutSpace::add_experts(const P& grid, std::vector<P>& out, SpaceCounts& counts) const {
   const auto& spec = base_.as<workload::LlmSpec>();
   const std::int64_t places = cluster_.ranks() / grid.pipeline;
-  const auto experts =
-      values("expert", &P::expert, divisors_up_to(spec.experts, places, offer_.splits.expert && spec.experts > 0));
+  const auto experts = values(
+      "expert", &P::expert,
+      degrees(spec.experts, places, offer_.splits.expert && spec.experts > 0, spec.experts > 0 ? own_.expert : 1));
   for (const std::int64_t e : experts) {
     if (e > 1 && (spec.experts % e != 0 || places % e != 0)) {
       counts.considered += below_grid();
@@ -179,6 +189,8 @@ void LayoutSpace::add_experts(const P& grid, std::vector<P>& out, SpaceCounts& c
     }
     std::vector<std::int64_t> splits{e > 1 ? 1 : 0};
     if (e > 1 && grid.tensor > 1 && offer_.splits.expert_tensor) splits.push_back(grid.tensor);
+    if (e == own_.expert && own_.expert_tensor > 0 && grid.tensor % own_.expert_tensor == 0)
+      add_own(splits, own_.expert_tensor);
     for (const std::int64_t et : values("expert_tensor", &P::expert_tensor, splits)) {
       if (et > 1 && grid.tensor % et != 0) {
         counts.considered += below_grid();
@@ -195,12 +207,13 @@ void LayoutSpace::add_experts(const P& grid, std::vector<P>& out, SpaceCounts& c
 
 void LayoutSpace::add_exchanges(P grid, std::vector<P>& out) const {
   std::vector<bool> sequence{false};
-  if (grid.tensor > 1 && offer_.splits.sequence_parallel) sequence.push_back(true);
+  if (grid.tensor > 1 && (offer_.splits.sequence_parallel || own_.sequence_parallel)) sequence.push_back(true);
   sequence = grid.tensor > 1 || held("sequence_parallel") != nullptr
                  ? values("sequence_parallel", &P::sequence_parallel, sequence)
                  : std::vector<bool>{false};
   std::vector<ContextExchange> exchanges{grid.context_exchange};
   if (grid.context > 1 && !offer_.context_exchange.empty()) exchanges = offer_.context_exchange;
+  if (grid.context > 1 && own_.context > 1) add_own(exchanges, own_.context_exchange);
   if (grid.context > 1) exchanges = values("context_exchange", &P::context_exchange, exchanges);
   for (const bool s : sequence) {
     for (const ContextExchange x : exchanges) {
@@ -224,6 +237,7 @@ std::vector<ParallelSpec> LayoutSpace::shapes(const P& grid) const {
   const std::int64_t replicas = batching_of(grid, cluster_.ranks()).replicas;
   std::vector<std::int64_t> sizes;
   for (std::int64_t m = 1; m <= kLargestMicroBatch && replicas * m <= batch_; m *= 2) sizes.push_back(m);
+  if (own_.states_micro_batch && replicas * own_.micro_batch <= batch_) add_own(sizes, own_.micro_batch);
   std::vector<P> out;
   for (const std::int64_t m : values("micro_batch", &P::micro_batch, sizes)) {
     P shape = grid;
@@ -234,6 +248,16 @@ std::vector<ParallelSpec> LayoutSpace::shapes(const P& grid) const {
   return out;
 }
 
+/// Several chunks of a stage are interleaved; of a single one there are more ways.
+std::vector<PipelineSchedule> LayoutSpace::schedules(const P& shape) const {
+  if (shape.virtual_stages > 1) return values("schedule", &P::schedule, {PipelineSchedule::interleaved});
+  std::vector<PipelineSchedule> all{PipelineSchedule::one_f_one_b};
+  const bool of_one_chunk =
+      own_.schedule != PipelineSchedule::automatic && own_.schedule != PipelineSchedule::interleaved;
+  if (shape.pipeline > 1 && of_one_chunk) add_own(all, own_.schedule);
+  return values("schedule", &P::schedule, all);
+}
+
 void LayoutSpace::add_stages(const P& shape, std::vector<P>& out) const {
   const auto layers = static_cast<std::int64_t>(block_weights_.size());
   const bool uneven = offer_.splits.stage_layers;
@@ -241,11 +265,12 @@ void LayoutSpace::add_stages(const P& shape, std::vector<P>& out) const {
   for (std::int64_t v = 2; shape.pipeline > 1 && offer_.splits.virtual_stages && v * shape.pipeline <= layers; ++v) {
     if (layers % (v * shape.pipeline) == 0 || (uneven && (layers + 2) % (v * shape.pipeline) == 0)) chunks.push_back(v);
   }
+  const bool as_own = shape.pipeline > 1 && shape.pipeline == own_.pipeline;
+  if (as_own) add_own(chunks, own_.virtual_stages);
   for (const std::int64_t v : values("virtual_stages", &P::virtual_stages, chunks)) {
     P next = shape;
     next.virtual_stages = v;
-    next.schedule = v > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
-    for (const PipelineSchedule s : values("schedule", &P::schedule, {next.schedule})) {
+    for (const PipelineSchedule s : schedules(next)) {
       next.schedule = s;
       if (const auto* given = held("stage_layers")) {
         for (const P& p : *given) {
@@ -258,12 +283,18 @@ void LayoutSpace::add_stages(const P& shape, std::vector<P>& out) const {
       const std::vector<std::int64_t> balanced =
           uneven && n > 1 && n <= layers ? balanced_[static_cast<std::size_t>(n)] : std::vector<std::int64_t>();
       const bool even = n > 0 && layers % n == 0;
-      next.stage_layers.clear();
-      if (even || balanced.empty()) add_recomputation(next, out);
-      if (balanced.empty() || (even && std::ranges::all_of(balanced, [&](auto b) { return b == layers / n; })))
-        continue;
-      next.stage_layers = balanced;
-      add_recomputation(next, out);
+      std::vector<std::vector<std::int64_t>> cuts;  // an empty one is even
+      const auto add = [&](const std::vector<std::int64_t>& cut) {
+        const bool as_even = even && std::ranges::all_of(cut, [&](auto b) { return b == layers / n; });
+        add_own(cuts, as_even ? std::vector<std::int64_t>() : cut);
+      };
+      if (even || balanced.empty()) add({});
+      if (!balanced.empty()) add(balanced);
+      if (as_own && v == own_.virtual_stages && !own_.stage_layers.empty()) add(own_.stage_layers);
+      for (std::vector<std::int64_t>& cut : cuts) {
+        next.stage_layers = std::move(cut);
+        add_recomputation(next, out);
+      }
     }
   }
 }
@@ -286,6 +317,11 @@ void LayoutSpace::add_recomputation(const P& shape, std::vector<P>& out) const {
     if (n > before && n < chunk) ways.push_back({RecomputeKind::full, n * shape.virtual_stages, {}});
     before = n;
   }
+  const RecomputeKind own = own_.recompute.kind;
+  const bool is_new =
+      std::ranges::none_of(ways, [&](const Recompute& r) { return text_of(r) == text_of(own_.recompute); });
+  const bool has_effect = own != RecomputeKind::core_attention || !has_flash(framework_);
+  if (own != RecomputeKind::automatic && is_new && has_effect) ways.push_back(own_.recompute);
   for (const Recompute& r : values("recompute", &P::recompute, ways)) {
     out.push_back(shape);
     out.back().recompute = r;
@@ -293,7 +329,12 @@ void LayoutSpace::add_recomputation(const P& shape, std::vector<P>& out) const {
 }
 
 std::vector<StateSplit> LayoutSpace::levels(std::int64_t replicas) const {
-  return values("shard", &P::shard, replicas > 1 ? offer_.shard : std::vector<StateSplit>{StateSplit::none});
+  std::vector<StateSplit> all{StateSplit::none};
+  if (replicas > 1) {
+    all = offer_.shard;
+    add_own(all, own_.shard == StateSplit::automatic ? framework_.parallel.shard : own_.shard);
+  }
+  return values("shard", &P::shard, all);
 }
 
 /// Of what makes no difference to it; with any other experts may be too far apart.
@@ -356,6 +397,8 @@ void LayoutSpace::add_groups(const P& layout, std::vector<P>& out) const {
       if (g > 1 && g < replicas && replicas % g == 0) groups.push_back(g);
     }
   }
+  const std::int64_t own = own_.shard_group;
+  if (layout.shard > StateSplit::none && own > 0 && own < replicas && replicas % own == 0) add_own(groups, own);
   for (const std::int64_t g : values("shard_group", &P::shard_group, groups)) {
     out.push_back(layout);
     out.back().shard_group = g;

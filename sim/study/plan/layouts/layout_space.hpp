@@ -3,7 +3,8 @@
 //   grid    tensor, context, pipeline, expert: which GPUs do what
 //   shape   micro-batch, chunks and blocks of stages, recomputation: what a GPU computes and keeps
 //   layout  what replicas share, and where they are: order of ranks, levels and groups of sharding, overlaps
-// A key holds the values that the user gave; else those that the framework offers (layout_offer.hpp):
+// A key holds the values that the user gave; else those that the framework offers (layout_offer.hpp), and that of the
+// experiment, which the framework may not be listed with, wherever it divides:
 //   degrees      divisors of the GPUs; expert: of the experts
 //   micro_batch  powers of two up to 16 that divide a replica's samples
 //   virtual_stages, stage_layers  chunks of equal numbers of blocks; where the framework can, also those whose largest
@@ -30,7 +31,7 @@ struct SpaceCounts {
 
 class LayoutSpace {
  public:
-  /// `base`: the model with the layout that the search starts from, whose other keys hold.
+  /// `base`: the model with the layout that the search starts from: its values are tried too, and its other keys hold.
   LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec framework, workload::ClusterShape cluster,
               std::int64_t batch, LayoutOffer offer, HeldValues held);
 
@@ -55,7 +56,8 @@ class LayoutSpace {
   const std::vector<P>* held(std::string_view key) const;
   template <class T>
   std::vector<T> values(std::string_view key, T P::*member, std::vector<T> otherwise) const;
-  std::vector<std::int64_t> divisors_up_to(std::int64_t of, std::int64_t most, bool offered) const;
+  std::vector<std::int64_t> degrees(std::int64_t of, std::int64_t most, bool offered, std::int64_t own) const;
+  std::vector<workload::PipelineSchedule> schedules(const P& shape) const;
   void add_exchanges(P grid, std::vector<P>& out) const;
   void add_experts(const P& grid, std::vector<P>& out, SpaceCounts& counts) const;
   void add_stages(const P& shape, std::vector<P>& out) const;
@@ -67,6 +69,7 @@ class LayoutSpace {
   double below_grid() const;  ///< layouts below a grid, at most, of the keys that were given
 
   workload::ModelSpec base_;
+  P own_;  ///< the layout of `base` as it was given
   workload::FrameworkSpec framework_;
   workload::ClusterShape cluster_;
   std::int64_t batch_ = 0;

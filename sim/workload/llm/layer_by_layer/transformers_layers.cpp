@@ -75,7 +75,7 @@ class TransformersLayerBuilder {
     for (std::int64_t i = 0; i < s_.layers; ++i) {
       if (t5 && i == encoder) {
         end_of_stack("encoder");
-        tokens_ = n_ * decoder_sequence();
+        tokens_ = n_ * s_.target_sequence();
         embeddings("decoder.embeddings", false);
       }
       if (t5 && (i == 0 || i == encoder)) relative_bias(i == 0 ? "encoder" : "decoder");
@@ -93,7 +93,6 @@ class TransformersLayerBuilder {
   LlmClass type() const { return s_.model_type; }
   graph::DType dtype() const { return stack_.dtype(); }
   std::int64_t bytes(std::int64_t elements) const { return stack_.bytes(elements); }
-  std::int64_t decoder_sequence() const { return s_.decoder_sequence > 0 ? s_.decoder_sequence : s_.sequence; }
 
   LayerOp pointwise(const std::string& name, std::int64_t elements, PointwiseTraffic t, double flops = 1) const {
     return elementwise(name, std::max<std::int64_t>(1, elements), t.reads, t.writes, flops, dtype());
