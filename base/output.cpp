@@ -27,7 +27,7 @@ bool is_standard_output(const struct stat& file) {
 std::string identity_of(const std::string& given) {
   struct stat info {};
   const auto number = [&] { return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino); };
-  if (given == "-") return given;
+  if (given == "-" || given == "/dev/stdout") return "-";
   if (::stat(given.c_str(), &info) == 0) {
     if (is_standard_output(info)) return "-";
     return S_ISCHR(info.st_mode) ? "device " + given : number();
