@@ -7,6 +7,7 @@ outputs_test.py DISTSIM
 import concurrent.futures
 import os
 import pathlib
+import pty
 import resource
 import shutil
 import subprocess
@@ -147,6 +148,14 @@ class Outputs(unittest.TestCase):
             words = f"'{BINARY}' sweep --config '{TINY}' --set model.global_batch=64,128 --journal '{d}/j' --csv '{d}/c.csv' >&-"
             subprocess.run(words, shell=True, capture_output=True, timeout=100)
             self.assertNotIn(b"iteration ms", pathlib.Path(d, "j").read_bytes())
+
+    def test_a_journal_is_no_terminal(self):
+        ours, theirs = pty.openpty()
+        for name in ("-", "/dev/stdout", "/proc/self/fd/1"):
+            r = subprocess.run([BINARY, "sweep", "--config", TINY, "--set", "cluster.nodes=1,2", "--journal", name], stdout=theirs, stderr=subprocess.PIPE, timeout=100)
+            self.assertEqual((r.returncode, r.stderr.count(b"found standard output, expected a file")), (2, 1), r.stderr)
+        os.close(ours)
+        os.close(theirs)
 
     def test_files_that_an_experiment_names(self):
         """Known once it is predicted: a study is refused before its work, and nothing is written."""
