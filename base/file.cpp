@@ -7,13 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
-#include <mutex>
-#include <new>
-#include <set>
 #include <streambuf>
 #include <utility>
 #include <vector>
@@ -22,6 +18,7 @@
 #include "base/system/descriptor.hpp"
 #include "base/system/link_target.hpp"
 #include "base/system/open_input.hpp"
+#include "base/system/protected_inputs.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/system/write_all.hpp"
 
@@ -70,20 +67,6 @@ Result<void> produce_into(int fd, const std::string& path, const Producer& produ
   return {};
 }
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-/// What a symbolic link points to, so that the link stays, also where nothing is there yet; the path itself where there is
-/// no link.
-std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
-  if (!real && errno == ENOMEM) throw std::bad_alloc();
-  return real ? std::string(real.get()) : link_target(path).value_or(path);
-}
-
 /// The path with a shorter name where a suffix would make that too long for a file system (255 bytes).
 std::string beside(const std::string& path) {
   constexpr std::size_t kLongestStem = 200;
@@ -91,56 +74,10 @@ std::string beside(const std::string& path) {
   return path.substr(0, std::min(path.size(), name + kLongestStem));
 }
 
-/// Files that are read, while inputs are protected.
-class Inputs {
-  using NameTest = std::function<bool(std::string_view)>;
-
- public:
-  void protect() {
-    const std::lock_guard lock(mutex_);
-    protected_ = true;
-    files_.clear();
-    folders_.clear();
-  }
-  void add(const struct stat& file) {
-    const std::lock_guard lock(mutex_);
-    if (protected_ && S_ISREG(file.st_mode)) files_.insert({file.st_dev, file.st_ino});
-  }
-  void add_folder(const struct stat& folder, NameTest takes) {
-    const std::lock_guard lock(mutex_);
-    if (protected_) folders_.emplace_back(std::pair(folder.st_dev, folder.st_ino), std::move(takes));
-  }
-  bool contain(const struct stat& file) {
-    const std::lock_guard lock(mutex_);
-    return files_.contains({file.st_dev, file.st_ino});
-  }
-  /// Whether a file of this path is among those of a folder that is read.
-  bool take(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    struct stat folder {};
-    if (folders_.empty() || ::stat(folder_of(path).c_str(), &folder) != 0) return false;
-    const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
-    return std::ranges::any_of(folders_, [&](const auto& known) {
-      return known.first == std::pair(folder.st_dev, folder.st_ino) && known.second(name);
-    });
-  }
-
- private:
-  std::mutex mutex_;
-  bool protected_ = false;
-  std::set<std::pair<dev_t, ino_t>> files_;
-  std::vector<std::pair<std::pair<dev_t, ino_t>, NameTest>> folders_;
-};
-
-Inputs& inputs() {
-  static Inputs all;
-  return all;
-}
-
 /// Whether what the path leads to is found by its own name: a file that was removed, or never had one, is not.
 bool has_name(const std::string& path, const struct stat& file) {
   struct stat named {};
-  return ::stat(resolved(path).c_str(), &named) == 0 && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
+  return ::stat(resolved_path(path).c_str(), &named) == 0 && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
 }
 
 /// Why no other file may take the place of this one, though it may be written to; empty where one may.
@@ -169,8 +106,7 @@ Result<TargetKind> examine_target(const std::string& path) {
   const bool exists = ::stat(path.c_str(), &info) == 0;
   if (!exists && (errno == ELOOP || errno == ENAMETOOLONG)) return file_error(path, "write", errno);
   if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
-  if (exists && inputs().contain(info))
-    return Error{"found a file that this command reads, expected another one to write", path, ""};
+  TRY(check_not_read(path));
   if (const auto own = own_descriptor(path)) {
     const int flags = ::fcntl(*own, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return file_error(path, "write", EBADF);
@@ -180,7 +116,7 @@ Result<TargetKind> examine_target(const std::string& path) {
     return Error{"found a file without a name, expected one that can be replaced", path, ""};
   if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);
   if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
-  const std::string folder = folder_of(resolved(path));
+  const std::string folder = folder_of_file(resolved_path(path));
   struct stat folder_info {};
   if (::stat(folder.c_str(), &folder_info) != 0)
     return file_error(path, "write: no such folder '" + folder + "'", errno);
@@ -190,9 +126,7 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (exists) {
     if (const char* why = why_irreplaceable(path, info, folder_info); *why != '\0') return Error{why, path, ""};
   }
-  if (inputs().take(path) || inputs().take(resolved(path)))
-    return Error{"found a file in a folder that this command reads, expected one elsewhere", path,
-                 "the next time it would be read with the others"};
+  TRY(check_not_input(path));
   return exists ? TargetKind::regular : TargetKind::absent;
 }
 
@@ -213,7 +147,7 @@ bool keep_mode(int fd, const std::string& target) {
 /// Whether a file can be made beside the target at all: a folder of the kernel or a file system that is mounted to be read
 /// grants access and refuses only then.
 Result<void> probe_folder(const std::string& path) {
-  const Temporary probe(beside(resolved(path)) + ".tmp.probe.");
+  const Temporary probe(beside(resolved_path(path)) + ".tmp.probe.");
   return probe.made() ? Result<void>() : file_error(path, "create a temporary file next to it", errno);
 }
 
@@ -242,7 +176,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 /// One that is whole, under a temporary name.
 struct FilesTogether::Written {
   explicit Written(const std::string& as_given)
-      : path(as_given), target(resolved(path)), temporary(beside(target) + ".tmp.") {}
+      : path(as_given), target(resolved_path(path)), temporary(beside(target) + ".tmp.") {}
   std::string path, target;
   Temporary temporary;
 
@@ -282,6 +216,7 @@ Result<void> FilesTogether::write(const std::string& path, std::string_view cont
 }
 
 Result<void> FilesTogether::keep() {
+  for (const auto& file : files_) TRY(check_not_input(file->path));  // what was read since, while the last was made
   for (const auto& file : files_) {
     if (!file->temporary.rename_to(file->target))
       return file_error(file->path, "rename the temporary file to it", errno);
@@ -301,23 +236,6 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
   FilesTogether alone;
   TRY(alone.write(path, contents));
   return alone.keep();
-}
-
-void protect_inputs() { inputs().protect(); }
-
-void note_input(int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) == 0) inputs().add(info);
-}
-
-void note_input(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0) inputs().add(info);
-}
-
-void note_input_folder(const std::string& folder, std::function<bool(std::string_view)> takes) {
-  struct stat info {};
-  if (::stat(folder.c_str(), &info) == 0) inputs().add_folder(info, std::move(takes));
 }
 
 Result<void> check_writable(const std::string& path) {

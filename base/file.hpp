@@ -38,7 +38,7 @@ class FilesTogether {
   /// pipes, devices) is written at once.
   Result<void> write(const std::string& path, std::string_view contents);
   Result<void> write_stream(const std::string& path, const std::function<Result<void>(std::ostream&)>& produce);
-  /// Gives the files their names, in the order in which they were written.
+  /// Gives the files their names, in the order of writing. Error: one is an input that was read since (protected_inputs.hpp).
   Result<void> keep();
 
  private:

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/system/link_target.hpp"
+#include "base/system/open_input.hpp"
 #include "base/system/write_all.hpp"
 #include "base/text/printable.hpp"
 
@@ -27,7 +28,7 @@ bool is_standard_output(const struct stat& file) {
 std::string identity_of(const std::string& given) {
   struct stat info {};
   const auto number = [&] { return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino); };
-  if (given == "-") return given;
+  if (given == "-" || given == "/dev/stdout" || own_descriptor(given) == STDOUT_FILENO) return "-";  // a terminal, too
   if (::stat(given.c_str(), &info) == 0) {
     if (is_standard_output(info)) return "-";
     return S_ISCHR(info.st_mode) ? "device " + given : number();

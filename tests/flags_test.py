@@ -93,7 +93,7 @@ def commands(d):
         "curves import": ([f"{jobs.LOG} --system dgx_a100_80gb --date 2026-01-02"], {
             "--system": [], "--date": [], "--launch": ["--launch single_process"], "--cuda-graph": ["--cuda-graph"], "--ranks": ["--ranks 8"], "--nodes": ["--nodes 4"],
             "--out": [f"--out {out}curve.txtpb"]}),
-        "curves plan": ([f"--config {TINY}"], experiment | {"--out": [f"--out {out}csv"]}),
+        "curves plan": ([f"--config {TINY}"], experiment | {"--out": [f"--out {out}csv"], "--results": [f"--results {TINY}"]}),
         "curves show": ([f"{ROOT}/configs/curves/dgx_a100_80gb.curve.txtpb"], {"--ranks": ["--ranks 8"], "--nodes": ["--nodes 1"]}),
         "calibrate ops": ([f"--input {d}/ops.csv --device a100_sxm4_80gb --report"], {
             "--input": [], "--device": [], "--out": [f"--out {d}"], "--report": [], "--csv": [f"--csv {out}csv", "--csv -"], "--worst": ["--worst 1"]}),

@@ -2,7 +2,11 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
+#include <cstdlib>
+#include <memory>
+#include <new>
 
 namespace distsim {
 
@@ -18,6 +22,18 @@ std::optional<std::string> link_target(const std::string& path) {
     at = folder + std::string(target, static_cast<std::size_t>(size));
   }
   return std::nullopt;
+}
+
+std::string resolved_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (!real && errno == ENOMEM) throw std::bad_alloc();
+  return real ? std::string(real.get()) : link_target(path).value_or(path);
+}
+
+std::string folder_of_file(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 }  // namespace distsim

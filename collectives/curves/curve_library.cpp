@@ -12,6 +12,7 @@
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/names/file_name.hpp"
 #include "collectives/curves/curve_provenance.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
@@ -23,8 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file of a system or device (`folder`) beside the first of these curve folders that has one; empty where none has.
+/// The file of a system or device (`folder`) beside the first of these curve folders that has one; empty where none has, as
+/// for a name that leads elsewhere.
 std::string file_beside(std::span<const std::string> curve_dirs, const char* folder, const std::string& name) {
+  if (!is_file_name(name)) return "";
   for (const std::string& dir : curve_dirs) {
     const fs::path path = fs::path(dir) / ".." / folder / (name + ".yaml");
     std::error_code failed;

@@ -119,7 +119,7 @@ Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::os
   while (fields) {
     const Result<graph::Cost> cost = price_fields(columns, *fields, devices, count.remarks);
     ++count.rows;
-    if (!cost.ok()) ++count.unpriced;
+    if (!cost.ok() && count.unpriced++ == 0) count.first_problem = cost.error().text();
     if (std::string remark = OpFields(columns, *fields).remark(); !remark.empty())
       add(count.remarks, std::move(remark));
     append(*fields, cost);

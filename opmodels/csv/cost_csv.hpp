@@ -24,6 +24,7 @@ using DeviceLookup = std::function<Result<const OpModels*>(std::string_view gpu)
 struct CostCsvCount {
   std::size_t rows = 0;
   std::size_t unpriced = 0;
+  std::string first_problem;  ///< of a row that could not be priced
   std::vector<std::string>
       remarks;  ///< of columns and names in `extra` that are nearly ours, of sizes without effect; a few
 };

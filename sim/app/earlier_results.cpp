@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/system/open_input.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::app {
@@ -11,6 +12,7 @@ namespace distsim::app {
 EarlierResults::EarlierResults(bool nothing, const std::vector<std::string>& outputs) {
   std::error_code unknown;
   for (const std::string& path : outputs) {
+    if (path == "-" || own_descriptor(path)) continue;  // standard output, wherever that goes: nothing is replaced
     if (nothing && std::filesystem::is_regular_file(path, unknown)) kept_.push_back(path);
   }
 }

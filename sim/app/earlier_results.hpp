@@ -9,7 +9,7 @@ namespace distsim::app {
 class EarlierResults {
  public:
   /// `outputs`: the paths that are asked for; empty ones are not. Kept are those that are regular files, if `nothing` was
-  /// predicted.
+  /// predicted; what standard output goes to is none.
   EarlierResults(bool nothing, const std::vector<std::string>& outputs);
   /// Whether an output is asked for and may be written.
   bool gives_way(const std::string& path) const;

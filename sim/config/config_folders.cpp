@@ -21,6 +21,8 @@
 #include "base/file.hpp"
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
+#include "base/system/protected_inputs.hpp"
+#include "base/text/names/file_name.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/shipped_text.hpp"
@@ -204,6 +206,7 @@ std::optional<std::string> no_file_of_name(const std::string& name, const std::v
 Result<Found> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
                         const std::string& experiment_folder) {
   const auto folders = config_folders(kind, experiment_folder);
+  for (const std::string& folder : folders) note_input_endings(folder, ".yaml");  // also those beside the experiment
   if (const auto path = file_of_name(name.scalar, folders); path && !is_template(name.scalar)) return Found{*path, {}};
   if (const auto path = file_of_alias(name.scalar, folders)) return Found{*path, {}};
   if (kind == "devices") {
@@ -237,7 +240,7 @@ void add_name(ConfigNode& file, const std::string& stem) {
 Result<void> check_own_name(const ConfigNode& file, const std::string& stem, const std::string& kind,
                             const std::string& experiment_folder) {
   const ConfigNode* own = file.find("name");
-  if (own == nullptr || own->scalar == stem) return {};
+  if (own == nullptr || own->scalar == stem || !is_file_name(own->scalar)) return {};
   if (!file_of_name(own->scalar, config_folders(kind, experiment_folder))) return {};
   return schema_detail::expected(
       *own, "name", in_quotes(stem) + ", as the file is called: " + in_quotes(own->scalar) + " is another file");
@@ -321,7 +324,9 @@ bool is_shipped(const std::string& file) {
 }
 
 std::string config_file(const std::string& kind, const std::string& file) {
-  for (const std::string& folder : config_folders(kind, "")) {
+  const auto folders = config_folders(kind, "");
+  for (const std::string& folder : folders) note_input_endings(folder, "/" + file);
+  for (const std::string& folder : folders) {
     std::error_code error;
     if (const fs::path path = fs::path(folder) / file; fs::is_regular_file(path, error)) return path.string();
   }
@@ -369,6 +374,7 @@ static void name_unread(const std::string& root) {
 }
 
 Result<void> check_config_folders() {
+  for (const fs::path& root : config_roots("")) note_rooms(root.string());
   for (const fs::path& root : user_roots()) {
     std::error_code error;
     if (!fs::is_directory(root, error))

@@ -19,7 +19,7 @@ std::string folder_of_value(const ConfigNode& node);
 /// Existing folders <root>/<kind>, the first in order of trust first. `experiment_folder` may be empty.
 std::vector<std::string> config_folders(const std::string& kind, const std::string& experiment_folder);
 
-/// Errors: $DISTSIM_CONFIGS names something that is no folder. Warns of what lies there and is not read (unread_files.hpp). To be called once, before anything is looked for.
+/// Errors: $DISTSIM_CONFIGS names something that is no folder. Warns of what lies there and is not read, and keeps outputs from what is (unread_files.hpp). To be called once, before anything is looked for.
 Result<void> check_config_folders();
 
 /// Whether a file is one of those that come with the program.

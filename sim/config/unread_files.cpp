@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/system/protected_inputs.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -83,6 +84,14 @@ std::vector<std::string> config_rooms() {
   for (const Room& room : kRooms) names.emplace_back(room.name);
   names.insert(names.end(), {"validation", "serving"});
   return names;
+}
+
+void note_rooms(const std::string& root) {
+  for (const Room& room : kRooms) {
+    for (const char* ending : room.endings) {
+      if (ending) note_input_endings((fs::path(root) / room.name).string(), ending);
+    }
+  }
 }
 
 std::vector<std::string> unread_in(const std::string& root) {

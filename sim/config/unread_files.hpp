@@ -10,6 +10,10 @@ namespace distsim::config {
 /// The names of the folders that are looked into: "systems", "devices", ...
 std::vector<std::string> config_rooms();
 
+/// Says that what ends as a file of its folder of this root is an input (base/system/protected_inputs.hpp): an output there
+/// would be read by every later prediction.
+void note_rooms(const std::string& root);
+
 /// Remarks, a few at most: folders that are nearly called like one of ours ("system"), files in ours with another ending
 /// ("systems/mine.yml", "curves/all_reduce.log"), a folder that holds nothing of ours. READMEs, licences and hidden files
 /// are none.

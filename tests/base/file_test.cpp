@@ -12,6 +12,7 @@
 #include <fstream>
 #include <ostream>
 
+#include "base/system/protected_inputs.hpp"
 #include "test_paths.hpp"
 
 namespace distsim {
@@ -149,6 +150,47 @@ TEST_F(FileTest, FilesTogetherAreReplacedWhenAllAreWhole) {
   ASSERT_TRUE(kept.keep().ok());
   EXPECT_EQ(contents("a") + contents("b"), "new anew b");
   EXPECT_EQ(files(), 2u);
+}
+
+/// In a process of its own: what is protected stays so.
+using FileDeathTest = FileTest;
+
+TEST_F(FileDeathTest, WhatIsReadWhileAnOutputIsMadeIsNotReplaced) {
+  ASSERT_TRUE(write_file_atomically(path("lazy"), "old").ok());
+  ASSERT_TRUE(write_file_atomically(path("first"), "old").ok());
+  const auto run = [&] {
+    protect_inputs();
+    FilesTogether files;
+    if (!files.write(path("first"), "new").ok() || !files.write(path("lazy"), "new").ok()) ::_exit(1);
+    if (!read_file(path("lazy"), 10).ok()) ::_exit(2);
+    const auto kept = files.keep();
+    const bool said = !kept.ok() && kept.error().text() == path("lazy") +
+                                                               ": found a file that this command reads, "
+                                                               "expected another one to write";
+    ::_exit(said ? 0 : 3);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(contents("lazy") + contents("first"), "oldold");
+}
+
+TEST_F(FileDeathTest, AFolderOfInputsTakesWhatIsMadeForIt) {
+  const auto run = [&] {
+    protect_inputs();
+    note_input_endings(dir_, ".ops");
+    note_input_endings(dir_, "/nccl.yaml");
+    for (const char* name : {"a.ops", "nccl.yaml"}) {
+      if (check_writable(path(name)).ok() || check_not_input(path(name)).ok()) ::_exit(1);
+      if (write_file_atomically(path(name), "x").ok()) ::_exit(2);
+    }
+    for (const char* name : {"a.json", "my_nccl.yaml"}) {
+      if (!check_writable(path(name)).ok() || !check_not_input(path(name)).ok()) ::_exit(3);
+    }
+    note_made_input(path("a.ops"));
+    if (!write_file_atomically(path("a.ops"), "x").ok() || write_file_atomically(path("b.ops"), "x").ok()) ::_exit(4);
+    ::_exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(files(), 1u);
 }
 
 TEST_F(FileTest, AReadOnlyFolderIsRefused) {

@@ -7,7 +7,9 @@ outputs_test.py DISTSIM
 import concurrent.futures
 import os
 import pathlib
+import pty
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,8 @@ from jobs import CASES, FORMATS, LOG, OPS, ROOT, TINY, TWO_RANKS
 
 BINARY = sys.argv.pop(1)
 FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
+LAYERS = str(ROOT / "configs/megatron_gpt_7_5b.yaml")
+TABLES = str(ROOT / "configs/dlrm_skewed_2node.yaml")
 
 # Every command with an output, {o} for the file that it writes, {i} for a file that it reads; and what the input is made from.
 EXPERIMENT, TRACE = TINY, str(FORMATS / "kineto.json")
@@ -44,6 +48,19 @@ PAIRS = ["--config T --json {a} --csv {b}", "--config T --html {a} --timeline {b
          "sensitivity --config T --json {a} --html {b}", "compare T T2 --csv {a} --html {b}", "validate --cases C --csv {a} --plot {b}",
          "profile K --csv {a} --json {b}", "replay K --csv {a} --json {b}", "hugectr timeline H --json {a} --svg {b}",
          "hugectr scaling --run a=H --csv {a} --svg {b}"]
+
+
+# Every kind of command, {o} for a file among those of the configuration: some read it, some only later runs would.
+ANYWHERE = ["--config T --json {o}", "sweep --config T --set cluster.nodes=1,2 --csv {o}", "plan --config F --set cluster.nodes=1 --write {o}",
+            "cost op --input O --csv {o}", "cost collective --system dgx_a100_80gb --kind all_reduce --nodes 2 --bytes 8 --csv {o}",
+            "calibrate features --input O --kernel product16 --csv {o}", "curves plan --config T --out {o}", "profile K --csv {o}",
+            "validate --cases C --csv {o}", "hugectr schedule E --out {o}"]
+ROOMS = ["devices/a100_sxm4_80gb.yaml", "devices/new.yaml", "systems/new.yaml", "frameworks/new.yaml", "curves/new.curve.txtpb", "op_models/new.ops",
+         "op_models/a100_sxm4_80gb.ops", "op_models/new.forest", "op_models/product16.forest", "op_models/graph.correction", "collectives/nccl.yaml"]
+
+
+def tree(folder: pathlib.Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def run(words, **options):
@@ -110,7 +127,9 @@ class Outputs(unittest.TestCase):
                 (["compare", TINY, FLAGSHIP], {"--csv": "a.csv", "--html": "c.html"}),
                 (["profile", TRACE], {"--csv": "a.csv", "--json": "b.json", "--html": "c.html"}),
                 (["replay", TRACE], {"--csv": "a.csv", "--json": "b.json", "--timeline": "d.json"}),
-                (["sweep", "--config", TINY, "--set", "cluster.nodes=1,2"], {"--csv": "a.csv", "--html": "c.html"})]
+                (["sweep", "--config", TINY, "--set", "cluster.nodes=1,2"], {"--csv": "a.csv", "--html": "c.html"}),
+                (["plan", "--config", TABLES], {"--csv": "a.csv", "--placement": "p.csv", "--sharding-plan": "s.json", "--write": "w.yaml"}),
+                (["plan", "--config", TABLES], {"--placement": "p.csv", "--write": "w.yaml"})]
         for words, files in jobs:
             with tempfile.TemporaryDirectory() as d, self.subTest(words=words):
                 flags = [word for pair in files.items() for word in pair]
@@ -130,6 +149,14 @@ class Outputs(unittest.TestCase):
             subprocess.run(words, shell=True, capture_output=True, timeout=100)
             self.assertNotIn(b"iteration ms", pathlib.Path(d, "j").read_bytes())
 
+    def test_a_journal_is_no_terminal(self):
+        ours, theirs = pty.openpty()
+        for name in ("-", "/dev/stdout", "/proc/self/fd/1"):
+            r = subprocess.run([BINARY, "sweep", "--config", TINY, "--set", "cluster.nodes=1,2", "--journal", name], stdout=theirs, stderr=subprocess.PIPE, timeout=100)
+            self.assertEqual((r.returncode, r.stderr.count(b"found standard output, expected a file")), (2, 1), r.stderr)
+        os.close(ours)
+        os.close(theirs)
+
     def test_files_that_an_experiment_names(self):
         """Known once it is predicted: a study is refused before its work, and nothing is written."""
         with tempfile.TemporaryDirectory() as d:
@@ -146,6 +173,81 @@ class Outputs(unittest.TestCase):
                 self.assertIn(b"a file that this command reads", r.stderr)
                 self.assertEqual(system.read_bytes(), before)
                 self.assertEqual(sorted(os.listdir(d)), ["e.yaml", "mine.yaml"])
+
+    def test_no_output_among_the_files_of_the_configuration(self):
+        """Read lazily, while the output is made, or not at all by this command: the next prediction would break."""
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            shutil.copytree(ROOT / "configs", folder / "cfg")
+            for name, text in {"ops.csv": OPS, "cases.csv": CASES, "events.json": MADE["events"]}.items():
+                (folder / name).write_text(text)
+            before = tree(folder)
+            stand_ins = {"T": TINY, "F": FLAGSHIP, "O": "ops.csv", "C": "cases.csv", "K": TRACE, "E": "events.json"}
+            environment = {**os.environ, "DISTSIM_CONFIGS": str(folder / "cfg")}
+
+            def one(case):
+                template, place = case
+                r = run([stand_ins.get(w, w.format(o=f"cfg/{place}")) for w in template.split()], cwd=d, env=environment)
+                if r.returncode != 2 or r.stderr.count(b"\n") != 1 or b" read, expected one elsewhere" not in r.stderr and b"command reads" not in r.stderr:
+                    return f"{template} to {place}: {r.returncode} {r.stderr!r}"
+                return None
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                found = [f for f in pool.map(one, [(t, p) for t in ANYWHERE for p in ROOMS]) if f]
+            self.assertEqual(found, [], "\n".join(found))
+            self.assertEqual(tree(folder), before)
+            for words in (["curves", "import", LOG, "--system", "dgx_a100_80gb", "--date", "2026-01-02", "--out", "cfg/curves/new.curve.txtpb"],
+                          ["calibrate", "ops", "--input", "ops.csv", "--device", "a100_sxm4_80gb"],  # into the first op_models
+                          ["plan", "--config", LAYERS, "--vary", "parallel.tensor=4,8", "--set", "parallel.pipeline=1", "--write", "cfg/best.yaml"],
+                          ["--config", "cfg/best.yaml", "--json", "cfg/report.json"]):
+                r = run(words, cwd=d, env=environment)
+                self.assertEqual(r.returncode, 0, r.stderr)
+            made = {"cfg/curves/new.curve.txtpb", "cfg/op_models/a100_sxm4_80gb.ops", "cfg/best.yaml", "cfg/report.json"}
+            self.assertEqual({name for name, text in tree(folder).items() if before.get(name) != text}, made)
+
+    def test_beside_the_experiment(self):
+        """A file there comes before what ships."""
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            (folder / "devices").mkdir()
+            (folder / "e.yaml").write_text(pathlib.Path(FLAGSHIP).read_text())
+            r = run(["--config", "e.yaml", "--json", "devices/a100_sxm4_80gb.yaml"], cwd=d)
+            self.assertEqual((r.returncode, r.stderr.count(b"\n"), os.listdir(folder / "devices")), (2, 1, []), r.stderr)
+
+    def test_a_name_does_not_lead_out_of_the_folder(self):
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            (folder / "out").mkdir()
+            (folder / "ops.csv").write_text(OPS)
+            (folder / "victim.ops").write_text("old")
+            text = (ROOT / "configs/devices/a100_sxm4_80gb.yaml").read_text()
+            for name in ("../victim", "/tmp/victim", "out/victim", '"a\\nb"', '"a\\tb"', "a" * 201, '""'):
+                (folder / "x.yaml").write_text("".join(f"name: {name}\n" if line.startswith("name:") else line for line in text.splitlines(True)))
+                before = tree(folder)
+                r = run(["calibrate", "ops", "--input", "ops.csv", "--device", "./x.yaml", "--out", "out"], cwd=d)
+                self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
+                self.assertIn(b"x.yaml:1:7: device.name: found ", r.stderr)
+                self.assertEqual(tree(folder), before)
+
+    def test_a_table_without_a_figure_leaves_an_earlier_one(self):
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            (folder / "ops.csv").write_text("gpu,op,dtype,m,n,k\nA100-SXM4-80GB,gemm,fp17,1,1,1\n")
+            (folder / "old.csv").write_text("old")
+            base = ["cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", "2", "--bytes", "1e18", "--csv"]
+            for words, rows in (([*"cost op --input ops.csv --csv".split()], 2), (base, 2)):
+                r = run([*words, "old.csv"], cwd=d)
+                self.assertEqual((r.returncode, (folder / "old.csv").read_text()), (2, "old"), r.stderr)
+                self.assertIn(b"unchanged: old.csv", r.stderr)
+                self.assertIn(b"the first: ", r.stderr)
+                r = run([*words, "new.csv"], cwd=d)
+                self.assertEqual((r.returncode, (folder / "new.csv").read_text().count("\n")), (2, rows), r.stderr)
+                (folder / "new.csv").unlink()
+                (folder / "-").write_text("old")
+                for name in ("-", "/dev/stdout"):  # no file that is replaced
+                    with open(folder / "new.csv", "wb") as out:
+                        r = subprocess.run([BINARY, *words, name], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=600)
+                    self.assertEqual((r.returncode, (folder / "new.csv").read_text().count("\n"), r.stderr.count(b"unchanged")), (2, rows, 0), r.stderr)
+                (folder / "new.csv").unlink()
 
     def test_links_to_what_is_not_there_yet(self):
         with tempfile.TemporaryDirectory() as d:

@@ -1,6 +1,7 @@
 #include "topology/devices/cluster_spec.hpp"
 
 #include "base/text/lower_case.hpp"
+#include "base/text/names/file_name.hpp"
 #include "topology/shapes/shape.hpp"
 
 namespace distsim::topology {
@@ -143,6 +144,9 @@ Schema<HostSpec> host_schema() {
 }
 
 std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
+  if (!c.name.empty()) {  // one that is described in place has none
+    if (auto broken = broken_file_name(c.name)) return broken;
+  }
   const GpuLinks& links = c.gpu_links;
   if (links.has_nvlink() && c.gpus_per_node > 1) {
     if (links.links_per_gpu < 1) return "gpu_links.links_per_gpu: found 0, expected at least 1 for NVLink";

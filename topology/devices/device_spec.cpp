@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/names/file_name.hpp"
 #include "base/text/printable.hpp"
 #include "topology/devices/device_doubts.hpp"
 
@@ -92,6 +93,7 @@ const std::vector<std::string>& rate_names() {
 }
 
 std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
+  if (auto broken = broken_file_name(d.name)) return broken;  // of its table of ops
   if (!d.peak.contains("fp32"))
     return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back to";
   if (const std::string near = misspelt_architecture(d.architecture); !near.empty())

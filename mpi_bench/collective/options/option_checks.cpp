@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/output.hpp"
 #include "base/text/names/spelling.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
 
@@ -179,7 +180,8 @@ Result<void> read_plan(Options& o) {
 Result<void> read_files(const Options& o) {
   for (const auto& [flag, path] : {std::pair("--out", o.files.out), std::pair("-J", o.files.json)}) {
     if (path.empty()) continue;
-    if (path == "-") return flag_error(flag, "found '-', expected a file: the table goes to standard output");
+    if (!refuse_stdout(path).empty())
+      return flag_error(flag, "found standard output, expected a file: the table goes there");
     if (o.selected.overhead) return flag_error(flag, "found with --overhead, expected none: it writes no files");
     const auto& tests = o.selected.pair_tests;
     if (!tests.empty() && std::ranges::count(tests, PairTest::latency) == 0)

@@ -30,8 +30,12 @@ std::string simulator() {
 /// Every rank asks for itself: to distsim it must not look as if it were one of several processes that share the work.
 constexpr const char* kAlone = "env -u OMPI_COMM_WORLD_SIZE -u PMI_SIZE -u SLURM_STEP_NUM_TASKS ";
 
-Result<std::string> simulate(const std::string& config) {
-  const std::string command = quoted(simulator()) + " curves plan --config " + quoted(config);
+/// Files of the run that the experiment names are refused before the run: distsim knows what it reads.
+Result<std::string> simulate(const std::string& config, const OutputFiles& files) {
+  std::string command = quoted(simulator()) + " curves plan --config " + quoted(config);
+  for (const std::string& path : {files.out, files.json}) {
+    if (!path.empty()) command += " --results=" + quoted(path);
+  }
   FILE* pipe = ::popen((kAlone + command).c_str(), "r");
   if (pipe == nullptr) return Error{"cannot start distsim", "--plan simulate", ""};
   std::string text;
@@ -50,7 +54,7 @@ Result<std::vector<PlannedCurve>> load_plan(const Options& options) {
     TRY_ASSIGN(const std::string text, read_file(options.selected.plan, kMostPlan));
     return parse_plan(text, options.selected.plan);
   }
-  TRY_ASSIGN(const std::string text, simulate(options.selected.config));
+  TRY_ASSIGN(const std::string text, simulate(options.selected.config, options.files));
   return parse_plan(text, "plan of " + options.selected.config);
 }
 

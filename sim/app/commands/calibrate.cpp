@@ -10,6 +10,7 @@
 #include "base/folder_files.hpp"
 #include "base/output.hpp"
 #include "base/system/open_input.hpp"
+#include "base/system/protected_inputs.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "opmodels/learned/training_rows.hpp"
@@ -217,6 +218,7 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
     TRY_ASSIGN(folder, default_folder());
   }
   const std::string path = folder.empty() ? "" : folder + "/" + device.name + ".ops";
+  note_made_input(path);
   const std::vector<std::pair<std::string, std::string>> outputs{{"--out", path}, {"--csv", f.csv}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const std::vector<std::string> files, input_files(f.inputs));
@@ -289,6 +291,7 @@ Result<void> calibrate_graph(const GraphFlags& f) {
     TRY_ASSIGN(folder, default_folder());
   }
   const std::string path = folder.empty() ? "" : folder + "/" + pipeline::kGraphCorrectionFile;
+  note_made_input(path);
   const std::vector<std::pair<std::string, std::string>> outputs{{"--out", path}, {"--csv", f.csv}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const auto in, open_input_stream(f.cases));

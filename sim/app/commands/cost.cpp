@@ -16,6 +16,7 @@
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/api/priced.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/earlier_results.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
@@ -108,6 +109,12 @@ void name_idle_flags(const CollectiveFlags& f, const api::PricedCollective& with
   }
 }
 
+/// A table that did not take the place of an earlier one cannot say why it has no figures.
+std::string where_to_look(const EarlierResults& earlier, const std::string& first_problem) {
+  const std::string unchanged = earlier.unchanged();
+  return unchanged.empty() ? "see the basis column" : "the first: " + first_problem + "; " + unchanged;
+}
+
 Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
   TRY(check_outputs({{"--csv", f.csv}}));
   TRY_ASSIGN(const api::PricedCollective with, priced(f));
@@ -115,11 +122,12 @@ Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command)
   for (const std::string& remark : with.remarks) distsim::remark("--curve: " + remark);
   const bool choice_ignored = warn_of_unheeded(with.kind, with.table.facts, with.options);
   name_idle_flags(f, with, command, choice_ignored);
-  TRY(write_file_atomically(f.csv, with.table.text));
+  const EarlierResults earlier(with.table.unpriced == with.sizes.size(), {f.csv});
+  if (earlier.gives_way(f.csv)) TRY(write_file_atomically(f.csv, with.table.text));
   if (with.table.unpriced == 0) return {};
-  return Error{std::to_string(with.table.unpriced) + " of " + std::to_string(with.sizes.size()) +
-                   " sizes could not be priced; see the basis column",
-               "", ""};
+  return Error{
+      std::to_string(with.table.unpriced) + " of " + std::to_string(with.sizes.size()) + " sizes could not be priced",
+      "", where_to_look(earlier, with.table.rows.front().error)};
 }
 
 void add_cost_collective(CLI::App& cost, Action& action) {
@@ -214,13 +222,17 @@ Result<void> price_file(const OpFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
   pipeline::DeviceModels devices;
   opmodels::CostCsvCount count;
-  TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
+  FilesTogether files;
+  TRY(files.write_stream(f.csv, [&](std::ostream& out) -> Result<void> {
     TRY_ASSIGN(count, opmodels::cost_csv(*in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
+  const EarlierResults earlier(count.rows > 0 && count.unpriced == count.rows, {f.csv});
+  if (earlier.gives_way(f.csv)) TRY(files.keep());
   for (const std::string& text : count.remarks) remark(f.input + ": " + text);
   if (count.rows > 0 && count.unpriced == count.rows)
-    return Error{"none of " + std::to_string(count.rows) + " rows could be priced; see the basis column", f.input, ""};
+    return Error{"none of " + std::to_string(count.rows) + " rows could be priced", f.input,
+                 where_to_look(earlier, count.first_problem)};
   if (count.unpriced > 0)
     remark(fmt::format("{} of {} rows could not be priced; see the basis column", count.unpriced, count.rows));
   return {};

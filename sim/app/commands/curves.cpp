@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/protected_inputs.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/curve_import.hpp"
@@ -23,7 +24,7 @@ struct CurveFlags {
   std::string system, out = "-", date, config, launch;
   std::uint32_t ranks = 0, nodes = 0;
   bool cuda_graph = false;
-  std::vector<std::string> sets;
+  std::vector<std::string> sets, results;
 };
 
 void print_remarks(const collectives::CurveSet& set) {
@@ -33,6 +34,7 @@ void print_remarks(const collectives::CurveSet& set) {
 }
 
 Result<void> import_logs(const CurveFlags& f) {
+  note_made_input(f.out);
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
@@ -92,6 +94,11 @@ Result<void> write_plan(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(f.config, f.sets));
   TRY_ASSIGN(const std::string plan, study::measurement_plan(experiment));
+  for (const std::string& path : f.results) {
+    note_made_input(path);  // a curve is measured for the folder of curves
+    if (const auto checked = check_not_input(path); !checked.ok())
+      return Error{"--results: " + checked.error().what, path, checked.error().hint};
+  }
   for (std::size_t i = 0; i < f.sets.size(); ++i) {
     std::vector<std::string> rest = f.sets;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
@@ -133,6 +140,11 @@ void declare_curves(CLI::App& self, Action& action) {
   plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  plan->add_option("--results", f->results,
+                   "File that the measurement will write, refused where the plan is made from it; may be repeated")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(refuse_empty);
   plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
   plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
   CLI::App* show = self.add_subcommand("show", "Plot curve files in the terminal and list what is missing");

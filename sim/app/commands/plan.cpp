@@ -2,12 +2,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
+#include "base/system/temporaries.hpp"
+#include "base/system/write_all.hpp"
 #include "base/text/printable.hpp"
 #include "sim/api/plan_request.hpp"
 #include "sim/app/commands.hpp"
@@ -60,36 +65,81 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   return request;
 }
 
-Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
-  const study::PlanRow& winner = plan.rows.front();
-  if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
-  std::vector<std::string> sets = flags.sets;
-  for (const std::string& set : winner.sets) sets = study::with_set(std::move(sets), set);  // some were held
-  if (plan.tables && plan.tables->chosen) {
-    if (flags.placement.empty() || flags.placement == "-")
-      return Error{"--write: found no --placement FILE, expected one, which the experiment names", "", ""};
-    sets.push_back("parallel.placement_file=" + std::filesystem::absolute(flags.placement).string());
-  }
-  return study::write_experiment(flags.write, flags.config, sets, winner.report.iteration);
+/// Why there is no experiment to write for the best.
+Result<void> check_winner(const PlanFlags& flags, const study::Plan& plan) {
+  if (flags.write.empty()) return {};
+  if (!plan.rows.front().error.empty())
+    return Error{"--write: found no layout to write, expected one that fits", "", ""};
+  const bool needs_tables = plan.tables && plan.tables->chosen;
+  if (needs_tables && (flags.placement.empty() || takes_stdout({{"--placement", flags.placement}})))
+    return Error{"--write: found no --placement FILE, expected one, which the experiment names", "", ""};
+  return {};
 }
 
-/// Where the tables lie.
-Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan) {
-  if (flags.placement.empty() && flags.sharding_plan.empty()) return {};
-  const char* flag = flags.placement.empty() ? "--sharding-plan" : "--placement";
-  if (plan.tables->placement.tables.empty())
-    return Error{std::string(flag) +
-                     ": found no placement that a file can state, for the experiment's own is the fastest, and it "
-                     "splits a table in several ways",
-                 "", ""};
-  FilesTogether files;
+/// The placement itself takes its place with all other files.
+Result<void> write_to_read_back(const std::string& text, const std::string& begin, std::optional<Temporary>& made) {
+  made.emplace(begin);
+  if (made->made() && write_all(made->file().get(), text.data(), text.size())) return {};
+  return Error{std::string("--placement: cannot write a copy to read back (") + std::strerror(errno) + ")", begin, ""};
+}
+
+Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan, FilesTogether& files) {
+  const study::PlanRow& winner = plan.rows.front();
+  std::vector<std::string> sets = flags.sets, moved;
+  for (const std::string& set : winner.sets) sets = study::with_set(std::move(sets), set);  // some were held
+  std::optional<Temporary> placement;
+  if (plan.tables && plan.tables->chosen) {
+    const std::filesystem::path file = std::filesystem::absolute(flags.placement);
+    TRY(write_to_read_back(study::placement_csv(*plan.tables), file.parent_path() / "placement.tmp.", placement));
+    sets.push_back("parallel.placement_file=" + file.string());
+    moved.push_back("parallel.placement_file=" + placement->path());
+  }
+  return study::write_experiment(flags.write, flags.config, sets, moved, winner.report.iteration, files);
+}
+
+const char* flag_of_tables(const PlanFlags& flags) {
+  return flags.placement.empty() ? "--sharding-plan" : "--placement";
+}
+
+/// Why no file can say where the tables lie.
+Result<void> check_tables(const PlanFlags& flags, const study::Plan& plan) {
+  const bool asked = !flags.placement.empty() || !flags.sharding_plan.empty();
+  if (!asked || !plan.tables->placement.tables.empty()) return {};
+  return Error{std::string(flag_of_tables(flags)) +
+                   ": found no placement that a file can state, for the experiment's own is the fastest, and it "
+                   "splits a table in several ways",
+               "", ""};
+}
+
+Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan, FilesTogether& files) {
   if (!flags.placement.empty()) TRY(files.write(flags.placement, study::placement_csv(*plan.tables)));
   if (!flags.sharding_plan.empty()) TRY(files.write(flags.sharding_plan, study::sharding_plan_json(*plan.tables)));
-  TRY(files.keep());
-  if (!plan.tables->chosen)
-    log_warn(
-        [&] { return std::string(flag) + ": the experiment's own placement is the fastest, and is what is written"; });
+  const bool written = !flags.placement.empty() || !flags.sharding_plan.empty();
+  if (written && !plan.tables->chosen)
+    log_warn([&] {
+      return std::string(flag_of_tables(flags)) +
+             ": the experiment's own placement is the fastest, and is what is written";
+    });
   return {};
+}
+
+/// Why tables or the best were not written, though the rows were: the plan has no text for them.
+struct WrittenPlan {
+  Result<void> tables, winner;
+};
+
+/// All files or none: the experiment names the placement of its own plan.
+Result<WrittenPlan> write_plan_files(const PlanFlags& flags, const study::Plan& plan) {
+  WrittenPlan out{check_tables(flags, plan), check_winner(flags, plan)};
+  FilesTogether files;
+  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::plan_csv(plan)));
+  if (!flags.json.empty()) TRY(files.write(flags.json, study::plan_json(plan)));
+  if (!flags.html.empty()) TRY(files.write(flags.html, study::plan_html(plan)));
+  if (out.tables.ok() && out.winner.ok()) TRY(write_tables(flags, plan, files));
+  const bool is_whole = out.tables.ok() || !plan.tables->chosen;  // the winner needs no tables
+  if (!flags.write.empty() && out.winner.ok() && is_whole) TRY(write_winner(flags, plan, files));
+  TRY(files.keep());
+  return out;
 }
 
 /// The experiment as it is, and as the first row, the last one and the first that does not fit have it: what changes nothing
@@ -162,16 +212,10 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (!end_asked())
     name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::plan_csv(plan)));
-  if (!flags.json.empty()) TRY(files.write(flags.json, study::plan_json(plan)));
-  if (!flags.html.empty()) TRY(files.write(flags.html, study::plan_html(plan)));
-  TRY(files.keep());
+  TRY_ASSIGN(const WrittenPlan written, write_plan_files(flags, plan));
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
-  const Result<void> tables = write_tables(flags, plan);
-  const bool is_whole = tables.ok() || !plan.tables->chosen;  // the winner needs no tables
-  if (!flags.write.empty() && is_whole) TRY(write_winner(flags, plan));
-  TRY(tables);
+  TRY(written.winner);
+  TRY(written.tables);
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
     return Error{

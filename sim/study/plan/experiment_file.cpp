@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <string_view>
 
-#include "base/file.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -119,10 +118,18 @@ Result<std::string> experiment_text(const std::string& config, const std::vector
 
 Result<void> write_experiment(const std::string& path, const std::string& config, const std::vector<std::string>& sets,
                               Duration iteration) {
+  FilesTogether alone;
+  TRY(write_experiment(path, config, sets, {}, iteration, alone));
+  return alone.keep();
+}
+
+Result<void> write_experiment(const std::string& path, const std::string& config, const std::vector<std::string>& sets,
+                              const std::vector<std::string>& moved, Duration iteration, FilesTogether& files) {
   TRY_ASSIGN(const std::string text, experiment_text(config, sets));
-  TRY_ASSIGN(const ConfigNode parsed, config::parse_experiment_text(text, path == "-" ? "standard output" : path, {}));
+  TRY_ASSIGN(const ConfigNode parsed,
+             config::parse_experiment_text(text, path == "-" ? "standard output" : path, moved));
   TRY_ASSIGN(const Duration again, iteration_of(parsed));
-  if (again == iteration) return write_file_atomically(path, text);
+  if (again == iteration) return files.write(path, text);
   return Error{fmt::format("{}: found {:.6f} ms when read back, expected {:.6f} ms", path, again.ms(), iteration.ms()),
                "", ""};
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
+#include "base/file.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 
@@ -18,8 +19,12 @@ std::string yaml_of(const ConfigNode& node);
 /// that the text may lie anywhere.
 Result<std::string> experiment_text(const std::string& config, const std::vector<std::string>& sets);
 
-/// Writes it to `path` ("-": standard output) and reads it back. Errors: a prediction from the file that is not `iteration`,
-/// to the picosecond.
+/// Writes it to `path` ("-": standard output) among the files of a command, once it was read back with `moved` on it: where
+/// what it names lies until those are kept. Errors: a prediction from the text that is not `iteration`, to the picosecond.
+Result<void> write_experiment(const std::string& path, const std::string& config, const std::vector<std::string>& sets,
+                              const std::vector<std::string>& moved, Duration iteration, FilesTogether& files);
+
+/// The same for a file alone.
 Result<void> write_experiment(const std::string& path, const std::string& config, const std::vector<std::string>& sets,
                               Duration iteration);
 

@@ -222,6 +222,33 @@ TEST_F(CollectiveBench, RefusesWithOneLineAndCodeTwo) {
   EXPECT_NE(refused("--backend mpi -G 3").find("-G: found 3"), std::string::npos);
 }
 
+TEST_F(CollectiveBench, StandardOutputIsNoFileByAnyName) {
+  for (const char* name : {"-", "/dev/stdout", "/proc/self/fd/1"}) {
+    for (const char* flag : {"--out", "-J"}) {
+      const std::string said = refused(std::string(flag) + " " + name);
+      EXPECT_NE(said.find(std::string(flag) + ": found standard output, expected a file"), std::string::npos) << said;
+      EXPECT_EQ(said.find("or -"), std::string::npos) << said;
+    }
+  }
+}
+
+/// distsim reads them for the plan: the experiment, and what that names.
+TEST_F(CollectiveBench, NoFileThatTheExperimentNamesIsReplaced) {
+  const std::string config = dir_ + "/two.yaml", system = dir_ + "/mine.yaml";
+  const std::string described = *read_file(test::config("systems/dgx_a100_80gb.yaml"), 1 << 20);
+  ASSERT_TRUE(write_file_atomically(system, described).ok());
+  ASSERT_TRUE(write_file_atomically(config,
+                                    "cluster: {system: ./mine.yaml, nodes: 1, gpus_per_node: 2}\n"
+                                    "model: {name: resnet50_v1_5, per_gpu_batch: 8}\n")
+                  .ok());
+  std::filesystem::create_symlink(system, dir_ + "/link");
+  for (const std::string& output : {"-J " + system, "--out " + system, "-J " + dir_ + "/link", "-J " + config}) {
+    const std::string said = refused("--backend mpi -n 2 --plan simulate --config " + config + " " + output);
+    EXPECT_NE(said.find("a file that this command reads"), std::string::npos) << said;
+    EXPECT_EQ(*read_file(system, 1 << 20), described) << output;
+  }
+}
+
 TEST_F(CollectiveBench, RanksWithOtherFlagsAreRefused) {
   const std::string one = std::string(" -n 1 ") + BINARY;
   const Finished f = test::run_command(
