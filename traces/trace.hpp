@@ -157,7 +157,7 @@ struct TraceCollective {
   std::int64_t in_elements = -1, out_elements = -1;  ///< as recorded, per rank; -1 unknown
   std::int64_t bytes = -1;      ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
   std::uint32_t group = kNone;  ///< index into TraceJob::groups
-  std::int64_t sequence = -1;   ///< "Seq" where recorded, else its place among those of its group on this rank
+  std::int64_t sequence = -1;   ///< "Seq" of its group; -1: not recorded
   std::int64_t peer = -1;       ///< other rank of a send or receive; -1 unknown
   std::uint32_t device_record = kNone, host_record = kNone;  ///< index into TraceRank::device_records, host_records
   bool timed = true;  ///< false: only the call was recorded that hands it to a device, which says nothing of its time

@@ -6,6 +6,8 @@
 #include "traces/agreement.hpp"
 #include "traces/build/collective_join.hpp"
 #include "traces/job_assembly.hpp"
+#include "traces/ranks/collective_match.hpp"
+#include "traces/ranks/step_numbers.hpp"
 #include "traces/registry.hpp"
 #include "traces/trace_file.hpp"
 #include "traces/trace_format.hpp"
@@ -34,6 +36,7 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
     TRY(find_steps(rank, job.names, options.step_pattern));
     complete_collectives(job, rank);
   }
+  note_steps_apart(job);
   match_collectives(job);
   TRY(check_agreement(job));
   align_clocks(job, kClockTolerance);

@@ -10,6 +10,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "traces/hugectr/hugectr_verdict.hpp"
+#include "traces/ranks/step_numbers.hpp"
 #include "traces/work_counts.hpp"
 
 namespace distsim::traces {
@@ -429,6 +430,7 @@ std::vector<std::string> missing_parts(const TraceJob& job) {
   if (timed && !has_gpu_work(job)) out.emplace_back("kernels and copies of a GPU");
   if (timed && has_gpu_work(job) && !has_kernels(job)) out.emplace_back("kernels of a GPU (there are copies only)");
   for (std::string& part : missing_from_hugectr(job)) out.push_back(std::move(part));
+  for (std::string& part : steps_missing_from_ranks(job)) out.push_back(std::move(part));
   std::map<std::string, std::vector<std::uint32_t>> by_text;
   for (const TraceRank& r : job.ranks) {
     const WorkCounts work = work_of(job, r);

@@ -4,6 +4,9 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
+
+#include "traces/ranks/step_numbers.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -118,6 +121,7 @@ class Table {
   void finish_summaries() {
     for (auto& [key, b] : rows_) {
       CollectiveSummary& s = b.summary;
+      s.transfers = b.skews.size();
       if (!b.skews.empty()) {
         std::ranges::sort(b.skews);
         s.skew_median = b.skews[b.skews.size() / 2];
@@ -125,15 +129,13 @@ class Table {
       }
       const std::uint32_t ranks = s.group_size > 0 ? s.group_size : s.ranks_seen;
       const std::int64_t time = s.transfer >= 0 ? s.transfer : s.records > 0 ? s.total_duration : 0;
-      const double moved =
-          static_cast<double>(s.bytes) * static_cast<double>(s.transfer >= 0 ? b.skews.size() : s.records);
+      const double moved = static_cast<double>(s.bytes) *
+                           static_cast<double>(s.transfer >= 0 ? s.transfers : static_cast<std::uint64_t>(s.records));
       if (s.bytes > 0 && time > 0 && ranks > 1 && std::get<1>(key))
         s.busbw = moved / (static_cast<double>(time) * 1e-9) * graph::busbw_factor(std::get<0>(key), ranks);
       out_.collectives.push_back(s);
     }
-    std::ranges::stable_sort(out_.collectives, [](const CollectiveSummary& a, const CollectiveSummary& b) {
-      return a.total_duration > b.total_duration;
-    });
+    std::ranges::stable_sort(out_.collectives, comes_first);
   }
 
   void finish_standing() {
@@ -141,24 +143,61 @@ class Table {
       out_.standing.clear();
       return;
     }
-    std::vector<double> compute, span;
-    double mean = 0;
+    std::vector<double> span;
     for (const RankProfile& r : out_.ranks) {
-      double time = 0, wall = 0;
-      for (const StepProfile& s : r.steps)
-        time += static_cast<double>(s.split.compute), wall += static_cast<double>(s.split.wall);
-      compute.push_back(r.steps.empty() ? 0 : time / static_cast<double>(r.steps.size()));
+      double wall = 0;
+      for (const StepProfile& s : r.steps) wall += static_cast<double>(s.split.wall);
       span.push_back(wall);
-      mean += compute.back() / static_cast<double>(out_.ranks.size());
     }
+    compare_compute();
     double caused = 0;
     for (const RankStanding& s : out_.standing) caused += static_cast<double>(s.made_others_wait);
     for (std::size_t i = 0; i < out_.standing.size(); ++i) {
       RankStanding& s = out_.standing[i];
-      s.compute_excess = mean > 0 ? compute[i] / mean - 1 : 0;
       const double fair = caused / static_cast<double>(out_.standing.size());
       const double own = static_cast<double>(s.made_others_wait);
       s.straggler = own > fair * (1 + kStragglerShare) && own > kStragglerWait * span[i];
+    }
+  }
+
+  /// Of each rank, by which steps of others it is compared with. Numbers tell which are one iteration; where no rank has any, the
+  /// mean step stands for all, of ranks that mark steps or of ranks that do not.
+  std::vector<std::map<std::int64_t, double>> compute_by_step() const {
+    const auto is_numbered = [](const traces::TraceRank& r) { return traces::has_numbered_steps(r); };
+    const auto is_marked = [](const RankProfile& r) { return r.steps_marked; };
+    const bool numbered = std::ranges::any_of(job_.ranks, is_numbered),
+               marked = std::ranges::any_of(out_.ranks, is_marked);
+    std::vector<std::map<std::int64_t, double>> out(out_.ranks.size());
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const RankProfile& rank = out_.ranks[i];
+      if (numbered ? !is_numbered(job_.ranks[i]) : is_marked(rank) != marked) continue;
+      for (const StepProfile& s : rank.steps)
+        out[i][numbered ? s.step.number : 0] += static_cast<double>(s.split.compute);
+      if (!numbered && !rank.steps.empty()) out[i][0] /= static_cast<double>(rank.steps.size());
+    }
+    return out;
+  }
+
+  void compare_compute() {
+    struct Sum {
+      double compute = 0;
+      std::size_t ranks = 0;
+    };
+    const std::vector<std::map<std::int64_t, double>> compute = compute_by_step();
+    std::map<std::int64_t, Sum> all;
+    for (const auto& of_rank : compute) {
+      for (const auto& [step, time] : of_rank) all[step].compute += time, ++all[step].ranks;
+    }
+    for (std::size_t i = 0; i < out_.standing.size(); ++i) {
+      double own = 0, mean = 0;
+      bool shares = false;
+      for (const auto& [step, time] : compute[i]) {
+        const Sum& sum = all.at(step);
+        if (sum.ranks < 2) continue;
+        shares = true;
+        own += time, mean += sum.compute / static_cast<double>(sum.ranks);
+      }
+      if (shares) out_.standing[i].compute_excess = mean > 0 ? own / mean - 1 : 0;
     }
   }
 
@@ -168,6 +207,11 @@ class Table {
 };
 
 }  // namespace
+
+bool comes_first(const CollectiveSummary& a, const CollectiveSummary& b) {
+  if (a.total_duration != b.total_duration) return a.total_duration > b.total_duration;
+  return std::tie(a.kind, a.group, a.group_size, a.bytes) < std::tie(b.kind, b.group, b.group_size, b.bytes);
+}
 
 void profile_collectives(const traces::TraceJob& job, Profile& out) { Table(job, out).build(); }
 

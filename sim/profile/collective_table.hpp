@@ -10,4 +10,7 @@ namespace distsim::profile {
 /// the ranks to be profiled already.
 void profile_collectives(const traces::TraceJob& job, Profile& out);
 
+/// The order of Profile::collectives: most time first; of equal ones by kind, group and size.
+bool comes_first(const CollectiveSummary& a, const CollectiveSummary& b);
+
 }  // namespace distsim::profile

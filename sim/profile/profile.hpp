@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -152,7 +153,8 @@ struct CollectiveSummary {
   std::uint32_t ranks_seen = 0;                  ///< most members of one call that were in the traces
   std::int64_t total_duration = 0, records = 0;  ///< of the kernels, over all ranks; none: no time is known
   std::int64_t transfer =
-      -1;  ///< sum over calls of the shortest duration over ranks: without waiting for others; -1: only one rank
+      -1;  ///< sum over joined calls of the shortest duration over ranks: without waiting for others; -1: only one rank
+  std::uint64_t transfers = 0;                   ///< calls in it; others found no partner
   std::int64_t skew_median = -1, skew_max = -1;  ///< last arrival after the first; -1: only one rank
   double busbw =
       0;  ///< bytes/s as nccl-tests defines it, from transfer (from the mean duration with one rank); 0 unknown
@@ -164,7 +166,9 @@ struct RankStanding {
   std::uint64_t last_arrivals = 0;    ///< collectives that it joined last
   std::int64_t made_others_wait = 0;  ///< sum over those of: its arrival after the next to last one
   std::int64_t waited = 0;            ///< sum over collectives of: its duration beyond the shortest
-  double compute_excess = 0;          ///< compute per step over the mean of the ranks, -1
+  std::optional<double>
+      compute_excess;  ///< compute of the steps that it shares with other ranks, over the mean of all ranks that
+                       ///< have each of them, -1; steps without numbers: of a mean step; none: it shares none
   bool straggler = false;
 };
 

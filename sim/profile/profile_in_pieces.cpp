@@ -161,7 +161,8 @@ class Pieces {
   std::set<std::string, std::less<>> said_;  ///< notes of slices, without their digits
   std::map<std::pair<std::string, traces::DeviceRecordKind>, KernelSummary> kernels_;
   std::map<std::pair<std::string, std::string>, OpRate> ops_;
-  std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, CollectiveSummary> collectives_;
+  /// By kind, group, its size, bytes and whether their times are known.
+  std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t, bool>, CollectiveSummary> collectives_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> streams_;
   std::vector<std::int64_t> step_starts_, step_ends_;  ///< of the survey's steps; each sorted
   std::int64_t records_in_steps_ = 0;                  ///< of the host
@@ -300,7 +301,8 @@ void Pieces::add_collectives(traces::TraceJob& job, const Window& slice) {
   rank_.records.collectives += rank.collectives.size();
   Profile table;
   profile_collectives(job, table);
-  for (const CollectiveSummary& c : table.collectives) add(collectives_[{c.kind, c.group, c.group_size, c.bytes}], c);
+  for (const CollectiveSummary& c : table.collectives)
+    add(collectives_[{c.kind, c.group, c.group_size, c.bytes, c.records > 0}], c);
 }
 
 Result<PiecedProfile> Pieces::finish() {
@@ -311,7 +313,8 @@ Result<PiecedProfile> Pieces::finish() {
   rank_.records.streams = streams_.size();
   rank_.kernels = longest_first(kernels_, [](const KernelSummary& k) { return k.total; });
   rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });
-  out_.profile.collectives = longest_first(collectives_, [](const CollectiveSummary& c) { return c.total_duration; });
+  for (auto& [key, row] : collectives_) out_.profile.collectives.push_back(std::move(row));
+  std::ranges::stable_sort(out_.profile.collectives, comes_first);
   traces::TraceNotes& notes = out_.job.ranks.front().notes;
   note_counts(notes, out_.job.ranks.front().work);
   TRY(traces::check_plausible(out_.job));

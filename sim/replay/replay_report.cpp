@@ -34,10 +34,15 @@ StepParts mean_parts(const std::vector<StepResult>& results) {
 
 std::string_view noun_of(StepBasis basis) { return basis == StepBasis::window ? "window" : "step"; }
 
+/// Of those that were read, where some have no such step: "7 of 8 ranks".
+std::string ranks_text(std::size_t with, std::size_t all) {
+  return with < all ? fmt::format("{} of {}", with, counted(all, "rank")) : counted(all, "rank");
+}
+
 std::string steps_text(const ReplayReport& report, const StepMedians& m) {
   return fmt::format("{}{}, median of {} on {}", name_of(m.basis),
                      m.basis == StepBasis::window ? ", which marks no step" : "", counted(m.steps, noun_of(m.basis)),
-                     counted(report.graph->ranks.size(), "rank"));
+                     ranks_text(m.ranks, report.graph->ranks.size()));
 }
 
 std::string first_line(const ReplayReport& report) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kineto_text.hpp"
+#include "rank_text.hpp"
 #include "sim/profile/impossible_rates.hpp"
 #include "sim/profile/ops/op_flops.hpp"
 #include "sim/profile/profile.hpp"
@@ -123,6 +124,33 @@ TEST_F(ProfileTest, CollectivesAndStragglers) {
   EXPECT_EQ(profile_.standing[1].made_others_wait, 50'000);
   EXPECT_TRUE(profile_.standing[1].straggler);
   EXPECT_FALSE(profile_.standing[0].straggler);
+}
+
+/// Of the steps that ranks share: one that another recording lacks, or a rank without marks, is compared with none.
+TEST_F(ProfileTest, ComputeIsComparedOverSharedSteps) {
+  test::RankText whole, late, unmarked;
+  late.first = 5;
+  unmarked.marked = false;
+  read({whole.text(0), late.text(1)});
+  ASSERT_EQ(profile_.standing.size(), 2u);
+  for (const RankStanding& s : profile_.standing) {
+    ASSERT_TRUE(s.compute_excess.has_value());
+    EXPECT_NEAR(*s.compute_excess, 0, 1e-9);
+    EXPECT_EQ(s.made_others_wait, 0);
+  }
+  EXPECT_EQ(profile_.collectives.at(0).skew_max, 0);
+  EXPECT_EQ(profile_.collectives.at(0).calls, 24u);
+  EXPECT_EQ(profile_.collectives.at(0).transfers, 20u);          // those of step 4 are on one rank
+  EXPECT_EQ(profile_.collectives.at(0).transfer, 20 * 129'500);  // 100 us and 20 to 39 us: all-reduces 20 to 39
+  read({whole.text(0, 3), whole.text(1, 3), unmarked.text(2, 3)});
+  ASSERT_EQ(profile_.standing.size(), 3u);
+  EXPECT_NEAR(profile_.standing[0].compute_excess.value_or(9), 0, 1e-9);
+  EXPECT_FALSE(profile_.standing[2].compute_excess.has_value());
+  read({unmarked.text(0), unmarked.text(1)});
+  EXPECT_NEAR(profile_.standing[1].compute_excess.value_or(9), 0, 1e-9);
+  whole.number_offset = 100;
+  read({late.text(0), whole.text(1)});
+  for (const RankStanding& s : profile_.standing) EXPECT_FALSE(s.compute_excess.has_value());
 }
 
 traces::OpInputs inputs(std::vector<std::vector<std::int64_t>> shapes, std::vector<std::string> values = {}) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <tuple>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -82,39 +81,6 @@ void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCo
   }
 }
 
-void number_by_group(std::vector<TraceCollective>& collectives) {
-  std::map<std::pair<std::uint32_t, graph::CollectiveKind>, std::int64_t> next;
-  for (TraceCollective& c : collectives) {
-    std::int64_t& n = next[{c.group, c.kind}];
-    if (c.sequence < 0) c.sequence = n;
-    ++n;
-  }
-}
-
-/// How many of the ranks that were read belong to a group; 0: not known.
-std::size_t members_read(const TraceJob& job, std::uint32_t group) {
-  const std::size_t size = group == kNone ? 0 : job.groups[group].size;
-  if (group == kNone || job.groups[group].ranks.empty()) {
-    const bool all = size > 0 && size >= job.world_size && size >= job.ranks.size();
-    return all ? job.ranks.size() : 0;
-  }
-  return static_cast<std::size_t>(std::ranges::count_if(job.ranks, [&](const TraceRank& r) {
-    return r.has_times && std::ranges::binary_search(job.groups[group].ranks, r.rank);
-  }));
-}
-
-/// Collectives that some ranks of their group lack, though these were read: of a trace that ends before the others.
-void note_lacking_members(TraceJob& job) {
-  std::uint64_t lacking = 0;
-  for (const CollectiveMatch& m : job.matches) {
-    if (m.kind != graph::CollectiveKind::send_recv && m.members.size() < members_read(job, m.group)) ++lacking;
-  }
-  if (lacking > 0)
-    job.notes.assume(of_all(lacking, job.matches.size(), "matched collective", "is", "are") + " not in all traces of " +
-                     std::string(agreeing(lacking, "its group", "their groups")) +
-                     " that were read: does one of them end before the others?");
-}
-
 /// What the name of a range says of where its collective runs.
 enum class RunsOn : std::uint8_t { unknown, host, device };
 RunsOn runs_on(std::string_view name) {
@@ -149,7 +115,6 @@ class Completion {
       else
         rank_.host_records[c.host_record].collective = i;
     }
-    number_by_group(rank_.collectives);
     note_unknown_collectives(rank_.notes, kernels_, no_kind_, no_size_);
   }
 
@@ -269,91 +234,6 @@ void note_unknown_collectives(TraceNotes& notes, std::uint64_t kernels, std::uin
     notes.assume(of_all(no_kind, kernels, "communication kernel", "does not name its", "do not name their") +
                  " collective");
   if (no_size > 0) notes.assume(of_all(no_size, kernels, "communication kernel", "has", "have") + " no known size");
-}
-
-void match_collectives(TraceJob& job) {
-  job.matches.clear();
-  if (job.ranks.size() < 2) return;
-  struct Found {
-    CollectiveMatch match;
-    std::int64_t start = INT64_MAX;
-  };
-  std::map<std::tuple<std::uint32_t, graph::CollectiveKind, std::int64_t>, Found> found;
-  std::uint64_t total = 0;
-  for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
-    const TraceRank& rank = job.ranks[r];
-    for (std::uint32_t c = 0; c < rank.collectives.size(); ++c) {
-      const TraceCollective& collective = rank.collectives[c];
-      if (!collective.kind_known && collective.group == kNone) continue;
-      ++total;
-      Found& f = found[{collective.group, collective.kind, collective.sequence}];
-      if (!f.match.members.empty() && f.match.members.back().rank == r) continue;  // a repeated sequence number
-      f.match.kind = collective.kind;
-      f.match.group = collective.group;
-      f.match.members.push_back({r, c});
-      f.start = std::min(f.start, start_of(rank, collective));
-    }
-  }
-  std::vector<const Found*> order;
-  for (const auto& [key, f] : found) {
-    const std::uint32_t group = f.match.group;
-    // More members than the group has: two groups of one name, whose ranks the traces do not tell.
-    const bool too_many =
-        group != kNone && job.groups[group].size > 0 && f.match.members.size() > job.groups[group].size;
-    if (f.match.members.size() >= 2 && !too_many) order.push_back(&f);
-  }
-  std::ranges::stable_sort(order, [](const Found* a, const Found* b) { return a->start < b->start; });
-  std::uint64_t joined = 0;
-  for (const Found* f : order) {
-    const auto index = static_cast<std::uint32_t>(job.matches.size());
-    job.matches.push_back(f->match);
-    joined += f->match.members.size();
-    for (const CollectiveMatch::Member& m : f->match.members) job.ranks[m.rank].collectives[m.collective].match = index;
-  }
-  if (joined < total)
-    job.notes.assume(of_all(total - joined, total, "collective", "has", "have") +
-                     " no partner on another rank that was read");
-  note_lacking_members(job);
-}
-
-void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
-  std::vector<std::vector<std::int64_t>> apart(job.ranks.size());
-  for (const CollectiveMatch& m : job.matches) {
-    if (m.members.front().rank != 0 || m.kind == graph::CollectiveKind::send_recv ||
-        m.kind == graph::CollectiveKind::broadcast)
-      continue;
-    const auto end = [&](const CollectiveMatch::Member& member) {
-      return end_of(job.ranks[member.rank], job.ranks[member.rank].collectives[member.collective]);
-    };
-    const auto is_timed = [&](const CollectiveMatch::Member& member) {
-      return job.ranks[member.rank].collectives[member.collective].timed;
-    };
-    if (!is_timed(m.members.front())) continue;
-    const std::int64_t reference = end(m.members.front());
-    for (const CollectiveMatch::Member& member : m.members) {
-      if (is_timed(member)) apart[member.rank].push_back(end(member) - reference);
-    }
-  }
-  for (std::uint32_t r = 1; r < job.ranks.size(); ++r) {
-    if (apart[r].size() < 3) continue;
-    const auto middle = apart[r].begin() + static_cast<std::ptrdiff_t>(apart[r].size() / 2);
-    std::ranges::nth_element(apart[r], middle);
-    const std::int64_t shift = *middle;
-    if (shift <= tolerance_ns && shift >= -tolerance_ns) continue;
-    TraceRank& rank = job.ranks[r];
-    for (HostRecord& h : rank.host_records) h.start_ns -= shift;
-    for (DeviceRecord& d : rank.device_records) d.start_ns -= shift;
-    for (SyncRecord& s : rank.syncs) s.start_ns -= shift;
-    for (MemoryRecord& m : rank.memory) m.start_ns -= shift;
-    for (ProfilerWork& w : rank.profiler_work) w.start_ns -= shift;
-    for (TraceStep& s : rank.steps) {
-      s.start_ns -= shift;
-      s.end_ns -= shift;
-      if (s.device_records > 0) s.first_device_ns -= shift, s.last_device_ns -= shift;
-    }
-    rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) +
-                      " us, so that its collectives end with those of rank " + std::to_string(job.ranks[0].rank));
-  }
 }
 
 }  // namespace distsim::traces

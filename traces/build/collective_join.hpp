@@ -1,4 +1,4 @@
-// Collectives within a rank and across ranks.
+// Collectives within a rank.
 #pragma once
 
 #include "traces/trace.hpp"
@@ -13,20 +13,10 @@ std::int64_t end_of(const TraceRank& rank, const TraceCollective& c);
 /// the ops around its launch (arguments of record_param_comms, name and shapes of an `nccl:all_reduce` range) and from
 /// the kernel's name. A call whose collective no communication kernel took gets the longest kernel that it launched; without
 /// one it runs on the host (gloo, MPI, or a rank without a device), or is not timed. Host records whose collective a
-/// kernel took lose it. Then orders collectives by start and numbers
-/// those of each group. Says in the notes how many kinds and sizes are unknown.
+/// kernel took lose it. Then orders collectives by start. Says in the notes how many kinds and sizes are unknown.
 void complete_collectives(TraceJob& job, TraceRank& rank);
 
 /// Says of how many communication kernels the kind or the size is not known.
 void note_unknown_collectives(TraceNotes& notes, std::uint64_t kernels, std::uint64_t no_kind, std::uint64_t no_size);
-
-/// Joins the k-th collective of a group and kind on one rank with the k-th on the others (by recorded sequence number
-/// where all have one). Those without a group are taken as one group of all ranks. Fills TraceJob::matches; says how
-/// many found no partner.
-void match_collectives(TraceJob& job);
-
-/// Ranks on clocks of their own: where the ends of matched collectives lie apart by more than `tolerance_ns` at the
-/// median, the later ranks are moved. Says so.
-void align_clocks(TraceJob& job, std::int64_t tolerance_ns);
 
 }  // namespace distsim::traces

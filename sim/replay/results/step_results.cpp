@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <set>
 
 #include "base/intervals.hpp"
 #include "sim/replay/build/device_causes.hpp"
@@ -201,8 +202,10 @@ StepMedians medians(const std::vector<StepResult>& all) {
     best = StepBasis::stated;
   std::vector<std::int64_t> measured, replayed;
   std::vector<double> errors;
+  std::set<std::uint32_t> ranks;
   for (const StepResult& r : results) {
     if (r.basis != best) continue;
+    ranks.insert(r.rank);
     replayed.push_back(r.replayed);
     if (r.measured <= 0) continue;
     measured.push_back(r.measured);
@@ -211,6 +214,7 @@ StepMedians medians(const std::vector<StepResult>& all) {
   StepMedians out;
   out.basis = best;
   out.steps = replayed.size();
+  out.ranks = ranks.size();
   out.replayed = median(replayed);
   if (measured.empty()) return out;
   out.measured = median(measured);

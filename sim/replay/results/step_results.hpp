@@ -46,7 +46,7 @@ std::int64_t device_span(const ReplayGraph& graph, const ReplayTimes& times);
 /// was measured, over those that were; measured -1: none was.
 struct StepMedians {
   std::int64_t measured = -1, replayed = 0;
-  std::size_t steps = 0;
+  std::size_t steps = 0, ranks = 0;  ///< ranks: that have one of them
   StepBasis basis = StepBasis::window;
   double median_error = 0, worst_error = 0;
 };

@@ -100,8 +100,8 @@ void collectives(const profile::Profile& p, std::string& out) {
     out += csv_line({c.kind, one_line(c.group), c.group_size == 0 ? "" : number(c.group_size),
                      c.bytes < 0 ? "" : std::to_string(c.bytes), number(c.calls), number(c.ranks_seen),
                      c.records == 0 ? "" : us(mean(c.total_duration, static_cast<std::uint64_t>(c.records))),
-                     c.transfer < 0 ? "" : us(mean(c.transfer, c.calls)), known_us(c.skew_median), known_us(c.skew_max),
-                     c.busbw > 0 ? fixed(c.busbw * 1e-9, 3) : ""});
+                     c.transfers == 0 ? "" : us(mean(c.transfer, c.transfers)), known_us(c.skew_median),
+                     known_us(c.skew_max), c.busbw > 0 ? fixed(c.busbw * 1e-9, 3) : ""});
   }
 }
 
@@ -109,7 +109,7 @@ void ranks(const profile::Profile& p, std::string& out) {
   out += csv_line({"rank", "last_arrivals", "made_others_wait_ms", "waited_ms", "compute_excess_percent", "straggler"});
   for (const profile::RankStanding& s : p.standing) {
     out += csv_line({number(s.rank), number(s.last_arrivals), ms(s.made_others_wait), ms(s.waited),
-                     fixed(100 * s.compute_excess, 2), s.straggler ? "yes" : "no"});
+                     s.compute_excess ? fixed(100 * *s.compute_excess, 2) : "", s.straggler ? "yes" : "no"});
   }
 }
 

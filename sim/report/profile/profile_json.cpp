@@ -207,8 +207,7 @@ Json collectives_json(const profile::Profile& p, std::size_t most) {
              {"calls", c.calls},
              {"ranks_seen", c.ranks_seen}};
     row["mean_us"] = c.records > 0 ? Json(us(c.total_duration) / static_cast<double>(c.records)) : Json(nullptr);
-    row["transfer_us"] =
-        c.transfer < 0 || c.calls == 0 ? Json(nullptr) : Json(us(c.transfer) / static_cast<double>(c.calls));
+    row["transfer_us"] = c.transfers == 0 ? Json(nullptr) : Json(us(c.transfer) / static_cast<double>(c.transfers));
     row["skew_median_us"] = known_us(c.skew_median);
     row["skew_max_us"] = known_us(c.skew_max);
     row["busbw_GBps"] = c.busbw > 0 ? Json(c.busbw * 1e-9) : Json(nullptr);
@@ -229,7 +228,7 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
                         {"last_arrivals", s.last_arrivals},
                         {"made_others_wait_ms", ms(s.made_others_wait)},
                         {"waited_ms", ms(s.waited)},
-                        {"compute_excess_percent", 100 * s.compute_excess},
+                        {"compute_excess_percent", s.compute_excess ? Json(100 * *s.compute_excess) : Json()},
                         {"straggler", s.straggler}});
   }
   traces::TraceNotes notes = job.notes;

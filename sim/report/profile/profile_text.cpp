@@ -378,7 +378,7 @@ class Writer {
           {{ranks, 7},
            {std::to_string(c.calls), 7},
            {c.records > 0 ? us(c.total_duration / c.records) : "-", 10},
-           {c.transfer >= 0 && c.calls > 0 ? us(c.transfer / static_cast<std::int64_t>(c.calls)) : "-", 10},
+           {c.transfers > 0 ? us(c.transfer / static_cast<std::int64_t>(c.transfers)) : "-", 10},
            {c.skew_median >= 0 ? us(c.skew_median) : "-", 10},
            {c.skew_max >= 0 ? us(c.skew_max) : "-", 11},
            {c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "-", 11}});
@@ -390,17 +390,21 @@ class Writer {
     line("");
   }
 
+  static std::string compute_excess(const profile::RankStanding& s) {
+    if (!s.compute_excess) return "-";
+    return (*s.compute_excess >= 0 ? "+" : "") + fixed(100 * *s.compute_excess, 1) + " %";
+  }
+
   void standing() {
     if (p_.standing.empty()) return;
     row("ranks",
         {{"last to arrive", 16}, {"others waited ms", 18}, {"waited ms", 11}, {"compute vs mean", 17}, {"", 12}});
     for (const profile::RankStanding& s : p_.standing) {
-      row("  rank " + std::to_string(s.rank),
-          {{std::to_string(s.last_arrivals), 16},
-           {ms(s.made_others_wait), 18},
-           {ms(s.waited), 11},
-           {(s.compute_excess >= 0 ? "+" : "") + fixed(100 * s.compute_excess, 1) + " %", 17},
-           {s.straggler ? "straggler" : "", 12}});
+      row("  rank " + std::to_string(s.rank), {{std::to_string(s.last_arrivals), 16},
+                                               {ms(s.made_others_wait), 18},
+                                               {ms(s.waited), 11},
+                                               {compute_excess(s), 17},
+                                               {s.straggler ? "straggler" : "", 12}});
     }
     line("");
   }
