@@ -115,6 +115,27 @@ TEST(OpModels, TheTableLeadsTheModelsFollow) {
   EXPECT_EQ(models.price(gemm(4096))->mean, OpModels::create(device)->price(gemm(4096))->mean);
 }
 
+/// A time that was measured at the clock of a benchmark is none of an op that runs for seconds, where that clock is lower.
+TEST(OpModels, ATimeCarriedToTheClockOfALongRunIsNotCalledMeasured) {
+  topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
+  device.clock.burst = device.clock.boost;
+  device.clock.sustained = Hertz(0.8 * device.clock.boost.value());
+  const auto models_with = [&](const graph::Op& op) {
+    return *OpModels::create(
+        device, nullptr,
+        std::make_shared<const MeasuredTable>("gpu", "library", std::vector<MeasuredPoint>{{*point_of(op), 600, 590}}));
+  };
+  const graph::Op product = graph::Gemm{1, 4096, 8192, 8192, graph::DType::fp16};
+  const OpModels models = models_with(product);
+  EXPECT_EQ(models.price(product)->basis, graph::Basis::measured);
+  EXPECT_GT(models.price_steady(product)->mean, models.price(product)->mean);
+  EXPECT_EQ(models.price_steady(product)->basis, graph::Basis::scaled);
+  const graph::Op stream = graph::Copy{graph::CopyKind::h2d, 1 << 24};
+  const OpModels of_stream = models_with(stream);
+  EXPECT_EQ(of_stream.price_steady(stream)->mean, of_stream.price(stream)->mean);
+  EXPECT_EQ(of_stream.price_steady(stream)->basis, graph::Basis::measured);
+}
+
 struct Calibrated {
   Result<MeasuredTable> table;
   CalibrationCount count;
