@@ -215,6 +215,31 @@ TEST(Calibration, RowsOfOneKernelAreNotNamedAsTwo) {
             1u);
 }
 
+/// The launch that is taken off a time is named, where the rest is used and where no GPU is so fast.
+TEST(Calibration, NamesTheLaunchThatItTakesOff) {
+  const std::string header = "gpu,op,dtype,m,n,k,timing,latency_us\n", gpu = "A100-SXM4-80GB,linear,fp16,";
+  const auto [table, count] = calibrate(header + gpu + "512,4096,4096,event_median,96.8\n" + gpu +
+                                        "1024,4096,4096,kernel,160\n" + gpu + "2048,4096,4096,wall_sync,400\n");
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  EXPECT_EQ(count.launched, 2u);
+  EXPECT_EQ(count.first_launched,
+            "rows.csv:2: latency_us: of 96.8 us of linear fp16, 44 us of launch (timed by events) are taken off");
+  const auto refused = calibrate(header + gpu + "256,4096,4096,event_median,58.4\n");
+  EXPECT_NE(
+      refused.count.first_problem.find(
+          "latency_us: found 596.5 TFLOP/s in 14.4 us, which is left of 58.4 us without 44 us of launch (timed by "
+          "events), expected at most 312 TFLOP/s"),
+      std::string::npos)
+      << refused.count.first_problem;
+  EXPECT_NE(
+      calibrate(header + gpu + "256,4096,4096,wall_sync,64\n")
+          .count.first_problem.find("in 10 us, which is left of 64 us without 54 us of launch and synchronization "
+                                    "(timed by the host's clock)"),
+      std::string::npos);
+  EXPECT_EQ(calibrate(header + gpu + "256,4096,4096,kernel,14.4\n").count.first_problem.find("left of"),
+            std::string::npos);
+}
+
 TEST(Calibration, RefusesAFileWithoutAUsableRowOrWithoutLatencies) {
   EXPECT_NE(
       calibrate("gpu,op,dtype,m,n,k,latency_us\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("no usable row"),
