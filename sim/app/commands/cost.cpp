@@ -108,11 +108,19 @@ void name_idle_flags(const CollectiveFlags& f, const api::PricedCollective& with
   }
 }
 
+/// Rather than of a file in the folders of curves, which the remark would begin with.
+bool is_of_flag(const std::string& remark, const CollectiveFlags& f, const collectives::CollectiveOptions& options) {
+  return !f.request.curves.empty() && std::ranges::none_of(options.curve_dirs, [&](const std::string& dir) {
+    return remark.starts_with(dir + "/");
+  });
+}
+
 Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
   TRY(check_outputs({{"--csv", f.csv}}));
   TRY_ASSIGN(const api::PricedCollective with, priced(f));
   warn_of_parts(with.kind, with.sizes, with.ranks);
-  for (const std::string& remark : with.remarks) distsim::remark("--curve: " + remark);
+  for (const std::string& remark : with.remarks)
+    distsim::remark((is_of_flag(remark, f, with.options) ? "--curve: " : "") + remark);
   const bool choice_ignored = warn_of_unheeded(with.kind, with.table.facts, with.options);
   name_idle_flags(f, with, command, choice_ignored);
   TRY(write_file_atomically(f.csv, with.table.text));
