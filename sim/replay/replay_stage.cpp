@@ -217,8 +217,8 @@ class Stager {
       samples = fmt::format("{:.6g} times the samples per rank ({:.6g} with --set, {:.6g} without)", w.batch_scale,
                             after, before);
     } else if (differ) {
-      samples += fmt::format(" ({:.6g}); --set model.global_batch={} keeps the batch of the experiment ({:.6g})",
-                             before, target.model.global_batch, after);
+      samples +=
+          fmt::format(", {:.6g} ({:.6g} with --set model.global_batch={})", before, after, target.model.global_batch);
     }
     out_.notes.push_back(fmt::format("{} {} {}: each new rank does what a recorded one did, with {}",
                                      counted(w.from_ranks, "recorded rank"),
