@@ -124,7 +124,11 @@ Result<graph::Cost> OpModels::price_steady(const graph::Op& op, bool warm) const
   const topology::DeviceSpec& d = impl_->spec;
   const topology::UnitsBusy busy{cost.busy.matrix, cost.busy.vector, cost.busy.memory};
   const Hertz priced = topology::clock_of_prices(d);
-  return graph::at_clock(cost, priced.value() / topology::clock_of_mix(d.clock, d.power_limit, busy, priced).value());
+  TRY_ASSIGN(
+      graph::Cost steady,
+      graph::at_clock(cost, priced.value() / topology::clock_of_mix(d.clock, d.power_limit, busy, priced).value()));
+  if (steady.mean != cost.mean) steady.basis = std::max(steady.basis, graph::Basis::scaled);  // no time of the table
+  return steady;
 }
 
 }  // namespace distsim::opmodels

@@ -38,7 +38,7 @@ class OpModels {
   Result<graph::Cost> price(const graph::Op& op, bool warm = false) const;
 
   /// The same of an op that runs again and again for seconds, at the clock that it leaves the device within its power
-  /// limit (topology::clock_of_mix).
+  /// limit (topology::clock_of_mix). A measured time that this clock changes is `scaled`.
   Result<graph::Cost> price_steady(const graph::Op& op, bool warm = false) const;
 
   /// Whether every op has the same price as by `other`, because all that prices depend on is equal.

@@ -200,24 +200,23 @@ void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
 
 /// Medians over iterations have no launches. Iterations consist of the events.
 void note_medians(TraceRank& rank) {
-  std::int64_t first = INT64_MAX, last_start = INT64_MIN, end = 0;
+  std::vector<std::int64_t> starts, ends;
   std::uint64_t timeless = 0;
   for (const DeviceRecord& d : rank.device_records) {
-    first = std::min(first, d.start_ns);
-    last_start = std::max(last_start, d.start_ns);
-    end = std::max(end, d.end_ns());
+    starts.push_back(d.start_ns);
+    ends.push_back(d.end_ns());
     timeless += d.duration_ns == 0 ? 1 : 0;
   }
   const std::size_t events = rank.device_records.size();
   if (timeless > 0)
     rank.notes.assume(std::to_string(timeless) + " of " + counted(events, "event") + " " +
                       std::string(agreeing(timeless, "takes", "take")) + " no time");
-  if (events > 2 && first == last_start)
+  if (events > 2 && std::ranges::min(starts) == std::ranges::max(starts))
     rank.notes.assume("all " + std::to_string(events) +
                       " events begin at once, expected one after the other: are their starts recorded?");
   if (rank.measured_iterations_ns.empty() || events == 0) return;
   const std::int64_t iteration = upper_median(rank.measured_iterations_ns);
-  if (std::string beyond = iterations_beyond_events(iteration, end - first); !beyond.empty())
+  if (std::string beyond = iterations_beyond_events(iteration, starts, ends); !beyond.empty())
     rank.notes.assume(std::move(beyond));
 }
 

@@ -1,13 +1,15 @@
 #include "base/text/csv.hpp"
-#include "base/text/counted.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <istream>
 #include <set>
 #include <system_error>
+#include <utility>
 
+#include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -16,6 +18,7 @@ namespace distsim {
 namespace {
 
 constexpr std::size_t kMaxRecord = 1u << 20;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 /// Takes fields out of the text of a record, character by character.
 class RecordParser {
@@ -84,6 +87,19 @@ bool begins_formula(const std::string& text) {
   return *rest != '\0' || text[0] == '=' || text[0] == '@';
 }
 
+/// A cell as names of columns are compared: in lower case, without blanks around it.
+std::string plain_name(std::string_view cell) {
+  const std::size_t begin = cell.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return "";
+  return lower_case(cell.substr(begin, cell.find_last_not_of(" \t") + 1 - begin));
+}
+
+std::string names_in_a_line(const std::vector<std::string>& cells) {
+  std::string line = csv_line(cells);
+  line.pop_back();
+  return in_quotes(line, 300);
+}
+
 /// One line without its line feed; stops after kMaxRecord + 1 bytes, so that a file without line feeds is not read
 /// whole.
 bool read_line(std::istream& in, std::string& line) {
@@ -101,11 +117,10 @@ bool read_line(std::istream& in, std::string& line) {
 
 Result<CsvReader> CsvReader::open(std::istream& in, std::string name) {
   CsvReader reader(in, std::move(name));
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (in.peek() == 0xEF) {
     char mark[3] = {};
     in.read(mark, 3);
-    if (std::string_view(mark, 3) != kMark)
+    if (std::string_view(mark, 3) != kByteOrderMark)
       return Error{"found text that is not UTF-8, expected a CSV header", reader.name_ + ":1", ""};
   }
   TRY_ASSIGN(auto header, reader.read_record());
@@ -116,6 +131,7 @@ Result<CsvReader> CsvReader::open(std::istream& in, std::string name) {
       return Error{"column '" + column + "' appears twice in the header", reader.position(), ""};
   }
   reader.header_ = std::move(*header);
+  for (const std::string& column : reader.header_) reader.plain_names_.insert(plain_name(column));
   return reader;
 }
 
@@ -131,8 +147,35 @@ Result<std::size_t> CsvReader::require(std::string_view name) const {
   return Error{"column '" + std::string(name) + "' is missing", name_ + ":1", spelling_hint(name, header_)};
 }
 
+bool CsvReader::names_columns(const std::vector<std::string>& row) const {
+  std::size_t named = 0, others = 0;
+  for (const std::string& cell : row) {
+    if (cell.empty()) continue;
+    ++(plain_names_.contains(plain_name(cell)) ? named : others);
+    if (2 * others >= row.size()) return false;
+  }
+  return named >= 2 && named > others;
+}
+
+Result<void> CsvReader::header_again(const std::vector<std::string>& row) {
+  if (row != header_)
+    return Error{
+        "found another header, " + names_in_a_line(row) + ", expected rows of the first, " + names_in_a_line(header_),
+        position(), "give files with other columns one by one"};
+  if (!std::exchange(said_again_, true))
+    log_warn([&] { return position() + ": found the header again, as in files put together: skipped"; });
+  return {};
+}
+
 Result<std::optional<std::vector<std::string>>> CsvReader::next() {
   TRY_ASSIGN(auto record, read_record());
+  while (record) {
+    if (record->front().starts_with(kByteOrderMark))
+      record->front().erase(0, kByteOrderMark.size());  // of a later file
+    if (*record != header_ && !names_columns(*record)) break;
+    TRY(header_again(*record));
+    TRY_ASSIGN(record, read_record());
+  }
   if (record && record->size() != header_.size()) {
     return Error{"found " + counted(record->size(), "field") + ", expected " + std::to_string(header_.size()) +
                      " as in the header",

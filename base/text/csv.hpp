@@ -2,8 +2,10 @@
 // stays flat.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +27,9 @@ class CsvReader {
   Result<std::size_t> require(std::string_view name) const;
 
   /// Next row, or nothing at the end. A row with another number of fields than the header is an error that names its
-  /// line. Empty lines are skipped.
+  /// line. Empty lines are skipped. So is the header where it comes again, as in files that were put together; the log
+  /// says so once. Another header, a row of which more than half of the cells that hold something name columns, in
+  /// whatever case and order, is an error: its rows would be read by the names of the first.
   Result<std::optional<std::vector<std::string>>> next();
 
   /// Line on which the last row began; 1 is the header.
@@ -35,10 +39,14 @@ class CsvReader {
  private:
   CsvReader(std::istream& in, std::string name) : in_(&in), name_(std::move(name)) {}
   Result<std::optional<std::vector<std::string>>> read_record();
+  bool names_columns(const std::vector<std::string>& row) const;
+  Result<void> header_again(const std::vector<std::string>& row);
   Result<std::optional<std::vector<std::string>>> parse_record();
   std::istream* in_;
   std::string name_;
   std::vector<std::string> header_;
+  std::set<std::string, std::less<>> plain_names_;  ///< of the columns, as names_columns compares them
+  bool said_again_ = false;
   std::size_t next_line_ = 1, row_line_ = 0;
 };
 

@@ -1,10 +1,12 @@
 #include "collectives/curves/curve_provenance.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "topology/devices/device_names.hpp"
 
@@ -77,17 +79,25 @@ std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& s
   return "using curves measured on " + in_quotes(gpu) + " for " + spec.device;
 }
 
-Result<void> check_date(std::string_view date) {
+bool is_date(std::string_view text) {
   constexpr std::string_view shape = "dddd-dd-dd";
-  bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
-  for (std::size_t i = 0; fits && i < date.size(); ++i)
-    fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
-  const auto two_digits = [&](std::size_t at) { return 10 * (date[at] - '0') + date[at + 1] - '0'; };
-  const auto within = [&](std::size_t at, int most) {
-    return date.size() <= at || (two_digits(at) >= 1 && two_digits(at) <= most);
+  if (text.size() != 4 && text.size() != 7 && text.size() != 10) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (shape[i] == 'd' ? !is_digit(text[i]) : text[i] != '-') return false;
+  }
+  const auto number = [&](std::size_t at, std::size_t digits) {
+    int value = 0;
+    for (const char c : text.substr(at, digits)) value = 10 * value + (c - '0');
+    return value;
   };
-  fits = fits && within(5, 12) && within(8, 31);
-  if (!fits) return Error{"date: found " + in_quotes(date, 40) + ", expected a date such as 2026-11-20", "", ""};
+  const std::chrono::month month(text.size() > 4 ? static_cast<unsigned>(number(5, 2)) : 1);
+  const std::chrono::day day(text.size() > 7 ? static_cast<unsigned>(number(8, 2)) : 1);
+  return std::chrono::year_month_day(std::chrono::year(number(0, 4)), month, day).ok();
+}
+
+Result<void> check_date(std::string_view date) {
+  if (!date.empty() && !is_date(date))
+    return Error{"date: found " + in_quotes(date, 40) + ", expected a date such as 2026-11-20", "", ""};
   if (is_in_future(date)) return Error{"date: found " + std::string(date) + ", expected no date in the future", "", ""};
   return {};
 }

@@ -26,7 +26,10 @@ std::vector<std::string> provenance_remarks(const CurveSet& set, const topology:
 /// "using curves measured on ... for ...", where the set names another GPU than the system has; empty where it does not.
 std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec);
 
-/// Empty, or the day, month or year of a measurement: "2026-11-20", "2026-11", "2026". Errors (no position): other text; a
+/// Whether `text` is a day, a month or a year of the calendar: "2026-11-20", "2026-11", "2026".
+bool is_date(std::string_view text);
+
+/// Empty, or when something was measured (is_date). Errors (no position): other text; a
 /// date after tomorrow by the clock of this machine, as somewhere it is tomorrow.
 Result<void> check_date(std::string_view date);
 /// Those of all curves. Errors name the file.

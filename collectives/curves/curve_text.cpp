@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <optional>
 
@@ -16,6 +15,7 @@
 #include "collectives/collective_options.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
+#include "collectives/curves/curve_provenance.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "collectives/curves/curve_tables.hpp"
 #include "topology/devices/device_names.hpp"
@@ -203,19 +203,9 @@ Result<void> check_shape(const curves::Curve& c, const Positions& at) {
 
 /// YYYY-MM-DD, where that is its form, is a day of the calendar.
 Result<void> check_date(const curves::Curve& c, const Positions& at) {
-  int year = 0;
-  unsigned month = 0, day = 0;
   const std::string& text = c.date();
   constexpr std::size_t kLength = 10;
-  if (text.size() != kLength || text[4] != '-' || text[7] != '-') return {};
-  const auto part = [&](std::size_t from, std::size_t size, auto& value) {
-    const char* const end = text.data() + from + size;
-    const auto read = std::from_chars(text.data() + from, end, value);
-    return read.ec == std::errc() && read.ptr == end;
-  };
-  const bool whole = part(0, 4, year) && part(5, 2, month) && part(8, 2, day);
-  const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
-  if (whole && date.ok()) return {};
+  if (text.size() != kLength || text[4] != '-' || text[7] != '-' || is_date(text)) return {};
   return Error{"date: found " + in_quotes(text, 40) + ", expected a day of the calendar as YYYY-MM-DD",
                at.of(c, "date"), ""};
 }

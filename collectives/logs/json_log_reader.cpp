@@ -111,11 +111,13 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
     return Error{
         "type: found " + in_quotes(row.type, 40) + ", expected a type of nccl-tests, such as float or bfloat16", where,
         ""};
+  TRY_ASSIGN(row.wrong, wrong_results(*half, where));
   if (const Json* other = member(json, {"in_place", "in-place"})) {
     const double busbw = number(*other, {"bus_bw", "busbw"}, -1);
     if (busbw >= 0) row.in_place_busbw = busbw;
+    TRY_ASSIGN(const double wrong, wrong_results(*other, where));
+    row.wrong = worse_result(row.wrong, wrong);
   }
-  TRY_ASSIGN(row.wrong, wrong_results(*half, where));
   if (const Json* samples = member(*half, {"iterations"})) TRY(read_samples(*samples, row, where));
   return row;
 }

@@ -83,6 +83,11 @@ int bytes_of_type(std::string_view type) {
   return found == kTypes.end() ? 0 : found->bytes;
 }
 
+double worse_result(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  return std::abs(a) < std::abs(b) ? b : a;
+}
+
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> out;
   std::size_t i = 0;
@@ -188,11 +193,12 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   const std::size_t group = shape.errors ? 4 : 3;
   row.wrong = shape.errors && !is_not_checked(figures[first + 3]) ? values[first + 3] : 0;
   const std::size_t in_place = first + group;
+  if (shape.errors && shape.groups == 2 && !is_not_checked(figures[in_place + 3]))
+    row.wrong = worse_result(row.wrong, values[in_place + 3]);
   if (shape.groups < 2 || !std::isfinite(values[in_place + 2])) return row;
   row.in_place_busbw = values[in_place + 2];
   if (std::isfinite(values[in_place]) && std::isfinite(values[in_place + 1]))
     row.in_place_us = values[in_place], row.in_place_algbw = values[in_place + 1];
-  if (shape.errors && row.wrong == 0 && !is_not_checked(figures[in_place + 3])) row.wrong = values[in_place + 3];
   return row;
 }
 

@@ -25,12 +25,16 @@ struct NcclRow {
   double root = -1;                               ///< -1: none, or not stated
   double time_us = 0, algbw = 0, busbw = 0;       ///< out of place
   double algbw_digit = 0.01, busbw_digit = 0.01;  ///< the last that is printed
-  double wrong = 0;                               ///< 0 where not checked, NaN of results that are
-  double low_us = 0, high_us = 0;                 ///< range of the time, 0 where not known
-  std::optional<double> in_place_busbw;           ///< where the table has the column, and a number in it
-  double in_place_us = 0, in_place_algbw = 0;     ///< likewise; 0: not there
-  bool no_bandwidth = false;                      ///< the format has only times
+  double wrong = 0;  ///< the worse of out of place and in place; 0 where not checked, NaN of results that are
+  double low_us = 0, high_us = 0;              ///< range of the time, 0 where not known
+  std::optional<double> in_place_busbw;        ///< where the table has the column, and a number in it
+  double in_place_us = 0, in_place_algbw = 0;  ///< likewise; 0: not there
+  bool no_bandwidth = false;                   ///< the format has only times
 };
+
+/// Of what the columns of errors say out of place and in place: the larger, and NaN before all. Tables of floats hold
+/// 5e-07 and the like.
+double worse_result(double a, double b);
 
 std::vector<std::string_view> words_of(std::string_view line);
 

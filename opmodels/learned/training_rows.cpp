@@ -79,12 +79,12 @@ class Writer {
       ++count.other_kernel;
       return "";
     }
-    const double kernels =
-        measured * 1e-6 - host_share(parsed->timing, parsed->call, fields.text("gpu"), parsed->calls).launch;
+    const double launch = host_share(parsed->timing, parsed->call, fields.text("gpu"), parsed->calls).launch;
+    const double kernels = measured * 1e-6 - launch;
     const auto cost = (*models)->price(parsed->ops.front(), parsed->warm);
     if (const auto possible =
             check_possible((*models)->device(), *parsed, fields.text("dtype"),
-                           least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost), kernels);
+                           least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost), kernels, launch);
         kernels > 0 && !possible.ok())
       return problem(count.impossible, possible.error());
     std::string lines;

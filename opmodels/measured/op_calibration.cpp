@@ -198,7 +198,8 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
   const double kernels = measured * 1e-6 - host.launch;
   const double own = kernels - priced.others;
   if (kernels > 0) {
-    auto possible = check_possible(models_.device(), parsed, fields.text("dtype"), priced.least, kernels, clock);
+    auto possible =
+        check_possible(models_.device(), parsed, fields.text("dtype"), priced.least, kernels, host.launch, clock);
     if (!possible.ok()) {
       ++count_.impossible;
       return possible;
@@ -231,6 +232,10 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
                                ", where the same op of " + position_of(added.place) + " ran at " +
                                megahertz(added.clock);
   ++count_.used;
+  if (host.launch > 0 && ++count_.launched == 1)
+    count_.first_launched = position_of(place) + ": latency_us: of " +
+                            format_quantity(measured * 1e-6, Dimension::seconds) + " of " + printable(kind_of(fields)) +
+                            ", " + launch_text(parsed.timing, host.launch) + " are taken off";
   const Hertz usual = topology::clock_under_load(models_.device());
   if (clock.value() > 0 && clock.value() * kLowClock < usual.value() && ++count_.at_low_clock == 1)
     count_.first_low_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) + ", expected about " +

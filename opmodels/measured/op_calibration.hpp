@@ -54,6 +54,8 @@ struct CalibrationCount {
   std::string first_other_clock;     ///< the first of them, with its line
   std::size_t at_low_clock = 0;      ///< used rows that state an SM clock far below the one of predictions
   std::string first_low_clock;       ///< the first of them, with its line
+  std::size_t launched = 0;          ///< used rows whose times held a launch of the host, which is taken off
+  std::string first_launched;        ///< the first of them, with its line and how much that is
   std::string first_other;           ///< what the gpu column of the first such row says, for a refusal
   std::string first_problem;         ///< with its line, of the first row that is unpriced or impossible
   std::string first_unusable;        ///< likewise, of the first row of this GPU that is not used, for a refusal

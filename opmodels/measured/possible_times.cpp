@@ -23,17 +23,25 @@ struct HasNoShortcut {
   }
 };
 
+/// "", or what was taken off the time of a row before `seconds` were left.
+std::string left_of(const OpRow& row, double seconds, double launch) {
+  if (launch <= 0) return "";
+  return ", which is left of " + format_quantity(seconds + launch, Dimension::seconds) + " without " +
+         launch_text(row.timing, launch);
+}
+
 Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds,
-                        Hertz clock) {
+                        double launch, Hertz clock) {
   const bool slow = clock.value() > 0 && clock < device.clock.boost;
   const double peak = topology::product_peak(device, dtype) * (slow ? clock.value() / device.clock.boost.value() : 1);
   if (peak <= 0 || !std::visit(HasNoShortcut{}, row.ops.front())) return {};
   const double rate = graph::flops_of(row.ops.front()) / seconds;
   if (rate <= peak * topology::kPeakTolerance) return {};
   return Error{
-      "latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) + ", expected at most " +
-          format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
-          std::string(dtype) +
+      "latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) +
+          (launch > 0 ? " in " + format_quantity(seconds, Dimension::seconds) : "") + left_of(row, seconds, launch) +
+          ", expected at most " + format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name +
+          " in " + std::string(dtype) +
           (slow ? " at an SM clock of " + format_quantity(clock.value() * 1e-6, Dimension::none) + " MHz" : ""),
       "", ""};
 }
@@ -44,13 +52,13 @@ constexpr double kShortestKernel = 0.2e-6;  // s
 /// and memories above their usual rate, operands that a caller left in L2.
 constexpr double kFasterThanRates = 2;
 
-Result<void> check_time(const std::string& device, double least, double seconds) {
+Result<void> check_time(const std::string& device, const OpRow& row, double least, double seconds, double launch) {
   const bool by_rates = least / kFasterThanRates > kShortestKernel;
   const double most = by_rates ? least / kFasterThanRates : kShortestKernel;
   if (seconds >= most) return {};
   return Error{
-      "latency_us: found " + format_quantity_beside(seconds, most, Dimension::seconds) + ", expected at least " +
-          format_quantity(most, Dimension::seconds) +
+      "latency_us: found " + format_quantity_beside(seconds, most, Dimension::seconds) + left_of(row, seconds, launch) +
+          ", expected at least " + format_quantity(most, Dimension::seconds) +
           (by_rates ? ", the least that the rates of " + device + " allow with a margin" : ", an access to memory"),
       "", ""};
 }
@@ -88,10 +96,10 @@ double least_time(const DeviceRates& device, const graph::Op& op, const graph::C
 }
 
 Result<void> check_possible(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double least,
-                            double seconds, Hertz clock) {
+                            double seconds, double launch, Hertz clock) {
   TRY(check_clock(device, clock));
-  TRY(check_rate(device, row, dtype, seconds, clock));
-  return check_time(device.name, least, seconds);
+  TRY(check_rate(device, row, dtype, seconds, launch, clock));
+  return check_time(device.name, row, least, seconds, launch);
 }
 
 }  // namespace distsim::opmodels

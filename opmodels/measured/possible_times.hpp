@@ -17,8 +17,9 @@ double least_time(const DeviceRates& device, const graph::Op& op, const graph::C
 
 /// Error: kernels of a row that together took `seconds`, faster than the data sheet's rate for a product of this type
 /// (product_peak; at `clock`, where it is above 0 and below boost, in proportion), or than half of `least`, the least_time of
-/// its first op, or the shortest kernel; an SM clock above boost.
+/// its first op, or the shortest kernel; an SM clock above boost. `launch`: seconds of the row's time that were taken off
+/// before (host_share), which the error names.
 Result<void> check_possible(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double least,
-                            double seconds, Hertz clock = Hertz(0));
+                            double seconds, double launch, Hertz clock = Hertz(0));
 
 }  // namespace distsim::opmodels

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "base/text/quantity_text.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -101,6 +102,12 @@ HostShare host_share(Timing timing, HostCall call, std::string_view gpu, double 
   const double scale = host_factor(gpu, call) * calls * 1e-6;
   if (timing == Timing::wall) return {cost.launch_us * scale + kSynchroniseUs * 1e-6, 0};
   return {cost.launch_us * scale, cost.tail_us * scale};
+}
+
+std::string launch_text(Timing timing, double seconds) {
+  return format_quantity(seconds, Dimension::seconds) +
+         (timing == Timing::wall ? " of launch and synchronization (timed by the host's clock)"
+                                 : " of launch (timed by events)");
 }
 
 double as_measured(Timing timing, HostCall call, std::string_view gpu, double kernel_seconds, double calls) {

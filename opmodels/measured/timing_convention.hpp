@@ -12,6 +12,7 @@
 // the factor 1.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -39,6 +40,9 @@ struct HostShare {
   double launch = 0, tail = 0;
 };
 HostShare host_share(Timing timing, HostCall call, std::string_view gpu, double calls);
+
+/// "44 us of launch (timed by events)": what of a row's time is the host's, `seconds` of HostShare::launch.
+std::string launch_text(Timing timing, double seconds);
 
 /// Measured-style seconds for `kernel_seconds` of pure kernels. `gpu` is the row's gpu text, `calls` the framework
 /// calls it took.

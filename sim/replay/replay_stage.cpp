@@ -50,7 +50,7 @@ class Stager {
     TRY_ASSIGN(config::Experiment target, f_.with(f_.sets));
     TRY(choose_source(base));
     TRY(move_to(target));
-    w.batch_scale = batch_scale(base, target);
+    move_samples(base, target);
     if (source_) w.host_scale = target.cluster.host.launch_factor() / source_->host.launch_factor();
     return std::move(out_);
   }
@@ -170,11 +170,6 @@ class Stager {
                                        target.cluster.nodes));
       target.cluster.nodes = nodes;
     }
-    if (w.to_ranks != w.from_ranks) {
-      out_.notes.push_back(fmt::format(
-          "{} {} {}: each new rank does what a recorded one did, with the same samples per rank",
-          counted(w.from_ranks, "recorded rank"), agreeing(w.from_ranks, "represents", "represent"), w.to_ranks));
-    }
     TRY_ASSIGN(w.to_network, network(target.cluster, target.collectives, target.device));
     if (source_) {
       TRY_ASSIGN(w.from_network, network(*source_, options_, *device_));
@@ -207,18 +202,32 @@ class Stager {
     return own(std::move(models));
   }
 
-  /// Samples per rank relative to the experiment without --set, where a --set is about them.
-  double batch_scale(const config::Experiment& base, const config::Experiment& target) const {
+  /// Samples per rank: those of the trace, or relative to the experiment without --set where a --set is about them.
+  void move_samples(const config::Experiment& base, const config::Experiment& target) {
+    WhatIf& w = out_.what_if;
     const bool asked = std::any_of(f_.sets.begin(), f_.sets.end(), [](const std::string& s) {
       return s.starts_with("model.global_batch") || s.starts_with("model.per_gpu_batch");
     });
-    const double before = samples_per_rank(base), after = samples_per_rank(target);
-    return asked && before > 0 && after > 0 ? after / before : 1;
+    const double before = samples_per_rank(base, ranks_in(base.cluster)), after = samples_per_rank(target, w.to_ranks);
+    const bool differ = before > 0 && after > 0 && before != after;
+    if (asked && differ) w.batch_scale = after / before;
+    if (w.to_ranks == w.from_ranks) return;
+    std::string samples = "the same samples per rank";
+    if (asked && differ) {
+      samples = fmt::format("{:.6g} times the samples per rank ({:.6g} with --set, {:.6g} without)", w.batch_scale,
+                            after, before);
+    } else if (differ) {
+      samples +=
+          fmt::format(", {:.6g} ({:.6g} with --set model.global_batch={})", before, after, target.model.global_batch);
+    }
+    out_.notes.push_back(fmt::format("{} {} {}: each new rank does what a recorded one did, with {}",
+                                     counted(w.from_ranks, "recorded rank"),
+                                     agreeing(w.from_ranks, "represents", "represent"), w.to_ranks, samples));
   }
 
-  static double samples_per_rank(const config::Experiment& e) {
+  static double samples_per_rank(const config::Experiment& e, std::uint32_t ranks) {
     if (e.model.per_gpu_batch > 0) return static_cast<double>(e.model.per_gpu_batch);
-    return static_cast<double>(e.model.global_batch) / std::max(1u, ranks_in(e.cluster));
+    return static_cast<double>(e.model.global_batch) / std::max(1u, ranks);
   }
 
   const TraceReplay& f_;

@@ -23,7 +23,8 @@ struct ReplayStage {
 ///   the device of --config without --set, and the
 ///                      ranks are as many, the trace is taken to be from that system.
 ///   --set model.global_batch=..., model.per_gpu_batch=...   samples per rank, relative to those of --config without
-///   --set
+///   --set; a global batch is divided among the ranks moved to. Without such a --set, a rank keeps the samples that it
+///   recorded, and a note says what it would have of the experiment's global batch.
 /// Errors: --set, --ranks without --config; what the configuration readers refuse.
 Result<ReplayStage> replay_stage(const TraceReplay& flags, const traces::TraceJob& job);
 

@@ -130,7 +130,10 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {4, 1}}, "--ranks: found 4, but the log states 8");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
-  EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());
+  for (const char* date : {"2025-02-30", "2025-02-29", "2024-04-31", "2025-00-10", "2025-13", "2025-01-00"})
+    refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", date}, std::string("--date: found '") + date + "'");
+  for (const char* date : {"2026-11", "2024-02-29", "2025-12-31", "2024"})
+    EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", date}).ok()) << date;
 }
 
 /// A curve file states when and how it was measured; a flag that says otherwise is one of the two wrong.

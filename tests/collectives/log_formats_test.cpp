@@ -196,6 +196,17 @@ const char* const kJson =
         "devices": [{"rank": 0, "group": 0, "hostname": "a", "device_info": "NVIDIA H100"}, {"rank": 1, "group": 0, "hostname": "b", "device_info": "NVIDIA H100"}],
         "results": [{"size": 1048576, "count": 131072, "out_of_place": {"time": 104.86, "alg_bw": 10.0, "bus_bw": 5.0, "nwrong": 0}, "in_place": null}]})";
 
+TEST(JsonLog, WrongResultsInPlaceAreRefused) {
+  const std::string in_place = R"("in_place": {"time": 104.86, "alg_bw": 10.0, "bus_bw": 5.0, "nwrong": )";
+  const auto with = [&](const std::string& wrong) {
+    std::string text = kJson;
+    return text.replace(text.find(R"("in_place": null)"), 16, in_place + wrong + "}");
+  };
+  for (const char* good : {"0", "-1", "\"N/A\""}) EXPECT_TRUE(read("good.json", with(good)).ok()) << good;
+  expect_error(read("wrong.json", with("17")), "#wrong: found 17, expected 0");
+  expect_error(read("text.json", with("\"x\"")), "nwrong: found \"x\", expected a number of wrong results");
+}
+
 TEST(JsonLog, ATestOfNoCollectiveIsNotThatOfTheFileName) {
   const std::string rest =
       R"(, "devices": [{"rank": 0}, {"rank": 1}], "results": [{"size": 1024, "out_of_place": {"time": 10}}]})";

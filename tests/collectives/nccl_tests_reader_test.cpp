@@ -32,6 +32,28 @@ std::string log(const std::string& table, const std::string& name = "all_reduce_
   return "# Collective test starting: " + name + "\n" + kRanks + table + "# Avg bus bandwidth    : 10.2 \n";
 }
 
+/// Tables of floats print a small error that is right, so that a wrong result may stand behind one that is not 0.
+TEST(NcclTests, WrongResultsInEitherFormAreLeftOut) {
+  const auto sizes = [](const std::string& out_of_place, const std::string& in_place) {
+    const std::string head = "# size count type redop time algbw busbw error time algbw busbw error\n";
+    const auto row = [](const std::string& size, const std::string& time, const std::string& a, const std::string& b) {
+      return size + " float sum " + time + " 10.00 10.00 " + a + " " + time + " 10.00 10.00 " + b + "\n";
+    };
+    const auto set = parse_nccl_tests(log(head + row("1048576 262144", "104.86", "5e-07", "5e-07") +
+                                          row("2097152 524288", "209.7", out_of_place, in_place)),
+                                      "x.log");
+    return set.ok() ? set->curves.at(0).points.size() : 0;
+  };
+  for (const char* good : {"0e+00", "5e-07", "0.1", "N/A"}) {
+    EXPECT_EQ(sizes(good, "5e-07"), 2u) << good;
+    EXPECT_EQ(sizes("5e-07", good), 2u) << good;
+    for (const char* bad : {"17", "1", "0.2", "-3", "nan", "inf"}) {
+      EXPECT_EQ(sizes(good, bad), 1u) << good << ' ' << bad;
+      EXPECT_EQ(sizes(bad, good), 1u) << bad << ' ' << good;
+    }
+  }
+}
+
 TEST(NcclTests, RanksFollowFromTheBusFactorWhereNoneAreListed) {
   // 8 ranks: an all-gather's bus bandwidth is 7/8 of 40 GB/s, an all-reduce's 14/8.
   const std::string head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";

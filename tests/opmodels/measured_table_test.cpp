@@ -115,6 +115,27 @@ TEST(OpModels, TheTableLeadsTheModelsFollow) {
   EXPECT_EQ(models.price(gemm(4096))->mean, OpModels::create(device)->price(gemm(4096))->mean);
 }
 
+/// A time that was measured at the clock of a benchmark is none of an op that runs for seconds, where that clock is lower.
+TEST(OpModels, ATimeCarriedToTheClockOfALongRunIsNotCalledMeasured) {
+  topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
+  device.clock.burst = device.clock.boost;
+  device.clock.sustained = Hertz(0.8 * device.clock.boost.value());
+  const auto models_with = [&](const graph::Op& op) {
+    return *OpModels::create(
+        device, nullptr,
+        std::make_shared<const MeasuredTable>("gpu", "library", std::vector<MeasuredPoint>{{*point_of(op), 600, 590}}));
+  };
+  const graph::Op product = graph::Gemm{1, 4096, 8192, 8192, graph::DType::fp16};
+  const OpModels models = models_with(product);
+  EXPECT_EQ(models.price(product)->basis, graph::Basis::measured);
+  EXPECT_GT(models.price_steady(product)->mean, models.price(product)->mean);
+  EXPECT_EQ(models.price_steady(product)->basis, graph::Basis::scaled);
+  const graph::Op stream = graph::Copy{graph::CopyKind::h2d, 1 << 24};
+  const OpModels of_stream = models_with(stream);
+  EXPECT_EQ(of_stream.price_steady(stream)->mean, of_stream.price(stream)->mean);
+  EXPECT_EQ(of_stream.price_steady(stream)->basis, graph::Basis::measured);
+}
+
 struct Calibrated {
   Result<MeasuredTable> table;
   CalibrationCount count;
@@ -192,6 +213,31 @@ TEST(Calibration, RowsOfOneKernelAreNotNamedAsTwo) {
   EXPECT_EQ(alike(gpu + "layernorm,bwd_data,fp32,4096,4096,200,kernel\n" + gpu +
                   "layernorm,bwd_weight,fp32,4096,4096,120,kernel\n"),
             1u);
+}
+
+/// The launch that is taken off a time is named, where the rest is used and where no GPU is so fast.
+TEST(Calibration, NamesTheLaunchThatItTakesOff) {
+  const std::string header = "gpu,op,dtype,m,n,k,timing,latency_us\n", gpu = "A100-SXM4-80GB,linear,fp16,";
+  const auto [table, count] = calibrate(header + gpu + "512,4096,4096,event_median,96.8\n" + gpu +
+                                        "1024,4096,4096,kernel,160\n" + gpu + "2048,4096,4096,wall_sync,400\n");
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  EXPECT_EQ(count.launched, 2u);
+  EXPECT_EQ(count.first_launched,
+            "rows.csv:2: latency_us: of 96.8 us of linear fp16, 44 us of launch (timed by events) are taken off");
+  const auto refused = calibrate(header + gpu + "256,4096,4096,event_median,58.4\n");
+  EXPECT_NE(
+      refused.count.first_problem.find(
+          "latency_us: found 596.5 TFLOP/s in 14.4 us, which is left of 58.4 us without 44 us of launch (timed by "
+          "events), expected at most 312 TFLOP/s"),
+      std::string::npos)
+      << refused.count.first_problem;
+  EXPECT_NE(
+      calibrate(header + gpu + "256,4096,4096,wall_sync,64\n")
+          .count.first_problem.find("in 10 us, which is left of 64 us without 54 us of launch and synchronization "
+                                    "(timed by the host's clock)"),
+      std::string::npos);
+  EXPECT_EQ(calibrate(header + gpu + "256,4096,4096,kernel,14.4\n").count.first_problem.find("left of"),
+            std::string::npos);
 }
 
 TEST(Calibration, RefusesAFileWithoutAUsableRowOrWithoutLatencies) {

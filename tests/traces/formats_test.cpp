@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -77,6 +78,42 @@ TEST_F(FormatsTest, NsysTablesMayBeMissingOrEmpty) {
   const auto job = read_traces({folder_ + "/none.sqlite"});
   ASSERT_FALSE(job.ok());
   EXPECT_NE(job.error().text().find("no CUDA kernel"), std::string::npos);
+}
+
+std::string with_text(std::string text, const std::string& from, const std::string& to) {
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST_F(FormatsTest, NsysIdsHaveOneText) {
+  const auto with = [&](const std::string& more) {
+    const std::string path = folder_ + "/texts.sqlite";
+    std::filesystem::remove(path);
+    sql(path,
+        with_text(with_text(kNsys, "id INTEGER PRIMARY KEY", "id INTEGER"), "(3,'layer 1')", "(3,'layer 1')" + more));
+    return read_traces({path});
+  };
+  EXPECT_TRUE(with(",(1,'gemm<float>'),(4,'layer 1')").ok()) << "the same text twice";
+  const auto job = with(",(1,'relu')");
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.error().text().find("StringIds: found the id 1 with two texts, 'gemm<float>' and 'relu', expected one"),
+            std::string::npos)
+      << job.error().text();
+}
+
+TEST_F(FormatsTest, SizesThatCannotBeAreUnknownAndCounted) {
+  const std::string copies =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start,end,deviceId,contextId,streamId,correlationId,globalPid,bytes,copyKind);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(7000,8000,0,1,7,44,150994944,4096,1),"
+      "(8000,9000,0,1,7,45,150994944,-4096,1),(9000,9900,0,1,7,46,150994944,9000000000000000,1);";
+  sql(folder_ + "/copies.sqlite", kNsys + copies);
+  const TraceJob job = read({folder_ + "/copies.sqlite"});
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_EQ(r.device_records.size(), 5u);
+  EXPECT_EQ(r.device_records[2].bytes, 4096);
+  EXPECT_EQ(r.device_records[3].bytes, -1);
+  EXPECT_EQ(r.device_records[4].bytes, -1);
+  EXPECT_EQ(std::ranges::count(r.notes.assumptions, "2 sizes of copies below 0 or above 2^50 bytes taken for unknown"),
+            1);
 }
 
 TEST_F(FormatsTest, NsysDamagedAnywhere) {

@@ -78,6 +78,20 @@ TEST_F(HostStacksTest, TableOfCProfile) {
   EXPECT_TRUE(s.notes.dropped.empty());
 }
 
+/// Cut off within its last row at any byte: what is left of the row names a function, or is counted as unreadable.
+TEST_F(HostStacksTest, ATableThatIsCutOffIsReadUpToThere) {
+  const std::string table =
+      "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+      "        1    0.500    0.500    0.750    0.750 a.py:1(<module>)\n";
+  const std::string last = "        2    0.200    0.100    0.250    0.125 a.py:10(forward)";
+  const std::size_t name = last.find("a.py");
+  for (std::size_t n = last.find('2') + 1; n <= last.size(); ++n) {
+    const HostStacks s = read(table + last.substr(0, n));
+    EXPECT_EQ(s.functions.size(), n > name ? 2u : 1u) << n;
+    EXPECT_EQ(s.notes.dropped.empty(), n > name) << n;
+  }
+}
+
 TEST_F(HostStacksTest, WhatIsNoStackIsRefused) {
   EXPECT_NE(refusal("").find("found no stack with samples"), std::string::npos);
   EXPECT_NE(refusal("hello\n").find("found no stack with samples"), std::string::npos);

@@ -174,7 +174,14 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
   dropped += std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
   dropped += std::erase_if(profiler_work_, [&](const ProfilerWork& w) { return !sane(w.start_ns, w.duration_ns); });
   dropped += std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
-  for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytesAtOnce ? -1 : std::max<std::int64_t>(-1, d.bytes);
+  std::uint64_t no_sizes = 0;
+  for (DeviceRecord& d : devices_) {
+    if (d.bytes >= -1 && d.bytes <= kMostBytesAtOnce) continue;
+    d.bytes = -1;
+    ++no_sizes;
+  }
+  if (no_sizes > 0)
+    rank.notes.assume(counted(no_sizes, "size") + " of copies below 0 or above 2^50 bytes taken for unknown");
   rank.notes.lose("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
   rank.notes.lose("records more than 11 days from the others", dropped);
 }

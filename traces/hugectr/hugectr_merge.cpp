@@ -114,16 +114,15 @@ void note_iterations(const std::vector<HugectrHost>& hosts, HugectrJob& job) {
   const auto ns = [](double ms) { return static_cast<std::int64_t>(ms * 1e6); };
   for (const HugectrHost& host : hosts) {
     for (const auto& [device, by_stream] : host.timeline) {
-      double first = std::numeric_limits<double>::max(), end = 0;
+      std::vector<std::int64_t> starts, ends;
       for (const auto& [stream, events] : by_stream) {
         for (const HugectrTimedEvent& e : events) {
-          first = std::min(first, e.median_start_ms);
-          end = std::max(end, e.median_start_ms + e.median_duration_ms);
+          starts.push_back(ns(e.median_start_ms));
+          ends.push_back(ns(e.median_start_ms + e.median_duration_ms));
         }
       }
-      const std::string beyond = host.has_iterations && end > first
-                                     ? iterations_beyond_events(ns(host.median_iter_time_ms), ns(end - first))
-                                     : "";
+      const std::string beyond =
+          host.has_iterations ? iterations_beyond_events(ns(host.median_iter_time_ms), starts, ends) : "";
       if (beyond.empty()) continue;
       job.notes.push_back("host " + printable(host.host_name) + ": " + beyond);
       break;

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/median.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -70,11 +71,14 @@ std::vector<std::string> missing_from_hugectr(const TraceJob& job) {
   return joined(missing_events(found), missing_gpus(hosts));
 }
 
-std::string iterations_beyond_events(std::int64_t iteration_ns, std::int64_t events_ns) {
+std::string iterations_beyond_events(std::int64_t iteration_ns, const std::vector<std::int64_t>& starts_ns,
+                                     const std::vector<std::int64_t>& ends_ns) {
   constexpr double kMostBeside = 100;  // times the events; chosen: hosts wait for data
+  if (starts_ns.empty() || ends_ns.empty()) return "";
+  const std::int64_t events_ns = upper_median(ends_ns) - *std::ranges::min_element(starts_ns);
   if (events_ns <= 0 || static_cast<double>(iteration_ns) <= kMostBeside * static_cast<double>(events_ns)) return "";
   const auto text = [](std::int64_t ns) { return milliseconds_text(static_cast<double>(ns) * 1e-6); };
-  return "found iterations of " + text(iteration_ns) + ", of which the events take " + text(events_ns) +
+  return "found iterations of " + text(iteration_ns) + ", in which most events end within " + text(events_ns) +
          ": are all times in milliseconds?";
 }
 

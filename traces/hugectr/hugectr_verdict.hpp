@@ -14,9 +14,12 @@ namespace distsim::traces {
 /// no place for them, and GPUs that one host has and another has not. Empty: none, or no such job.
 std::vector<std::string> missing_from_hugectr(const TraceJob& job);
 
-/// "found iterations of 3 s, of which the events take 2.65 ms: are all times in milliseconds?", where an iteration is more than
-/// 100 times as long as its events (less is a host that waits for data). Empty: it is not, or either is 0.
-std::string iterations_beyond_events(std::int64_t iteration_ns, std::int64_t events_ns);
+/// "found iterations of 3 s, in which most events end within 2.65 ms: are all times in milliseconds?", where an iteration is
+/// more than 100 times as long as the events of a GPU take from the first to the end of the middle one (less is a host that
+/// waits for data; later ones may be of iterations far longer than most). Empty: it is not, or either is 0.
+/// `starts_ns`, `ends_ns`: of the events, in any order.
+std::string iterations_beyond_events(std::int64_t iteration_ns, const std::vector<std::int64_t>& starts_ns,
+                                     const std::vector<std::int64_t>& ends_ns);
 
 /// missing_from_hugectr of results as they are merged.
 std::vector<std::string> missing_from_hugectr(const std::vector<HugectrHost>& hosts);

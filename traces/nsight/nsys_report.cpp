@@ -55,9 +55,10 @@ Result<void> NsysReport::read_header() {
   TRY(read_devices());
   TRY(read_streams());
   // What is no text is no name: a kernel of no name is not one that computes.
-  return db_.each_row("StringIds", {"id", "value"}, [this](const SqliteRow& r) {
-    if (r.is_text(1)) strings_[r.integer(0)] = job_.names.intern(r.text(1));
-  });
+  TRY(db_.each_row("StringIds", {"id", "value"}, [this](const SqliteRow& r) {
+    if (r.is_text(1)) strings_.add(r.integer(0), r.text(1), job_.names);
+  }));
+  return strings_.check("StringIds", file_.path);
 }
 
 Result<void> NsysReport::read_devices() {
@@ -83,8 +84,7 @@ Result<void> NsysReport::read_streams() {
 }
 
 NameId NsysReport::string(std::int64_t id) {
-  const auto at = strings_.find(id);
-  if (at != strings_.end()) return at->second;
+  if (const auto name = strings_.find(id)) return *name;
   ++no_name_;
   return job_.names.intern("(name not in the report)");
 }

@@ -10,6 +10,7 @@
 
 #include "traces/build/rank_builder.hpp"
 #include "traces/build/stream_kinds.hpp"
+#include "traces/build/string_ids.hpp"
 #include "traces/files/sqlite_db.hpp"
 #include "traces/trace_format.hpp"
 
@@ -65,7 +66,7 @@ class NsysReport {
   std::int64_t epoch_ = 0;
   std::vector<TraceDevice> devices_;
   StreamKinds stream_kinds_;
-  std::unordered_map<std::int64_t, NameId> strings_;
+  StringIds strings_;
   std::map<RankKey, RankBuilder> builders_;
   std::map<std::uint64_t, Ranks> of_process_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> device_of_launch_;  ///< (process, correlation)

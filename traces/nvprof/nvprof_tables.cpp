@@ -65,8 +65,9 @@ Result<void> NvprofTables::read_header() {
     return Error{"found a SQLite file without nvprof's StringTable, expected one of `nvprof -o`", file_.path, ""};
   // What is no text is no name: a kernel of no name is not one that computes.
   TRY(db_.each_row("StringTable", {"_id_", "value"}, [this](const SqliteRow& r) {
-    if (r.is_text(1)) strings_[r.integer(0)] = job_.names.intern(kernel_name(r.text(1)));
+    if (r.is_text(1)) strings_.add(r.integer(0), kernel_name(r.text(1)), job_.names);
   }));
+  TRY(strings_.check("StringTable", file_.path));
   TRY(db_.each_row("CUPTI_ACTIVITY_KIND_STREAM", {"contextId", "streamId", "flag"}, [this](const SqliteRow& r) {
     stream_kinds_.add(0, static_cast<std::uint64_t>(r.integer(0)), static_cast<std::uint64_t>(r.integer(1)),
                       r.integer(2));
@@ -77,15 +78,14 @@ Result<void> NvprofTables::read_header() {
                         const auto index = r.gpu(kId);
                         if (!index || devices_.size() >= kMostDevices) return;
                         const auto name = strings_.find(r.integer(kName));
-                        devices_.push_back({*index, std::string(name == strings_.end() ? "" : job_.name(name->second)),
+                        devices_.push_back({*index, std::string(name ? job_.name(*name) : ""),
                                             static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
                                             small(r.integer(kMultiprocessors))});
                       });
 }
 
 NameId NvprofTables::string(std::int64_t id) {
-  const auto at = strings_.find(id);
-  if (at != strings_.end()) return at->second;
+  if (const auto name = strings_.find(id)) return *name;
   ++no_name_;
   return job_.names.intern("(name not in the file)");
 }

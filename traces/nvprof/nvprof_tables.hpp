@@ -7,6 +7,7 @@
 
 #include "traces/build/rank_builder.hpp"
 #include "traces/build/stream_kinds.hpp"
+#include "traces/build/string_ids.hpp"
 #include "traces/files/sqlite_db.hpp"
 #include "traces/trace_format.hpp"
 
@@ -44,7 +45,7 @@ class NvprofTables {
   const SqliteDb& db_;
   const TraceFile& file_;
   TraceJob& job_;
-  std::unordered_map<std::int64_t, NameId> strings_;
+  StringIds strings_;
   std::vector<TraceDevice> devices_;
   StreamKinds stream_kinds_;
   std::map<std::uint32_t, RankBuilder> builders_;

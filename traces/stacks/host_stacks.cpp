@@ -145,7 +145,7 @@ void add_pstats(std::string_view line, Parsed& out) {
   const auto words = pstats_words(line);
   const auto self = stack_number(words[1]), total = stack_number(words[3]);
   const auto calls = call_counts(words[0]);
-  if (!calls) {
+  if (!calls || words[5].empty()) {  // cut off, where no function is named
     ++out.broken;
     return;
   }
@@ -159,7 +159,7 @@ void add_pstats(std::string_view line, Parsed& out) {
   out.calls += calls->all;
   if (out.impossible.empty() && out.sums.has(words[5]))
     out.impossible = "found " + in_quotes(words[5], 60) + " a second time, expected each function once";
-  if (self && total && !words[5].empty())
+  if (self && total)
     out.sums.add_function(words[5], *self, *total);
   else
     ++out.broken;

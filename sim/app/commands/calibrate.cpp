@@ -131,6 +131,12 @@ void name_clocks(const opmodels::CalibrationCount& c) {
     remark(fmt::format("{}{}; the times are used as they are", c.first_low_clock, and_more(c.at_low_clock)));
 }
 
+void name_launched(const opmodels::CalibrationCount& c) {
+  if (c.launched > 0)
+    remark(fmt::format("{}{}, as measured on the hosts of NeuSight; yours may differ", c.first_launched,
+                       and_more(c.launched)));
+}
+
 void name_falling(const opmodels::OpCalibration& calibration) {
   if (const std::string falling = calibration.falling(); !falling.empty())
     remark(falling + "; sizes near it are priced by both");
@@ -177,6 +183,7 @@ Result<void> write_table(const std::string& path, const std::string& folder, con
   name_alike(count);
   name_too_long(count);
   name_clocks(count);
+  name_launched(count);
   name_falling(calibration);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
@@ -205,6 +212,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   if (f.out.empty()) name_alike(count);
   if (f.out.empty()) name_too_long(count);
   if (f.out.empty()) name_clocks(count);
+  if (f.out.empty()) name_launched(count);
   if (f.out.empty()) name_falling(calibration);
   return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
                fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));

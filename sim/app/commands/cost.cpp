@@ -115,11 +115,19 @@ std::string where_to_look(const EarlierResults& earlier, const std::string& firs
   return unchanged.empty() ? "see the basis column" : "the first: " + first_problem + "; " + unchanged;
 }
 
+/// Rather than of a file in the folders of curves, which the remark would begin with.
+bool is_of_flag(const std::string& remark, const CollectiveFlags& f, const collectives::CollectiveOptions& options) {
+  return !f.request.curves.empty() && std::ranges::none_of(options.curve_dirs, [&](const std::string& dir) {
+    return remark.starts_with(dir + "/");
+  });
+}
+
 Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
   TRY(check_outputs({{"--csv", f.csv}}));
   TRY_ASSIGN(const api::PricedCollective with, priced(f));
   warn_of_parts(with.kind, with.sizes, with.ranks);
-  for (const std::string& remark : with.remarks) distsim::remark("--curve: " + remark);
+  for (const std::string& remark : with.remarks)
+    distsim::remark((is_of_flag(remark, f, with.options) ? "--curve: " : "") + remark);
   const bool choice_ignored = warn_of_unheeded(with.kind, with.table.facts, with.options);
   name_idle_flags(f, with, command, choice_ignored);
   const EarlierResults earlier(with.table.unpriced == with.sizes.size(), {f.csv});

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
+
+#include "base/log.hpp"
 
 namespace distsim {
 namespace {
@@ -59,6 +62,55 @@ TEST(Csv, RefusesWithTheLine) {
   EXPECT_NE(csv_error(std::string("a\n\0\n", 4)), "");
   EXPECT_NE(csv_error("a\n\"" + std::string(2 << 20, 'x')), "");
   EXPECT_NE(csv_error("\xEF\xBBz"), "");
+}
+
+TEST(Csv, TheHeaderAgainIsSkipped) {
+  const std::vector<Row> both{{"a", "b"}, {"1", "2"}, {"3", "4"}};
+  EXPECT_EQ(rows_of("a,b\n1,2\na,b\n3,4\na,b\n"), both);
+  EXPECT_EQ(rows_of("a,b\n1,2\n\xEF\xBB\xBF"
+                    "a,b\r\n3,4\n"),
+            both)
+      << "of a file with a byte-order mark";
+  EXPECT_EQ(rows_of("a\na\n1\n"), (std::vector<Row>{{"a"}, {"1"}}));
+}
+
+std::vector<std::string> said;
+
+TEST(Csv, TheHeaderAgainIsSaidOnce) {
+  said.clear();
+  connect_log(LogLevel::warn, [](LogLevel, std::string_view line) { said.emplace_back(line); });
+  rows_of("a,b\n1,2\na,b\n3,4\na,b\n");
+  connect_log(LogLevel::off, nullptr);
+  EXPECT_EQ(said, (std::vector<std::string>{"f.csv:3: found the header again, as in files put together: skipped"}));
+}
+
+/// Whatever the order of the columns, and whichever one is called otherwise.
+TEST(Csv, AnotherHeaderIsRefused) {
+  const Row header{"gpu", "op", "m", "n", "latency_us"};
+  const std::string text = csv_line(header) + "A100,linear,1,2,3\n";
+  Row other = header;
+  std::ranges::sort(other);
+  do {
+    if (other == header) continue;
+    EXPECT_EQ(csv_error(text + csv_line(other) + "A100,linear,1,2,3\n"),
+              "f.csv:3: found another header, '" + csv_line(other).substr(0, csv_line(other).size() - 1) +
+                  "', expected rows of the first, 'gpu,op,m,n,latency_us'; give files with other columns one by one");
+  } while (std::ranges::next_permutation(other).found);
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    other = header;
+    other[i] = "latency_ms";
+    EXPECT_NE(csv_error(text + csv_line(other)).find("found another header"), std::string::npos) << i;
+    other[i].clear();
+    EXPECT_NE(csv_error(text + csv_line(other)).find("found another header"), std::string::npos) << i;
+  }
+  for (const char* again : {"GPU,Op,M,N,Latency_us\n", " gpu,op , m,n,latency_us\n", "gpu,op,m,n,k,latency_us\n"})
+    EXPECT_NE(csv_error(text + again).find("found another header"), std::string::npos) << again;
+}
+
+/// A cell may be called like a column.
+TEST(Csv, RowsWithNamesOfColumnsAreRows) {
+  for (const std::string row : {"gpu,linear,1,2", "gpu,op,1,2", "op,,,", ",,,", "gpu,gpu2,m2,2"})
+    EXPECT_EQ(csv_error("gpu,op,m,n\n" + row + "\n"), "") << row;
 }
 
 /// A stream that never ends and never breaks a line, as /dev/zero.
