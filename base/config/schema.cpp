@@ -19,6 +19,30 @@ std::string bound_text(double value, Dimension dimension, bool integer) {
   return whole ? std::to_string(static_cast<std::int64_t>(value)) : format_quantity(value, dimension);
 }
 
+struct Place {
+  const ConfigNode* node;
+  bool whole;  ///< the key itself is there, not only what would hold it
+};
+
+Place deepest_place(const ConfigNode& node, std::string_view key) {
+  Place place{&node, true};
+  while (!key.empty()) {
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    const ConfigNode* next = place.node->find(key.substr(0, dot));
+    if (next == nullptr) return {place.node, false};
+    place.node = next;
+    key.remove_prefix(std::min(dot + 1, key.size()));
+  }
+  return place;
+}
+
+/// 0: in the file of the section itself; 1: in another, which was laid on it; 2: with --set, which is laid on all files.
+int laid_on(const ConfigNode& section, const SourcePos& where) {
+  if (where.line == 0) return 2;
+  const auto file = [](const SourcePos& at) { return at.file ? std::string_view(*at.file) : std::string_view(); };
+  return file(where) == file(section.where) ? 0 : 1;
+}
+
 }  // namespace
 
 Error expected(const ConfigNode& node, const std::string& path, const std::string& expectation,
@@ -70,16 +94,18 @@ Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const
 }
 
 SourcePos position_of(const ConfigNode& node, const std::string& message) {
-  const ConfigNode* at = &node;
-  std::string_view rest = std::string_view(message).substr(0, message.find(':'));
-  while (!rest.empty()) {
-    const std::size_t dot = rest.find('.');
-    const ConfigNode* next = at->find(rest.substr(0, dot));
-    if (next == nullptr) break;
-    at = next;
-    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+  const std::string_view text = message;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const Place blamed = deepest_place(node, text.substr(0, colon));
+  constexpr std::string_view kOfKeys = "abcdefghijklmnopqrstuvwxyz0123456789_.";
+  for (std::size_t at = text.find_first_of(kOfKeys, colon); at < text.size();) {
+    const std::size_t end = std::min(text.find_first_not_of(kOfKeys, at), text.size());
+    const Place named = deepest_place(node, text.substr(at, end - at));
+    const bool later = laid_on(node, named.node->where) > laid_on(node, blamed.node->where);
+    if (named.whole && later) return named.node->where;
+    at = text.find_first_of(kOfKeys, end);
   }
-  return at->where;
+  return blamed.node->where;
 }
 
 std::string range_text(Range range, Dimension dimension, bool integer) {

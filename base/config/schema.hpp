@@ -98,12 +98,14 @@ Result<std::string> read_string(const ConfigNode& node, const std::string& path)
 Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known,
                   std::span<const MovedKey> moved = {});
 /// Position of the key that a rule's message begins with ("nic.bandwidth: found ..."), or of the deepest part of it
-/// that is there.
+/// that is there. Where that is as the section's own file has it, and a key that the message names ("..., expected less
+/// than hbm.capacity") was laid on that file, it is the latter's: the file keeps the rule by itself.
 SourcePos position_of(const ConfigNode& node, const std::string& message);
 std::string range_text(Range range, Dimension dimension, bool integer);
 std::string dimension_name(Dimension dimension);
 
-/// Reads one scalar of type T; the one overload set that decides how text becomes a value.
+/// Reads one scalar of type T; the one overload set that decides how text becomes a value. Times are whole picoseconds and
+/// sizes whole bytes: what would round to none is refused.
 template <class T>
 Result<T> read_scalar(const ConfigNode& node, const std::string& path, Range range) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -119,11 +121,15 @@ Result<T> read_scalar(const ConfigNode& node, const std::string& path, Range ran
     range.min = std::max(range.min, 0.0);
     range.max = std::min(range.max, Duration::kMaxSeconds);  // from_seconds cannot fail then
     TRY_ASSIGN(const double v, read_quantity(node, path, Dimension::seconds, range));
-    return Duration::from_seconds(v);
+    TRY_ASSIGN(const T whole, Duration::from_seconds(v));
+    if (v > 0 && whole == T()) return expected(node, path, "0 s, or at least 1 ps");
+    return whole;
   } else if constexpr (std::is_same_v<T, Bytes>) {
     range.max = std::min(range.max, 9e18);
     TRY_ASSIGN(const double v, read_quantity(node, path, Dimension::bytes, range));
-    return Bytes(static_cast<std::int64_t>(std::llround(v)));
+    const T whole(static_cast<std::int64_t>(std::llround(v)));
+    if (v > 0 && whole == T(0)) return expected(node, path, "0 B, or at least 1 B");
+    return whole;
   } else {
     TRY_ASSIGN(const double v, read_quantity(node, path, ScalarTraits<T>::dimension, range));
     return T(v);

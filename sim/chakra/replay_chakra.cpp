@@ -17,6 +17,7 @@
 #include "sim/chakra/astra_network.hpp"
 #include "sim/chakra/chakra_report.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "traces/chakra/chakra_reader.hpp"
 #include "traces/files/gunzip.hpp"
 #include "traces/registry.hpp"
@@ -35,11 +36,7 @@ struct Stage {
 };
 
 std::vector<std::string> sets_of(const ChakraReplay& f) {
-  std::vector<std::string> sets = f.sets;
-  std::string list;
-  for (const auto& path : f.curves) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", path);
-  if (!list.empty()) sets.push_back("collectives.curve_files=[" + list + "]");
-  return sets;
+  return f.curves.empty() ? f.sets : config::with_flags(f.sets, {config::curves_flag(f.curves)});
 }
 
 /// The experiment's cluster, with as many nodes as the ranks need.

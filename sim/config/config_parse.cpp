@@ -6,6 +6,7 @@
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/config/text_experiments.hpp"
 #include "sim/config/variants.hpp"
 
@@ -40,8 +41,6 @@ Result<void> check_sections(const ConfigNode& root) {
   return {};
 }
 
-std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }
-
 /// A study reads the same words many times.
 bool is_first_time(const std::string& line) {
   static std::mutex mutex;
@@ -53,10 +52,8 @@ bool is_first_time(const std::string& line) {
 /// The last --set of a key, or of what holds it, counts; those before it are named.
 void name_replaced(const std::vector<std::string>& sets) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    const std::string key(key_of_set(sets[i]));
     for (std::size_t j = sets.size(); --j > i;) {
-      const std::string later(key_of_set(sets[j]));
-      if (later != key && !key.starts_with(later + ".")) continue;
+      if (!is_of_key(sets[i], key_of_set(sets[j]))) continue;
       const std::string line =
           "--set " + printable(sets[i], 200) + ": no effect, replaced by --set " + printable(sets[j], 200);
       if (is_first_time(line)) log_warn([&] { return line; });

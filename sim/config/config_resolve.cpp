@@ -214,12 +214,18 @@ class Merger {
     return {};
   }
 
+  /// A section that names no profile, or none at all, is of the default one.
   Result<void> add_framework() {
-    if (parsed_.find("framework")) return add_named({"framework", "name", "frameworks", framework_keys().keys()});
-    TRY_ASSIGN(ConfigNode base,
-               files_.read(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
-    set_key(merged_, "framework", std::move(base));
-    return {};
+    const Naming naming{"framework", "name", "frameworks", framework_keys().keys()};
+    ConfigNode section;
+    section.kind = ConfigNode::Kind::map;
+    section.where = parsed_.where;
+    if (const ConfigNode* given = parsed_.find("framework")) section = *given;
+    if (section.kind == ConfigNode::Kind::map && !section.find("name")) {
+      TRY(check_naming_key(section, naming.section, naming.key, naming.known));
+      set_key(section, "name", text_node(kDefaultFramework, section.where));
+    }
+    return add_section(naming, &section);
   }
 
   /// The device that the section or else the system names, with the section's keys on top.

@@ -43,8 +43,11 @@ std::vector<Section> sections() {
           {"name", "name or path", "", "absent",
            "File in configs/models whose values this section overrides; without it the section describes the whole model."}),
       section_of(workload::parallel_schema(), {}),
-      section_of(workload::framework_schema(), {"name", "name or path", "", "pytorch",
-                                                "File in configs/frameworks whose values this section overrides."}),
+      section_of(
+          workload::framework_schema(),
+          {"name", "name or path", "", "pytorch",
+           "File in configs/frameworks whose values this section overrides, also where it is not named. A profile of your own is a file, "
+           "in which keys that it lacks have the defaults below."}),
       section_of(collectives::collective_schema(), {}),
       section_of(engine_schema(), {})};
 }

@@ -29,8 +29,8 @@ struct LaunchModel {
 
 /// How much later than one rank the latest of `ranks` is, after each was busy on its host for `busy_seconds`: the
 /// operating system takes the core away at a rate r, for times that are exponential with mean d. The longest of the
-/// r x busy x ranks detours of all ranks lasts about d x ln(1 + their number); that of a single rank is in the measured
-/// host times. Grows with the logarithm of ranks; hidden wherever the host runs ahead of the GPU.
+/// r x busy x ranks detours of all ranks lasts about d x ln(1 + their number); that of a single rank is in the
+/// host times, by HostSpec::launch_factor(). Grows with the logarithm of ranks; hidden wherever the host runs ahead of the GPU.
 /// Mechanism: F. Petrini, D. Kerbyson and S. Pakin, The Case of the Missing Supercomputer Performance, SC 2003; T. Hoefler,
 /// T. Schneider and A. Lumsdaine, Characterizing the Influence of System Noise on Large-Scale Applications by Simulation,
 /// SC 2010. Rate and length are estimates of ours at the quiet end of what Linux nodes show there: 0.025 % of a core.

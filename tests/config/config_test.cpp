@@ -1,5 +1,6 @@
 #include "sim/config/config.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "config_fixture.hpp"
@@ -13,6 +14,15 @@ namespace distsim::config {
 namespace {
 
 class ConfigTest : public test::ConfigFixture {};
+
+/// Keys and values, wherever they were written and in whatever order.
+bool says_the_same(const ConfigNode& a, const ConfigNode& b) {
+  if (a.kind != b.kind || a.scalar != b.scalar || a.entries.size() != b.entries.size()) return false;
+  return std::ranges::all_of(a.entries, [&](const ConfigNode::Entry& entry) {
+    const ConfigNode* other = b.find(entry.key);
+    return other != nullptr && says_the_same(entry.value, *other);
+  });
+}
 
 TEST_F(ConfigTest, NamedFilesLieUnderTheSections) {
   const auto e = load();
@@ -49,6 +59,25 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
   EXPECT_EQ(e->model.as<workload::MlpSpec>().layers, (std::vector<std::int64_t>{7, 1}));
   EXPECT_EQ(e->framework.host.per_op, Duration::microseconds(1));
   EXPECT_FALSE(e->collectives.use_curves);
+}
+
+/// A section without a name is of the default profile, whatever it sets.
+TEST_F(ConfigTest, AFrameworkThatIsNotNamedIsTheDefaultOne) {
+  for (const std::string set :
+       {"framework.uncertainty=0.3", "framework.host.eager=false", "framework.host.per_launch=2 us",
+        "framework.gradients.overlap=false", "framework.input.per_sample=2 us", "framework={}"}) {
+    const auto alone = load({set}), named = load({set, "framework.name=pytorch"});
+    ASSERT_TRUE(alone.ok()) << alone.error().text();
+    EXPECT_EQ(alone->framework.name, "pytorch") << set;
+    EXPECT_EQ(alone->framework.host.per_op, Duration::microseconds(7)) << set;
+    EXPECT_TRUE(says_the_same(*alone->merged.find("framework"), *named->merged.find("framework"))) << set;
+  }
+  write("x.yaml", "cluster: {system: boxes}\nmodel: {name: net}\nframework: {host: {per_launch: 3 us}}\n");
+  EXPECT_EQ(load()->framework.host.per_op, Duration::microseconds(7));
+  EXPECT_EQ(load()->framework.host.per_launch, Duration::microseconds(3));
+  write("frameworks/mine.yaml", "host: {per_launch: 3 us}\n");  // a profile that takes nothing from another
+  EXPECT_EQ(load({"framework.name=mine"})->framework.host.per_op, workload::FrameworkSpec().host.per_op);
+  EXPECT_NE(load({"framework.nmae=mine"}).error().text().find("did you mean 'name'"), std::string::npos);
 }
 
 TEST_F(ConfigTest, TheLastSetCounts) { EXPECT_EQ(load({"cluster.nodes=2", "cluster.nodes=3"})->cluster.nodes, 3); }

@@ -69,6 +69,17 @@ TEST(Sensitivity, EveryPointIsThePredictionOfItsExperiment) {
   }
 }
 
+/// Where only some were asked for, nothing is said of the others.
+TEST(Sensitivity, SaysThatNoneOfThoseAskedForHelps) {
+  const auto e = config::load_experiment(test::config("bert_large_dgx_a100.yaml"), {});
+  const auto text_of = [&](const std::vector<const Resource*>& asked) {
+    return sensitivity_text(sensitivity(*e, {.resources = asked}, [] {}).value());
+  };
+  const std::string some = text_of({find_resource("pcie_latency", *e).value()});
+  EXPECT_NE(some.find("None of the resources asked for makes the iteration shorter"), std::string::npos) << some;
+  EXPECT_EQ(text_of({}).find("None of the resources"), std::string::npos);
+}
+
 /// Two levels of oversubscription are two resources.
 TEST(Sensitivity, NamesTheSpineThatLimits) {
   const Sensitivity s = sensitivity_of({"cluster.nodes=16", "cluster.fabric.nodes_per_leaf=2",

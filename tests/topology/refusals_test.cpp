@@ -43,6 +43,37 @@ TEST(Refusals, ShapesThatCannotBe) {
   EXPECT_NE(refusal(none).find("found 4, expected 1"), std::string::npos);
 }
 
+/// A core that detours take whole is never there; what they take beyond a quiet node's share makes host times longer.
+TEST(Refusals, HostsThatAreNeverThere) {
+  const auto read = [](const std::string& keys) {
+    ConfigNode system = parse_yaml_file(test::config("systems/dgx_a100_80gb.yaml")).value();
+    EXPECT_TRUE(merge_config(system, parse_yaml("{host: {" + keys + "}}", "x.yaml").value()).ok());
+    return cluster_schema().read(system);
+  };
+  const auto factor = [&](const std::string& keys) {
+    const auto cluster = read(keys);
+    EXPECT_TRUE(cluster.ok()) << cluster.error().text();
+    return cluster->host.launch_factor();
+  };
+  EXPECT_NE(
+      read("jitter_rate: 1 MHz, jitter_time: 1 s")
+          .error()
+          .text()
+          .find("cluster.host.jitter_time: found 1 s at a jitter_rate of 1 MHz, expected less than 1 s of detours"),
+      std::string::npos);
+  EXPECT_FALSE(read("jitter_rate: 1 kHz, jitter_time: 1 ms").ok());
+  EXPECT_EQ(factor(""), 1);
+  EXPECT_EQ(factor("jitter_rate: 0 Hz"), 1);
+  EXPECT_NEAR(factor("jitter_rate: 500 Hz, jitter_time: 1 ms"), 2, 1e-3);
+  EXPECT_NEAR(factor("dispatch_scale: 3, jitter_rate: 900 Hz, jitter_time: 1 ms"), 30, 1e-2);
+  double before = 1;
+  for (const char* rate : {"20 Hz", "200 Hz", "2 kHz", "20 kHz", "39 kHz"}) {
+    const double now = factor(std::string("jitter_rate: ") + rate);
+    EXPECT_GT(now, before) << rate;
+    before = now;
+  }
+}
+
 TEST(Refusals, ClustersThatCannotBe) {
   ClusterSpec s = read_system("dgx_a100_80gb").value();
   s.nodes = 0;

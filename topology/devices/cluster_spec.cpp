@@ -1,5 +1,8 @@
 #include "topology/devices/cluster_spec.hpp"
 
+#include <algorithm>
+#include <limits>
+
 #include "base/text/lower_case.hpp"
 #include "base/text/names/file_name.hpp"
 #include "topology/shapes/shape.hpp"
@@ -135,11 +138,20 @@ Schema<HostSpec> host_schema() {
     return "locked_clock: found " + text(h.locked_clock) + ", expected at most usual_clock, " + text(h.usual_clock);
   });
   s.optional("memory_bandwidth", &HostSpec::memory_bandwidth, {1e9, 1e14}, "Host memory over all sockets.");
-  s.optional("jitter_rate", &HostSpec::jitter_rate, {0, 1e6},
-             "How often the operating system takes the core from a process that launches kernels; all ranks wait for "
-             "the latest. The default is an estimate.");
+  s.optional(
+      "jitter_rate", &HostSpec::jitter_rate, {0, 1e6},
+      "How often the operating system takes the core from a process that launches kernels; all ranks wait for "
+      "the latest. jitter_rate x jitter_time is the share of the core that it takes, less than 1: beyond that of "
+      "the defaults, 0.025 %, which the frameworks' host times hold, it makes these longer. The default is an "
+      "estimate.");
   s.optional("jitter_time", &HostSpec::jitter_time, {0, 1},
              "Mean length of such a detour. The default is an estimate.");
+  s.rule([](const HostSpec& h) -> std::optional<std::string> {
+    if (h.share_taken() < 1) return std::nullopt;
+    return "jitter_time: found " + format_quantity(h.jitter_time.seconds(), Dimension::seconds) +
+           " at a jitter_rate of " + format_quantity(h.jitter_rate.value(), Dimension::hertz) +
+           ", expected less than 1 s of detours in a second, which leaves the process some of its core";
+  });
   return s;
 }
 
@@ -159,6 +171,13 @@ std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
 }
 
 }  // namespace
+
+double HostSpec::launch_factor() const {
+  const double clock = locked_clock.value() > 0 ? usual_clock.value() / locked_clock.value() : 1;
+  const double quiet = HostSpec().share_taken(), taken = std::max(share_taken(), quiet);
+  if (taken >= 1) return std::numeric_limits<double>::infinity();
+  return dispatch_scale * clock * (taken > quiet ? (1 - quiet) / (1 - taken) : 1);
+}
 
 BytesPerSecond nic_rate(const ClusterSpec& spec, double speed) {
   return std::min(spec.nic.bandwidth * (spec.nic.efficiency * speed), spec.pcie.bandwidth);

@@ -74,11 +74,15 @@ struct HostSpec {
   Hertz jitter_rate{10};                              ///< detours of the operating system from one process
   Duration jitter_time = Duration::microseconds(25);  ///< mean length of one
 
-  /// Host time of a framework call relative to the reference host. The interpreter and the dispatcher run from the
-  /// caches of a core, so their time is inverse to its clock.
-  double launch_factor() const {
-    return dispatch_scale * (locked_clock.value() > 0 ? usual_clock.value() / locked_clock.value() : 1);
-  }
+  /// Share of the core that detours take: jitter_rate x jitter_time, in [0, 1) where the schema's rule holds.
+  double share_taken() const { return jitter_rate.value() * jitter_time.seconds(); }
+
+  /// Host time of a framework call relative to the reference host: dispatch_scale x usual_clock / locked_clock x
+  /// (1 - r0) / (1 - max(r, r0)), with r the share taken, and r0 that of the defaults; infinite where r is 1 or more. The
+  /// interpreter and the dispatcher run from the caches of a core, so their time is inverse to its clock. A process that is
+  /// left 1 - r of its core takes 1 / (1 - r) as long on average; the host times that this scales were measured on quiet
+  /// nodes and hold r0, below which they do not tell one node from another.
+  double launch_factor() const;
   bool operator==(const HostSpec&) const = default;
 };
 

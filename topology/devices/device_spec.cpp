@@ -98,8 +98,12 @@ std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
     return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back to";
   if (const std::string near = misspelt_architecture(d.architecture); !near.empty())
     return "architecture: found " + in_quotes(d.architecture, 60) + ", expected '" + near + "', or a name unlike it";
-  if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found at least hbm.capacity, expected less";
-  if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found at least hbm.capacity, expected less";
+  for (const auto& [key, held] : {std::pair("l2.capacity", d.l2.capacity), {"reserved_memory", d.reserved_memory}}) {
+    const auto size = static_cast<double>(held.value()), whole = static_cast<double>(d.hbm.capacity.value());
+    if (size >= whole)
+      return std::string(key) + ": found " + format_quantity_beside(size, whole, Dimension::bytes) +
+             ", expected less than hbm.capacity, " + format_quantity(whole, Dimension::bytes);
+  }
   return std::nullopt;
 }
 

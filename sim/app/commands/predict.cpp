@@ -16,6 +16,7 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/folds.hpp"
@@ -91,15 +92,11 @@ Result<void> check_step(const std::string& step) {
 
 std::string pass_list() { return fmt::format("{}", fmt::join(pipeline::dumpable_passes(), ", ")); }
 
-/// --curves FILE is short for the key collectives.curve_files, --correction for model.correction.
 std::vector<std::string> sets_of(const PredictFlags& f) {
-  std::vector<std::string> sets = f.sets;
-  if (!f.correction.empty()) sets.push_back("model.correction=" + f.correction);
-  if (f.curves.empty()) return sets;
-  std::string list;
-  for (const auto& path : f.curves) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", path);
-  sets.push_back("collectives.curve_files=[" + list + "]");
-  return sets;
+  std::vector<config::FlagSet> flags;
+  if (!f.correction.empty()) flags.push_back({"--correction " + f.correction, "model.correction", f.correction});
+  if (!f.curves.empty()) flags.push_back(config::curves_flag(f.curves));
+  return config::with_flags(f.sets, flags);
 }
 
 report::TimelineOptions timeline_options(const PredictFlags& f, const report::ReportContext& context) {

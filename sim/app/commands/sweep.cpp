@@ -15,6 +15,7 @@
 #include "sim/app/serving_sweep.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/study/recipes/recipe.hpp"
 #include "sim/study/sweep/columns.hpp"
 #include "sim/study/sweep/sweep.hpp"
@@ -29,9 +30,23 @@ struct SweepFlags {
   bool resume = false;
 };
 
-/// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed.
+/// Whether the recipe has variants of which some say otherwise.
+bool is_of_variants(const study::SweepRequest& request, const std::string& set) {
+  for (const study::SweepAxis& axis : request.axes) {
+    for (const std::vector<std::string>& variant : axis.sets) {
+      if (std::ranges::any_of(variant,
+                              [&](const auto& own) { return config::is_of_key(set, config::key_of_set(own)); }))
+        return true;
+    }
+  }
+  return false;
+}
+
+/// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed, in place of the
+/// recipe's.
 Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
   std::map<std::string, bool> seen;  // whether it is a list of values
+  std::vector<std::string> fixed;
   for (const auto& text : flags.sets) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
     const auto named = [&](const study::SweepAxis& other) { return other.key == axis.key; };
@@ -39,6 +54,7 @@ Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
     const auto [before, is_new] = seen.try_emplace(axis.key, list);
     if (!is_new && (list || before->second))
       return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
+    std::erase_if(request.sets, [&](const std::string& set) { return config::is_of_key(set, axis.key); });
     const auto there = std::ranges::find_if(request.axes, named);
     if (list && there != request.axes.end()) {
       *there = std::move(axis);
@@ -46,9 +62,14 @@ Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
       request.axes.push_back(std::move(axis));
     } else {
       std::erase_if(request.axes, named);
-      request.sets.push_back(axis.key + "=" + axis.values.front());
+      fixed.push_back(axis.key + "=" + axis.values.front());
     }
   }
+  for (const std::string& set : fixed) {
+    if (is_of_variants(request, set))
+      log_warn([&] { return "--set " + printable(set, 200) + ": no effect where variants of the study set it"; });
+  }
+  request.sets.insert(request.sets.end(), fixed.begin(), fixed.end());
   return {};
 }
 

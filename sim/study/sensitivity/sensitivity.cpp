@@ -50,6 +50,7 @@ class Study {
     TRY_ASSIGN(work_, pipeline::fixed_work_of(e_));
     out_.factors = request_.factors;
     std::ranges::sort(out_.factors);
+    out_.some_only = !request_.resources.empty();
     factors_.assign(kFactors.begin(), kFactors.end());
     factors_.insert(factors_.end(), out_.factors.begin(), out_.factors.end());
     std::ranges::sort(factors_);

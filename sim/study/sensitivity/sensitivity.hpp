@@ -40,6 +40,7 @@ struct ResourcePair {
 struct Sensitivity {
   report::Report base;
   std::vector<ResourceSensitivity> resources;  ///< those that the experiment has, largest gain at twice as good first
+  bool some_only = false;                      ///< the request named resources: there may be others
   std::vector<ResourcePair> pairs;             ///< largest gain first
   std::vector<double> factors;                 ///< those that were asked for, smallest first
 

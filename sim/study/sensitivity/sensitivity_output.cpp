@@ -84,7 +84,10 @@ std::vector<std::string> sentences(const Sensitivity& s) {
                               change_text(s, p.both), signed_percent(s.change(p.first_only)),
                               signed_percent(s.change(p.second_only))));
   }
-  if (out.empty()) out.emplace_back("No resource that is twice as good makes the iteration shorter.");
+  if (out.empty())
+    out.emplace_back(s.some_only
+                         ? "None of the resources asked for makes the iteration shorter where it is twice as good."
+                         : "No resource that is twice as good makes the iteration shorter.");
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -183,6 +184,11 @@ std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index)
   for (std::size_t a = places.size(); a-- > 0; index /= request.axes[a].values.size())
     places[a] = index % request.axes[a].values.size();
   std::vector<std::string> sets = request.sets;
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    if (request.axes[a].sets.empty()) continue;
+    for (const std::string& set : request.axes[a].sets[places[a]])  // in place of what is fixed for all variants
+      std::erase_if(sets, [&](const std::string& fixed) { return config::is_of_key(fixed, config::key_of_set(set)); });
+  }
   for (std::size_t a = 0; a < places.size(); ++a) {
     const SweepAxis& axis = request.axes[a];
     if (axis.sets.empty())

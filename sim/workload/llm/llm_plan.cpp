@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/llm/layer_by_layer/llm_layers.hpp"
+#include "sim/workload/specs/samples.hpp"
 #include "sim/workload/specs/step_mode.hpp"
 
 namespace distsim::workload {
@@ -382,18 +383,28 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 
 }  // namespace
 
-Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
+Result<void> check_weights_and_activations(const ModelSpec& model, const LlmSpec& m, std::int64_t samples,
+                                           std::int64_t batch) {
   const double weights = 32 * parameters_of(m).all;
   const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
                           32 * static_cast<double>(m.expert_inner() * m.top_k);
   const double scores = 32 * static_cast<double>(m.heads) * static_cast<double>(m.sequence);
-  const double tokens = samples * static_cast<double>(m.sequence);
-  const double bytes = std::max(weights, static_cast<double>(m.layers + 2) * tokens * (of_token + scores));
-  if (bytes < kExbibyte) return {};
-  return Error{"model.llm: found sizes that make more than " +
-                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte)) +
-                   " EiB of weights or activations, expected less than 1",
-               "", ""};
+  const double of_sample = static_cast<double>(m.layers + 2) * static_cast<double>(m.sequence) * (of_token + scores);
+  const double activations = static_cast<double>(samples) * of_sample;
+  const auto size = [](double bytes) {
+    const auto whole = static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte);
+    return "more than " + std::to_string(whole) + " EiB of ";
+  };
+  constexpr const char* kExpected = ", expected less than 1 EiB";
+  if (weights >= kExbibyte)
+    return Error{"model.llm: found sizes that make " + size(weights) + "weights" + kExpected, "", ""};
+  if (of_sample >= kExbibyte)
+    return Error{"model.llm: found sizes that make " + size(of_sample) + "activations of a sample" + kExpected, "", ""};
+  if (activations < kExbibyte) return {};
+  const bool by_key = model.parallel.states_micro_batch && samples == model.parallel.micro_batch;
+  const std::string found =
+      by_key ? "parallel.micro_batch: found " + std::to_string(samples) : found_batch(model, batch);
+  return Error{found + ", which makes " + size(activations) + "activations of a micro-step" + kExpected, "", ""};
 }
 
 std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec) {
@@ -498,7 +509,7 @@ Result<std::vector<std::int64_t>> divide(LlmPlan& plan, std::int64_t batch) {
   TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
   TRY(settle_micro_batch(plan, batch));
   TRY(divide_batch(plan, batch));
-  TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
+  TRY(check_weights_and_activations(plan.model, plan.spec, p.micro_batch, batch));
   settle_schedule(plan);
   TRY(check_schedule(plan));
   TRY_ASSIGN(std::vector<std::int64_t> layers, layers_of_chunks(plan.spec, p, plan.assumptions));

@@ -88,8 +88,10 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
 Result<void> check_layout(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                           std::int64_t batch);
 
-/// Errors: sizes that make an EiB or more.
-Result<void> check_weights_and_activations(const LlmSpec& spec, double samples);
+/// Errors: an EiB or more of weights, or of activations of a micro-step of `samples` out of a `batch` of all GPUs; what
+/// makes so many is blamed: the model's sizes, the micro-batch or the batch.
+Result<void> check_weights_and_activations(const ModelSpec& model, const LlmSpec& spec, std::int64_t samples,
+                                           std::int64_t batch);
 
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);

@@ -1,5 +1,7 @@
 #include "base/config/schema.hpp"
 
+#include "base/config/config_path.hpp"
+
 #include <gtest/gtest.h>
 
 namespace distsim {
@@ -98,6 +100,49 @@ TEST(Schema, ReadsEveryKindOfField) {
   ASSERT_EQ(box->ports.size(), 2u);
   EXPECT_EQ(box->ports[0].lanes, 2);
   EXPECT_EQ(box->ports[1].lanes, 4);
+}
+
+/// Times are whole picoseconds and sizes whole bytes: what is given does not turn into what is not.
+TEST(Schema, RefusesWhatRoundsToNone) {
+  EXPECT_EQ(box_error("name: b\nlatency: 1e-13 s\n"),
+            "x.yaml:2:10: box.latency: found '1e-13 s', expected 0 s, or at least 1 ps");
+  EXPECT_EQ(read("name: b\nlatency: 0 s\n")->latency, Duration());
+  EXPECT_EQ(read("name: b\nlatency: 0.6 ps\n")->latency, Duration::picoseconds(1));
+  struct Sized {
+    Bytes size{7};
+  };
+  Schema<Sized> s("sized", "A size.");
+  s.optional("size", &Sized::size, {0, 1e9}, "Size.");
+  EXPECT_EQ(s.read(*parse_yaml("size: 0.4 B", "x.yaml")).error().text(),
+            "x.yaml:1:7: sized.size: found '0.4 B', expected 0 B, or at least 1 B");
+  EXPECT_EQ(s.read(*parse_yaml("size: 0 B", "x.yaml"))->size, Bytes(0));
+}
+
+/// A rule that a file keeps by itself is broken by what was laid on it.
+TEST(Schema, RulesBlameWhatWasLaidOnTheFile) {
+  struct Pair {
+    std::int64_t least = 1, most = 9;
+  };
+  Schema<Pair> s("pair", "Two.");
+  s.optional("least", &Pair::least, {0, 99}, "The least.");
+  s.optional("most", &Pair::most, {0, 99}, "The most.");
+  s.rule([](const Pair& p) -> std::optional<std::string> {
+    if (p.least <= p.most) return std::nullopt;
+    return "least: found " + std::to_string(p.least) + ", expected at most most, " + std::to_string(p.most);
+  });
+  const auto place = [&](const std::string& file, const std::string& over, const std::string& set) {
+    ConfigNode node = *parse_yaml(file, "file.yaml");
+    EXPECT_TRUE(merge_config(node, *parse_yaml(over, "over.yaml")).ok());
+    if (!set.empty()) EXPECT_TRUE(set_config_path(node, set, "3").ok());
+    const auto read = s.read(node);
+    return read.ok() ? "" : read.error().where;
+  };
+  EXPECT_EQ(place("{least: 5, most: 6}", "{most: 4}", ""), "over.yaml:1:8");
+  EXPECT_EQ(place("{least: 5, most: 6}", "{most: 9}", "most"), "--set most");
+  EXPECT_EQ(place("{least: 5, most: 6}", "{least: 7}", ""), "over.yaml:1:9");
+  EXPECT_EQ(place("{least: 5, most: 6}", "{least: 4}", "most"), "--set most");
+  EXPECT_EQ(place("{least: 5}", "{most: 4}", ""), "over.yaml:1:8");
+  EXPECT_EQ(place("{least: 5, most: 4}", "{}", ""), "file.yaml:1:9");
 }
 
 TEST(Schema, DefaultsAreTheMembersInitialisers) {

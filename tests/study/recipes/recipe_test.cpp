@@ -78,6 +78,15 @@ class RecipeFile : public testing::Test {
   const std::string path_;
 };
 
+/// What a variant sets stands in place of what is fixed for all.
+TEST(Recipes, VariantsReplaceWhatIsFixed) {
+  SweepRequest request{.config = "x.yaml", .sets = {"a.b=1", "a.bc=2", "d=3"}};
+  request.axes.push_back({"variant", {"one", "two"}, {{"a.b=4"}, {"e=5"}}});
+  using Sets = std::vector<std::string>;
+  EXPECT_EQ(sets_at(request, 0), (Sets{"a.bc=2", "d=3", "a.b=4"}));
+  EXPECT_EQ(sets_at(request, 1), (Sets{"a.b=1", "a.bc=2", "d=3", "e=5"}));
+}
+
 TEST_F(RecipeFile, IsReadWithPositions) {
   EXPECT_EQ(refusal("config: x.yaml\nvary: {cluster.nodes: [1, 2], model.global_batch: 1..4}\n"), "");
   EXPECT_NE(refusal("configs: x.yaml\n").find(":1:1: configs: "), std::string::npos);

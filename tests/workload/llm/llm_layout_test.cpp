@@ -401,7 +401,15 @@ TEST(LlmLayout, Refusals) {
   refused([](ModelSpec& m) { m.parallel.shard_group = 3; }, "parallel.shard_group: found 3, expected a divisor");
   refused([](ModelSpec& m) { m.global_batch = 60; }, "model.global_batch: found 60, expected a multiple of 64");
   refused([](ModelSpec& m) { m.as<LlmSpec>().hidden = 1 << 20, m.as<LlmSpec>().layers = 4096; },
-          "EiB of weights or activations");
+          " EiB of weights, expected less than 1 EiB");
+  refused(
+      [](ModelSpec& m) {
+        m.as<LlmSpec>().sequence = 1 << 14;
+        m.global_batch = std::int64_t{1} << 33;
+        m.parallel.micro_batch = 1 << 29;
+        m.parallel.states_micro_batch = true;
+      },
+      "parallel.micro_batch: found 536870912, which makes more than ");
   refused([](ModelSpec& m) { m.as<LlmSpec>().hidden = 1 << 16, m.as<LlmSpec>().layers = 64; }, "TB over): optimizer");
 }
 

@@ -89,7 +89,7 @@ Result<Workload> build_layer_by_layer(const ModelSpec& model, const FrameworkSpe
                                       const SamplePlan& all_samples) {
   TRY_ASSIGN(const LlmSpec spec, as_batched(as_run<LlmSpec>(model), given));
   TRY_ASSIGN(const SamplePlan samples, in_micro_batches(model, all_samples));
-  TRY(check_weights_and_activations(spec, static_cast<double>(samples.micro_step(0).largest())));
+  TRY(check_weights_and_activations(model, spec, samples.micro_step(0).largest(), samples.total));
   const FrameworkSpec framework = with_overlap(model, given);
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
@@ -107,7 +107,7 @@ Result<RankNeeds> needs_layer_by_layer(const ModelSpec& model, const FrameworkSp
   TRY_ASSIGN(const LlmSpec spec, as_batched(as_run<LlmSpec>(model), framework));
   TRY_ASSIGN(const SamplePlan samples, in_micro_batches(model, all_samples));
   const std::int64_t largest = samples.micro_step(0).largest();
-  TRY(check_weights_and_activations(spec, static_cast<double>(largest)));
+  TRY(check_weights_and_activations(model, spec, largest, samples.total));
   const std::vector<Layer> layers = played_layers_of(model, spec, largest, layer_context(model, framework));
   const double steps = static_cast<double>(samples.total / samples.ranks) / static_cast<double>(largest);
   return RankNeeds{{memory_of_layers(layers, model, framework, samples.ranks)}, 1, flops_of_passes(layers) * steps};

@@ -1,0 +1,50 @@
+#include "sim/config/flag_sets.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text/printable.hpp"
+
+namespace distsim::config {
+namespace {
+
+/// A YAML text in single quotes.
+std::string single_quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+FlagSet curves_flag(const std::vector<std::string>& files) {
+  FlagSet out{"--curves", "collectives.curve_files", ""};
+  for (const std::string& file : files) {
+    out.flag += " " + file;
+    out.value += (out.value.empty() ? "[" : ", ") + single_quoted(file);
+  }
+  out.value += "]";
+  return out;
+}
+
+std::vector<std::string> with_flags(std::vector<std::string> sets, const std::vector<FlagSet>& flags) {
+  for (const FlagSet& flag : flags) {
+    std::erase_if(sets, [&](const std::string& set) {
+      if (!is_of_key(set, flag.key)) return false;
+      log_warn(
+          [&] { return "--set " + printable(set, 200) + ": no effect, replaced by " + printable(flag.flag, 200); });
+      return true;
+    });
+    sets.push_back(flag.key + "=" + flag.value);
+  }
+  return sets;
+}
+
+bool is_of_key(std::string_view set, std::string_view key) {
+  const std::string_view own = key_of_set(set);
+  return own == key || (own.starts_with(key) && own[key.size()] == '.');
+}
+
+std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }
+
+}  // namespace distsim::config

@@ -1,0 +1,27 @@
+// Keys that flags of their own set: --curves is short for collectives.curve_files.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace distsim::config {
+
+struct FlagSet {
+  std::string flag;  ///< as it was given, for messages: "--correction graph"
+  std::string key, value;
+};
+
+/// --curves with these files.
+FlagSet curves_flag(const std::vector<std::string>& files);
+
+/// `sets`, and after them what flags say. A set of the same key, or of what it holds, is left out with a warning: the flag
+/// replaces it.
+std::vector<std::string> with_flags(std::vector<std::string> sets, const std::vector<FlagSet>& flags);
+
+/// Whether KEY=VALUE is of `key`, or of something that it holds.
+bool is_of_key(std::string_view set, std::string_view key);
+/// KEY of KEY=VALUE.
+std::string_view key_of_set(std::string_view set);
+
+}  // namespace distsim::config

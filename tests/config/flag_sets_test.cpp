@@ -1,0 +1,39 @@
+#include "sim/config/flag_sets.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/config/variants.hpp"
+
+namespace distsim::config {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+TEST(FlagSets, AFlagReplacesTheSetsOfItsKey) {
+  const Sets sets{"a.b=1", "a.bc=2", "a.b.c=3", "a=4"};
+  EXPECT_EQ(with_flags(sets, {{"--b 5", "a.b", "5"}}), (Sets{"a.bc=2", "a=4", "a.b=5"}));
+  EXPECT_EQ(with_flags(sets, {}), sets);
+}
+
+/// Whatever files are called, the key has their names.
+TEST(FlagSets, CurvesAreAListOfTheirNames) {
+  const Sets names{"a.csv", "it's.csv", "x, y].csv", "#1: {a}"};
+  const FlagSet flag = curves_flag(names);
+  EXPECT_EQ(flag.flag, "--curves a.csv it's.csv x, y].csv #1: {a}");
+  const auto parsed = parse_set(flag.key + "=" + flag.value);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().text();
+  Sets read;
+  for (const ConfigNode& item : parsed->value.items) read.push_back(item.scalar);
+  EXPECT_EQ(read, names);
+}
+
+TEST(FlagSets, KeysAreComparedByParts) {
+  EXPECT_TRUE(is_of_key("a.b=1", "a.b"));
+  EXPECT_TRUE(is_of_key("a.b.c=1", "a.b"));
+  EXPECT_FALSE(is_of_key("a.bc=1", "a.b"));
+  EXPECT_FALSE(is_of_key("a=1", "a.b"));
+  EXPECT_EQ(key_of_set("a.b=c=d"), "a.b");
+}
+
+}  // namespace
+}  // namespace distsim::config
