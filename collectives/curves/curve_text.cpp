@@ -16,6 +16,7 @@
 #include "collectives/collective_options.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
+#include "collectives/curve_file/curve_strings.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "collectives/curves/curve_tables.hpp"
 #include "topology/devices/device_names.hpp"
@@ -377,6 +378,7 @@ std::string curve_text(const CurveSet& set) {
     }
   }
   build_curve_tables();
+  curves::make_utf8(message);
   message.set_checksum(curves::checksum_of(message));
   TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);
