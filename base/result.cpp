@@ -22,19 +22,22 @@ std::string as_in_messages(std::string_view key) {
   return out;
 }
 
-/// "--set cluster.nodes: found ..", not the name of the key twice.
-bool repeats_key(const std::string& where, const std::string& what) {
-  constexpr std::string_view kSet = "--set ";
-  if (!where.starts_with(kSet)) return false;
-  const std::string key = as_in_messages(std::string_view(where).substr(kSet.size()));
-  return what.size() > key.size() && what.starts_with(key) &&
-         std::string_view(":.[").find(what[key.size()]) != std::string_view::npos;
+/// The flag of "--set cluster.nodes" or "--vary cluster.nodes", where the text begins with the key itself: it is named
+/// once. Empty: not so.
+std::string flag_before_key(const std::string& where, const std::string& what) {
+  const std::size_t blank = where.find(' ');
+  if (!where.starts_with("--") || blank == std::string::npos) return "";
+  const std::string key = as_in_messages(std::string_view(where).substr(blank + 1));
+  const bool repeats = what.size() > key.size() && what.starts_with(key) &&
+                       std::string_view(":.[").find(what[key.size()]) != std::string_view::npos;
+  return repeats ? where.substr(0, blank) : "";
 }
 
 }  // namespace
 
 std::string Error::text() const {
-  std::string line = where.empty() ? what : (repeats_key(where, what) ? "--set" : where + ":") + " " + what;
+  const std::string flag = flag_before_key(where, what);
+  std::string line = where.empty() ? what : (flag.empty() ? where + ":" : flag) + " " + what;
   if (!hint.empty()) line += "; " + hint;
   return message_line(line);
 }

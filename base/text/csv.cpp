@@ -1,9 +1,11 @@
 #include "base/text/csv.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <istream>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -80,7 +82,24 @@ std::string without_controls(std::string_view text) {
   return out;
 }
 
-bool begins_formula(const std::string& text) {
+/// Without what a spreadsheet skips before a formula: blanks, tabs and line feeds.
+std::string_view past_blanks(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
+  return text;
+}
+
+/// With = + - @ for its full-width form, as a spreadsheet of Japanese or Chinese takes it.
+std::string half_width_start(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, char>, 4> kFullWidth{
+      {{"\xEF\xBC\x9D", '='}, {"\xEF\xBC\x8B", '+'}, {"\xEF\xBC\x8D", '-'}, {"\xEF\xBC\xA0", '@'}}};
+  for (const auto& [wide, plain] : kFullWidth) {
+    if (text.starts_with(wide)) return plain + std::string(text.substr(wide.size()));
+  }
+  return std::string(text);
+}
+
+bool begins_formula(std::string_view field) {
+  const std::string text = half_width_start(past_blanks(field));
   if (text.size() < 2 || std::string_view("=+-@").find(text[0]) == std::string_view::npos) return false;
   char* rest = nullptr;
   (void)std::strtod(text.c_str(), &rest);

@@ -50,8 +50,8 @@ class CsvReader {
   std::size_t next_line_ = 1, row_line_ = 0;
 };
 
-/// A field as written to a CSV file: quoted when it contains a comma, quote or line break. Control characters become
-/// \xNN. Text that a spreadsheet would run as a formula (it begins with = + - @ and is no number) gets a ' before it.
+/// A field as written to a CSV file: quoted when it contains a comma, quote or line break; control characters are \xNN.
+/// Text that a spreadsheet would run (= + - @, also in full width or behind blanks; no number) gets a ' before it.
 std::string csv_field(std::string_view text);
 /// Fields joined to a line, with its line feed.
 std::string csv_line(const std::vector<std::string>& fields);

@@ -15,6 +15,7 @@
 #include "collectives/collective_options.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
+#include "collectives/curve_file/curve_strings.hpp"
 #include "collectives/curves/curve_provenance.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "collectives/curves/curve_tables.hpp"
@@ -367,6 +368,7 @@ std::string curve_text(const CurveSet& set) {
     }
   }
   build_curve_tables();
+  curves::make_utf8(message);
   message.set_checksum(curves::checksum_of(message));
   TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);

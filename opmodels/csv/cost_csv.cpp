@@ -116,6 +116,7 @@ Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::os
   Devices devices(lookup);
   CostCsvCount count;
   count.remarks = columns.remarks();
+  if (!columns.unused().empty()) count.remarks.push_back("carried along, not used: " + columns.unused());
   while (fields) {
     const Result<graph::Cost> cost = price_fields(columns, *fields, devices, count.remarks);
     ++count.rows;

@@ -26,7 +26,7 @@ struct CostCsvCount {
   std::size_t unpriced = 0;
   std::string first_problem;  ///< of a row that could not be priced
   std::vector<std::string>
-      remarks;  ///< of columns and names in `extra` that are nearly ours, of sizes without effect; a few
+      remarks;  ///< of columns that are not used, of names in `extra` that are nearly ours, of sizes without effect; a few
 };
 
 /// `name` appears in error messages. Errors: what CsvReader and OpColumns::from refuse, a row with another number of

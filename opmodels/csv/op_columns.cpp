@@ -88,9 +88,16 @@ std::string without_prefix(std::string_view name) {
   return "";
 }
 
+/// The column that `name` is but for capital letters. Empty: none, or it is written as it should be.
+std::string in_other_case(std::string_view name) {
+  const std::string lower = lower_case(name);
+  return lower != name && places().contains(lower) ? lower : "";
+}
+
 /// The column that `name` is a misspelling of, or another word for: one nearly the same that begins with the same letter,
 /// or the same behind a prefix. Empty: another name.
 std::string misspelt(std::string_view name) {
+  if (std::string column = in_other_case(name); !column.empty()) return column;
   constexpr std::size_t kFewestLetters = 3;  // of shorter words every other one is near
   if (name.size() < kFewestLetters || places().contains(name) || std::ranges::find(kBeside, name) != kBeside.end())
     return "";
@@ -198,6 +205,13 @@ std::optional<std::size_t> OpColumns::index(std::string_view column) const {
 Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
   OpColumns columns;
   for (const std::string_view name : all_columns()) columns.indices_.push_back(reader.column(name));
+  for (const std::string& column : reader.header()) {
+    if (const std::string right = in_other_case(column); !right.empty())
+      return Error{"columns: found " + in_quotes(column, 60) +
+                       (reader.column(right) ? " beside '" + right + "', expected only '" : ", expected '") + right +
+                       "'",
+                   reader.position(), ""};
+  }
   for (const std::string_view name : {"gpu", "op", "dtype"}) {
     const auto found = reader.require(name);
     if (!found.ok()) return found.error();

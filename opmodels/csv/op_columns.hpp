@@ -13,8 +13,8 @@ namespace distsim::opmodels {
 /// Where the columns are. Made once from the header.
 class OpColumns {
  public:
-  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); the sizes of no op complete and no extra
-  /// column either.
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); one that differs from ours in capital letters
+  /// alone (B); the sizes of no op complete and no extra column either.
   static Result<OpColumns> from(const CsvReader& reader);
   /// The same where a single op is asked for and its own error says what it lacks: no size is needed.
   static Result<OpColumns> of_one_op(const CsvReader& reader);

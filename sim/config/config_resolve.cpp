@@ -70,6 +70,14 @@ Result<void> check_naming_key(const ConfigNode& section, const std::string& path
   return {};
 }
 
+/// The section's first key that is none, with its place and the nearest spelling.
+Result<void> check_keys(const ConfigNode& section, const std::string& path, const std::vector<std::string>& known) {
+  for (const ConfigNode::Entry& entry : section.entries) {
+    if (std::ranges::find(known, entry.key) == known.end()) return schema_detail::unknown_key(entry, path, known);
+  }
+  return {};
+}
+
 const Schema<topology::ClusterSpec>& cluster_keys() {
   static const auto schema = topology::cluster_schema();
   return schema;
@@ -239,9 +247,11 @@ class Merger {
     ConfigNode& cluster = *merged_.find("cluster");
     const bool by_cluster = !section.find("name");
     const ConfigNode* name = by_cluster ? cluster.find("device") : section.find("name");
-    if (!name)
+    if (!name) {
+      TRY(check_keys(cluster, "cluster", cluster_keys().keys()));  // a misspelt one is why it is missing
       return Error{"cluster.system: missing, expected a file in configs/systems", cluster.where.text(),
                    "a cluster that is described in place needs cluster.device, a file in configs/devices"};
+    }
     TRY_ASSIGN(ConfigNode base, files_.read(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
     if (!section.entries.empty()) described_device_ = base;

@@ -29,6 +29,16 @@ TEST(Error, ReadsAsOneLine) {
   EXPECT_EQ((Error{"what", "where", ""}.text()), "where: what");
 }
 
+TEST(Error, NamesAKeyOfAFlagOnce) {
+  for (const std::string flag : {"--set", "--vary"}) {
+    EXPECT_EQ((Error{"a.b: found 1", flag + " a.b", ""}.text()), flag + " a.b: found 1");
+    EXPECT_EQ((Error{"a.b.c: found 1", flag + " a.b", ""}.text()), flag + " a.b.c: found 1");
+    EXPECT_EQ((Error{"a[1].c: found 1", flag + " a.1", ""}.text()), flag + " a[1].c: found 1");
+    EXPECT_EQ((Error{"a.bc: found 1", flag + " a.b", ""}.text()), flag + " a.b: a.bc: found 1");
+  }
+  EXPECT_EQ((Error{"x: found 1", "a file x", ""}.text()), "a file x: x: found 1");
+}
+
 TEST(Result, CarriesValueOrError) {
   EXPECT_EQ(*half(4), 2);
   EXPECT_FALSE(half(3));

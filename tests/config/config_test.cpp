@@ -240,6 +240,18 @@ TEST_F(ConfigTest, ErrorsOfTheExperimentStandWhereTheyWereMade) {
       "place needs cluster.device, a file in configs/devices");
 }
 
+// What is missing may be there under a misspelt name.
+TEST_F(ConfigTest, AMisspeltKeyIsSaidBeforeWhatIsMissing) {
+  EXPECT_EQ(
+      error_of_text(
+          "cluster: {name: a, gpus_per_node: 1, gpu_links: {kind: none}, devicce: chip}\nmodel: {name: net}\n"),
+      "DIR/x.yaml:1:63: cluster.devicce: found an unknown key, expected a key of cluster; did you mean 'device'?");
+  write("systems/misspelt.yaml", "name: misspelt\ngpus_per_node: 2\ndevicce: chip\n");
+  EXPECT_EQ(error_of_text("cluster: {system: misspelt}\nmodel: {name: net}\n"),
+            "DIR/systems/misspelt.yaml:3:1: cluster.devicce: found an unknown key, expected a key of cluster; did you "
+            "mean 'device'?");
+}
+
 TEST_F(ConfigTest, ErrorsOfANamedFileStandInThatFile) {
   write("devices/broken.yaml", "name: broken\nsm_count: [1\n");
   EXPECT_EQ(

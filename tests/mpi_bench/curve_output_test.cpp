@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "collectives/curve_file/curve.pb.h"
+#include "collectives/curve_file/curve_checksum.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::bench {
@@ -143,6 +144,37 @@ TEST_F(CurveOutputTest, OtherNamesAreBinary) {
   ASSERT_TRUE(file.ParseFromString(*read_file(path, 1 << 20)));
   EXPECT_EQ(file.system(), "s");
   EXPECT_DOUBLE_EQ(file.curves(0).points(0).time_us(), 2);
+}
+
+// A measurement is not lost because a command line, a host or a topology is not UTF-8.
+TEST_F(CurveOutputTest, ForeignTextIsReadBack) {
+  for (const std::string name : {"/u.curve", "/u.curve.txtpb"}) {
+    const std::string bad = "\xC2\xB5\xff\xfe\n", shown = "\xC2\xB5\\xff\\xfe\n";
+    bench::CurveOutput out(dir_ + name, {.system = bad,
+                                         .device = bad,
+                                         .hardware = bad,
+                                         .hosts = {"node", bad},
+                                         .driver = bad,
+                                         .topology = bad,
+                                         .flags = bad});
+    out.begin({.kind = "reduce", .ranks = 2, .nodes = 1, .library = bad, .settings = bad});
+    out.add(row(8, {2}));
+    ASSERT_TRUE(out.write(false).ok());
+    curves::CurveFile file;
+    if (name.ends_with(".curve"))
+      ASSERT_TRUE(file.ParseFromString(*read_file(dir_ + name, 1 << 20)));
+    else
+      file = read_text(dir_ + name);
+    EXPECT_EQ(file.flags(), shown);
+    EXPECT_EQ(file.topology(), shown);
+    EXPECT_EQ(file.system(), shown);
+    EXPECT_EQ(file.driver(), shown);
+    ASSERT_EQ(file.hosts_size(), 2);
+    EXPECT_EQ(file.hosts(0), "node");
+    EXPECT_EQ(file.hosts(1), shown);
+    EXPECT_EQ(file.curves(0).library(), shown);
+    EXPECT_EQ(file.checksum(), curves::checksum_of(file)) << "of the text as it is in the file";
+  }
 }
 
 TEST_F(CurveOutputTest, AnUnwritablePlaceIsAnError) {

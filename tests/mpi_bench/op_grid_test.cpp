@@ -209,6 +209,11 @@ TEST(OpOptions, RefusalsNameTheFlag) {
   EXPECT_NE(error({"--min-repetitions", "50", "--max-repetitions", "20"}).find("--max-repetitions: found 20"),
             std::string::npos);
   EXPECT_NE(error({"--device", "-1"}).find("--device: found -1"), std::string::npos);
+  EXPECT_EQ(error({"--max-repetitions", "99999999999999"}),
+            "--max-repetitions: found 99999999999999, expected --min-repetitions .. 1000000");
+  EXPECT_EQ(error({"--device", "0", "--device", "1"}), "--device: found twice, expected once; see op_bench --help");
+  EXPECT_EQ(error({"--ops", "add,,mul"}),
+            "--ops: found an empty word in 'add,,mul', expected a word before and after each comma");
   EXPECT_EQ(error({"--ops", "add,mul", "--dtypes", "fp16", "--flush-l2"}), "accepted");
 }
 

@@ -101,6 +101,39 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"--max-seconds", "0x1"}).find("found '0x1', expected a number"), std::string::npos);
 }
 
+// Also where CLI11 refuses: in our words, with the flag's short name.
+TEST(Options, EveryRefusalSaysWhatWasFoundAndExpected) {
+  const std::string help = "; see collective_bench --help";
+  EXPECT_EQ(error({"-n", "99999999999"}), "-n: found 99999999999, expected 1 .. 10000000");
+  EXPECT_EQ(error({"--port", "99999999999"}), "--port: found 99999999999, expected 0 .. 65535");
+  EXPECT_EQ(error({"-n", "5", "-n", "7"}), "-n: found twice, expected once" + help);
+  EXPECT_EQ(error({"--iters", "5", "-n", "7", "-n", "8"}), "-n: found 3 times, expected once" + help);
+  EXPECT_EQ(error({"-n"}), "-n: found nothing, expected N" + help);
+  EXPECT_EQ(error({"-n", "x"}), "-n: found 'x', expected a whole number" + help);
+  EXPECT_EQ(error({"--overhead=x"}), "--overhead: found 'x', expected no value" + help);
+  EXPECT_EQ(error({"--beside", "1M", "--load", "1M"}),
+            "--load: found together with --beside, expected one of them" + help);
+  EXPECT_EQ(error({"--itres", "5"}),
+            "found '--itres', expected a flag of collective_bench; did you mean '--iters'?" + help);
+  EXPECT_EQ(error({"all_reduce"}), "found 'all_reduce', expected a flag" + help);
+  EXPECT_EQ(error({"--hosts", "a,b", "--rank", "-1"}),
+            "--rank: found -1, expected a rank from 0 and below 2, the number of --hosts");
+  EXPECT_EQ(error({"--rank", "-1"}), "--rank: found -1 without --hosts");
+  EXPECT_EQ(error({"--system", "\xff"}),
+            "--system: found the byte 0xff (not UTF-8), expected a name as in configs/systems");
+}
+
+TEST(Options, NoWordOfAListIsDropped) {
+  for (const char* flag : {"--hosts", "--collectives", "--groups", "--pair-tests"}) {
+    for (const std::string list : {"a,,b", ",a", "a,", ","}) {
+      EXPECT_EQ(error({flag, list.c_str()}),
+                flag + (": found an empty word in '" + list + "', expected a word before and after each comma"));
+    }
+  }
+  EXPECT_EQ(parse({"--hosts", "a,b", "c", "--rank", "2"})->options.launch.hosts,
+            (std::vector<std::string>{"a", "b", "c"}));
+}
+
 TEST(Options, OurOwnFlags) {
   const Options o = parse({"--groups", "nodes,rails,8x2.alone", "--pair-tests", "latency,matrix", "--load", "4M",
                            "--hosts", "a,b", "--rank", "1", "--relative-error", "0.02"})

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <map>
 #include <sstream>
 
@@ -63,6 +64,37 @@ TEST_F(Fixture, RepeatsTheColumnsAndAddsFive) {
   EXPECT_LT(low, us);
   EXPECT_LT(us, high);
   EXPECT_EQ(row[13], "analytic");
+}
+
+// Whatever is wrong with a column's name, it is not passed over in silence.
+TEST_F(Fixture, EveryColumnThatIsNotUsedIsNamed) {
+  const std::string sizes = "gpu,op,pass,dtype,m,n,k,", row = "A100-SXM4-80GB,bmm,fwd,fp16,1024,64,1024,80\n";
+  for (const std::string name : {"bb", "l", "dl", "oil", "tride_w", "foo", "heds", "is_causal"}) {
+    const auto count = run(sizes + name + "\n" + row);
+    ASSERT_TRUE(count.ok()) << count.error().text();
+    ASSERT_EQ(count->remarks.size(), 1u) << name;
+    EXPECT_NE(count->remarks.front().find(name), std::string::npos) << count->remarks.front();
+  }
+  EXPECT_TRUE(run(sizes + "b\n" + row)->remarks.empty());
+  EXPECT_TRUE(run(sizes + "notes\n" + row)->remarks.empty()) << "a column of the public data sets";
+}
+
+TEST_F(Fixture, CapitalLettersAloneAreRefused) {
+  const std::string row = "\nA100-SXM4-80GB,bmm,fwd,fp16,NN,80,1024,64,1024\n";
+  const std::string header = "gpu,op,pass,dtype,layout,b,m,n,k";
+  ASSERT_TRUE(run(header + row).ok());
+  for (std::size_t i = header.find("pass"); i < header.size(); ++i) {
+    if (header[i] == ',') continue;
+    std::string changed = header;
+    changed[i] = static_cast<char>(std::toupper(changed[i]));
+    const auto count = run(changed + row);
+    ASSERT_FALSE(count.ok()) << changed;
+    EXPECT_NE(count.error().text().find("shapes.csv:1: "), std::string::npos) << count.error().text();
+  }
+  EXPECT_EQ(run("gpu,op,pass,dtype,B,m,n,k\nA100-SXM4-80GB,bmm,fwd,fp16,80,1024,64,1024\n").error().text(),
+            "shapes.csv:1: columns: found 'B', expected 'b'");
+  EXPECT_EQ(run("gpu,op,pass,dtype,B,b,m,n,k\nA100-SXM4-80GB,bmm,fwd,fp16,80,80,1024,64,1024\n").error().text(),
+            "shapes.csv:1: columns: found 'B' beside 'b', expected only 'b'");
 }
 
 /// A benchmark runs at the clock before power limits; a row that does not say how it is timed runs for seconds.
@@ -436,7 +468,6 @@ TEST_F(Fixture, AColumnThatIsNearlyOneOfOursIsNamed) {
   for (const auto& [wrong, right] : std::map<std::string, std::string>{{"layuot", "layout"},
                                                                        {"timming", "timing"},
                                                                        {"bacth", "batch"},
-                                                                       {"Rows", "rows"},
                                                                        {"scalin", "scaling"},
                                                                        {"is_causal", "causal"},
                                                                        {"num_heads", "heads"}}) {
@@ -445,9 +476,12 @@ TEST_F(Fixture, AColumnThatIsNearlyOneOfOursIsNamed) {
     ASSERT_EQ(count->remarks.size(), 1u) << wrong;
     EXPECT_EQ(count->remarks[0], "column '" + wrong + "' is carried along unread; did you mean '" + right + "'?");
   }
-  for (const std::string foreign : {"latency_us", "date", "origin", "framework", "id", "layer", "model", "measured",
-                                    "note", "sm_clock_mhz", "description", "comment", "run", "case_id"})
-    EXPECT_TRUE(run(head + foreign + row)->remarks.empty()) << foreign;
+  for (const std::string beside : {"latency_us", "date", "origin", "framework", "sm_clock_mhz"})
+    EXPECT_TRUE(run(head + beside + row)->remarks.empty()) << beside;
+  for (const std::string foreign :
+       {"id", "layer", "model", "measured", "note", "description", "comment", "run", "case_id"})
+    EXPECT_EQ(run(head + foreign + row)->remarks,
+              std::vector<std::string>{"carried along, not used: " + foreign});  // no spelling is suggested
 }
 
 /// Blanks behind a semicolon are no part of a name; what is said twice is said alike.

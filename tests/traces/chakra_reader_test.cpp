@@ -326,6 +326,12 @@ TEST(ChakraWriter, WhatIsWrittenReadsBackTheSame) {
   }
 }
 
+// Protobuf's own readers refuse a string that is none.
+TEST(ChakraWriter, NamesAreUtf8) {
+  const ChakraGraph back = read(to_chakra(read(metadata() + node({.id = 0, .type = 1, .name = "a\xff\xC2\xB5"}))));
+  EXPECT_EQ(back.text_of(back.nodes[0].name), "a\xEF\xBF\xBD\xC2\xB5");
+}
+
 TEST(ChakraWriter, GroupsReadBackTheSame) {
   ChakraGraph g = read(metadata() + node({.id = 0, .type = 1}));
   g.groups = {{"1", {0, 1}}, {"2", {2, 5}}};

@@ -35,7 +35,7 @@ void add_bool(ProtoMessage& node, std::string_view name, bool value) {
 
 void add_text(ProtoMessage& node, std::string_view name, std::string_view value) {
   ProtoMessage a = attribute(name);
-  a.bytes(29, value);
+  a.text(29, value);
   node.message(10, a);
 }
 
@@ -65,7 +65,7 @@ ProtoMessage node_message(const ChakraGraph& graph, std::size_t n, bool with_gro
   const ChakraNode& node = graph.nodes[n];
   ProtoMessage out;
   out.varint(1, node.id);
-  out.bytes(2, graph.text_of(node.name));
+  out.text(2, graph.text_of(node.name));
   out.varint(3, static_cast<std::uint64_t>(node.kind));
   std::string deps;
   for (const std::uint32_t dep : graph.deps_of(n)) append_varint(deps, graph.nodes[dep].id);

@@ -7,11 +7,24 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/printable.hpp"
+
 namespace distsim::traces {
 
 inline void append_varint(std::string& out, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
   out += static_cast<char>(value);
+}
+
+inline std::string utf8_text(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const bool ascii = static_cast<unsigned char>(text[0]) < 0x80;
+    const std::size_t length = ascii ? 1 : utf8_character_length(text);
+    out += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
 }
 
 /// One message as bytes; fields are appended in the order of the calls.
@@ -31,6 +44,8 @@ class ProtoMessage {
     append_varint(bytes_, value.size());
     bytes_ += value;
   }
+  /// A string, which has to be UTF-8: what is none becomes U+FFFD.
+  void text(std::uint32_t field, std::string_view value) { bytes(field, utf8_text(value)); }
   void message(std::uint32_t field, const ProtoMessage& inner) { bytes(field, inner.bytes_); }
   const std::string& str() const { return bytes_; }
   bool empty() const { return bytes_.empty(); }

@@ -4,7 +4,6 @@
 #include <ostream>
 #include <unordered_set>
 
-#include "base/text/printable.hpp"
 #include "traces/files/proto_wire.hpp"
 #include "traces/files/text_interner.hpp"
 #include "traces/timeline/perfetto_fields.hpp"
@@ -18,21 +17,6 @@ namespace pf = perfetto;
 constexpr std::size_t kMostInterned = std::size_t{8} << 20;
 constexpr std::uint64_t kSequence = 1;
 constexpr std::int64_t kPerNanosecond = 1000;
-
-/// Text as a protobuf string has to be: UTF-8.
-std::string utf8(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const std::size_t length = byte < 0x80 ? 1 : utf8_character_length(text.substr(at));
-    if (length == 0)
-      out += "\xEF\xBF\xBD";
-    else
-      out += text.substr(at, length);
-    at += length == 0 ? 1 : length;
-  }
-  return out;
-}
 
 class PerfettoWriter {
  public:
@@ -88,7 +72,7 @@ class PerfettoWriter {
     ProtoMessage process, d;
     process.varint(pf::descriptor::process_pid,
                    std::uint64_t{t.process} + 1);  // 0 is the kernel's idle task to Perfetto
-    process.bytes(pf::descriptor::process_name, utf8(t.process_name));
+    process.text(pf::descriptor::process_name, t.process_name);
     d.varint(pf::descriptor::uuid, process_uuid(t.process));
     d.message(pf::descriptor::process, process);
     d.varint(pf::descriptor::child_ordering, pf::descriptor::kExplicitOrder);
@@ -103,7 +87,7 @@ class PerfettoWriter {
 
   void counter_track(const CounterTrack& c, std::size_t index) {
     ProtoMessage counter;
-    counter.bytes(pf::descriptor::counter_unit_name, utf8(c.unit));
+    counter.text(pf::descriptor::counter_unit_name, c.unit);
     child(counter_uuid(index), c.process, c.name, source_.tracks.size() + index, &counter);
   }
 
@@ -112,7 +96,7 @@ class PerfettoWriter {
     ProtoMessage d;
     d.varint(pf::descriptor::uuid, uuid);
     d.varint(pf::descriptor::parent_uuid, process_uuid(process));
-    d.bytes(pf::descriptor::name, utf8(name));
+    d.text(pf::descriptor::name, name);
     d.varint(pf::descriptor::sibling_order_rank, rank);
     if (counter) d.message(pf::descriptor::counter, *counter);
     descriptor(d);
@@ -124,7 +108,7 @@ class PerfettoWriter {
     if (!is_new) return id;
     ProtoMessage entry;
     entry.varint(pf::interned::iid, id);
-    entry.bytes(pf::interned::text, utf8(text));
+    entry.text(pf::interned::text, text);
     interned_.message(field, entry);
     return id;
   }

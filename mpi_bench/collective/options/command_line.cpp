@@ -6,6 +6,7 @@
 #include "base/output.hpp"
 #include "base/text/number_text.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
+#include "mpi_bench/common/usage_error.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -33,7 +34,6 @@ void declare_selection(CLI::App& app, RawFlags& raw, Selection& s) {
   const std::string group = "What to measure";
   app.add_option("--collectives", raw.collectives, "Comma-separated list of: " + collective_names())
       ->type_name("NAMES")
-      ->delimiter(',')
       ->capture_default_str()
       ->group(group);
   app.add_option("-d,--datatype", raw.type, "Element type (float, half, int32, ...) or all")
@@ -56,13 +56,11 @@ void declare_selection(CLI::App& app, RawFlags& raw, Selection& s) {
                  "Participating ranks: all, nodes, one_per_node, rails, halves, pairs, far_pairs, or RANKSxNODES such "
                  "as 8x2 (all such groups at once) or 8x2.alone (the first one only)")
       ->type_name("SHAPES")
-      ->delimiter(',')
       ->capture_default_str()
       ->group(group);
   app.add_option("--pair-tests", raw.pair_tests,
                  "Instead of collectives: latency, bandwidth (ranks 0 and 1) or matrix (all pairs)")
       ->type_name("TESTS")
-      ->delimiter(',')
       ->group(group);
   app.add_option("--plan", s.plan,
                  "Measure exactly the collectives that distsim needs: the output of `distsim curves plan`, or simulate "
@@ -75,7 +73,7 @@ void declare_selection(CLI::App& app, RawFlags& raw, Selection& s) {
 
 void declare_timing(CLI::App& app, RawFlags& raw, Options& o) {
   const std::string group = "Timing";
-  const auto add = [&](const char* flag, int& value, const char* what) {
+  const auto add = [&](const char* flag, std::int64_t& value, const char* what) {
     app.add_option(flag, value, what)->type_name("N")->capture_default_str()->group(group);
   };
   add("-n,--iters", raw.iterations, "Timed iterations per size");
@@ -143,18 +141,17 @@ void declare_launch(CLI::App& app, RawFlags& raw, Options& o) {
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--streams", o.streams, "tcp: connections per pair of ranks")
+  app.add_option("--streams", raw.streams, "tcp: connections per pair of ranks")
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
   app.add_option("--hosts", o.launch.hosts, "Without mpirun: the host of each rank, in rank order, on every rank")
       ->type_name("HOSTS")
-      ->delimiter(',')
       ->group(group);
-  app.add_option("--rank", o.launch.rank, "Without mpirun: the rank of this process in --hosts")
+  app.add_option("--rank", raw.rank, "Without mpirun: the rank of this process in --hosts")
       ->type_name("RANK")
       ->group(group);
-  app.add_option("--port", o.launch.port, "Without mpirun: the port of rank 0 (default: 18515, or from the job id)")
+  app.add_option("--port", raw.port, "Without mpirun: the port of rank 0 (default: 18515, or from the job id)")
       ->type_name("PORT")
       ->group(group);
   app.add_option("--stall-limit", o.stall_limit_s,
@@ -177,11 +174,6 @@ std::string value_text(const CLI::Option& option) {
   std::string text;
   for (const std::string& value : option.results()) text += (text.empty() ? "" : ",") + value;
   return text;
-}
-
-/// As messages name it: the short spelling where there is one. (get_name() is empty for a flag that --help leaves out.)
-std::string spelling(const CLI::Option& option) {
-  return option.get_snames().empty() ? "--" + option.get_lnames().front() : "-" + option.get_snames().front();
 }
 
 std::vector<std::string> given_flags(const CLI::App& app) {
@@ -240,7 +232,12 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     return CommandLine{.print = app.help(), .options = {}, .flags = "", .given = {}};
   } catch (const CLI::ParseError& error) {
-    return Error{error.what(), "", "see collective_bench --help"};
+    return usage_error(app, error);
+  }
+  for (const auto& [flag, list] :
+       {std::pair("--collectives", &raw.collectives), std::pair("--groups", &raw.groups),
+        std::pair("--pair-tests", &raw.pair_tests), std::pair("--hosts", &options.launch.hosts)}) {
+    TRY_ASSIGN(*list, list_words(flag, *list));
   }
   TRY_ASSIGN(options, checked_options(raw, std::move(options)));
   return CommandLine{

@@ -4,6 +4,7 @@
 
 #include "base/output.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/printable.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
 
 namespace distsim::bench {
@@ -55,6 +56,7 @@ Result<void> read_sizes(const RawFlags& raw, SizeRange& s) {
 constexpr int kMostLanes = 64;  // of either kind: more GPUs than any node has
 
 Result<void> read_numbers(const RawFlags& raw, Options& o) {
+  constexpr auto number = [](std::int64_t checked) { return static_cast<int>(checked); };
   TRY(in_range("-n", raw.iterations, 1, 10'000'000));
   TRY(in_range("-w", raw.warmup, 0, 10'000'000));
   TRY(in_range("-c", raw.check, 0, 1'000'000));
@@ -67,13 +69,17 @@ Result<void> read_numbers(const RawFlags& raw, Options& o) {
   if (raw.blocking != 0 && raw.graph != 0)
     return flag_error(
         "-z", "found 1 with -G " + std::to_string(raw.graph) + ", expected 0: a graph cannot wait between its calls");
-  o.timing.iterations = raw.iterations;
-  o.timing.warmup = raw.warmup;
+  TRY(in_range("--streams", raw.streams, 1, 64));
+  TRY(in_range("--port", raw.port, 0, 65535));
+  o.timing.iterations = number(raw.iterations);
+  o.timing.warmup = number(raw.warmup);
   o.check = raw.check != 0;
   o.timing.report = static_cast<Report>(raw.report);
-  o.timing.graph_launches = raw.graph;
+  o.timing.graph_launches = number(raw.graph);
   o.timing.blocking = raw.blocking != 0;
-  o.lanes = {.threads = raw.threads, .gpus = raw.gpus};
+  o.lanes = {.threads = number(raw.threads), .gpus = number(raw.gpus)};
+  o.streams = number(raw.streams);
+  o.launch.port = number(raw.port);
   return {};
 }
 
@@ -149,21 +155,17 @@ Result<void> read_limits(Options& o) {
   TRY(between("--imbalance", o.selected.imbalance, 1, 1e6));
   TRY(between("--relative-error", o.timing.relative_error, 0, 1));
   TRY(between("--max-seconds", o.timing.max_seconds, 1e-3, 1e5));
-  if (o.stall_limit_s != 0) TRY(between("--stall-limit", o.stall_limit_s, 0.5, 1e6));
-  TRY(in_range("--port", o.launch.port, 0, 65535));
-  return in_range("--streams", o.streams, 1, 64);
+  return o.stall_limit_s == 0 ? Result<void>() : between("--stall-limit", o.stall_limit_s, 0.5, 1e6);
 }
 
-Result<void> read_places(Options& o) {
-  const int hosts = static_cast<int>(o.launch.hosts.size());
-  if (hosts == 0 && o.launch.rank >= 0)
-    return flag_error("--rank", "found " + std::to_string(o.launch.rank) + " without --hosts");
-  if (hosts > 0 && o.launch.rank >= hosts)
-    return flag_error("--rank", "found " + std::to_string(o.launch.rank) + ", expected a rank below " +
+Result<void> read_places(const RawFlags& raw, LaunchPlaces& launch) {
+  if (!raw.rank) return {};
+  const auto hosts = static_cast<std::int64_t>(launch.hosts.size());
+  if (hosts == 0) return flag_error("--rank", "found " + std::to_string(*raw.rank) + " without --hosts");
+  if (*raw.rank < 0 || *raw.rank >= hosts)
+    return flag_error("--rank", "found " + std::to_string(*raw.rank) + ", expected a rank from 0 and below " +
                                     std::to_string(hosts) + ", the number of --hosts");
-  for (const std::string& host : o.launch.hosts) {
-    if (host.empty()) return flag_error("--hosts", "found an empty name, expected a host for each rank");
-  }
+  launch.rank = static_cast<int>(*raw.rank);
   return {};
 }
 
@@ -178,6 +180,8 @@ Result<void> read_plan(Options& o) {
 
 /// The table on standard output is all that some runs have.
 Result<void> read_files(const Options& o) {
+  if (const auto bad = find_bad_byte(o.files.system))
+    return flag_error("--system", "found " + bad->what + ", expected a name as in configs/systems");
   for (const auto& [flag, path] : {std::pair("--out", o.files.out), std::pair("-J", o.files.json)}) {
     if (path.empty()) continue;
     if (!refuse_stdout(path).empty())
@@ -212,7 +216,7 @@ Result<Options> checked_options(const RawFlags& raw, Options o) {
   TRY(read_shapes(raw, o));
   TRY(read_load(raw.beside.empty() ? "--load" : "--beside", raw.beside.empty() ? raw.load : raw.beside, o.load));
   TRY(read_limits(o));
-  TRY(read_places(o));
+  TRY(read_places(raw, o.launch));
   TRY(read_plan(o));
   TRY(read_injected("--inject-fault", raw.fault, o.injected.fault));
   TRY(read_injected("--inject-stall", raw.stall, o.injected.stall));

@@ -6,6 +6,7 @@
 #include "base/fnv.hpp"
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
+#include "collectives/curve_file/curve_strings.hpp"
 
 namespace distsim::bench {
 
@@ -98,6 +99,7 @@ void CurveOutput::add(const Row& row) {
 Result<void> CurveOutput::write(bool partial) {
   impl_->file.set_partial(partial);
   impl_->file.set_curve_count(static_cast<std::uint32_t>(impl_->file.curves_size()));
+  curves::make_utf8(impl_->file);
   impl_->file.set_checksum(curves::checksum_of(impl_->file));
   std::string text;
   const bool done = impl_->path.ends_with(".txtpb") ? google::protobuf::TextFormat::PrintToString(impl_->file, &text)

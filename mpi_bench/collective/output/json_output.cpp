@@ -57,7 +57,7 @@ std::string json_text(const std::vector<FinishedTable>& tables, const JsonRun& r
                                   {"avg_busbw", average_bus_bandwidth(table.rows)},
                                   {"rows", std::move(rows)}});
   }
-  return document.dump(1) + "\n";
+  return document.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";  // names may be in any encoding
 }
 
 }  // namespace distsim::bench

@@ -61,7 +61,8 @@ std::string Ranks::from_root(const std::string& text) const { return gather(rank
 Result<void> Ranks::agree(const Result<void>& mine) const {
   const auto errors = gather(mine.ok() ? "" : mine.error().text());
   for (int r = 0; r < size_; ++r) {
-    if (!errors[r].empty()) return Error{"rank " + std::to_string(r) + ": " + errors[r], "", ""};
+    if (errors[r].empty()) continue;
+    return Error{(size_ == 1 ? "" : "rank " + std::to_string(r) + ": ") + errors[r], "", ""};
   }
   return {};
 }

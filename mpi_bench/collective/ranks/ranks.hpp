@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -46,15 +47,19 @@ class Ranks {
   [[noreturn]] virtual void end_job() const = 0;  ///< at once, with exit code 1
 
  protected:
-  Ranks(int rank, int size) : rank_(rank), size_(size) {}
+  /// Before they have met, all ranks count as one node; `hosts` are theirs, empty where nobody knows.
+  Ranks(int rank, int size, std::vector<std::string> hosts = {})
+      : rank_(rank), size_(size), node_of_(static_cast<std::size_t>(size)), hosts_(std::move(hosts)) {
+    hosts_.resize(static_cast<std::size_t>(size));
+  }
   /// Tells the nodes apart by name; to be called once gather() works.
   void meet(const std::string& host_name);
 
  private:
   const int rank_, size_;
   int nodes_ = 1, local_rank_ = 0, local_size_ = 1;
-  std::vector<int> node_of_ = {0};
-  std::vector<std::string> hosts_ = {"localhost"};
+  std::vector<int> node_of_;
+  std::vector<std::string> hosts_;
 };
 
 /// Ranks that are processes of their own.
@@ -79,7 +84,9 @@ struct TcpPlaces {
   std::vector<std::string> hosts{};  ///< of every rank, where they are known
   double patience_s = 60;            ///< how long the ranks wait for each other at the start
 };
-/// Rank 0 listens, the others call it. Errors: nobody answers in time, the port is taken, two ranks with one number.
+/// Rank 0 listens, the others call it and hear from it whether the job starts. Errors, on all ranks that it knows of: a
+/// host that nobody knows, a rank that does not come in time or leaves again, a port that is taken, two ranks with one
+/// number, different numbers of hosts.
 Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places);
 
 }  // namespace distsim::bench

@@ -151,6 +151,18 @@ TEST(Csv, NoFieldIsAFormulaOrActsOnATerminal) {
   EXPECT_EQ(csv_field("\xC2\x9b\n\xC2\xB5"), "\"\\xc2\\x9b\n\xC2\xB5\"");
 }
 
+TEST(Csv, AFormulaIsOneBehindBlanksAndInFullWidthToo) {
+  for (const std::string before : {"", " ", "\t", "\t \t", "\n"}) {
+    const bool quoted = before == "\n";
+    for (const std::string sign :
+         {"=", "+", "-", "@", "\xEF\xBC\x9D", "\xEF\xBC\x8B", "\xEF\xBC\x8D", "\xEF\xBC\xA0"}) {
+      const std::string text = before + sign + "cmd|x";
+      EXPECT_EQ(csv_field(text), quoted ? "\"'" + text + "\"" : "'" + text);
+    }
+  }
+  for (const char* text : {"\tplain", " -1.5", "\t+3", "\xEF\xBC\xA1", "a=b"}) EXPECT_EQ(csv_field(text), text);
+}
+
 TEST(Csv, AnErrorOfTheMediumIsNoEndOfTheFile) {
   class Broken : public std::streambuf {
     int_type underflow() override {

@@ -1,5 +1,6 @@
 // Ranks that find each other over TCP: a star around rank 0.
-#include <cstdio>
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 
@@ -11,15 +12,30 @@
 namespace distsim::bench {
 namespace {
 
-constexpr double kHelloSeconds = 5;
+constexpr double kHelloSeconds = 5, kLookupSeconds = 5;
+constexpr double kLateWord = 0.5;  // rank 0, whose patience may end at the same time, knows who is missing
+
+std::vector<std::string> hosts_of(const TcpPlaces& places) {
+  std::vector<std::string> hosts = places.hosts;
+  hosts.resize(static_cast<std::size_t>(places.size));
+  hosts[static_cast<std::size_t>(places.rank)] = places.my_host;
+  return hosts;
+}
+
+double seconds_to(std::chrono::steady_clock::time_point end) {
+  return std::max(0.0, std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count());
+}
 
 class TcpRanks : public ProcessRanks {
  public:
   TcpRanks(const TcpPlaces& places)
-      : ProcessRanks(places.rank, places.size), lines_(static_cast<std::size_t>(places.size)) {}
+      : ProcessRanks(places.rank, places.size, hosts_of(places)), lines_(static_cast<std::size_t>(places.size)) {}
 
   Result<void> connect(const TcpPlaces& places) {
-    TRY(rank() == 0 ? wait_for_all(places) : call_root(places));
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                            std::chrono::duration<double>(places.patience_s));
+    if (!places.hosts.empty()) TRY(known_hosts(places.hosts));
+    TRY(rank() == 0 ? wait_for_all(places, end) : call_root(places, end));
     meet(places.my_host);
     return {};
   }
@@ -42,30 +58,59 @@ class TcpRanks : public ProcessRanks {
   void end_job() const override { std::_Exit(1); }  // the others see the connection close
 
  private:
-  Result<void> wait_for_all(const TcpPlaces& places) {
+  using End = std::chrono::steady_clock::time_point;
+
+  static Result<void> known_hosts(const std::vector<std::string>& hosts) {
+    const auto unknown = tcp::HostLookup(hosts).unknown(kLookupSeconds);
+    if (!unknown) return {};
+    return Error{"found unknown host " + in_quotes(hosts[*unknown]) + " for rank " + std::to_string(*unknown) +
+                     ", expected a host",
+                 "--hosts", tcp::kUnknownHost};
+  }
+
+  Result<void> wait_for_all(const TcpPlaces& places, End end) {
     if (size() == 1) return {};
     TRY_ASSIGN(tcp::Acceptor acceptor, tcp::listen(io_, places.port));
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(places.patience_s);
+    const Result<void> all = admit_all(acceptor, places, end);
+    const std::string refusal = all.ok() ? "" : all.error().text();
+    for (auto* lines : {&lines_, &refused_}) {
+      for (auto& line : *lines) {  // who has left by now is noticed when the ranks meet
+        if (line && tcp::write_value(*line, tcp::Hello{.number = all.ok() ? 1 : 0}).ok() && !all.ok())
+          (void)tcp::write_text(*line, refusal);
+      }
+    }
+    return all;
+  }
+
+  Result<void> admit_all(tcp::Acceptor& acceptor, const TcpPlaces& places, End end) {
     for (int missing = size() - 1; missing > 0;) {
-      const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
-      auto socket = tcp::accept(acceptor, std::max(0.0, left));
-      if (!socket.ok())
-        return Error{missing_ranks(places, missing) + " did not connect within " +
+      std::vector<pollfd> lines = {{acceptor.native_handle(), POLLIN, 0}};
+      for (auto& line : lines_) lines.push_back({line ? line->native_handle() : -1, POLLIN, 0});  // poll skips -1
+      if (!tcp::wait_for_any(lines, seconds_to(end)))
+        return Error{missing_ranks(missing) + " did not connect within " +
                          std::to_string(static_cast<int>(places.patience_s)) + " s",
                      "--hosts", "missing, stopped, or started with another --port"};
+      for (int r = 1; r < size(); ++r) {  // all that a rank does before it hears from us is to leave
+        if (lines[static_cast<std::size_t>(r) + 1].revents != 0)
+          return Error{"rank " + std::to_string(r) + on(r) + " has left while " + missing_ranks(missing) +
+                           " had not connected yet",
+                       "--hosts", ""};
+      }
+      auto socket = tcp::accept(acceptor, 0);
+      if (!socket.ok()) continue;  // it has left again
       TRY_ASSIGN(const bool new_rank, admit(std::move(socket).value()));
       if (new_rank) --missing;
     }
     return {};
   }
 
+  std::string on(int rank) const { return host(rank).empty() ? "" : " on " + in_quotes(host(rank), 60); }
+
   /// "rank 1 on node7 and 3 more of 8 ranks".
-  std::string missing_ranks(const TcpPlaces& places, int missing) const {
+  std::string missing_ranks(int missing) const {
     int first = 1;
     while (lines_[static_cast<std::size_t>(first)]) ++first;
-    std::string out = "rank " + std::to_string(first);
-    if (static_cast<std::size_t>(first) < places.hosts.size())
-      out += " on " + in_quotes(places.hosts[static_cast<std::size_t>(first)], 60);
+    std::string out = "rank " + std::to_string(first) + on(first);
     if (missing > 1) out += " and " + std::to_string(missing - 1) + " more of " + std::to_string(size()) + " ranks";
     return out;
   }
@@ -73,24 +118,44 @@ class TcpRanks : public ProcessRanks {
   /// A stranger's connection is dropped; two ranks with one number are a mistake of whoever started them.
   Result<bool> admit(tcp::Socket socket) {
     const auto hello = tcp::read_hello(socket, kHelloSeconds);
-    if (!hello.ok() || !hello->valid(0) || hello->rank < 1 || hello->rank >= size()) return false;
+    if (!hello.ok() || !hello->valid(0) || hello->rank < 1) return false;
+    const std::string who = "rank " + std::to_string(hello->rank);
+    const auto refuse = [&](const std::string& what, const char* flag) {
+      refused_.emplace_back(std::move(socket));
+      return Error{what, flag, ""};
+    };
     if (hello->number != size())
-      return Error{"rank " + std::to_string(hello->rank) + " was started with " + std::to_string(hello->number) +
-                       " --hosts, expected " + std::to_string(size()),
-                   "--hosts", ""};
+      return refuse(
+          who + " was started with " + std::to_string(hello->number) + " --hosts, expected " + std::to_string(size()),
+          "--hosts");
+    if (hello->rank >= size()) return false;
     auto& line = lines_[static_cast<std::size_t>(hello->rank)];
-    if (line) return Error{"found two ranks " + std::to_string(hello->rank), "--rank", ""};
+    if (line) return refuse("found two ranks " + std::to_string(hello->rank), "--rank");
     line.emplace(std::move(socket));
     return true;
   }
 
-  Result<void> call_root(const TcpPlaces& places) {
-    auto socket = tcp::call(io_, places.root_host, places.port, places.patience_s);
+  Result<void> call_root(const TcpPlaces& places, End end) {
+    auto socket = tcp::call(io_, places.root_host, places.port, seconds_to(end));
     if (!socket.ok() && socket.error().hint == tcp::kUnknownHost)
       return Error{"found " + socket.error().what + " for rank 0, expected a host", "--hosts", socket.error().hint};
     if (!socket.ok()) return Error{"rank 0 does not respond: " + socket.error().what, "--hosts", ""};
     lines_[0].emplace(std::move(socket).value());
-    return tcp::write_value(*lines_[0], tcp::Hello{.rank = rank(), .number = size()});
+    const std::string place = printable(places.root_host) + ":" + std::to_string(places.port);
+    const Result<void> said = tcp::write_value(line(0), tcp::Hello{.rank = rank(), .number = size()});
+    const auto answer = tcp::read_hello(line(0), seconds_to(end) + kLateWord);
+    if (!said.ok() || (!answer.ok() && answer.error().hint != tcp::kSilent))
+      return Error{"rank 0 at " + place + " has left before the job has started, or another program listens there",
+                   "--port", ""};
+    if (!answer.ok())
+      return Error{"rank 0 at " + place + " did not start the job within " +
+                       std::to_string(static_cast<int>(places.patience_s)) + " s",
+                   "--hosts", "another rank is missing, or another program listens there"};
+    if (!answer->valid(0))
+      return Error{"found another program at " + place + ", expected rank 0", "--port", "choose a free port"};
+    if (answer->number == 1) return {};
+    TRY_ASSIGN(const std::string refusal, tcp::read_text(line(0)));
+    return Error{"rank 0 refuses the job: " + refusal, "", ""};
   }
 
   std::vector<std::string> collect(const std::string& mine) const {
@@ -120,6 +185,7 @@ class TcpRanks : public ProcessRanks {
 
   tcp::asio::io_context io_;
   mutable std::vector<std::optional<tcp::Socket>> lines_;
+  std::vector<std::optional<tcp::Socket>> refused_;  ///< ranks that belong to another job, to be told
 };
 
 }  // namespace

@@ -6,12 +6,18 @@
 
 #include <utility>  // Boost 1.74 uses std::exchange without it
 
+#include <algorithm>
 #include <boost/asio.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -35,9 +41,24 @@ inline Result<Acceptor> listen(asio::io_context& io, int port) {
   return acceptor;
 }
 
+/// Whether one of them has something to read (or has closed) in time; a signal does not end the wait.
+inline bool wait_for_any(std::span<pollfd> lines, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  for (double left = seconds;; left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count()) {
+    const int found =
+        ::poll(lines.data(), lines.size(), left > 0 ? static_cast<int>(std::min(left, 1e6) * 1000) + 1 : 0);
+    if (found > 0) return true;
+    if (found == 0 ? left <= 0 : errno != EINTR) return false;
+  }
+}
+
+inline bool wait_for(int line, double seconds) {
+  pollfd waiting{line, POLLIN, 0};
+  return wait_for_any(std::span(&waiting, 1), seconds);
+}
+
 inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
-  pollfd waiting{acceptor.native_handle(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
+  if (!wait_for(acceptor.native_handle(), seconds))
     return Error{"no connection within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
   Code failed;
   Socket socket = acceptor.accept(failed);
@@ -48,13 +69,16 @@ inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
 
 constexpr const char* kUnknownHost = "check its spelling";  ///< hint of the error for a host that no waiting brings
 
+inline bool is_unknown_host(const Code& failed) {
+  return failed == asio::error::host_not_found || failed == asio::error::no_data;
+}
+
 /// One try with a limit.
 inline Result<Socket> call_once(asio::io_context& io, const std::string& host, int port, double seconds) {
   Code failed;
   asio::ip::tcp::resolver resolver(io);
   const auto places = resolver.resolve(asio::ip::tcp::v4(), host, std::to_string(port), failed);
-  if (failed == asio::error::host_not_found || failed == asio::error::no_data)
-    return Error{"unknown host '" + host + "'", "", kUnknownHost};
+  if (is_unknown_host(failed)) return Error{"unknown host '" + host + "'", "", kUnknownHost};
   if (failed) return Error{host + ": " + failed.message(), "", ""};
   Socket socket(io);
   Code outcome = asio::error::would_block;
@@ -82,18 +106,28 @@ inline Result<Socket> call(asio::io_context& io, const std::string& host, int po
   }
 }
 
-inline Result<void> write_all(Socket& socket, const void* data, std::size_t bytes) {
-  Code failed;
-  asio::write(socket, asio::buffer(data, bytes), failed);
-  if (failed) return Error{failed.message(), "", ""};
+/// `transfer(at, code)` moves what it can of the bytes from `at` on. A signal breaks into the wait of a socket that Asio
+/// has made non-blocking; whoever asked for an end by it is heard between the calls.
+template <class Transfer>
+Result<void> transfer_all(std::size_t bytes, const Transfer& transfer) {
+  for (std::size_t at = 0; at < bytes;) {
+    Code failed;
+    at += transfer(at, failed);
+    if (failed && failed != asio::error::interrupted) return Error{failed.message(), "", ""};
+  }
   return {};
 }
 
+inline Result<void> write_all(Socket& socket, const void* data, std::size_t bytes) {
+  return transfer_all(bytes, [&](std::size_t at, Code& failed) {
+    return asio::write(socket, asio::buffer(static_cast<const char*>(data) + at, bytes - at), failed);
+  });
+}
+
 inline Result<void> read_all(Socket& socket, void* data, std::size_t bytes) {
-  Code failed;
-  asio::read(socket, asio::buffer(data, bytes), failed);
-  if (failed) return Error{failed.message(), "", ""};
-  return {};
+  return transfer_all(bytes, [&](std::size_t at, Code& failed) {
+    return asio::read(socket, asio::buffer(static_cast<char*>(data) + at, bytes - at), failed);
+  });
 }
 
 template <class T>
@@ -126,13 +160,15 @@ inline Result<std::string> read_text(Socket& socket) {
 
 /// The handshake of every connection, so that other programs' connections are not mistaken for a rank's.
 struct Hello {
-  char magic[8] = {'d', 'i', 's', 't', 's', 'i', 'm', '1'};
+  char magic[8] = {'d', 'i', 's', 't', 's', 'i', 'm', '2'};
   std::uint64_t cookie = 0;
   std::int32_t rank = 0, number = 0;
   bool valid(std::uint64_t expected_cookie) const {
     return std::memcmp(magic, Hello{}.magic, sizeof magic) == 0 && cookie == expected_cookie;
   }
 };
+
+constexpr const char* kSilent = "it is silent";  ///< hint of the error for a peer that is there
 
 /// The caller's first words, or an error where they are not all there in time: a peer that is silent, or stops amidst
 /// them, does not block the others.
@@ -141,15 +177,27 @@ inline Result<Hello> read_hello(Socket& socket, double seconds) {
   Hello hello;
   for (std::size_t have = 0; have < sizeof hello;) {
     const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
-    pollfd waiting{socket.native_handle(), POLLIN, 0};
-    if (left <= 0 || ::poll(&waiting, 1, static_cast<int>(left * 1000) + 1) != 1)
-      return Error{"a peer connected but did not introduce itself", "", ""};
+    if (left <= 0 || !wait_for(socket.native_handle(), left))
+      return Error{"a peer connected but did not introduce itself", "", kSilent};
     const ssize_t got = ::recv(socket.native_handle(), reinterpret_cast<char*>(&hello) + have, sizeof hello - have, 0);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) return Error{"a peer connected and left", "", ""};
     have += static_cast<std::size_t>(got);
   }
   return hello;
 }
+
+/// Looks up names in a thread of its own, which a slow name service may hold up for minutes.
+class HostLookup {
+ public:
+  explicit HostLookup(std::vector<std::string> names);
+  /// Place in `names` of the first one that the name service knows not, as far as it has said so in time.
+  std::optional<std::size_t> unknown(double seconds) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
 
 /// IPv4 addresses of this machine's interfaces that are up, without the loopback; separated by blanks.
 std::string local_addresses();

@@ -1,0 +1,132 @@
+// How ranks that were started one by one find each other, and what they say where they do not.
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "command.hpp"
+
+namespace distsim {
+namespace {
+
+using test::Finished;
+
+class CollectiveBenchStart : public ::testing::Test {
+ protected:
+  ~CollectiveBenchStart() override { std::filesystem::remove_all(dir_); }
+  const std::string dir_ = test::scratch_dir("collective_bench_start");
+};
+
+// Whoever is started: a misspelt host is no rank that is late.
+TEST_F(CollectiveBenchStart, AnUnknownHostIsSaid) {
+  for (const std::string flags :
+       {"no-such-host.invalid,127.0.0.1 --rank 0", "no-such-host.invalid,127.0.0.1 --rank 1",
+        "127.0.0.1,no-such-host.invalid --rank 0", "127.0.0.1,no-such-host.invalid --rank 1"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Finished f = test::run_command(std::string(BINARY) + " --backend tcp -b 8 -e 8 --hosts " + flags, dir_);
+    EXPECT_EQ(f.code, 2) << flags;
+    EXPECT_EQ(f.err, "collective_bench: --hosts: found unknown host 'no-such-host.invalid' for rank " +
+                         std::string(flags.starts_with("no") ? "0" : "1") + ", expected a host; check its spelling\n");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << "nobody is waited for";
+  }
+}
+
+TEST_F(CollectiveBenchStart, RankZeroSaysWhoIsMissing) {
+  const Finished f = test::run_command(std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,localhost --port " +
+                                           std::to_string(test::free_port()) + " --rank 0 --stall-limit 1 -b 8 -e 8",
+                                       dir_);
+  EXPECT_EQ(f.code, 2);
+  EXPECT_NE(f.err.find("--hosts: rank 1 on 'localhost' did not connect within "), std::string::npos) << f.err;
+}
+
+/// Ranks of 127.0.0.1 that the shell starts.
+std::string by_hand(int port, int hosts, int rank) {
+  std::string names;
+  for (int i = 0; i < hosts; ++i) names += (i == 0 ? "" : ",") + std::string("127.0.0.1");
+  return std::string(BINARY) + " --backend tcp --pair-tests latency -b 8 -e 8 --hosts " + names + " --port " +
+         std::to_string(port) + " --rank " + std::to_string(rank);
+}
+
+// Rank 0 has said no: the others say why, and end as it does.
+TEST_F(CollectiveBenchStart, RankZerosRefusalReachesTheOthers) {
+  {
+    const int port = test::free_port();
+    test::Background root(by_hand(port, 3, 0) + " >" + dir_ + "/root 2>&1");
+    const Finished f = test::run_command(by_hand(port, 2, 1), dir_);
+    EXPECT_EQ(f.code, 2);
+    EXPECT_EQ(f.err,
+              "collective_bench: rank 0 refuses the job: --hosts: rank 1 was started with 2 --hosts, expected 3\n");
+    EXPECT_EQ(root.end_within(100), 2);
+  }
+  const int port = test::free_port();
+  test::Background root(by_hand(port, 3, 0) + " >" + dir_ + "/root 2>&1");
+  test::Background first(by_hand(port, 3, 1) + " >" + dir_ + "/first 2>&1");
+  const Finished f = test::run_command(by_hand(port, 3, 1), dir_);
+  EXPECT_EQ(f.code, 2);
+  EXPECT_EQ(f.err, "collective_bench: rank 0 refuses the job: --rank: found two ranks 1\n");
+  EXPECT_EQ(root.end_within(100), 2);
+  EXPECT_EQ(first.end_within(100), 2);
+  EXPECT_EQ(*read_file(dir_ + "/first", 4096), f.err);
+}
+
+TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
+  const int port = test::free_port();
+  test::Background root(by_hand(port, 3, 0) + " >" + dir_ + "/root 2>&1");
+  {
+    const test::Background first(by_hand(port, 3, 1) + " >/dev/null 2>&1");
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+  }
+  EXPECT_EQ(root.end_within(100), 2);
+  EXPECT_NE(read_file(dir_ + "/root", 4096)->find("rank 1 on '127.0.0.1' has left while rank 2 on '127.0.0.1' had not"),
+            std::string::npos)
+      << *read_file(dir_ + "/root", 4096);
+}
+
+// What listens at the port is no rank 0: it closes the connection, or answers in its own way.
+TEST_F(CollectiveBenchStart, AnotherProgramAtThePortIsSaid) {
+  for (const std::string answer : {"", "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"}) {
+    const int port = test::free_port(), listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_port = htons(static_cast<std::uint16_t>(port));
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+    ASSERT_EQ(::listen(listener, 1), 0);
+    std::thread other([&] {
+      const int line = ::accept(listener, nullptr, nullptr);
+      char heard[32];
+      (void)!::read(line, heard, sizeof heard);
+      (void)!::write(line, answer.data(), answer.size());
+      ::close(line);
+    });
+    const Finished f = test::run_command(by_hand(port, 2, 1), dir_);
+    other.join();
+    ::close(listener);
+    EXPECT_EQ(f.code, 2);
+    EXPECT_NE(f.err.find("collective_bench: --port: "), std::string::npos) << f.err;
+    EXPECT_NE(f.err.find("another program"), std::string::npos) << f.err;
+  }
+}
+
+// Wherever the signal finds the rank, also while it waits for the others' words.
+TEST_F(CollectiveBenchStart, ASignalToOneRankEndsTheRunInOrder) {
+  for (int round = 0; round < 6; ++round) {
+    const int port = test::free_port();
+    const auto rank = [&](int number) {
+      return std::string(BINARY) + " --backend tcp --collectives alltoall -b 1K -e 64M -i 1K -n 2 --hosts " +
+             "127.0.0.1,127.0.0.1 --port " + std::to_string(port) + " --rank " + std::to_string(number);
+    };
+    test::Background root(rank(0) + " >/dev/null 2>" + dir_ + "/root");
+    test::Background other(rank(1) + " >/dev/null 2>" + dir_ + "/other");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500 + 37 * round));
+    other.interrupt();
+    EXPECT_EQ(other.end_within(100), 130) << *read_file(dir_ + "/other", 4096);
+    EXPECT_EQ(root.end_within(100), 130) << *read_file(dir_ + "/root", 4096);
+  }
+}
+
+}  // namespace
+}  // namespace distsim
