@@ -1,8 +1,8 @@
 // Ranks that find each other over TCP: a star around rank 0.
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 
+#include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
 #include "mpi_bench/collective/ranks/ranks.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
@@ -39,7 +39,7 @@ class TcpRanks : public ProcessRanks {
     return must(other, tcp::read_text(line(other)));
   }
 
-  void end_job() const override { std::_Exit(1); }  // the others see the connection close
+  void end_job() const override { end_at_once(1); }  // the others see the connection close
 
  private:
   Result<void> wait_for_all(const TcpPlaces& places) {
@@ -118,7 +118,7 @@ class TcpRanks : public ProcessRanks {
     if constexpr (!std::is_void_v<T>) return std::move(result).value();
   }
 
-  tcp::asio::io_context io_;
+  tcp::Io io_;
   mutable std::vector<std::optional<tcp::Socket>> lines_;
 };
 
