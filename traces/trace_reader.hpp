@@ -33,11 +33,12 @@ struct TraceOptions {
   double max_expansion = 100;  ///< a compressed file may grow to this many times its size
   std::uint64_t max_bytes = std::uint64_t{64} << 30;  ///< of text, once expanded
   std::uint64_t max_whole = std::uint64_t{8}
-                            << 30;         ///< bytes of a file that has to be held as a whole: CSV, packed SQLite
-  std::uint64_t max_records = UINT64_MAX;  ///< of all files, about 200 bytes each; names count by the 128 bytes
-  std::optional<TraceSlice> slice;         ///< set: the rest is read over
-  std::size_t window =
-      std::size_t{8} << 20;  ///< bytes of text held at a time; one event may not be longer than 64 times this
+                            << 30;            ///< bytes of a file that has to be held as a whole: CSV, packed SQLite
+  std::uint64_t max_records = UINT64_MAX;     ///< of all files, about 200 bytes each; names count by the 128 bytes
+  std::optional<TraceSlice> slice;            ///< set: the rest is read over
+  std::size_t window = std::size_t{8} << 20;  ///< bytes of text held at a time
+  std::size_t max_piece = std::size_t{16} << 20;  ///< of one event, node or value, which are held whole, with up to 40
+                                                  ///< times that in memory; the ranks of 100,000 GPUs are 1 MB
 };
 
 /// Says that the folders among the paths, and those of patterns, are inputs (note_input_folder). read_traces says so itself; a

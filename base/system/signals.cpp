@@ -11,10 +11,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "base/system/temporaries.hpp"
 #include "base/threads/stop.hpp"
@@ -22,16 +21,22 @@
 namespace distsim {
 namespace {
 
-std::atomic<bool> waits{false}, asked{false};
+std::atomic<bool> waits{false}, asked{false}, ends{false};
+const char* program_name = "distsim";
 std::uintptr_t stack_top = 0, stack_size = 0;
 alignas(16) std::array<char, 16384> handler_stack;
 
-/// Without stdio and memory.
-void say(const char* line) { (void)!::write(STDERR_FILENO, line, std::strlen(line)); }
-
-[[noreturn]] void end_with(const char* line) {
+/// Without stdio and memory. Of threads that come to it together, the first one.
+[[noreturn]] void end_with(const char* why, const char* detail = "") {
+  while (ends.exchange(true)) ::pause();
   remove_temporaries();
-  say(line);
+  std::array<char, 400> line;
+  std::size_t size = 0;
+  for (const char* part : {program_name, ": ", why, detail}) {
+    for (; *part != 0 && size + 1 < line.size(); ++part) line[size++] = *part >= ' ' && *part < 0x7f ? *part : '?';
+  }
+  line[size++] = '\n';
+  (void)!::write(STDERR_FILENO, line.data(), size);
   ::_exit(kFailureExit);
 }
 
@@ -47,18 +52,22 @@ void end_by_signal(int signal) {
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    end_with("distsim: out of memory\n");
+    end_with("out of memory");
+  } catch (const std::system_error& e) {
+    end_with("the system refused what was asked of it: ", e.what());
+  } catch (const std::exception& e) {
+    end_with("internal error: an exception was not caught: ", e.what());
   } catch (...) {
-    end_with("distsim: internal error: an exception was not caught\n");
+    end_with("internal error: an exception was not caught");
   }
-  std::abort();
+  end_with("internal error: the program cannot go on");
 }
 
 /// An access just beyond the stack of the main thread.
 void end_without_stack(int signal, siginfo_t* info, void*) {
   constexpr std::uintptr_t kBelow = std::uintptr_t{1} << 20;  // frames are far smaller
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  if (at < stack_top && at > stack_top - stack_size - kBelow) end_with("distsim: out of stack; raise `ulimit -s`\n");
+  if (at < stack_top && at > stack_top - stack_size - kBelow) end_with("out of stack; raise `ulimit -s`");
   ::signal(signal, SIG_DFL);  // the access is repeated, and ends the process as it would have
 }
 
@@ -91,7 +100,8 @@ void keep_standard_places() {
 
 }  // namespace
 
-void handle_signals() {
+void handle_signals(const char* program) {
+  program_name = program;
   keep_standard_places();
   for (const int signal :
        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU})
@@ -107,8 +117,27 @@ void handle_signals() {
 #endif
 }
 
+void end_at_once(int exit_code) {
+  remove_temporaries();
+  ::_exit(exit_code);
+}
+
 EarlyEnd::EarlyEnd() { waits = true; }
 EarlyEnd::~EarlyEnd() { waits = false; }
+
+bool unless_signalled(const std::function<void()>& work) {
+  if (stop_question() != nullptr) {
+    work();
+    return true;
+  }
+  try {
+    const StopScope scope([] { return asked.load(); });
+    work();
+    return true;
+  } catch (const Stopped&) {
+    return false;
+  }
+}
 
 bool end_asked() { return asked || stop_asked(); }
 

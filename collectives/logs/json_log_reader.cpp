@@ -341,7 +341,9 @@ Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, 
   if (text.size() > kMaxJsonBytes)
     return Error{"found " + std::to_string(text.size()) + " bytes of JSON, expected at most 64 MiB", file, ""};
   std::string twice;
-  const Json root = parse_once(text, twice);
+  bool too_many = false;
+  const Json root = parse_once(text, twice, &too_many);
+  if (too_many) return Error{too_many_json_values(), file, ""};
   if (root.is_discarded())
     return Error{"found text that is not JSON, expected one JSON document", file, "is the file truncated?"};
   if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", file, ""};

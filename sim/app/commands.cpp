@@ -6,15 +6,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <exception>
-#include <new>
 #include <optional>
 #include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -78,15 +74,6 @@ std::vector<std::string> with_default_command(int argc, const char* const* argv)
 int fail(const std::string& line) {
   if (!line.empty()) remark(line);
   return end_asked() ? kFailureExit : 2;
-}
-
-/// The same where there may be no memory for a line.
-int fail_plainly(const char* what, const char* detail, int exit_code) {
-  std::fputs("distsim: ", stderr);
-  std::fputs(what, stderr);
-  for (const char* c = detail; *c != 0; ++c) std::fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
-  std::fputc('\n', stderr);
-  return exit_code;
 }
 
 /// Of all flags that take a value: numbers, by the type that CLI11 gives them, and nothing where something belongs, as
@@ -181,16 +168,7 @@ bool has_part(int argc, const char* const* argv) {
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
-  try {
-    if (!has_part(argc, argv)) return 0;
-    return parse_and_run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    return fail_plainly("out of memory; use fewer nodes, micro-batches or outputs", "", 2);
-  } catch (const std::system_error& e) {
-    return fail_plainly("the system refused what was asked of it: ", e.what(), kFailureExit);
-  } catch (const std::exception& e) {
-    return fail_plainly("internal error: ", e.what(), kFailureExit);
-  }
+  return run_caught(kProgram, [&] { return has_part(argc, argv) ? parse_and_run(argc, argv) : 0; });
 }
 
 }  // namespace distsim::app

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/result.hpp"
+#include "base/system/program.hpp"
 
 namespace CLI {
 class App;
@@ -59,6 +60,8 @@ DISTSIM_COMMANDS(COMMAND)
 #undef COMMAND
 
 std::span<const Command* const> commands();
+
+inline constexpr Program kProgram{"distsim", "use fewer nodes, micro-batches or outputs"};
 
 /// The whole command line; returns the exit code: 0 done, 2 bad input or more than the memory holds, 3
 /// (kFailureExit) interrupted or an internal error.

@@ -196,6 +196,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   std::string first;
   bool nothing = true;
   for (std::size_t i = 0; i < study->rows().size() && nothing; ++i) {
+    if (!study->rows().has(i)) continue;  // interrupted
     const study::Row row = study->rows().at(i);
     nothing = !row.error.empty();
     if (first.empty()) first = row.error;

@@ -16,8 +16,8 @@ namespace distsim::study {
 
 /// Calls work(0) .. work(count - 1), each once, on at most `jobs` threads; on_done() after each, one at a time. Where a
 /// thread cannot be started, those that run do the work. Where memory runs out, a thread gives up, and what it was at is
-/// done again at the end, alone. Returns what was not done, in order: for which memory does not suffice even so, or that
-/// came after an early end was asked for (base/system/signals.hpp). Other exceptions leave, when all threads are done.
+/// done again at the end, alone. Returns what was not done, in order: for which memory does not suffice even so, or that a
+/// signal cut short or left out, which asked for an early end (base/system/signals.hpp). Other exceptions leave, when all threads are done.
 template <class Work, class OnDone>
 [[nodiscard]] std::vector<std::size_t> for_each_index(std::size_t count, unsigned jobs, const Work& work,
                                                       const OnDone& on_done) {
@@ -27,7 +27,7 @@ template <class Work, class OnDone>
   std::vector<char> done(count, 0);
   const auto try_one = [&](std::size_t i) {
     try {
-      work(i);
+      if (!unless_signalled([&] { work(i); })) return false;
       done[i] = 1;
     } catch (const std::bad_alloc&) {
       return false;

@@ -103,6 +103,24 @@ class Signals(Scratch):
         self.assertTrue(all(float(row["iteration_ms"]) > 0 for row in done))
         self.assertEqual({row["error"] for row in rows} - {""}, {"interrupted"})
 
+    def test_an_interrupted_plan_ends_soon(self):
+        """Also where the tables of a recommender are searched, and where each of the best would be played once more."""
+        plans = (["configs/dlrm_skewed_2node.yaml", "cluster.nodes=128"], ["configs/dlrm_skewed_2node.yaml", "cluster.nodes=16"],
+                 ["configs/bert_large_dgx_a100.yaml", "cluster.nodes=100"])
+        for config, nodes in plans:
+            with self.subTest((config, nodes)):
+                process = subprocess.Popen([BINARY, "plan", "--config", str(ROOT / config), "--set", nodes], stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.PIPE)
+                time.sleep(2)
+                process.send_signal(signal.SIGINT)
+                asked = time.monotonic()
+                _, said = process.communicate(timeout=600)
+                if process.returncode == 0:
+                    self.skipTest("it was over before the signal")
+                self.assertEqual(process.returncode, 3, said)
+                self.assertIn(b"interrupted", said)
+                self.assertLess(time.monotonic() - asked, 6)  # about 1 with a core of its own
+
     def test_the_second_signal_ends_a_sweep_at_once(self):
         process = subprocess.Popen([BINARY, "sweep", "--config", TINY, "--set", "model.global_batch=64,128", "--csv", "-"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
@@ -150,6 +168,25 @@ class Limits(Scratch):
                         continue  # not even the libraries fit
                     self.assertIn(r.returncode, (0, 2, 3), r.stderr)
                     self.assertLessEqual(r.stderr.count(b"\n"), 1 if r.returncode else 2, r.stderr)
+
+    def test_values_that_are_held_whole_take_bounded_memory(self):
+        """Short elements take dozens of times their text in memory: one value of a trace is at most 16 MB of text, and a file that is
+        read as a whole has at most so many values."""
+        empty, size = b"[],", 20 << 20
+        files = {"node": (b'{"schema":"1.1.1-chakra.0.0.4","nodes":[{"id":1,"name":"x","inputs":{"values":[', empty, b'1],"shapes":[],"types":[]}}]}', size),
+                 "devices": (b'{"deviceProperties":[{"name":"x"},', b"{},", b'{}],"traceEvents":[]}', size),
+                 "deep": (b'{"traceEvents":[', b'{"a":', b"1", size),
+                 "times": (b'{"host_name":"x","iter_time_ms":[1.5,', b"1,", b"1]}", size),
+                 "whole": (b'{"host_name":"x","events":[', empty, b"1]}", 60 << 20)}
+        for name, (begin, element, end, size) in files.items():
+            (self.folder / name).write_bytes(begin + element * (size // len(element)) + end)
+        runs = [["profile", n] for n in files if n != "whole"] + [["replay", n] for n in ("devices", "deep")] + [
+            ["profile", "deep", "--stream"], ["profile", "devices", "--stream"], ["hugectr", "timeline", "whole"]]
+        for args in runs:
+            with self.subTest(args):
+                limit = 2 << 30
+                r = run(*args, cwd=self.folder, preexec_fn=limited(resource.RLIMIT_AS, limit))
+                self.assertRefused(r, "found more than" if args[0] == "hugectr" else "found a value longer than 16777216 bytes", codes=(2,))
 
     def test_without_threads_the_work_is_done_all_the_same(self):
         whole = run("sweep", "--config", TINY, "--set", "cluster.nodes=1,2,4", "--csv", "-")

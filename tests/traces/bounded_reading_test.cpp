@@ -5,6 +5,7 @@
 #include <atomic>
 #include <filesystem>
 
+#include "base/file.hpp"
 #include "base/threads/stop.hpp"
 #include "trace_samples.hpp"
 #include "traces/registry.hpp"
@@ -54,6 +55,35 @@ TEST(RecordBudget, IsOfTheWholeJob) {
   EXPECT_FALSE(budget.take());
   EXPECT_TRUE(budget.is_spent);
   EXPECT_FALSE(budget.take(0)) << "it stays spent";
+}
+
+/// What is held whole is bounded, whatever the window: an event, a value of metadata. What is skipped may be longer.
+TEST(ReadTraces, RefusesAPieceThatIsTooLong) {
+  const std::string dir = test::scratch_dir("long_piece"), path = dir + "/x.json";
+  const std::string event =
+      R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":2,"args":{"device":0,"stream":7,"x":")";
+  for (const std::size_t window : {std::size_t{1}, std::size_t{1} << 14, std::size_t{1} << 20}) {
+    TraceOptions options;
+    options.window = window;
+    options.max_piece = std::size_t{1} << 20;
+    const auto read = [&](const std::string& text) {
+      EXPECT_TRUE(write_file_atomically(path, text).ok());
+      return read_traces({path}, options);
+    };
+    const std::string fits(options.max_piece - event.size() - 8, 'y'), more(options.max_piece + 4096, 'y');
+    EXPECT_TRUE(read("{\"traceEvents\":[" + event + fits + "\"}}]}").ok()) << window;
+    EXPECT_TRUE(read("{\"schemaVersion\":1,\"other\":\"" + more + "\",\"traceEvents\":[" + event + "\"}}]}").ok())
+        << window;
+    for (const std::string& text :
+         {"{\"traceEvents\":[" + event + more + "\"}}]}",
+          "{\"schemaVersion\":1,\"host_name\":\"" + more + "\",\"traceEvents\":[" + event + "\"}}]}"}) {
+      const auto refused = read(text);
+      ASSERT_FALSE(refused.ok()) << window;
+      EXPECT_NE(refused.error().what.find("found a value longer than 1048576 bytes"), std::string::npos)
+          << refused.error().what;
+    }
+  }
+  fs::remove_all(dir);
 }
 
 TEST(ReadTraces, EndsWhereNobodyAsksAnyMore) {

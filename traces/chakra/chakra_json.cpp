@@ -180,7 +180,9 @@ Result<ChakraGraph> read_chakra_json(std::string_view text) {
   for (std::size_t place = 0; at != end; ++place, skip_blanks()) {
     const char* const after = JsonScan().advance(at, end);
     std::string twice;
-    const json value = parse_once(std::string(at, after == nullptr ? end : after), twice);
+    bool too_many = false;
+    const json value = parse_once(std::string(at, after == nullptr ? end : after), twice, &too_many);
+    if (too_many) return Error{"value " + std::to_string(place) + ": " + too_many_json_values(), "", ""};
     if (value.is_discarded())
       return Error{"value " + std::to_string(place) + ": found no JSON, expected a Chakra trace", "", ""};
     if (!twice.empty())

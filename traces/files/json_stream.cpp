@@ -64,11 +64,11 @@ class Stream {
     consumed_ += dropped;
     keep = kFront;
     if (filled_ + kJsonPadding == buffer_.size()) {
-      if (buffer_.size() > max_piece_)
+      if (filled_ - kFront > max_piece_)
         return Error{"byte " + std::to_string(offset(keep)) + ": found a value longer than " +
                          std::to_string(max_piece_) + " bytes",
                      name_, ""};
-      buffer_.resize(buffer_.size() * 2);
+      buffer_.resize(std::min(buffer_.size() * 2, kFront + max_piece_ + 1 + kJsonPadding));
     }
     const std::size_t room = buffer_.size() - kJsonPadding - filled_;
     TRY_ASSIGN(const std::size_t got, source_.read(&buffer_[filled_], room));

@@ -218,7 +218,7 @@ bool sniff_execution_trace(const TraceHead& head) {
 Result<std::vector<ReadRank>> read_execution_trace(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
   Reader reader(file.path, job);
-  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.window * 64, reader));
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.max_piece, reader));
   TRY_ASSIGN(const ReadRank rank, reader.finish(end));
   return std::vector<ReadRank>{rank};
 }

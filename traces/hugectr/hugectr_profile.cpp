@@ -132,7 +132,9 @@ nlohmann::ordered_json or_null(bool there, double value) {
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& known) {
   TRY_ASSIGN(const std::string text, read_file(path, kMostBytes));
   std::string twice;
-  const Json root = parse_once(text, twice);
+  bool too_many = false;
+  const Json root = parse_once(text, twice, &too_many);
+  if (too_many) return Error{too_many_json_values(), path, ""};
   if (root.is_discarded()) return Error{"found no JSON, expected output of HugeCTR's profiler", path, ""};
   if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", path, ""};
   Fields top(root, path);

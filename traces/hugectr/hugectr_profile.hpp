@@ -36,7 +36,7 @@ struct HugectrHost {
 };
 
 /// `events` names the layers of files that have none (v3.1 on); may be empty.
-/// Errors: not JSON, over 256 MiB, fields that are missing or of another type, what no result can hold (hugectr_bounds.hpp),
+/// Errors: not JSON, over 256 MiB or kMostJsonValues, fields that are missing or of another type, what no result can hold (hugectr_bounds.hpp),
 /// an event of a name that `events` has less often than a stream; no events.
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& events = {});
 

@@ -270,7 +270,7 @@ bool sniff_hugectr(const TraceHead& head) {
 Result<std::vector<ReadRank>> read_hugectr(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
   Reader reader(file, job);
-  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.window * 64, reader));
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.max_piece, reader));
   return reader.finish(end);
 }
 

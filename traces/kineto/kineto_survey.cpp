@@ -134,7 +134,7 @@ Result<KinetoSurvey> survey_kineto(const TraceFile& file, const TraceOptions& op
   }
   Surveyor surveyor(options, pattern ? &*pattern : nullptr);
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
-  TRY(stream_json(*source, file.path, options.window, options.window * 64, surveyor));
+  TRY(stream_json(*source, file.path, options.window, options.max_piece, surveyor));
   surveyor.join_parts();
   keep_outermost_steps(surveyor.out.steps);
   return std::move(surveyor.out);

@@ -271,7 +271,9 @@ void add_profile(const Json& profile, const std::vector<std::string>& names, dou
 
 Result<void> add_speedscope(const std::string& text, const std::string& path, HostStacks& stacks, Parsed& out) {
   std::string twice;
-  const Json root = parse_once(text, twice);
+  bool too_many = false;
+  const Json root = parse_once(text, twice, &too_many);
+  if (too_many) return Error{too_many_json_values(), path, ""};
   if (!twice.empty()) return Error{"found the key " + in_quotes(twice, 100) + " twice, expected it once", path, ""};
   const bool profiles = root.is_object() && root.contains("profiles") && root["profiles"].is_array();
   if (!profiles) return Error{"found JSON without profiles, expected a file of speedscope", path, ""};

@@ -1,6 +1,6 @@
 // collective_bench: mpirun -n N collective_bench [nccl-tests flags].
 // Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 3 a rank died or
-// stalled, 130 interrupted.
+// stalled or the system refused a thread or a file, 130 interrupted.
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,15 +10,15 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string_view>
 #include <thread>
 
 #include "base/file.hpp"
 #include "base/output.hpp"
+#include "base/system/program.hpp"
+#include "base/system/signals.hpp"
 #include "mpi_bench/collective/options/idle_flags.hpp"
 #include "mpi_bench/collective/output/machine_facts.hpp"
 #include "mpi_bench/collective/plan/plan.hpp"
@@ -28,21 +28,7 @@
 namespace distsim::bench {
 namespace {
 
-/// Written by the signal handler, read by every thread that measures.
-std::atomic<int> interrupted{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch no other");
-
-/// The first signal asks for an orderly end, the second one gets it at once.
-void note_signal(int) {
-  if (interrupted.exchange(1) != 0) std::_Exit(130);
-}
-
-/// mpirun passes an interrupt on as SIGTERM.
-void catch_signals() {
-  std::signal(SIGINT, note_signal);
-  std::signal(SIGTERM, note_signal);
-  std::signal(SIGPIPE, SIG_IGN);
-}
+constexpr int kInterruptedExit = 130;
 
 /// Past stdio, whose lock a thread may hold for ever that writes where nobody reads; nothing is said there.
 void say_if_heard(std::string_view text) {
@@ -72,10 +58,10 @@ class HastyEnd {
     std::unique_lock lock(mutex_);
     for (int left = kLooks; left > 0;) {
       if (ended_.wait_for(lock, kLook, [this] { return over_; })) return;
-      if (interrupted.load() != 0) --left;
+      if (end_asked()) --left;
     }
     if (speaks) say_if_heard("# Interrupted: the table is partial\n");  // every row was flushed when it was printed
-    std::_Exit(130);
+    end_at_once(kInterruptedExit);
   }
 
   std::mutex mutex_;
@@ -118,7 +104,7 @@ class StartGuard {
       if (done->load()) return;
       std::fprintf(stderr, "collective_bench: not all ranks have connected within %g s: one is missing or stopped\n",
                    limit_s);
-      std::_Exit(kStalledExit);
+      end_at_once(kStalledExit);
     }).detach();
   }
   void all_here() { done_->store(true); }
@@ -144,8 +130,7 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   }
   const auto watchdog = Watchdog::start(ranks, options.stall_limit_s, options.lanes.lanes());
   guard.all_here();
-  const RunContext context{
-      options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted.load() != 0; }, flags};
+  const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), end_asked, flags};
   return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
 }
 
@@ -155,7 +140,7 @@ int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {
     return 2;
   }
   if (*outcome == Outcome::wrong) return 1;
-  return *outcome == Outcome::interrupted ? 130 : 0;
+  return *outcome == Outcome::interrupted ? kInterruptedExit : 0;
 }
 
 int end_code(const Result<void>& end) {
@@ -177,7 +162,7 @@ std::string joined(int argc, char** argv) {
   return text;
 }
 
-int run_program(int argc, char** argv) {
+int run_bench(int argc, char** argv) {
   protect_inputs();
   const std::string flags = joined(argc, argv);
   const auto line = command_line(argc, argv);
@@ -187,7 +172,7 @@ int run_program(int argc, char** argv) {
   StartGuard guard(line.ok() ? line->options.stall_limit_s : 0);
   const auto ranks = start_ranks(line.ok() ? line->options : Options{}, &argc, &argv);
   if (!ranks.ok()) return end_code(ranks.error());
-  catch_signals();
+  const EarlyEnd early;  // mpirun passes an interrupt on as SIGTERM
   const HastyEnd hasty((*ranks)->rank() == 0);
   const int code = exit_code(**ranks, run(**ranks, line, flags, guard));
   return code == 0 && (*ranks)->rank() == 0 ? end_code(check_printed()) : code;
@@ -197,10 +182,7 @@ int run_program(int argc, char** argv) {
 }  // namespace distsim::bench
 
 int main(int argc, char** argv) {
-  try {
-    return distsim::bench::run_program(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fputs("collective_bench: out of memory; use a smaller -e or fewer ranks per node\n", stderr);
-    std::_Exit(2);  // the other ranks see it
-  }
+  std::signal(SIGPIPE, SIG_IGN);  // a rank that has gone is an error of the write
+  return distsim::run_program({"collective_bench", "use a smaller -e or fewer ranks per node"},
+                              [&] { return distsim::bench::run_bench(argc, argv); });
 }

@@ -4,12 +4,13 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <random>
 #include <sstream>
 
+#include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "mpi_bench/collective/ranks/stall.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
@@ -43,7 +44,7 @@ std::string job_aborted(bool saved) {
 [[noreturn]] void end_process(const std::string& why) {
   if (!why.empty()) std::fprintf(stderr, "collective_bench: %s\n", why.c_str());
   std::fflush(stderr);
-  std::_Exit(kStalledExit);
+  end_at_once(kStalledExit);
 }
 
 /// Whole beats out of a stream, without blocking.
@@ -80,7 +81,7 @@ struct Watchdog::Impl {
   int rank = 0, size = 1, lanes = 1;
   double limit_s = 0;
   std::vector<std::string> hosts;
-  tcp::asio::io_context io;
+  tcp::Io io;
   std::vector<std::optional<tcp::Socket>> lines;  ///< rank 0: by rank; others: only [0]
   std::mutex mutex;
   std::string activity = "starting";
@@ -283,6 +284,7 @@ void Watchdog::doing(const std::string& activity) {
 Watchdog::~Watchdog() {
   impl_->ending.store(true);
   if (impl_->thread.joinable()) impl_->thread.join();
+  if (std::uncaught_exceptions() > 0) return;  // not done: the others see that the line closes
   for (auto& line : impl_->lines) {
     if (line) send_beat(*line, Beat{.word = Word::farewell});
   }

@@ -1,12 +1,13 @@
 // op_bench: measures the latency of ops on one GPU over a grid of shapes. Exit codes: 0 done, 1 a library failed, 2
-// refused (no GPU, bad flags, unwritable files), 130 interrupted.
-#include <csignal>
+// refused (no GPU, bad flags, unwritable files), 3 the system refused what the program asked of it, 130 interrupted.
 #include <cstdio>
 #include <ctime>
 #include <map>
 
 #include "base/file.hpp"
 #include "base/output.hpp"
+#include "base/system/program.hpp"
+#include "base/system/signals.hpp"
 #include "mpi_bench/common/progress.hpp"
 #include "mpi_bench/op/op_options.hpp"
 #include "mpi_bench/op/result_file.hpp"
@@ -16,8 +17,7 @@
 namespace distsim::bench {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
-void note_signal(int) { interrupted = 1; }
+constexpr int kInterruptedExit = 130;
 
 std::string today() {
   const std::time_t now = std::time(nullptr);
@@ -81,7 +81,7 @@ Result<Counts> measure_all(Bench& bench, Files& files, const std::vector<OpCase>
   const DeviceMonitor monitor(o.device);
   Progress progress(true);
   Counts counts;
-  for (std::size_t i = 0; i < cases.size() && interrupted == 0; ++i) {
+  for (std::size_t i = 0; i < cases.size() && !end_asked(); ++i) {
     const OpCase& c = cases[i];
     ResultFile& file = files.at(family_of(c));
     if (file.contains(bench.facts, c)) {
@@ -137,24 +137,27 @@ int run(const OpBenchOptions& o) {
       "op_bench: %zu measured (%zu of them above the requested relative error), %zu already done, %zu too large for this GPU, "
       "%zu not supported by this GPU or build, %zu not supported by a library%s\n",
       counts->measured, counts->noisy, counts->there, counts->too_large, counts->not_here, counts->failed,
-      interrupted != 0 ? ", interrupted" : "");
+      end_asked() ? ", interrupted" : "");
   const Result<void> end = check_printed();
   if (!end.ok()) return refuse(end.error(), 2);
-  return interrupted != 0 ? 130 : 0;
+  return end_asked() ? kInterruptedExit : 0;
 }
 
-}  // namespace
-}  // namespace distsim::bench
-
-int main(int argc, char** argv) {
-  using namespace distsim::bench;
+int run_op_bench(int argc, char** argv) {
   const auto command = parse_op_bench(argc, argv);
   if (!command.ok()) return refuse(command.error(), 2);
   if (command->print) {
     return printed(*command->print);
   }
   for (const std::string& remark : command->remarks) std::fprintf(stderr, "op_bench: %s\n", remark.c_str());
-  std::signal(SIGINT, note_signal);
-  std::signal(SIGTERM, note_signal);
+  const EarlyEnd early;
   return run(command->options);
+}
+
+}  // namespace
+}  // namespace distsim::bench
+
+int main(int argc, char** argv) {
+  return distsim::run_program({"op_bench", "use smaller shapes"},
+                              [&] { return distsim::bench::run_op_bench(argc, argv); });
 }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
+#include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -144,6 +146,7 @@ class LayoutPlanner {
   Result<void> add_rows(const std::vector<PlayedLayout>& best, PlanRow baseline, const ParallelSpec& base) {
     bool has_baseline = false;
     for (const PlayedLayout& played : best) {
+      if (end_asked() && !out_.rows.empty()) break;  // each is played once more
       const LayoutSite& site = sites_.sites[played.site];
       const bool is_base = sites_.axes.empty() &&
                            (same_layout(played.layout, experiment_.model.parallel) || same_layout(played.layout, base));
@@ -306,6 +309,13 @@ class CombinationPlanner {
     request_.on_progress(progress);
   }
 
+  static PlanRow interrupted_row() {
+    PlanRow row;
+    row.kind = PlanRowKind::baseline_apart;
+    row.error = "interrupted";
+    return row;
+  }
+
   Result<Plan> keep_best(std::vector<PlanRow> rows, const std::vector<SweepAxis>& axes) {
     std::string first_error;
     for (const PlanRow& row : rows) {
@@ -314,6 +324,7 @@ class CombinationPlanner {
       if (first_error.empty()) first_error = row.error;
     }
     std::erase_if(rows, [](const PlanRow& row) { return !row.error.empty(); });
+    if (rows.empty() && end_asked()) return Error{"interrupted: no combination was played", "", ""};
     if (rows.empty())
       return Error{"none of " + counted(static_cast<std::uint64_t>(out_.counts.played), "combination") +
                        " could be predicted; the first: " + first_error,
@@ -323,8 +334,13 @@ class CombinationPlanner {
       keep_front(rows);
     else if (rows.size() > request_.top)
       rows.resize(request_.top);
-    for (const PlanRow& row : rows) out_.rows.push_back(row_at(axes, row.number));
-    PlanRow baseline = baseline_row(request_, experiment_, cache_);
+    for (const PlanRow& row : rows) {
+      if (end_asked() && !out_.rows.empty()) break;  // each is played once more
+      out_.rows.push_back(row_at(axes, row.number));
+    }
+    PlanRow baseline;
+    if (!unless_signalled([&] { baseline = baseline_row(request_, experiment_, cache_); }))
+      baseline = interrupted_row();
     baseline.values.assign(axes.size(), "-");
     out_.rows.push_back(std::move(baseline));
     finish_rows(out_);
@@ -419,7 +435,10 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   if (splits) return LayoutPlanner(request, experiment, on_played).run();
   if (family == "dlrm" && request.varied.empty()) {
     if (request.team != nullptr && !request.team->leads()) return Plan();  // the first process does all of it
-    return TablesPlanner(request, experiment).run();
+    std::optional<Result<Plan>> plan;
+    if (!unless_signalled([&] { plan.emplace(TablesPlanner(request, experiment).run()); }))
+      return Error{"interrupted before the tables had their places", "", ""};
+    return std::move(*plan);
   }
   return CombinationPlanner(request, experiment, on_played).run();
 }

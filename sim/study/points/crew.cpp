@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/system/signals.hpp"
+
 namespace distsim::study {
 
 Crew::Crew(std::function<Row(std::size_t)> evaluate, unsigned threads) : evaluate_(std::move(evaluate)) {
@@ -72,7 +74,7 @@ void Crew::work_here() {
   if (!queue_.empty()) do_next(lock);
 }
 
-/// False where memory did not suffice. Called with the lock, and returns with it.
+/// False where memory did not suffice. No row where a signal ended it. Called with the lock, and returns with it.
 bool Crew::do_next(std::unique_lock<std::mutex>& lock) {
   Done one{queue_.front(), {}};
   queue_.pop_front();
@@ -81,8 +83,10 @@ bool Crew::do_next(std::unique_lock<std::mutex>& lock) {
   bool enough = true;
   std::exception_ptr failure;
   try {
-    const Row row = evaluate_(one.index);
-    if (!row.is_unfinished) one.row = encode(row);
+    (void)unless_signalled([&] {
+      const Row row = evaluate_(one.index);
+      if (!row.is_unfinished) one.row = encode(row);
+    });
   } catch (const std::bad_alloc&) {
     one.row.clear();
     enough = false;

@@ -178,7 +178,7 @@ class StudyRun::Parts {
     return {};
   }
 
-  /// What was begun is finished; the journal has all of it before anything else happens.
+  /// What was begun ends soon, most of it without a row; the journal has all that there is before anything else happens.
   Result<void> give_up() {
     crew_->drop();
     if (journal_) TRY(saved(journal_->finish()));

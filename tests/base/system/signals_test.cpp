@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <stdexcept>
 #include <thread>
 
 #include "base/system/temporaries.hpp"
+#include "base/threads/stop.hpp"
 #include "test_paths.hpp"
 
 namespace distsim {
@@ -89,6 +91,32 @@ TEST(SignalsDeathTest, AnEarlyEndIsAskedForOnce) {
       testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST(SignalsDeathTest, WorkEndsWhereASignalAsksForAnEarlyEnd) {
+  EXPECT_EXIT(
+      {
+        handle_signals();
+        const EarlyEnd early;
+        const bool quiet = unless_signalled([] {});
+        const bool done = unless_signalled([] {
+          ::raise(SIGTERM);
+          for (;;) end_if_stopped();
+        });
+        ::_exit(quiet && !done && end_asked() ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(SignalsDeathTest, AnEndAtOnceLeavesNoUnfinishedFile) {
+  const std::string dir = test::scratch_dir("at_once");
+  EXPECT_EXIT(
+      {
+        const Temporary temporary(dir + "/a");
+        if (temporary.made()) end_at_once(7);
+      },
+      testing::ExitedWithCode(7), "");
+  EXPECT_TRUE(fs::is_empty(dir));
+}
+
 TEST(SignalsDeathTest, WhatNobodyCatchesIsOneLine) {
   EXPECT_EXIT(
       {
@@ -96,6 +124,18 @@ TEST(SignalsDeathTest, WhatNobodyCatchesIsOneLine) {
         std::thread([] { throw std::bad_alloc(); }).join();
       },
       testing::ExitedWithCode(kFailureExit), "^distsim: out of memory\n$");
+  EXPECT_EXIT(
+      {
+        handle_signals("bench");
+        std::thread([] { throw std::runtime_error("no\nway"); }).join();
+      },
+      testing::ExitedWithCode(kFailureExit), "^bench: internal error: an exception was not caught: no.way\n$");
+  EXPECT_EXIT(
+      {
+        handle_signals("bench");
+        std::terminate();
+      },
+      testing::ExitedWithCode(kFailureExit), "^bench: internal error: [^\n]*\n$");
 }
 
 }  // namespace

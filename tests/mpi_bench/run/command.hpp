@@ -50,8 +50,9 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  void interrupt() const {
-    if (pid_ > 0) ::kill(pid_, SIGINT);  // else it has ended
+  void interrupt() const { send(SIGINT); }
+  void send(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);  // else it has ended
   }
   /// Its exit code, 128 + N after signal N; nothing where it has not ended within `looks` tenths of a second.
   std::optional<int> end_within(int looks) {

@@ -1,6 +1,8 @@
 #include "mpi_bench/collective/run/measure/run.hpp"
 
 #include <deque>
+#include <string>
+#include <system_error>
 #include <thread>
 
 #include "mpi_bench/collective/ranks/issue_group.hpp"
@@ -12,7 +14,8 @@ Result<Outcome> run_lanes(const RunContext& processes, const std::function<Resul
   const LaneShape shape = processes.options.lanes;
   LaneMeeting meeting(processes.ranks, shape);
   std::deque<IssueGroup> issue_groups(static_cast<std::size_t>(shape.threads));
-  const auto run_lane = [&](int lane) -> Result<Outcome> {
+  // What a lane throws ends the program: the others wait for it.
+  const auto run_lane = [&](int lane) noexcept -> Result<Outcome> {
     const LaneRanks ranks(meeting, lane);
     ChosenBackend chosen = processes.chosen;
     if (shape.gpus > 1) chosen.issue_group = &issue_groups[static_cast<std::size_t>(place_of(lane, shape).thread)];
@@ -20,7 +23,11 @@ Result<Outcome> run_lanes(const RunContext& processes, const std::function<Resul
                 processes.flags});
   };
   std::vector<std::thread> others;
-  for (int lane = 1; lane < shape.lanes(); ++lane) others.emplace_back([&run_lane, lane] { (void)run_lane(lane); });
+  try {
+    for (int lane = 1; lane < shape.lanes(); ++lane) others.emplace_back([&run_lane, lane] { (void)run_lane(lane); });
+  } catch (const std::system_error& e) {
+    processes.ranks.abort("cannot start a thread for each of " + std::to_string(shape.lanes()) + " ranks: " + e.what());
+  }
   Result<Outcome> outcome = run_lane(0);
   for (std::thread& other : others) other.join();
   return outcome;

@@ -2,6 +2,7 @@
 #include <mpi.h>
 
 #include <cstdlib>
+#include <exception>
 #include <numeric>
 
 #include "mpi_bench/collective/ranks/ranks.hpp"
@@ -34,7 +35,9 @@ std::string processor_name() {
 class MpiRanks : public ProcessRanks {
  public:
   MpiRanks() : ProcessRanks(world_rank(), world_size()) { meet(processor_name()); }
-  ~MpiRanks() override { MPI_Finalize(); }
+  ~MpiRanks() override {
+    if (std::uncaught_exceptions() == 0) MPI_Finalize();  // else the others are waiting somewhere: mpirun ends them
+  }
 
   std::string carrier() const override { return "MPI"; }
 

@@ -25,11 +25,19 @@ Piece piece_of(std::uint64_t bytes, int streams, int number) {
 }
 
 struct TcpMesh::Impl {
-  tcp::asio::io_context io{1};
+  tcp::Io io;
   int streams = 1, me = 0;
   std::vector<std::vector<std::optional<tcp::Socket>>> lines;  ///< by peer, by stream
   std::size_t pending = 0;
   tcp::Code failed;
+
+  static Result<std::unique_ptr<Impl>> opened() {
+    try {
+      return std::make_unique<Impl>();
+    } catch (const std::system_error& e) {
+      return Error{e.what(), "--backend tcp", ""};
+    }
+  }
 
   Result<void> call(int peer, const std::vector<std::string>& places, int port, std::uint64_t cookie) {
     std::string why = "no address";
@@ -97,7 +105,9 @@ TcpMesh::TcpMesh(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 TcpMesh::~TcpMesh() = default;
 
 Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team& team, int streams) {
-  auto impl = std::make_unique<Impl>();
+  auto opened = Impl::opened();
+  TRY(ranks.agree(opened.ok() ? Result<void>() : Result<void>(opened.error())));
+  auto impl = std::move(opened).value();
   impl->streams = streams;
   impl->me = team.index;
   impl->lines.resize(team.members.size());
@@ -123,7 +133,13 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team
     }
     return impl->take(*acceptor, team.index * streams, cookie);
   };
-  TRY(ranks.agree(meet_all()));
+  const Result<void> met = meet_all();
+  if (!met.ok()) {  // those who wait for an answer see the end of the connection
+    tcp::Code ignored;
+    acceptor->close(ignored);
+    impl->lines.clear();
+  }
+  TRY(ranks.agree(met));
   return std::unique_ptr<TcpMesh>(new TcpMesh(std::move(impl)));
 }
 

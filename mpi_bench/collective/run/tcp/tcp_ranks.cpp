@@ -1,9 +1,11 @@
 // Ranks that find each other over TCP: a star around rank 0.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
+#include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
 #include "mpi_bench/collective/ranks/ranks.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
@@ -55,7 +57,7 @@ class TcpRanks : public ProcessRanks {
     return must(other, tcp::read_text(line(other)));
   }
 
-  void end_job() const override { std::_Exit(1); }  // the others see the connection close
+  void end_job() const override { end_at_once(1); }  // the others see the connection close
 
  private:
   using End = std::chrono::steady_clock::time_point;
@@ -183,7 +185,7 @@ class TcpRanks : public ProcessRanks {
     if constexpr (!std::is_void_v<T>) return std::move(result).value();
   }
 
-  tcp::asio::io_context io_;
+  tcp::Io io_;
   mutable std::vector<std::optional<tcp::Socket>> lines_;
   std::vector<std::optional<tcp::Socket>> refused_;  ///< ranks that belong to another job, to be told
 };

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -27,6 +28,16 @@ namespace asio = boost::asio;
 using Socket = asio::ip::tcp::socket;
 using Acceptor = asio::ip::tcp::acceptor;
 using Code = boost::system::error_code;
+
+/// Throws std::system_error where the process may open no more files: what Asio opens with the first socket is open then.
+class Io : public asio::io_context {
+ public:
+  Io() try : asio
+    ::io_context(1) { const Socket first(*this); }
+  catch (const boost::system::system_error& e) {
+    throw std::system_error(std::error_code(e.code()), "cannot open a TCP connection");
+  }
+};
 
 /// Port 0: any free one.
 inline Result<Acceptor> listen(asio::io_context& io, int port) {

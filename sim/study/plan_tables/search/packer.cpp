@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/threads/stop.hpp"
+
 namespace distsim::study {
 namespace {
 
@@ -106,6 +108,7 @@ std::int64_t Packer::memory_of(Spread spread, std::uint32_t place) const {
 }
 
 std::optional<Packer::Places> Packer::find_places(const TableChoice& c, std::optional<double> target) const {
+  end_if_stopped();
   if (c.spread == Spread::everywhere) {
     const bool fits = *std::max_element(memory_.begin(), memory_.end()) + c.last.memory <= problem_.memory &&
                       (!target || most_after(c, {}) <= *target);

@@ -37,6 +37,7 @@ std::optional<Packer::Swap> Packer::best_swap(std::uint32_t rank) const {
   const Load here = load_[rank];
   const double limit = here.level() * kLess;
   for (const std::uint32_t mine : on_rank_[rank]) {
+    end_if_stopped();
     const ShardPrice& a = price_on(mine, rank);
     for (std::uint32_t q = 0; q < ranks_; ++q) {
       if (load_[q].level() >= limit || holds(mine, q)) continue;
@@ -82,6 +83,7 @@ std::optional<Packer::Recut> Packer::best_recut(std::uint32_t rank) {
   std::optional<Recut> best;
   const double limit = load_[rank].level() * kLess;
   for (const std::uint32_t t : tables_on(rank)) {
+    end_if_stopped();
     const std::uint32_t old = choice_[t];
     Places old_places = places_[t];
     take_off(t);
