@@ -16,9 +16,9 @@
 
 #include "base/log.hpp"
 #include "base/system/descriptor.hpp"
-#include "base/system/link_target.hpp"
-#include "base/system/open_input.hpp"
-#include "base/system/protected_inputs.hpp"
+#include "base/system/inputs/link_target.hpp"
+#include "base/system/inputs/open_input.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/system/write_all.hpp"
 

@@ -50,7 +50,7 @@ class FilesTogether {
 /// read before is forgotten. For programs; a library leaves it to them.
 void protect_inputs();
 
-/// Says that the open file, or what is at `path`, is an input. open_input (base/system/open_input.hpp) says so itself.
+/// Says that the open file, or what is at `path`, is an input. open_input (base/system/inputs/open_input.hpp) says so itself.
 void note_input(int fd);
 void note_input(const std::string& path);
 

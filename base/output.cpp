@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/system/link_target.hpp"
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/link_target.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/system/write_all.hpp"
 #include "base/text/printable.hpp"
 

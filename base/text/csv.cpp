@@ -206,7 +206,7 @@ Result<std::optional<std::vector<std::string>>> CsvReader::next() {
 Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
   try {
     return parse_record();
-  } catch (const std::system_error& e) {  // of base/system/open_input.hpp
+  } catch (const std::system_error& e) {  // of base/system/inputs/open_input.hpp
     return Error{"cannot be read beyond this point (" + e.code().message() + ")", position(), ""};
   }
 }

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/line_source.hpp"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::app {

@@ -11,7 +11,7 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/folder.hpp"
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/chakra/astra_network.hpp"

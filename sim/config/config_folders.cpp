@@ -21,7 +21,7 @@
 #include "base/file.hpp"
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
-#include "base/system/protected_inputs.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/names/file_name.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"

@@ -4,7 +4,7 @@
 #include <array>
 #include <filesystem>
 
-#include "base/system/protected_inputs.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"

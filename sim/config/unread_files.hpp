@@ -10,7 +10,7 @@ namespace distsim::config {
 /// The names of the folders that are looked into: "systems", "devices", ...
 std::vector<std::string> config_rooms();
 
-/// Says that what ends as a file of its folder of this root is an input (base/system/protected_inputs.hpp): an output there
+/// Says that what ends as a file of its folder of this root is an input (base/system/inputs/protected_inputs.hpp): an output there
 /// would be read by every later prediction.
 void note_rooms(const std::string& root);
 

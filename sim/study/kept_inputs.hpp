@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/system/input_record.hpp"
+#include "base/system/inputs/input_record.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
 

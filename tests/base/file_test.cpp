@@ -12,7 +12,7 @@
 #include <fstream>
 #include <ostream>
 
-#include "base/system/protected_inputs.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 #include "test_paths.hpp"
 
 namespace distsim {

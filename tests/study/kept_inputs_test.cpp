@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 
 namespace distsim::study {
 namespace {

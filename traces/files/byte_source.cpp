@@ -9,7 +9,7 @@
 #include <new>
 #include <vector>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/quantity_text.hpp"
 
 namespace distsim::traces {

@@ -9,7 +9,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/selection.hpp"

@@ -5,7 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
-#include "base/system/protected_inputs.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/curve_import.hpp"

@@ -6,7 +6,7 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"

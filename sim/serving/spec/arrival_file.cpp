@@ -7,7 +7,7 @@
 #include <fstream>
 #include <optional>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"

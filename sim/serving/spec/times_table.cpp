@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/number_text.hpp"

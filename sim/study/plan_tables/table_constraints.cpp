@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/number_text.hpp"
 

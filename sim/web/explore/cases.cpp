@@ -4,7 +4,7 @@
 #include <sstream>
 #include <utility>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/validate/validate.hpp"

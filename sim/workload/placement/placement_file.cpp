@@ -3,7 +3,7 @@
 #include <map>
 #include <optional>
 
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/number_text.hpp"
 

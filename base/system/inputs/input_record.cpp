@@ -1,4 +1,4 @@
-#include "base/system/input_record.hpp"
+#include "base/system/inputs/input_record.hpp"
 
 #include <sys/stat.h>
 

@@ -21,7 +21,7 @@ FileStamp stamp_of(const std::string& path);
 /// Whether every one of them is as it was. Cost: about a microsecond each.
 bool are_unchanged(const std::vector<FileStamp>& stamps);
 
-/// While one lives, its thread records every file that it opens (base/system/open_input.hpp).
+/// While one lives, its thread records every file that it opens (base/system/inputs/open_input.hpp).
 class InputRecord {
  public:
   InputRecord();

@@ -1,4 +1,4 @@
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "base/system/protected_inputs.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/file.hpp"
-#include "base/system/link_target.hpp"
+#include "base/system/inputs/link_target.hpp"
 
 namespace distsim {
 namespace {

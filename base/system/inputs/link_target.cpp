@@ -1,4 +1,4 @@
-#include "base/system/link_target.hpp"
+#include "base/system/inputs/link_target.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "base/system/open_input.hpp"
+#include "base/system/inputs/open_input.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "base/file.hpp"
-#include "base/system/input_record.hpp"
+#include "base/system/inputs/input_record.hpp"
 
 namespace distsim {
 namespace {
