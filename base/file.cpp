@@ -75,7 +75,7 @@ std::string beside(const std::string& path) {
 }
 
 /// Whether what the path leads to is found by its own name: a file that was removed, or never had one, is not.
-bool has_name(const std::string& path, const struct stat& file) {
+bool still_has_name(const std::string& path, const struct stat& file) {
   struct stat named {};
   return ::stat(resolved_path(path).c_str(), &named) == 0 && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
 }
@@ -112,7 +112,7 @@ Result<TargetKind> examine_target(const std::string& path) {
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return file_error(path, "write", EBADF);
     return TargetKind::special;
   }
-  if (exists && S_ISREG(info.st_mode) && !has_name(path, info))
+  if (exists && S_ISREG(info.st_mode) && !still_has_name(path, info))
     return Error{"found a file without a name, expected one that can be replaced", path, ""};
   if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);
   if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
