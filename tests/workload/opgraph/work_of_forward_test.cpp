@@ -33,16 +33,28 @@ constexpr const char* kHeads = R"({"format":"distsim graph","version":1,"samples
   {"op":"aten::sum","phase":"backward","in":[{"t":7}],"out":[8]}],
  "gradients":[{"parameter":1,"after":6}]})";
 
-/// Three times the forward pass: the gradient of the input, which nobody asks for, is among it, whatever the weight looks like.
-TEST(WorkOfForward, WeightsThatAreCopiedForEachSampleAreWeights) {
-  auto graph = opgraph::parse_op_graph(kHeads, "heads.graph");
-  ASSERT_TRUE(graph.ok()) << graph.error().text();
+/// kHeads with each `before` replaced.
+std::string heads_with(const std::string& before, const std::string& after) {
+  std::string text = kHeads;
+  for (std::size_t at = 0; (at = text.find(before, at)) != text.npos; at += after.size())
+    text.replace(at, before.size(), after);
+  return text;
+}
+
+Result<Workload> workload_of(const std::string& text, Precision precision) {
+  auto graph = opgraph::parse_op_graph(text, "heads.graph");
+  EXPECT_TRUE(graph.ok()) << graph.error().text();
   ModelSpec m;
   m.family = find_family("graph");
   m.per_gpu_batch = 16;
-  m.precision = Precision::fp32;
+  m.precision = precision;
   m.as<GraphSpec>().graph = std::make_shared<const opgraph::OpGraph>(*std::move(graph));
-  const auto workload = build_workload(m, {}, {1, 1, Bytes{80'000'000'000}});
+  return build_workload(m, {}, {1, 1, Bytes{80'000'000'000}});
+}
+
+/// Three times the forward pass: the gradient of the input, which nobody asks for, is among it, whatever the weight looks like.
+TEST(WorkOfForward, WeightsThatAreCopiedForEachSampleAreWeights) {
+  const auto workload = workload_of(kHeads, Precision::fp32);
   ASSERT_TRUE(workload.ok()) << workload.error().text();
   EXPECT_DOUBLE_EQ(workload->model_flops, 3.0 * 2 * 16 * 4 * 8 * 16 * 32);
 }
@@ -50,18 +62,8 @@ TEST(WorkOfForward, WeightsThatAreCopiedForEachSampleAreWeights) {
 /// A region of autocasting in the model has its products in 16 bits whatever the experiment says of the rest: the share of the
 /// peak is of theirs.
 TEST(CapturedPrecision, IsThatOfMostProductsWhereTheModelCastsItself) {
-  std::string text = kHeads;
-  const std::string product = "\"op\":\"aten::bmm\",", cast = product + "\"autocast\":\"bfloat16\",";
-  for (std::size_t at = 0; (at = text.find(product, at)) != text.npos; at += cast.size())
-    text.replace(at, product.size(), cast);
-  auto graph = opgraph::parse_op_graph(text, "heads.graph");
-  ASSERT_TRUE(graph.ok()) << graph.error().text();
-  ModelSpec m;
-  m.family = find_family("graph");
-  m.per_gpu_batch = 16;
-  m.precision = Precision::fp32;
-  m.as<GraphSpec>().graph = std::make_shared<const opgraph::OpGraph>(*std::move(graph));
-  const auto workload = build_workload(m, {}, {1, 1, Bytes{80'000'000'000}});
+  const std::string product = "\"op\":\"aten::bmm\",";
+  const auto workload = workload_of(heads_with(product, product + "\"autocast\":\"bfloat16\","), Precision::fp32);
   ASSERT_TRUE(workload.ok()) << workload.error().text();
   EXPECT_EQ(workload->precision, Precision::bf16);
 }
@@ -69,18 +71,7 @@ TEST(CapturedPrecision, IsThatOfMostProductsWhereTheModelCastsItself) {
 /// Weights in 16 bits do not run in fp32, nor in the other type of 16 bits; nothing trains in 64.
 TEST(CapturedPrecision, IsThatOfWeightsInTheFile) {
   const auto built = [](const std::string& type, Precision precision) {
-    std::string text = kHeads;
-    const std::string before = "\"float32\"", after = "\"" + type + "\"";
-    for (std::size_t at = 0; (at = text.find(before, at)) != text.npos; at += after.size())
-      text.replace(at, before.size(), after);
-    auto graph = opgraph::parse_op_graph(text, "heads.graph");
-    EXPECT_TRUE(graph.ok()) << graph.error().text();
-    ModelSpec m;
-    m.family = find_family("graph");
-    m.per_gpu_batch = 16;
-    m.precision = precision;
-    m.as<GraphSpec>().graph = std::make_shared<const opgraph::OpGraph>(*std::move(graph));
-    const auto workload = build_workload(m, {}, {1, 1, Bytes{80'000'000'000}});
+    const auto workload = workload_of(heads_with("\"float32\"", "\"" + type + "\""), precision);
     return workload.ok() ? std::string() : workload.error().what;
   };
   for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
