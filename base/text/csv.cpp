@@ -163,6 +163,11 @@ std::optional<std::size_t> CsvReader::column(std::string_view name) const {
 
 Result<std::size_t> CsvReader::require(std::string_view name) const {
   if (const auto i = column(name)) return *i;
+  for (const std::string& there : header_) {
+    if (plain_name(there) == name)
+      return Error{"column: found " + in_quotes(there, 60) + ", expected '" + std::string(name) + "'", name_ + ":1",
+                   ""};
+  }
   return Error{"column '" + std::string(name) + "' is missing", name_ + ":1", spelling_hint(name, header_)};
 }
 

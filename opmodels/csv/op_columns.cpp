@@ -88,9 +88,15 @@ std::string without_prefix(std::string_view name) {
   return "";
 }
 
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
+}
+
 /// The column that `name` is but for capital letters. Empty: none, or it is written as it should be.
 std::string in_other_case(std::string_view name) {
-  const std::string lower = lower_case(name);
+  const std::string lower = lower_case(trimmed(name));
   return lower != name && places().contains(lower) ? lower : "";
 }
 
@@ -112,12 +118,6 @@ std::string misspelt(std::string_view name) {
 
 std::string unread(std::string_view what, std::string_view name, const std::string& nearest) {
   return std::string(what) + in_quotes(name, 60) + " is carried along unread; did you mean '" + nearest + "'?";
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
 }
 
 /// "heads=16" of "library=flash2; heads=16".
@@ -260,7 +260,7 @@ std::string_view OpFields::text(std::string_view column) const {
 std::string OpFields::idle_sizes() const {
   std::string out;
   for (const std::string_view column : OpColumns::sizes()) {
-    const std::string_view field = peek(column);
+    const std::string_view field = peek(column).empty() ? extra(column) : peek(column);
     const auto number = plain_number(field);
     const bool says_nothing = field.empty() || (number && *number == 0) || lower_case(field) == "false";
     if (!says_nothing && std::ranges::find(read_, column) == read_.end()) (out += out.empty() ? "" : ", ") += column;

@@ -59,7 +59,7 @@ class OpFields {
   Result<double> number_or(std::string_view column, double fallback) const;
   /// 1, true, yes; 0, false, no, empty.
   Result<bool> flag(std::string_view column) const;
-  /// "heads, causal": sizes that the row has in their columns, other than 0, and that nothing has asked for so far.
+  /// "heads, causal": sizes that the row has in their columns or in `extra`, other than 0, and that nothing has asked for so far.
   std::string idle_sizes() const;
   /// As OpColumns::remarks(), of the first such name in `extra`. Empty: none.
   std::string remark() const;

@@ -285,6 +285,8 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
                                    const std::string& experiment_folder) {
   const bool text = name.kind == ConfigNode::Kind::scalar && !name.scalar.empty();
   if (!text) return schema_detail::expected(name, key, "the name of a file in configs/" + kind);
+  if (name.scalar.size() > kMaxNameLength)
+    return schema_detail::expected(name, key, "a file name of at most " + std::to_string(kMaxNameLength) + " bytes");
   if (is_unsafe(name.scalar))
     return schema_detail::expected(name, key, "a file name without '..' or control characters");
   Found found;

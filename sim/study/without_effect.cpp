@@ -289,9 +289,9 @@ class Comparison {
       if (!built.ok() || !alike(*graph_, built->graph)) return true;
     }
     // The cheaper figures are the same to the bit: most keys are told by them.
-    if (const auto quick = pipeline::predict_figures(rest, cache_, report::Transfers::left_out);
-        quick.ok() && (quick->iteration != report_.iteration || quick->compute != report_.compute))
-      return true;
+    const auto quick = pipeline::predict_figures(rest, cache_);
+    if (quick.ok() && (quick->iteration != report_.iteration || quick->compute != report_.compute)) return true;
+    if (quick.ok() && !quick->ops.empty()) return !same_figures(report_, *quick);  // it was the whole prediction
     const auto p = with_second_try([&] {
       pipeline::Passes passes;
       return pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);

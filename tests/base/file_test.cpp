@@ -185,7 +185,7 @@ TEST_F(FileDeathTest, AFolderOfInputsTakesWhatIsMadeForIt) {
     for (const char* name : {"a.json", "my_nccl.yaml"}) {
       if (!check_writable(path(name)).ok() || !check_not_input(path(name)).ok()) ::_exit(3);
     }
-    note_made_input(path("a.ops"));
+    note_made_input(path("a.ops"), ".ops");
     if (!write_file_atomically(path("a.ops"), "x").ok() || write_file_atomically(path("b.ops"), "x").ok()) ::_exit(4);
     ::_exit(0);
   };

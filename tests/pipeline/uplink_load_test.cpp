@@ -105,6 +105,25 @@ TEST(UplinkLoad, NoneChangesNothing) {
   }
 }
 
+/// Jobs that have a leaf each share pods with room for all of them: each is slowed by the load of its own leaf alone, which does
+/// not jump where the load begins.
+TEST(UplinkLoad, JobsWithLeavesOfTheirOwnAreSlowedAsOneIs) {
+  for (const char* collective : kCollectivesOfLoad) {
+    const Overrides fabric{"cluster.fabric.nodes_per_leaf=1", "cluster.fabric.leaves_per_pod=8"};
+    const auto ms = [&](const char* jobs, const char* load) {
+      Overrides sets = with_load(fabric, load);
+      sets.push_back("engine.jobs=" + std::string(jobs));
+      return ms_of_collective(collective, sets);
+    };
+    for (const char* load : {"0", "1e-9", "0.1", "0.5"}) {
+      const double alone = ms("1", load);
+      for (const char* jobs : {"2", "4"})
+        EXPECT_NEAR(ms(jobs, load), alone, 0.01 * alone) << collective << jobs << load;
+    }
+    EXPECT_NEAR(ms("4", "1e-9"), ms("4", "0"), 0.01 * ms("4", "0")) << collective;
+  }
+}
+
 /// A job that is alone under its leaf is not there among others, whose nodes lie between its own.
 TEST(UplinkLoad, JobsUnderMoreLeavesAreSlowedByTheirLoad) {
   const Overrides two{"cluster.nodes=2", "engine.jobs=2"};

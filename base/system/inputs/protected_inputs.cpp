@@ -46,27 +46,25 @@ class Inputs {
     const std::lock_guard lock(mutex_);
     if (protected_) endings_[{folder.st_dev, folder.st_ino}].emplace(ending);
   }
-  void add_made(const std::string& path) {
+  void add_made(const std::string& path, std::string_view ending) {
     const std::lock_guard lock(mutex_);
-    if (protected_) made_.insert(path);
+    if (protected_) made_.emplace(path, ending);
   }
   bool contain(const struct stat& file) {
     const std::lock_guard lock(mutex_);
     return files_.contains({file.st_dev, file.st_ino});
   }
-  bool are_made_at(const std::string& path) {
-    const std::lock_guard lock(mutex_);
-    return made_.contains(path);
-  }
-  /// Who reads a file of this path among those of a folder; empty where nobody does.
-  std::string reader_of(const std::string& path) {
+  /// Who reads a file of this path among those of a folder; empty where nobody does, or the output `as` is made for it.
+  std::string reader_of(const std::string& path, const std::string& as) {
     const std::lock_guard lock(mutex_);
     struct stat folder {};
     if ((folders_.empty() && endings_.empty()) || ::stat(folder_of_file(path).c_str(), &folder) != 0) return "";
     const Identity place(folder.st_dev, folder.st_ino);
     const std::size_t slash = path.rfind('/');
     const std::string name = "/" + path.substr(slash + 1);  // npos + 1 is 0
-    const auto ends = [&](const std::string& ending) { return name.ends_with(ending); };
+    const auto ends = [&](const std::string& ending) {
+      return name.ends_with(ending) && !made_.contains(std::pair(as, ending));
+    };
     if (const auto known = endings_.find(place); known != endings_.end() && std::ranges::any_of(known->second, ends))
       return "predictions read";
     const bool taken = std::ranges::any_of(folders_, [&](const auto& known) {
@@ -81,7 +79,7 @@ class Inputs {
   std::set<Identity> files_;
   std::vector<std::pair<Identity, NameTest>> folders_;
   std::map<Identity, std::set<std::string>> endings_;
-  std::set<std::string> made_;
+  std::set<std::pair<std::string, std::string>> made_;
 };
 
 Inputs& inputs() {
@@ -113,7 +111,7 @@ void note_input_endings(const std::string& folder, std::string_view ending) {
   if (inputs().are_protected() && ::stat(folder.c_str(), &info) == 0) inputs().add_ending(info, ending);
 }
 
-void note_made_input(const std::string& path) { inputs().add_made(path); }
+void note_made_input(const std::string& path, std::string_view ending) { inputs().add_made(path, ending); }
 
 Result<void> check_not_read(const std::string& path) {
   struct stat info {};
@@ -123,9 +121,8 @@ Result<void> check_not_read(const std::string& path) {
 
 Result<void> check_not_input(const std::string& path) {
   TRY(check_not_read(path));
-  if (inputs().are_made_at(path)) return {};
-  std::string reader = inputs().reader_of(path);
-  if (reader.empty()) reader = inputs().reader_of(resolved_path(path));
+  std::string reader = inputs().reader_of(path, path);
+  if (reader.empty()) reader = inputs().reader_of(resolved_path(path), path);
   if (reader.empty()) return {};
   return Error{"found a file in a folder that " + reader + ", expected one elsewhere", path,
                "the next time it would be read with the others"};

@@ -13,8 +13,9 @@ namespace distsim {
 /// (".ops"; "/nccl.yaml" is one whole name), also one that is not there yet. Saying it again changes nothing.
 void note_input_endings(const std::string& folder, std::string_view ending);
 
-/// Says that the output at `path` is made to be read in such a folder, as a table of ops among others: it may be written there.
-void note_made_input(const std::string& path);
+/// Says that the output at `path` is made to be read in such a folder, as a table of ops among others: it may be written there,
+/// by a name that ends in `ending`.
+void note_made_input(const std::string& path, std::string_view ending);
 
 /// Errors: the file at `path` has been read.
 Result<void> check_not_read(const std::string& path);

@@ -226,7 +226,7 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
     TRY_ASSIGN(folder, default_folder());
   }
   const std::string path = folder.empty() ? "" : folder + "/" + device.name + ".ops";
-  note_made_input(path);
+  note_made_input(path, ".ops");
   const std::vector<std::pair<std::string, std::string>> outputs{{"--out", path}, {"--csv", f.csv}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const std::vector<std::string> files, input_files(f.inputs));
@@ -299,7 +299,8 @@ Result<void> calibrate_graph(const GraphFlags& f) {
     TRY_ASSIGN(folder, default_folder());
   }
   const std::string path = folder.empty() ? "" : folder + "/" + pipeline::kGraphCorrectionFile;
-  note_made_input(path);
+  for (const std::string& ending : {std::string(".correction"), "/" + std::string(pipeline::kGraphCorrectionFile)})
+    note_made_input(path, ending);
   const std::vector<std::pair<std::string, std::string>> outputs{{"--out", path}, {"--csv", f.csv}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const auto in, open_input_stream(f.cases));

@@ -33,8 +33,11 @@ void print_remarks(const collectives::CurveSet& set) {
     log_warn([] { return "the curves are partial; use collectives.allow_partial or --allow-partial to accept them"; });
 }
 
+/// What is written at `path` is made for a folder of curves.
+void note_curves(const std::string& path) { note_made_input(path, ".curve.txtpb"); }
+
 Result<void> import_logs(const CurveFlags& f) {
-  note_made_input(f.out);
+  note_curves(f.out);
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
@@ -95,7 +98,7 @@ Result<void> write_plan(const CurveFlags& f) {
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(f.config, f.sets));
   TRY_ASSIGN(const std::string plan, study::measurement_plan(experiment));
   for (const std::string& path : f.results) {
-    note_made_input(path);  // a curve is measured for the folder of curves
+    note_curves(path);
     if (const auto checked = check_not_input(path); !checked.ok())
       return Error{"--results: " + checked.error().what, path, checked.error().hint};
   }

@@ -202,11 +202,18 @@ LinksLeft SharedLinks::left_of(std::uint32_t resource) const {
 }
 
 /// Demands on slower links become those with which a collective that is alone there is slowed by as much as slower links
-/// cost it: raised where its bytes would fit, lowered where only a part of its time is theirs.
+/// cost it: raised where its bytes would fit, lowered where only a part of its time is theirs. Of uplinks that are as slow only the
+/// fullest are raised: the others, of another level or leaf, carry its bytes and have room for those of others.
 Result<void> SharedLinks::fit_to_slower(std::vector<std::vector<Demand>>& of_rank, const Slowdown& slowdown) const {
   std::map<LinksLeft, double> known;
   const std::vector<double> total = totals(of_rank);
   std::vector<double> factors(total.size(), 1);
+  std::map<LinksLeft, double> fullest;  // of uplinks: asked of it, of what it has
+  for (std::uint32_t l = first_leaf_; l < total.size(); ++l) {
+    double& most = fullest[left_of(l)];
+    most = std::max(most, total[l] / capacities_[l]);
+  }
+  constexpr double kAsFull = 1 - 1e-6;
   for (std::uint32_t l = first_nic_; l < total.size(); ++l) {
     const LinksLeft left = left_of(l);
     if (total[l] <= 0 || left == LinksLeft()) continue;
@@ -215,7 +222,8 @@ Result<void> SharedLinks::fit_to_slower(std::vector<std::vector<Demand>>& of_ran
       TRY_ASSIGN(it->second, slowdown(left));
     }
     const double asked = it->second * capacities_[l] / total[l];
-    factors[l] = it->second > 1 ? asked : std::min(1.0, asked);
+    const bool limits = l < first_leaf_ || total[l] / capacities_[l] >= kAsFull * fullest[left];
+    factors[l] = it->second > 1 && limits ? asked : std::min(1.0, asked);
   }
   for (auto& demands : of_rank) {
     for (Demand& d : demands) d.rate *= factors[d.resource];

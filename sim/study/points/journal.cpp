@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/counted.hpp"
 #include "sim/study/points/row.hpp"
 
@@ -181,6 +182,7 @@ void say_contents(const std::string& path, const Contents& contents, std::uint64
 Journal::Journal(AppendFile file) : file_(std::move(file)), synced_at_(std::chrono::steady_clock::now()) {}
 
 Result<Journal> Journal::open(const std::string& path, const Identity& identity, bool resume, const OnRow& on_row) {
+  TRY(check_not_input(path));
   TRY_ASSIGN(AppendFile file, AppendFile::open(path));
   const std::string header = beginning_of(identity);
   if (file.size() > 0 && !resume)

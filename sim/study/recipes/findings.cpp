@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/recipes/recipe.hpp"
@@ -145,10 +146,14 @@ std::string percentiles_text(const SweepResult& result) {
   for (std::size_t i = 0; i < result.size(); ++i) {
     const SweepPoint point = result.point(i);
     if (!point.error.empty()) continue;
-    pipeline::Passes passes;
-    const auto prediction = pipeline::predict(result.request().config, sets_at(result.request(), i), passes);
-    const auto times = prediction.ok() ? run_trials(*prediction, {kTrialsOfFinding, 1})
-                                       : Result<report::TrialTimes>(prediction.error());
+    if (end_asked()) return out + "interrupted: the percentiles of the other points were not worked out\n";
+    Result<report::TrialTimes> times = Error{"interrupted", "", ""};
+    (void)unless_signalled([&] {
+      pipeline::Passes passes;
+      const auto prediction = pipeline::predict(result.request().config, sets_at(result.request(), i), passes);
+      times = prediction.ok() ? run_trials(*prediction, {kTrialsOfFinding, 1})
+                              : Result<report::TrialTimes>(prediction.error());
+    });
     if (!times.ok()) continue;
     const double rate = point.figures.global_batch / point.figures.gpus / times->p50.seconds();
     if (first == 0) first = rate;

@@ -51,9 +51,8 @@ double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
   const bool spread_gradients = plan.owns_gradients() && !plan.sums_whole_gradients();
   // Sums of whole gradients are as wide as what is reduced of them (FSDP's unsharded_accumulated_grad).
-  const double main = f.main_gradient_bytes == 0
-                          ? sixteen
-                          : std::max(static_cast<double>(f.main_gradient_bytes), spread_gradients ? 0.0 : sixteen);
+  const bool in_own_width = mixed && spread_gradients && f.main_gradient_bytes > 0;
+  const double main = std::max(static_cast<double>(f.main_gradient_bytes), in_own_width ? 0.0 : sixteen);
   add(m.gradients, here * w.trained * main / (spread_gradients ? w.owners : 1));
   if (sums_in_fp32(plan)) add(m.gradients, here * w.trained * 4);
   if (!host)

@@ -192,9 +192,13 @@ Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
   plan.micro_steps = batch / round;
   const std::int64_t passes = plan.pipelined() ? 2 * plan.micro_steps * plan.parallel.virtual_stages * plan.stages : 0;
   if (plan.micro_steps <= kMostPasses && passes <= kMostPasses) return {};
-  return Error{"parallel.micro_batch: found " + std::to_string(plan.parallel.micro_batch) + ", which makes " +
-                   counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-step") +
-                   (plan.pipelined() ? " on " + counted(plan.stages, "stage") : "") + ", expected fewer",
+  const std::string found = plan.parallel.states_micro_batch
+                                ? "parallel.micro_batch: found " + std::to_string(plan.parallel.micro_batch)
+                                : found_batch(plan.model, batch);
+  const std::string most =
+      plan.pipelined() ? counted(kMostPasses, "pass", "passes") + " through stages" : std::to_string(kMostPasses);
+  return Error{found + ", which makes " + counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-step") +
+                   (plan.pipelined() ? " on " + counted(plan.stages, "stage") : "") + ", expected at most " + most,
                "", ""};
 }
 

@@ -134,6 +134,20 @@ TEST_F(RanksMatch, StepsOfOtherNumbersAreOthers) {
 }
 
 /// Numbers of collectives that contradict those of steps move no clock.
+/// One all-reduce that two ranks end seconds apart is enough.
+TEST_F(RanksMatch, AFewCollectivesTellClocksApart) {
+  for (const int reduces : {1, 2}) {
+    RankText one, ahead;
+    one.first = one.last = ahead.first = ahead.last = 4;
+    one.reduces = ahead.reduces = reduces;
+    ahead.clock = 3e6;
+    const auto job = read({one, ahead});
+    ASSERT_TRUE(job.ok()) << job.error().text();
+    EXPECT_EQ(true_matches(*job), reduces);
+    EXPECT_TRUE(moved(*job)) << reduces;
+  }
+}
+
 TEST_F(RanksMatch, AClockIsNotMovedAgainstStepNumbers) {
   RankText whole, late;
   whole.sequence_from = late.sequence_from = 0;

@@ -208,6 +208,23 @@ TEST(LlmMemory, SumsOfAStageAreAsWideHoweverStateIsSplit) {
   }
 }
 
+/// Each rank's share of gradients is as wide as a whole one: in fp32 never 16 bits.
+TEST(LlmMemory, SharesOfGradientsInFp32AreOfFp32) {
+  for (const std::int64_t bytes : {0, 2, 4}) {
+    ModelSpec m = small_llm(2, 64);
+    m.precision = Precision::fp32;
+    FrameworkSpec f;
+    f.parallel.main_gradient_bytes = bytes;
+    m.parallel.shard = StateSplit::optimizer;
+    const auto whole = static_cast<double>(first_rank(m, f).gradients);
+    for (const StateSplit shard : {StateSplit::gradients, StateSplit::weights}) {
+      m.parallel.shard = shard;
+      const double ranks = 16;
+      EXPECT_NEAR(static_cast<double>(first_rank(m, f).gradients) * ranks, whole, 1e-4 * whole) << bytes;
+    }
+  }
+}
+
 /// However far ahead weights are gathered, there are not more of them than the model has.
 TEST(LlmMemory, PrefetchGathersNoMoreThanThereIs) {
   ModelSpec m = with_many_words();
