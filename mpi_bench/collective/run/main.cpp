@@ -134,9 +134,10 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
 }
 
-int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {
+/// `apart`: each rank was started by itself and has an error output of its own, where mpirun has one for all.
+int exit_code(const Ranks& ranks, bool apart, const Result<Outcome>& outcome) {
   if (!outcome.ok()) {
-    if (ranks.rank() == 0) std::fprintf(stderr, "collective_bench: %s\n", outcome.error().text().c_str());
+    if (ranks.rank() == 0 || apart) std::fprintf(stderr, "collective_bench: %s\n", outcome.error().text().c_str());
     return 2;
   }
   if (*outcome == Outcome::wrong) return 1;
@@ -174,7 +175,8 @@ int run_bench(int argc, char** argv) {
   if (!ranks.ok()) return end_code(ranks.error());
   const EarlyEnd early;  // mpirun passes an interrupt on as SIGTERM
   const HastyEnd hasty((*ranks)->rank() == 0);
-  const int code = exit_code(**ranks, run(**ranks, line, flags, guard));
+  const bool apart = line.ok() && line->options.backend == BackendChoice::tcp;
+  const int code = exit_code(**ranks, apart, run(**ranks, line, flags, guard));
   return code == 0 && (*ranks)->rank() == 0 ? end_code(check_printed()) : code;
 }
 

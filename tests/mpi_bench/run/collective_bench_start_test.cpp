@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "command.hpp"
 
@@ -82,6 +83,38 @@ TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
   EXPECT_NE(read_file(dir_ + "/root", 4096)->find("rank 1 on '127.0.0.1' has left while rank 2 on '127.0.0.1' had not"),
             std::string::npos)
       << *read_file(dir_ + "/root", 4096);
+}
+
+// Connections of others that say nothing, or something and no more, or leave, hold up nobody.
+TEST_F(CollectiveBenchStart, StrangersAtThePortHoldUpNobody) {
+  const int port = test::free_port();
+  test::Background root(by_hand(port, 2, 0) + " --stall-limit 10 >" + dir_ + "/root 2>&1");
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::vector<int> strangers;
+  for (int i = 0; i < 30; ++i) {
+    strangers.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  }
+  EXPECT_EQ(::send(strangers[3], "x", 1, 0), 1);
+  ::close(strangers[4]);
+  const Finished f = test::run_command(by_hand(port, 2, 1) + " --stall-limit 10", dir_);
+  EXPECT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(root.end_within(100), 0) << *read_file(dir_ + "/root", 4096);
+  for (const int s : strangers) ::close(s);
+}
+
+TEST_F(CollectiveBenchStart, EveryRankSaysWhyItEnds) {
+  const int port = test::free_port();
+  test::Background root(by_hand(port, 2, 0) + " --stall-limit 10 >" + dir_ + "/root 2>&1");
+  const Finished f = test::run_command(by_hand(port, 2, 1) + " --stall-limit 11", dir_);
+  EXPECT_EQ(f.code, 2);
+  EXPECT_EQ(root.end_within(100), 2);
+  EXPECT_NE(f.err, "");
+  EXPECT_NE(*read_file(dir_ + "/root", 4096), "");
 }
 
 // What listens at the port is no rank 0: it closes the connection, or answers in its own way.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <optional>
 
 #include "base/system/signals.hpp"
@@ -14,8 +15,10 @@
 namespace distsim::bench {
 namespace {
 
-constexpr double kHelloSeconds = 5, kLookupSeconds = 5;
-constexpr double kLateWord = 0.5;  // rank 0, whose patience may end at the same time, knows who is missing
+constexpr double kHelloSeconds = 1,  // of the rest, once something has come
+    kLookupSeconds = 5;
+constexpr std::size_t kMostCallers = 256;  // that are silent: fewer than a process may have open files
+constexpr double kLateWord = 0.5;          // rank 0, whose patience may end at the same time, knows who is missing
 
 std::vector<std::string> hosts_of(const TcpPlaces& places) {
   std::vector<std::string> hosts = places.hosts;
@@ -88,6 +91,7 @@ class TcpRanks : public ProcessRanks {
     for (int missing = size() - 1; missing > 0;) {
       std::vector<pollfd> lines = {{acceptor.native_handle(), POLLIN, 0}};
       for (auto& line : lines_) lines.push_back({line ? line->native_handle() : -1, POLLIN, 0});  // poll skips -1
+      for (auto& caller : callers_) lines.push_back({caller.native_handle(), POLLIN, 0});
       if (!tcp::wait_for_any(lines, seconds_to(end)))
         return Error{missing_ranks(missing) + " did not connect within " +
                          std::to_string(static_cast<int>(places.patience_s)) + " s",
@@ -98,12 +102,30 @@ class TcpRanks : public ProcessRanks {
                            " had not connected yet",
                        "--hosts", ""};
       }
+      TRY_ASSIGN(const int admitted, admit_those_who_speak({lines.begin() + 1 + size(), lines.end()}));
+      missing -= admitted;
+      if (lines.front().revents == 0) continue;
       auto socket = tcp::accept(acceptor, 0);
-      if (!socket.ok()) continue;  // it has left again
-      TRY_ASSIGN(const bool new_rank, admit(std::move(socket).value()));
-      if (new_rank) --missing;
+      if (socket.ok()) callers_.push_back(std::move(socket).value());  // else it has left again
+      if (callers_.size() > kMostCallers) callers_.pop_front();        // a rank says at once who it is
     }
     return {};
+  }
+
+  /// Of callers_, as they were polled. Who is silent stays without holding up the others. How many were ranks.
+  Result<int> admit_those_who_speak(const std::vector<pollfd>& polled) {
+    int ranks = 0;
+    std::deque<tcp::Socket> silent;
+    for (std::size_t i = 0; i < polled.size(); ++i) {
+      if (polled[i].revents == 0) {
+        silent.push_back(std::move(callers_[i]));
+        continue;
+      }
+      TRY_ASSIGN(const bool new_rank, admit(std::move(callers_[i])));
+      ranks += new_rank ? 1 : 0;
+    }
+    callers_ = std::move(silent);
+    return ranks;
   }
 
   std::string on(int rank) const { return host(rank).empty() ? "" : " on " + in_quotes(host(rank), 60); }
@@ -187,6 +209,7 @@ class TcpRanks : public ProcessRanks {
 
   tcp::Io io_;
   mutable std::vector<std::optional<tcp::Socket>> lines_;
+  std::deque<tcp::Socket> callers_;                  ///< connected, and not known yet
   std::vector<std::optional<tcp::Socket>> refused_;  ///< ranks that belong to another job, to be told
 };
 
