@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "base/text/lower_case.hpp"
@@ -41,6 +42,22 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
   return std::min<std::size_t>(last[b.size()], limit);
 }
 
+/// Names of which the word is the first part: h100_pcie and h100_nvl of h100.
+std::vector<std::string> that_begin_with(std::string_view word, const std::vector<std::string>& candidates) {
+  std::vector<std::string> out;
+  if (word.size() < kMinPrefix) return out;
+  const std::string part = lower_case(word) + "_";
+  std::ranges::copy_if(candidates, std::back_inserter(out),
+                       [&](const std::string& c) { return lower_case(c).starts_with(part); });
+  return out;
+}
+
+std::string one_of(const std::vector<std::string>& names) {
+  std::string list = "one of ";
+  for (std::size_t i = 0; i < std::min(names.size(), kMaxListed); ++i) list += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > kMaxListed ? list + ", ..." : list;
+}
+
 }  // namespace
 
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& candidates) {
@@ -50,8 +67,12 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxLength) continue;
-    const std::size_t distance = edit_distance(wanted, lower_case(candidate), best);
-    if (distance < best) {
+    const std::string lower = lower_case(candidate);
+    const std::size_t distance = edit_distance(wanted, lower, best);
+    // Of two as near, the one that is only longer: mi300x for mi300, not mi100.
+    const bool only_longer = !nearest.empty() && lower.starts_with(wanted) &&
+                             !lower_case(nearest).starts_with(wanted) && lower.size() - wanted.size() == best;
+    if (distance < best || only_longer) {
       best = distance;
       nearest = candidate;
     }
@@ -64,12 +85,10 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
 
 std::string spelling_hint(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_spelling(word, candidates);
+  const std::vector<std::string> longer = that_begin_with(word, candidates);
+  if (longer.size() > 1 && !lower_case(nearest).starts_with(lower_case(word))) return one_of(longer);
   if (!nearest.empty()) return "did you mean '" + nearest + "'?";
-  if (candidates.empty()) return "";
-  std::string list = "one of ";
-  for (std::size_t i = 0; i < std::min(candidates.size(), kMaxListed); ++i)
-    list += (i == 0 ? "" : ", ") + candidates[i];
-  return candidates.size() > kMaxListed ? list + ", ..." : list;
+  return candidates.empty() ? "" : one_of(candidates);
 }
 
 }  // namespace distsim

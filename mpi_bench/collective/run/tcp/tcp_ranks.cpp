@@ -163,6 +163,8 @@ class TcpRanks : public ProcessRanks {
     auto socket = tcp::call(io_, places.root_host, places.port, seconds_to(end));
     if (!socket.ok() && socket.error().hint == tcp::kUnknownHost)
       return Error{"found " + socket.error().what + " for rank 0, expected a host", "--hosts", socket.error().hint};
+    if (!socket.ok() && socket.error().hint == tcp::kOutOfFiles)
+      return Error{"rank 0 cannot be called: " + socket.error().what, "", socket.error().hint};
     if (!socket.ok()) return Error{"rank 0 does not respond: " + socket.error().what, "--hosts", ""};
     lines_[0].emplace(std::move(socket).value());
     const std::string place = printable(places.root_host) + ":" + std::to_string(places.port);

@@ -85,12 +85,19 @@ inline bool is_unknown_host(const Code& failed) {
 }
 
 /// One try with a limit.
+constexpr const char* kOutOfFiles = "allow more open files (ulimit -n)";
+
+/// That this process, and not the peer, lacks something: it is not better a moment later.
+inline bool is_out_of_files(const Code& code) {
+  return code == asio::error::no_descriptors || code == std::errc::too_many_files_open_in_system;
+}
+
 inline Result<Socket> call_once(asio::io_context& io, const std::string& host, int port, double seconds) {
   Code failed;
   asio::ip::tcp::resolver resolver(io);
   const auto places = resolver.resolve(asio::ip::tcp::v4(), host, std::to_string(port), failed);
   if (is_unknown_host(failed)) return Error{"unknown host '" + host + "'", "", kUnknownHost};
-  if (failed) return Error{host + ": " + failed.message(), "", ""};
+  if (failed) return Error{host + ": " + failed.message(), "", is_out_of_files(failed) ? kOutOfFiles : ""};
   Socket socket(io);
   Code outcome = asio::error::would_block;
   asio::async_connect(socket, places, [&](const Code& code, const asio::ip::tcp::endpoint&) { outcome = code; });
@@ -102,7 +109,9 @@ inline Result<Socket> call_once(asio::io_context& io, const std::string& host, i
     io.run();
     outcome = asio::error::timed_out;
   }
-  if (outcome) return Error{host + ":" + std::to_string(port) + ": " + outcome.message(), "", ""};
+  if (outcome)
+    return Error{host + ":" + std::to_string(port) + ": " + outcome.message(), "",
+                 is_out_of_files(outcome) ? kOutOfFiles : ""};
   socket.set_option(asio::ip::tcp::no_delay(true), failed);
   return socket;
 }
@@ -112,7 +121,9 @@ inline Result<Socket> call(asio::io_context& io, const std::string& host, int po
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
   while (true) {
     auto socket = call_once(io, host, port, std::min(patience_s, 5.0));
-    if (socket.ok() || socket.error().hint == kUnknownHost || std::chrono::steady_clock::now() > end) return socket;
+    if (socket.ok() || socket.error().hint == kUnknownHost || socket.error().hint == kOutOfFiles ||
+        std::chrono::steady_clock::now() > end)
+      return socket;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }

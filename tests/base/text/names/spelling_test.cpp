@@ -77,6 +77,10 @@ TEST(NearestSpelling, IsThatOfTheDefinition) {
         nearest = c;
       }
     }
+    for (const std::string& c : candidates) {  // of those as near, one that is only longer
+      const bool as_near = !nearest.empty() && plain_distance(wanted, c) == best;
+      if (as_near && c.starts_with(wanted) && !nearest.starts_with(wanted)) nearest = c;
+    }
     if (!nearest.empty()) {
       ASSERT_EQ(nearest_spelling(wanted, candidates), nearest)
           << wanted << ": " << candidates[0] << ", " << candidates[1] << ", " << candidates[2];
@@ -88,6 +92,9 @@ TEST(SpellingHint, AsksOrLists) {
   EXPECT_EQ(spelling_hint("nods", kKeys), "did you mean 'nodes'?");
   EXPECT_EQ(spelling_hint("zzzzzzz", {"a", "b"}), "one of a, b");
   EXPECT_EQ(spelling_hint("zzzzzzz", {}), "");
+  EXPECT_EQ(spelling_hint("h100", {"a10", "h100_nvl", "h100_pcie", "h200"}), "one of h100_nvl, h100_pcie");
+  EXPECT_EQ(spelling_hint("h10", {"a10", "h100_nvl", "h200"}), "did you mean 'a10'?");
+  EXPECT_EQ(spelling_hint("mi300", {"mi100", "mi300x"}), "did you mean 'mi300x'?");
   const std::vector<std::string> many{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13"};
   EXPECT_EQ(spelling_hint("zzzzzzz", many), "one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...");
 }
