@@ -299,31 +299,65 @@ void move_clock(TraceRank& rank, std::int64_t by) {
   }
 }
 
-std::vector<ClockEvidence> clock_evidence(const TraceJob& job) {
-  const std::vector<std::vector<StepPlace>> places = places_of_ranks(job);
-  std::vector<ClockEvidence> out(job.ranks.size());
-  for (const CollectiveMatch& m : job.matches) {
-    if (m.members.front().rank != 0 || m.kind == graph::CollectiveKind::send_recv ||
-        m.kind == graph::CollectiveKind::broadcast)
-      continue;
-    const auto is_timed = [&](const CollectiveMatch::Member& member) {
-      return job.ranks[member.rank].collectives[member.collective].timed;
-    };
-    const auto end = [&](const CollectiveMatch::Member& member) {
-      return end_of(job.ranks[member.rank], job.ranks[member.rank].collectives[member.collective]);
-    };
-    const CollectiveMatch::Member& first = m.members.front();
-    if (!is_timed(first)) continue;
-    for (const CollectiveMatch::Member& member : m.members) {
-      if (!is_timed(member)) continue;
-      const bool both = !places[0].empty() && !places[member.rank].empty();
-      if (both && in_other_step(places[0][first.collective], places[member.rank][member.collective]))
-        ++out[member.rank].other_steps;
-      else
-        out[member.rank].apart.push_back(end(member) - end(first));
+/// How far the clocks of other ranks are from that of one, by the collectives that they share with it.
+class ClockEvidences {
+ public:
+  explicit ClockEvidences(const TraceJob& job) : job_(job), places_(places_of_ranks(job)), matches_(job.ranks.size()) {
+    for (std::uint32_t i = 0; i < job.matches.size(); ++i) {
+      const CollectiveMatch& m = job.matches[i];
+      if (m.kind == graph::CollectiveKind::send_recv || m.kind == graph::CollectiveKind::broadcast) continue;
+      for (const CollectiveMatch::Member& member : m.members) matches_[member.rank].push_back(i);
     }
   }
-  return out;
+
+  std::vector<ClockEvidence> against(std::uint32_t reference) const {
+    std::vector<ClockEvidence> out(job_.ranks.size());
+    for (const std::uint32_t i : matches_[reference]) {
+      const auto& members = job_.matches[i].members;
+      const auto own = std::ranges::find(members, reference, &CollectiveMatch::Member::rank);
+      if (!is_timed(*own)) continue;
+      for (const CollectiveMatch::Member& member : members) {
+        if (member.rank != reference && is_timed(member)) add(*own, member, out[member.rank]);
+      }
+    }
+    return out;
+  }
+
+ private:
+  bool is_timed(const CollectiveMatch::Member& member) const {
+    return job_.ranks[member.rank].collectives[member.collective].timed;
+  }
+  std::int64_t end(const CollectiveMatch::Member& member) const {
+    return end_of(job_.ranks[member.rank], job_.ranks[member.rank].collectives[member.collective]);
+  }
+  void add(const CollectiveMatch::Member& own, const CollectiveMatch::Member& other, ClockEvidence& out) const {
+    const auto &here = places_[own.rank], &there = places_[other.rank];
+    const bool both = !here.empty() && !there.empty();
+    if (both && in_other_step(here[own.collective], there[other.collective]))
+      ++out.other_steps;
+    else
+      out.apart.push_back(end(other) - end(own));
+  }
+
+  const TraceJob& job_;
+  std::vector<std::vector<StepPlace>> places_;
+  std::vector<std::vector<std::uint32_t>> matches_;  ///< of each rank
+};
+
+/// Moves the clock of a rank to that of `first`, where what they share says so.
+void align_clock(TraceRank& rank, ClockEvidence evidence, const std::string& first, std::int64_t tolerance_ns) {
+  const std::size_t shared = evidence.apart.size() + evidence.other_steps;
+  if (2 * evidence.other_steps > shared) {
+    rank.notes.assume(of_all_collectives(evidence.other_steps, shared, "is", "are") +
+                      " in a step of another number than on rank " + first +
+                      ", so that its clock is left as it is: are the traces of one run?");
+    return;
+  }
+  const std::int64_t shift = upper_median(std::move(evidence.apart));
+  if (shift <= tolerance_ns && shift >= -tolerance_ns) return;
+  move_clock(rank, -shift);
+  rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) +
+                    " us, so that its collectives end with those of rank " + first);
 }
 
 }  // namespace
@@ -387,25 +421,22 @@ void match_collectives(TraceJob& job) {
     job.ranks[r].notes.assume("collectives matched from the last one backward, as their sizes or ends say");
 }
 
+/// From rank 0 on: those that share collectives with it, then those that share some with these.
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
-  std::vector<ClockEvidence> evidence = clock_evidence(job);
-  const std::string first = std::to_string(job.ranks.empty() ? 0 : job.ranks[0].rank);
-  for (std::uint32_t r = 1; r < job.ranks.size(); ++r) {
-    TraceRank& rank = job.ranks[r];
-    std::vector<std::int64_t>& apart = evidence[r].apart;
-    const std::size_t shared = apart.size() + evidence[r].other_steps;
-    if (2 * evidence[r].other_steps > shared) {
-      rank.notes.assume(of_all_collectives(evidence[r].other_steps, shared, "is", "are") +
-                        " in a step of another number than on rank " + first +
-                        ", so that its clock is left as it is: are the traces of one run?");
-      continue;
+  if (job.ranks.empty()) return;
+  const ClockEvidences evidences(job);
+  std::vector<bool> aligned(job.ranks.size(), false);
+  aligned[0] = true;
+  std::vector<std::uint32_t> references{0};
+  for (std::size_t next = 0; next < references.size() && references.size() < job.ranks.size(); ++next) {
+    std::vector<ClockEvidence> evidence = evidences.against(references[next]);
+    const std::string name = std::to_string(job.ranks[references[next]].rank);
+    for (std::uint32_t r = 1; r < job.ranks.size(); ++r) {
+      if (aligned[r] || (evidence[r].apart.empty() && evidence[r].other_steps == 0)) continue;
+      align_clock(job.ranks[r], std::move(evidence[r]), name, tolerance_ns);
+      aligned[r] = true;
+      references.push_back(r);
     }
-    if (apart.empty()) continue;
-    const std::int64_t shift = upper_median(std::move(apart));
-    if (shift <= tolerance_ns && shift >= -tolerance_ns) continue;
-    move_clock(rank, -shift);
-    rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) +
-                      " us, so that its collectives end with those of rank " + first);
   }
 }
 

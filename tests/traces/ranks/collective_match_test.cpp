@@ -134,6 +134,21 @@ TEST_F(RanksMatch, StepsOfOtherNumbersAreOthers) {
 }
 
 /// Numbers of collectives that contradict those of steps move no clock.
+/// Ranks 1 and 2 share steps, and 0 and 1 others: both are moved to the clock of rank 0, and agree as they did.
+TEST_F(RanksMatch, ClocksAreMovedAlongTheRanksThatShareSteps) {
+  RankText ahead, whole, early;
+  ahead.first = 3, ahead.last = 4, ahead.clock = 8e5;
+  whole.first = 1, whole.last = 4;
+  early.first = 1, early.last = 2;
+  const auto job = read({ahead, whole, early});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_EQ(true_matches(*job), 16);
+  for (const std::size_t rank : {1, 2})
+    EXPECT_TRUE(says(job->ranks[rank].notes.assumptions, "clock moved by 800000 us")) << rank;
+  const auto start = [&](std::size_t rank) { return job->ranks[rank].steps.front().start_ns; };
+  EXPECT_EQ(start(1), start(2));
+}
+
 /// One all-reduce that two ranks end seconds apart is enough.
 TEST_F(RanksMatch, AFewCollectivesTellClocksApart) {
   for (const int reduces : {1, 2}) {
