@@ -70,8 +70,8 @@ TEST_F(CollectiveBenchLimits, OfStackDoNotMatter) {
 TEST_F(CollectiveBenchLimits, SignalsEndARunInOrder) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     const std::string out = dir_ + "/out";
-    test::Background job(bench("-b 64K -e 64M -n 100000 -J " + dir_ + "/x.json") + " >" + out + " 2>&1 </dev/null");
-    for (int looks = 0; looks < 300 && !has_temporary(); ++looks)
+    test::Background job(bench("-b 8 -e 64M -n 20000 -J " + dir_ + "/x.json") + " >" + out + " 2>&1 </dev/null");
+    for (int looks = 0; looks < 1200 && !has_temporary(); ++looks)
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     job.send(signal);
     EXPECT_EQ(job.end_within(300), 130) << signal;
