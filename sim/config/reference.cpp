@@ -141,13 +141,32 @@ std::vector<std::string> config_keys() {
   return keys;
 }
 
-std::string default_of(const std::string& key) {
+/// Nothing for a key that is in no section.
+static const FieldDoc* find_doc(const std::string& key) {
   static const std::vector<Section> all = sections();
   for (const Section& section : all) {
     const auto it = std::ranges::find(section.keys, key, &FieldDoc::key);
-    if (it != section.keys.end()) return it->fallback;
+    if (it != section.keys.end()) return &*it;
   }
-  return "";
+  return nullptr;
+}
+
+std::string default_of(const std::string& key) {
+  const FieldDoc* doc = find_doc(key);
+  return doc == nullptr ? "" : doc->fallback;
+}
+
+std::vector<std::string> choices_of(const std::string& key) {
+  constexpr std::string_view kBegin = "one of ";
+  const FieldDoc* doc = find_doc(key);
+  if (doc == nullptr || !doc->type.starts_with(kBegin)) return {};
+  std::vector<std::string> words;
+  for (std::size_t at = kBegin.size(); at < doc->type.size();) {
+    const std::size_t end = std::min(doc->type.find(", ", at), doc->type.size());
+    words.push_back(doc->type.substr(at, end - at));
+    at = end + 2;
+  }
+  return words;
 }
 
 std::optional<Error> moved_key(const std::string& key) {

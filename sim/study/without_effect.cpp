@@ -14,6 +14,7 @@
 #include "base/text/quantity_text.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/reference.hpp"
+#include "sim/graph/op_key.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/workers.hpp"
@@ -203,6 +204,11 @@ bool replaces_number(const Given& given, const ConfigNode& rest) {
   return number && number->first > 0;
 }
 
+bool same_op(const graph::Op& a, const graph::Op& b) {
+  const auto x = graph::key_of(a), y = graph::key_of(b);
+  return x.has_value() == y.has_value() && a.index() == b.index() && (!x || *x == *y);
+}
+
 /// False where two graphs differ for certain. What their ops cost is compared later.
 bool alike(const graph::TaskGraph& a, const graph::TaskGraph& b) {
   return a.ranks == b.ranks && a.alike == b.alike && a.repeats == b.repeats && a.tasks.size() == b.tasks.size() &&
@@ -260,10 +266,29 @@ class Comparison {
   bool is_idle(const ConfigNode& text, const Given& given) const {
     const auto rest = with_second_try([&] { return config::resolve(without(text, given.path)); });
     if (!rest.ok() || repeats(given, rest->merged) || has_effect(*rest)) return false;
+    if (changes_ops(*rest) && another_choice_matters(text, given)) return false;
     if (replaces_number(given, rest->merged)) return true;
     const Move twice = move_to(scaled(text, given.path, 2), given),
                half = move_to(scaled(text, given.path, 0.5), given);
     return twice == Move::none || half == Move::none || (twice == Move::unknown && half == Move::unknown);
+  }
+
+  /// Whether the ops of an experiment that has no other figures are others all the same.
+  bool changes_ops(const config::Experiment& rest) const {
+    if (!graph_) return false;
+    const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
+    const auto &a = graph_->ops, &b = built.ok() ? built->graph.ops : a;
+    return !std::equal(a.begin(), a.end(), b.begin(), b.end(), same_op);
+  }
+
+  /// Whether another word of the key changes figures: bf16 for fp16 is heeded, if fp32 makes a difference.
+  bool another_choice_matters(const ConfigNode& text, const Given& given) const {
+    return std::ranges::any_of(config::choices_of(reference_key(given.path)), [&](const std::string& word) {
+      if (given.value->kind != ConfigNode::Kind::scalar || word == given.value->scalar) return false;
+      ConfigNode other = text;
+      const_cast<ConfigNode*>(find_at(other, given.path))->scalar = word;
+      return move_to(other, given) == Move::some;
+    });
   }
 
   /// What another value of a key does: changes figures, does not, or nothing that is known: there is none, or it is refused for
