@@ -283,7 +283,8 @@ TEST(LlmPipeline, Refusals) {
   refused([](ModelSpec& m) { m.as<LlmSpec>().layers = 1; },
           "parallel.pipeline: found 4, expected at most model.llm.layers (1)");
   refused([](ModelSpec& m) { m.global_batch = 250; }, "model.global_batch: found 250, expected a multiple of 16");
-  refused([](ModelSpec& m) { m.global_batch = std::int64_t{1} << 31; }, "expected fewer");
+  refused([](ModelSpec& m) { m.global_batch = std::int64_t{1} << 31; },
+          "expected at most 1000000 passes through stages");
   refused([](ModelSpec& m) { m.parallel.virtual_stages = 2; }, "parallel.virtual_stages: found 2, expected 1");
   refused(
       [](ModelSpec& m) {
