@@ -31,19 +31,6 @@ Span span_of(const TraceRank& rank) {
   return s;
 }
 
-void shift(TraceRank& rank, std::int64_t by) {
-  for (HostRecord& r : rank.host_records) r.start_ns += by;
-  for (DeviceRecord& r : rank.device_records) r.start_ns += by;
-  for (SyncRecord& r : rank.syncs) r.start_ns += by;
-  for (MemoryRecord& r : rank.memory) r.start_ns += by;
-  for (ProfilerWork& r : rank.profiler_work) r.start_ns += by;
-  for (TraceStep& s : rank.steps) {
-    s.start_ns += by;
-    s.end_ns += by;
-    if (s.device_records > 0) s.first_device_ns += by, s.last_device_ns += by;
-  }
-}
-
 /// The format without its version.
 std::string profiler_of(const TraceRank& r) {
   std::string name = r.format.substr(0, r.format.find_first_of("0123456789"));
@@ -145,7 +132,7 @@ Result<void> set_epoch(TraceJob& job) {
   if (epoch == INT64_MAX) return {};
   job.epoch_ns = epoch;
   for (TraceRank& r : job.ranks) {
-    if (r.has_times) shift(r, -epoch);
+    if (r.has_times) move_times(r, -epoch);
   }
   return {};
 }

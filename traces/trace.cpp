@@ -88,6 +88,19 @@ void TraceNotes::lose(std::string_view what, std::uint64_t n) {
   miss(std::string(what) + " (" + std::to_string(n) + ")");
 }
 
+void move_times(TraceRank& rank, std::int64_t by) {
+  for (HostRecord& r : rank.host_records) r.start_ns += by;
+  for (DeviceRecord& r : rank.device_records) r.start_ns += by;
+  for (SyncRecord& r : rank.syncs) r.start_ns += by;
+  for (MemoryRecord& r : rank.memory) r.start_ns += by;
+  for (ProfilerWork& r : rank.profiler_work) r.start_ns += by;
+  for (TraceStep& s : rank.steps) {
+    s.start_ns += by;
+    s.end_ns += by;
+    if (s.device_records > 0) s.first_device_ns += by, s.last_device_ns += by;
+  }
+}
+
 std::string driver_name_of(const TraceJob& job) {
   for (const TraceRank& rank : job.ranks) {
     for (const TraceDevice& d : rank.devices) {

@@ -282,6 +282,9 @@ struct TraceJob {
   std::string_view name(NameId id) const { return names.text(id); }
 };
 
+/// Moves all that a rank did by so many nanoseconds.
+void move_times(TraceRank& rank, std::int64_t by);
+
 /// Of the first device that has one, as drivers name it ("NVIDIA A100-SXM4-80GB"); empty: none has.
 std::string driver_name_of(const TraceJob& job);
 

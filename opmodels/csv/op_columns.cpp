@@ -260,7 +260,7 @@ std::string_view OpFields::text(std::string_view column) const {
 std::string OpFields::idle_sizes() const {
   std::string out;
   for (const std::string_view column : OpColumns::sizes()) {
-    const std::string_view field = peek(column).empty() ? extra(column) : peek(column);
+    const std::string_view field = peek_said(column);
     const auto number = plain_number(field);
     const bool says_nothing = field.empty() || (number && *number == 0) || lower_case(field) == "false";
     if (!says_nothing && std::ranges::find(read_, column) == read_.end()) (out += out.empty() ? "" : ", ") += column;
@@ -305,8 +305,7 @@ Result<void> OpFields::check_once() const {
   std::string_view rest = text("extra");
   while (const auto entry = next_entry(rest)) {
     if (!places().contains(entry->name) || entry->name == "extra" || entry->value.empty()) continue;
-    const std::string_view column = peek(entry->name);
-    const std::string_view first = column.empty() ? extra(entry->name) : column;  // what `extra` has first
+    const std::string_view first = peek_said(entry->name);  // of the column, or what `extra` has first
     if (!same(first, entry->value))
       return Error{std::string(entry->name) + ": found " + in_quotes(first, 60) + " and " +
                        in_quotes(entry->value, 60) + " in one row, expected one of them",
@@ -315,9 +314,14 @@ Result<void> OpFields::check_once() const {
   return {};
 }
 
-std::string_view OpFields::said(std::string_view column) const {
-  const std::string_view field = text(column);
+std::string_view OpFields::peek_said(std::string_view column) const {
+  const std::string_view field = peek(column);
   return field.empty() ? extra(column) : field;
+}
+
+std::string_view OpFields::said(std::string_view column) const {
+  read_.push_back(column);
+  return peek_said(column);
 }
 
 Result<double> OpFields::number(std::string_view column) const {

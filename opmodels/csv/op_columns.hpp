@@ -69,6 +69,7 @@ class OpFields {
  private:
   /// As text() and said(), but the column does not count as read.
   std::string_view peek(std::string_view column) const;
+  std::string_view peek_said(std::string_view column) const;
   std::string_view extra(std::string_view key) const;
   const OpColumns& columns_;
   const std::vector<std::string>& fields_;

@@ -286,19 +286,6 @@ bool in_other_step(const StepPlace& a, const StepPlace& b) {
   return a.part == StepPlace::Part::in && b.part == StepPlace::Part::in && a.step != b.step;
 }
 
-void move_clock(TraceRank& rank, std::int64_t by) {
-  for (HostRecord& h : rank.host_records) h.start_ns += by;
-  for (DeviceRecord& d : rank.device_records) d.start_ns += by;
-  for (SyncRecord& s : rank.syncs) s.start_ns += by;
-  for (MemoryRecord& m : rank.memory) m.start_ns += by;
-  for (ProfilerWork& w : rank.profiler_work) w.start_ns += by;
-  for (TraceStep& s : rank.steps) {
-    s.start_ns += by;
-    s.end_ns += by;
-    if (s.device_records > 0) s.first_device_ns += by, s.last_device_ns += by;
-  }
-}
-
 /// How far the clocks of other ranks are from that of one, by the collectives that they share with it.
 class ClockEvidences {
  public:
@@ -355,7 +342,7 @@ void align_clock(TraceRank& rank, ClockEvidence evidence, const std::string& fir
   }
   const std::int64_t shift = upper_median(std::move(evidence.apart));
   if (shift <= tolerance_ns && shift >= -tolerance_ns) return;
-  move_clock(rank, -shift);
+  move_times(rank, -shift);
   rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) +
                     " us, so that its collectives end with those of rank " + first);
 }
