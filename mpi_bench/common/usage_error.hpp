@@ -8,15 +8,10 @@
 
 namespace CLI {
 class App;
-class Option;
 class ParseError;
 }  // namespace CLI
 
 namespace distsim::bench {
-
-/// As messages name a flag: the short spelling where there is one. (get_name() is empty for a flag that --help leaves
-/// out.)
-std::string spelling(const CLI::Option& option);
 
 /// "-n: found twice, expected once; see collective_bench --help": what was found and expected, in our words.
 Error usage_error(const CLI::App& app, const CLI::ParseError& error);

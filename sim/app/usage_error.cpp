@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/command_line/refused_flag.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 
@@ -38,13 +39,8 @@ NamedCommand named_command(const CLI::App& top, std::span<const std::string> arg
 
 /// All flags of a command, and those that go with every command.
 std::vector<std::string> flags_of(const NamedCommand& command, const CLI::App& top) {
-  std::vector<std::string> out;
-  for (const CLI::App* app : {command.app, &top}) {
-    for (const CLI::Option* option : app->get_options()) {
-      for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
-      for (const std::string& name : option->get_snames()) out.push_back("-" + name);
-    }
-  }
+  std::vector<std::string> out = flag_spellings(*command.app);
+  for (const std::string& flag : flag_spellings(top)) out.push_back(flag);
   return out;
 }
 
@@ -57,58 +53,6 @@ std::optional<std::string> unknown_flag(std::span<const std::string> args, const
     if (std::ranges::find(flags, name) == flags.end()) return name;
   }
   return std::nullopt;
-}
-
-std::string one_line(std::string text) {
-  std::ranges::replace(text, '\n', ' ');
-  return text;
-}
-
-std::vector<std::string> words_of(std::string_view list) {
-  std::vector<std::string> out(1);
-  for (const char c : list) {
-    if (c == ',')
-      out.emplace_back();
-    else
-      out.back() += c;
-  }
-  return out;
-}
-
-std::string comma_list(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
-bool is_whole(const CLI::App& command, const std::string& flag) {
-  const CLI::Option* option = command.get_option_no_throw(flag);
-  const std::string type = option == nullptr ? "" : option->get_type_name();
-  return type.starts_with("UINT") || type.starts_with("INT");
-}
-
-/// CLI11's "--flag: VALUE not in {a,b}" and "--flag: Value VALUE not in range A to B" as found and expected.
-std::string restated(const std::string& what, const CLI::App& command) {
-  const std::size_t colon = what.find(": "), choice = what.rfind(" not in {"), range = what.rfind(" not in range ");
-  if (colon == std::string::npos) return what;
-  const std::string flag = what.substr(0, colon + 2);
-  if (what.ends_with("At Most 1 required but received 2")) return flag + "found twice, expected once";
-  const auto value_before = [&](std::size_t end, std::string_view lead) {
-    std::string value = what.substr(colon + 2, end - colon - 2);
-    return in_quotes(value.starts_with(lead) ? value.substr(lead.size()) : value);
-  };
-  if (choice != std::string::npos && choice > colon && what.ends_with('}')) {
-    const std::vector<std::string> words =
-        words_of(std::string_view(what).substr(choice + 9, what.size() - choice - 10));
-    const std::string near = nearest_spelling(what.substr(colon + 2, choice - colon - 2), words);
-    return flag + "found " + value_before(choice, "") + ", expected one of " + comma_list(words) +
-           (near.empty() ? "" : "; did you mean '" + near + "'?");
-  }
-  if (range != std::string::npos && range > colon)
-    return flag + "found " + value_before(range, "Value ") + ", expected " +
-           (is_whole(command, what.substr(0, colon)) ? "a whole number from " : "a number from ") +
-           what.substr(range + 14);
-  return what;
 }
 
 }  // namespace
@@ -125,10 +69,18 @@ std::string usage_error(const CLI::App& app, std::span<const std::string> args, 
     return "found " + in_quotes(*flag) + ", expected a flag of `" + command.words + "`" +
            (near.empty() ? "" : "; did you mean '" + near + "'?") + help;
   }
+  const Error refused = refused_flag(*command.app, app, error);
+  if (!refused.where.empty()) return refused.text() + help;
   const auto extra = app.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !extra.empty())
-    return "found " + in_quotes(extra.front()) + ", expected no such word" + help;
-  return printable(restated(one_line(error.what()), *command.app), 400) + help;
+  const auto below = command_names(*command.app);
+  if (!extra.empty())
+    return "found " + in_quotes(extra.front()) +
+           (below.empty() ? ", expected no such word"
+                          : ", expected a command of `" + command.words + "`; " + spelling_hint(extra.front(), below)) +
+           help;
+  if (!below.empty())
+    return "found no command after `" + command.words + "`, expected " + spelling_hint("", below) + help;
+  return refused.text() + help;
 }
 
 }  // namespace distsim::app

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/command_line/refused_flag.hpp"
 #include "base/output.hpp"
 #include "base/text/number_text.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
