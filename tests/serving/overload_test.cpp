@@ -112,6 +112,34 @@ TEST(Overload, DroppingKeepsARunStable) {
   EXPECT_FALSE(run_of("{rate_per_s: 200, requests: 5000}", {"run.drop_late=true"}, model).result.unstable);
 }
 
+/// What cannot be dropped piles up where it alone is more than can be served, and nowhere else.
+TEST(Overload, DroppingHelpsThoseWithoutADeadlineOnlyByTheRest) {
+  const auto with = [](const std::string& rest, double kept, double dropped, const std::string& load) {
+    return run_of(load, {"run.drop_late=true"},
+                  "{name: kept, layer_times: [10 ms], weight: " + std::to_string(kept) + "}, " + rest +
+                      ", deadline: 50 ms, weight: " + std::to_string(dropped) + "}")
+        .result;
+  };
+  const std::string rest = "{name: rest, layer_times: [10 ms]", load = "{rate_per_s: 200, requests: 5000}";
+  EXPECT_TRUE(run_of(load, {"run.drop_late=true"}).result.unstable);
+  const RunResult most = with(rest, 0.7, 0.3, load);
+  EXPECT_TRUE(most.unstable);
+  EXPECT_NEAR(most.saturates_per_s, 100, 4);
+  EXPECT_FALSE(with(rest, 0.3, 0.7, load).unstable);
+  // Half of the requests, but little of the work.
+  EXPECT_FALSE(with("{name: rest, layer_times: [30 ms]", 0.5, 0.5, "{rate_per_s: 150, requests: 5000}").unstable);
+}
+
+/// The deadline may be that of a class; and a request that is taken apart at two places at once is not dropped.
+TEST(Overload, IsOfRequestsThatAreKept) {
+  const std::string load = "{rate_per_s: 200, requests: 5000}", drops = "run.drop_late=true";
+  const std::string apart = "{name: m, layer_times: [10 ms, 1 us, 1 us], after: [[], [], [0, 1]], deadline: 50 ms}";
+  EXPECT_FALSE(run_of(load, {drops, "classes=[{name: c, deadline: 50 ms}]"}).result.unstable);
+  EXPECT_TRUE(run_of(load, {drops, "classes=[{name: c, deadline: 50 ms}, {name: d, weight: 9}]"}).result.unstable);
+  EXPECT_FALSE(run_of(load, {drops}, apart).result.unstable);
+  EXPECT_TRUE(run_of(load, {drops, "policies=[branch_fifo]"}, apart).result.unstable);
+}
+
 /// What takes no time leaves no work.
 TEST(Overload, WorkOfNoTimeIsNone) {
   const RunResult r = run_of("{rate_per_s: 50, requests: 2000}", {}, "{name: m, layer_times: [0 ms]}").result;

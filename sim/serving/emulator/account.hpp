@@ -19,7 +19,8 @@ namespace distsim::serving {
 
 class Account {
  public:
-  Account(const Scenario& s, std::uint64_t warm_up, Capacity capacity) : s_(s), overload_(std::move(capacity)) {
+  Account(const Scenario& s, std::uint64_t warm_up, bool drops_late, const Capacity& capacity)
+      : s_(s), overload_(capacity), kept_(capacity), drops_late_(drops_late) {
     result_.models.resize(s.models.size());
     result_.classes.resize(s.classes.size());
     result_.joules.assign(s.gpus.size(), 0);
@@ -51,8 +52,11 @@ class Account {
   }
   /// A number for a request that comes now.
   std::uint64_t sent() { return result_.sent++; }
-  /// It waits for a GPU.
-  void admitted(const Request& r) { overload_.arrival(r.arrival_ps, r.model, r.factor, in_system()); }
+  /// It waits for a GPU. `may_be_dropped`: where it would be late.
+  void admitted(const Request& r, bool may_be_dropped) {
+    overload_.arrival(r.arrival_ps, r.model, r.factor, in_system());
+    if (drops_late_ && !may_be_dropped) kept_.arrival(r.arrival_ps, r.model, r.factor, in_system());
+  }
   const Overload& overload() const { return overload_; }
 
   /// A number for a piece of work that is assigned.
@@ -96,9 +100,9 @@ class Account {
   }
 
   /// `occupied_ps`: by GPU, with no slot or no time left for more. `used_ps`: of shared GPUs.
-  RunResult finish(const Load& load, bool late_are_dropped, std::uint64_t evictions,
-                   const std::vector<std::int64_t>& busy_ps, const std::vector<std::int64_t>& link_busy_ps,
-                   const std::vector<Demand>& used_ps, const std::vector<std::int64_t>& occupied_ps) {
+  RunResult finish(const Load& load, std::uint64_t evictions, const std::vector<std::int64_t>& busy_ps,
+                   const std::vector<std::int64_t>& link_busy_ps, const std::vector<Demand>& used_ps,
+                   const std::vector<std::int64_t>& occupied_ps) {
     result_.evictions = evictions;
     result_.makespan_ps = last_answer_ps_;
     result_.busy_ps = since(busy_ps, busy_before_ps_);
@@ -117,7 +121,7 @@ class Account {
     result_.suggested_warm_up =
         result_.all.latency_ms.warm_up(s_.residency == Residency::cached);  // weights are loaded first
     if (result_.makespan_ps > 0) result_.served_per_s = static_cast<double>(result_.sent - result_.dropped) / seconds;
-    if (!load.is_closed() && load.kind != LoadKind::offline) judge(load, late_are_dropped, occupied_ps);
+    if (!load.is_closed() && load.kind != LoadKind::offline) judge(load, occupied_ps);
     return std::move(result_);
   }
 
@@ -168,15 +172,16 @@ class Account {
     return all;
   }
 
-  /// Where what would be late is dropped, what waits is bounded.
-  void judge(const Load& load, bool late_are_dropped, const std::vector<std::int64_t>& occupied_ps) {
+  /// What would be late and can be dropped waits for a bounded time: an overload is one of the requests that are kept.
+  void judge(const Load& load, const std::vector<std::int64_t>& occupied_ps) {
+    const Overload& judged = drops_late_ ? kept_ : overload_;
     const double most = overload_.capacity().rate_per_s;
-    const bool behind = overload_.ends_behind(), grows = overload_.grows();
-    const bool above =
-        load.kind == LoadKind::trace ? behind && overload_.rate_per_s() > most : offered_rate(load) > most;
-    result_.unstable = grows || (above && !late_are_dropped);
+    const double share = overload_.asked_s() > 0 ? judged.asked_s() / overload_.asked_s() : 0;
+    const bool behind = judged.ends_behind(), grows = overload_.grows(), traced = load.kind == LoadKind::trace;
+    const double rate = share * (traced ? overload_.rate_per_s() : offered_rate(load));
+    result_.unstable = grows || (rate > most && (behind || !traced));
     if (!result_.unstable) {
-      if (!late_are_dropped) result_.overload = overload_.longest();
+      result_.overload = judged.longest();
       return;
     }
     const std::int64_t longest = *std::ranges::max_element(occupied_ps);
@@ -203,6 +208,8 @@ class Account {
   const Scenario& s_;
   RunResult result_;
   Overload overload_;
+  Overload kept_;  ///< of requests that cannot be dropped, where late ones are
+  bool drops_late_ = false;
   bool counts_ = false;
   std::vector<double> on_shared_ps_;  ///< by GPU and model: of each piece of work its time on a shared GPU
   std::vector<std::int64_t> busy_before_ps_, link_busy_before_ps_;

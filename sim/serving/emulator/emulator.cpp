@@ -58,7 +58,7 @@ class Emulation {
         policy_(entry.create(s, policy_options)),
         executor_(s, works_, heap_),
         late_(s, pool_, links_, weights_, branches_, executor_),
-        account_(s, options.warm_up, capacity_of(s, entry, policy_options, mix_of(s, load))),
+        account_(s, options.warm_up, options.drop_late, capacity_of(s, entry, policy_options, mix_of(s, load))),
         full_since_ps_(s.gpus.size(), 0),
         full_ps_(s.gpus.size(), 0),
         free_(s.gpus),
@@ -96,7 +96,7 @@ class Emulation {
     }
     tell_sent();
     if (account_.last_answer_ps() > kLongestPs) return check_.too_long(0);
-    return account_.finish(load_, options_.drop_late, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
+    return account_.finish(load_, weights_.evictions(), executor_.busy_ps(), links_.busy_ps(),
                            executor_.used_until(now_ps_), occupied_ps());
   }
 
@@ -152,12 +152,17 @@ class Emulation {
       answer(slot, now_ps_, kHost, true);
       return;
     }
-    account_.admitted(r);
+    account_.admitted(r, may_be_dropped(r));
     starts_waiting(r);
     if (takes_branches_ && !m.graph.is_chain())
       take_apart(slot);
     else
       wake(policy_->arrived(view_, slot));
+  }
+  /// As LateRequests will find it: a request that is taken apart at several places at once is kept.
+  bool may_be_dropped(const Request& r) const {
+    const LayerGraph& graph = s_.models[r.model].graph;
+    return r.deadline_ps != kNever && (!takes_branches_ || graph.is_chain() || graph.has_one_start());
   }
   void starts_waiting(Request& r) {
     r.waiting = true;

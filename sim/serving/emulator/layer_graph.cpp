@@ -100,4 +100,8 @@ void LayerGraph::link_strands() {
   }
 }
 
+bool LayerGraph::has_one_start() const {
+  return std::ranges::count_if(strands_, [](const Strand& strand) { return strand.sources.empty(); }) == 1;
+}
+
 }  // namespace distsim::serving

@@ -43,6 +43,8 @@ class LayerGraph {
   bool is_chain() const { return needs_.empty(); }
   const std::vector<Need>& needs(std::uint32_t layer) const { return needs_[layer]; }
   const std::vector<Strand>& strands() const { return strands_; }
+  /// Of its strands one alone starts with the request. Precondition: no chain.
+  bool has_one_start() const;
   /// Those of more than one layer.
   const std::vector<Block>& blocks() const { return blocks_; }
   /// The first joint from a position on, and the last one up to it. Precondition: no chain.

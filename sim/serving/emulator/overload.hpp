@@ -1,4 +1,4 @@
-// Whether more came than could be served: over a long time, by what a policy does with it, or for a while.
+// Whether more came than could be served, of all requests or of a part of them that must be served: over a long time, by what a policy does with it, or for a while.
 //
 // Backlog is what any policy would have left (capacity.hpp): V grows by the work of each request that comes, in seconds of all
 // GPUs together, and falls by one second a second, to 0 at least. Since V was last 0, the work that came is uncertain by
@@ -43,6 +43,7 @@ class Overload {
       sure_ = false;
     }
     left_s_ += work;
+    asked_s_ += capacity_.work_s[model];
     squares_ += work * work;
     ++here_.requests;
     here_.most_s = std::max(here_.most_s, left_s_);
@@ -59,6 +60,8 @@ class Overload {
   }
   /// Arrivals a second, from the first to the last; 0: all came at once.
   double rate_per_s() const { return at_s_ > first_s_ ? static_cast<double>(arrivals_ - 1) / (at_s_ - first_s_) : 0; }
+  /// The work that requests asked for, without factors of their own.
+  double asked_s() const { return asked_s_; }
   /// What is left at the last arrival is more than chance.
   bool ends_behind() const { return left_s_ > 0 && left_s_ * left_s_ >= kSure * squares_; }
 
@@ -98,7 +101,7 @@ class Overload {
   }
 
   Capacity capacity_;
-  double left_s_ = 0, at_s_ = 0, first_s_ = 0, squares_ = 0;
+  double left_s_ = 0, asked_s_ = 0, at_s_ = 0, first_s_ = 0, squares_ = 0;
   bool sure_ = false;
   OverloadStretch here_, longest_;
   std::uint64_t arrivals_ = 0, last_in_system_ = 0, next_ = 1, spacing_ = 1;

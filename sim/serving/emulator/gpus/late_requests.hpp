@@ -59,10 +59,7 @@ class LateRequests {
 
   /// Of a request that was taken apart only its first task may be dropped, where there is one alone.
   bool may_drop(const Request& r) const {
-    if (r.whole == kNoWhole) return true;
-    const std::vector<LayerGraph::Strand>& strands = s_.models[r.model].graph.strands();
-    return r.next_layer == 0 &&
-           std::ranges::count_if(strands, [](const auto& strand) { return strand.sources.empty(); }) == 1;
+    return r.whole == kNoWhole || (r.next_layer == 0 && s_.models[r.model].graph.has_one_start());
   }
 
   /// What is fetched for them, and which have a deadline and may be dropped: of equal deadlines the last first.
