@@ -417,7 +417,7 @@ class Oracle : OracleMachines {
     w.ready = now_;
     if (must_load(g, w.model)) {
       ++result_.loads;
-      loaded_[g][w.model] = m.weight_bytes > 0 ? copy(kHost, g, m.weight_bytes) : now_;
+      loaded_[g][w.model] = copy(kHost, g, m.weight_bytes);
     }
     w.has_room = true;
     w.ready = std::max(w.ready, loaded_[g][w.model]);

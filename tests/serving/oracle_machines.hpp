@@ -186,7 +186,7 @@ class OracleMachines {
   }
   /// Precondition: room.
   bool must_load(std::uint32_t g, std::uint32_t m) {
-    if (s_.residency == Residency::resident) return false;
+    if (s_.residency == Residency::resident || s_.models[m].weight_bytes == 0) return false;
     if (s_.residency == Residency::streamed) return true;
     const bool there = used_[g][m] > 0;
     used_[g][m] = ++clock_;

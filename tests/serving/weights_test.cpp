@@ -56,6 +56,25 @@ TEST(Weights, WithoutRoomWait) {
   }
 }
 
+/// What has no weights is the same under each residency: nothing is loaded, and no policy expects it to be.
+TEST(Weights, OfNoBytesAreNeverLoaded) {
+  for (const char* policy : {"fifo", "scoring", "cache_aware"}) {
+    Scenario s = test::gpus_of_one_kind(2);
+    test::set_models(s, {{"a", {2 * test::kMs}}});
+    s.links[0].latency_ps = 10 * test::kMs;
+    Load load;
+    load.rate_per_s = 300;
+    load.requests = 1000;
+    const RunResult expected = test::run(s, policy, load);
+    for (const Residency residency : {Residency::cached, Residency::streamed}) {
+      s.residency = residency;
+      const RunResult r = test::run(s, policy, load);
+      EXPECT_EQ(r.weight_loads, 0u) << policy;
+      EXPECT_EQ(r.all.latency_ms.mean(), expected.all.latency_ms.mean()) << policy;
+    }
+  }
+}
+
 /// What is assigned later does not pass what waits for room, though its weights are there: it would keep them there for ever.
 TEST(Weights, ThatWaitAreNotOvertaken) {
   Scenario s = tight(Residency::cached);

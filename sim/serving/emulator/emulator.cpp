@@ -486,8 +486,7 @@ class Emulation {
     std::int64_t end = now_ps_, inputs = 0;
     if (loads) {
       ++account_.result().weight_loads;
-      if (m.weight_bytes > 0)
-        weights_.loaded(work.gpu, work.model, end = links_.transfer(now_ps_, kHost, work.gpu, m.weight_bytes));
+      weights_.loaded(work.gpu, work.model, end = links_.transfer(now_ps_, kHost, work.gpu, m.weight_bytes));
     } else {
       end = std::max(end, weights_.there_at_ps(work.gpu, work.model));
     }

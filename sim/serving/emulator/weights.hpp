@@ -1,5 +1,6 @@
 // Which models' weights each GPU holds. A GPU that needs room gives up the weights that were used longest ago, of those that
-// no piece of work on it uses or loads; where these do not suffice, what needs the room waits for the end of such a piece.
+// no piece of work on it uses or loads; where these do not suffice, what needs the room waits for the end of such a piece. What
+// has no weights is there from the start.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,7 @@ class Weights {
   }
 
   bool holds(std::uint32_t gpu, std::uint32_t model) const {
-    return scenario_.residency == Residency::resident ||
-           (scenario_.residency == Residency::cached && at(gpu, model) != kAbsent);
+    return !comes(model) || (scenario_.residency == Residency::cached && at(gpu, model) != kAbsent);
   }
 
   enum class Use : std::uint8_t {
@@ -31,7 +31,7 @@ class Weights {
   /// Keeps a model's weights on a GPU for a piece of work that begins now, until release(); not where the answer is to wait.
   /// Precondition: the model fits the GPU.
   Use use(std::uint32_t gpu, std::uint32_t model) {
-    if (scenario_.residency == Residency::resident) return Use::there;
+    if (!comes(model)) return Use::there;
     const std::int64_t bytes = scenario_.models[model].weight_bytes;
     const bool streamed = scenario_.residency == Residency::streamed;
     const bool absent = streamed || at(gpu, model) == kAbsent;
@@ -45,7 +45,7 @@ class Weights {
   }
   /// The end of a piece of work that use() kept them for.
   void release(std::uint32_t gpu, std::uint32_t model) {
-    if (scenario_.residency == Residency::resident) return;
+    if (!comes(model)) return;
     const std::int64_t bytes = scenario_.models[model].weight_bytes;
     const bool streamed = scenario_.residency == Residency::streamed;
     if (streamed) free_[gpu] += bytes;
@@ -63,6 +63,10 @@ class Weights {
 
  private:
   static constexpr std::uint64_t kAbsent = 0;
+  /// Whether a GPU has to load it.
+  bool comes(std::uint32_t model) const {
+    return scenario_.residency != Residency::resident && scenario_.models[model].weight_bytes > 0;
+  }
   std::size_t index(std::uint32_t gpu, std::uint32_t model) const { return gpu * scenario_.models.size() + model; }
   std::uint64_t& at(std::uint32_t gpu, std::uint32_t model) { return used_at_[index(gpu, model)]; }
   const std::uint64_t& at(std::uint32_t gpu, std::uint32_t model) const { return used_at_[index(gpu, model)]; }

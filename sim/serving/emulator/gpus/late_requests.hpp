@@ -91,7 +91,7 @@ class LateRequests {
     std::int64_t there = now_ps;
     if (weights_.holds(gpu, model))
       there = std::max(there, weights_.there_at_ps(gpu, model));
-    else if (m.weight_bytes > 0)
+    else
       there = trial_.transfer(now_ps, kHost, gpu, m.weight_bytes);
     for (const Move& move : moves_) there = std::max(there, trial_.transfer(now_ps, move.from, gpu, move.bytes));
     if (inputs_ > 0) there = std::max(there, trial_.transfer(now_ps, kHost, gpu, inputs_));
