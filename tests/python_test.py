@@ -198,6 +198,11 @@ class Hostile(unittest.TestCase):
         for arguments in ({"jobs": 257}, {"jobs": -1}, {"jobs": 0.5}, {"scaling": "sideways"}, {"scaling": ""}):
             with self.subTest(arguments), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, **arguments)
+        for call in (lambda: distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, scaling="x" * 100_000), lambda: distsim.predict(FLAGSHIP, set={"=" * 100_000: 1}),
+                     lambda: distsim.predict(FLAGSHIP, set={("x" * 1000,) * 100: 1})):
+            with self.assertRaises((distsim.ConfigError, TypeError)) as found:
+                call()
+            self.assertLess(len(str(found.exception)), 200, "what was given is cut")
         for vary in (None, 3, {"cluster.nodes": []}, {"cluster.nodes": "0..x"}, {"cluster.nodes": [float("nan")]}, {"cluster.nodes": {1, 2}}, {3: [1]}, {"cluster.nodes": "1..1000000", "model.global_batch": "1..1000000"}):
             if vary is None:
                 self.assertEqual(len(distsim.sweep(FLAGSHIP, vary)), 1)

@@ -28,3 +28,12 @@ class ConfigError(ValueError):
 
     def __reduce__(self):  # type: ignore[no-untyped-def]  # pickled by process pools
         return (type(self), (str(self), self.problem, self.hint, self.where, self.file or "", self.line or 0, self.column or 0))
+
+
+MOST_SHOWN = 60
+
+
+def shown(value: object) -> str:
+    """A value that was given, for a message: as Python writes it, cut as the library cuts what it quotes."""
+    text = repr(value[:MOST_SHOWN + 1] if isinstance(value, (str, bytes)) else value)
+    return text if len(text) <= MOST_SHOWN else text[:MOST_SHOWN] + "..."

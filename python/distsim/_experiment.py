@@ -10,7 +10,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _distsim
 from ._capture import Graph
-from ._errors import ConfigError
+from ._errors import ConfigError, shown
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 Sets = Optional[Mapping[str, Any]]
@@ -68,7 +68,7 @@ class _Plain:
             out = {}
             for key, item in value.items():
                 if not isinstance(key, str):
-                    raise TypeError(f"{place or CALLED}: found the key {key!r} of type {_kind(key)}, expected text")
+                    raise TypeError(f"{place or CALLED}: found the key {shown(key)} of type {_kind(key)}, expected text")
                 out[key] = self.of(item, f"{place}.{key}" if place else key)
             return out
         finally:
@@ -124,9 +124,9 @@ def set_texts(sets: Sets) -> List[str]:
     out = []
     for key, value in sets.items():
         if not isinstance(key, str):
-            raise TypeError(f"set: found the key {key!r} of type {_kind(key)}, expected text")
+            raise TypeError(f"set: found the key {shown(key)} of type {_kind(key)}, expected text")
         if "=" in key or not key:
-            raise ConfigError(f"set: found the key {key!r}, expected one such as cluster.nodes")
+            raise ConfigError(f"set: found the key {shown(key)}, expected one such as cluster.nodes")
         _whole(key, "set")
         if isinstance(value, Graph):
             out += [f"{key}.kind=graph", f"{key}.graph.file={_dumped(value.path, key)}"]
@@ -222,7 +222,7 @@ def vary_texts(vary: Optional[Mapping[str, Any]], place: str, every_point: bool 
     axes = []
     for key, values in vary.items():
         if not isinstance(key, str):
-            raise TypeError(f"{place}: found the key {key!r} of type {_kind(key)}, expected text")
+            raise TypeError(f"{place}: found the key {shown(key)} of type {_kind(key)}, expected text")
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             values = [values]
         if isinstance(values, AbstractSet):

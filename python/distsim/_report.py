@@ -7,6 +7,7 @@ import json
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence
 
 from . import _distsim
+from ._errors import shown
 
 
 class Record(Mapping[str, Any]):
@@ -58,7 +59,7 @@ def _attribute(data: Mapping[str, Any], name: str, of: str) -> Any:
     if name in data:
         return _wrapped(data[name])
     near = difflib.get_close_matches(name, list(data), 1)
-    raise AttributeError(f"{of} has no {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    raise AttributeError(f"{of} has no {shown(name)}" + (f"; did you mean {near[0]!r}?" if near else ""))
 
 
 def _pandas() -> Any:
@@ -163,7 +164,7 @@ class Report:
         elif table in ("ops", "collectives", "critical_path", "cycle"):
             rows = [_flat(row) for row in data[table]]
         else:
-            raise ValueError(f"table: found {table!r}, expected summary, ops, collectives, critical_path or cycle")
+            raise ValueError(f"table: found {shown(table)}, expected summary, ops, collectives, critical_path or cycle")
         return pandas.DataFrame(rows)
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ import os
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from . import _distsim
-from ._errors import ConfigError
+from ._errors import ConfigError, shown
 from ._experiment import (Config, Sets, about, count_of, experiment_of, flag_of, number_of, path_text, text_of, texts_of,
                           vary_texts)
 from ._report import Record, Table, _attribute, framed
@@ -55,7 +55,7 @@ def sweep(config: Config, vary: Mapping[str, Any], *, set: Sets = None, scaling:
     speedup = samples/s over that of the point with the fewest GPUs and else the same values; efficiency = speedup over the growth
     in GPUs, 1 is perfect. At most 10,000,000 points. Raises ConfigError, also where no point has a prediction."""
     if scaling not in (None, "strong", "weak"):
-        raise ConfigError(f"scaling: found {scaling!r}, expected 'strong', 'weak' or None")
+        raise ConfigError(f"scaling: found {shown(scaling)}, expected 'strong', 'weak' or None")
     axes = vary_texts(vary, "vary")
     experiment = experiment_of(config, set)
     with about(config):
