@@ -125,9 +125,21 @@ TEST_F(ChromeWriter, CountersAreEventsOfTheirProcess) {
   EXPECT_DOUBLE_EQ(last["ts"], 1.500001);
 }
 
+/// A name cannot drive the terminal that shows the file, and is read back as it was.
+TEST_F(ChromeWriter, CharactersThatNobodySeesAreEscapes) {
+  const std::string name =
+      "a\xC2\x9B"
+      "31m\xE2\x80\xAE\xC3\xA9\x7F";
+  std::string quoted;
+  append_json_string(quoted, name);
+  EXPECT_EQ(quoted, "\"a\\u009b31m\\u202e\xC3\xA9\\u007f\"");
+  EXPECT_EQ(Json::parse(quoted), name);
+}
+
 /// What is escaped takes more bytes than it has: < as of a C++ kernel's name takes six.
 TEST_F(ChromeWriter, TheBoundHoldsForAnyText) {
-  for (const std::string part : {"a", "<", "\x7F", "\x01", "\"", "\\", "\xFF", "\xC3\xA9", "\xE2\x82"}) {
+  for (const std::string part :
+       {"a", "<", "\x7F", "\x01", "\"", "\\", "\xFF", "\xC3\xA9", "\xE2\x82", "\xC2\x9B", "\xE2\x80\xAE"}) {
     std::string text;
     for (int i = 0; i < 1000; ++i) text += part;
     std::string quoted;

@@ -1,16 +1,18 @@
 #include "traces/files/json_text.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
+#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::string_view kEscape = "\\u00XX";  // of a control character, and of <
+constexpr std::string_view kEscape = "\\uXXXX";  // of a character that nobody sees, and of <
 
 void append_escape(std::string& out, unsigned char c) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -43,12 +45,14 @@ void append_json_string(std::string& out, std::string_view text) {
       ++at;
       continue;
     }
-    const std::size_t length = utf8_character_length(text.substr(at));
-    if (length == 0)
+    const std::string_view character = text.substr(at, utf8_character_length(text.substr(at)));
+    if (character.empty())
       out += kReplacement;
+    else if (is_hidden(character))
+      out += with_hidden_escaped(std::string(character));
     else
-      out += text.substr(at, length);
-    at += length == 0 ? 1 : length;
+      out += character;
+    at += std::max<std::size_t>(1, character.size());
   }
   out += '"';
 }
@@ -61,9 +65,9 @@ std::size_t json_string_size(std::string_view text) {
       ++at;
       continue;
     }
-    const std::size_t length = utf8_character_length(text.substr(at));
-    size += length == 0 ? kReplacement.size() : length;
-    at += length == 0 ? 1 : length;
+    const std::string_view character = text.substr(at, utf8_character_length(text.substr(at)));
+    size += character.empty() ? kReplacement.size() : is_hidden(character) ? kEscape.size() : character.size();
+    at += std::max<std::size_t>(1, character.size());
   }
   return size;
 }

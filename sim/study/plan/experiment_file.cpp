@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/text/markup.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -36,7 +37,7 @@ std::string quoted_text(std::string_view text) {
       out += c;
     }
   }
-  return out + "\"";
+  return with_hidden_escaped(out + "\"");  // \uXXXX is a character of YAML, too
 }
 
 std::string scalar_text(const ConfigNode& node) {

@@ -77,6 +77,32 @@ TEST_F(PlanTest, VariedKeysThatChangeNoRowAreNamed) {
 }
 
 /// An experiment that is in no file is planned as one that is, and every play is told, the winner among them.
+/// Titles and keys of any characters are the same when they are read back, and drive no terminal.
+TEST(ExperimentFile, TextsComeBackAsTheyWere) {
+  for (const std::string text :
+       {"X\xC2\x9B"
+        "31m\xC2\x85Z",
+        "\xE2\x80\xA8\xE2\x80\xA9\xE2\x80\xAE\xEF\xBB\xBF", "a\"b\\c\n\t\x1b\x7f", "null", "- \xC3\xA9"}) {
+    ConfigNode value;
+    value.kind = ConfigNode::Kind::scalar;
+    value.scalar = text;
+    value.quoted = true;
+    ConfigNode map;
+    map.kind = ConfigNode::Kind::map;
+    map.entries.emplace_back();
+    map.entries[0].key = text;
+    map.entries[0].value = value;
+    const std::string yaml = yaml_of(map);
+    EXPECT_TRUE(std::ranges::none_of(std::string(yaml).substr(0, yaml.size() - 1), [](char c) {
+      return static_cast<unsigned char>(c) < ' ' || c == '\x7f' || c == '\xC2' || c == '\xE2' || c == '\xEF';
+    })) << yaml;
+    const auto again = parse_yaml(yaml, "x.yaml");
+    ASSERT_TRUE(again.ok()) << again.error().text();
+    EXPECT_EQ(again->entries[0].key, text);
+    EXPECT_EQ(again->entries[0].value.scalar, text);
+  }
+}
+
 TEST_F(PlanTest, OfATextIsThatOfItsFile) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});
   const Plan of_file = planned(request).value();
