@@ -270,6 +270,21 @@ TEST(Settings, ColumnsAreAsWideAsTheirNames) {
   }
 }
 
+/// What a file calls itself and its models cannot look like lines of ours.
+TEST(Settings, NamesAreOneLineEach) {
+  const auto e = parse_experiment(
+      "title: \"a\\nforged\\tb\"\ngpus: [{name: \"g\\nforged\"}]\n"
+      "models: [{name: \"m\\nforged\\t1\", layer_times: [1 ms]}, {name: \"o\\nforged\", layer_times: [1 ms], weight: 0}]\n"
+      "classes: [{name: \"c\\nforged\"}]\n"
+      "load: {kind: constant, rate_per_s: 10, requests: 100}\npolicies: [fifo]\n",
+      "x.yaml", {});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  const std::string text = comparison_text(compare_policies(*e, 1, [] {}));
+  EXPECT_TRUE(text.starts_with("a\\x0aforged\\x09b\n")) << text;
+  EXPECT_EQ(text.find("\nforged"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\t'), std::string::npos) << text;
+}
+
 /// What a model, a class or a GPU says of what does not happen.
 TEST(Settings, KeysOfWhatDoesNotHappenAreNamed) {
   const auto named = [](const std::string& line, const std::vector<std::string>& sets) {

@@ -44,22 +44,6 @@ std::string_view first_words(std::string_view text, std::size_t columns) {
 
 }  // namespace
 
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_character_length(text.substr(at));
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const bool control =
-        byte < 0x20 || byte == 0x7F || (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
-    if (length == 0 || control)
-      out += '?';
-    else
-      out += text.substr(at, length);
-    at += std::max<std::size_t>(1, length);
-  }
-  return out;
-}
-
 std::string shortened(std::string_view text, std::size_t width) {
   if (columns_of(text) <= width) return std::string(text);
   if (width <= 2) return std::string(text.substr(0, bytes_of_columns(text, width)));

@@ -1,4 +1,4 @@
-// Text in columns of a terminal: padded, shortened, wrapped, and free of control characters.
+// Text in columns of a terminal: padded, shortened and wrapped.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,6 @@
 
 namespace distsim::report {
 
-/// Text fit for a line: control characters and bytes that are not UTF-8 become '?'.
-std::string one_line(std::string_view text);
 /// `text` in exactly `width` columns: padded, or cut with "..".
 std::string padded(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);

@@ -6,11 +6,14 @@
 
 #include "base/text/columns.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/serving/report/comparison.hpp"
 
 namespace distsim::serving {
 namespace {
+
+constexpr std::size_t kMostOfTitle = 200;
 
 std::string load_words(const Experiment& e) {
   switch (e.load.kind) {
@@ -199,8 +202,9 @@ std::string comparison_text(const Comparison& c) {
       rows.push_back(row_cells(c, p, m));
   }
   std::string notes;
-  for (const std::string& note : notes_of(c)) notes += note + "\n";
-  return e.title + "\n" + facts_of(e) + "\n\n" + aligned_table(rows, 2) + (notes.empty() ? "" : "\n" + notes);
+  for (const std::string& note : notes_of(c)) notes += one_line(note) + "\n";
+  return printable(e.title, kMostOfTitle) + "\n" + facts_of(e) + "\n\n" + aligned_table(rows, 2) +
+         (notes.empty() ? "" : "\n" + notes);
 }
 
 }  // namespace distsim::serving

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/system/signals.hpp"
+#include "base/text/columns.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/threads/side_by_side.hpp"
@@ -153,7 +154,7 @@ class Study {
   }
 
   LeverSensitivity lever(const Lever& l) const {
-    LeverSensitivity out{l.name, l.words, l.level, {}, std::nullopt};
+    LeverSensitivity out{l.name, one_line(l.words), l.level, {}, std::nullopt};
     for (const double factor : out_.factors) out.points.push_back(point(l, factor));
     const SensitivityPoint below = point(l, kBelow), above = point(l, kAbove);
     if (below.error.empty() && above.error.empty() && below.p99_ms.value > 0 && above.p99_ms.value > 0)

@@ -10,6 +10,7 @@
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
 #include "sim/serving/sensitivity/sensitivity.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -96,7 +97,7 @@ std::string reasons(const Sensitivity& s) {
     }
   }
   std::string out;
-  for (const auto& [reason, names] : by_reason) out += "  " + names + ": " + reason + "\n";
+  for (const auto& [reason, names] : by_reason) out += "  " + names + ": " + one_line(reason) + "\n";
   return out.empty() ? out : "\nNot tried\n" + out;
 }
 
@@ -180,8 +181,9 @@ std::string sensitivity_csv(const Sensitivity& s) {
 
 std::string sensitivity_text(const Sensitivity& s) {
   const std::string offered = s.rate_per_s > 0 ? fmt::format(" at {:.4g} requests/s", s.rate_per_s) : "";
-  std::string out = fmt::format("{}: {}{}, P99 {:.4g} ms, goodput {:.4g} requests/s{}\n\n", s.title, s.policy, offered,
-                                s.p99_ms, s.goodput_per_s, s.unstable ? ", unstable: load above capacity" : "");
+  std::string out =
+      fmt::format("{}: {}{}, P99 {:.4g} ms, goodput {:.4g} requests/s{}\n\n", printable(s.title, 200), s.policy,
+                  offered, s.p99_ms, s.goodput_per_s, s.unstable ? ", unstable: load above capacity" : "");
   out += gain_lines(s);
   if (!s.levers.empty()) {
     out += table(s, "Change of the 99th percentile", &SensitivityPoint::p99_ms, true);
@@ -194,7 +196,7 @@ std::string sensitivity_text(const Sensitivity& s) {
                ? fmt::format("  {:<{}}{:>10}{:>10}{}\n", p.policy, name_width(s),
                              change_cell(p, &SensitivityPoint::p99_ms),
                              change_cell(p, &SensitivityPoint::goodput_per_s), p.unstable ? "  unstable" : "")
-               : fmt::format("  {:<{}}{}\n", p.policy, name_width(s), p.error);
+               : fmt::format("  {:<{}}{}\n", p.policy, name_width(s), one_line(p.error));
   return out;
 }
 

@@ -24,7 +24,7 @@ constexpr double kSeen = 0.0005;
 
 /// The experiment's title, or model and machine.
 std::string subject_of(const report::ReportContext& c) {
-  return c.title.empty() ? c.model + " on " + report::machine_text(c) : printable(c.title, 200);
+  return printable(c.title.empty() ? c.model + " on " + report::machine_text(c) : c.title, 200);
 }
 
 std::string signed_percent(double change) {

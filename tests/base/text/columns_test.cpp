@@ -29,5 +29,11 @@ TEST(AlignedTable, WidthsAreOfCharacters) {
   EXPECT_EQ(aligned_table({{"\xC2\xB5s", "x"}, {"abc", "y"}}, 1), "\xC2\xB5s   x\nabc  y\n");
 }
 
+/// A name cannot end a row and begin one of its own.
+TEST(AlignedTable, ACellIsOneLine) {
+  EXPECT_EQ(aligned_table({{"model", "ms"}, {"a\nb\tc\x1b", "1"}}, 1), "model   ms\na?b?c?  1\n");
+  EXPECT_EQ(one_line("\xC3\xA9\xC2\x9B\xFFz"), "\xC3\xA9??z");
+}
+
 }  // namespace
 }  // namespace distsim
