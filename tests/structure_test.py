@@ -9,6 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+JSON_DUMP = re.compile(r"(?<!topology)\.dump\(")
 NAMESPACE = re.compile(r"^namespace (distsim[\w:]*)", re.M)
 ANONYMOUS = re.compile(r"\nnamespace \{\n(.*?)\n\}  // namespace\n", re.S)
 FUNCTION = re.compile(r"^(?=\S)(?:template.*\n)?[\w:<>,&* ]+?[ &*](\w+)\([^;{]*\) \{", re.M)
@@ -107,12 +108,20 @@ def crowded_folders(sees: dict[str, set[str]]):
             yield f"{parent}: found {count} files, expected at most {MOST_FILES}; make subfolders"
 
 
+def json_by_hand(sees: dict[str, set[str]]):
+    """JSON leaves by json_text(), which escapes what nobody sees; `dump()` of a topology is no JSON."""
+    for folder in sees:
+        for name, text in sources(folder, sees):
+            if name.startswith("sim/") and JSON_DUMP.search(text):
+                yield f"{name}: found a dump() of JSON, expected json_text() of base/json/json_text.hpp"
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__)
         return 2
     _, sees = read_floors(sys.argv[1])
-    found = [*violations(sees), *namesakes(sees), *crowded_folders(sees)]
+    found = [*violations(sees), *namesakes(sees), *crowded_folders(sees), *json_by_hand(sees)]
     for line in found:
         print(line)
     checked = sum(1 for folder in sees for _ in sources(folder, sees))

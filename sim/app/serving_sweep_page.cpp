@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/page.hpp"
@@ -171,8 +171,7 @@ std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& row
                                : "";
   const SweepJson data{{"kind", "serving_sweep"}, {"title", title},   {"facts", facts}, {"axes", axes_of(sweep, cells)},
                        {"figures", figures},      {"points", points}, {"note", note},   {"reasons", reasons}};
-  return report::page_html({title, data.dump(-1, ' ', false, SweepJson::error_handler_t::replace),
-                            title + "\n" + facts + "\n" + text + reasons});
+  return report::page_html({title, json_text(data), title + "\n" + facts + "\n" + text + reasons});
 }
 
 }  // namespace distsim::app

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "base/file.hpp"
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/json/parse_once.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/names/spelling.hpp"
@@ -86,9 +86,7 @@ class SystemReader {
 
  private:
   Error wrong(const char* key, const Json& value, const std::string& expected) const {
-    return {std::string(key) + ": found " + printable(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
-                ", expected " + expected,
-            file_, ""};
+    return {std::string(key) + ": found " + printable(json_text(value)) + ", expected " + expected, file_, ""};
   }
   const Json& json_;
   const std::string& file_;

@@ -6,10 +6,9 @@
 #include <map>
 #include <tuple>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 
@@ -166,7 +165,7 @@ std::string chakra_json(const traces::ChakraSet& set, const ChakraPlay& play, co
                                 {"idle_ms", ms(t.idle)}});
   }
   json["assumptions"] = play.notes;
-  return with_hidden_escaped(json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 }  // namespace distsim::chakra

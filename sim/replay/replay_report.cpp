@@ -4,10 +4,9 @@
 
 #include <cmath>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 #include "traces/verdict.hpp"
 
@@ -233,7 +232,7 @@ std::string replay_json(const ReplayReport& report) {
   out["assumptions"] = notes_of(*report.graph);
   out["missing"] = traces::missing_parts(*report.graph->job);
   out["digest"] = fmt::format("{:016x}", report.digest);
-  return with_hidden_escaped(out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace distsim::replay

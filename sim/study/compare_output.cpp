@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
@@ -116,9 +116,7 @@ nlohmann::ordered_json inputs_json(const Comparison& c) {
   return out;
 }
 
-std::string dumped_for_page(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
+std::string dumped_for_page(const nlohmann::ordered_json& json) { return json_text(json); }
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file.hpp"
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/system/folder.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -65,7 +65,7 @@ std::string chakra_manifest_path(const std::string& prefix) { return prefix + ".
 std::string to_text(const ChakraManifest& m) {
   const nlohmann::json json{{"schema", kSchema},        {"version", 1},           {"ranks", m.ranks},
                             {"job_ranks", m.job_ranks}, {"complete", m.complete}, {"digest", m.digest}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 Result<ChakraManifest> read_chakra_manifest(const std::string& path) {

@@ -1,7 +1,7 @@
 #include "traces/chakra/chakra_writer.hpp"
 
 #include "base/check.hpp"
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/proto_wire.hpp"
 
@@ -115,7 +115,7 @@ std::string to_chakra(const ChakraGraph& graph) {
 }
 
 std::string to_chakra_groups(const std::map<std::string, std::vector<std::uint32_t>>& groups) {
-  return nlohmann::json(groups).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(nlohmann::json(groups)) + "\n";
 }
 
 }  // namespace distsim::traces

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "base/file.hpp"
+#include "base/json/json_text.hpp"
 #include "base/json/parse_once.hpp"
-#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 #include "traces/hugectr/hugectr_bounds.hpp"
 
@@ -209,7 +209,7 @@ std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
     }
     out.push_back(std::move(h));
   }
-  return with_hidden_escaped(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace distsim::traces

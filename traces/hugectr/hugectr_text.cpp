@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
@@ -162,8 +162,7 @@ std::string hugectr_scaling_json(const std::vector<HugectrRun>& runs) {
     }
     events.push_back({{"label", printable(label, 200)}, {"mean_ms", std::move(mean)}, {"max_ms", std::move(most)}});
   }
-  return Json{{"kind", "hugectr"}, {"runs", std::move(list)}, {"events", std::move(events)}}.dump(
-      -1, ' ', false, Json::error_handler_t::replace);
+  return json_text(Json{{"kind", "hugectr"}, {"runs", std::move(list)}, {"events", std::move(events)}});
 }
 
 }  // namespace distsim::traces

@@ -1,7 +1,7 @@
 // Link loads as JSON.
 #include <cmath>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
 
 namespace distsim::pipeline {
@@ -93,7 +93,7 @@ std::string link_loads_json(const LinkLoads& loads) {
                      {"leaf_classes", switches_json(loads.leaf_classes)},
                      {"pod_classes", switches_json(loads.pod_classes)},
                      {"limiting", limiting_json(loads.limiting)}};
-  return out.dump(-1, ' ', false, LoadJson::error_handler_t::replace);
+  return json_text(out);
 }
 
 }  // namespace distsim::pipeline

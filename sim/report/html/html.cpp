@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/report/picture/stage_rows.hpp"
 #include "sim/report/text/json_form.hpp"
@@ -36,8 +36,7 @@ std::string causes_json(const Report& r) {
                     {"rank", ""},
                     {"steps", nullptr},
                     {"time_ms", (r.iteration - path.shown).ms()}});
-  return PageJson{{"by_cause", path.by_cause}, {"rows", std::move(rows)}, {"note", host_note(r)}}.dump(
-      -1, ' ', false, PageJson::error_handler_t::replace);
+  return json_text(PageJson{{"by_cause", path.by_cause}, {"rows", std::move(rows)}, {"note", host_note(r)}});
 }
 
 std::string title_of(const ReportContext& c) {

@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/report/picture/stage_rows.hpp"
 
 namespace distsim::report {
@@ -74,16 +74,15 @@ std::string schedule_json(const Played& played, const graph::PipelineOrder& orde
     }
     if (boxes <= most) break;
   }
-  return RowJson{{"begin", 0},
-                 {"end", span},
-                 {"idle", found->idle},
-                 {"stages", order.of_stage.size()},
-                 {"chunks", order.chunks},
-                 {"micro_batches", order.micro_batches},
-                 {"in_iteration", order.in_iteration},
-                 {"works", {"forward", "recompute", "backward", "weights", "communication", "optimizer"}},
-                 {"rows", std::move(rows)}}
-      .dump();
+  return json_text(RowJson{{"begin", 0},
+                           {"end", span},
+                           {"idle", found->idle},
+                           {"stages", order.of_stage.size()},
+                           {"chunks", order.chunks},
+                           {"micro_batches", order.micro_batches},
+                           {"in_iteration", order.in_iteration},
+                           {"works", {"forward", "recompute", "backward", "weights", "communication", "optimizer"}},
+                           {"rows", std::move(rows)}});
 }
 
 }  // namespace distsim::report

@@ -3,8 +3,7 @@
 #include <limits>
 #include <span>
 
-#include "base/json/json.hpp"
-#include "base/text/markup.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/report/text/columns.hpp"
 #include "traces/verdict.hpp"
@@ -239,7 +238,7 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
   out["collectives"] = collectives_json(profile, most);
   out["standing"] = std::move(standing);
   out["host"] = host_json(profile, most);
-  const std::string text = with_hidden_escaped(out.dump(form.indent, ' ', false, Json::error_handler_t::replace));
+  const std::string text = json_text(out, form.indent);
   return form.indent < 0 ? text : text + "\n";
 }
 

@@ -2,8 +2,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/json/json.hpp"
-#include "base/text/markup.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/text/json_form.hpp"
 #include "sim/report/text/split_model.hpp"
@@ -185,7 +184,7 @@ std::string to_json(const Report& r, const JsonForm& form) {
                      {"p50_ms", r.trials.p50.ms()}, {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
   }
   out["digest"] = hex(r.digest);
-  return with_hidden_escaped(out.dump(form.indent, ' ', false, Json::error_handler_t::replace));
+  return json_text(out, form.indent);
 }
 
 }  // namespace distsim::report

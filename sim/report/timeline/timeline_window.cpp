@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/steady_state.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
@@ -135,7 +135,7 @@ std::string slices_text(const std::vector<std::int64_t>& window) {
 
 using TrackJson = nlohmann::json;
 
-std::string dumped(const TrackJson& json) { return json.dump(-1, ' ', false, TrackJson::error_handler_t::replace); }
+std::string dumped(const TrackJson& json) { return json_text(json); }
 
 /// `names`: name, place of its category, and of its arguments if it has some; those of equal ops, as of all layers of a
 /// model, are written once. `is_used`: the others are left out; empty: all are written.

@@ -4,8 +4,7 @@
 
 #include <cmath>
 
-#include "base/json/json.hpp"
-#include "base/text/markup.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -121,7 +120,7 @@ class Decisions : public Observer {
   }
 
  private:
-  void write(const nlohmann::ordered_json& line) { out_ << with_hidden_escaped(line.dump()) << std::endl; }
+  void write(const nlohmann::ordered_json& line) { out_ << json_text(line) << std::endl; }
   const Scenario& s_;
   std::ostream& out_;
 };

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/markup.hpp"
 #include "sim/serving/report/comparison.hpp"
 
 namespace distsim::serving {
@@ -201,7 +200,7 @@ std::string comparison_json(const Comparison& c) {
   out["seed"] = c.experiment->load.seed;
   out["confidence"] = c.experiment->confidence;
   for (const Point& p : c.points) out["points"].push_back(point_json(c, p));
-  return with_hidden_escaped(out.dump(2)) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 }  // namespace distsim::serving

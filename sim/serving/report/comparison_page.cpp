@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "sim/serving/report/comparison.hpp"
 
 namespace distsim::serving {
@@ -80,9 +80,13 @@ std::string comparison_page_json(const Comparison& c) {
     }
     points.push_back(std::move(point));
   }
-  return PageJson{{"kind", "serving"}, {"title", e.title}, {"facts", facts_of(e)},       {"notes", notes_of(c)},
-                  {"rows", rows},      {"shares", shares}, {"points", std::move(points)}}
-      .dump(-1, ' ', false, PageJson::error_handler_t::replace);
+  return json_text(PageJson{{"kind", "serving"},
+                            {"title", e.title},
+                            {"facts", facts_of(e)},
+                            {"notes", notes_of(c)},
+                            {"rows", rows},
+                            {"shares", shares},
+                            {"points", std::move(points)}});
 }
 
 }  // namespace distsim::serving

@@ -6,11 +6,12 @@
 #include <map>
 #include <optional>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
+#include "base/text/columns.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
-#include "sim/serving/sensitivity/sensitivity.hpp"
 #include "base/text/printable.hpp"
+#include "sim/serving/sensitivity/sensitivity.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -216,7 +217,7 @@ std::string sensitivity_json(const Sensitivity& s) {
   }
   out["policies"] = nlohmann::ordered_json::array();
   for (const SensitivityPoint& p : s.policies) out["policies"].push_back(point_of(p));
-  return with_hidden_escaped(out.dump(2)) + "\n";
+  return json_text(out, 2) + "\n";
 }
 
 /// The table with a bar for each lever at twice as good.

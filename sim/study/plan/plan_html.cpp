@@ -1,5 +1,5 @@
 // A plan as a page.
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/study/plan/plan.hpp"
@@ -11,7 +11,7 @@ std::string plan_html(const Plan& plan) {
   nlohmann::json columns = nlohmann::json::array();
   for (const std::size_t k : shown_keys(plan)) columns.push_back({{"key", plan.keys[k]}, {"head", plan.heads[k]}});
   const nlohmann::json head{{"kind", "plan"}, {"title", title}, {"summary", plan_summary(plan)}, {"columns", columns}};
-  std::string data = head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string data = json_text(head);
   data.back() = ',';
   return report::page_html({title, data + "\"plan\":" + plan_json(plan) + "}", plan_text(plan)});
 }

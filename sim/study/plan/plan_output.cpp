@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/columns.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
@@ -329,21 +329,21 @@ std::string plan_json(const Plan& plan) {
   nlohmann::json rows = nlohmann::json::array();
   for (const PlanRow& row : plan.rows) rows.push_back(json_of_row(plan, row));
   const SearchCounts& c = plan.counts;
-  return nlohmann::json{{"schema_version", 1},
-                        {"subject", plan.subject},
-                        {"objective", objective_text(plan.goal)},
-                        {"counts",
-                         {{"considered", c.space.considered},
-                          {"did_not_divide", c.space.undivided},
-                          {"did_not_fit", c.unfit},
-                          {"not_predicted", c.not_priced},
-                          {"pruned", c.pruned},
-                          {"played", c.played},
-                          {"not_reached", c.left},
-                          {"below_their_bound", c.above_bound}}},
-                        {"drawn", {{"layouts", plan.rank.drawn}, {"faster_than_baseline", plan.rank.faster}}},
-                        {"rows", std::move(rows)}}
-             .dump(2) +
+  return json_text(nlohmann::json{{"schema_version", 1},
+                                  {"subject", plan.subject},
+                                  {"objective", objective_text(plan.goal)},
+                                  {"counts",
+                                   {{"considered", c.space.considered},
+                                    {"did_not_divide", c.space.undivided},
+                                    {"did_not_fit", c.unfit},
+                                    {"not_predicted", c.not_priced},
+                                    {"pruned", c.pruned},
+                                    {"played", c.played},
+                                    {"not_reached", c.left},
+                                    {"below_their_bound", c.above_bound}}},
+                                  {"drawn", {{"layouts", plan.rank.drawn}, {"faster_than_baseline", plan.rank.faster}}},
+                                  {"rows", std::move(rows)}},
+                   2) +
          "\n";
 }
 

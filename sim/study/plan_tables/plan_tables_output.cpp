@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/quantity_text.hpp"
@@ -184,7 +184,8 @@ std::string sharding_plan_json(const TablesPlan& plan) {
     }
     tables["table_" + std::to_string(i)] = std::move(entry);
   }
-  return nlohmann::ordered_json{{"plan", {{"sparse_arch.embedding_bag_collection", std::move(tables)}}}}.dump(1) + "\n";
+  return json_text(nlohmann::ordered_json{{"plan", {{"sparse_arch.embedding_bag_collection", std::move(tables)}}}}, 1) +
+         "\n";
 }
 
 std::string describe(const TablesPlan& plan) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/page.hpp"
@@ -164,19 +164,19 @@ std::string sensitivity_json(const Sensitivity& s) {
                      {"iteration_ms", p.both.ms()},
                      {"alone_ms", {p.first_only.ms(), p.second_only.ms()}}});
   }
-  return nlohmann::json{{"schema_version", 1},
-                        {"title", s.base.context.title},
-                        {"iteration_ms", s.base.iteration.ms()},
-                        {"resources", std::move(resources)},
-                        {"pairs", std::move(pairs)}}
-             .dump(2) +
+  return json_text(nlohmann::json{{"schema_version", 1},
+                                  {"title", s.base.context.title},
+                                  {"iteration_ms", s.base.iteration.ms()},
+                                  {"resources", std::move(resources)},
+                                  {"pairs", std::move(pairs)}},
+                   2) +
          "\n";
 }
 
 std::string sensitivity_html(const Sensitivity& s) {
   const std::string title = subject_of(s.base.context) + ": what would help most";
   const nlohmann::json head{{"kind", "sensitivity"}, {"title", title}, {"sentences", sentences(s)}};
-  std::string data = head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string data = json_text(head);
   data.back() = ',';
   return report::page_html({title, data + "\"result\":" + sensitivity_json(s) + "}", sensitivity_text(s)});
 }

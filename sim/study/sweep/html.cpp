@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/html/page.hpp"
@@ -129,8 +129,7 @@ std::string sweep_html(const SweepResult& result, const std::string& title) {
   data["facts"] = facts;
   data["note"] = note;
   data["reasons"] = reasons;
-  return report::page_html(
-      {title, data.dump(-1, ' ', false, json::error_handler_t::replace), title + "\n" + facts + "\n" + reasons});
+  return report::page_html({title, json_text(data), title + "\n" + facts + "\n" + reasons});
 }
 
 }  // namespace distsim::study

@@ -3,6 +3,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/json/json_text.hpp"
 #include "base/text/csv.hpp"
 #include "sim/pipeline/contention/link_loads.hpp"
 #include "sim/pipeline/folds.hpp"
@@ -74,7 +75,8 @@ Result<std::string> Answers::file(const Message& m) {
     TRY_ASSIGN(const auto shown, predictions_.of(text));
     TRY_ASSIGN(std::string made, k.make(*shown, *predictions_.models()));
     const std::string id = files_.keep(std::string(k.name), std::string(k.type), std::move(made));
-    return nlohmann::json{{"id", m.id}, {"type", "file"}, {"path", "/file/" + id + "/" + std::string(k.name)}}.dump();
+    return json_text(
+        nlohmann::json{{"id", m.id}, {"type", "file"}, {"path", "/file/" + id + "/" + std::string(k.name)}});
   }
   return Error{"kind: expected one of json, csv, html, trace", "message", ""};
 }

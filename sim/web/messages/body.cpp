@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/json/json_text.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::web {
@@ -78,7 +79,7 @@ bool flag_in(const Json& body, const char* key) {
   return it != body.end() && it->is_boolean() && it->get<bool>();
 }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dumped(const Json& json) { return json_text(json); }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json/json.hpp"
+#include "base/json/json_text.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::web {
@@ -169,7 +169,7 @@ net::awaitable<Response> receive_file(beast::tcp_stream& stream, beast::flat_buf
   }
   const nlohmann::json answer{{"file", upload->id}, {"name", upload->name}, {"bytes", upload->bytes}};
   house.answers.uploads().finish(std::move(*upload));
-  co_return response_of(http::status::created, "application/json", answer.dump());
+  co_return response_of(http::status::created, "application/json", json_text(answer));
 }
 
 }  // namespace distsim::web
