@@ -138,6 +138,19 @@ class OwnPages(unittest.TestCase):
         b.wait_for(f"document.querySelector('#serving-load polyline').getAttribute('points') !== {json.dumps(before)}")
         self.assertTrue("class gold" in b.text("#serving-table").replace("\u00a0", " "), "no row of the class")
 
+    def test_names_of_any_length(self):
+        """A name widens no part of the page, and one that turns the direction of writing is shown as what it is."""
+        path = self.made("names", "serving", "--config", "configs/serving/two_gpus.yaml", "--set", "load.requests=2000", "--set", "title=a\u202eb",
+                         "--set", f"classes=[{{name: {'long ' * 120}}}, {{name: other}}]")
+        b = self.browser
+        for width in (1400, 390):
+            b.size(width, 1000)
+            b.open("about:blank")
+            b.open(path.as_uri())
+            b.wait_for("document.querySelector('#serving-row') !== null")
+            self.assertLessEqual(b.js("document.documentElement.scrollWidth"), width)
+        self.assertEqual(b.text("h1"), "a\\xe2\\x80\\xaeb")
+
     def test_sweep_of_serving(self):
         self.check("serving_sweep", ["#sweep-chart", "#sweep-table"], "sweep", "--config", "configs/serving/two_gpus.yaml", "--set", "load.requests=2000", "--set", "load.rate_per_s=200,400,800,3000")
         b = self.browser

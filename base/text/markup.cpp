@@ -1,6 +1,7 @@
 #include "base/text/markup.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 
@@ -41,6 +42,29 @@ std::string with_hidden(std::string_view text, Shown shown) {
 
 bool may_be_hidden(char c) { return c == 0x7f || c == '\xc2' || c == '\xd8' || c == '\xe2' || c == '\xef'; }
 
+/// Its bytes as "\xe2\x80\xae", with that many backslashes.
+std::string hex_of(std::string_view character, std::string_view backslash) {
+  std::string hex;
+  for (const char c : character) {
+    char byte[4];
+    std::snprintf(byte, sizeof byte, "x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    hex.append(backslash).append(byte);
+  }
+  return hex;
+}
+
+/// Of a JSON text that has an escape "\uXXXX" at `at`: its character, where that is hidden; else empty.
+std::string hidden_of_escape(std::string_view json, std::size_t at) {
+  std::uint32_t code = 0;
+  if (json.size() < at + 6 || json[at + 1] != 'u') return "";
+  const char* const end = json.data() + at + 6;
+  if (std::from_chars(json.data() + at + 2, end, code, 16).ptr != end || !is_hidden_code(code)) return "";
+  const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
+  if (code < 0x80) return {byte(code)};
+  if (code < 0x800) return {byte(0xc0 | code >> 6), byte(0x80 | (code & 0x3f))};
+  return {byte(0xe0 | code >> 12), byte(0x80 | (code >> 6 & 0x3f)), byte(0x80 | (code & 0x3f))};
+}
+
 }  // namespace
 
 bool is_hidden(std::string_view character) { return is_hidden_code(code_of(character)); }
@@ -48,15 +72,24 @@ bool is_hidden(std::string_view character) { return is_hidden_code(code_of(chara
 std::string without_hidden(std::string_view text) {
   if (std::none_of(text.begin(), text.end(), may_be_hidden)) return std::string(text);
   return with_hidden(text, [](std::string_view character) {
-    if (character.size() == 1) return std::string(character);
-    std::string hex;
-    for (const char c : character) {
-      char byte[8];
-      std::snprintf(byte, sizeof byte, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-      hex += byte;
-    }
-    return hex;
+    return character.size() == 1 ? std::string(character) : hex_of(character, "\\");
   });
+}
+
+std::string with_hidden_shown(const std::string& json) {
+  const std::string text = with_hidden_escaped(json);
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\\' || at + 1 == text.size()) {
+      out += text[at];
+      continue;
+    }
+    const std::string hidden = hidden_of_escape(text, at);
+    out += hidden.empty() ? text.substr(at, 2) : hex_of(hidden, "\\\\");
+    at += hidden.empty() ? 1 : 5;
+  }
+  return out;
 }
 
 std::string with_hidden_escaped(std::string json) {

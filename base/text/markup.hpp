@@ -23,4 +23,8 @@ std::string without_hidden(std::string_view text);
 /// A JSON text with them as "\u202e", which means the same; controls of ASCII but for line ends and tabs, too.
 std::string with_hidden_escaped(std::string json);
 
+/// A JSON text whose strings show them, written as they are or as escapes: what without_hidden() makes of the strings, and of
+/// controls of ASCII but for those that have an escape of one letter, as line ends and tabs.
+std::string with_hidden_shown(const std::string& json);
+
 }  // namespace distsim

@@ -186,6 +186,15 @@ TEST(Sensitivity, CsvHasARowForEachFactor) {
   EXPECT_EQ(rows, s.resources.size() * kFactors.size());
 }
 
+/// Characters that nobody sees leave as escapes, and are shown on the page.
+TEST(Sensitivity, HiddenCharactersOfTitlesAreEscaped) {
+  const Sensitivity s =
+      sensitivity_of({"title=X\xC2\x9B"
+                      "31m\x7F\xE2\x80\xAE"});
+  EXPECT_NE(sensitivity_json(s).find("X\\u009b31m\\u007f\\u202e"), std::string::npos);
+  EXPECT_NE(sensitivity_html(s).find("X\\\\xc2\\\\x9b31m\\\\x7f\\\\xe2\\\\x80\\\\xae"), std::string::npos);
+}
+
 /// The page loads nothing, and holds what --json writes.
 TEST(Sensitivity, PageIsSelfContained) {
   const Sensitivity s = sensitivity_of({"title=<b>&"});

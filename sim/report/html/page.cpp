@@ -11,12 +11,12 @@ namespace {
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'";
 
-/// JSON within an element: no '<' that could end it.
-std::string embedded(const std::string& json) {
-  const std::string safe = with_hidden_escaped(json);
+/// JSON within an element: no '<' that could end it, and strings that show characters that nobody sees, as a terminal would.
+std::string embedded(const std::string& given) {
+  const std::string json = with_hidden_shown(given);
   std::string out;
-  out.reserve(safe.size());
-  for (const char c : safe) {
+  out.reserve(json.size());
+  for (const char c : json) {
     if (c == '<')
       out += "\\u003c";
     else

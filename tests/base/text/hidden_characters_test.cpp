@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/json/json_text.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
@@ -33,6 +34,23 @@ TEST(HiddenCharacters, AreEscapedWhereverTextIsWritten) {
 TEST(HiddenCharacters, OfJsonKeepTheirMeaning) {
   EXPECT_EQ(with_hidden_escaped("{\n  \"t\": \"\xc3\xa9" + kControl + kOverride + "\x7f\"\n}"),
             "{\n  \"t\": \"\xc3\xa9\\u009b\\u202e\\u007f\"\n}");
+}
+
+TEST(HiddenCharacters, LeaveInJsonAsEscapes) {
+  const nlohmann::ordered_json json{{"t" + kControl, {"a" + kOverride, "\xff"}}};
+  EXPECT_EQ(json_text(json), "{\"t\\u009b\":[\"a\\u202e\",\"\xef\xbf\xbd\"]}");
+  EXPECT_EQ(json_text(nlohmann::json{1}, 2), "[\n  1\n]");
+}
+
+/// As they are or as escapes; an escaped backslash before a "u" is none of them.
+TEST(HiddenCharacters, OfJsonAreShownOnPages) {
+  const auto shown = [](const std::string& json) { return with_hidden_shown(json); };
+  EXPECT_EQ(shown("{\n\"t\": \"" + kOverride + "\\u202E\"}"), R"({)"
+                                                              "\n"
+                                                              R"("t": "\\xe2\\x80\\xae\\xe2\\x80\\xae"})");
+  EXPECT_EQ(shown(R"("\u001b\u009b\u00ad")"), R"("\\x1b\\xc2\\x9b\\xc2\\xad")");
+  for (const char* plain : {R"("\n\t\"\\u202e\u00e9\ud83d\ude00")", R"("\u20")", "\"\\"})
+    EXPECT_EQ(shown(plain), plain);
 }
 
 }  // namespace
