@@ -82,14 +82,17 @@ std::string inputs_text(const Comparison& c) {
   return out;
 }
 
+/// As it is written: what rounds to nothing has no sign.
+double shown_ms(double ms) { return std::abs(ms) < 0.5e-4 ? 0 : ms; }
+
 /// From the first side's iteration to another's, part by part.
 std::string waterfall(const Comparison& c, std::size_t side) {
   const double first = report_of(c.sides.front()).iteration.ms();
   std::string out = fmt::format("\nFrom A to {}{}\n  {:<24}{:>12.4f} ms\n", letter(side),
                                 c.per_sample ? ", for the samples of A" : "", "A", first);
   for (const DifferencePart& part : c.parts[side])
-    out +=
-        fmt::format("  {:<24}{:>+12.4f} ms  ({:.4f} -> {:.4f})\n", part.name, part.change_ms(), part.first_ms, part.ms);
+    out += fmt::format("  {:<24}{:>+12.4f} ms  ({:.4f} -> {:.4f})\n", part.name, shown_ms(part.change_ms()),
+                       shown_ms(part.first_ms), shown_ms(part.ms));
   return out + fmt::format("  {:<24}{:>12.4f} ms\n", letter(side), c.scaled_ms[side]);
 }
 

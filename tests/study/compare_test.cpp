@@ -30,6 +30,12 @@ TEST(Compare, OfAnExperimentWithItselfIsOne) {
   for (const DifferencePart& p : c.parts[1]) EXPECT_EQ(p.change_ms(), 0) << p.name;
 }
 
+TEST(Compare, WhatRoundsToNothingHasNoSign) {
+  Comparison c = comparison_of({{"a", kFlagship, {}}, {"b", kFlagship, {}}});
+  c.parts[1][0].ms = c.parts[1][0].first_ms - 1e-9;
+  EXPECT_EQ(comparison_text(c).find("-0.0000"), std::string::npos) << comparison_text(c);
+}
+
 /// More bandwidth is not slower, whatever the errors of the costs; against another number of nodes that is not known.
 TEST(Compare, RangeEndsAtOneWhereHardwareIsBetterThroughout) {
   const Comparison c =
