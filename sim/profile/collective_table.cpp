@@ -156,7 +156,8 @@ class Table {
       RankStanding& s = out_.standing[i];
       const double fair = caused / static_cast<double>(out_.standing.size());
       const double own = static_cast<double>(s.made_others_wait);
-      s.straggler = own > fair * (1 + kStragglerShare) && own > kStragglerWait * span[i];
+      s.straggler =
+          !job_.ranks[i].clock_is_open && own > fair * (1 + kStragglerShare) && own > kStragglerWait * span[i];
     }
   }
 

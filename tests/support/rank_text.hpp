@@ -1,6 +1,7 @@
 // Kineto traces of ranks that run the same iterations, by hand.
 #pragma once
 
+#include <cctype>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -15,11 +16,25 @@ namespace distsim::test {
 struct RankText {
   int first = 4, last = 9, reduces = 4;
   bool marked = true;
-  int number_offset = 0;   ///< of the numbers in the marks
-  double clock = 0;        ///< us, added to all times
+  int number_offset = 0;  ///< of the numbers in the marks
+  double clock = 0;       ///< us, added to all times
+  std::string collective = "AllReduce";
+  std::vector<int> group;  ///< ranks of the group that they go over; empty: all
   int sequence_from = -1;  ///< number of the first recorded all-reduce; -1: not recorded
   std::function<int(int)> elements = [](int) { return 1'000'000; };  ///< of an all-reduce, by which it is
   std::function<bool(int)> is_lost = [](int) { return false; };
+
+  static std::string lower(std::string word) {
+    for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return word;
+  }
+  std::string group_text(int world) const {
+    std::string ranks;
+    for (const int r : group) ranks += (ranks.empty() ? "" : ",") + std::to_string(r);
+    if (ranks.empty()) return "\"Group size\":" + std::to_string(world) + ",\"Process Group Name\":\"0\"";
+    return "\"Group size\":" + std::to_string(group.size()) + ",\"Process Group Name\":\"of " + ranks +
+           "\",\"Process Group Ranks\":\"[" + ranks + "]\"";
+  }
 
   std::string text(int rank, int world = 2) const {
     std::vector<std::string> events;
@@ -42,10 +57,9 @@ struct RankText {
         const std::string seq = sequence_from < 0 ? "" : ",\"Seq\":" + std::to_string(sequence++);
         if (is_lost(which)) continue;
         const std::string n = std::to_string(elements(which));
-        kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", 9, t + 2000 + 1000 * k, 100 + which,
-               ",\"Collective name\":\"allreduce\",\"In msg nelems\":" + n + ",\"Out msg nelems\":" + n +
-                   ",\"dtype\":\"Float\",\"Group size\":" + std::to_string(world) + ",\"Process Group Name\":\"0\"" +
-                   seq);
+        kernel("ncclDevKernel_" + collective + "_Sum_f32_RING_LL(x)", 9, t + 2000 + 1000 * k, 100 + which,
+               ",\"Collective name\":\"" + lower(collective) + "\",\"In msg nelems\":" + n +
+                   ",\"Out msg nelems\":" + n + ",\"dtype\":\"Float\"," + group_text(world) + seq);
       }
     }
     return trace(events, "\"distributedInfo\":{\"rank\":" + std::to_string(rank) +

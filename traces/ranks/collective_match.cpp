@@ -286,7 +286,7 @@ bool in_other_step(const StepPlace& a, const StepPlace& b) {
   return a.part == StepPlace::Part::in && b.part == StepPlace::Part::in && a.step != b.step;
 }
 
-/// How far the clocks of other ranks are from that of one, by the collectives that they share with it.
+/// How far the clocks of other ranks are from that of one, by the collectives that they share with it, which end at once.
 class ClockEvidences {
  public:
   explicit ClockEvidences(const TraceJob& job) : job_(job), places_(places_of_ranks(job)), matches_(job.ranks.size()) {
@@ -345,6 +345,65 @@ void align_clock(TraceRank& rank, ClockEvidence evidence, const std::string& fir
   move_times(rank, -shift);
   rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) +
                     " us, so that its collectives end with those of rank " + first);
+}
+
+/// Those that share collectives with `first`, in a chain, onto its clock; they are those of which `clock_of` then says so.
+void align_to(TraceJob& job, const ClockEvidences& evidences, std::uint32_t first, std::int64_t tolerance_ns,
+              std::vector<std::uint32_t>& clock_of) {
+  clock_of[first] = first;
+  std::vector<std::uint32_t> references{first};
+  for (std::size_t next = 0; next < references.size(); ++next) {
+    std::vector<ClockEvidence> evidence = evidences.against(references[next]);
+    const std::string name = std::to_string(job.ranks[references[next]].rank);
+    for (std::uint32_t r = first + 1; r < job.ranks.size(); ++r) {
+      if (clock_of[r] != kNone || (evidence[r].apart.empty() && evidence[r].other_steps == 0)) continue;
+      align_clock(job.ranks[r], std::move(evidence[r]), name, tolerance_ns);
+      clock_of[r] = first;
+      references.push_back(r);
+    }
+  }
+}
+
+/// Of broadcasts, sends and receives that two ranks share: how much later they end on the second.
+using EndsApart = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>>;
+
+/// Between ranks of different clocks only.
+EndsApart ends_apart(const TraceJob& job, const std::vector<std::uint32_t>& clock_of) {
+  EndsApart out;
+  const auto end = [&](const CollectiveMatch::Member& m) {
+    return end_of(job.ranks[m.rank], job.ranks[m.rank].collectives[m.collective]);
+  };
+  const auto timed = [&](const CollectiveMatch::Member& m) {
+    const TraceRank& rank = job.ranks[m.rank];
+    return rank.has_times && !rank.times_are_medians && rank.collectives[m.collective].timed;
+  };
+  for (const CollectiveMatch& match : job.matches) {
+    const CollectiveMatch::Member& own = match.members.front();  // a pair with each other one shows what all pairs do
+    for (const CollectiveMatch::Member& other : match.members) {
+      if (clock_of[own.rank] != clock_of[other.rank] && timed(own) && timed(other))
+        out[{own.rank, other.rank}].push_back(end(other) - end(own));
+    }
+  }
+  return out;
+}
+
+/// A root or a sender may leave early, so that such ends move no clock: those that nearly all lie on one side are named.
+void note_open_clocks(TraceJob& job, const std::vector<std::uint32_t>& clock_of, std::int64_t tolerance_ns) {
+  constexpr double kNearlyAll = 0.75;  // chosen: where both ranks send, either is early about half of the time
+  constexpr std::size_t kFewEnds = 3;  // chosen; fewer may be apart by chance
+  for (auto& [ranks, apart] : ends_apart(job, clock_of)) {
+    const auto later = std::ranges::count_if(apart, [&](std::int64_t ns) { return ns > tolerance_ns; }),
+               earlier = std::ranges::count_if(apart, [&](std::int64_t ns) { return ns < -tolerance_ns; });
+    const std::size_t all = apart.size(), most = static_cast<std::size_t>(std::max(later, earlier));
+    if (all < kFewEnds || static_cast<double>(most) < kNearlyAll * static_cast<double>(all)) continue;
+    TraceRank &own = job.ranks[ranks.first], &other = job.ranks[ranks.second];
+    own.clock_is_open = other.clock_is_open = true;
+    other.notes.assume(
+        std::to_string(most) + " of " + counted(all, "broadcast or send", "broadcasts and sends") + " " +
+        std::string(agreeing(most, "ends", "end")) + " " + (later > earlier ? "after" : "before") + " those of rank " +
+        std::to_string(own.rank) + ", by " + std::to_string(std::abs(upper_median(std::move(apart))) / 1000) +
+        " us in the median: whether the two are on one clock is not known, and neither is called a straggler");
+  }
 }
 
 }  // namespace
@@ -408,23 +467,15 @@ void match_collectives(TraceJob& job) {
     job.ranks[r].notes.assume("collectives matched from the last one backward, as their sizes or ends say");
 }
 
-/// From rank 0 on: those that share collectives with it, then those that share some with these.
+/// From the first rank on: those that share collectives with it, then those that share some with these; and so from the first of
+/// those that are left.
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
-  if (job.ranks.empty()) return;
   const ClockEvidences evidences(job);
-  std::vector<bool> aligned(job.ranks.size(), false);
-  aligned[0] = true;
-  std::vector<std::uint32_t> references{0};
-  for (std::size_t next = 0; next < references.size() && references.size() < job.ranks.size(); ++next) {
-    std::vector<ClockEvidence> evidence = evidences.against(references[next]);
-    const std::string name = std::to_string(job.ranks[references[next]].rank);
-    for (std::uint32_t r = 1; r < job.ranks.size(); ++r) {
-      if (aligned[r] || (evidence[r].apart.empty() && evidence[r].other_steps == 0)) continue;
-      align_clock(job.ranks[r], std::move(evidence[r]), name, tolerance_ns);
-      aligned[r] = true;
-      references.push_back(r);
-    }
+  std::vector<std::uint32_t> clock_of(job.ranks.size(), kNone);
+  for (std::uint32_t first = 0; first < job.ranks.size(); ++first) {
+    if (clock_of[first] == kNone) align_to(job, evidences, first, tolerance_ns, clock_of);
   }
+  note_open_clocks(job, clock_of, tolerance_ns);
 }
 
 }  // namespace distsim::traces

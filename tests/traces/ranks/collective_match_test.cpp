@@ -163,6 +163,39 @@ TEST_F(RanksMatch, AFewCollectivesTellClocksApart) {
   }
 }
 
+/// Two pairs, of which neither shares a collective with the other.
+TEST_F(RanksMatch, ClocksOfEveryPairAreAligned) {
+  std::vector<RankText> ranks(4);
+  ranks[0].group = ranks[1].group = {0, 1};
+  ranks[2].group = ranks[3].group = {2, 3};
+  ranks[3].clock = 3e3;
+  const auto job = read(ranks);
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_EQ(true_matches(*job), 48);
+  EXPECT_TRUE(says(job->ranks[3].notes.assumptions,
+                   "clock moved by -3000 us, so that its collectives end with those of rank 2"));
+  for (const std::size_t rank : {0, 1, 2})
+    EXPECT_FALSE(says(job->ranks[rank].notes.assumptions, "clock moved")) << rank;
+}
+
+/// A root may leave early: what only broadcasts tell moves no clock, and is named.
+TEST_F(RanksMatch, BroadcastsLeaveAClockOpen) {
+  for (const double clock : {0., 3e3, -3e3}) {
+    RankText root, other;
+    root.collective = other.collective = "Broadcast";
+    other.clock = clock;
+    const auto job = read({root, other});
+    ASSERT_TRUE(job.ok()) << job.error().text();
+    EXPECT_EQ(true_matches(*job), 24);
+    EXPECT_FALSE(moved(*job));
+    EXPECT_EQ(says(job->ranks[1].notes.assumptions, "24 of 24 broadcasts and sends end " +
+                                                        std::string(clock > 0 ? "after" : "before") +
+                                                        " those of rank 0, by 3000 us in the median"),
+              clock != 0);
+    EXPECT_EQ(job->ranks[0].clock_is_open && job->ranks[1].clock_is_open, clock != 0);
+  }
+}
+
 TEST_F(RanksMatch, AClockIsNotMovedAgainstStepNumbers) {
   RankText whole, late;
   whole.sequence_from = late.sequence_from = 0;
