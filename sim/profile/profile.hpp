@@ -29,7 +29,9 @@ struct TimeSplit {
 struct GapSummary {
   std::uint32_t count = 0;
   std::int64_t total = 0, longest = 0;
-  std::int64_t waiting_for_host = 0;  ///< part of `total` before a record whose launch began only after the gap did
+  std::int64_t waiting_for_host =
+      0;  ///< idle time, also before the first and behind the last record of the window, before a
+          ///< record whose launch began only after the GPU had run dry
 };
 
 /// How full the GPU's multiprocessors (SMs) were while kernels ran, as the profiler estimates it for each launch.

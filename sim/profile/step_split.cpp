@@ -55,17 +55,28 @@ TimeSplit split_of(const Work& work, std::int64_t begin, std::int64_t end) {
   return s;
 }
 
+/// Whether the work that begins at `to` was launched only after the GPU had run dry at `dry`.
+bool waits_for_host(const traces::TraceRank& rank, const Work& work, std::int64_t dry, std::int64_t to) {
+  const auto next = std::ranges::lower_bound(work.by_start, to, {}, &traces::DeviceRecord::start_ns);
+  if (next == work.by_start.end() || (*next)->launch == traces::kNone) return false;
+  return rank.host_records[(*next)->launch].start_ns >= dry;
+}
+
+/// Gaps lie between work of the window; time that waits for the host also before and behind it.
 GapSummary gaps_of(const traces::TraceRank& rank, const Work& work, std::int64_t begin, std::int64_t end) {
   GapSummary g;
-  const IntervalSet busy = work.busy.clipped(begin, end);
-  for (std::size_t i = 1; i < busy.parts().size(); ++i) {
-    const std::int64_t from = busy.parts()[i - 1].end, to = busy.parts()[i].begin;
-    ++g.count;
-    g.total += to - from;
-    g.longest = std::max(g.longest, to - from);
-    const auto next = std::ranges::lower_bound(work.by_start, to, {}, &traces::DeviceRecord::start_ns);
-    if (next == work.by_start.end() || (*next)->launch == traces::kNone) continue;
-    if (rank.host_records[(*next)->launch].start_ns >= from) g.waiting_for_host += to - from;
+  const std::vector<Interval>& parts = work.busy.parts();
+  auto next = std::ranges::upper_bound(parts, begin, {}, &Interval::end);
+  std::int64_t dry = next == parts.begin() ? INT64_MIN : std::prev(next)->end;
+  for (; next != parts.end() && dry < end; dry = next->end, ++next) {
+    const std::int64_t from = std::max(dry, begin), to = std::min(next->begin, end);
+    if (to <= from) continue;
+    if (dry > begin && next->begin < end) {
+      ++g.count;
+      g.total += to - from;
+      g.longest = std::max(g.longest, to - from);
+    }
+    if (waits_for_host(rank, work, dry, next->begin)) g.waiting_for_host += to - from;
   }
   return g;
 }

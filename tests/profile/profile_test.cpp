@@ -48,6 +48,9 @@ TEST_F(ProfileTest, SplitsASteps) {
   EXPECT_EQ(profile_.ranks[0].steps[1].measured, 100'000);  // its own span
   EXPECT_EQ(profile_.ranks[0].steps[0].kernels, 2u);
   EXPECT_EQ(profile_.ranks[0].steps[0].launches, 2u);
+  EXPECT_EQ(profile_.ranks[0].steps[0].gaps.count, 0u);
+  EXPECT_EQ(profile_.ranks[0].steps[0].gaps.waiting_for_host, 55'000);  // [0, 20) and [65, 100), launched at 10 and 110
+  EXPECT_EQ(profile_.ranks[0].steps[1].gaps.waiting_for_host, 20'000);  // [100, 120); nothing follows what ends at 165
   // From the first kernel (20) to the end of the last collective (165).
   EXPECT_EQ(profile_.ranks[0].whole.split.wall, 145'000);
   EXPECT_EQ(profile_.ranks[0].whole.gaps.count, 1u);
@@ -66,6 +69,21 @@ TEST_F(ProfileTest, HostOverheads) {
   EXPECT_EQ(h.t3.total, 22'000);
   EXPECT_EQ(h.t4.total, 8'000);
   EXPECT_EQ(h.t5.count, 0u);
+}
+
+// Launched at 80, when the GPU had work until 90: what lies before it in its step is no time that waits for the host.
+TEST_F(ProfileTest, WorkLaunchedAheadOfItsStepWaitsForNoHost) {
+  read({trace({event("user_annotation", "ProfilerStep#1", "5", "10", 0, 85),
+               event("cuda_runtime", "cudaLaunchKernel", "5", "10", 5, 2, "\"correlation\":1"),
+               event("kernel", "gemm", "0", "7", 10, 80, "\"stream\":7,\"correlation\":1"),
+               event("cuda_runtime", "cudaLaunchKernel", "5", "10", 80, 2, "\"correlation\":2"),
+               event("user_annotation", "ProfilerStep#2", "5", "10", 100, 100),
+               event("kernel", "gemm", "0", "7", 120, 40, "\"stream\":7,\"correlation\":2"),
+               event("cuda_runtime", "cudaLaunchKernel", "5", "10", 130, 2, "\"correlation\":3"),
+               event("kernel", "gemm", "0", "7", 165, 5, "\"stream\":7,\"correlation\":3")})});
+  ASSERT_EQ(profile_.ranks[0].steps.size(), 2u);
+  EXPECT_EQ(profile_.ranks[0].steps[0].gaps.waiting_for_host, 10'000);
+  EXPECT_EQ(profile_.ranks[0].steps[1].gaps.waiting_for_host, 0);
 }
 
 TEST_F(ProfileTest, TwoLaunchesOfAnOpAreT5Apart) {
