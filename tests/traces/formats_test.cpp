@@ -116,6 +116,29 @@ TEST_F(FormatsTest, SizesThatCannotBeAreUnknownAndCounted) {
             1);
 }
 
+/// nsys writes the GPU 0 into the synchronizations of every process.
+TEST_F(FormatsTest, NsysSynchronizationsAreOfTheGpuOfTheirProcess) {
+  const std::string sync =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start,end,deviceId,streamId,correlationId,globalPid,syncType,"
+      "eventSyncId);INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES(5100,5200,0,7,44,150994944,3,0);";
+  const auto read_with = [&](const std::string& name, const std::string& tables) {
+    sql(folder_ + name, tables + sync);
+    return read({folder_ + name});
+  };
+  const std::string on_gpu_3 =
+      with_text(with_text(kNsys, "(2000,5000,0,", "(2000,5000,3,"), "(6000,7000,0,", "(6000,7000,3,");
+  const TraceJob one = read_with("/one.sqlite", on_gpu_3);
+  ASSERT_EQ(one.ranks.at(0).syncs.size(), 1u);
+  EXPECT_EQ(one.ranks[0].syncs[0].stream, 0u);
+  const TraceJob two = read_with("/two.sqlite", with_text(on_gpu_3, "(2000,5000,3,", "(2000,5000,2,"));
+  ASSERT_EQ(two.ranks.size(), 2u);
+  EXPECT_TRUE(two.ranks[0].syncs.empty() && two.ranks[1].syncs.empty());
+  const auto& dropped = two.ranks[0].notes.dropped;
+  EXPECT_TRUE(std::ranges::any_of(dropped, [](const auto& d) {
+    return d.what == "synchronizations with a GPU on which their process ran nothing" && d.count == 1;
+  }));
+}
+
 TEST_F(FormatsTest, NsysDamagedAnywhere) {
   const std::string path = folder_ + "/report.sqlite";
   sql(path, kNsys);

@@ -114,19 +114,16 @@ Result<void> read_syncs(NsysReport& report) {
         SyncInput s;
         if (!report.times(r, s.record.start_ns, s.record.duration_ns)) return;
         s.record.kind = sync_kind(r.integer(kType));
-        const auto device = r.gpu(kDevice);
-        if (!device) {
-          ++report.syncs_without_gpu;
-          return;
-        }
-        s.device = *device;
+        const auto process = static_cast<std::uint64_t>(r.integer(kProcess));
+        const auto gpu = report.gpu_of_sync(r.gpu(kDevice), process);
+        if (!gpu) return;
+        s.device = gpu->first;
         s.stream = r.integer(kStream, -1);
         s.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
-        const auto process = static_cast<std::uint64_t>(r.integer(kProcess));
         const auto event = recorded.find({process, r.integer(kEvent)});
         if (event != recorded.end() && r.integer(kEvent) != 0)
           s.wait_on_stream = event->second.stream, s.record_correlation = event->second.correlation;
-        if (RankBuilder* rank = report.rank_of(s.device, process)) rank->sync(s);
+        gpu->second->sync(s);
       });
 }
 

@@ -166,6 +166,20 @@ RankBuilder* NsysReport::launched_by(std::uint64_t process, std::uint64_t correl
   return own != nullptr ? own->begin()->second : nullptr;
 }
 
+std::optional<NsysReport::Ranks::value_type> NsysReport::gpu_of_sync(std::optional<std::uint32_t> recorded,
+                                                                     std::uint64_t process) {
+  const Ranks* own = ranks_of(process);
+  if (own == nullptr) {
+    ++other_process;
+    return std::nullopt;
+  }
+  if (own->size() == 1) return *own->begin();
+  const auto gpu = recorded ? own->find(*recorded) : own->end();
+  if (gpu != own->end()) return *gpu;
+  ++(recorded ? syncs_elsewhere_ : syncs_without_gpu_);
+  return std::nullopt;
+}
+
 void NsysReport::add_notes(TraceNotes& notes) const {
   if (!schema_.empty() && !is_known_schema(schema_))
     notes.assume("found schema " + schema_ + ", expected " + kKnownSchemas +
@@ -176,7 +190,8 @@ void NsysReport::add_notes(TraceNotes& notes) const {
   notes.drop("records of processes without GPU work", other_process);
   notes.drop("NVTX marks, domains, categories and ranges without an end", no_range);
   notes.drop("call stacks of PyProf or DLProf", call_stacks);
-  notes.drop("synchronizations whose GPU is not recorded", syncs_without_gpu);
+  notes.drop("synchronizations whose GPU is not recorded", syncs_without_gpu_);
+  notes.drop("synchronizations with a GPU on which their process ran nothing", syncs_elsewhere_);
   if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
   if (graphs > 0) notes.assume(counted(graphs, "CUDA graph") + " recorded as a whole; the kernels inside are unknown");
   if (devices_.empty()) notes.assume("the report does not name its GPUs");

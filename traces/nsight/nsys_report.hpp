@@ -43,16 +43,19 @@ class NsysReport {
   RankBuilder* launched_by(std::uint64_t process, std::uint64_t correlation);
   /// Null: no GPU work.
   const Ranks* ranks_of(std::uint64_t process) const;
-  RankBuilder* rank_of(std::uint32_t device, std::uint64_t process);
+  /// For which a call of `process` waited: its only GPU, whatever the record says (nsys writes 0 for all); of several the one
+  /// recorded. Nothing: counted and left out.
+  std::optional<Ranks::value_type> gpu_of_sync(std::optional<std::uint32_t> recorded, std::uint64_t process);
 
   std::vector<ReadRank> finish();
 
-  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0, syncs_without_gpu = 0;  ///< for the notes
+  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0;  ///< for the notes
 
  private:
   Result<void> read_devices();
   Result<void> read_streams();
   RankBuilder* rank_for(std::uint32_t device, std::uint64_t process);
+  RankBuilder* rank_of(std::uint32_t device, std::uint64_t process);
   void add_notes(TraceNotes& notes) const;
   void note_shared_gpu(std::uint32_t gpu, TraceNotes& notes) const;
 
@@ -70,7 +73,7 @@ class NsysReport {
   std::map<RankKey, RankBuilder> builders_;
   std::map<std::uint64_t, Ranks> of_process_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> device_of_launch_;  ///< (process, correlation)
-  std::uint64_t no_time_ = 0, negative_ = 0, no_name_ = 0, no_gpu_ = 0;
+  std::uint64_t no_time_ = 0, negative_ = 0, no_name_ = 0, no_gpu_ = 0, syncs_without_gpu_ = 0, syncs_elsewhere_ = 0;
   bool too_many_ = false;
 };
 
