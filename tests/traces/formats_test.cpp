@@ -215,6 +215,16 @@ TEST_F(FormatsTest, GputraceFindsColumnsByName) {
   EXPECT_EQ(r.devices.at(0).name, "NVIDIA A100");
 }
 
+TEST_F(FormatsTest, AHeaderAgainIsNoRow) {
+  const std::string csv = "Start (ns),Duration (ns),Device,Strm,Name\n1000,500,A (0),7,k\n2000,500,A (0),7,Name\n";
+  const TraceJob job =
+      read({test::write(folder_, "twice.csv", csv + csv.substr(0, csv.find('\n')) + "\n3000,500,A (0),7,k\n")});
+  const TraceRank& r = job.ranks.at(0);
+  EXPECT_EQ(r.device_records.size(), 3u);
+  EXPECT_TRUE(r.notes.missing.empty());
+  EXPECT_EQ(std::ranges::count(r.notes.assumptions, "1 repeated header skipped"), 1);
+}
+
 TEST_F(FormatsTest, HugectrBothGenerations) {
   const std::string times = R"x("measured_times_ms":[0.5,0.1,0.2],"iter_start_to_event_start_times_ms":[0.3,0.1,99])x";
   const std::string one = R"x({"host_name":"h","iter_time_ms":[3,2,100],"events":[{"device_id":1,"stream":"0x7f10",)x"

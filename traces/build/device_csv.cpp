@@ -133,14 +133,23 @@ class DeviceCsv {
     }
     return columns;
   }
-  /// A header further down, as where outputs were put together: its rows are read as those of the first.
-  void header_again(const std::vector<std::string>& cells) {
+  /// Whether it is a line of a header further down, as where outputs were put together: the rows below it are read as those of
+  /// the first.
+  bool is_header_again(const std::vector<std::string>& cells) {
     std::optional<DeviceColumns> again;
-    if (!titles_again_.empty())
+    if (!titles_again_.empty()) {
       again = below(std::exchange(titles_again_, {}), cells);
-    else if ((again = DeviceColumns::of(cells)) && format_.units_below)
-      titles_again_ = cells, again.reset();
-    if (again && columns_->wrong.empty() && !(*again == *columns_))
+    } else if (std::ranges::find(cells, "Name") != cells.end() && (again = DeviceColumns::of(cells)) &&
+               format_.units_below) {
+      titles_again_ = cells;
+      return true;
+    }
+    if (again) end_header_again(*again);
+    return again.has_value();
+  }
+  void end_header_again(const DeviceColumns& again) {
+    ++headers_again_;
+    if (columns_->wrong.empty() && !(again == *columns_))
       columns_->wrong = "line " + std::to_string(line_) +
                         ": found a header with other columns or units, expected those of the first header";
   }
@@ -170,7 +179,7 @@ class DeviceCsv {
 
   void row(std::string_view line, bool last) {
     const std::vector<std::string> cells = split_csv_line(line);
-    if (!titles_again_.empty() || std::ranges::find(cells, "Name") != cells.end()) header_again(cells);
+    if (is_header_again(cells)) return;
     if (cells.size() == 1 && (cells[0].empty() || cells[0].starts_with("=="))) return;
     const bool open_quote = last && std::ranges::count(line, '"') % 2 != 0;
     if (cells.size() != columns_->count || open_quote) {
@@ -273,6 +282,7 @@ class DeviceCsv {
 
   void note_rows(TraceNotes& notes) const {
     notes.drop("unreadable rows", broken_);
+    if (headers_again_ > 0) notes.assume(counted(headers_again_, "repeated header") + " skipped");
     notes.drop("rows without a GPU (calls of the host)", elsewhere_);
     if (broken_ > 0) notes.miss("the rows that cannot be read");
     if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
@@ -302,8 +312,8 @@ class DeviceCsv {
   std::optional<DeviceColumns> columns_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::uint32_t, std::string> names_;
-  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, with_throughput_ = 0,
-                wrong_throughput_ = 0;
+  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, headers_again_ = 0,
+                with_throughput_ = 0, wrong_throughput_ = 0;
   bool no_line_end_ = false;
   std::string other_name_;  ///< the first GPU that has two
   std::vector<std::string> warnings_;
