@@ -184,6 +184,20 @@ TEST(Replay, AMedianAgainstTheWholeTraceIsNamed) {
   EXPECT_NE(replay_text(report).find("but the whole trace"), std::string::npos);
 }
 
+/// A stream that falls behind leaves every step as long as it was, and the last one takes the backlog.
+TEST(Replay, AMedianFarFromTheWholeTraceIsNamed) {
+  Replay r(queued_kernels());
+  ReplayReport report;
+  report.graph = &r.graph;
+  report.replayed = report.what_if = step_results(r.graph, r.times);
+  report.replayed_span = device_span(r.graph, r.times);
+  report.what_if_span = report.replayed_span * 104 / 100;
+  EXPECT_EQ(replay_text(report).find("but the whole trace"), std::string::npos);
+  report.what_if_span = 2 * report.replayed_span;
+  EXPECT_NE(replay_text(report).find("but the whole trace takes 0.608 ms instead of 0.304, +100.00 %"),
+            std::string::npos);
+}
+
 /// Without a record of the wait: stream 2's kernel starts 4 us after stream 1's kernel has ended, long after its
 /// launch. It waits for it.
 TEST(Replay, AKernelWaitsForAnotherStream) {
