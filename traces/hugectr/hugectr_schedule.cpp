@@ -1,6 +1,5 @@
 #include "traces/hugectr/hugectr_schedule.hpp"
 
-#include <algorithm>
 #include <map>
 #include <set>
 
@@ -14,9 +13,10 @@ namespace {
 const std::vector<std::string> kKeys{"forward_events", "backward_events"};
 
 Result<void> check_name(const std::string& what, const std::string& name, const SourcePos& where) {
-  const bool blank = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7F; });
-  if (!name.empty() && !blank) return {};
-  return Error{what + ": found " + in_quotes(name) + ", expected a name without spaces", where.text(), ""};
+  const bool seen = name.find(' ') == std::string::npos && printable(name, std::string::npos) == name;
+  if (!name.empty() && seen) return {};
+  return Error{what + ": found " + in_quotes(name) + ", expected a name without spaces and hidden characters",
+               where.text(), ""};
 }
 
 Result<std::vector<std::string>> names_of(const ConfigNode& list, const std::string& key) {
