@@ -69,17 +69,24 @@ bool many(std::uint64_t lost, std::uint64_t calls, double share) {
   return lost >= kFewKernels && static_cast<double>(lost) > share * static_cast<double>(calls);
 }
 
+std::uint64_t lost_of(const WorkCounts& work, const LaunchCounts& of) {
+  return many(of.lost_at.size(), of.all, kLostLaunches) ? of.lost_at.size() : work.lost_between(of);
+}
+
 /// What GPU records of the calls of a rank are missing; empty where no record says which call it belongs to. Copies within
 /// the host and of nothing have none, so that only copies of which most are missing tell something.
 std::vector<std::string> work_missing_from(const WorkCounts& work) {
   constexpr double kLostCopies = 0.5;  // chosen
   std::vector<std::string> out;
   if (!work.joined) return out;
-  const std::uint64_t lost =
-      many(work.lost_launches, work.launches, kLostLaunches) ? work.lost_launches : work.lost_between();
-  if (lost > 0)
+  if (const std::uint64_t lost = lost_of(work, work.launches); lost > 0)
     out.push_back("the GPU work of " + std::to_string(lost) + " of " +
-                  counted(work.launches, "kernel launch", "kernel launches"));
+                  counted(work.launches.all, "kernel launch", "kernel launches"));
+  // Where all graphs lack theirs and other work belongs to no call, the format may not say that it is theirs.
+  const bool graphs_tell = work.graph_launches.lost_at.size() < work.graph_launches.all || work.unlaunched == 0;
+  if (const std::uint64_t lost = lost_of(work, work.graph_launches); graphs_tell && lost > 0)
+    out.push_back("the GPU work of " + std::to_string(lost) + " of " +
+                  counted(work.graph_launches.all, "graph launch", "graph launches"));
   if (many(work.lost_copies, work.copy_calls, kLostCopies))
     out.push_back("the GPU work of " + std::to_string(work.lost_copies) + " of " +
                   counted(work.copy_calls, "call for a copy", "calls for copies"));
@@ -366,6 +373,17 @@ void note_hole(TraceRank& rank, const WorkCounts& work) {
                     seconds_text(work.device_time) + " of all work: is the start of a record wrong?");
 }
 
+/// The host waits for its GPU before a recording ends: what runs on for far longer than all that was recorded has a wrong time.
+void note_overtime(TraceRank& rank, const WorkCounts& work) {
+  constexpr std::int64_t kFarLonger = 100;  // times what the host recorded; chosen: a queue of launches is shorter
+  if (work.launched == 0 || work.late > 0 || work.least_delay > kAfterItsLaunch) return;  // named by check_order
+  const std::int64_t beyond = work.device_end - work.host_end, recorded = work.host_end - work.host_begin;
+  if (beyond <= kAfterItsLaunch || beyond / kFarLonger <= recorded) return;
+  rank.notes.assume("the last work of the GPU ends " + seconds_text(beyond) +
+                    " after the last record of the host, which are of " + seconds_text(recorded) +
+                    " in all: is its duration right?");
+}
+
 /// Hosts of one run wait for each other in every iteration, so that their medians agree; as check_hugectr_hosts.
 Result<void> check_iterations_of_hosts(const TraceJob& job) {
   constexpr std::int64_t kMostApart = 2;
@@ -417,6 +435,7 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   TRY(check_collectives(rank, work));
   note_work_after_steps(rank, work);
   note_hole(rank, work);
+  note_overtime(rank, work);
   return check_overlaps(rank, work);
 }
 

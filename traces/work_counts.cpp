@@ -90,9 +90,13 @@ class Counter {
       const HostRecord& h = rank_.host_records[i];
       if (!window_.has(h.start_ns)) continue;
       ++out_.host_records;
-      if (h.call == RuntimeCall::launch_kernel && !is_within(captures, h.start_ns)) {
-        ++out_.launches;
-        if (!has_work[i]) ++out_.lost_launches, out_.lost_at.push_back(h.start_ns);
+      out_.host_begin = std::min(out_.host_begin, h.start_ns);
+      out_.host_end = std::max(out_.host_end, h.end_ns());
+      const bool kernel = h.call == RuntimeCall::launch_kernel, graph = h.call == RuntimeCall::launch_graph;
+      if ((kernel || graph) && !is_within(captures, h.start_ns)) {
+        LaunchCounts& of = kernel ? out_.launches : out_.graph_launches;
+        ++of.all;
+        if (!has_work[i]) of.lost_at.push_back(h.start_ns);
       }
       if (h.call == RuntimeCall::memcpy) ++out_.copy_calls, out_.lost_copies += has_work[i] ? 0 : 1;
     }
@@ -146,6 +150,7 @@ class Counter {
     for (const DeviceRecord& d : rank_.device_records) {
       if (!window_.has(d.start_ns)) continue;
       ++out_.device_records;
+      out_.device_end = std::max(out_.device_end, d.end_ns());
       out_.unlaunched += d.launch == kNone ? 1 : 0;
       out_.device_time += d.duration_ns;
       if (d.kind == DeviceRecordKind::memcpy && d.bytes >= kLargeBytes) {
@@ -291,8 +296,7 @@ class Counter {
     if (c.group == kNone) return;
     const TraceGroup& group = job_.groups[c.group];
     count_rate(c, group.ranks.empty() ? group.size : group.ranks.size());
-    if (job_.world_size == 0 || group.ranks.empty()) return;
-    if (!std::ranges::binary_search(group.ranks, rank_.rank) && out_.not_member++ == 0)
+    if (!group.ranks.empty() && !std::ranges::binary_search(group.ranks, rank_.rank) && out_.not_member++ == 0)
       out_.first_group = in_quotes(group.name, 60);
   }
 
@@ -325,23 +329,54 @@ class Counter {
 
 }  // namespace
 
+void LaunchCounts::add(const LaunchCounts& o) {
+  all += o.all;
+  lost_at.insert(lost_at.end(), o.lost_at.begin(), o.lost_at.end());
+}
+
 void WorkCounts::add(const WorkCounts& o) {
   joined = joined || o.joined;
   steps = std::max(steps, o.steps);
-  for (std::uint64_t WorkCounts::*sum :
-       {&WorkCounts::launches,         &WorkCounts::lost_launches,  &WorkCounts::copy_calls,
-        &WorkCounts::lost_copies,      &WorkCounts::host_records,   &WorkCounts::device_records,
-        &WorkCounts::unlaunched,       &WorkCounts::in_steps,       &WorkCounts::between_steps,
-        &WorkCounts::after_steps,      &WorkCounts::kernels,        &WorkCounts::timeless,
-        &WorkCounts::too_short,        &WorkCounts::in_nanoseconds, &WorkCounts::launched,
-        &WorkCounts::before,           &WorkCounts::early,          &WorkCounts::late,
-        &WorkCounts::large_copies,     &WorkCounts::fast_copies,    &WorkCounts::large_collectives,
-        &WorkCounts::fast_collectives, &WorkCounts::collectives,    &WorkCounts::unlike,
-        &WorkCounts::not_member,       &WorkCounts::communication,  &WorkCounts::no_kind,
-        &WorkCounts::no_size,          &WorkCounts::two_sizes,      &WorkCounts::in_streams,
-        &WorkCounts::at_once,          &WorkCounts::twice,          &WorkCounts::host_waits,
-        &WorkCounts::ended_before,     &WorkCounts::ended_early,    &WorkCounts::other_calls})
+  for (std::uint64_t WorkCounts::*sum : {&WorkCounts::copy_calls,
+                                         &WorkCounts::lost_copies,
+                                         &WorkCounts::host_records,
+                                         &WorkCounts::device_records,
+                                         &WorkCounts::unlaunched,
+                                         &WorkCounts::in_steps,
+                                         &WorkCounts::between_steps,
+                                         &WorkCounts::after_steps,
+                                         &WorkCounts::kernels,
+                                         &WorkCounts::timeless,
+                                         &WorkCounts::too_short,
+                                         &WorkCounts::in_nanoseconds,
+                                         &WorkCounts::launched,
+                                         &WorkCounts::before,
+                                         &WorkCounts::early,
+                                         &WorkCounts::late,
+                                         &WorkCounts::large_copies,
+                                         &WorkCounts::fast_copies,
+                                         &WorkCounts::large_collectives,
+                                         &WorkCounts::fast_collectives,
+                                         &WorkCounts::collectives,
+                                         &WorkCounts::unlike,
+                                         &WorkCounts::not_member,
+                                         &WorkCounts::communication,
+                                         &WorkCounts::no_kind,
+                                         &WorkCounts::no_size,
+                                         &WorkCounts::two_sizes,
+                                         &WorkCounts::in_streams,
+                                         &WorkCounts::at_once,
+                                         &WorkCounts::twice,
+                                         &WorkCounts::host_waits,
+                                         &WorkCounts::ended_before,
+                                         &WorkCounts::ended_early,
+                                         &WorkCounts::other_calls})
     this->*sum += o.*sum;
+  launches.add(o.launches);
+  graph_launches.add(o.graph_launches);
+  host_begin = std::min(host_begin, o.host_begin);
+  host_end = std::max(host_end, o.host_end);
+  device_end = std::max(device_end, o.device_end);
   least_delay = std::min(least_delay, o.least_delay);
   most_idle = std::max(most_idle, o.most_idle);
   most_before = std::max(most_before, o.most_before);
@@ -351,7 +386,6 @@ void WorkCounts::add(const WorkCounts& o) {
   if (first_group.empty()) first_group = o.first_group;
   if (first_two_sizes.empty()) first_two_sizes = o.first_two_sizes;
   if (first_other_call.empty()) first_other_call = o.first_other_call;
-  lost_at.insert(lost_at.end(), o.lost_at.begin(), o.lost_at.end());
   first_joined = std::min(first_joined, o.first_joined);
   for (const auto& [stream, end] : o.stream_ends) {
     StreamEnd& own = stream_ends[stream];
@@ -362,12 +396,16 @@ void WorkCounts::add(const WorkCounts& o) {
 }
 
 void WorkCounts::shift(std::int64_t by_ns) {
-  for (std::int64_t& at : lost_at) at += by_ns;
+  for (LaunchCounts* of : {&launches, &graph_launches}) {
+    for (std::int64_t& at : of->lost_at) at += by_ns;
+  }
+  if (host_records > 0) host_begin += by_ns, host_end += by_ns;
+  if (device_records > 0) device_end += by_ns;
   if (first_joined != INT64_MAX) first_joined += by_ns;
   for (auto& [stream, end] : stream_ends) end.end += by_ns, end.launched += by_ns;
 }
 
-std::uint64_t WorkCounts::lost_between() const {
+std::uint64_t WorkCounts::lost_between(const LaunchCounts& of) const {
   constexpr std::int64_t kUntilTheEnd = 1'000'000;  // ns before the last kernel's end: a stream had more to do; chosen
   std::int64_t last = 0, until = INT64_MAX;
   for (const auto& [stream, end] : stream_ends) last = std::max(last, end.end);
@@ -376,7 +414,7 @@ std::uint64_t WorkCounts::lost_between() const {
   }
   if (stream_ends.empty()) return 0;
   return static_cast<std::uint64_t>(
-      std::ranges::count_if(lost_at, [&](std::int64_t at) { return at > first_joined && at < until; }));
+      std::ranges::count_if(of.lost_at, [&](std::int64_t at) { return at > first_joined && at < until; }));
 }
 
 WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,

@@ -34,15 +34,26 @@ struct StreamEnd {
   std::int64_t end = std::numeric_limits<std::int64_t>::min(), launched = 0;
 };
 
+/// Calls of the host that start work of the GPU, and when those did of which no GPU record is there.
+struct LaunchCounts {
+  std::uint64_t all = 0;
+  std::vector<std::int64_t> lost_at;
+  void add(const LaunchCounts& other);
+};
+
 struct WorkCounts {
   // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
   bool joined = false;
-  std::uint64_t launches = 0, lost_launches = 0, copy_calls = 0, lost_copies = 0;
-  std::vector<std::int64_t> lost_at;                                     ///< start of each lost launch
+  LaunchCounts launches, graph_launches;
+  std::uint64_t copy_calls = 0, lost_copies = 0;
   std::int64_t first_joined = std::numeric_limits<std::int64_t>::max();  ///< start of the first launch with its kernel
   std::map<std::pair<std::uint32_t, std::uint64_t>, StreamEnd> stream_ends;  ///< by device and stream
   // GPU records that no call of the host belongs to.
   std::uint64_t host_records = 0, device_records = 0, unlaunched = 0;
+  // When the first record of the host begins, and the last of host and GPU end.
+  std::int64_t host_begin = std::numeric_limits<std::int64_t>::max(),
+               host_end = std::numeric_limits<std::int64_t>::min(),
+               device_end = std::numeric_limits<std::int64_t>::min();
   // Kernels launched within the first to the last of a profiler's steps, those of them outside of each, and those behind.
   std::uint64_t in_steps = 0, between_steps = 0, after_steps = 0, steps = 0;
   // Kernels against their launches: begun before them by rounding, by more; begun late on an idle GPU.
@@ -71,9 +82,9 @@ struct WorkCounts {
 
   void add(const WorkCounts& other);
   void shift(std::int64_t by_ns);  ///< the times of single records
-  /// Launches without a kernel that the ends of the recording do not explain: behind the first with its kernel, and before
-  /// the last of each stream that ran until the end, as kernels of later ones may have begun after it.
-  std::uint64_t lost_between() const;
+  /// Of the launches without GPU work those that the ends of the recording do not explain: behind the first with its kernel,
+  /// and before the last of each stream that ran until the end, as kernels of later ones may have begun after it.
+  std::uint64_t lost_between(const LaunchCounts& of) const;
 };
 
 /// Of the records that begin in a window; calls of the host count with their launches. `steps` are those of the whole rank.

@@ -102,6 +102,38 @@ TEST(Verdict, LaunchesWithoutGpuWorkAreNamed) {
   EXPECT_EQ(verdict_of(job_of({end}, 1)), "complete") << "ran after the profiler had stopped";
 }
 
+/// Four graphs of 25 kernels each.
+TEST(Verdict, GraphsWithoutGpuWorkAreNamed) {
+  TraceRank rank = launched(100, 5'000);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    rank.device_records[i].launch = i / 25 * 25;
+    rank.host_records[i].call = i % 25 == 0 ? RuntimeCall::launch_graph : RuntimeCall::other;
+  }
+  EXPECT_EQ(verdict_of(job_of({rank}, 1)), "complete");
+  TraceRank lossy = rank;
+  lossy.device_records.erase(lossy.device_records.begin() + 25, lossy.device_records.begin() + 50);
+  lossy.streams.front().end = 75;
+  EXPECT_EQ(verdict_of(job_of({lossy}, 1)), "partial, without the GPU work of 1 of 4 graph launches");
+  for (DeviceRecord& d : rank.device_records) d.launch = kNone;
+  rank.device_records.front().launch = 1;
+  EXPECT_EQ(verdict_of(job_of({rank}, 1)), "partial, without the launches of 99 of 100 kernels and copies")
+      << "a format may not say which work is of a graph";
+}
+
+TEST(Plausible, WorkFarBeyondTheHostIsNamed) {
+  const auto notes_with_last = [](std::int64_t duration) {
+    TraceRank rank = launched(30, 5'000);
+    rank.device_records.back().duration_ns = duration;
+    TraceJob job = job_of({rank}, 1);
+    EXPECT_TRUE(check_plausible(job).ok());
+    return job.ranks[0].notes.assumptions;
+  };
+  EXPECT_TRUE(notes_with_last(900'000'000).empty());
+  const std::vector<std::string> notes = notes_with_last(1'000'000'000'000'000);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].find("the last work of the GPU ends 1e+06 s after the last record of the host"), 0u) << notes[0];
+}
+
 TEST(Verdict, CopiesWithoutGpuWorkAreNamed) {
   TraceRank rank = launched(100, 5'000);
   for (std::uint32_t i = 0; i < 40; ++i) rank.host_records[i].call = RuntimeCall::memcpy;
