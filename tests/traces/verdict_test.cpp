@@ -330,9 +330,10 @@ TEST(Plausible, NoCollectiveIsFasterThanItsLinks) {
 }
 
 /// Kernels of all-reduces in a group of two ranks, called `kind`.
-std::vector<std::string> notes_on_collectives(graph::CollectiveKind kind, std::vector<std::uint32_t> group) {
+std::vector<std::string> notes_on_collectives(graph::CollectiveKind kind, std::vector<std::uint32_t> group,
+                                              std::uint32_t world = 2) {
   TraceRank rank = rank_of(0, 3, 10'000'000);
-  TraceJob job = job_of({}, 2);
+  TraceJob job = job_of({}, world);
   for (std::uint32_t i = 0; i < 3; ++i) {
     rank.device_records[i].name = job.names.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
     TraceCollective c;
@@ -352,9 +353,11 @@ TEST(Plausible, CollectivesAreOfTheirKernelsKindAndOfTheirRanksGroup) {
   EXPECT_EQ(notes_on_collectives(Kind::all_gather, {0, 1}),
             std::vector<std::string>{"3 collectives of 3 named as another kind than their kernels (all_gather on "
                                      "'ncclDevKernel_AllReduce_Sum_f32_RING_LL'); the name of the call is taken"});
-  EXPECT_EQ(notes_on_collectives(Kind::all_reduce, {5, 6}),
-            std::vector<std::string>{"3 collectives of 3 of groups without rank 0 itself (the first: '7'): are the "
-                                     "ranks of groups global ones?"});
+  for (const std::uint32_t world : {2, 0}) {  // 0: not stated
+    EXPECT_EQ(notes_on_collectives(Kind::all_reduce, {5, 6}, world),
+              std::vector<std::string>{"3 collectives of 3 of groups without rank 0 itself (the first: '7'): are the "
+                                       "ranks of groups global ones?"});
+  }
 }
 
 TEST(Plausible, GroupsHaveNoMoreRanksThanTheJob) {

@@ -467,8 +467,8 @@ void match_collectives(TraceJob& job) {
     job.ranks[r].notes.assume("collectives matched from the last one backward, as their sizes or ends say");
 }
 
-/// From the first rank on: those that share collectives with it, then those that share some with these; and so from the first of
-/// those that are left.
+/// From the first rank on: those that share collectives with it, then those that share some with these; and so from the first
+/// of those that are left.
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
   const ClockEvidences evidences(job);
   std::vector<std::uint32_t> clock_of(job.ranks.size(), kNone);
