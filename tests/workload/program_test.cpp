@@ -82,6 +82,17 @@ TEST(Program, ACollectiveAtEitherEndIsNotOvertakenByTheNextIteration) {
   EXPECT_EQ(w->graph.dependencies(TaskId(1))[0], TaskId(0));
 }
 
+/// Marks only order: nobody calls or launches them.
+TEST(Program, MarksAtItsEndsAreNoLaunches) {
+  const auto w = built_program("[{collective: all_reduce, size: 4 KiB}]", {1, 2});
+  ASSERT_EQ(w->graph.tasks.size(), 3u);
+  for (const graph::Task& task : w->graph.tasks) {
+    const std::uint32_t launches = task.partition.valid() ? 1 : 0;
+    EXPECT_EQ(task.dispatch.framework_ops, launches) << w->graph.names[task.name];
+    EXPECT_EQ(task.dispatch.kernels, launches) << w->graph.names[task.name];
+  }
+}
+
 /// As MPI and NCCL do: the call returns, and nothing has moved.
 TEST(Program, ACollectiveOfGroupsOfOneIsCalledAndSaid) {
   const auto remark = [](const Workload& w) { return w.assumptions.size() > 1 ? w.assumptions[1].text : ""; };

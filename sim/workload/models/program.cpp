@@ -76,10 +76,11 @@ void add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape)
       it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, op, groups_of(step, shape)));
 }
 
-/// Each step begins after the one before, across iterations too: no time on the compute stream, which a collective that
-/// comes first waits for, and which waits for one that comes last.
+/// Each step begins after the one before, across iterations too: a mark on the compute stream, which a collective that
+/// comes first waits for, and which waits for one that comes last. Nobody calls or launches it, so that it only orders.
 void add_mark(Iteration& it, const char* name) {
-  it.add(name, {.stream = graph::Stream::compute, .phase = graph::Phase::exchange}, {graph::Measured{}});
+  it.add(name, {.stream = graph::Stream::compute, .phase = graph::Phase::exchange, .dispatch = {0, 0}},
+         {graph::Measured{}});
 }
 
 std::string_view name_of(StepGroup group) {
