@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <sstream>
+#include <tuple>
 
 #include "small_llm.hpp"
 #include "test_paths.hpp"
@@ -118,6 +119,42 @@ TEST(Sensitivity, MoreMemoryHelpsALanguageModelThatRecomputes) {
   const ResourcePoint& twice = s->resources.front().at(2);
   EXPECT_EQ(twice.error, "");
   EXPECT_LT(twice.iteration, s->base.iteration);
+}
+
+/// Of memory as of every other resource. Where one of its points is not predicted, nothing is said of it.
+TEST(Sensitivity, ElasticityIsTheSlopeBetweenItsPointsOrUnknown) {
+  const auto memory_of = [](int batch, int micro_batch, const std::string& capacity) {
+    const auto e = test::experiment_of(
+        "cluster: {system: p4d_a100_40gb, nodes: 4}\nframework: {name: t5x}\nmodel: {kind: llm, global_batch: " +
+        std::to_string(batch) +
+        ", precision: fp32, optimizer: momentum, llm: {layers: 16, hidden: 1024, heads: 16, kv_heads: 1, sequence: 4096, "
+        "vocabulary: 128256}}\nparallel: {pipeline: 4, micro_batch: " +
+        std::to_string(micro_batch) + ", recompute: none}\ndevice: {hbm: {capacity: " + capacity + "}}\n");
+    SensitivityRequest request;
+    request.resources = {find_resource("memory_capacity", e).value()};
+    auto s = sensitivity(e, request, [] {});
+    EXPECT_TRUE(s.ok()) << s.error().text();
+    return std::move(*s);
+  };
+  bool changes = false, fails = false;
+  for (const auto& [batch, micro_batch, capacity] : {std::tuple(32, 2, "40 GiB"), {32, 2, "27 GB"}, {8, 1, "15 GB"}}) {
+    const Sensitivity s = memory_of(batch, micro_batch, capacity);
+    const ResourceSensitivity& r = s.resources.front();
+    const ResourcePoint &below = r.at(0.9), &above = r.at(1.1);
+    ASSERT_EQ(r.elasticity.has_value(), below.error.empty() && above.error.empty()) << capacity;
+    const auto json = nlohmann::json::parse(sensitivity_json(s))["resources"][0]["elasticity"];
+    EXPECT_EQ(json.is_null(), !r.elasticity);
+    if (r.elasticity) {
+      const double slope = std::log(above.iteration.seconds() / below.iteration.seconds()) / std::log(1.1 / 0.9);
+      EXPECT_NEAR(*r.elasticity, slope, 1e-9) << capacity;
+      changes = changes || *r.elasticity < 0;
+    } else {
+      fails = true;
+      EXPECT_TRUE(sensitivity_text(s).find("          -\n") != std::string::npos) << sensitivity_text(s);
+    }
+  }
+  EXPECT_TRUE(changes);
+  EXPECT_TRUE(fails);
 }
 
 /// A better resource never lengthens the iteration, a worse one never shortens it.

@@ -114,7 +114,7 @@ class Study {
 
   /// The extremes first: where they change nothing, neither does what lies between.
   ResourceSensitivity points_of(const Resource& resource) {
-    ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), 0, ""};
+    ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), {}, ""};
     const auto at = [&](double factor) {
       const Experiment e = improved(e_, resource, factor);
       return resource.in_workload ? point_of(with_its_own_work(e), factor) : point(e, factor);
@@ -134,10 +134,11 @@ class Study {
     return out;
   }
 
-  static double elasticity_of(const ResourceSensitivity& r) {
+  /// Nothing where one of the two points has no iteration.
+  static std::optional<double> elasticity_of(const ResourceSensitivity& r) {
     const ResourcePoint &below = r.at(0.9), &above = r.at(1.1);
     if (!below.error.empty() || !above.error.empty() || below.iteration.ps() <= 0 || above.iteration.ps() <= 0)
-      return 0;
+      return std::nullopt;
     return std::log(above.iteration.seconds() / below.iteration.seconds()) / std::log(1.1 / 0.9);
   }
 
@@ -216,7 +217,7 @@ class Study {
 
   /// Relative to the fastest batch that fits now, so that more memory is what more memory changes.
   ResourceSensitivity memory(const Resource& resource) {
-    ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), 0, ""};
+    ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), {}, ""};
     std::map<int, ResourcePoint> known;
     std::optional<Duration> now;
     for (std::size_t i = 0; i < factors_.size(); ++i) {
@@ -236,6 +237,7 @@ class Study {
       p.iteration = Duration::picoseconds(std::llround(static_cast<double>(out_.base.iteration.ps()) * ratio));
       if (p.iteration == out_.base.iteration) p.limited_by = report::text_of(out_.base.limits.limited_by);
     }
+    out.elasticity = elasticity_of(out);
     return out;
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@ struct ResourceSensitivity {
   const Resource* resource = nullptr;
   std::vector<ResourcePoint> points;  ///< by factor, smallest first
   /// d ln(iteration) / d ln(resource), from the points at 0.9 and 1.1: -1 where the iteration is as long as the resource
-  /// is slow, 0 where it does not matter.
-  double elasticity = 0;
+  /// is slow, 0 where it does not matter, nothing where one of them has no iteration.
+  std::optional<double> elasticity;
   std::string note;  ///< of memory: the batches that fit
 
   const ResourcePoint& at(double factor) const;

@@ -62,7 +62,7 @@ std::string resource_line(const Sensitivity& s, const ResourceSensitivity& r) {
   std::string line = fmt::format("  {:<24}", r.resource->words);
   for (const ResourcePoint& p : points_shown(s, r))
     line += fmt::format("{:>10}", p.error.empty() ? signed_percent(s.change(p.iteration)) : "-");
-  return line + fmt::format("{:>11.2f}\n", r.elasticity);
+  return line + fmt::format("{:>11}\n", r.elasticity ? fmt::format("{:.2f}", *r.elasticity) : "-");
 }
 
 std::string sentence(const Sensitivity& s, const ResourceSensitivity& r) {
@@ -114,8 +114,10 @@ nlohmann::json json_of(const Sensitivity& s, const ResourceSensitivity& r) {
     }
     points.push_back(std::move(point));
   }
-  return {{"resource", r.resource->name}, {"level", name_of(r.resource->level)}, {"keys", r.resource->keys},
-          {"elasticity", r.elasticity},   {"points", std::move(points)},         {"note", r.note}};
+  return {
+      {"resource", r.resource->name}, {"level", name_of(r.resource->level)},
+      {"keys", r.resource->keys},     {"elasticity", r.elasticity ? nlohmann::json(*r.elasticity) : nlohmann::json()},
+      {"points", std::move(points)},  {"note", r.note}};
 }
 
 }  // namespace
@@ -129,7 +131,7 @@ std::string sensitivity_csv(const Sensitivity& s) {
       out += csv_line({std::string(r.resource->name), std::string(name_of(r.resource->level)), factor_text(p.factor),
                        ok ? fmt::format("{:.6f}", p.iteration.ms()) : "",
                        ok ? fmt::format("{:.3f}", 100 * s.change(p.iteration)) : "",
-                       fmt::format("{:.4f}", r.elasticity), p.limited_by, p.error});
+                       r.elasticity ? fmt::format("{:.4f}", *r.elasticity) : "", p.limited_by, p.error});
     }
   }
   return out;

@@ -28,4 +28,4 @@ export interface SliceName { name: string; category: string; args: Record<string
 export interface Timeline { period: number; from: number; to: number; columns: number; first: number; total: number; categories: string[]; tracks: Track[]; names?: [name: string, category: number, args?: number][]; arg_sets?: Record<string, string>[]; left_out: string; cycle_start: number }
 export interface SweepPoint { index: number; values: string[]; iteration_ms?: number; low_ms?: number; high_ms?: number; samples_per_s?: number; memory_gb?: number; exposed_comm_ms?: number; mfu?: number; gpus?: number; fits?: boolean; limited_by?: string; error?: string }
 export interface SensitivityPoint { factor: number | "inf"; iteration_ms?: number; limited_by?: string; error?: string; change?: number }
-export interface SensitivityRow { name: string; points: SensitivityPoint[]; elasticity: number; note?: string; keys?: string[]; sentence?: string }
+export interface SensitivityRow { name: string; points: SensitivityPoint[]; elasticity: number | null; note?: string; keys?: string[]; sentence?: string }

@@ -220,7 +220,7 @@ export function SweepTable({ sweep, reasons, onOpen }: { sweep: Sweep; reasons?:
   );
 }
 
-export interface Resource { resource: string; level: string; keys: string; elasticity: number; note: string; points: { factor: number | "inf"; iteration_ms?: number; delta_percent?: number; limited_by?: string; error?: string }[] }
+export interface Resource { resource: string; level: string; keys: string; elasticity: number | null; note: string; points: { factor: number | "inf"; iteration_ms?: number; delta_percent?: number; limited_by?: string; error?: string }[] }
 export interface Sensitivity { title?: string; iteration_ms: number; resources: Resource[]; pairs: { resources: [string, string]; iteration_ms: number; alone_ms: [number, number] }[] }
 
 const PROPER: Record<string, string> = { nic: "NIC", pcie: "PCIe", l2: "L2", nvlink: "NVLink", hbm: "HBM", flops: "FLOP/s", gpu: "GPU" };
@@ -264,7 +264,7 @@ export function SensitivityTable({ found }: { found: Sensitivity }) {
   return (
     <Scroll label="Change of the iteration"><table>
       <thead><tr><th>resource</th>{factors.map((f) => <th key={String(f)} class="n">{factorName(f)}</th>)}<th class="n">elasticity</th><th>at x2 limited by</th></tr></thead>
-      <tbody>{found.resources.map((r) => <tr key={r.resource}><td title={r.keys}>{words(r.resource)}</td>{factors.map((f) => { const p = r.points.find((q) => q.factor === f); return <td key={String(f)} class="n" title={p?.error}>{p?.delta_percent === undefined ? "–" : change(p.delta_percent)}</td>; })}<td class="n">{signedNumber(r.elasticity)}</td><td>{r.points.find((p) => p.factor === 2)?.limited_by}</td></tr>)}</tbody>
+      <tbody>{found.resources.map((r) => <tr key={r.resource}><td title={r.keys}>{words(r.resource)}</td>{factors.map((f) => { const p = r.points.find((q) => q.factor === f); return <td key={String(f)} class="n" title={p?.error}>{p?.delta_percent === undefined ? "–" : change(p.delta_percent)}</td>; })}<td class="n">{r.elasticity === null ? "–" : signedNumber(r.elasticity)}</td><td>{r.points.find((p) => p.factor === 2)?.limited_by}</td></tr>)}</tbody>
     </table></Scroll>
   );
 }
