@@ -158,16 +158,32 @@ bool says_wrong(std::string_view line) {
   return line.find("Out of bounds values") != std::string_view::npos && line.find("FAILED") != std::string_view::npos;
 }
 
+bool is_figure(std::string_view w) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
+  return w == "N/A" || (error == std::errc() && end == w.data() + w.size());
+}
+
+/// Nothing but figures in the table's last columns, bandwidths with their points among them.
+bool ends_as_row(const std::vector<std::string_view>& words, const NcclColumns& columns) {
+  if (words.size() < columns.numbers()) return false;
+  const auto from = words.end() - static_cast<std::ptrdiff_t>(columns.numbers());
+  const auto points = std::count_if(from, words.end(), [](std::string_view w) { return w.find('.') != w.npos; });
+  return points >= 2 * columns.groups && std::all_of(from, words.end(), is_figure);
+}
+
 /// A row of the table whose first fields were lost or changed: the figures of one are still there.
 bool is_rest_of_row(const std::vector<std::string_view>& words, const NcclColumns& columns) {
-  const auto is_figure = [](std::string_view w) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
-    const bool number = error == std::errc() && end == w.data() + w.size();
-    return w == "N/A" || (number && w.find('.') != std::string_view::npos);
-  };
-  const std::size_t figures = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_figure));
-  return columns.known && figures >= 3 && words.size() + 3 > columns.numbers() && words.size() <= columns.numbers() + 8;
+  if (!columns.known || words.size() + 3 <= columns.numbers() || words.size() > columns.numbers() + 8) return false;
+  const auto with_point = [](std::string_view w) { return is_figure(w) && (w == "N/A" || w.find('.') != w.npos); };
+  return std::count_if(words.begin(), words.end(), with_point) >= 3 || ends_as_row(words, columns);
+}
+
+/// Where it begins: a prefix may stand before it, and a row may hold the sign where it was damaged.
+bool is_comment(std::string_view line, const NcclColumns& columns) {
+  if (line.find('#') == std::string_view::npos) return false;
+  const auto words = words_of(line);
+  return words.front().front() == '#' || !ends_as_row(words, columns);
 }
 
 class NcclTestsReader {
@@ -206,7 +222,7 @@ class NcclTestsReader {
     if (says_wrong(line))
       return Error{"found '" + std::string(after(line, "#").substr(0, 60)) + "', expected results without errors",
                    lines_.position(), "the run computed wrong values: its times are of no use"};
-    if (line.find('#') == std::string_view::npos && is_rest_of_row(words_of(line), columns_))
+    if (!is_comment(line, columns_) && is_rest_of_row(words_of(line), columns_))
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type first",
                    lines_.position(), "the log may be damaged"};
     return positioned(read_around(line));

@@ -114,14 +114,30 @@ class OsuReader {
       return read_comment(line, words);
     }
     if (!osu_number(words[0])) {
-      if (columns_ > 0 && is_rest_of_row(words))
+      if (columns_ > 0 && (is_rest_of_row(words) || stands_as_row(line, words)))
         return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size and latency first",
                      lines_.position(), "the log may be damaged"};
       if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
         context_.failure = std::string(line.substr(0, 120));
       return {};
     }
-    return add(words);
+    TRY(add(words));
+    width_ = words.size();
+    if (words.size() > 1) time_ends_ = end_of(line, words[1]);
+    return {};
+  }
+
+  static std::size_t end_of(std::string_view line, std::string_view word) {
+    return static_cast<std::size_t>(word.data() + word.size() - line.data());
+  }
+
+  /// As many columns of figures as the row before, whatever the first word is. "real 12.53" has as many as a row of two, but
+  /// not in their places.
+  bool stands_as_row(std::string_view line, std::vector<std::string_view> words) const {
+    if (words.size() < 2 || words.size() != width_) return false;
+    if (words.size() == 2 && end_of(line, words[1]) != time_ends_) return false;
+    if (words.back() == "Pass" || words.back() == "Fail") words.pop_back();
+    return std::all_of(words.begin() + 1, words.end(), [](std::string_view w) { return osu_number(w).has_value(); });
   }
 
   Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words) {
@@ -214,6 +230,7 @@ class OsuReader {
     if (test->is_pair && pair_.empty()) pair_ = lines_.position();
     full_ = false;
     columns_ = 2;
+    width_ = 0;
     return {};
   }
 
@@ -297,7 +314,8 @@ class OsuReader {
   std::optional<std::string> buffers_;  ///< what a line above a title says of them: as Curve::not_used
   std::string pair_;                    ///< where the title of a test between two processes stands
   bool full_ = false;
-  std::size_t columns_ = 0;  ///< that a row has; 0: no title yet
+  std::size_t columns_ = 0;                ///< that a row has; 0: no title yet
+  std::size_t width_ = 0, time_ends_ = 0;  ///< of the row before: its words, and where its time ends in the line
 };
 
 }  // namespace

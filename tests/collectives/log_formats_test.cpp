@@ -125,7 +125,16 @@ TEST(Osu, ARowWithADamagedSizeIsRefused) {
   std::string full = kOsu;
   full.replace(full.find("1048576 "), 8, "WARN 1048576 ");
   expect_error(read("front_full.txt", full), "front_full.txt:6: found the row 'WARN 1048576");
-  for (const char* line : {"real 12.53", "user 0.1", "node01 done", "Finished in 120 s", "srun: job 17 done"}) {
+  const std::string wide = std::string(kOsuTitle) + kOsuHeader + "4             34.31\n";
+  expect_error(read("wide_2n16r.txt", wide + "x             34.10\n"), "wide_2n16r.txt:4: found the row 'x  ");
+  full = kOsu;
+  for (const char* size : {"x048576 ", "nullnull ", "#048576 "}) {
+    std::string damaged = full;
+    expect_error(read("front_full.txt", damaged.replace(damaged.find("1048576 "), 8, size)),
+                 "front_full.txt:6: found the row '" + std::string(size));
+  }
+  for (const char* line :
+       {"real 12.53", "real          0.5", "user 0.1", "node01 done", "Finished in 120 s", "srun: job 17 done"}) {
     const auto set = read("tail_2n16r.txt", head + line + "\n");
     EXPECT_TRUE(set.ok()) << set.error().text();
   }

@@ -54,6 +54,24 @@ TEST(NcclTests, WrongResultsInEitherFormAreLeftOut) {
   }
 }
 
+/// Tables with one set of columns print 10 ms and more without a point.
+TEST(NcclTests, ARowDamagedBeforeItsFiguresIsRefused) {
+  const std::string head = "# nodes: 1  gpus: 2\n# size count type time algbw busbw\n";
+  const std::string first = "4294967296 1073741824 float 429497 10.00 10.00\n", size = "8589934592";
+  const std::string rest = " 2147483648 float 858993 10.00 10.00\n";
+  const auto read = [&](const std::string& row) { return parse_nccl_tests(head + first + row, "all_reduce.log"); };
+  ASSERT_TRUE(read(size + rest).ok()) << read(size + rest).error().text();
+  for (const char* damaged : {"858r934592", "x", "8589 34592", "858#934592", "-8589934592", ""}) {
+    const auto set = read(damaged + rest);
+    ASSERT_FALSE(set.ok()) << damaged;
+    EXPECT_NE(set.error().text().find("all_reduce.log:4: found the row '"), std::string::npos) << set.error().text();
+  }
+  for (const char* type : {"2147483648 fmoat", "21474r3648 float", "float"})
+    EXPECT_FALSE(read(size + " " + type + " 858993 10.00 10.00\n").ok()) << type;
+  for (const char* text : {"real 12.53\n", "took 3 min 10.00 s\n", "# 8589934592 was left out\n", "node1 3 4 5\n"})
+    EXPECT_TRUE(read(text).ok()) << text;
+}
+
 TEST(NcclTests, RanksFollowFromTheBusFactorWhereNoneAreListed) {
   // 8 ranks: an all-gather's bus bandwidth is 7/8 of 40 GB/s, an all-reduce's 14/8.
   const std::string head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
