@@ -128,6 +128,25 @@ TEST(KeysWithoutEffect, AChoiceIsHeededWhereAnotherOneWouldBe) {
   EXPECT_EQ(idle_keys({}, llm), std::vector<std::string>{});
 }
 
+/// Inference has neither gradients nor an optimizer to split.
+TEST(KeysWithoutEffect, ShardsOfWhatInferenceDoesNotHaveAre) {
+  const std::string llm =
+      "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {kind: llm, global_batch: 16, mode: inference, llm: {layers: 4, "
+      "hidden: 1024, heads: 16, sequence: 512}}\nframework: {name: megatron_core}\n";
+  EXPECT_EQ(idle_keys({"parallel.shard=optimizer", "parallel.shard_group=4"}, llm),
+            (std::vector<std::string>{"parallel.shard", "parallel.shard_group"}));
+  EXPECT_EQ(idle_keys({"parallel.shard=gradients"}, llm), std::vector<std::string>{"parallel.shard"});
+  EXPECT_EQ(idle_keys({"parallel.shard=weights", "parallel.shard_group=4"}, llm), std::vector<std::string>{});
+}
+
+/// A copy of the input that the first kernel waits for anyway, and one more edge that says so.
+TEST(KeysWithoutEffect, ADependencyThatOthersImplyIsNone) {
+  const std::string gnmt =
+      "cluster: {system: pcie_rtx4090, nodes: 1}\nmodel: {name: gnmt_v2, per_gpu_batch: 32, precision: fp16}\nframework: "
+      "{name: pytorch_apex, input: {overlap: false}}\n";
+  EXPECT_EQ(idle_keys({}, gnmt), std::vector<std::string>{"framework.input.overlap"});
+}
+
 TEST(KeysWithoutEffect, QuantitiesAreNotIntegers) {
   const std::string bert =
       "cluster: {system: gb200_nvl72, nodes: 8}\nmodel: {name: bert_large, per_gpu_batch: 4, precision: fp16, optimizer: "

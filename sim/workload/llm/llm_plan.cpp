@@ -246,15 +246,23 @@ Result<void> check_schedule(const LlmPlan& plan) {
                "", ""};
 }
 
-/// What the framework does, unless the section parallel says otherwise.
-void settle_overlaps(LlmPlan& plan) {
+/// What only training has is not split in inference.
+void settle_shard(LlmPlan& plan) {
   ParallelSpec& p = plan.parallel;
-  FrameworkSpec::Parallel& f = plan.framework.parallel;
-  if (p.shard == StateSplit::automatic) {
-    p.shard = f.shard;
+  const bool open = p.shard == StateSplit::automatic;
+  if (open) p.shard = plan.framework.parallel.shard;
+  const bool idle = mode_of(plan.model) == StepMode::inference && p.shard != StateSplit::weights;
+  if (idle) p.shard = StateSplit::none;
+  if (open && !idle)
     plan.assumptions.push_back("parallel.shard: " + std::string(name_of(p.shard)) + ", as " + plan.framework.name +
                                " does by default");
-  }
+}
+
+/// What the framework does, unless the section parallel says otherwise.
+void settle_overlaps(LlmPlan& plan) {
+  settle_shard(plan);
+  ParallelSpec& p = plan.parallel;
+  FrameworkSpec::Parallel& f = plan.framework.parallel;
   plan.framework.gradients.overlap = is_on(p.overlap_gradients, plan.framework.gradients.overlap);
   f.overlap_parameters = is_on(p.overlap_parameters, f.overlap_parameters);
   if (p.expert_tensor == 0) p.expert_tensor = p.expert > 1 ? 1 : p.tensor;
