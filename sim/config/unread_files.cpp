@@ -4,10 +4,13 @@
 #include <array>
 #include <filesystem>
 
+#include "base/file.hpp"
 #include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
+#include "opmodels/measured/measured_table.hpp"
+#include "sim/config/config.hpp"
 
 namespace distsim::config {
 namespace {
@@ -31,6 +34,7 @@ constexpr std::array<Room, 9> kRooms{{{"systems", {".yaml"}},
 
 constexpr std::size_t kMostRemarks = 5;      // of a folder
 constexpr std::size_t kMostEntries = 10000;  // looked at
+constexpr std::size_t kMostTableBytes = 64 << 20;
 
 const Room* room_of(const std::string& name) {
   const auto found = std::ranges::find_if(kRooms, [&](const Room& room) { return name == room.name; });
@@ -45,6 +49,25 @@ bool is_text_about_it(const std::string& name) {
 
 bool is_read(const Room& room, const std::string& name) {
   return std::ranges::any_of(room.endings, [&](const char* ending) { return ending && name.ends_with(ending); });
+}
+
+/// A table of measured ops is read by the device's own name. Which that is, by the name of the file or by the device that
+/// the table says it is of.
+std::string name_of_table(const fs::path& file) {
+  const std::string stem = file.stem().string();
+  const auto named = load_device(stem);
+  if (named.ok()) return named->name;
+  const auto text = read_file(file.string(), kMostTableBytes);
+  const auto table = text.ok() ? opmodels::parse_measured_table(*text) : Result<opmodels::MeasuredTable>(text.error());
+  const auto measured = table.ok() ? load_device(table->device()) : Result<topology::DeviceSpec>(table.error());
+  return measured.ok() ? measured->name : stem;
+}
+
+void add_table(const fs::path& file, std::vector<std::string>& remarks) {
+  const std::string name = name_of_table(file);
+  if (name == file.stem().string()) return;
+  remarks.push_back(in_quotes(file.string(), 300) + " is not read: the table of that device is called " +
+                    in_quotes(name + ".ops"));
 }
 
 std::string endings_of(const Room& room) {
@@ -71,7 +94,11 @@ std::vector<std::pair<std::string, bool>> entries_of(const fs::path& folder) {
 void add_files(const fs::path& folder, const Room& room, std::vector<std::string>& remarks) {
   for (const auto& [name, is_folder] : entries_of(folder)) {
     if (remarks.size() == kMostRemarks) return;
-    if (is_folder || is_text_about_it(name) || is_read(room, name)) continue;
+    if (is_folder || is_text_about_it(name)) continue;
+    if (is_read(room, name)) {
+      if (name.ends_with(".ops")) add_table(folder / name, remarks);
+      continue;
+    }
     remarks.push_back(in_quotes((folder / name).string(), 300) + " is not read: names in " + room.name + " end in " +
                       endings_of(room));
   }

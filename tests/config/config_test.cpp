@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "config_fixture.hpp"
+#include "opmodels/measured/measured_table.hpp"
 #include "sim/config/unread_files.hpp"
 #include "sim/pipeline/passes/dump.hpp"
 #include "sim/workload/dlrm/dlrm_spec.hpp"
@@ -191,6 +192,20 @@ TEST_F(ConfigTest, WhatAUsersFolderHoldsInVainIsNamed) {
   std::filesystem::create_directories(dir_ + "/results/deep");
   ASSERT_EQ(unread_in(dir_ + "/results").size(), 1u);
   EXPECT_NE(unread_in(dir_ + "/results")[0].find("holds nothing that distsim looks for"), std::string::npos);
+}
+
+/// A table is read by the name of its device, not by another name of it.
+TEST_F(ConfigTest, ATableUnderAnotherNameOfItsDeviceIsNamed) {
+  std::filesystem::create_directories(dir_ + "/op_models");
+  const std::string table = opmodels::MeasuredTable("h100_sxm5_80gb", "", {}).text();
+  for (const char* name : {"h100_sxm5_80gb", "H100_SXM5_80GB", "mine"})
+    write("op_models/" + std::string(name) + ".ops", table);
+  write("op_models/own.ops", opmodels::MeasuredTable("own", "", {}).text());
+  const std::vector<std::string> remarks = unread_in(dir_);
+  ASSERT_EQ(remarks.size(), 2u);
+  const std::string expected = ".ops' is not read: the table of that device is called 'h100_sxm5_80gb.ops'";
+  EXPECT_EQ(remarks[0], "'" + dir_ + "/op_models/H100_SXM5_80GB" + expected);
+  EXPECT_EQ(remarks[1], "'" + dir_ + "/op_models/mine" + expected);
 }
 
 TEST_F(ConfigTest, LoadByNameFindsNothingElsewhere) {
