@@ -7,8 +7,10 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "base/random.hpp"
+#include "opmodels/checked_text.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -16,7 +18,8 @@ namespace {
 constexpr std::size_t kH = GraphNetwork::kHidden, kRounds = 2;
 constexpr std::size_t kMessage = kH + 1;
 constexpr std::size_t kInput = kNodeFacts + kDeviceFacts;
-constexpr std::string_view kCorrectionMagic = "dsgraph 1";
+constexpr std::string_view kCorrectionMagic = "dsgraph 2";
+constexpr double kLargestWeight = 1e6;  // training from small numbers, with decay, stays far below
 
 /// Where the parts of the network are among its weights.
 struct Places {
@@ -344,13 +347,16 @@ std::string GraphNetwork::text() const {
   append_numbers(out, "low", low);
   append_numbers(out, "high", high);
   append_numbers(out, "weights", weights_);
-  return out;
+  return with_checksum(std::move(out));
 }
 
 Result<GraphNetwork> GraphNetwork::parse(std::string_view text) {
-  NumberLines lines(text);
-  if (lines.take_line() != kCorrectionMagic)
-    return Error{"found another first line, expected '" + std::string(kCorrectionMagic) + "'", "", ""};
+  if (NumberLines(text).take_line() != kCorrectionMagic)
+    return Error{"found another first line, expected '" + std::string(kCorrectionMagic) + "'", "",
+                 "distsim calibrate graph writes it"};
+  TRY_ASSIGN(const std::string_view body, checked_text(text, "graph correction", "distsim calibrate graph"));
+  NumberLines lines(body);
+  lines.take_line();
   GraphNetwork net;
   TRY_ASSIGN(const std::vector<double> sizes, lines.next("sizes", 4));
   if (sizes[0] < 0 || sizes[0] > 1e9 || !(sizes[3] > 0))
@@ -367,6 +373,8 @@ Result<GraphNetwork> GraphNetwork::parse(std::string_view text) {
   TRY_ASSIGN(const std::vector<double> high, lines.next("high", kInput));
   for (std::size_t i = 0; i < kInput; ++i) net.hull_.push_back({low[i], high[i]});
   TRY_ASSIGN(net.weights_, lines.next("weights", Places::kAll));
+  if (std::ranges::any_of(net.weights_, [](double w) { return std::abs(w) > kLargestWeight; }))
+    return Error{"weights of a graph correction: found one above 1e6, expected what a training ends with", "", ""};
   for (const auto* scales : {&net.node_scale_, &net.device_scale_}) {
     if (std::any_of(scales->begin(), scales->end(), [](double s) { return !(s > 0); }))
       return Error{"scales of a graph correction: found 0 or less, expected positive ones", "", ""};

@@ -1,11 +1,11 @@
 // The text of a MeasuredTable: written, and read back with every field checked.
-#include <zlib.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <tuple>
+#include <utility>
 
+#include "opmodels/checked_text.hpp"
 #include "opmodels/measured/measured_table.hpp"
 
 namespace distsim::opmodels {
@@ -24,10 +24,6 @@ void append_hex(std::string& out, std::uint64_t value) {
   char text[17];
   const auto end = std::to_chars(text, text + sizeof text, value, 16);
   out.append(text, end.ptr);
-}
-
-std::uint32_t checksum(std::string_view text) {
-  return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
 }
 
 std::string_view take_line(std::string_view& rest) {
@@ -66,16 +62,7 @@ Result<MeasuredPoint> parse_point(std::string_view line, std::size_t number) {
 Result<std::string_view> checked_body(std::string_view text) {
   if (!text.starts_with(kMagic))
     return Error{"found a different kind of file, expected a table of measured ops (distsim-ops 1)", "", ""};
-  const std::size_t at = text.rfind("\ncrc32 ");
-  if (at == std::string_view::npos)
-    return Error{"found no crc32 line, expected an intact table; it may be truncated", "", ""};
-  std::string_view stored = text.substr(at + 7);
-  const std::string_view body = text.substr(0, at + 1);
-  std::uint32_t sum = 0;
-  if (!take_number(stored, sum, 16) || sum != checksum(body)) {
-    return Error{"crc32: found a checksum that does not match, expected an intact table", "",
-                 "write it again with distsim calibrate ops"};
-  }
+  TRY_ASSIGN(const std::string_view body, checked_text(text, "table", "distsim calibrate ops"));
   return body.substr(kMagic.size());
 }
 
@@ -97,10 +84,7 @@ std::string MeasuredTable::text() const {
     if (p->low_us > 0) append(out, p->low_us), append(out, p->high_us);
     out += '\n';
   }
-  const std::uint32_t sum = checksum(out);
-  out += "crc32 ";
-  append_hex(out, sum);
-  return out + '\n';
+  return with_checksum(std::move(out));
 }
 
 Result<MeasuredTable> parse_measured_table(std::string_view text) {

@@ -1,4 +1,5 @@
 #include "opmodels/graph/graph_network.hpp"
+#include "opmodels/checked_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -97,12 +98,19 @@ TEST(GraphNetwork, RefusesTooFewExamplesAndDamagedFiles) {
   EXPECT_FALSE(GraphNetwork::parse("").ok());
   for (std::size_t cut = 0; cut + 1 < text.size(); cut += 97)
     EXPECT_FALSE(GraphNetwork::parse(text.substr(0, cut)).ok());
-  std::string other = text;
-  other.replace(other.find("node_scale ") + 11, 1, "-");
-  EXPECT_FALSE(GraphNetwork::parse(other).ok());
-  other = text;
-  other.replace(other.find("weights ") + 8, 3, "nan");
-  EXPECT_FALSE(GraphNetwork::parse(other).ok());
+  const std::string body = text.substr(0, text.rfind("crc32 "));
+  const auto with = [&](const char* name, std::string_view number) {
+    std::string other = body;
+    const std::size_t at = other.find(name) + std::string_view(name).size();
+    return other.replace(at, other.find_first_of(" \n", at) - at, number);
+  };
+  ASSERT_TRUE(GraphNetwork::parse(with_checksum(body)).ok());
+  EXPECT_FALSE(GraphNetwork::parse(with_checksum(with("node_scale ", "-1"))).ok());
+  EXPECT_FALSE(GraphNetwork::parse(with_checksum(with("weights ", "nan"))).ok());
+  EXPECT_FALSE(GraphNetwork::parse(with_checksum(with("weights ", "-1e308"))).ok());
+  EXPECT_TRUE(GraphNetwork::parse(with_checksum(with("weights ", "0.5"))).ok());
+  for (const std::string& damaged : {with("weights ", "0.5") + text.substr(body.size()), body})
+    EXPECT_NE(GraphNetwork::parse(damaged).error().what.find("crc32"), std::string::npos);
 }
 
 }  // namespace
