@@ -53,6 +53,13 @@ std::vector<Prepared> prepare(const OpModels& models, const OpRow& row, LearnedK
   return own;
 }
 
+/// Seconds of all kernels of a row, as priced.
+double priced_of(const std::vector<Prepared>& prepared) {
+  double seconds = prepared.front().other;
+  for (const Prepared& one : prepared) seconds += one.sample.seconds;
+  return seconds;
+}
+
 class Writer {
  public:
   Writer(const OpColumns& columns, std::size_t latency, LearnedKernel kernel, const DeviceLookup& lookup)
@@ -87,6 +94,8 @@ class Writer {
                            least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost), kernels, launch);
         kernels > 0 && !possible.ok())
       return problem(count.impossible, possible.error());
+    if (kernels > kOpTimesTooLong * priced_of(prepared) && ++count.too_long == 1)
+      count.first_too_long = position + ": " + too_long_text(kernels, priced_of(prepared));
     std::string lines;
     for (const Prepared& one : prepared) lines += text(fields, *parsed, one, measured, (*models)->rates(parsed->warm));
     return lines;
@@ -140,6 +149,7 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
     if (count.kept++ == 0) out << header_line(kernel);
     out << line;
   }
+  if (2 * count.too_long > count.kept) return most_too_long(count.first_too_long, count.too_long, count.kept);
   if (count.kept > 0) return count;
   return Error{"found no usable row among " + std::to_string(count.rows) +
                    ", expected at least one of a known gpu, with an op of " + std::string(name_of(kernel)) +

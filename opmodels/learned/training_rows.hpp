@@ -24,6 +24,8 @@ struct TrainingCount {
   std::size_t other_kernel = 0;  ///< left out: not of the kernel asked for
   std::size_t unpriced = 0;      ///< unreadable, without a time, or of a GPU that is not known
   std::size_t impossible = 0;    ///< faster than the GPU allows
+  std::size_t too_long = 0;      ///< kept, with times far above the models' (kOpTimesTooLong)
+  std::string first_too_long;    ///< the first of them, with its line
   std::string first_problem;     ///< with its line, of the first row that is unpriced or impossible
   std::string unused;            ///< OpColumns::unused()
 };
@@ -32,7 +34,8 @@ struct TrainingCount {
 /// are honest.
 bool is_held_back(std::string_view shape);
 
-/// Streams. Errors: as cost_csv's, no latency_us column, no row that is kept; then nothing is written.
+/// Streams. Errors: as cost_csv's, no latency_us column, no row that is kept; then nothing is written. Times far above
+/// the models' in most rows that are kept: another unit is meant.
 Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel,
                                     const DeviceLookup& lookup);
 

@@ -241,9 +241,7 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     count_.first_low_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) + ", expected about " +
                              megahertz(usual) + ", as " + models_.device().name + " holds under load";
   if (own > kOpTimesTooLong * priced.first) {
-    if (++count_.too_long == 1)
-      count_.first_too_long = "found " + format_quantity(own, Dimension::seconds) + ", where the models say " +
-                              format_quantity(priced.first, Dimension::seconds);
+    if (++count_.too_long == 1) count_.first_too_long = too_long_text(own, priced.first);
   }
   if (!keep_rows_) return {};
   if (rows_.size() == kMostRows) {
@@ -279,8 +277,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
     const RowPlace place{static_cast<std::uint32_t>(files_.size() - 1), static_cast<std::uint32_t>(reader.line())};
     const auto added = add_row(file, *fields, place);
     if (apart == 0 && count_.apart > 0) count_.first_apart = reader.position();
-    if (too_long == 0 && count_.too_long > 0)
-      count_.first_too_long = reader.position() + ": latency_us: " + count_.first_too_long;
+    if (too_long == 0 && count_.too_long > 0) count_.first_too_long = reader.position() + ": " + count_.first_too_long;
     if (added.ok()) {
       if (file.framework && libraries_.size() < kMaxLibraries && !(*fields)[*file.framework].empty())
         libraries_.insert((*fields)[*file.framework]);
@@ -295,11 +292,7 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
 }
 
 Result<MeasuredTable> OpCalibration::table() const {
-  if (2 * count_.too_long > count_.used) {
-    return Error{count_.first_too_long + ", and so on in " + std::to_string(count_.too_long) + " of " +
-                     std::to_string(count_.used) + " rows; expected microseconds",
-                 "", ""};
-  }
+  if (2 * count_.too_long > count_.used) return most_too_long(count_.first_too_long, count_.too_long, count_.used);
   if (count_.used > 0) return MeasuredTable(models_.device().name, joined(libraries_), points_->take());
   return Error{"found no usable row of " + models_.device().name + " among " + std::to_string(count_.rows) +
                    ", expected at least one",

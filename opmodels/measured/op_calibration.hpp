@@ -25,10 +25,6 @@ namespace distsim::opmodels {
 inline constexpr double kOpTimesApart = 3;
 /// Times of kernels that the models describe alike differ by more than those of one kernel do; chosen.
 inline constexpr double kKernelsApart = 1.1;
-/// A kernel that takes so many times what the models say is not merely inefficient; milliseconds or nanoseconds are meant.
-/// Chosen.
-inline constexpr double kOpTimesTooLong = 100;
-
 /// SM clocks of one op that differ by more than boards and power limits make them differ; chosen.
 inline constexpr double kClocksApart = 1.1;
 /// A clock so many times below what a GPU holds under load is a locked or an idle one; chosen.

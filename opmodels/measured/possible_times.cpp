@@ -86,6 +86,17 @@ double gathered_bytes(const graph::EmbeddingBag& bag) {
 
 }  // namespace
 
+std::string too_long_text(double seconds, double models) {
+  return "latency_us: found " + format_quantity(seconds, Dimension::seconds) + ", where the models say " +
+         format_quantity(models, Dimension::seconds);
+}
+
+Error most_too_long(const std::string& first, std::size_t too_long, std::size_t rows) {
+  return {first + ", and so on in " + std::to_string(too_long) + " of " + std::to_string(rows) +
+              " rows; expected microseconds",
+          "", ""};
+}
+
 double least_time(const DeviceRates& device, const graph::Op& op, const graph::Cost& cost) {
   const auto* copy = std::get_if<graph::Copy>(&op);
   const bool over_link = copy != nullptr && (copy->kind == graph::CopyKind::h2d || copy->kind == graph::CopyKind::d2h);

@@ -1,6 +1,7 @@
 // Times that no kernel of a device can have taken.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "opmodels/csv/op_row.hpp"
@@ -9,6 +10,16 @@
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::opmodels {
+
+/// A kernel that takes so many times what the models say is not merely inefficient; milliseconds or nanoseconds are meant.
+/// Chosen.
+inline constexpr double kOpTimesTooLong = 100;
+
+/// What is said of a row whose kernels took `seconds`, so many times the `models` seconds.
+std::string too_long_text(double seconds, double models);
+
+/// The refusal of a file most of whose rows took too long, of which `first` is one.
+Error most_too_long(const std::string& first, std::size_t too_long, std::size_t rows);
 
 /// Seconds that the device's rates allow the op at least: its products at the sustained clock, what does not fit in L2 from
 /// memory, and all of its bytes through L2, rows of embeddings as often as they are looked up (they may be hot). Copies

@@ -317,6 +317,25 @@ TEST_F(Fixture, TrainingRowsSplitAMeasurementByShares) {
   EXPECT_EQ(table().size(), 2u);
 }
 
+TEST_F(Fixture, TrainingRowsNameTimesFarAboveTheModels) {
+  const std::string row = "A100-SXM4-80GB,linear,bf16,4096,4096,4096,";
+  const auto rows = [&](const std::string& latencies) {
+    std::istringstream in("gpu,op,dtype,m,n,k,latency_us\n" + latencies);
+    out_.str("");
+    return training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
+  };
+  const auto one = rows(row + "600\n" + row + "4294967296\n" + row + "640\n");
+  ASSERT_TRUE(one.ok()) << one.error().text();
+  EXPECT_EQ(one->kept, 3u);
+  EXPECT_EQ(one->too_long, 1u);
+  EXPECT_EQ(one->first_too_long.find("x.csv:3: latency_us: found 4295 s, where the models say "), 0u)
+      << one->first_too_long;
+  const auto nanoseconds = rows(row + "600000\n" + row + "620000\n");
+  ASSERT_FALSE(nanoseconds.ok());
+  EXPECT_NE(nanoseconds.error().what.find("in 2 of 2 rows; expected microseconds"), std::string::npos)
+      << nanoseconds.error().text();
+}
+
 TEST_F(Fixture, TrainingRowsLeaveOutWhatNoGpuDoes) {
   std::istringstream in(
       "gpu,op,dtype,m,n,k,latency_us\n"

@@ -48,6 +48,14 @@ std::string left_out(std::initializer_list<std::pair<std::size_t, const char*>> 
   return text.empty() ? text : "; left out: " + text;
 }
 
+std::string and_more(std::size_t all) { return all == 1 ? "" : fmt::format(" (and {} more)", all - 1); }
+
+template <class Count>
+void name_too_long(const Count& c) {
+  if (c.too_long == 0) return;
+  remark(fmt::format("{}{}; expected microseconds", c.first_too_long, and_more(c.too_long)));
+}
+
 Result<void> write_training_rows(const TrainingFlags& f) {
   TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
@@ -64,6 +72,7 @@ Result<void> write_training_rows(const TrainingFlags& f) {
                      left_out({{count.other_kernel, "not of this kernel"},
                                {count.unpriced, "not a valid op of a known GPU"},
                                {count.impossible, "faster than the GPU allows"}})));
+  name_too_long(count);
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   return {};
 }
@@ -103,8 +112,6 @@ std::string left_out(const opmodels::CalibrationCount& c) {
                    {c.unreported, "beyond the capacity of the report"}});
 }
 
-std::string and_more(std::size_t all) { return all == 1 ? "" : fmt::format(" (and {} more)", all - 1); }
-
 void name_apart(const opmodels::CalibrationCount& c) {
   if (c.apart == 0) return;
   remark(fmt::format("{}: {} measured with times that differ by more than a factor of {}; the geometric mean is used",
@@ -116,11 +123,6 @@ void name_alike(const opmodels::CalibrationCount& c) {
   if (c.alike == 0) return;
   remark(fmt::format("{}{}; the geometric mean of their times is used, with a range that holds them", c.first_alike,
                      and_more(c.alike)));
-}
-
-void name_too_long(const opmodels::CalibrationCount& c) {
-  if (c.too_long == 0) return;
-  remark(fmt::format("{}{}; expected microseconds", c.first_too_long, and_more(c.too_long)));
 }
 
 void name_clocks(const opmodels::CalibrationCount& c) {
