@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <iostream>
@@ -151,6 +152,27 @@ Result<void> probe_folder(const std::string& path) {
   return probe.made() ? Result<void>() : file_error(path, "create a temporary file next to it", errno);
 }
 
+Error too_many_bytes(const std::string& path, std::size_t most) {
+  return {"found more than " + std::to_string(most) + " bytes, expected no more than that", path, ""};
+}
+
+/// How much an open file says that it has, and how much is read of it.
+struct ExpectedSize {
+  std::size_t bytes = 0, most = 0;
+};
+
+/// A file that is too large is refused before a byte is read. A device says nothing, and may never end.
+Result<ExpectedSize> expected_size(int fd, const std::string& path, std::size_t most) {
+  constexpr std::size_t kMostOfDevice = 1 << 20;
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return file_error(path, "read", errno);
+  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) return ExpectedSize{0, std::min(most, kMostOfDevice)};
+  if (!S_ISREG(info.st_mode)) return ExpectedSize{0, most};
+  const auto bytes = static_cast<std::uint64_t>(info.st_size);
+  if (bytes > most) return too_many_bytes(path, most);
+  return ExpectedSize{bytes, most};
+}
+
 Result<void> write_standard_output(const Producer& produce) {
   std::cout.flush();
   std::fflush(stdout);
@@ -161,16 +183,18 @@ Result<void> write_standard_output(const Producer& produce) {
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   TRY_ASSIGN(const Descriptor file, open_input(path));
+  TRY_ASSIGN(const ExpectedSize expected, expected_size(file.get(), path, max_bytes));
   std::string text;
+  text.reserve(expected.bytes);
   std::vector<char> chunk(std::size_t{1} << 16);  // not on the stack, which may be small
-  while (text.size() <= max_bytes) {
+  while (text.size() <= expected.most) {
     const ssize_t n = ::read(file.get(), chunk.data(), chunk.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return file_error(path, "read", errno);
     if (n == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(n));
   }
-  return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected no more than that", path, ""};
+  return too_many_bytes(path, expected.most);
 }
 
 /// One that is whole, under a temporary name.

@@ -13,7 +13,7 @@
 
 namespace distsim {
 
-/// Whole file as text; refuses directories, unreadable files and files over max_bytes, naming the path.
+/// Whole file as text; refuses folders, what cannot be read, files over max_bytes and devices over 1 MiB, naming the path.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
 /// Writes `contents` so that a reader sees either the old file or all of the new one: temporary file next to the

@@ -55,6 +55,26 @@ TEST_F(FileTest, ReadRefusesFoldersAbsentAndLargeFiles) {
   EXPECT_FALSE(read_file("", 10).ok());
 }
 
+/// In a process that has no room for what was to be read.
+TEST_F(FileTest, WhatIsTooLargeIsRefusedBeforeItIsRead) {
+  constexpr std::size_t kMost = std::size_t{4} << 30, kRoom = std::size_t{256} << 20;
+  ASSERT_TRUE(write_file_atomically(path("hollow"), "x").ok());
+  fs::resize_file(path("hollow"), kMost + 1);
+  const auto refuses = [&](const std::string& name) {
+    EXPECT_EXIT(
+        {
+          struct rlimit room {};
+          ::getrlimit(RLIMIT_DATA, &room);
+          room.rlim_cur = kRoom;
+          ::setrlimit(RLIMIT_DATA, &room);
+          ::_exit(read_file(name, kMost).ok() ? 1 : 0);
+        },
+        testing::ExitedWithCode(0), "");
+  };
+  refuses(path("hollow"));
+  refuses("/dev/zero");
+}
+
 TEST_F(FileTest, MissingFolderOrFileInsteadOfFolder) {
   EXPECT_FALSE(write_file_atomically(path("no/such/a"), "x").ok());
   EXPECT_NE(write_file_atomically(path("no/a"), "x").error().text().find("no such folder '" + path("no") + "'"),

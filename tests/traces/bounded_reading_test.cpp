@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/threads/stop.hpp"
 #include "trace_samples.hpp"
+#include "traces/files/byte_source.hpp"
 #include "traces/registry.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -45,6 +46,22 @@ TEST(RecordBudget, HoldsForEveryFormat) {
     EXPECT_EQ(records_of(*same), records_of(*whole)) << path;
   }
   EXPECT_GE(tried, 4u);
+}
+
+/// A file says how large it is: one that is too large is refused before a byte of it is read.
+TEST(ReadAll, KnowsHowMuchIsLeftOfAFile) {
+  const std::string dir = test::scratch_dir("read_all"), path = dir + "/x";
+  ASSERT_TRUE(write_file_atomically(path, "head").ok());
+  fs::resize_file(path, std::uintmax_t{16} << 30);
+  auto source = open_plain(path).value();
+  char head[4];
+  ASSERT_EQ(read_fully(*source, head, sizeof head).value(), 4u);
+  EXPECT_EQ(source->known_left(), (std::uint64_t{16} << 30) - 4);
+  EXPECT_EQ(read_all(*source, path, std::uint64_t{8} << 30).error().text(),
+            path + ": found more than 8 GiB, expected at most that");
+  fs::resize_file(path, 10);
+  EXPECT_EQ(read_all(*source, path, 100).value().size(), 6u);
+  fs::remove_all(dir);
 }
 
 /// The bound is that of all files of a job together.

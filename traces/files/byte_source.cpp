@@ -1,5 +1,6 @@
 #include "traces/files/byte_source.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -30,6 +31,13 @@ class PlainFile : public ByteSource {
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno != EINTR) return Error{std::string("cannot read: ") + std::strerror(errno), path_, ""};
     }
+  }
+
+  std::uint64_t known_left() const override {
+    struct stat info {};
+    const bool is_file = ::fstat(file_.get(), &info) == 0 && S_ISREG(info.st_mode);
+    const off_t at = is_file ? ::lseek(file_.get(), 0, SEEK_CUR) : -1;
+    return at >= 0 && at < info.st_size ? static_cast<std::uint64_t>(info.st_size - at) : 0;
   }
 
  private:
@@ -158,13 +166,16 @@ Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n) {
 }
 
 Result<std::string> read_all(ByteSource& source, const std::string& name, std::uint64_t max_bytes) {
+  const Error too_many{"found more than " + byte_text(max_bytes) + ", expected at most that", name, ""};
+  const std::uint64_t left = source.known_left();
+  if (left > max_bytes) return too_many;
   std::string text;
+  text.reserve(left);
   std::vector<char> chunk(kPackedChunk);
   for (;;) {
     TRY_ASSIGN(const std::size_t got, source.read(chunk.data(), chunk.size()));
     if (got == 0) return text;
-    if (text.size() + got > max_bytes)
-      return Error{"found more than " + byte_text(max_bytes) + ", expected at most that", name, ""};
+    if (text.size() + got > max_bytes) return too_many;
     text.append(chunk.data(), got);
   }
 }

@@ -17,6 +17,8 @@ class ByteSource {
   virtual Result<std::size_t> read(char* to, std::size_t n) = 0;
   /// True after the end, where the container (gzip, zip) stops before it says that it is complete.
   virtual bool cut_short() const { return false; }
+  /// How many bytes are left, where the source knows; 0 where it does not.
+  virtual std::uint64_t known_left() const { return 0; }
 };
 
 /// A plain file. Refuses folders, and what is neither file nor pipe.
@@ -42,7 +44,7 @@ std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std:
 /// Reads until `n` bytes are there or the source ends.
 Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n);
 
-/// All that is left, at most `max_bytes`; more is an error.
+/// All that is left, at most `max_bytes`; more is an error, before it is read where the source knows.
 Result<std::string> read_all(ByteSource& source, const std::string& name, std::uint64_t max_bytes);
 
 /// Text that is in memory already.
