@@ -227,42 +227,104 @@ Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std:
                printable(unknown.front(), 300), "remove it, or choose another prefix"};
 }
 
+std::string trace_path(const std::string& prefix, std::uint32_t rank) {
+  return prefix + "." + std::to_string(rank) + ".et";
+}
+std::string groups_path(const std::string& prefix) { return prefix + ".groups.json"; }
+std::string lock_path(const std::string& prefix) { return prefix + ".set.lock"; }
+
 /// Two runs that write one set would leave files of both.
 Result<LockFile> lock_set(const std::string& prefix) {
-  auto lock = LockFile::open(prefix + ".set.lock", "a prefix that no other run writes to");
+  auto lock = LockFile::open(lock_path(prefix), "a prefix that no other run writes to");
   if (!lock.ok()) return Error{"--write-et: " + lock.error().what, lock.error().where, lock.error().hint};
   return lock;
 }
 
-/// What was written of a set so far.
-struct Written {
-  std::vector<std::string> made;  ///< was not there before
-  bool over_others = false;       ///< some took the place of older files
+/// Files of a set on their way: written at once where none was there before; else under temporary names, so that a set that was
+/// there stays whole until all of the new one is written.
+class NewSet {
+ public:
+  explicit NewSet(const std::string& manifest) : over_another_(exists(manifest)) {}
+
+  bool over_another() const { return over_another_; }
+
+  Result<void> write(const std::string& path, std::string_view bytes) {
+    if (over_another_ || exists(path)) return over_others_.write(path, bytes);
+    TRY(write_file_atomically(path, bytes));
+    made_.push_back(path);
+    return {};
+  }
+
+  /// Replaces the older files. Error: some may have been.
+  Result<void> replace_others() {
+    const auto kept = over_others_.keep();
+    if (kept.ok()) return {};
+    return Error{kept.error().what, kept.error().where, "files of the set that was there may have been replaced"};
+  }
+
+  /// Removes what was not there before.
+  void take_back() const {
+    std::error_code ignored;
+    for (const std::string& path : made_) std::filesystem::remove(path, ignored);
+  }
+
+ private:
+  static bool exists(const std::string& path) {
+    std::error_code unknown;
+    return std::filesystem::exists(path, unknown) || unknown;
+  }
+
+  bool over_another_;
+  std::vector<std::string> made_;
+  FilesTogether over_others_;
 };
 
-/// The files of a set, beginning with a manifest that nobody plays; their digest.
+/// The traces and the groups of a set; their digest.
 Result<std::string> write_ranks(const std::string& prefix, const ChakraExport& exporter, std::uint32_t ranks,
-                                const traces::ChakraManifest& unfinished, Written& written) {
-  const auto write = [&written](const std::string& path, const std::string& bytes) -> Result<void> {
-    std::error_code unknown;
-    const bool is_new = !std::filesystem::exists(path, unknown) && !unknown;
-    TRY(write_file_atomically(path, bytes));
-    if (is_new)
-      written.made.push_back(path);
-    else
-      written.over_others = true;
-    return {};
-  };
-  TRY(write(traces::chakra_manifest_path(prefix), to_text(unfinished)));
+                                NewSet& files) {
   traces::ChakraSetDigest digest;
   for (std::uint32_t r = 0; r < ranks; ++r) {
     if (end_asked()) return Error{"interrupted: no traces were written", "", ""};
     const std::string bytes = traces::to_chakra(exporter.graph_of(r));
     digest.add(bytes);
-    TRY(write(prefix + "." + std::to_string(r) + ".et", bytes));
+    TRY(files.write(trace_path(prefix, r), bytes));
   }
-  TRY(write(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
+  TRY(files.write(groups_path(prefix), traces::to_chakra_groups(exporter.groups())));
   return digest.text();
+}
+
+/// The traces of an older, larger set.
+Result<void> remove_traces(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::remove(path, error) || error)
+      return Error{"cannot be removed, expected to replace the larger set that it is of", path, ""};
+  }
+  return {};
+}
+
+/// What nobody plays, until all of the new set is there.
+traces::ChakraManifest unfinished_manifest(traces::ChakraManifest set, const std::string& path) {
+  if (const auto old = old_manifest(path); old.ok()) set.ranks = std::max(set.ranks, old->ranks);
+  return set;
+}
+
+/// All files under their own or temporary names, beside a set that is still there whole; then the manifest that is left when
+/// this ends early, and the new set in the place of the other.
+Result<void> write_set(const std::string& prefix, const ChakraExport& exporter, traces::ChakraManifest set,
+                       NewSet& files, bool& replacing) {
+  const std::string path = traces::chakra_manifest_path(prefix), unfinished = to_text(unfinished_manifest(set, path));
+  TRY_ASSIGN(const std::vector<std::string> larger, replaced_traces(prefix, set.ranks));
+  if (!files.over_another()) TRY(files.write(path, unfinished));
+  TRY_ASSIGN(set.digest, write_ranks(prefix, exporter, set.ranks, files));
+  set.complete = true;
+  FilesTogether manifest;
+  TRY(manifest.write(path, to_text(set)));
+  TRY(write_file_atomically(path, unfinished));
+  replacing = true;
+  TRY(files.replace_others());
+  TRY(remove_traces(larger));
+  return manifest.keep();
 }
 
 }  // namespace
@@ -275,32 +337,19 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
                  ""};
   const ChakraExport exporter(costed, lowered, ranks);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
-  const std::string manifest = traces::chakra_manifest_path(prefix);
   TRY_ASSIGN(const LockFile lock, lock_set(prefix));
-  TRY_ASSIGN(const std::vector<std::string> replaced, replaced_traces(prefix, ranks));
-  traces::ChakraManifest set{ranks, lowered.program.ranks, false, ""};
-  const auto old = old_manifest(manifest);
-  traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
-  if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
-  Written written;
+  NewSet files(traces::chakra_manifest_path(prefix));
+  bool replacing = false;
   const EarlyEnd early;  // at the first signal what was written is taken back
-  const Result<std::string> digest = write_ranks(prefix, exporter, ranks, unfinished, written);
-  if (!digest.ok()) {
-    std::error_code ignored;
-    for (const std::string& path : written.made) {
-      // Beside files of an older set the manifest stays, so that nobody plays the mixture.
-      if (path != manifest || !written.over_others) std::filesystem::remove(path, ignored);
-    }
-    return digest.error();
-  }
-  for (const std::string& path : replaced) {
-    std::error_code error;
-    if (!std::filesystem::remove(path, error) || error)
-      return Error{"cannot be removed, expected to replace the larger set that it is of", path, ""};
-  }
-  set.complete = true;
-  set.digest = *digest;
-  return write_file_atomically(manifest, to_text(set));
+  const auto written = write_set(prefix, exporter, {ranks, lowered.program.ranks, false, ""}, files, replacing);
+  if (!written.ok() && !replacing) files.take_back();
+  return written;
+}
+
+std::vector<std::string> files_of_chakra_set(const std::string& prefix, std::uint32_t ranks) {
+  std::vector<std::string> files{traces::chakra_manifest_path(prefix), groups_path(prefix), lock_path(prefix)};
+  for (std::uint32_t r = 0; r < ranks; ++r) files.push_back(trace_path(prefix, r));
+  return files;
 }
 
 }  // namespace distsim::pipeline

@@ -282,6 +282,22 @@ class Outputs(unittest.TestCase):
             self.assertEqual((r.returncode, r.stderr), (0, b""))
             self.assertTrue(pathlib.Path(f"{d}/out.json").read_text().startswith("{"))
 
+    def test_a_set_that_cannot_be_written_over_stays(self):
+        """Whole, so that it is played as before; also where the new one is larger or has only some files too large."""
+        def limit(size):
+            return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        for job in ([], ["--set", "cluster.nodes=4"], ["--set", "model.global_batch=128"]):
+            with tempfile.TemporaryDirectory() as d, self.subTest(job=job):
+                self.assertEqual(run(["--config", TINY, "--write-et", "x"], cwd=d).returncode, 0)
+                before = tree(pathlib.Path(d))
+                sizes = sorted(len(data) for name, data in before.items() if name.endswith(".et"))
+                for size in (100, 2048, sizes[0] - 1, sizes[-1] - 1):
+                    r = run(["--config", TINY, *job, "--write-et", "x"], cwd=d, preexec_fn=limit(size))
+                    self.assertEqual((r.returncode, r.stderr.count(b"File too large")), (2, 1), r.stderr)
+                    self.assertEqual(tree(pathlib.Path(d)), before)
+                self.assertEqual(run(["--config", TINY, *job, "--write-et", "x"], cwd=d).returncode, 0)
+                self.assertEqual(run(["replay", "x.*.et", "--config", TINY, *job], cwd=d).returncode, 0)
+
     def test_a_table_of_ops_over_its_input(self):
         with tempfile.TemporaryDirectory() as d:
             path = pathlib.Path(d) / "a100_sxm4_80gb.ops"

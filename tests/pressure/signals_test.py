@@ -85,6 +85,21 @@ class Signals(Scratch):
                 self.assertEqual((process.returncode, said), (3, b"distsim: interrupted: no traces were written\n"))
                 self.assertEqual(self.names(), ["other.et"])
 
+    def test_an_interrupted_set_leaves_the_one_that_was_there(self):
+        job = [BINARY, "--config", FLAGSHIP, "--write-et", f"{self.folder}/x"]
+        self.assertEqual(subprocess.run([*job, "--set", "cluster.nodes=1"], capture_output=True, timeout=600).returncode, 0)
+        before = {name: (self.folder / name).read_bytes() for name in self.names()}
+        process = subprocess.Popen([*job, "--set", "cluster.nodes=128"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2000):
+            if len(self.names()) > 40 or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(process.poll(), "it was over before the signal")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=600)
+        self.assertEqual((process.returncode, said), (3, b"distsim: interrupted: no traces were written\n"))
+        self.assertEqual({name: (self.folder / name).read_bytes() for name in self.names()}, before)
+
     def test_an_interrupted_sweep_keeps_what_is_finished(self):
         table = self.folder / "s.csv"
         batches = ",".join(str(4096 * i) for i in range(1, 4001))
