@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/system/inputs/link_target.hpp"
 #include "base/system/inputs/open_input.hpp"
@@ -40,27 +41,42 @@ std::string identity_of(const std::string& given) {
   return ::stat(folder.c_str(), &info) == 0 ? number() + "/" + name : path;
 }
 
-/// Equal devices are shared: what is written to /dev/null twice is lost once.
-bool share_file(const std::string& a, const std::string& b) { return a == b && !a.starts_with("device "); }
+/// The files that a command writes to.
+class Targets {
+ public:
+  /// Error: another output goes to the file `identity`. Equal devices are shared: what is written to /dev/null twice is lost
+  /// once.
+  Result<void> add(const std::string& flag, const std::string& path, const std::string& identity) {
+    const auto [known, is_new] = flag_of_.try_emplace(identity, flag);
+    if (is_new || identity.starts_with("device ")) return {};
+    const char* taken = identity == "-" ? " writes to standard output already" : " writes to it too";
+    return Error{flag + ": found '" + path + "', but " + known->second + taken, "", ""};
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> flag_of_;
+};
 
 }  // namespace
 
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& outputs) {
-  std::vector<std::pair<std::string, std::string>> known;  // flag, identity
+  Targets targets;
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
     const std::string identity = identity_of(path);
-    for (const auto& [other, taken] : known) {
-      if (!share_file(identity, taken)) continue;
-      return Error{flag + ": found '" + path + "', but " + other +
-                       (identity == "-" ? " writes to standard output already" : " writes to it too"),
-                   "", ""};
-    }
-    known.emplace_back(flag, identity);
+    TRY(targets.add(flag, path, identity));
     if (path != "-" && identity == "-" && path != "/dev/stdout")
       return Error{flag + ": found the file that standard output goes to, expected another one, or -", path, ""};
     const Result<void> writable = check_writable(path);
     if (!writable) return Error{flag + ": " + writable.error().what, writable.error().where, writable.error().hint};
+  }
+  return {};
+}
+
+Result<void> check_apart(const std::vector<std::pair<std::string, std::string>>& outputs) {
+  Targets targets;
+  for (const auto& [flag, path] : outputs) {
+    if (!path.empty()) TRY(targets.add(flag, path, identity_of(path)));
   }
   return {};
 }

@@ -17,6 +17,9 @@ namespace distsim {
 /// with several outputs calls it again before it writes the first, when all its inputs are known.
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
+/// Of these checks the first alone: no two outputs are one file, by whatever names. An empty name is not asked for.
+Result<void> check_apart(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
+
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);
 

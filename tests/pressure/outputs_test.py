@@ -298,6 +298,24 @@ class Outputs(unittest.TestCase):
                 self.assertEqual(run(["--config", TINY, *job, "--write-et", "x"], cwd=d).returncode, 0)
                 self.assertEqual(run(["replay", "x.*.et", "--config", TINY, *job], cwd=d).returncode, 0)
 
+    def test_a_file_of_a_set_is_no_other_output_through_a_link(self):
+        """Nor another file of the set, nor the lock."""
+        for links, words in (({"j.json": "x.1.et"}, ["--json", "j.json"]), ({"x.1.et": "out.json"}, ["--json", "out.json"]),
+                             ({"x.set.json": "out.csv"}, ["--csv", "out.csv"]), ({"h.html": "x.groups.json"}, ["--html", "h.html"]),
+                             ({"x.1.et": "x.0.et"}, []), ({"x.3.et": "y", "x.2.et": "y"}, []), ({}, ["--json", "x.set.lock"])):
+            for there in (False, True):
+                with tempfile.TemporaryDirectory() as d, self.subTest(links=links, there=there):
+                    for name, end in links.items():
+                        if there:
+                            pathlib.Path(d, end).write_text("old")
+                        pathlib.Path(d, name).symlink_to(end)
+                    before = {name: p.read_text() if p.exists() else None for name in os.listdir(d) for p in [pathlib.Path(d, name)]}
+                    r = run(["--config", TINY, "--write-et", "x", *words], cwd=d)
+                    self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
+                    self.assertRegex(r.stderr, b"writes (to )?it too")
+                    after = {name: p.read_text() if p.exists() else None for name in os.listdir(d) for p in [pathlib.Path(d, name)]}
+                    self.assertEqual(after, before)
+
     def test_a_table_of_ops_over_its_input(self):
         with tempfile.TemporaryDirectory() as d:
             path = pathlib.Path(d) / "a100_sxm4_80gb.ops"

@@ -61,7 +61,7 @@ Outputs outputs_of(const PredictFlags& f) {
           {"--write-et", f.write_et.empty() ? "" : f.write_et + ".0.et"}};
 }
 
-/// A file of the set that --write-et writes, as another output.
+/// A file of the set that --write-et writes, as another output, by its name: before the job's ranks are known.
 Result<void> check_apart_from_set(const PredictFlags& f) {
   if (f.write_et.empty()) return {};
   const std::filesystem::path prefix(f.write_et);
@@ -160,18 +160,24 @@ Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p
   return distsim::traces::write_timeline(slices.source, f.timeline, files);
 }
 
-Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
-  const std::uint32_t ranks = p.lowered->program.ranks;
-  if (f.et_ranks > 0 && f.et_ranks < ranks)
-    log_warn([&] { return fmt::format("{}: ranks {} to {} are left out", f.write_et, f.et_ranks, ranks - 1); });
-  // The experiment may read one of the files that the set replaces.
-  std::vector<std::string> set{f.write_et + ".set.json", f.write_et + ".groups.json"};
-  for (std::uint32_t r = 0; r < (f.et_ranks > 0 ? f.et_ranks : ranks); ++r)
-    set.push_back(fmt::format("{}.{}.et", f.write_et, r));
+/// Every file of the set, of a job of so many ranks: a link may make one of them another, another output or an input.
+Result<void> check_set(const PredictFlags& f, std::uint32_t ranks) {
+  const std::vector<std::string> set = pipeline::files_of_chakra_set(f.write_et, f.et_ranks > 0 ? f.et_ranks : ranks);
+  Outputs outputs = outputs_of(f);
+  std::erase_if(outputs, [](const auto& output) { return output.first == "--write-et"; });
+  for (const std::string& path : set) outputs.emplace_back("--write-et", path);
+  TRY(check_apart(outputs));
   for (const std::string& path : set) {
     std::error_code unknown;
     if (std::filesystem::exists(path, unknown)) TRY(check_outputs({{"--write-et", path}}));
   }
+  return {};
+}
+
+Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
+  const std::uint32_t ranks = p.lowered->program.ranks;
+  if (f.et_ranks > 0 && f.et_ranks < ranks)
+    log_warn([&] { return fmt::format("{}: ranks {} to {} are left out", f.write_et, f.et_ranks, ranks - 1); });
   return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 
@@ -185,6 +191,7 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   TRY(check_rank_count("--timeline-ranks", f.timeline_ranks, p.report.rank_count));
   TRY(check_rank_count("--write-et-ranks", f.et_ranks, p.report.rank_count));
   TRY(check_outputs(outputs_of(f)));
+  if (!f.write_et.empty()) TRY(check_set(f, played.whole->lowered->program.ranks));
   FilesTogether files;
   if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played, files));
   if (!f.json.empty()) TRY(files.write(f.json, report::to_json(p.report) + "\n"));
