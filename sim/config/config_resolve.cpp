@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/config/schema.hpp"
+#include "base/file.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -283,6 +284,12 @@ void place_curve_files(collectives::CollectiveOptions& options, const ConfigNode
   }
 }
 
+/// The files that the section names are opened only where collectives are priced; they are inputs all the same.
+void note_collective_files(const collectives::CollectiveOptions& options) {
+  for (const std::string& file : options.curve_files) note_input(file);
+  if (!options.constants.empty()) note_input(options.constants);
+}
+
 Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged, NamedFiles& files) {
   static const Schema<collectives::CollectiveOptions> schema = collectives::collective_schema();
   collectives::CollectiveOptions options;
@@ -292,6 +299,7 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
   }
   options.curve_dirs = files.curve_folders();
   if (options.constants.empty()) options.constants = changed_constants();
+  note_collective_files(options);
   return options;
 }
 

@@ -316,6 +316,20 @@ class Outputs(unittest.TestCase):
                     after = {name: p.read_text() if p.exists() else None for name in os.listdir(d) for p in [pathlib.Path(d, name)]}
                     self.assertEqual(after, before)
 
+    def test_files_that_later_passes_would_read(self):
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            (folder / "log.txt").write_text(pathlib.Path(LOG).read_text())
+            (folder / "const.yaml").write_text("{}\n")
+            (folder / "e.yaml").write_text(pathlib.Path(TINY).read_text() + "\ncollectives: {curve_files: [log.txt], constants: const.yaml}\n")
+            before = tree(folder)
+            for file in ("log.txt", "const.yaml"):
+                for words in (["--out", file], ["--results", file]):
+                    r = run(["curves", "plan", "--config", "e.yaml", *words], cwd=d)
+                    self.assertEqual((r.returncode, r.stdout, r.stderr.count(b"\n")), (2, b"", 1), r.stderr)
+                    self.assertIn(b"a file that this command reads", r.stderr)
+                    self.assertEqual(tree(folder), before)
+
     def test_a_table_of_ops_over_its_input(self):
         with tempfile.TemporaryDirectory() as d:
             path = pathlib.Path(d) / "a100_sxm4_80gb.ops"
