@@ -32,6 +32,10 @@ constexpr std::array<Room, 9> kRooms{{{"systems", {".yaml"}},
                                       {"collectives", {"nccl.yaml"}},
                                       {"planning", {"layouts.yaml"}}}};
 
+/// Where others may lie, too: the cases of validate, which takes others by their paths, and what it knows of their columns.
+constexpr std::array<Room, 2> kMixedRooms{
+    {{"validation", {"/cases.csv", "/overheads.csv"}}, {"validation/columns", {".yaml"}}}};
+
 constexpr std::size_t kMostRemarks = 5;      // of a folder
 constexpr std::size_t kMostEntries = 10000;  // looked at
 constexpr std::size_t kMostTableBytes = 64 << 20;
@@ -114,11 +118,13 @@ std::vector<std::string> config_rooms() {
 }
 
 void note_rooms(const std::string& root) {
-  for (const Room& room : kRooms) {
+  const auto note = [&](const Room& room) {
     for (const char* ending : room.endings) {
       if (ending) note_input_endings((fs::path(root) / room.name).string(), ending);
     }
-  }
+  };
+  std::ranges::for_each(kRooms, note);
+  std::ranges::for_each(kMixedRooms, note);
 }
 
 std::vector<std::string> unread_in(const std::string& root) {

@@ -56,7 +56,8 @@ ANYWHERE = ["--config T --json {o}", "sweep --config T --set cluster.nodes=1,2 -
             "calibrate features --input O --kernel product16 --csv {o}", "curves plan --config T --out {o}", "profile K --csv {o}",
             "validate --cases C --csv {o}", "hugectr schedule E --out {o}"]
 ROOMS = ["devices/a100_sxm4_80gb.yaml", "devices/new.yaml", "systems/new.yaml", "frameworks/new.yaml", "curves/new.curve.txtpb", "op_models/new.ops",
-         "op_models/a100_sxm4_80gb.ops", "op_models/new.forest", "op_models/product16.forest", "op_models/graph.correction", "collectives/nccl.yaml"]
+         "op_models/a100_sxm4_80gb.ops", "op_models/new.forest", "op_models/product16.forest", "op_models/graph.correction", "collectives/nccl.yaml",
+         "validation/cases.csv", "validation/overheads.csv", "validation/columns/published_iterations.yaml", "validation/columns/new.yaml"]
 
 
 def tree(folder: pathlib.Path) -> dict[str, bytes]:
