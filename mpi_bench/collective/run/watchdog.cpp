@@ -13,6 +13,7 @@
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "mpi_bench/collective/ranks/stall.hpp"
+#include "mpi_bench/collective/run/tcp/tcp_callers.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
 #include "mpi_bench/common/pulse.hpp"
 
@@ -229,17 +230,15 @@ struct Watchdog::Impl {
     return Error{why, "", ""};
   }
 
+  /// Who does not come watches itself.
   void take_calls(tcp::Acceptor& acceptor, std::uint64_t cookie) {
-    const double end = now() + kSetup;
-    for (int missing = size - 1; missing > 0 && now() < end;) {
-      auto socket = tcp::accept(acceptor, end - now());
-      if (!socket.ok()) return;
-      const auto hello = tcp::read_hello(*socket, 1);
-      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 1 || hello->rank >= size || lines[hello->rank])
-        continue;
-      lines[hello->rank].emplace(std::move(socket).value());
-      --missing;
-    }
+    (void)tcp::admit_callers(acceptor, size - 1, kSetup,
+                             [&](tcp::Socket& socket, const tcp::Hello& hello) -> Result<bool> {
+                               if (!hello.valid(cookie) || hello.rank < 1 || hello.rank >= size || lines[hello.rank])
+                                 return false;
+                               lines[hello.rank].emplace(std::move(socket));
+                               return true;
+                             });
   }
 };
 

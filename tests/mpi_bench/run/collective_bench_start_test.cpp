@@ -105,6 +105,29 @@ TEST_F(CollectiveBenchStart, StrangersAtThePortHoldUpNobody) {
   for (const int s : strangers) ::close(s);
 }
 
+// Each that begins as a rank does and stops amidst it: all of them wait for the rest side by side.
+TEST_F(CollectiveBenchStart, HalfAHandshakeHoldsUpNobody) {
+  const int port = test::free_port();
+  test::Background root(by_hand(port, 2, 0) + " --stall-limit 20 >" + dir_ + "/root 2>&1");
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::vector<int> strangers;
+  for (const std::string words : {"dist", "nocaller"}) {
+    for (int i = 0; i < 20; ++i) {
+      strangers.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      EXPECT_EQ(::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+      EXPECT_EQ(::send(strangers.back(), words.data(), 4, MSG_NOSIGNAL), 4);
+    }
+  }
+  const Finished f = test::run_command(by_hand(port, 2, 1) + " --stall-limit 20", dir_);
+  EXPECT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(root.end_within(100), 0) << *read_file(dir_ + "/root", 4096);
+  for (const int s : strangers) ::close(s);
+}
+
 TEST_F(CollectiveBenchStart, EveryRankSaysWhyItEnds) {
   const int port = test::free_port();
   test::Background root(by_hand(port, 2, 0) + " --stall-limit 10 >" + dir_ + "/root 2>&1");

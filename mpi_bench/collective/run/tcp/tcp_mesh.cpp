@@ -5,6 +5,7 @@
 #include <random>
 #include <sstream>
 
+#include "mpi_bench/collective/run/tcp/tcp_callers.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
 
 namespace distsim::bench {
@@ -62,17 +63,15 @@ struct TcpMesh::Impl {
 
   /// Takes `count` connections; strangers are dropped.
   Result<void> take(tcp::Acceptor& acceptor, int count, std::uint64_t cookie) {
-    while (count > 0) {
-      TRY_ASSIGN(tcp::Socket socket, tcp::accept(acceptor, kPatience));
-      const auto hello = tcp::read_hello(socket, kOneTry);
-      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 0 || hello->rank >= me || hello->number < 0 ||
-          hello->number >= streams)
-        continue;
-      TRY(tcp::write_value(socket, 'y'));
-      lines[hello->rank][hello->number].emplace(std::move(socket));
-      --count;
-    }
-    return {};
+    return tcp::admit_callers(acceptor, count, kPatience,
+                              [&](tcp::Socket& socket, const tcp::Hello& hello) -> Result<bool> {
+                                if (!hello.valid(cookie) || hello.rank < 0 || hello.rank >= me || hello.number < 0 ||
+                                    hello.number >= streams || lines[hello.rank][hello.number])
+                                  return false;
+                                TRY(tcp::write_value(socket, 'y'));
+                                lines[hello.rank][hello.number].emplace(std::move(socket));
+                                return true;
+                              });
   }
 
   template <class Start>

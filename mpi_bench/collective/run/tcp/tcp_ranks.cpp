@@ -3,22 +3,21 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <optional>
+#include <span>
 
 #include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
 #include "mpi_bench/collective/ranks/ranks.hpp"
+#include "mpi_bench/collective/run/tcp/tcp_callers.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
 #include "mpi_bench/common/pulse.hpp"
 
 namespace distsim::bench {
 namespace {
 
-constexpr double kHelloSeconds = 1,  // of the rest, once something has come
-    kLookupSeconds = 5;
-constexpr std::size_t kMostCallers = 256;  // that are silent: fewer than a process may have open files
-constexpr double kLateWord = 0.5;          // rank 0, whose patience may end at the same time, knows who is missing
+constexpr double kLookupSeconds = 5;
+constexpr double kLateWord = 0.5;  // rank 0, whose patience may end at the same time, knows who is missing
 
 std::vector<std::string> hosts_of(const TcpPlaces& places) {
   std::vector<std::string> hosts = places.hosts;
@@ -91,8 +90,8 @@ class TcpRanks : public ProcessRanks {
     for (int missing = size() - 1; missing > 0;) {
       std::vector<pollfd> lines = {{acceptor.native_handle(), POLLIN, 0}};
       for (auto& line : lines_) lines.push_back({line ? line->native_handle() : -1, POLLIN, 0});  // poll skips -1
-      for (auto& caller : callers_) lines.push_back({caller.native_handle(), POLLIN, 0});
-      if (!tcp::wait_for_any(lines, seconds_to(end)))
+      callers_.add_to(lines);
+      if (seconds_to(end) <= 0 || !tcp::wait_for_any(lines, seconds_to(end)))
         return Error{missing_ranks(missing) + " did not connect within " +
                          std::to_string(static_cast<int>(places.patience_s)) + " s",
                      "--hosts", "missing, stopped, or started with another --port"};
@@ -102,30 +101,15 @@ class TcpRanks : public ProcessRanks {
                            " had not connected yet",
                        "--hosts", ""};
       }
-      TRY_ASSIGN(const int admitted, admit_those_who_speak({lines.begin() + 1 + size(), lines.end()}));
-      missing -= admitted;
+      for (auto& caller : callers_.hear(std::span(lines).subspan(1 + lines_.size()))) {
+        TRY_ASSIGN(const bool new_rank, admit(std::move(caller.socket), caller.hello));
+        missing -= new_rank ? 1 : 0;
+      }
       if (lines.front().revents == 0) continue;
       auto socket = tcp::accept(acceptor, 0);
-      if (socket.ok()) callers_.push_back(std::move(socket).value());  // else it has left again
-      if (callers_.size() > kMostCallers) callers_.pop_front();        // a rank says at once who it is
+      if (socket.ok()) callers_.add(std::move(socket).value());  // else it has left again
     }
     return {};
-  }
-
-  /// Of callers_, as they were polled. Who is silent stays without holding up the others. How many were ranks.
-  Result<int> admit_those_who_speak(const std::vector<pollfd>& polled) {
-    int ranks = 0;
-    std::deque<tcp::Socket> silent;
-    for (std::size_t i = 0; i < polled.size(); ++i) {
-      if (polled[i].revents == 0) {
-        silent.push_back(std::move(callers_[i]));
-        continue;
-      }
-      TRY_ASSIGN(const bool new_rank, admit(std::move(callers_[i])));
-      ranks += new_rank ? 1 : 0;
-    }
-    callers_ = std::move(silent);
-    return ranks;
   }
 
   std::string on(int rank) const { return host(rank).empty() ? "" : " on " + in_quotes(host(rank), 60); }
@@ -140,21 +124,20 @@ class TcpRanks : public ProcessRanks {
   }
 
   /// A stranger's connection is dropped; two ranks with one number are a mistake of whoever started them.
-  Result<bool> admit(tcp::Socket socket) {
-    const auto hello = tcp::read_hello(socket, kHelloSeconds);
-    if (!hello.ok() || !hello->valid(0) || hello->rank < 1) return false;
-    const std::string who = "rank " + std::to_string(hello->rank);
+  Result<bool> admit(tcp::Socket socket, const tcp::Hello& hello) {
+    if (!hello.valid(0) || hello.rank < 1) return false;
+    const std::string who = "rank " + std::to_string(hello.rank);
     const auto refuse = [&](const std::string& what, const char* flag) {
       refused_.emplace_back(std::move(socket));
       return Error{what, flag, ""};
     };
-    if (hello->number != size())
+    if (hello.number != size())
       return refuse(
-          who + " was started with " + std::to_string(hello->number) + " --hosts, expected " + std::to_string(size()),
+          who + " was started with " + std::to_string(hello.number) + " --hosts, expected " + std::to_string(size()),
           "--hosts");
-    if (hello->rank >= size()) return false;
-    auto& line = lines_[static_cast<std::size_t>(hello->rank)];
-    if (line) return refuse("found two ranks " + std::to_string(hello->rank), "--rank");
+    if (hello.rank >= size()) return false;
+    auto& line = lines_[static_cast<std::size_t>(hello.rank)];
+    if (line) return refuse("found two ranks " + std::to_string(hello.rank), "--rank");
     line.emplace(std::move(socket));
     return true;
   }
@@ -211,7 +194,7 @@ class TcpRanks : public ProcessRanks {
 
   tcp::Io io_;
   mutable std::vector<std::optional<tcp::Socket>> lines_;
-  std::deque<tcp::Socket> callers_;                  ///< connected, and not known yet
+  tcp::Callers callers_;
   std::vector<std::optional<tcp::Socket>> refused_;  ///< ranks that belong to another job, to be told
 };
 

@@ -68,12 +68,19 @@ inline bool wait_for(int line, double seconds) {
   return wait_for_any(std::span(&waiting, 1), seconds);
 }
 
+constexpr const char* kOutOfFiles = "allow more open files (ulimit -n)";
+
+/// That this process, and not the peer, lacks something: it is not better a moment later.
+inline bool is_out_of_files(const Code& code) {
+  return code == asio::error::no_descriptors || code == std::errc::too_many_files_open_in_system;
+}
+
 inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
   if (!wait_for(acceptor.native_handle(), seconds))
     return Error{"no connection within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
   Code failed;
   Socket socket = acceptor.accept(failed);
-  if (failed) return Error{"accept: " + failed.message(), "", ""};
+  if (failed) return Error{"accept: " + failed.message(), "", is_out_of_files(failed) ? kOutOfFiles : ""};
   socket.set_option(asio::ip::tcp::no_delay(true), failed);
   return socket;
 }
@@ -85,13 +92,6 @@ inline bool is_unknown_host(const Code& failed) {
 }
 
 /// One try with a limit.
-constexpr const char* kOutOfFiles = "allow more open files (ulimit -n)";
-
-/// That this process, and not the peer, lacks something: it is not better a moment later.
-inline bool is_out_of_files(const Code& code) {
-  return code == asio::error::no_descriptors || code == std::errc::too_many_files_open_in_system;
-}
-
 inline Result<Socket> call_once(asio::io_context& io, const std::string& host, int port, double seconds) {
   Code failed;
   asio::ip::tcp::resolver resolver(io);
