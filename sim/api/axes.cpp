@@ -7,12 +7,16 @@
 namespace distsim::api {
 namespace {
 
-Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag) {
-  if (axis.key.empty() || axis.key.find('=') != std::string::npos)
-    return Error{"found the key " + in_quotes(axis.key) + ", expected one such as cluster.nodes", flag, ""};
+Result<void> check_key(const Axis& axis, const std::string& flag) {
+  if (!axis.key.empty() && axis.key.find('=') == std::string::npos) return {};
+  return Error{"found the key " + in_quotes(axis.key) + ", expected one such as cluster.nodes", flag, ""};
+}
+
+Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag, std::size_t most) {
+  TRY(check_key(axis, flag));
   study::SweepAxis out{axis.key, {}};
   for (const std::string& value : axis.values) {
-    TRY_ASSIGN(study::SweepAxis one, study::parse_axis(axis.key + "=" + value, flag));
+    TRY_ASSIGN(study::SweepAxis one, study::parse_axis(axis.key + "=" + value, flag, most - out.values.size()));
     out.values.insert(out.values.end(), one.values.begin(), one.values.end());
   }
   if (out.values.empty())
@@ -24,10 +28,10 @@ Result<study::SweepAxis> study_axis(const Axis& axis, const std::string& flag) {
 }  // namespace
 
 Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag,
-                                                 const std::vector<std::string>& sets) {
+                                                 const std::vector<std::string>& sets, std::size_t most) {
   std::vector<study::SweepAxis> out;
   for (const Axis& axis : axes) {
-    TRY_ASSIGN(study::SweepAxis parsed, study_axis(axis, flag));
+    TRY_ASSIGN(study::SweepAxis parsed, study_axis(axis, flag, most));
     if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == parsed.key; }))
       return Error{flag + " " + printable(axis.key, 80) + ": found twice, expected one list of values", "", ""};
     if (std::ranges::any_of(sets, [&](const std::string& set) { return set.substr(0, set.find('=')) == parsed.key; }))
@@ -35,6 +39,19 @@ Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, 
                        (flag.starts_with("--") ? "--set" : "set") + " holds, expected one of the two",
                    "", ""};
     out.push_back(std::move(parsed));
+  }
+  return out;
+}
+
+Result<std::vector<double>> counts_of(const std::vector<Axis>& axes, const std::string& flag) {
+  std::vector<double> out;
+  for (const Axis& axis : axes) {
+    TRY(check_key(axis, flag));
+    double& count = out.emplace_back(0);
+    for (const std::string& value : axis.values) {
+      TRY_ASSIGN(const double more, study::count_values(axis.key + "=" + value, flag));
+      count += more;
+    }
   }
   return out;
 }

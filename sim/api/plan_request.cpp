@@ -81,7 +81,7 @@ Result<study::PlanRequest> plan_request(const PlanRequest& asked, const std::str
   study::PlanRequest request;
   request.config = path;
   request.sets = asked.experiment.sets;
-  TRY_ASSIGN(request.varied, study_axes(asked.vary, "--vary", request.sets));
+  TRY_ASSIGN(request.varied, study_axes(asked.vary, "--vary", request.sets, study::kMostVaried));
   if (!asked.gpus.empty()) {
     TRY_ASSIGN(request.gpus, study::parse_gpus(asked.gpus));
   }

@@ -28,6 +28,8 @@ Result<study::SweepRequest> study_request(const SweepRequest& asked) {
     TRY_ASSIGN(out.experiment, config::Variants::of(e.file));
   }
   out.sets = e.sets;
+  TRY_ASSIGN(const std::vector<double> counts, counts_of(asked.axes, "--vary"));
+  TRY(study::count_points(counts));
   TRY_ASSIGN(out.axes, study_axes(asked.axes, "--vary", e.sets));
   out.scaling = asked.scaling == Scaling::weak     ? study::Scaling::weak
                 : asked.scaling == Scaling::strong ? study::Scaling::strong

@@ -42,9 +42,21 @@ bool is_of_variants(const study::SweepRequest& request, const std::string& set) 
   return false;
 }
 
+/// Before the values of a range are made: those of several keys may be more points than any study has.
+Result<void> check_counts(const std::vector<std::string>& sets) {
+  std::vector<double> lists;
+  for (const std::string& text : sets) {
+    TRY_ASSIGN(const double count, study::count_values(text));
+    if (count > 1) lists.push_back(count);
+  }
+  TRY(study::count_points(lists));
+  return {};
+}
+
 /// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed, in place of the
 /// recipe's.
 Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
+  TRY(check_counts(flags.sets));
   std::map<std::string, bool> seen;  // whether it is a list of values
   std::vector<std::string> fixed;
   for (const auto& text : flags.sets) {

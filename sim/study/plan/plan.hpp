@@ -21,6 +21,9 @@
 
 namespace distsim::study {
 
+/// Values of one key that a plan chooses from: each is some kilobytes of what the search knows of it.
+inline constexpr std::size_t kMostVaried = 100'000;
+
 /// What is bought: so many tokens or samples.
 struct Purchase {
   double price_per_gpu_hour = 0;   ///< 0: not given

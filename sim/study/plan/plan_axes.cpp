@@ -67,7 +67,7 @@ Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
     for (std::int64_t n = range->low; n <= range->high; n *= 2) out.push_back(n);
     return out;
   }
-  const auto axis = parse_axis("gpus=" + text, "--gpus");
+  const auto axis = parse_axis("gpus=" + text, "--gpus", kMostVaried);
   if (!axis) return refused;
   for (const std::string& value : axis->values) {
     const auto n = plain_integer(value);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/config/schema.hpp"
@@ -31,12 +32,32 @@ Result<std::vector<std::string>> texts_of_node(const ConfigNode& node, const std
 }
 
 /// "KEY: values" of `vary`, or "KEY: [a, b]".
-Result<SweepAxis> axis_of_entry(const ConfigNode::Entry& entry) {
+std::string text_of_entry(const ConfigNode::Entry& entry) {
   std::string values = entry.value.scalar;
   for (const ConfigNode& item : entry.value.items) values += (values.empty() ? "" : ",") + item.scalar;
-  auto axis = parse_axis(entry.key + "=" + values);
-  if (!axis) return Error{"vary: " + axis.error().what, entry.where.text(), ""};
-  return axis;
+  return entry.key + "=" + values;
+}
+
+template <class T>
+Result<T> at_entry(Result<T> result, const ConfigNode::Entry& entry) {
+  if (result.ok()) return result;
+  return Error{"vary: " + result.error().what, entry.where.text(), ""};
+}
+
+/// Counted before the values of the first are made.
+Result<std::vector<SweepAxis>> axes_of_entries(const std::vector<ConfigNode::Entry>& entries) {
+  std::vector<double> counts;
+  for (const ConfigNode::Entry& entry : entries) {
+    TRY_ASSIGN(const double count, at_entry(count_values(text_of_entry(entry)), entry));
+    counts.push_back(count);
+    TRY(at_entry(count_points(counts), entry));
+  }
+  std::vector<SweepAxis> axes;
+  for (const ConfigNode::Entry& entry : entries) {
+    TRY_ASSIGN(SweepAxis axis, at_entry(parse_axis(text_of_entry(entry)), entry));
+    axes.push_back(std::move(axis));
+  }
+  return axes;
 }
 
 Result<SweepAxis> axis_of_variants(const ConfigNode& node) {
@@ -90,10 +111,8 @@ Result<void> read_entry(Recipe& recipe, const ConfigNode::Entry& entry, const st
   } else if (entry.key == "vary") {
     if (value.kind != ConfigNode::Kind::map)
       return schema_detail::expected(value, entry.key, "a map from keys to values");
-    for (const ConfigNode::Entry& key : value.entries) {
-      TRY_ASSIGN(SweepAxis axis, axis_of_entry(key));
-      recipe.request.axes.push_back(std::move(axis));
-    }
+    TRY_ASSIGN(std::vector<SweepAxis> axes, axes_of_entries(value.entries));
+    std::ranges::move(axes, std::back_inserter(recipe.request.axes));
   } else if (entry.key == "variants") {
     TRY_ASSIGN(SweepAxis axis, axis_of_variants(value));
     recipe.request.axes.insert(recipe.request.axes.begin(), std::move(axis));

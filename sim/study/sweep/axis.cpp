@@ -13,8 +13,6 @@
 namespace distsim::study {
 namespace {
 
-constexpr std::size_t kMostInRange = 10'000'000;
-
 std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values(1);
   int depth = 0;
@@ -39,7 +37,19 @@ std::vector<std::string> split_values(const std::string& text) {
 struct Steps {
   double from = 0, to = 0, step = 1;
   bool factor = false;
-  double count() const { return factor ? std::log(to / from) / std::log(step) : (to - from) / step; }
+  bool rise() const { return (factor ? from > 0 && step > 1 : step > 0) && to >= from; }
+  /// Up to `to`, which belongs to them where a step ends there but for rounding.
+  double count() const {
+    constexpr double kRounding = 1e-9;
+    const double steps = factor ? std::log(to / from) / std::log(step) : (to - from) / step;
+    return std::floor(steps + kRounding) + 1;
+  }
+};
+
+/// A value as it is given, or the numbers that it stands for.
+struct Piece {
+  std::string text;
+  std::optional<Steps> steps;
 };
 
 /// "A..B", "A..B:STEP", "A..B:xFACTOR"; nothing where the text is no such range. Errors: numbers that are written with
@@ -64,48 +74,64 @@ Result<std::optional<Steps>> steps_in(const std::string& text, const std::string
   return std::optional(Steps{numbers[0], numbers[1], numbers[2], factor});
 }
 
-/// Up to B, which belongs to them where a step ends there but for rounding.
-Result<std::vector<std::string>> values_of(const Steps& steps, const std::string& text, const std::string& where) {
-  const bool rises = steps.factor ? steps.from > 0 && steps.step > 1 : steps.step > 0;
-  if (!rises || steps.to < steps.from)
-    return Error{
-        "found " + in_quotes(text) + ", expected A..B, A..B:STEP or A..B:xFACTOR with B at least A and steps that rise",
-        where, ""};
-  constexpr double kRounding = 1e-9;
-  const double count = std::floor(steps.count() + kRounding) + 1;
-  if (!(count <= static_cast<double>(kMostInRange)))
-    return Error{"found " + in_quotes(text) + fmt::format(", {:.3g} values, expected at most {}", count, kMostInRange),
-                 where, ""};
-  std::vector<std::string> values;
+void add_numbers(const Steps& steps, std::vector<std::string>& values) {
+  const double count = steps.count();
   for (double i = 0; i < count; ++i) {
     const double value = steps.factor ? steps.from * std::pow(steps.step, i) : steps.from + i * steps.step;
     const double near = std::round(value * 1e9) / 1e9;  // 0.1 + 0.2 is 0.3
     values.push_back(std::abs(near) < 9e15 && near == std::floor(near) ? fmt::format("{:.0f}", near)
                                                                        : fmt::format("{}", near));
   }
-  return values;
+}
+
+struct AxisText {
+  std::string key, values;
+  std::vector<Piece> pieces;
+  double count = 0;  ///< of all values
+};
+
+Result<AxisText> axis_text(const std::string& text, const std::string& flag) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", flag, ""};
+  AxisText out{text.substr(0, equals), text.substr(equals + 1), {}};
+  for (std::string& value : split_values(out.values)) {
+    if (value.empty())
+      return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", flag + " " + out.key, ""};
+    const std::string where = flag + " " + printable(out.key);
+    TRY_ASSIGN(const std::optional<Steps> steps, steps_in(value, where));
+    if (steps && !steps->rise())
+      return Error{"found " + in_quotes(value) +
+                       ", expected A..B, A..B:STEP or A..B:xFACTOR with B at least A and steps that rise",
+                   where, ""};
+    out.count += steps ? steps->count() : 1;
+    out.pieces.push_back({std::move(value), steps});
+  }
+  return out;
 }
 
 }  // namespace
 
 bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
 
-Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0)
-    return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", flag, ""};
-  SweepAxis axis{text.substr(0, equals), {}};
-  for (std::string& value : split_values(text.substr(equals + 1))) {
-    if (value.empty())
-      return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", flag + " " + axis.key, ""};
-    const std::string where = flag + " " + printable(axis.key);
-    TRY_ASSIGN(const std::optional<Steps> steps, steps_in(value, where));
-    if (!steps) {
-      axis.values.push_back(std::move(value));
-      continue;
-    }
-    TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, where));
-    axis.values.insert(axis.values.end(), values.begin(), values.end());
+Result<double> count_values(const std::string& text, const std::string& flag) {
+  TRY_ASSIGN(const AxisText axis, axis_text(text, flag));
+  return axis.count;
+}
+
+Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag, std::size_t most) {
+  TRY_ASSIGN(AxisText given, axis_text(text, flag));
+  if (!(given.count <= static_cast<double>(most)))
+    return Error{
+        fmt::format("found {}, {:.3g} values, expected at most {}", in_quotes(given.values, 80), given.count, most),
+        flag + " " + printable(given.key), ""};
+  SweepAxis axis{std::move(given.key), {}};
+  axis.values.reserve(static_cast<std::size_t>(given.count));
+  for (Piece& piece : given.pieces) {
+    if (piece.steps)
+      add_numbers(*piece.steps, axis.values);
+    else
+      axis.values.push_back(std::move(piece.text));
   }
   TRY(check_repeats(axis, flag));
   return axis;

@@ -15,9 +15,17 @@ struct SweepAxis {
   std::vector<std::vector<std::string>> sets = {};
 };
 
+/// More values of a key than any study has time for.
+inline constexpr std::size_t kMostValues = 10'000'000;
+
 /// Parses "KEY=V1,V2,..."; commas inside [], {} and quotes do not split. A single value is an axis of length one. A value
-/// A..B, A..B:STEP or A..B:xFACTOR stands for the numbers from A to B, whole ones or decimals, by 1, STEP or FACTOR.
-Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag = "--set");
+/// A..B, A..B:STEP or A..B:xFACTOR stands for the numbers from A to B, whole ones or decimals, by 1, STEP or FACTOR. More than `most` values
+/// are an Error before one of them is made.
+Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag = "--set",
+                             std::size_t most = kMostValues);
+
+/// How many values that text stands for, without making them. Errors: of parse_axis, except for too many or equal values.
+Result<double> count_values(const std::string& text, const std::string& flag = "--set");
 
 /// Error: a value that comes twice.
 Result<void> check_repeats(const SweepAxis& axis, const std::string& flag);

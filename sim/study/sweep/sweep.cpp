@@ -88,20 +88,6 @@ class SweepEvaluator {
   std::unordered_map<std::size_t, First> firsts_;
 };
 
-Result<std::size_t> count_points(const std::vector<SweepAxis>& axes) {
-  double count = 1;
-  std::string product;
-  for (const SweepAxis& axis : axes) {
-    count *= static_cast<double>(axis.values.size());
-    product += (product.empty() ? "" : " x ") + grouped(axis.values.size());
-  }
-  if (count <= static_cast<double>(kMostPoints)) return static_cast<std::size_t>(count);
-  return Error{fmt::format("found {} = {:.3g} points, expected at most {}, which take some 5 GB of memory; vary fewer "
-                           "keys at once, or give fewer values",
-                           product, count, grouped(kMostPoints)),
-               "--set", ""};
-}
-
 /// Values that choose files: their contents decide rows too.
 bool may_name_files(const SweepAxis& axis) {
   constexpr std::size_t kMostNames = 1000;
@@ -170,6 +156,21 @@ std::string_view name_of(Scaling scaling) {
   return scaling == Scaling::as_given ? "as given" : scaling == Scaling::weak ? "weak" : "strong";
 }
 
+Result<std::size_t> count_points(const std::vector<double>& values) {
+  double count = 1;
+  std::string product;
+  for (const double n : values) {
+    count *= n;
+    product +=
+        (product.empty() ? "" : " x ") + (n < 1e15 ? grouped(static_cast<std::uint64_t>(n)) : fmt::format("{:.3g}", n));
+  }
+  if (count <= static_cast<double>(kMostPoints)) return static_cast<std::size_t>(count);
+  return Error{fmt::format("found {} = {:.3g} points, expected at most {}, which take some 5 GB of memory; vary fewer "
+                           "keys at once, or give fewer values",
+                           product, count, grouped(kMostPoints)),
+               "--set", ""};
+}
+
 std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index) {
   std::vector<std::string> values(axes.size());
   for (std::size_t a = axes.size(); a-- > 0;) {
@@ -202,7 +203,9 @@ std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index)
 Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   PointList list;
   list.command = "sweep";
-  TRY_ASSIGN(list.count, count_points(request.axes));
+  std::vector<double> values;
+  for (const SweepAxis& axis : request.axes) values.push_back(static_cast<double>(axis.values.size()));
+  TRY_ASSIGN(list.count, count_points(values));
   std::shared_ptr<config::Variants> variants = request.experiment;
   if (!variants) {
     TRY_ASSIGN(variants, config::Variants::of(request.config));

@@ -37,6 +37,11 @@ struct SweepPoint {
   double efficiency = 0;  ///< speedup over the growth in GPUs; 1 is perfect scaling
 };
 
+inline constexpr std::size_t kMostPoints = 10'000'000;
+
+/// How many points axes of so many values have. Error: over kMostPoints.
+Result<std::size_t> count_points(const std::vector<double>& values);
+
 /// Values of every axis at point number `index`, the first axis slowest.
 std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index);
 
@@ -49,8 +54,6 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified);
 
 /// All points, those of one machine after each other: its cost models are kept only for a while.
 std::vector<std::size_t> sweep_order(const SweepRequest& request);
-
-inline constexpr std::size_t kMostPoints = 10'000'000;
 
 /// What a sweep gave, point by point.
 class SweepResult {

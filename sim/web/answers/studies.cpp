@@ -24,16 +24,17 @@ Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
   const auto it = body.find("axes");
   if (it == body.end() || !it->is_array() || it->empty() || it->size() > kMostAxes)
     return unexpected("axes", "one to four keys, each with its values as KEY=V1,V2,...");
-  std::size_t points = 1;
+  double points = 1;
   for (const Json& text : *it) {
     if (!text.is_string()) return unexpected("axes", "keys with their values as KEY=V1,V2,...");
+    TRY_ASSIGN(const double values, study::count_values(text.get<std::string>(), "sweep of"));
+    points *= values;
+    if (!(points <= static_cast<double>(kMostSwept)))
+      return Error{"axes: found more than " + std::to_string(kMostSwept) + " points, expected fewer values", "message",
+                   "the command `distsim sweep` takes up to ten million"};
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text.get<std::string>(), "sweep of"));
     if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == axis.key; }))
       return Error{"axes: found " + in_quotes(axis.key, 100) + " twice, expected each key once", "message", ""};
-    points *= axis.values.size();
-    if (points > kMostSwept)
-      return Error{"axes: found more than " + std::to_string(kMostSwept) + " points, expected fewer values", "message",
-                   "the command `distsim sweep` takes up to ten million"};
     out.push_back(std::move(axis));
   }
   return out;

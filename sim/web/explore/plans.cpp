@@ -48,7 +48,7 @@ Result<study::PlanRequest> plan_request_in(const Json& body) {
   TRY_ASSIGN(out.goal, goal_in(body));
   TRY_ASSIGN(const std::vector<std::string> varied, strings_in(body, "vary", kMostVaried));
   for (const std::string& text : varied) {
-    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text, "vary"));
+    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text, "vary", kMostPlayed));
     for (const study::SweepAxis& other : out.varied) {
       if (other.key == axis.key) return unexpected("vary", "each key once, found " + axis.key + " twice");
     }

@@ -40,6 +40,19 @@ TEST(ParseAxis, RangesAreTheirValues) {
     EXPECT_FALSE(parse_axis(refused).ok()) << refused;
 }
 
+TEST(ParseAxis, TooManyValuesAreCountedNotMade) {
+  EXPECT_EQ(count_values("a=1..4,7,[1, 2]").value(), 6);
+  EXPECT_EQ(count_values("a=1..1e15").value(), 1e15);
+  EXPECT_EQ(parse_axis("a=1..4,7", "--vary", 5).value().values.size(), 5u);
+  EXPECT_EQ(parse_axis("a=1..4,7", "--vary", 4).error().text(),
+            "--vary a: found '1..4,7', 5 values, expected at most 4");
+  EXPECT_NE(parse_axis("a=1..9e6,1..9e6").error().text().find("1.8e+07 values, expected at most 10000000"),
+            std::string::npos);
+  EXPECT_EQ(count_points({2, 3}).value(), 6u);
+  EXPECT_NE(count_points({1e7, 1e15}).error().text().find("found 10,000,000 x 1e+15 = 1e+22 points"),
+            std::string::npos);
+}
+
 TEST(ShortNames, TellTheKeysApart) {
   EXPECT_EQ(short_names({{"parallel.tensor", {}}, {"model.name", {}}, {"framework.name", {}}}),
             (std::vector<std::string>{"tensor", "model.name", "framework.name"}));
