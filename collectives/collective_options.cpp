@@ -63,7 +63,8 @@ Schema<CollectiveOptions> collective_schema() {
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Accept curve files from a run that did not finish.");
   s.optional(
       "constants", &CollectiveOptions::constants,
-      "File that overrides constants of the NCCL model: all of configs/collectives/nccl.yaml or any part of it.");
+      "File that overrides constants of the NCCL model: all of configs/collectives/nccl.yaml or any part of it. Counted "
+      "from the folder of the file that names it.");
   return s;
 }
 

@@ -46,7 +46,7 @@ class Hostile(Serving):
             pathlib.Path(folder, "curves.txt").write_text("password hunter2\n")
             for key, value in (("model.name", str(secret)), ("cluster.system", str(secret)), ("framework.name", f"{folder}/secret.yaml"), ("device.name", "/etc/hostname.yaml"), ("model.name", "../../README.yaml"),
                                ("parallel.placement_file", f"{folder}/curves.txt"), ("collectives.curve_files", f"['{folder}/curves.txt']"), ("collectives.constants", f"{folder}/curves.txt"),
-                               ("collectives.constants", "/etc/passwd"), ("cluster.device", str(secret))):
+                               ("collectives.constants", "/etc/passwd"), ("cluster.device", str(secret)), ("model.graph.file", f"{folder}/curves.txt"), ("model.graph.file", "/etc/passwd")):
                 answer = t.ask(type="predict", text=TEXT, edits=[{"key": key, "value": value}])
                 self.assertEqual(answer["type"], "error", key)
                 self.assertNotIn("hunter2", json.dumps(answer))

@@ -274,14 +274,17 @@ Result<S> read_section(const ConfigNode& merged, const std::string& name, const 
   return schema.read(*merged.find(name), name);
 }
 
-/// Curve files are found from the file that lists them.
-void place_curve_files(collectives::CollectiveOptions& options, const ConfigNode& section) {
+/// Where a file lies that `node` names: found from the file that the node stands in.
+std::string place_of(const ConfigNode& node, const std::string& file) {
+  const std::filesystem::path path = file;
+  return path.is_relative() ? (folder_of_value(node) / path).lexically_normal().string() : file;
+}
+
+void place_collective_files(collectives::CollectiveOptions& options, const ConfigNode& section) {
   const ConfigNode* files = section.find("curve_files");
-  for (std::size_t i = 0; i < options.curve_files.size(); ++i) {
-    const std::filesystem::path path = options.curve_files[i];
-    if (path.is_relative())
-      options.curve_files[i] = (folder_of_value(files->items[i]) / path).lexically_normal().string();
-  }
+  for (std::size_t i = 0; i < options.curve_files.size(); ++i)
+    options.curve_files[i] = place_of(files->items[i], options.curve_files[i]);
+  if (!options.constants.empty()) options.constants = place_of(*section.find("constants"), options.constants);
 }
 
 /// The files that the section names are opened only where collectives are priced; they are inputs all the same.
@@ -295,7 +298,7 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
   collectives::CollectiveOptions options;
   if (const ConfigNode* section = merged.find("collectives")) {
     TRY_ASSIGN(options, schema.read(*section, "collectives"));
-    place_curve_files(options, *section);
+    place_collective_files(options, *section);
   }
   options.curve_dirs = files.curve_folders();
   if (options.constants.empty()) options.constants = changed_constants();
@@ -308,12 +311,11 @@ Result<void> read_placement(Experiment& e) {
   const std::string& file = e.model.parallel.tables.placement_file;
   if (file.empty()) return {};
   const ConfigNode& node = *e.merged.find("parallel")->find("placement_file");
-  std::filesystem::path path = file;
-  if (path.is_relative()) path = (folder_of_value(node) / path).lexically_normal();
+  const std::string path = place_of(node, file);
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown))
     return schema_detail::expected(node, "parallel.placement_file", "a file of tables' places that exists");
-  TRY_ASSIGN(e.model.parallel.tables.plans, workload::read_placement_file(path.string()));
+  TRY_ASSIGN(e.model.parallel.tables.plans, workload::read_placement_file(path));
   return {};
 }
 

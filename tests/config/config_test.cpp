@@ -133,10 +133,13 @@ TEST_F(ConfigTest, PathsStartAtTheFileThatNamesThem) {
 }
 
 TEST_F(ConfigTest, CurveFilesStartAtTheExperiment) {
-  write("x.yaml", "cluster: {system: boxes}\nmodel: {name: net}\ncollectives: {curve_files: [logs/a.txt, /b.txt]}\n");
+  write(
+      "x.yaml",
+      "cluster: {system: boxes}\nmodel: {name: net}\ncollectives: {curve_files: [logs/a.txt, /b.txt], constants: mine.yaml}\n");
   const auto e = load();
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->collectives.curve_files, (std::vector<std::string>{dir_ + "/logs/a.txt", "/b.txt"}));
+  EXPECT_EQ(e->collectives.constants, dir_ + "/mine.yaml");
 }
 
 TEST_F(ConfigTest, ASectionWithoutANameDescribesTheThingInPlace) {
