@@ -9,8 +9,8 @@
 
 namespace distsim::api {
 
-/// Ranges are spelled out. Errors: no values, a value that is none, more than `most` of a key, before they are made, a key twice,
-/// a key that `sets` holds; `flag`, --vary or vary, begins them.
+/// Ranges are spelled out. Errors: no values, a value that is none, more than `most` of a key, before they are made, a key
+/// twice, a key that `sets` holds; `flag`, --vary or vary, begins them.
 Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, const std::string& flag,
                                                  const std::vector<std::string>& sets,
                                                  std::size_t most = study::kMostValues);

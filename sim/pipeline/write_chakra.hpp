@@ -14,10 +14,11 @@ namespace distsim::pipeline {
 /// Writes PREFIX.<rank>.et for every rank, PREFIX.groups.json with the communicators, and PREFIX.set.json, the manifest,
 /// which says that the set is unfinished until all is written. An older set with that prefix stays whole until all of the new
 /// one is written; then its files are replaced, and those of a larger one removed. Other traces in its place are an Error, and
-/// so is another run that writes to the prefix (PREFIX.set.lock, while it is written). A node is a step of the program, of all iterations played; it waits for the step before it on its stream. An all_to_all_v becomes an
-/// ALL_TO_ALL of its largest send buffer. Kernels, gaps and the host's work carry their predicted durations; so do
-/// collectives, which players that price them themselves ignore. `ranks`: those from 0 that are written, 0 for all; but
-/// all are refused, before any is written, where they take more than 4 GB.
+/// so is another run that writes to the prefix (PREFIX.set.lock, while it is written). A node is a step of the program, of
+/// all iterations played; it waits for the step before it on its stream. An all_to_all_v becomes an ALL_TO_ALL of its largest
+/// send buffer. Kernels, gaps and the host's work carry their predicted durations; so do collectives, which players that
+/// price them themselves ignore. `ranks`: those from 0 that are written, 0 for all; but all are refused, before any is
+/// written, where they take more than 4 GB.
 Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
                           std::uint32_t ranks = 0);
 

@@ -146,6 +146,7 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
   EXPECT_NE(refusal("{").find("found no JSON"), std::string::npos);
   EXPECT_NE(refusal("[]").find("expected an object"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": 5})").find("host_name: a number, expected a string"), std::string::npos);
+  EXPECT_NE(refusal(R"({"host_name": []})").find("host_name: an array, expected a string"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "", "iter_time_ms": [1]})").find("found an empty host_name"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1]})").find("found no events"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1], "events": [{"event_name": "a"}]})")

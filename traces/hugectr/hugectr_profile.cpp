@@ -16,11 +16,18 @@ namespace {
 using Json = nlohmann::json;
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
+/// "an array", "null".
+std::string kind_with_article(const Json& value) {
+  const std::string kind = value.type_name();
+  if (value.is_null()) return kind;
+  return (value.is_object() || value.is_array() ? "an " : "a ") + kind;
+}
+
 /// Looks fields up and remembers the first one that is not as it should be.
 class Fields {
  public:
   Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
-    if (!object.is_object()) fail("a " + std::string(object.type_name()), "an object");
+    if (!object.is_object()) fail(kind_with_article(object), "an object");
   }
   std::string text(const char* key) {
     const Json* v = find(key, &Json::is_string, "a string");
@@ -35,7 +42,7 @@ class Fields {
     std::vector<double> out;
     for (std::size_t i = 0; v && i < v->size(); ++i) {
       if (!(*v)[i].is_number()) {
-        fail(std::string(key) + ": a " + (*v)[i].type_name(), "numbers");
+        fail(std::string(key) + ": " + kind_with_article((*v)[i]), "numbers");
         break;
       }
       out.push_back((*v)[i].get<double>());
@@ -51,7 +58,7 @@ class Fields {
     if (!object_.is_object()) return nullptr;
     const auto it = object_.find(key);
     if (it == object_.end()) return fail(std::string("no ") + key, std::string(key) + " with " + expected);
-    if (!((*it).*is)()) return fail(std::string(key) + ": a " + it->type_name(), expected);
+    if (!((*it).*is)()) return fail(std::string(key) + ": " + kind_with_article(*it), expected);
     return &*it;
   }
   const Json* fail(const std::string& found, const std::string& expected) {

@@ -14,9 +14,10 @@ namespace distsim::traces {
 void match_collectives(TraceJob& job);
 
 /// Ranks on clocks of their own: where the ends of matched collectives lie apart by more than `tolerance_ns` at the
-/// median, the later ranks are moved. Collectives in steps of different numbers do not count, and where they are most of those
-/// that two ranks share no clock is moved. Broadcasts, sends and receives, which one rank may leave early, move none: where nearly
-/// all of those that two ranks share end later on one of the two, and nothing else tells, TraceRank::clock_is_open. Says so.
+/// median, the later ranks are moved. Collectives in steps of different numbers do not count, and where they are most of
+/// those that two ranks share no clock is moved. Broadcasts, sends and receives, which one rank may leave early, move none:
+/// where nearly all of those that two ranks share end later on one of the two, and nothing else tells,
+/// TraceRank::clock_is_open. Says so.
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns);
 
 }  // namespace distsim::traces

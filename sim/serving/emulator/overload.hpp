@@ -1,4 +1,5 @@
-// Whether more came than could be served, of all requests or of a part of them that must be served: over a long time, by what a policy does with it, or for a while.
+// Whether more came than could be served, of all requests or of a part of them that must be served: over a long time, by
+// what a policy does with it, or for a while.
 //
 // Backlog is what any policy would have left (capacity.hpp): V grows by the work of each request that comes, in seconds of all
 // GPUs together, and falls by one second a second, to 0 at least. Since V was last 0, the work that came is uncertain by

@@ -19,8 +19,8 @@ struct SweepAxis {
 inline constexpr std::size_t kMostValues = 10'000'000;
 
 /// Parses "KEY=V1,V2,..."; commas inside [], {} and quotes do not split. A single value is an axis of length one. A value
-/// A..B, A..B:STEP or A..B:xFACTOR stands for the numbers from A to B, whole ones or decimals, by 1, STEP or FACTOR. More than `most` values
-/// are an Error before one of them is made.
+/// A..B, A..B:STEP or A..B:xFACTOR stands for the numbers from A to B, whole ones or decimals, by 1, STEP or FACTOR. More
+/// than `most` values are an Error before one of them is made.
 Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag = "--set",
                              std::size_t most = kMostValues);
 
