@@ -24,23 +24,30 @@ std::vector<std::string> words_between_commas(std::string_view list) {
   return out;
 }
 
-/// "UINT:UINT in [1 - 8]" as "a whole number", "FILE" as it stands.
+std::string one_of_these(const std::vector<std::string>& words) {
+  std::string out = "one of ", comma;
+  for (const std::string& word : words) {
+    out += comma + word;
+    comma = ", ";
+  }
+  return out;
+}
+
+/// "UINT:UINT in [1 - 8]" as "a whole number", "TEXT:{a,b}" as "one of a, b", "FILE" as it stands.
 std::string expected_value(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   if (option.get_items_expected_max() == 0) return "no value";
   if (type.starts_with("UINT") || type.starts_with("INT")) return "a whole number";
   if (type.starts_with("FLOAT")) return "a number";
+  if (const std::size_t list = type.find(":{"); list != std::string::npos && type.ends_with('}'))
+    return one_of_these(words_between_commas(std::string_view(type).substr(list + 2, type.size() - list - 3)));
   return type.empty() ? "a value" : type;
 }
 
 /// "'foo', expected one of a, b; did you mean 'b'?" of the value in front of, and the list behind " not in {".
 std::string not_a_choice(std::string_view value, std::string_view list) {
   const std::vector<std::string> words = words_between_commas(list);
-  std::string out = "found " + in_quotes(value) + ", expected one of ", comma;
-  for (const std::string& word : words) {
-    out += comma + word;
-    comma = ", ";
-  }
+  const std::string out = "found " + in_quotes(value) + ", expected " + one_of_these(words);
   const std::string near = nearest_spelling(std::string(value), words);
   return near.empty() ? out : out + "; did you mean '" + near + "'?";
 }

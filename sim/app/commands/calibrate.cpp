@@ -354,7 +354,7 @@ void declare_calibrate(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kCalibrateRefuses[] = {
-    {"", "subcommand"},
+    {"", "found no command"},
 };
 
 }  // namespace

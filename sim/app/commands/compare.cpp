@@ -87,7 +87,7 @@ void declare_compare(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kCompareRefuses[] = {
-    {"", "experiments is required"},
+    {"", "experiments: missing"},
     {"configs/dgx_a100_4node.yaml", "expected two files"},
     {"configs/dgx_a100_4node.yaml no_such.yaml", "no_such.yaml"},
     {"configs/dgx_a100_4node.yaml --set cluster.nodes=0", "cluster.nodes"},

@@ -284,7 +284,7 @@ void declare_cost(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kCostRefuses[] = {
-    {"", "subcommand"},
+    {"", "found no command"},
     {"collective --system dgx_a100_80gb --kind all_reduse --nodes 2 --bytes 8", "all_reduce"},
 };
 

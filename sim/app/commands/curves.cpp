@@ -157,7 +157,7 @@ void declare_curves(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kCurvesRefuses[] = {
-    {"", "subcommand"},
+    {"", "found no command"},
     {"show no_such.curve.txtpb", "no_such.curve.txtpb"},
 };
 

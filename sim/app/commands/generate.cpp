@@ -117,8 +117,8 @@ void declare_generate(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kGenerateRefuses[] = {
-    {"", "subcommand"},
-    {"dlrm --system dgx_a100_80gb", "--out is required"},
+    {"", "found no command"},
+    {"dlrm --system dgx_a100_80gb", "--out: missing"},
     {"dlrm --system dgx_a100_8gb --out /tmp", "dgx_a100_80gb"},
     {"dlrm --system dgx_a100_80gb --out README.md", "README.md"},
     {"dlrm --system dgx_a100_80gb --tables no_such.csv --out /tmp", "no_such.csv"},

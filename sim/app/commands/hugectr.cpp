@@ -207,7 +207,7 @@ void declare_hugectr(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kHugectrRefuses[] = {
-    {"", "subcommand"},
+    {"", "found no command"},
     {"timeline no_such.prof.json", "no_such.prof.json"},
 };
 

@@ -162,7 +162,7 @@ void declare_list(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kListRefuses[] = {
-    {"", "what is required"},
+    {"", "what: missing"},
     {"device", "device"},
     {"devices --markdown", "--markdown"},
 };

@@ -294,7 +294,7 @@ void declare_plan(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kPlanRefuses[] = {
-    {"", "--config is required"},
+    {"", "--config: missing"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/megatron_gpt_7_5b.yaml --objective tme", "tme"},
     {"--config configs/megatron_gpt_7_5b.yaml --pareto time", "two objectives"},

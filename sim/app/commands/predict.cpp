@@ -341,7 +341,7 @@ void declare_predict(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kPredictRefuses[] = {
-    {"", "--config is required"},
+    {"", "--config: missing"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nodes=0", "cluster.nodes"},
     {"--config configs/dgx_a100_4node.yaml --timeline x.svg", "expected a job with parallel.pipeline above 1"},

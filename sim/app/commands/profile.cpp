@@ -164,7 +164,7 @@ void declare_profile(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kProfileRefuses[] = {
-    {"", "traces is required"},
+    {"", "traces: missing"},
     {"no_such_trace.json", "no_such_trace.json"},
 };
 

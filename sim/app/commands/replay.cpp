@@ -115,7 +115,7 @@ void declare_replay(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kReplayRefuses[] = {
-    {"", "traces is required"},
+    {"", "traces: missing"},
     {"no_such_trace.json", "no_such_trace.json"},
     {"no_such_trace.json --priced", "no --config"},
 };

@@ -115,7 +115,7 @@ void declare_sensitivity(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kSensitivityRefuses[] = {
-    {"", "--config is required"},
+    {"", "--config: missing"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nic.bandwidth=-1", "cluster.nic.bandwidth"},
     {"--config configs/dgx_a100_4node.yaml --csv - --json -", "-"},

@@ -158,7 +158,7 @@ void declare_serving(CLI::App& self, Action& action) {
 }
 
 constexpr Refusal kServingRefuses[] = {
-    {"", "--config is required"},
+    {"", "--config: missing"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml", "model: found a section of a training experiment"},
     {"--config configs/serving/two_gpus.yaml --set load.rate_per_s=-1", "load.rate_per_s"},

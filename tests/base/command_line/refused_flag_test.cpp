@@ -37,6 +37,7 @@ TEST(RefusedFlag, SaysWhatWasFoundAndExpected) {
   EXPECT_EQ(refusal_of({"x", "-n", "9"}), "-n: found '9', expected a whole number from 1 to 8");
   EXPECT_EQ(refusal_of({"x", "--level", "warm"}),
             "--level: found 'warm', expected one of warn, error; did you mean 'warn'?");
+  EXPECT_EQ(refusal_of({"x", "--level"}), "--level: found nothing, expected one of warn, error");
   EXPECT_EQ(refusal_of({"x", "--timings=maybe"}), "--timings: found 'maybe', expected no value");
   EXPECT_EQ(refusal_of({"x", "--timings", "--quick"}), "--timings: found together with --quick, expected one of them");
   EXPECT_EQ(refusal_of({"x", "--seed", "1"}), "--seed: found without --json, expected both");
