@@ -132,9 +132,10 @@ class OsuReader {
   }
 
   /// As many columns of figures as the row before, whatever the first word is. "real 12.53" has as many as a row of two, but
-  /// not in their places.
+  /// not in their places; "Mem: 1031 200 300 400" has no time, which is printed with decimals.
   bool stands_as_row(std::string_view line, std::vector<std::string_view> words) const {
     if (words.size() < 2 || words.size() != width_) return false;
+    if (words[1].find('.') == std::string_view::npos) return false;
     if (words.size() == 2 && end_of(line, words[1]) != time_ends_) return false;
     if (words.back() == "Pass" || words.back() == "Fail") words.pop_back();
     return std::all_of(words.begin() + 1, words.end(), [](std::string_view w) { return osu_number(w).has_value(); });

@@ -138,6 +138,8 @@ TEST(Osu, ARowWithADamagedSizeIsRefused) {
     const auto set = read("tail_2n16r.txt", head + line + "\n");
     EXPECT_TRUE(set.ok()) << set.error().text();
   }
+  const auto with_memory = read("tail_full.txt", std::string(kOsu) + "Mem: 1031 200 300 400\n");
+  EXPECT_TRUE(with_memory.ok()) << with_memory.error().text();
 }
 
 /// osu_latency prints a blank before the unit.

@@ -107,6 +107,7 @@ class TcpRanks : public ProcessRanks {
       }
       if (lines.front().revents == 0) continue;
       auto socket = tcp::accept(acceptor, 0);
+      if (!socket.ok() && socket.error().hint == tcp::kOutOfFiles) return socket.error();
       if (socket.ok()) callers_.add(std::move(socket).value());  // else it has left again
     }
     return {};
