@@ -83,19 +83,25 @@ TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
       << *read_file(dir_ + "/root", 4096);
 }
 
+/// A connection to a port of this host.
+int connected_to(int port) {
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int line = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::connect(line, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  return line;
+}
+
 // Connections of others that say nothing, or something and no more, or leave, hold up nobody.
 TEST_F(CollectiveBenchStart, StrangersAtThePortHoldUpNobody) {
   const int port = test::free_port();
   test::Background root(by_hand(port, 2, 0) + " --stall-limit 10 >" + dir_ + "/root 2>&1");
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_port = htons(static_cast<std::uint16_t>(port));
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   std::vector<int> strangers;
   for (int i = 0; i < 30; ++i) {
-    strangers.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+    strangers.push_back(connected_to(port));
   }
   EXPECT_EQ(::send(strangers[3], "x", 1, 0), 1);
   ::close(strangers[4]);
@@ -110,15 +116,10 @@ TEST_F(CollectiveBenchStart, HalfAHandshakeHoldsUpNobody) {
   const int port = test::free_port();
   test::Background root(by_hand(port, 2, 0) + " --stall-limit 20 >" + dir_ + "/root 2>&1");
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_port = htons(static_cast<std::uint16_t>(port));
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   std::vector<int> strangers;
   for (const std::string words : {"dist", "nocaller"}) {
     for (int i = 0; i < 20; ++i) {
-      strangers.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      EXPECT_EQ(::connect(strangers.back(), reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+      strangers.push_back(connected_to(port));
       EXPECT_EQ(::send(strangers.back(), words.data(), 4, MSG_NOSIGNAL), 4);
     }
   }
