@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <new>
 #include <utility>
 
 #include "base/random.hpp"
@@ -17,21 +18,42 @@
 namespace distsim {
 namespace {
 
-/// A handler may read no other memory than this. Outputs are written one after the other by at most a few threads.
-constexpr int kMost = 64;
-std::array<std::atomic<const char*>, kMost> names{};
-static_assert(std::atomic<const char*>::is_always_lock_free);
+/// Names of files that are there, in blocks that are never freed: a handler, which may come at any moment, reads no other
+/// memory than this. A set of files holds a temporary for each of its members until the last one is written.
+struct Block {
+  std::array<std::atomic<const char*>, 64> names{};
+  std::atomic<Block*> next{nullptr};
+};
+static_assert(std::atomic<const char*>::is_always_lock_free && std::atomic<Block*>::is_always_lock_free);
 
-int enter(const char* name) {
-  for (int i = 0; i < kMost; ++i) {
-    const char* none = nullptr;
-    if (names[static_cast<std::size_t>(i)].compare_exchange_strong(none, name)) return i;
-  }
-  return -1;
+Block first;
+std::atomic<Block*> search_from{&first};  ///< blocks before it are full
+
+/// The block behind `block`, made where there is none; nullptr without memory for it.
+Block* after(Block& block) {
+  if (Block* next = block.next) return next;
+  Block *made = new (std::nothrow) Block, *none = nullptr;
+  if (!made || block.next.compare_exchange_strong(none, made)) return made;
+  delete made;
+  return none;
 }
 
-void leave(int place) {
-  if (place >= 0) names[static_cast<std::size_t>(place)] = nullptr;
+/// A place for the name: nullptr without memory.
+std::atomic<const char*>* enter(const char* name) {
+  for (Block* block = search_from; block; block = after(*block)) {
+    search_from = block;
+    for (std::atomic<const char*>& place : block->names) {
+      const char* none = nullptr;
+      if (place.load(std::memory_order_relaxed) == nullptr && place.compare_exchange_strong(none, name)) return &place;
+    }
+  }
+  return nullptr;
+}
+
+void leave(std::atomic<const char*>* place) {
+  if (!place) return;
+  *place = nullptr;
+  search_from = &first;
 }
 
 /// Of the kernel; where it has none yet, early after its start, of the clock and the process.
@@ -61,7 +83,7 @@ Temporary::Temporary(const std::string& begin) {
     file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     made_ = file_.valid();
     if (made_) return;
-    leave(std::exchange(place_, -1));
+    leave(std::exchange(place_, nullptr));
     if (errno != EEXIST) return;
   }
 }
@@ -74,8 +96,10 @@ Temporary::~Temporary() {
 bool Temporary::rename_to(const std::string& target) { return renamed_ = ::rename(path_.c_str(), target.c_str()) == 0; }
 
 void remove_temporaries() {
-  for (const auto& name : names) {
-    if (const char* path = name.load()) ::unlink(path);
+  for (const Block* block = &first; block; block = block->next) {
+    for (const auto& name : block->names) {
+      if (const char* path = name.load()) ::unlink(path);
+    }
   }
 }
 

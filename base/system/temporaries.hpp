@@ -1,6 +1,7 @@
 // Files that exist only until they become another: nothing of them is left behind, also where a signal ends the process.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "base/system/descriptor.hpp"
@@ -24,7 +25,7 @@ class Temporary {
  private:
   std::string path_;
   Descriptor file_;
-  int place_ = -1;  ///< in the list for signals; -1: that was full
+  std::atomic<const char*>* place_ = nullptr;  ///< in the list for signals; nullptr: no memory for a longer list
   bool made_ = false, renamed_ = false;
 };
 
