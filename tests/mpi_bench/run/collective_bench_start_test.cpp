@@ -70,6 +70,16 @@ TEST_F(CollectiveBenchStart, RankZerosRefusalReachesTheOthers) {
   EXPECT_EQ(*read_file(dir_ + "/first", 4096), f.err);
 }
 
+/// The system polls no more lines than a process may have open files: of ranks that have not come there is none to poll.
+TEST_F(CollectiveBenchStart, RankZeroWaitsForMoreRanksThanItMayHaveFiles) {
+  const int port = test::free_port();
+  test::Background root("sh -c 'ulimit -n 40; exec " + by_hand(port, 60, 0) + "' >" + dir_ + "/root 2>&1");
+  const Finished f = test::run_command(by_hand(port, 2, 1), dir_);
+  EXPECT_EQ(f.err,
+            "collective_bench: rank 0 refuses the job: --hosts: rank 1 was started with 2 --hosts, expected 60\n");
+  EXPECT_EQ(root.end_within(100), 2);
+}
+
 TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
   const int port = test::free_port();
   test::Background root(by_hand(port, 3, 0) + " >" + dir_ + "/root 2>&1");

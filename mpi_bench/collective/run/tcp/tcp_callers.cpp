@@ -2,18 +2,36 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace distsim::bench::tcp {
 namespace {
 
-constexpr std::size_t kMostCallers = 256;  // fewer than a process may have open files
+constexpr std::size_t kMostCallers = 256;
+constexpr double kPerCaller = 0.1;  // s; a connection and its hello take far less, also on a busy node
+constexpr std::chrono::milliseconds kPause{10};
 
 }  // namespace
 
 void Callers::add(Socket socket) {
   callers_.push_back({std::move(socket)});
   if (callers_.size() > kMostCallers) callers_.pop_front();
+}
+
+Result<void> Callers::take(Acceptor& acceptor) {
+  auto socket = accept(acceptor, 0);
+  if (socket.ok()) {
+    add(std::move(socket).value());
+    return {};
+  }
+  const bool out_of_files = socket.error().hint == kOutOfFiles;
+  if (out_of_files && callers_.empty()) return socket.error();
+  if (out_of_files)
+    callers_.pop_front();
+  else
+    std::this_thread::sleep_for(kPause);  // it has left again, or the system lacks memory for now
+  return {};
 }
 
 void Callers::add_to(std::vector<pollfd>& lines) {
@@ -49,24 +67,21 @@ std::vector<Callers::Introduced> Callers::hear(std::span<const pollfd> polled) {
 Result<void> admit_callers(Acceptor& acceptor, int count, double seconds,
                            const std::function<Result<bool>(Socket&, const Hello&)>& admit) {
   using Clock = std::chrono::steady_clock;
-  const auto patience = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const double patience = seconds + kPerCaller * count;
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience));
   Callers callers;
-  for (auto end = Clock::now() + patience; count > 0;) {
+  while (count > 0) {
     std::vector<pollfd> lines = {{acceptor.native_handle(), POLLIN, 0}};
     callers.add_to(lines);
     const double left = std::chrono::duration<double>(end - Clock::now()).count();
     if (left <= 0 || !wait_for_any(lines, left))
-      return Error{"no connection within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
+      return Error{"no connection within " + std::to_string(static_cast<int>(patience)) + " s", "", ""};
     for (Callers::Introduced& caller : callers.hear(std::span(lines).subspan(1))) {
       TRY_ASSIGN(const bool admitted, admit(caller.socket, caller.hello));
       if (!admitted) continue;
-      end = Clock::now() + patience;
       if (--count == 0) return {};
     }
-    if (lines.front().revents == 0) continue;
-    auto socket = accept(acceptor, 0);
-    if (!socket.ok() && socket.error().hint == kOutOfFiles) return socket.error();
-    if (socket.ok()) callers.add(std::move(socket).value());  // else it has left again
+    if (lines.front().revents != 0) TRY(callers.take(acceptor));
   }
   return {};
 }

@@ -21,8 +21,9 @@ class Callers {
     Hello hello;
   };
 
-  /// Of too many the one that came first is dropped: a rank says at once who it is.
-  void add(Socket socket);
+  /// Accepts the one that waits, if it still does. Where there are too many, or this process may open no more files, the one that
+  /// came first is dropped: a rank says at once who it is. Error: no more files, and nobody to drop.
+  Result<void> take(Acceptor& acceptor);
   /// Appends a line for each.
   void add_to(std::vector<pollfd>& lines);
   /// Those whose hello is whole now. Who leaves, or says what no hello begins with, is dropped. `polled`: the lines that add_to
@@ -37,11 +38,12 @@ class Callers {
     std::size_t have = 0;  ///< bytes of the hello
     State hear();
   };
+  void add(Socket socket);
   std::deque<Caller> callers_;
 };
 
-/// Takes callers until `admit` has said yes to `count` of them; the others are dropped. Error: nobody is admitted for so many
-/// seconds, or this process may open no more files.
+/// Takes callers until `admit` has said yes to `count` of them; the others are dropped. Error: some are missing after so many
+/// seconds and 0.1 s for each, or this process may open no more files.
 Result<void> admit_callers(Acceptor& acceptor, int count, double seconds,
                            const std::function<Result<bool>(Socket&, const Hello&)>& admit);
 

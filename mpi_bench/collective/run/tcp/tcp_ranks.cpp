@@ -89,7 +89,7 @@ class TcpRanks : public ProcessRanks {
   Result<void> admit_all(tcp::Acceptor& acceptor, const TcpPlaces& places, End end) {
     for (int missing = size() - 1; missing > 0;) {
       std::vector<pollfd> lines = {{acceptor.native_handle(), POLLIN, 0}};
-      for (auto& line : lines_) lines.push_back({line ? line->native_handle() : -1, POLLIN, 0});  // poll skips -1
+      for (auto& line : lines_) lines.push_back({line ? line->native_handle() : -1, POLLIN, 0});
       callers_.add_to(lines);
       if (seconds_to(end) <= 0 || !tcp::wait_for_any(lines, seconds_to(end)))
         return Error{missing_ranks(missing) + " did not connect within " +
@@ -105,10 +105,7 @@ class TcpRanks : public ProcessRanks {
         TRY_ASSIGN(const bool new_rank, admit(std::move(caller.socket), caller.hello));
         missing -= new_rank ? 1 : 0;
       }
-      if (lines.front().revents == 0) continue;
-      auto socket = tcp::accept(acceptor, 0);
-      if (!socket.ok() && socket.error().hint == tcp::kOutOfFiles) return socket.error();
-      if (socket.ok()) callers_.add(std::move(socket).value());  // else it has left again
+      if (lines.front().revents != 0) TRY(callers_.take(acceptor));
     }
     return {};
   }

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -52,13 +53,18 @@ inline Result<Acceptor> listen(asio::io_context& io, int port) {
   return acceptor;
 }
 
-/// Whether one of them has something to read (or has closed) in time; a signal does not end the wait.
+/// Whether one of them has something to read (or has closed) in time; a signal does not end the wait. Those of -1 are skipped.
 inline bool wait_for_any(std::span<pollfd> lines, double seconds) {
+  std::vector<pollfd>
+      open;  // poll takes no more lines than a process may have open files, and counts skipped ones, too
+  std::ranges::copy_if(lines, std::back_inserter(open), [](const pollfd& line) { return line.fd >= 0; });
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   for (double left = seconds;; left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count()) {
-    const int found =
-        ::poll(lines.data(), lines.size(), left > 0 ? static_cast<int>(std::min(left, 1e6) * 1000) + 1 : 0);
-    if (found > 0) return true;
+    const int found = ::poll(open.data(), open.size(), left > 0 ? static_cast<int>(std::min(left, 1e6) * 1000) + 1 : 0);
+    if (found > 0) {
+      for (auto heard = open.begin(); pollfd & line : lines) line.revents = line.fd < 0 ? short{0} : (heard++)->revents;
+      return true;
+    }
     if (found == 0 ? left <= 0 : errno != EINTR) return false;
   }
 }
