@@ -33,7 +33,7 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
   }
   TRY(assemble(job, std::move(read)));
   for (TraceRank& rank : job.ranks) {
-    TRY(find_steps(rank, job.names, options.step_pattern));
+    TRY(find_steps(rank, job.names, options));
     complete_collectives(job, rank);
   }
   note_steps_apart(job);

@@ -147,19 +147,6 @@ void attribute_device_work(TraceRank& rank) {
   }
 }
 
-/// The profiler may open a step more than it records: a last one without work on the device, where all others have
-/// some. It is no iteration.
-void leave_out_cut_step(TraceRank& rank) {
-  const bool others_work =
-      rank.steps.size() > 1 &&
-      std::all_of(rank.steps.begin(), rank.steps.end() - 1, [](const TraceStep& s) { return s.device_records > 0; });
-  if (!others_work || rank.steps.back().device_records > 0) return;
-  rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) + ", launches nothing" +
-                    (rank.far_records > 0 ? " that is on the clock of the others, and is left out"
-                                          : ": it was cut off by the end of the recording and is left out"));
-  rank.steps.pop_back();
-}
-
 /// A profiler's marks of two steps do not lie inside each other, and count up by one.
 void check_profiler_steps(TraceRank& rank, const NameTable& names) {
   std::map<std::string_view, const TraceStep*> left_out;  // by name: the step around it
@@ -259,17 +246,28 @@ void keep_outermost_steps(std::vector<TraceStep>& steps) {
   steps = std::move(top);
 }
 
-Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern) {
+void leave_out_cut_step(TraceRank& rank) {
+  const bool others_work =
+      rank.steps.size() > 1 &&
+      std::all_of(rank.steps.begin(), rank.steps.end() - 1, [](const TraceStep& s) { return s.device_records > 0; });
+  if (!others_work || rank.steps.back().device_records > 0) return;
+  rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) + ", launches nothing" +
+                    (rank.far_records > 0 ? " that is on the clock of the others, and is left out"
+                                          : ": it was cut off by the end of the recording and is left out"));
+  rank.steps.pop_back();
+}
+
+Result<void> find_steps(TraceRank& rank, const NameTable& names, const TraceOptions& options) {
   if (rank.times_are_medians) return {};  // the reader knows the one step
   rank.steps.clear();
-  if (!pattern.empty()) {
-    TRY(steps_by_pattern(rank, names, pattern));
+  if (!options.step_pattern.empty()) {
+    TRY(steps_by_pattern(rank, names, options.step_pattern));
   } else {
     rank.steps = spans(rank, names, [&](NameId id) { return names.text(id).starts_with(kProfilerStep); });
     rank.steps.empty() ? steps_by_marks(rank, names) : check_profiler_steps(rank, names);
   }
   attribute_device_work(rank);
-  leave_out_cut_step(rank);
+  if (!options.slice) leave_out_cut_step(rank);
   for (std::size_t i = 1; i < rank.steps.size(); ++i) {
     const TraceStep &step = rank.steps[i - 1], &next = rank.steps[i];
     if (is_followed_by(step, next) && !skips_numbers(step, next)) continue;

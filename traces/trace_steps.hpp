@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "traces/trace.hpp"
+#include "traces/trace_reader.hpp"
 
 namespace distsim::traces {
 
@@ -16,7 +17,12 @@ namespace distsim::traces {
 /// launches nothing, where all others do, was cut by the end of the recording and is left out. Where ranges overlap in
 /// part, those of threads that launch none of the rank's work are left out; work launched in two of what is left counts
 /// to the later one. What was chosen stands in rank.notes. No mark: no steps. Error: a pattern that is no regular expression, or matches nothing.
-Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern);
+/// Of a slice the last step stays: what it launches may lie before.
+Result<void> find_steps(TraceRank& rank, const NameTable& names, const TraceOptions& options);
+
+/// The profiler may open a step more than it records: a last one without work on the device, where all others have
+/// some. It is no iteration, and leaves rank.steps with a note.
+void leave_out_cut_step(TraceRank& rank);
 
 inline constexpr std::string_view kProfilerStep = "ProfilerStep#";
 

@@ -51,11 +51,18 @@ void add(HostOverheads& to, const HostOverheads& from) {
   add(to.t5, from.t5);
 }
 
-/// The next part of the whole window; between the two nothing runs.
-void add_part(StepProfile& to, const StepProfile& from) {
-  const bool first = to.step.name.empty();
-  if (first) {
+/// The next part of the whole window; between the two nothing runs, and the GPU waits for the host or not. Stretches
+/// without work count only where there is no other.
+void add_part(StepProfile& to, const StepProfile& from, bool waits_for_host) {
+  const bool works = to.step.device_records > 0, more = from.step.device_records > 0;
+  if (from.step.name.empty() || (works && !more)) {
+    to.launches += from.launches;
+    return;
+  }
+  if (to.step.name.empty() || works != more) {
+    const std::uint32_t launches = to.launches;
     to = from;
+    to.launches += launches;
     return;
   }
   const std::int64_t between = std::max<std::int64_t>(0, from.step.start_ns - to.step.end_ns);
@@ -64,6 +71,7 @@ void add_part(StepProfile& to, const StepProfile& from) {
   to.gaps.count += between > 0 ? 1 : 0;
   to.gaps.total += between;
   to.gaps.longest = std::max(to.gaps.longest, between);
+  to.gaps.waiting_for_host += waits_for_host ? between : 0;
   to.step.end_ns = from.step.end_ns;
   to.step.last_device_ns = from.step.last_device_ns;
   to.step.device_records += from.step.device_records;
@@ -148,11 +156,12 @@ class Pieces {
 
  private:
   void count_records(const traces::TraceRank& rank, const Window& slice, std::int64_t offset);
-  void add_steps(const RankProfile& piece, std::int64_t shift);
+  void add_steps(const RankProfile& piece, const SliceEdge& edge, std::int64_t shift);
   void add_collectives(traces::TraceJob& job, const Window& slice);
+  void leave_out_cut_step();
   void keep_first(const traces::TraceJob& job);
   void add_verdict(const traces::TraceJob& job, const traces::TraceSlice& slice, std::int64_t offset);
-  void add_notes(const traces::TraceJob& job, bool last);
+  void add_notes(const traces::TraceJob& job);
 
   const traces::KinetoSurvey& survey_;
   const bool keep_steps_;
@@ -164,8 +173,9 @@ class Pieces {
   /// By kind, group, its size, bytes and whether their times are known.
   std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t, bool>, CollectiveSummary> collectives_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> streams_;
-  std::vector<std::int64_t> step_starts_, step_ends_;  ///< of the survey's steps; each sorted
-  std::int64_t records_in_steps_ = 0;                  ///< of the host
+  std::vector<std::int64_t> step_starts_, step_ends_;             ///< of the survey's steps; each sorted
+  std::int64_t records_in_steps_ = 0, records_in_last_step_ = 0;  ///< of the host
+  std::int64_t dry_ = INT64_MIN;  ///< when the last work of all slices so far ended, on out_'s clock
 };
 
 void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
@@ -176,7 +186,9 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   add_verdict(job, s, offset);
   if (!keep_steps_) rank.steps.clear();
   RankProfile piece;
-  profile_steps_within(rank, slice.begin, slice.end, piece);
+  const std::int64_t shift = job.epoch_ns - out_.job.epoch_ns;
+  const SliceEdge edge =
+      profile_steps_within(rank, {slice.begin, slice.end, dry_ == INT64_MIN ? dry_ : dry_ - shift}, piece);
   const GpuUse use(job, rank);
   for (StepProfile& step : piece.steps) use.fill(step);
   use.fill(piece.whole);
@@ -197,7 +209,7 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
     rank_.device_time_before += d.start_ns < tables.begin ? d.duration_ns : 0;
   }
   count_records(rank, slice, offset);
-  add_steps(piece, job.epoch_ns - out_.job.epoch_ns);
+  add_steps(piece, edge, shift);
   add_collectives(job, slice);
   ++out_.slices;
 }
@@ -228,7 +240,7 @@ void Pieces::add_verdict(const traces::TraceJob& job, const traces::TraceSlice& 
   work.shift(offset);
   out_.job.ranks.front().work.add(work);
   out_.job.ranks.front().far_records += job.ranks.front().far_records;
-  add_notes(job, slice.end == traces::TraceSlice::kEnd);
+  add_notes(job);
 }
 
 std::string without_digits(std::string text) {
@@ -243,15 +255,14 @@ void note_counts(traces::TraceNotes& notes, const traces::WorkCounts& work) {
 }
 
 /// Those that several slices have with other numbers are kept once, as one tells it.
-void Pieces::add_notes(const traces::TraceJob& job, bool last) {
+void Pieces::add_notes(const traces::TraceJob& job) {
   const traces::TraceRank& rank = job.ranks.front();
   traces::TraceNotes counted, &kept = out_.job.ranks.front().notes;
   note_counts(counted, traces::count_work(job, rank, {}));
   for (const std::string& text : rank.notes.assumptions) {
     const bool of_counts = std::ranges::find(counted.assumptions, text) != counted.assumptions.end();
     const bool of_other_steps = !keep_steps_ && text.starts_with("no ProfilerStep: ");
-    const bool of_end = text.starts_with("the last step, ");
-    if (of_counts || of_other_steps || (of_end && !last)) continue;
+    if (of_counts || of_other_steps) continue;
     if (said_.insert(without_digits(text)).second) kept.assume(text);
   }
   for (const std::string& text : rank.notes.missing) {
@@ -276,18 +287,27 @@ void Pieces::count_records(const traces::TraceRank& rank, const Window& slice, s
     const std::int64_t at = h.start_ns + offset;
     records_in_steps_ += std::ranges::upper_bound(step_starts_, at) - step_starts_.begin();
     records_in_steps_ -= std::ranges::upper_bound(step_ends_, at) - step_ends_.begin();
+    records_in_last_step_ +=
+        keep_steps_ && at >= survey_.steps.back().start_ns && at < survey_.steps.back().end_ns ? 1 : 0;
   }
   for (const traces::TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
 }
 
-void Pieces::add_steps(const RankProfile& piece, std::int64_t shift) {
+/// Steps of earlier slices that ended after all work so far wait for the first work of this one.
+void Pieces::add_steps(const RankProfile& piece, const SliceEdge& edge, std::int64_t shift) {
+  for (StepProfile& p : rank_.steps) {
+    if (!edge.waits_for_host || p.step.end_ns <= dry_) continue;
+    const std::int64_t from = std::max(dry_, p.step.start_ns), to = std::min(edge.first + shift, p.step.end_ns);
+    p.gaps.waiting_for_host += std::max<std::int64_t>(0, to - from);
+  }
+  if (edge.works) dry_ = edge.dry + shift;
   const auto moved = [shift](StepProfile p) {
     p.step.start_ns += shift;
     p.step.end_ns += shift;
     if (p.step.device_records > 0) p.step.first_device_ns += shift, p.step.last_device_ns += shift;
     return p;
   };
-  if (!piece.whole.step.name.empty()) add_part(rank_.whole, moved(piece.whole));
+  add_part(rank_.whole, moved(piece.whole), edge.waits_for_host);
   for (const StepProfile& p : piece.steps) rank_.steps.push_back(moved(p));
 }
 
@@ -305,7 +325,19 @@ void Pieces::add_collectives(traces::TraceJob& job, const Window& slice) {
     add(collectives_[{c.kind, c.group, c.group_size, c.bytes, c.records > 0}], c);
 }
 
+void Pieces::leave_out_cut_step() {
+  traces::TraceRank& rank = out_.job.ranks.front();
+  for (const StepProfile& p : rank_.steps) rank.steps.push_back(p.step);
+  traces::leave_out_cut_step(rank);
+  if (rank.steps.size() < rank_.steps.size()) {
+    rank_.steps.pop_back();
+    records_in_steps_ -= records_in_last_step_;
+  }
+  rank.steps.clear();
+}
+
 Result<PiecedProfile> Pieces::finish() {
+  leave_out_cut_step();
   rank_.steps_marked = !rank_.steps.empty();
   if (!rank_.steps_marked && !rank_.whole.step.name.empty()) rank_.steps.push_back(rank_.whole);
   set_measured_times(rank_);

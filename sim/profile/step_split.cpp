@@ -15,6 +15,8 @@ bool launches(traces::RuntimeCall call) {
 
 /// Everything that a window is cut out of.
 struct Work {
+  std::int64_t dry_before = INT64_MIN;   ///< when the work of slices before had ended
+  std::int64_t known_until = INT64_MAX;  ///< from there on, work may be missing that begins earlier than what is there
   IntervalSet busy, compute, comm, exposed;
   std::vector<const traces::DeviceRecord*> by_start;
   std::vector<std::int64_t> launch_starts;
@@ -67,8 +69,8 @@ GapSummary gaps_of(const traces::TraceRank& rank, const Work& work, std::int64_t
   GapSummary g;
   const std::vector<Interval>& parts = work.busy.parts();
   auto next = std::ranges::upper_bound(parts, begin, {}, &Interval::end);
-  std::int64_t dry = next == parts.begin() ? INT64_MIN : std::prev(next)->end;
-  for (; next != parts.end() && dry < end; dry = next->end, ++next) {
+  std::int64_t dry = std::max(work.dry_before, next == parts.begin() ? INT64_MIN : std::prev(next)->end);
+  for (; next != parts.end() && next->begin < work.known_until && dry < end; dry = next->end, ++next) {
     const std::int64_t from = std::max(dry, begin), to = std::min(next->begin, end);
     if (to <= from) continue;
     if (dry > begin && next->begin < end) {
@@ -79,6 +81,22 @@ GapSummary gaps_of(const traces::TraceRank& rank, const Work& work, std::int64_t
     if (waits_for_host(rank, work, dry, next->begin)) g.waiting_for_host += to - from;
   }
   return g;
+}
+
+/// The first work that begins in the slice after all work before it had ended.
+SliceEdge edge_of(const traces::TraceRank& rank, const Work& work, const Slice& slice) {
+  SliceEdge edge;
+  const std::vector<Interval>& parts = work.busy.parts();
+  const auto first = std::ranges::upper_bound(parts, slice.dry, {}, &Interval::end);
+  edge.works = first != parts.end() && first->begin < slice.end;
+  edge.dry = slice.dry;
+  if (!edge.works) return edge;
+  edge.first = first->begin;
+  edge.waits_for_host = first->begin > slice.dry && waits_for_host(rank, work, slice.dry, first->begin);
+  for (const traces::DeviceRecord* d : work.by_start) {
+    if (d->start_ns < slice.end) edge.dry = std::max(edge.dry, d->end_ns());
+  }
+  return edge;
 }
 
 StepProfile step_profile(const traces::TraceRank& rank, const Work& work, const traces::TraceStep& step) {
@@ -119,8 +137,11 @@ void profile_steps(const traces::TraceRank& rank, RankProfile& out) {
   set_measured_times(out);
 }
 
-void profile_steps_within(const traces::TraceRank& rank, std::int64_t begin, std::int64_t end, RankProfile& out) {
-  const Work work(rank);
+SliceEdge profile_steps_within(const traces::TraceRank& rank, const Slice& slice, RankProfile& out) {
+  Work work(rank);
+  work.dry_before = slice.dry;
+  work.known_until = slice.end;
+  const auto [begin, end, dry] = slice;
   std::vector<traces::TraceStep> whole = traces::whole_window(rank);
   const IntervalSet busy = work.busy.clipped(begin, end);
   if (!whole.empty() && (!busy.empty() || rank.device_records.empty())) {
@@ -128,12 +149,13 @@ void profile_steps_within(const traces::TraceRank& rank, std::int64_t begin, std
     w.start_ns = busy.empty() ? std::max(begin, w.start_ns) : busy.first();
     w.end_ns = busy.empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.last();
     out.whole = step_profile(rank, work, w);
-    out.whole.launches = launches_within(work, begin, end);
   }
+  out.whole.launches = launches_within(work, begin, end);
   for (const traces::TraceStep& step : rank.steps) {
     if (step.start_ns >= begin && step.start_ns < end) out.steps.push_back(step_profile(rank, work, step));
   }
   out.steps_marked = !out.steps.empty();
+  return edge_of(rank, work, slice);
 }
 
 }  // namespace distsim::profile

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -113,11 +114,58 @@ TEST_F(ProfileInPieces, TablesAreThoseOfTheWhole) {
     EXPECT_EQ(whole_.ranks[0].whole.split.idle, pieces_.profile.ranks[0].whole.split.idle);
     EXPECT_EQ(whole_.ranks[0].whole.gaps.count, pieces_.profile.ranks[0].whole.gaps.count);
     EXPECT_EQ(whole_.ranks[0].whole.gaps.total, pieces_.profile.ranks[0].whole.gaps.total);
+    EXPECT_EQ(whole_.ranks[0].whole.gaps.waiting_for_host, pieces_.profile.ranks[0].whole.gaps.waiting_for_host);
     EXPECT_EQ(whole_.ranks[0].device_time, pieces_.profile.ranks[0].device_time);
     EXPECT_EQ(whole_.ranks[0].device_time_before, pieces_.profile.ranks[0].device_time_before);
     EXPECT_EQ(whole_.ranks[0].records.host, pieces_.profile.ranks[0].records.host);
     EXPECT_EQ(whole_.ranks[0].records.kernels, pieces_.profile.ranks[0].records.kernels);
     EXPECT_EQ(whole_.ranks[0].overheads.t4.total, pieces_.profile.ranks[0].overheads.t4.total);
+  }
+}
+
+/// A wait that crosses the edges of slices, also of one in which nothing runs, is what it is in the whole.
+TEST_F(ProfileInPieces, WaitsForTheHostAcrossEdges) {
+  std::vector<std::string> events;
+  for (int s = 0; s < 9; ++s) {
+    const double t = 100.0 * s, launch = s % 3 == 2 ? t - 45 : t + 20;  // the third before the GPU ran dry
+    events.push_back(event("user_annotation", "ProfilerStep#" + std::to_string(s), "5", "10", t, 95));
+    events.push_back(event("cpu_op", "aten::mm", "5", "10", t + 15, 40));
+    if (s == 3 || s == 4) continue;
+    const std::string id = "\"correlation\":" + std::to_string(s + 1);
+    events.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", "10", launch, 3, id));
+    events.push_back(event("kernel", "gemm", "0", "7", t + 30, 40, id + ",\"stream\":7"));
+  }
+  for (const std::uint64_t records : {1u, 6u}) {
+    both(test::trace(events), records);
+    EXPECT_GT(pieces_.slices, 2u);
+    const RankProfile &a = whole_.ranks[0], &b = pieces_.profile.ranks[0];
+    ASSERT_EQ(b.steps.size(), 9u);
+    std::int64_t waits = 0;
+    for (std::size_t i = 0; i < 9; ++i) {
+      EXPECT_EQ(a.steps[i].gaps.waiting_for_host, b.steps[i].gaps.waiting_for_host) << i;
+      EXPECT_EQ(a.steps[i].gaps.total, b.steps[i].gaps.total) << i;
+      waits += a.steps[i].gaps.waiting_for_host;
+    }
+    EXPECT_GT(waits, 0);
+    EXPECT_EQ(a.whole.gaps.waiting_for_host, b.whole.gaps.waiting_for_host);
+    EXPECT_EQ(a.whole.gaps.total, b.whole.gaps.total);
+    EXPECT_EQ(a.whole.split.wall, b.whole.split.wall);
+    EXPECT_EQ(a.whole.launches, b.whole.launches);
+  }
+}
+
+/// The profiler opens a step more than it records: that one alone is left out, with what the host did in it.
+TEST_F(ProfileInPieces, OnlyTheCutStepIsLeftOut) {
+  std::vector<std::string> events = many_steps(6);
+  events.push_back(event("user_annotation", "ProfilerStep#9", "5", "10", 6000, 50));
+  events.push_back(event("cpu_op", "aten::mm", "5", "10", 6010, 20));
+  for (const std::uint64_t records : {1u, 60u}) {
+    both(test::trace(events), records);
+    EXPECT_EQ(whole_.ranks[0].steps.size(), 6u);
+    EXPECT_EQ(pieces_.profile.ranks[0].steps.size(), 6u);
+    EXPECT_DOUBLE_EQ(pieces_.profile.ranks[0].profiler.records_per_step, whole_.ranks[0].profiler.records_per_step);
+    const auto& notes = pieces_.job.ranks[0].notes.assumptions;
+    EXPECT_EQ(std::ranges::count_if(notes, [](const std::string& n) { return n.starts_with("the last step, "); }), 1);
   }
 }
 
