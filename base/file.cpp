@@ -30,11 +30,18 @@ Error file_error(const std::string& path, const std::string& what, int code) {
   return {"cannot " + what + " (" + std::strerror(code) + ")", path, ""};
 }
 
-/// A buffered output stream on a descriptor, which remembers the first errno.
+/// A buffered output stream on a descriptor, which remembers the first errno. `held`: so many bytes are written only when more
+/// follow or with pass(), for what cannot be taken back.
 class DescriptorBuffer : public std::streambuf {
  public:
-  explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(std::size_t{1} << 16) { reset(); }
+  DescriptorBuffer(int fd, std::size_t held) : fd_(fd), held_(held), buffer_(std::size_t{1} << 16) { reset(); }
   int error_code() const { return error_code_; }
+
+  /// All that was put in.
+  void pass() {
+    held_ = 0;
+    sync();
+  }
 
  protected:
   int overflow(int c) override {
@@ -43,25 +50,32 @@ class DescriptorBuffer : public std::streambuf {
     return traits_type::not_eof(c);
   }
   int sync() override {
-    if (error_code_ == 0 && !write_all(fd_, pbase(), static_cast<std::size_t>(pptr() - pbase()))) error_code_ = errno;
+    waiting_.append(pbase(), pptr());
     reset();
+    if (waiting_.size() <= held_) return 0;
+    held_ = 0;
+    if (error_code_ == 0 && !write_all(fd_, waiting_.data(), waiting_.size())) error_code_ = errno;
+    waiting_.clear();
     return error_code_ == 0 ? 0 : -1;
   }
 
  private:
   void reset() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
   int fd_;
+  std::size_t held_;
+  std::string waiting_;
   std::vector<char> buffer_;
   int error_code_ = 0;
 };
 
 using Producer = std::function<Result<void>(std::ostream&)>;
 
-Result<void> produce_into(int fd, const std::string& path, const Producer& produce) {
-  DescriptorBuffer buffer(fd);
+Result<void> produce_into(int fd, const std::string& path, const Producer& produce, std::size_t held = 0) {
+  DescriptorBuffer buffer(fd, held);
   std::ostream out(&buffer);
   const Result<void> made = produce(out);
   out.flush();
+  if (made.ok()) buffer.pass();
   if (buffer.error_code() != 0) return file_error(path, "write", buffer.error_code());  // why, whatever `produce` says
   TRY(made);
   if (!out) return Error{"cannot write (the output stream failed)", path, ""};
@@ -131,10 +145,13 @@ Result<TargetKind> examine_target(const std::string& path) {
   return exists ? TargetKind::regular : TargetKind::absent;
 }
 
+/// What a command has written by then when it refuses its input, as a rule: nothing of that gets out.
+constexpr std::size_t kHeld = std::size_t{16} << 20;
+
 /// Writes to an open file of this process, a pipe or a device, which cannot be replaced.
 Result<void> write_in_place(const std::string& path, const Producer& produce) {
   TRY_ASSIGN(Descriptor file, open_special_output(path));
-  TRY(produce_into(file.get(), path, produce));
+  TRY(produce_into(file.get(), path, produce, kHeld));
   if (!file.close()) return file_error(path, "close", errno);
   return {};
 }
@@ -176,7 +193,7 @@ Result<ExpectedSize> expected_size(int fd, const std::string& path, std::size_t 
 Result<void> write_standard_output(const Producer& produce) {
   std::cout.flush();
   std::fflush(stdout);
-  return produce_into(STDOUT_FILENO, "standard output", produce);
+  return produce_into(STDOUT_FILENO, "standard output", produce, kHeld);
 }
 
 }  // namespace

@@ -133,7 +133,9 @@ TEST(Schema, RulesBlameWhatWasLaidOnTheFile) {
   const auto place = [&](const std::string& file, const std::string& over, const std::string& set) {
     ConfigNode node = *parse_yaml(file, "file.yaml");
     EXPECT_TRUE(merge_config(node, *parse_yaml(over, "over.yaml")).ok());
-    if (!set.empty()) EXPECT_TRUE(set_config_path(node, set, "3").ok());
+    if (!set.empty()) {
+      EXPECT_TRUE(set_config_path(node, set, "3").ok());
+    }
     const auto read = s.read(node);
     return read.ok() ? "" : read.error().where;
   };
