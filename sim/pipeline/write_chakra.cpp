@@ -194,6 +194,11 @@ class ChakraExport {
   std::vector<NamedPartition> partitions_;
 };
 
+/// Of those asked for, 0: all.
+std::uint32_t ranks_written(const Lowered& lowered, std::uint32_t asked) {
+  return asked == 0 ? lowered.program.ranks : std::min(asked, lowered.program.ranks);
+}
+
 /// All ranks have the nodes of rank 0.
 Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
   if (bytes_of_rank * ranks <= kMostBytes) return {};
@@ -329,14 +334,20 @@ Result<void> write_set(const std::string& prefix, const ChakraExport& exporter, 
 
 }  // namespace
 
-Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
-                          std::uint32_t asked) {
-  const std::uint32_t ranks = asked == 0 ? lowered.program.ranks : std::min(asked, lowered.program.ranks);
+Result<void> check_chakra_size(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t asked) {
+  const std::uint32_t ranks = ranks_written(lowered, asked);
   if (ranks > kMostRanks)
     return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: one file per rank", "",
                  ""};
+  if (asked != 0) return {};
+  return check_size(traces::to_chakra(ChakraExport(costed, lowered, ranks).graph_of(0)).size(), ranks);
+}
+
+Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
+                          std::uint32_t asked) {
+  TRY(check_chakra_size(costed, lowered, asked));
+  const std::uint32_t ranks = ranks_written(lowered, asked);
   const ChakraExport exporter(costed, lowered, ranks);
-  if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
   TRY_ASSIGN(const LockFile lock, lock_set(prefix));
   NewSet files(traces::chakra_manifest_path(prefix));
   bool replacing = false;

@@ -191,7 +191,10 @@ Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   TRY(check_rank_count("--timeline-ranks", f.timeline_ranks, p.report.rank_count));
   TRY(check_rank_count("--write-et-ranks", f.et_ranks, p.report.rank_count));
   TRY(check_outputs(outputs_of(f)));
-  if (!f.write_et.empty()) TRY(check_set(f, played.whole->lowered->program.ranks));
+  if (!f.write_et.empty()) {
+    TRY(pipeline::check_chakra_size(*played.whole->costed, *played.whole->lowered, f.et_ranks));
+    TRY(check_set(f, played.whole->lowered->program.ranks));
+  }
   FilesTogether files;
   if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played, files));
   if (!f.json.empty()) TRY(files.write(f.json, report::to_json(p.report) + "\n"));
