@@ -59,6 +59,7 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
     std::uint32_t n = r->rank.rank;
     while (used.contains({r->rank.has_times, n})) ++n;
     r->rank.rank = n;
+    r->rank.rank_is_guessed = true;
     used.emplace(r->rank.has_times, n);
     if (several) r->rank.notes.assume("rank " + std::to_string(n) + " taken from the order of the files");
   }

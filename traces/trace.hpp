@@ -237,10 +237,11 @@ struct TraceRank {
   bool has_times = true;  ///< false for execution traces: start and duration are then places in their order (x 10000),
                           ///< which sort and nest but are no times
   bool times_are_medians =
-      false;                   ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
-  bool in_slices = false;      ///< its records were read in slices of time, one after the other, and are not here
-  WorkCounts work;             ///< of the records of a rank in slices
-  bool clock_is_open = false;  ///< whether it is that of the ranks that it sends to or receives from is not known
+      false;               ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
+  bool in_slices = false;  ///< its records were read in slices of time, one after the other, and are not here
+  bool rank_is_guessed = false;   ///< neither the trace nor its name says which rank it is of
+  WorkCounts work;                ///< of the records of a rank in slices
+  bool clock_is_open = false;     ///< whether it is that of the ranks that it sends to or receives from is not known
   std::uint64_t far_records = 0;  ///< left out, as their times cannot be those of one recording with the others
   std::vector<TraceDevice> devices;
   std::vector<TraceThread> threads;

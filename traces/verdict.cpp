@@ -350,9 +350,12 @@ void note_collectives(TraceRank& rank, const WorkCounts& work) {
                       std::string(agreeing(work.other_calls, "call that launched it", "calls that launched them")) +
                       " (the first: " + work.first_other_call + "); the size is not known");
   if (work.not_member > 0)
-    rank.notes.assume(counted(work.not_member, "collective") + " of " + std::to_string(work.collectives) +
-                      " of groups without rank " + std::to_string(rank.rank) +
-                      " itself (the first: " + work.first_group + "): are the ranks of groups global ones?");
+    rank.notes.assume(
+        counted(work.not_member, "collective") + " of " + std::to_string(work.collectives) +
+        " of groups without rank " + std::to_string(rank.rank) +
+        (rank.rank_is_guessed ? ", a number that nothing in the trace says" : " itself") +
+        " (the first: " + work.first_group + "): " +
+        (rank.rank_is_guessed ? "name the file by its rank, e.g. rank3.json" : "are the ranks of groups global ones?"));
 }
 
 /// Work behind the last step of a profiler, as much as half of one: its mark may be lost.

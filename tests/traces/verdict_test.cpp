@@ -331,8 +331,9 @@ TEST(Plausible, NoCollectiveIsFasterThanItsLinks) {
 
 /// Kernels of all-reduces in a group of two ranks, called `kind`.
 std::vector<std::string> notes_on_collectives(graph::CollectiveKind kind, std::vector<std::uint32_t> group,
-                                              std::uint32_t world = 2) {
+                                              std::uint32_t world = 2, bool guessed = false) {
   TraceRank rank = rank_of(0, 3, 10'000'000);
+  rank.rank_is_guessed = guessed;
   TraceJob job = job_of({}, world);
   for (std::uint32_t i = 0; i < 3; ++i) {
     rank.device_records[i].name = job.names.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
@@ -358,6 +359,9 @@ TEST(Plausible, CollectivesAreOfTheirKernelsKindAndOfTheirRanksGroup) {
               std::vector<std::string>{"3 collectives of 3 of groups without rank 0 itself (the first: '7'): are the "
                                        "ranks of groups global ones?"});
   }
+  EXPECT_EQ(notes_on_collectives(Kind::all_reduce, {5, 6}, 0, true),
+            std::vector<std::string>{"3 collectives of 3 of groups without rank 0, a number that nothing in the trace "
+                                     "says (the first: '7'): name the file by its rank, e.g. rank3.json"});
 }
 
 TEST(Plausible, GroupsHaveNoMoreRanksThanTheJob) {

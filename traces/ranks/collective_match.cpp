@@ -367,7 +367,7 @@ void align_to(TraceJob& job, const ClockEvidences& evidences, std::uint32_t firs
 /// Of broadcasts, sends and receives that two ranks share: how much later they end on the second.
 using EndsApart = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>>;
 
-/// Between ranks of different clocks only.
+/// Between ranks of different clocks only; those of one file have that of its profiler.
 EndsApart ends_apart(const TraceJob& job, const std::vector<std::uint32_t>& clock_of) {
   EndsApart out;
   const auto end = [&](const CollectiveMatch::Member& m) {
@@ -380,8 +380,9 @@ EndsApart ends_apart(const TraceJob& job, const std::vector<std::uint32_t>& cloc
   for (const CollectiveMatch& match : job.matches) {
     const CollectiveMatch::Member& own = match.members.front();  // a pair with each other one shows what all pairs do
     for (const CollectiveMatch::Member& other : match.members) {
-      if (clock_of[own.rank] != clock_of[other.rank] && timed(own) && timed(other))
-        out[{own.rank, other.rank}].push_back(end(other) - end(own));
+      const bool one_clock =
+          clock_of[own.rank] == clock_of[other.rank] || job.ranks[own.rank].path == job.ranks[other.rank].path;
+      if (!one_clock && timed(own) && timed(other)) out[{own.rank, other.rank}].push_back(end(other) - end(own));
     }
   }
   return out;

@@ -196,6 +196,20 @@ TEST_F(RanksMatch, BroadcastsLeaveAClockOpen) {
   }
 }
 
+/// An Nsight report holds the ranks of a node, on one clock.
+TEST_F(RanksMatch, RanksOfOneFileAreOnOneClock) {
+  RankText root, other;
+  root.collective = other.collective = "Broadcast";
+  other.clock = 3e3;
+  auto job = read({root, other});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  ASSERT_TRUE(job->ranks[0].clock_is_open && job->ranks[1].clock_is_open);
+  job->ranks[0].clock_is_open = job->ranks[1].clock_is_open = false;
+  job->ranks[1].path = job->ranks[0].path;
+  align_clocks(*job, 100'000);
+  EXPECT_FALSE(job->ranks[0].clock_is_open || job->ranks[1].clock_is_open);
+}
+
 TEST_F(RanksMatch, AClockIsNotMovedAgainstStepNumbers) {
   RankText whole, late;
   whole.sequence_from = late.sequence_from = 0;
