@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 
 #include "base/text/printable.hpp"
 
@@ -20,7 +21,8 @@ std::uint32_t code_of(std::string_view character) {
 
 bool is_hidden_code(std::uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x200b || c == 0x200e || c == 0x200f ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x2069) || c == 0xfeff;
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
+         (c >= 0xe0000 && c <= 0xe0fff);
 }
 
 /// The text with what `shown` makes of each hidden character; bytes that are no UTF-8 are left as they are.
@@ -40,7 +42,9 @@ std::string with_hidden(std::string_view text, Shown shown) {
   return out;
 }
 
-bool may_be_hidden(char c) { return c == 0x7f || c == '\xc2' || c == '\xd8' || c == '\xe2' || c == '\xef'; }
+bool may_be_hidden(char c) {
+  return c == 0x7f || c == '\xc2' || c == '\xd8' || c == '\xe2' || c == '\xef' || c == '\xf3';
+}
 
 /// Its bytes as "\xe2\x80\xae", with that many backslashes.
 std::string hex_of(std::string_view character, std::string_view backslash) {
@@ -53,16 +57,45 @@ std::string hex_of(std::string_view character, std::string_view backslash) {
   return hex;
 }
 
-/// Of a JSON text that has an escape "\uXXXX" at `at`: its character, where that is hidden; else empty.
-std::string hidden_of_escape(std::string_view json, std::size_t at) {
+/// "\u202e"; two of them, a surrogate pair, where four digits are too few.
+std::string json_escape(std::uint32_t code) {
+  char escape[16];
+  if (code < 0x10000)
+    std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(code));
+  else
+    std::snprintf(escape, sizeof escape, "\\u%04x\\u%04x", static_cast<unsigned>(0xd800 + ((code - 0x10000) >> 10)),
+                  static_cast<unsigned>(0xdc00 + (code & 0x3ff)));
+  return escape;
+}
+
+/// What an escape "\uXXXX" of a JSON text at `at` stands for, if there is one.
+std::optional<std::uint32_t> escaped_at(std::string_view json, std::size_t at) {
   std::uint32_t code = 0;
-  if (json.size() < at + 6 || json[at + 1] != 'u') return "";
+  if (json.size() < at + 6 || json[at] != '\\' || json[at + 1] != 'u') return std::nullopt;
   const char* const end = json.data() + at + 6;
-  if (std::from_chars(json.data() + at + 2, end, code, 16).ptr != end || !is_hidden_code(code)) return "";
+  return std::from_chars(json.data() + at + 2, end, code, 16).ptr == end ? std::optional(code) : std::nullopt;
+}
+
+/// A hidden character that a JSON text writes as an escape, in UTF-8, and how long the escape is.
+struct Escaped {
+  std::string character;
+  std::size_t length = 0;
+};
+
+/// Of the escape at `at`; no character where there is none, or it is not hidden.
+Escaped hidden_of_escape(std::string_view json, std::size_t at) {
+  const auto first = escaped_at(json, at), second = escaped_at(json, at + 6);
+  if (!first) return {};
+  const bool pair = *first >= 0xd800 && *first < 0xdc00 && second && *second >= 0xdc00 && *second < 0xe000;
+  const std::uint32_t code = pair ? 0x10000 + ((*first & 0x3ff) << 10) + (*second & 0x3ff) : *first;
+  const std::size_t length = pair ? 12 : 6;
+  if (!is_hidden_code(code)) return {};
   const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };
-  if (code < 0x80) return {byte(code)};
-  if (code < 0x800) return {byte(0xc0 | code >> 6), byte(0x80 | (code & 0x3f))};
-  return {byte(0xe0 | code >> 12), byte(0x80 | (code >> 6 & 0x3f)), byte(0x80 | (code & 0x3f))};
+  const auto next = [&](int shift) { return byte(0x80 | (code >> shift & 0x3f)); };
+  if (code < 0x80) return {{byte(code)}, length};
+  if (code < 0x800) return {{byte(0xc0 | code >> 6), next(0)}, length};
+  if (code < 0x10000) return {{byte(0xe0 | code >> 12), next(6), next(0)}, length};
+  return {{byte(0xf0 | code >> 18), next(12), next(6), next(0)}, length};
 }
 
 }  // namespace
@@ -85,9 +118,9 @@ std::string with_hidden_shown(const std::string& json) {
       out += text[at];
       continue;
     }
-    const std::string hidden = hidden_of_escape(text, at);
-    out += hidden.empty() ? text.substr(at, 2) : hex_of(hidden, "\\\\");
-    at += hidden.empty() ? 1 : 5;
+    const Escaped hidden = hidden_of_escape(text, at);
+    out += hidden.length == 0 ? text.substr(at, 2) : hex_of(hidden.character, "\\\\");
+    at += hidden.length == 0 ? 1 : hidden.length - 1;
   }
   return out;
 }
@@ -96,9 +129,7 @@ std::string with_hidden_escaped(std::string json) {
   if (std::none_of(json.begin(), json.end(), may_be_hidden)) return json;
   return with_hidden(json, [](std::string_view character) {
     if (character == "\n" || character == "\t" || character == "\r") return std::string(character);
-    char escape[12];
-    std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(code_of(character)));
-    return std::string(escape);
+    return json_escape(code_of(character));
   });
 }
 

@@ -12,11 +12,11 @@ namespace {
 
 const std::string kOverride = "\xe2\x80\xae", kSeparator = "\xe2\x80\xa8", kIsolate = "\xe2\x81\xa6",
                   kControl = "\xc2\x9b", kArabicMark = "\xd8\x9c", kNoWidth = "\xe2\x80\x8b",
-                  kByteOrder = "\xef\xbb\xbf", kSoftHyphen = "\xc2\xad";
+                  kByteOrder = "\xef\xbb\xbf", kSoftHyphen = "\xc2\xad", kTag = "\xf3\xa0\x81\x81";
 
 TEST(HiddenCharacters, AreToldFromOthers) {
   for (const std::string& c : {kOverride, kSeparator, kIsolate, kControl, kArabicMark, kNoWidth, kByteOrder,
-                               kSoftHyphen, std::string("\x7f"), std::string("\n")})
+                               kSoftHyphen, kTag, std::string("\x7f"), std::string("\n")})
     EXPECT_TRUE(is_hidden(c)) << printable(c);
   for (const char* c : {"a", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x94", "\xd8\x9b", "\xf0\x9f\x98\x80", "\xc2\xa0",
                         "\xe2\x80\x8d", "\xef\xbf\xbd"})
@@ -28,12 +28,14 @@ TEST(HiddenCharacters, AreEscapedWhereverTextIsWritten) {
   EXPECT_EQ(console_text("a" + kSeparator), "a\\xe2\\x80\\xa8");
   EXPECT_EQ(csv_field("a" + kIsolate), "a\\xe2\\x81\\xa6");
   EXPECT_EQ(in_markup("<" + kArabicMark), "&lt;\\xd8\\x9c");
+  EXPECT_EQ(printable("a" + kTag + "b"), "a\\xf3\\xa0\\x81\\x81b");
   EXPECT_EQ(without_hidden("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
 }
 
 TEST(HiddenCharacters, OfJsonKeepTheirMeaning) {
   EXPECT_EQ(with_hidden_escaped("{\n  \"t\": \"\xc3\xa9" + kControl + kOverride + "\x7f\"\n}"),
             "{\n  \"t\": \"\xc3\xa9\\u009b\\u202e\\u007f\"\n}");
+  EXPECT_EQ(with_hidden_escaped("\"" + kTag + "\""), "\"\\udb40\\udc41\"");
 }
 
 TEST(HiddenCharacters, LeaveInJsonAsEscapes) {
@@ -49,7 +51,9 @@ TEST(HiddenCharacters, OfJsonAreShownOnPages) {
                                                               "\n"
                                                               R"("t": "\\xe2\\x80\\xae\\xe2\\x80\\xae"})");
   EXPECT_EQ(shown(R"("\u001b\u009b\u00ad")"), R"("\\x1b\\xc2\\x9b\\xc2\\xad")");
-  for (const char* plain : {R"("\n\t\"\\u202e\u00e9\ud83d\ude00")", R"("\u20")", "\"\\"})
+  EXPECT_EQ(shown(R"("\udb40\udc41")"), R"("\\xf3\\xa0\\x81\\x81")");
+  for (const char* plain :
+       {R"("\udb40")", R"("\udb40\u0041")", R"("\n\t\"\\u202e\u00e9\ud83d\ude00")", R"("\u20")", "\"\\"})
     EXPECT_EQ(shown(plain), plain);
 }
 
