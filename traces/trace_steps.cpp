@@ -150,10 +150,12 @@ void attribute_device_work(TraceRank& rank) {
 /// A profiler's marks of two steps do not lie inside each other, and count up by one.
 void check_profiler_steps(TraceRank& rank, const NameTable& names) {
   std::map<std::string_view, const TraceStep*> left_out;  // by name: the step around it
+  std::set<std::string_view> kept;
+  for (const TraceStep& step : rank.steps) kept.insert(step.name);
   for (const HostRecord& r : rank.host_records) {
     const std::string_view name = names.text(r.name);
     if (r.kind != HostKind::annotation || !name.starts_with(kProfilerStep) || r.end_ns() <= r.start_ns) continue;
-    if (std::ranges::find(rank.steps, name, &TraceStep::name) != rank.steps.end()) continue;
+    if (kept.contains(name)) continue;
     const std::uint32_t around = step_at(rank.steps, r.start_ns);
     if (around != kNone && r.end_ns() <= rank.steps[around].end_ns) left_out.emplace(name, &rank.steps[around]);
   }

@@ -407,18 +407,28 @@ Result<void> check_iterations_of_hosts(const TraceJob& job) {
                slowest->path, ""};
 }
 
+/// Error: many of them are in the trace a second time.
+Result<void> check_twice(const TraceRank& rank, std::uint64_t twice, std::uint64_t all, const char* one,
+                         const char* several) {
+  if (all < kFewKernels || static_cast<double>(twice) <= kKernelsTwice * static_cast<double>(all)) return {};
+  return Error{"found " + std::to_string(twice) + " of " + counted(all, one, several) +
+                   " a second time, of the same name at the same time on the same stream, expected each once",
+               rank.path, "was the trace merged with itself?"};
+}
+
 /// Kernels of one stream run one after the other.
 Result<void> check_overlaps(TraceRank& rank, const WorkCounts& found) {
+  TRY(check_twice(rank, found.copies_twice, found.copies_in_streams, "copy or memset", "copies and memsets"));
+  if (found.copies_twice > 0)
+    rank.notes.assume(counted(found.copies_twice, "copy or memset", "copies and memsets") + " of " +
+                      std::to_string(found.copies_in_streams) + " " +
+                      std::string(agreeing(found.copies_twice, "is", "are")) + " there twice");
   if (found.at_once == 0) return {};
   if (found.in_streams >= kFewKernels && 2 * found.at_once > found.in_streams)
     return Error{"found " + std::to_string(found.at_once) + " of " + counted(found.in_streams, "kernel") +
                      " at the same time as another on their stream, expected one after the other",
                  rank.path, "are these the times of one GPU?"};
-  if (found.in_streams >= kFewKernels &&
-      static_cast<double>(found.twice) > kKernelsTwice * static_cast<double>(found.in_streams))
-    return Error{"found " + std::to_string(found.twice) + " of " + counted(found.in_streams, "kernel") +
-                     " a second time, of the same name at the same time on the same stream, expected each once",
-                 rank.path, "was the trace merged with itself?"};
+  TRY(check_twice(rank, found.twice, found.in_streams, "kernel", "kernels"));
   rank.notes.assume(counted(found.at_once, "kernel") + " of " + std::to_string(found.in_streams) + " " +
                     std::string(agreeing(found.at_once, "overlaps", "overlap")) + " another on the same stream");
   return {};

@@ -243,24 +243,29 @@ class Counter {
     }
   }
 
-  /// Kernels that start before one earlier on their stream has ended, and those that are the one before again.
+  /// Kernels that start before one earlier on their stream has ended, and those that are the one before again; copies likewise.
   void count_overlaps() {
     for (const TraceStream& stream : rank_.streams) {
       std::int64_t end = INT64_MIN;
-      const DeviceRecord* before = nullptr;
+      const DeviceRecord *kernel = nullptr, *copy = nullptr;
       for (std::uint32_t i = stream.begin; i < stream.end; ++i) {
         const DeviceRecord& d = rank_.device_records[i];
-        if (d.kind != DeviceRecordKind::kernel) continue;
-        const bool counts = window_.has(d.start_ns);
-        out_.in_streams += counts ? 1 : 0;
+        const bool counts = window_.has(d.start_ns), is_kernel = d.kind == DeviceRecordKind::kernel;
+        const DeviceRecord*& before = is_kernel ? kernel : copy;
+        const bool again = counts && before != nullptr && is_again(*before, d);
+        before = &d;
+        (is_kernel ? out_.in_streams : out_.copies_in_streams) += counts ? 1 : 0;
+        (is_kernel ? out_.twice : out_.copies_twice) += again ? 1 : 0;
+        if (!is_kernel) continue;
         if (end != INT64_MIN && d.start_ns < end - kRounding && counts) ++out_.at_once;
         end = std::max(end, d.end_ns());
-        if (before != nullptr && d.duration_ns > 0 && before->start_ns == d.start_ns &&
-            before->duration_ns == d.duration_ns && before->name == d.name && counts)
-          ++out_.twice;
-        before = &d;
       }
     }
+  }
+
+  static bool is_again(const DeviceRecord& before, const DeviceRecord& d) {
+    return d.duration_ns > 0 && before.start_ns == d.start_ns && before.duration_ns == d.duration_ns &&
+           before.name == d.name && before.kind == d.kind;
   }
 
   /// What a collective says of itself against its kernel's name, its time, and the rank that it was recorded on.
@@ -367,6 +372,8 @@ void WorkCounts::add(const WorkCounts& o) {
                                          &WorkCounts::in_streams,
                                          &WorkCounts::at_once,
                                          &WorkCounts::twice,
+                                         &WorkCounts::copies_in_streams,
+                                         &WorkCounts::copies_twice,
                                          &WorkCounts::host_waits,
                                          &WorkCounts::ended_before,
                                          &WorkCounts::ended_early,

@@ -78,6 +78,7 @@ struct WorkCounts {
   std::string first_two_sizes, first_other_call;
   // Kernels of streams that begin before another of theirs has ended, and those that are there twice.
   std::uint64_t in_streams = 0, at_once = 0, twice = 0;
+  std::uint64_t copies_in_streams = 0, copies_twice = 0;  ///< the same of copies and memsets
   LargestMemory beyond_device, beyond_reserved;
 
   void add(const WorkCounts& other);

@@ -1,6 +1,7 @@
 #include "traces/files/sqlite_db.hpp"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <new>
@@ -21,6 +22,24 @@ bool plain_table(std::string_view type, std::string_view sql) {
   std::string upper(sql.substr(0, 40));
   for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
   return type == "table" && upper.starts_with("CREATE TABLE");
+}
+
+/// 0: not known.
+std::uint64_t pragma(sqlite3* db, const char* query) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(db, query, -1, &statement, nullptr);
+  const Statement owner(statement);
+  if (code != SQLITE_OK || sqlite3_step(statement) != SQLITE_ROW) return 0;
+  return static_cast<std::uint64_t>(sqlite3_column_int64(statement, 0));
+}
+
+/// SQLite takes what lacks in the last page of a file for zeros.
+Result<void> check_whole(sqlite3* db, std::uint64_t bytes, const std::string& name) {
+  const std::uint64_t expected = pragma(db, "PRAGMA page_size") * pragma(db, "PRAGMA page_count");
+  if (bytes >= expected) return {};
+  return Error{"found " + std::to_string(bytes) + " bytes, expected " + std::to_string(expected) +
+                   " as its header says: a SQLite file that is cut off",
+               name, ""};
 }
 
 }  // namespace
@@ -96,6 +115,9 @@ Result<SqliteDb> SqliteDb::open(const std::string& path) {
   const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
+    TRY(check_whole(db.get(), static_cast<std::uint64_t>(info.st_size), path));
   return checked(std::move(db), path);
 }
 
@@ -113,6 +135,7 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
     return Error{"found a damaged SQLite file, expected a report of nsys or nvprof", name, ""};
   }
+  TRY(check_whole(db.get(), bytes.size(), name));
   return checked(std::move(db), name);
 }
 
