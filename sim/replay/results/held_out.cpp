@@ -120,6 +120,13 @@ class HeldOut {
            (n.role == ReplayRole::device || n.role == ReplayRole::gap || n.role == ReplayRole::delay);
   }
 
+  /// The name of the op; of no annotation, which may be another in each step ("ProfilerStep#7").
+  static std::uint32_t op_around(const traces::TraceRank& rank, std::uint32_t innermost) {
+    while (innermost != traces::kNone && rank.host_records[innermost].kind == traces::HostKind::annotation)
+      innermost = rank.host_records[innermost].parent;
+    return innermost == traces::kNone ? traces::kNone : rank.host_records[innermost].name.value();
+  }
+
   NodeKind kind_of(std::uint32_t n) const {
     const ReplayNode& node = graph_.nodes[n];
     NodeKind kind{node.rank, static_cast<std::uint32_t>(node.role), node.stream, traces::kNone, traces::kNone};
@@ -129,12 +136,12 @@ class HeldOut {
     if (is_of_device(node)) {
       const traces::DeviceRecord& d = rank.device_records[node.record];
       kind[3] = d.name.value();
-      if (d.op != traces::kNone) kind[4] = rank.host_records[d.op].name.value();
+      kind[4] = op_around(rank, d.op);
       return kind;
     }
     const traces::HostRecord& h = rank.host_records[node.record];
     kind[3] = h.name.value();
-    if (h.parent != traces::kNone) kind[4] = rank.host_records[h.parent].name.value();
+    kind[4] = op_around(rank, h.parent);
     return kind;
   }
 

@@ -185,7 +185,7 @@ std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes
 std::int64_t device_span(const ReplayGraph& graph, const ReplayTimes& times) {
   std::int64_t first = INT64_MAX, last = INT64_MIN;
   for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
-    if (graph.nodes[n].role != ReplayRole::device) continue;
+    if (graph.nodes[n].role != ReplayRole::device || times.end[n] == times.ready[n]) continue;  // removed
     first = std::min(first, times.ready[n]);
     last = std::max(last, times.end[n]);
   }
