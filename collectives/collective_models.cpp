@@ -19,9 +19,8 @@ namespace distsim::collectives {
 namespace {
 
 constexpr double kKernelFloorUs =
-    2.0;  // an empty kernel, as DeviceLaunch::kernel_floor: nothing to send or no receiver
-constexpr graph::CollectiveKind kBarrierKind = graph::CollectiveKind::all_reduce;
-constexpr double kBarrierBytes = 8;       // of NCCL's barrier by a small all_reduce
+    2.0;                             // an empty kernel, as DeviceLaunch::kernel_floor: nothing to send or no receiver
+constexpr double kBarrierBytes = 8;  // of NCCL's barrier by a small all_reduce
 constexpr std::size_t kMaxCached = 4096;  // kinds of groups; more are priced without being kept
 
 /// A collective as the curves and the model know it: a barrier is an all_reduce of a few bytes, an uneven exchange an
@@ -43,10 +42,11 @@ double most_loaded(const graph::Collective& op, std::uint32_t ranks) {
 }
 
 Priced as_priced(const graph::Collective& op, std::uint32_t ranks) {
-  if (op.kind == graph::CollectiveKind::barrier) return {kBarrierKind, kBarrierBytes};
-  if (op.kind == graph::CollectiveKind::all_to_all_v)
-    return {graph::CollectiveKind::all_to_all, most_loaded(op, ranks)};
-  return {op.kind, static_cast<double>(op.bytes)};
+  const bool is_barrier = op.kind == graph::CollectiveKind::barrier,
+             is_uneven = op.kind == graph::CollectiveKind::all_to_all_v;
+  return {kind_priced(op.kind), is_barrier  ? kBarrierBytes
+                                : is_uneven ? most_loaded(op, ranks)
+                                            : static_cast<double>(op.bytes)};
 }
 
 Result<void> check_vector(const std::vector<std::int64_t>& bytes, const char* name, std::uint32_t ranks) {
@@ -317,6 +317,11 @@ std::string sized(graph::CollectiveKind kind, double bytes) {
 }
 
 }  // namespace
+
+graph::CollectiveKind kind_priced(graph::CollectiveKind kind) {
+  if (kind == graph::CollectiveKind::barrier) return graph::CollectiveKind::all_reduce;
+  return kind == graph::CollectiveKind::all_to_all_v ? graph::CollectiveKind::all_to_all : kind;
+}
 
 std::string CollectiveModels::explain(const graph::Collective& op, const topology::GroupFacts& facts) const {
   if (auto checked = check_op(op, facts); !checked.ok()) return checked.error().text() + "\n";

@@ -13,6 +13,9 @@
 
 namespace distsim::collectives {
 
+/// As what a kind is priced: a barrier as NCCL's, a small all_reduce; an uneven exchange as an even one.
+graph::CollectiveKind kind_priced(graph::CollectiveKind kind);
+
 class CollectiveModels {
  public:
   /// Loads the curves that belong to the topology's system (ClusterSpec::name) and device. A broken curve file is an

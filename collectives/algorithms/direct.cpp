@@ -55,9 +55,11 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : kUnlimitedGbps;
     const double across =
         crossing_bytes > 0 ? network_of_one_gpu(c, topology::Traffic::rooted) / crossing_bytes : kUnlimitedGbps;
-    add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min(inside, across),
+    // Without NVLink the messages of the own node and those of the others take one way, the root's PCIe port.
+    const double both = c.nvlink || c.nodes == 1 ? kUnlimitedGbps : link_gbps(c) / (inside_bytes + crossing_bytes);
+    add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min({inside, across, both}),
         static_cast<std::uint32_t>(n) - 1,
-        across < inside ? slower_of_network(c, topology::Traffic::rooted) : "links within the node");
+        across < std::min(inside, both) ? slower_of_network(c, topology::Traffic::rooted) : "links within the node");
   }
 }
 

@@ -366,6 +366,23 @@ TEST(NetworkLaws, PeerAccessIsNeverSlowerThanStaging) {
   }
 }
 
+/// What a root sends or receives passes its PCIe port, from the own node and from the others.
+TEST(NetworkLaws, ARootWithoutNvlinkIsNoFasterThanItsPort) {
+  constexpr double kBytes = 1 << 30;
+  for (const System& s : all_systems()) {
+    if (s.spec.gpu_links.has_nvlink() || !has_network(s)) continue;
+    for (const std::int64_t nodes : {2, 3, 6}) {
+      const topology::Topology t = built(s, nodes);
+      const double from_others = kBytes * (t.ranks() - 1) / t.ranks();
+      for (const CollectiveKind kind : {CollectiveKind::gather, CollectiveKind::scatter}) {
+        const double us = cost_of(with_curves(t), kind, t.facts(first_ranks(t.ranks())), kBytes).mean.us();
+        EXPECT_LE(from_others / (us * 1e-6), s.spec.pcie.bandwidth.value())
+            << s.name << ", " << nodes << " nodes, " << graph::name_of(kind);
+      }
+    }
+  }
+}
+
 TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
   for (const System& s : all_systems()) {
     const std::int64_t nodes = has_network(s) ? 4 : 1;

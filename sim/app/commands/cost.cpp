@@ -59,9 +59,10 @@ void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& 
 bool warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                       const collectives::CollectiveOptions& options) {
   if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return false;
+  const graph::CollectiveKind moved = collectives::kind_priced(kind);
   const collectives::Selection selection = collectives::selection_of(options);
-  if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)),
-                               collectives::selection_for(kind, selection)))
+  if (collectives::any_allowed(collectives::candidates_for(moved, collectives::channels_of(facts)),
+                               collectives::selection_for(moved, selection)))
     return false;
   remark(fmt::format(
       "--algorithms, --protocols: none of them supports {} on this group; priced with NCCL's default choice",
