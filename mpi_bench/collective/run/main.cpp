@@ -172,7 +172,10 @@ int run_bench(int argc, char** argv) {
   }
   StartGuard guard(line.ok() ? line->options.stall_limit_s : 0);
   const auto ranks = start_ranks(line.ok() ? line->options : Options{}, &argc, &argv);
-  if (!ranks.ok()) return end_code(ranks.error());
+  if (!ranks.ok()) {
+    const int code = end_code(ranks.error());
+    return is_missing_rank(ranks.error()) ? kStalledExit : code;
+  }
   const EarlyEnd early;  // mpirun passes an interrupt on as SIGTERM
   const HastyEnd hasty((*ranks)->rank() == 0);
   const bool apart = line.ok() && line->options.backend == BackendChoice::tcp;

@@ -36,7 +36,7 @@ TEST_F(CollectiveBenchStart, RankZeroSaysWhoIsMissing) {
   const Finished f = test::run_command(std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,localhost --port " +
                                            std::to_string(test::free_port()) + " --rank 0 --stall-limit 1 -b 8 -e 8",
                                        dir_);
-  EXPECT_EQ(f.code, 2);
+  EXPECT_EQ(f.code, 3);
   EXPECT_NE(f.err.find("--hosts: rank 1 on 'localhost' did not connect within "), std::string::npos) << f.err;
 }
 

@@ -19,6 +19,10 @@ namespace {
 constexpr double kLookupSeconds = 5;
 constexpr double kLateWord = 0.5;  // rank 0, whose patience may end at the same time, knows who is missing
 
+// Hints of the errors for a rank that does not come in time.
+constexpr const char* kMissing = "missing, stopped, or started with another --port";
+constexpr const char* kAnotherMissing = "another rank is missing, or another program listens there";
+
 std::vector<std::string> hosts_of(const TcpPlaces& places) {
   std::vector<std::string> hosts = places.hosts;
   hosts.resize(static_cast<std::size_t>(places.size));
@@ -94,7 +98,7 @@ class TcpRanks : public ProcessRanks {
       if (seconds_to(end) <= 0 || !tcp::wait_for_any(lines, seconds_to(end)))
         return Error{missing_ranks(missing) + " did not connect within " +
                          std::to_string(static_cast<int>(places.patience_s)) + " s",
-                     "--hosts", "missing, stopped, or started with another --port"};
+                     "--hosts", kMissing};
       for (int r = 1; r < size(); ++r) {  // all that a rank does before it hears from us is to leave
         if (lines[static_cast<std::size_t>(r) + 1].revents != 0)
           return Error{"rank " + std::to_string(r) + on(r) + " has left while " + missing_ranks(missing) +
@@ -146,7 +150,7 @@ class TcpRanks : public ProcessRanks {
       return Error{"found " + socket.error().what + " for rank 0, expected a host", "--hosts", socket.error().hint};
     if (!socket.ok() && socket.error().hint == tcp::kOutOfFiles)
       return Error{"rank 0 cannot be called: " + socket.error().what, "", socket.error().hint};
-    if (!socket.ok()) return Error{"rank 0 does not respond: " + socket.error().what, "--hosts", ""};
+    if (!socket.ok()) return Error{"rank 0 does not respond: " + socket.error().what, "--hosts", kMissing};
     lines_[0].emplace(std::move(socket).value());
     const std::string place = printable(places.root_host) + ":" + std::to_string(places.port);
     const Result<void> said = tcp::write_value(line(0), tcp::Hello{.rank = rank(), .number = size()});
@@ -157,7 +161,7 @@ class TcpRanks : public ProcessRanks {
     if (!answer.ok())
       return Error{"rank 0 at " + place + " did not start the job within " +
                        std::to_string(static_cast<int>(places.patience_s)) + " s",
-                   "--hosts", "another rank is missing, or another program listens there"};
+                   "--hosts", kAnotherMissing};
     if (!answer->valid(0))
       return Error{"found another program at " + place + ", expected rank 0", "--port", "choose a free port"};
     if (answer->number == 1) return {};
@@ -203,5 +207,7 @@ Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places) {
   TRY(ranks->connect(places));
   return std::unique_ptr<ProcessRanks>(std::move(ranks));
 }
+
+bool is_missing_rank(const Error& error) { return error.hint == kMissing || error.hint == kAnotherMissing; }
 
 }  // namespace distsim::bench
