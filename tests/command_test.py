@@ -484,6 +484,38 @@ class Refuses(unittest.TestCase):
             self.assertEqual(os.listdir(d), ["cv.5.et"])
             self.assertEqual(pathlib.Path(f"{d}/cv.5.et").read_bytes(), curve.read_bytes())
 
+    def test_a_smaller_set_removes_no_input_and_no_other_output(self):
+        tiny = ROOT / "tests/golden/tiny.yaml"
+        with tempfile.TemporaryDirectory() as d:
+            larger = ["--config", tiny, "--set", "cluster.nodes=4", "--write-et", f"{d}/x"]
+            self.assertEqual(run(*larger).returncode, 0)
+            os.symlink("x.7.et", f"{d}/j.json")
+            self.refused("--config", tiny, "--write-et", f"{d}/x", "--json", f"{d}/j.json", says="writes to it too")
+            shutil.copy(tiny, f"{d}/x.7.et")
+            self.refused("--config", f"{d}/x.7.et", "--write-et", f"{d}/x", says="--write-et: found a file that this command reads")
+            self.assertEqual(pathlib.Path(f"{d}/x.7.et").read_bytes(), tiny.read_bytes())
+            os.remove(f"{d}/x.7.et")
+            os.mkdir(f"{d}/x.7.et")
+            self.refused("--config", tiny, "--write-et", f"{d}/x", says="found a folder")
+            self.assertTrue(json.loads(pathlib.Path(f"{d}/x.set.json").read_text())["complete"])
+
+    def test_random_tasks_have_a_file_each(self):
+        with tempfile.TemporaryDirectory() as d:
+            os.symlink("random_dlrm_1_00.yaml", f"{d}/random_dlrm_1_01.yaml")
+            self.refused("generate", "dlrm", "--system", "dgx_a100_80gb", "--tasks", 3, "--out", d, says="--out writes to it too")
+            self.assertEqual(os.listdir(d), ["random_dlrm_1_01.yaml"])
+
+    def test_a_sweep_whose_file_cannot_be_written_is_still_printed(self):
+        with tempfile.TemporaryDirectory() as d:
+            def limit():  # of a file's bytes; what is printed goes to a pipe
+                resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 9, 1 << 9))
+            r = subprocess.run([BINARY, "sweep", "--config", ROOT / "tests/golden/tiny.yaml", "--set", "cluster.nodes=1,2", "--set",
+                                "model.global_batch=64,128,256,512", "--csv", f"{d}/o.csv"], capture_output=True, text=True, preexec_fn=limit)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("o.csv", r.stderr)
+            self.assertIn("iteration", r.stdout)
+            self.assertEqual(os.listdir(d), [])
+
     def test_replay_flags_of_the_other_kind(self):
         kernel = {"ph": "X", "cat": "kernel", "name": "a" * 400, "pid": 0, "tid": 7, "ts": 1, "dur": 5, "args": {"stream": 7, "device": 0}}
         with tempfile.TemporaryDirectory() as d:

@@ -25,7 +25,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
 /// Error: write_chakra would refuse so many ranks, or so many bytes.
 Result<void> check_chakra_size(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t ranks);
 
-/// The files that write_chakra writes of so many ranks, and the lock while it does.
+/// The files that write_chakra writes of so many ranks, the lock while it does, and those of a larger set that it removes.
 std::vector<std::string> files_of_chakra_set(const std::string& prefix, std::uint32_t ranks);
 
 }  // namespace distsim::pipeline

@@ -82,12 +82,14 @@ Result<void> write_tasks(const GenerateFlags& f) {
     TRY_ASSIGN(const bool written, is_written(path_of(task), task.experiment));
     if (written) there.insert(path_of(task));
   }
+  std::vector<std::pair<std::string, std::string>> outputs;
+  for (const study::RandomDlrm& task : tasks) outputs.emplace_back("--out", path_of(task));
+  TRY(check_apart(outputs));
+  std::erase_if(outputs, [&](const auto& output) { return there.contains(output.second); });
+  TRY(check_outputs(outputs));
   for (const study::RandomDlrm& task : tasks) {
     const std::string path = path_of(task);
-    if (!there.contains(path)) {
-      TRY(check_outputs({{"--out", path}}));
-      TRY(write_file_atomically(path, task.experiment));
-    }
+    if (!there.contains(path)) TRY(write_file_atomically(path, task.experiment));
     text += path + ": " + counted(task.tables, "table") + ", " +
             format_quantity(static_cast<double>(task.bytes), Dimension::bytes) + ", mean pooling factor " +
             std::to_string(static_cast<int>(task.mean_pooling + 0.5)) + (task.heavy ? ", heavy" : ", light") + "\n";

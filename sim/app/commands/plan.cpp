@@ -211,11 +211,14 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
   if (!end_asked())
     name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
-  TRY(check_outputs(outputs));
-  TRY_ASSIGN(const WrittenPlan written, write_plan_files(flags, plan));
+  const Result<void> still_writable = check_outputs(outputs);
+  const Result<WrittenPlan> written =
+      still_writable.ok() ? write_plan_files(flags, plan) : Result<WrittenPlan>(still_writable.error());
+  // Also where a file cannot be written any more: the search may be hours of work.
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
-  TRY(written.winner);
-  TRY(written.tables);
+  TRY(written);
+  TRY(written->winner);
+  TRY(written->tables);
   if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
     return Error{

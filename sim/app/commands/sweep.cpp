@@ -140,18 +140,24 @@ std::string title_of(const study::Recipe& recipe) {
   return (first.ok() ? first->title : request.config) + (keys.empty() ? "" : ": " + keys);
 }
 
-Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
-                           const study::SweepResult& result, const EarlierResults& earlier) {
+Result<void> write_files(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
+                         const study::SweepResult& result, const EarlierResults& earlier) {
   FilesTogether files;
   if (earlier.gives_way(flags.csv)) TRY(study::write_sweep_csv(flags.csv, view, result, files));
   if (earlier.gives_way(flags.html)) TRY(files.write(flags.html, study::sweep_html(result, title_of(recipe))));
-  TRY(files.keep());
+  return files.keep();
+}
+
+/// The table is printed, too, where a file cannot be written any more: its points may be hours of work.
+Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
+                           const study::SweepResult& result, const EarlierResults& earlier) {
+  const Result<void> written = write_files(flags, view, recipe, result, earlier);
   const std::string found = study::findings(recipe.find, result);
   if (recipe.find != study::Find::nothing && found.empty() && !end_asked())
     log_warn([] { return std::string("--study: nothing found, too few points have a prediction"); });
   if (!takes_stdout({{"--csv", flags.csv}, {"--html", flags.html}}))
     TRY(print(study::sweep_table(view, result) + found));
-  return {};
+  return written;
 }
 
 Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
