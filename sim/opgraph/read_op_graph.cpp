@@ -18,6 +18,7 @@ constexpr std::size_t kMostText = std::size_t{1} << 30;  // simdjson holds about
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kChunk = std::size_t{1} << 18;
 constexpr double kMostExpansion = 200;  // text of shapes that repeat shrinks by 20 to 60
+constexpr double kAtOnce = 1 << 24;     // bytes that may shrink by more
 
 class Expander {
  public:
@@ -61,8 +62,10 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
       if (inflateReset(&z) != Z_OK) throw std::bad_alloc();
       state = Z_OK;
     }
-    const bool bomb = static_cast<double>(out.size()) > (1 << 20) + kMostExpansion * static_cast<double>(packed.size());
-    if (out.size() > kMostText || bomb) return too_large(name);
+    const double read = static_cast<double>(packed.size() - z.avail_in);
+    const bool bomb = static_cast<double>(out.size()) > kAtOnce + kMostExpansion * read;
+    if (bomb) return Error{"found text that expands to more than 200 times its size, expected less", name, ""};
+    if (out.size() > kMostText) return too_large(name);
   }
   return out;
 }

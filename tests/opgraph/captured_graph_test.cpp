@@ -489,6 +489,13 @@ TEST(CapturedGraph, ReadsAllOfAPackedFile) {
   EXPECT_NE(refusal(first + second.substr(0, second.size() - 3)).find("incomplete"), std::string::npos);
 }
 
+/// By what was read so far, and not only when a gibibyte is there.
+TEST(CapturedGraph, TextThatShrinksByThousandsIsRefusedEarly) {
+  std::string bombs;
+  for (const std::string one = packed(std::string(std::size_t{20} << 20, ' ')); bombs.size() < 8 * one.size();) bombs += one;
+  EXPECT_NE(refusal(bombs + std::string(1 << 22, '\0')).find("expands to more than 200 times its size"), std::string::npos);
+}
+
 TEST(CapturedGraph, EveryBeginningIsRefused) {
   const std::string whole = document(kTensors, kNodes);
   for (std::size_t size = 0; size < whole.size(); ++size) EXPECT_NE(refusal(whole.substr(0, size)), "") << size;
