@@ -230,6 +230,13 @@ class Hostile(unittest.TestCase):
                 distsim.cost_collective(*arguments)
         with self.assertRaises(distsim.ConfigError):
             distsim.cost_collective("dgx_a100_80gb", "all_reduce", [8], nodes=2 ** 21)
+        for sizes in (b"64MiB", bytearray(b"8"), memoryview(b"8")):  # not five sizes of as many letters
+            with self.assertRaisesRegex(TypeError, "^bytes: found (bytes|bytearray|memoryview), expected a size or a list of sizes"):
+                distsim.cost_collective("dgx_a100_80gb", "all_reduce", sizes)
+
+    def test_a_point_without_a_prediction_does_not_fit(self):
+        table = distsim.sweep(LANGUAGE, {"parallel.tensor": [3, 8]})
+        self.assertEqual([(row.fits, row.global_batch, bool(row.error)) for row in table], [(None, 512, True), (True, 512, False)])
         for traces in ([], "", None, 3, [3], "no_such.json", ["/dev/null"]):
             with self.subTest(traces=traces), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.replay(traces)

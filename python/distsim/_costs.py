@@ -1,6 +1,7 @@
 """Single ops and collectives, and recorded traces."""
 from __future__ import annotations
 
+import builtins
 import json
 from typing import Any, Dict, List, Optional, Sequence, Union
 
@@ -64,6 +65,8 @@ def cost_collective(system: str, kind: str, bytes: Union[int, str, Sequence[Unio
 
     algbw = bytes / time; busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter and all_to_all, 1 for
     the others. Raises ConfigError, also where no size has a cost."""
+    if isinstance(bytes, (builtins.bytes, bytearray, memoryview)):
+        raise TypeError(f"bytes: found {type(bytes).__name__}, expected a size or a list of sizes")
     if isinstance(bytes, (str, int)) or hasattr(bytes, "__index__"):
         bytes = [bytes]  # type: ignore[list-item]
     if not hasattr(bytes, "__iter__"):

@@ -26,7 +26,7 @@ py::dict point_of(const api::Sweep& sweep, std::size_t index) {
   };
   out["nodes"] = p.nodes > 0 ? py::object(py::int_(static_cast<long long>(p.nodes))) : py::object(py::none());
   out["gpus"] = p.gpus > 0 ? py::object(py::int_(static_cast<long long>(p.gpus))) : py::object(py::none());
-  out["global_batch"] = figure(p.global_batch);
+  out["global_batch"] = p.global_batch > 0 ? py::object(py::float_(p.global_batch)) : py::object(py::none());
   out["iteration_ms"] = figure(p.iteration_ms);
   out["low_ms"] = figure(p.low_ms);
   out["high_ms"] = figure(p.high_ms);
@@ -39,7 +39,7 @@ py::dict point_of(const api::Sweep& sweep, std::size_t index) {
   out["idle_ms"] = figure(p.idle_ms);
   out["mfu"] = figure(p.mfu);
   out["memory_gb"] = p.memory_gb > 0 ? py::object(py::float_(p.memory_gb)) : py::object(py::none());
-  out["fits"] = p.fits;
+  out["fits"] = p.fits ? py::object(py::bool_(*p.fits)) : py::object(py::none());
   out["speedup"] = figure(p.speedup);
   out["efficiency"] = figure(p.efficiency);
   out["limited_by"] = text_of(p.limited_by);

@@ -59,7 +59,7 @@ SweepPoint shown(const study::SweepPoint& p) {
   out.memory_gb = f.memory_gb;
   out.speedup = p.speedup;
   out.efficiency = p.efficiency;
-  out.fits = f.fits != study::Fits::no;
+  if (f.fits != study::Fits::unknown) out.fits = f.fits == study::Fits::yes;
   out.limited_by = f.limited_by;
   return out;
 }

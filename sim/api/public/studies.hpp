@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ struct SweepPoint {
   double mfu = 0, memory_gb = 0;
   double speedup = 0;     ///< samples/s over that of the point with the fewest GPUs and else the same values
   double efficiency = 0;  ///< speedup over the growth in GPUs; 1 is perfect scaling
-  bool fits = true;       ///< false: the GPUs lack the memory
+  std::optional<bool> fits;  ///< false: the GPUs lack the memory; none: not known, as the point has no prediction
   std::string limited_by;
 };
 

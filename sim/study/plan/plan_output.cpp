@@ -7,6 +7,7 @@
 #include "base/text/columns.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/study/plan/plan.hpp"
@@ -36,11 +37,11 @@ struct PlanColumn {
 const std::vector<PlanColumn>& plan_columns() {
   using R = const PlanRow&;
   static const std::vector<PlanColumn> all{
-      {"iteration_ms", [](R r) { return fmt::format("{:.4f}", r.report.iteration.ms()); }},
-      {"low_ms", [](R r) { return fmt::format("{:.4f}", r.report.low.ms()); }},
-      {"high_ms", [](R r) { return fmt::format("{:.4f}", r.report.high.ms()); }},
-      {"samples_per_s", [](R r) { return fmt::format("{:.3f}", r.report.samples_per_second); }},
-      {"tokens_per_s_per_gpu", [](R r) { return fmt::format("{:.2f}", tokens_per_gpu(r.report)); }},
+      {"iteration_ms", [](R r) { return fixed_or_digits(r.report.iteration.ms(), 4); }},
+      {"low_ms", [](R r) { return fixed_or_digits(r.report.low.ms(), 4); }},
+      {"high_ms", [](R r) { return fixed_or_digits(r.report.high.ms(), 4); }},
+      {"samples_per_s", [](R r) { return fixed_or_digits(r.report.samples_per_second, 3); }},
+      {"tokens_per_s_per_gpu", [](R r) { return fixed_or_digits(tokens_per_gpu(r.report), 2); }},
       {"mfu", [](R r) { return fmt::format("{:.4f}", r.report.mfu); }},
       {"exposed_comm_ms", [](R r) { return fmt::format("{:.4f}", r.report.exposed_comm.ms()); }},
       {"memory_gb", [](R r) { return fmt::format("{:.3f}", memory_gb(r.report)); }},
@@ -234,9 +235,7 @@ std::vector<std::string> table_cells(const Plan& plan, const std::vector<std::si
   cells.push_back(ok ? scale.text(row.report.iteration) : "-");
   for (const std::size_t k : keys) cells.push_back(printable(short_value(row.values[k]), 60));
   const bool tokens = plan.rows.front().report.context.tokens_per_sample > 0;
-  cells.push_back(!ok      ? "-"
-                  : tokens ? fmt::format("{:.0f}", tokens_per_gpu(row.report))
-                           : fmt::format("{:.0f}", row.report.samples_per_second));
+  cells.push_back(!ok ? "-" : fixed_or_digits(tokens ? tokens_per_gpu(row.report) : row.report.samples_per_second, 0));
   cells.push_back(ok ? fmt::format("{:.1f}", 100 * row.report.mfu) : "-");
   cells.push_back(ok ? fmt::format("{:.1f}", memory_gb(row.report)) + (row.fits ? "" : " (too much)") : "-");
   if (plan.purchase.price_per_gpu_hour > 0) cells.push_back(ok ? fmt::format("{:.4g}", row.cost) : "-");

@@ -143,7 +143,7 @@ std::string csv_cell(const Column& column, const SweepPoint& point) {
   if (!point.error.empty() && !column.always) return "";
   if (column.figure == nullptr) return column.text(point);
   const double value = column.figure(point);
-  return std::isnan(value) ? "" : fmt::format("{:.{}f}", value, column.decimals);
+  return std::isnan(value) ? "" : fixed_or_digits(value, column.decimals);
 }
 
 void write_sweep_csv(std::ostream& out, const SweepView& view, const SweepResult& result) {

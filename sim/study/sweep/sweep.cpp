@@ -157,12 +157,15 @@ std::string_view name_of(Scaling scaling) {
 }
 
 Result<std::size_t> count_points(const std::vector<double>& values) {
+  constexpr std::size_t kShown = 24;
   double count = 1;
   std::string product;
-  for (const double n : values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double n = values[i];
     count *= n;
-    product +=
-        (product.empty() ? "" : " x ") + (n < 1e15 ? grouped(static_cast<std::uint64_t>(n)) : fmt::format("{:.3g}", n));
+    if (i > kShown) continue;
+    product += i == 0 ? "" : " x ";
+    product += i == kShown ? "..." : n < 1e15 ? grouped(static_cast<std::uint64_t>(n)) : fmt::format("{:.3g}", n);
   }
   if (count <= static_cast<double>(kMostPoints)) return static_cast<std::size_t>(count);
   return Error{fmt::format("found {} = {:.3g} points, expected at most {}, which take some 5 GB of memory; vary fewer "

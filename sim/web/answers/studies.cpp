@@ -46,8 +46,8 @@ Json point_json(const study::SweepRequest& request, std::size_t index, const stu
   if (row.figures.empty()) return out;
   const study::SweepFigures f = study::figures_in(row);
   out["gpus"] = number(f.gpus);
-  out["memory_gb"] = number(f.memory_gb);
-  out["fits"] = f.fits != study::Fits::no;
+  if (f.memory_gb > 0) out["memory_gb"] = number(f.memory_gb);
+  if (f.fits != study::Fits::unknown) out["fits"] = f.fits == study::Fits::yes;
   if (!row.error.empty()) return out;
   out["iteration_ms"] = number(f.iteration_ms);
   out["low_ms"] = number(f.low_ms);

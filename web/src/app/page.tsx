@@ -3,7 +3,7 @@ import { ComponentChildren, render } from "preact";
 import { useState } from "preact/hooks";
 import { Sensitivity, SensitivityTable, Sweep, SweepCharts, SweepTable, Tornado } from "./pictures/charts";
 import { WaterfallChart } from "./compare";
-import { ms, msRange } from "./format";
+import { count, ms, msRange } from "./format";
 import { LinkLoads, NetworkView } from "./pictures/network";
 import { joined, Plan, PlanView } from "./pictures/plan_view";
 import { Schedule, ScheduleView } from "./pictures/schedule";
@@ -64,7 +64,7 @@ function ComparePage({ data }: { data: CompareData }) {
         <h2>Experiments</h2>
         <Scroll label="Experiments"><table id="sides">
           <thead><tr><td /><th>experiment</th><th class="n">iteration</th><th class="n">range</th><th class="n">samples/s</th><th>limited by</th><th>time over that of A</th></tr></thead>
-          <tbody>{sides.map((s) => <tr key={s.letter}><th scope="row">{s.letter}</th><td>{s.name}</td><td class="n">{ms(s.report.iteration_ms)}</td><td class="n">{msRange(s.report.low_ms, s.report.high_ms, " .. ")}</td><td class="n">{Math.round(s.report.samples_per_second).toLocaleString("en")}</td><td>{s.report.limited_by}</td><td>{s.ratio.text}</td></tr>)}</tbody>
+          <tbody>{sides.map((s) => <tr key={s.letter}><th scope="row">{s.letter}</th><td>{s.name}</td><td class="n">{ms(s.report.iteration_ms)}</td><td class="n">{msRange(s.report.low_ms, s.report.high_ms, " .. ")}</td><td class="n">{count(s.report.samples_per_second)}</td><td>{s.report.limited_by}</td><td>{s.ratio.text}</td></tr>)}</tbody>
         </table></Scroll>
         {data.per_sample && <p class="small soft">The batches differ: ratios and differences are per sample, for the samples of A.</p>}
       </section>
