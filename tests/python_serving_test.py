@@ -74,6 +74,26 @@ class Serving(unittest.TestCase):
         self.assertEqual(str(found), command(*words))
         self.assertEqual(found[0]["p99_ms"], found.to_dict()["points"][0]["results"][0]["p99_ms"])
 
+    def test_what_had_no_effect(self):
+        sets = {"load.cv": 2, "models.0.priority": 3, "load.requests": 500, "run.confidence": 0.95}
+        job = {**SMALL, "models": [{**SMALL["models"][0], "weight": 2, "priority": 1}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "job.yaml")
+            path.write_text(json.dumps(job))
+            words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+            done = subprocess.run([BINARY, "serving", "--config", str(path), *words, "--csv", "-"], capture_output=True, text=True, timeout=300)
+            said = [line.removeprefix("distsim: ").removeprefix("warning: ").removeprefix("--") for line in done.stderr.splitlines() if "no effect" in line]
+            found = distsim.serving(path, set=sets)
+            self.assertEqual(found.without_effect, said)
+            self.assertTrue(any(line.startswith(f"{path}:1:") and line.endswith("models[0].weight: no effect, there is one model") for line in said), said)
+            of_dict = distsim.serving(job, set=sets).without_effect
+            self.assertEqual(of_dict, [line if line.startswith("set ") else line.split(" ", 1)[1] for line in said])
+        own = distsim.serving(job, set={**sets, "policies": ["sjf"]}, policy=Fifo).without_effect
+        self.assertFalse([line for line in own if "priority" in line], "a policy of one's own may go by it")
+        self.assertIn('set policies=["sjf"]: no effect, the experiment is the same without it', own)
+        self.assertEqual(distsim.serving(SMALL).without_effect, ["models[0].max_batch: no effect, no policy batches"])
+        self.assertEqual(distsim.serving(SMALL, policy=Batches).without_effect, [], "it may batch")
+
     def test_a_policy_in_python_is_the_one_of_the_registry(self):
         self.assertEqual(without_name(distsim.serving(SMALL, policy=Fifo)), without_name(distsim.serving(SMALL)))
         data = distsim.serving(SMALL, policy=Fifo, set={"run.rates_per_s": [100, 300, 500]}, jobs=3).to_dict()

@@ -38,6 +38,15 @@ def command(*words, code=0):
     return done.stdout.decode()
 
 
+def idle_lines(*words, vary="--set"):
+    """What the command says had no effect, as of arguments; `vary`: the flag of what is varied."""
+    done = subprocess.run([BINARY, *map(str, words)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, (words, done.stderr)
+    lines = [line.removeprefix("distsim: warning: ") for line in done.stderr.splitlines() if "no effect" in line]
+    as_varied = [f"vary {line.removeprefix(vary + ' ')}" if line.endswith((" at any point", " on any row")) else line for line in lines]
+    return sorted(re.sub("^--([a-z-]+)", lambda flag: flag[1].replace("-", "_"), line) for line in as_varied)
+
+
 def pythons_with(module):
     """This Python or one that can load the same compiled module, and that has `module`."""
     ask = f"import sysconfig, {module}; print(sysconfig.get_config_var('SOABI'))"
@@ -105,6 +114,28 @@ class SameAsTheCommand(unittest.TestCase):
         self.assertEqual((compared[0].ratio, len(compared)), (1, 2))
         self.assertGreater(distsim.compare(JOB, {**JOB, "cluster": {"system": "dgx_a100_80gb", "nodes": 2}})[1].ratio, 0)
         self.assertEqual(distsim.plan(JOB, vary={"model.global_batch": [8192, 16384]}, jobs=2)[0].error, "")
+
+    def test_what_had_no_effect(self):
+        idle = {"model.transformer_xl.layers": 7, "parallel.tensor": 8}
+        sets = [word for key, value in idle.items() for word in ("--set", f"{key}={value}")]
+        swept = distsim.sweep(FLAGSHIP, {"model.rnn.encoder_layers": [2, 3]}, set=idle, scaling="weak").without_effect
+        self.assertEqual(sorted(swept), idle_lines("sweep", "--config", FLAGSHIP, "--set", "model.rnn.encoder_layers=2,3", *sets, "--scaling", "weak"))
+        self.assertEqual(len(swept), 4)
+        self.assertIn("set parallel.tensor=8: no effect on the prediction", swept)
+        self.assertEqual(distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, set={"model.global_batch": 32768}).without_effect, [])
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "job.yaml")
+            path.write_text(json.dumps(JOB))
+            flags = ("--vary", "model.global_batch=8192,16384", "--vary", "parallel.tensor=1,2", *sets[:2], "--top", 50, "--exhaustive", "--least-columns", 8)
+            expected = idle_lines("plan", "--config", path, *flags, "--json", "-", vary="--vary")
+            vary = {"model.global_batch": [8192, 16384], "parallel.tensor": [1, 2]}
+            for config in (JOB, path):
+                planned = distsim.plan(config, vary=vary, set={"model.transformer_xl.layers": 7}, top=50, exhaustive=True, least_columns=8).without_effect
+                self.assertEqual(sorted(planned), expected)
+        self.assertEqual(len(planned), 5)
+        compared = distsim.compare(FLAGSHIP, variants={"idle": idle, "more": {"cluster.nodes": 8}}).without_effect
+        self.assertEqual(sorted(compared), idle_lines("compare", FLAGSHIP, "--set", " ".join(sets[1::2]), "--set", "cluster.nodes=8"))
+        self.assertEqual(sorted(compared), sorted(distsim.compare(FLAGSHIP, {**JOB, "title": "another"}, set=idle).without_effect))
 
     def test_costs(self):
         idle = distsim.cost_op("h100_sxm5_80gb", "copy_h2d", "fp16", bytes=1 << 20)

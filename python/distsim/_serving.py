@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+import re
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _distsim
-from ._experiment import Config, Sets, about, count_of, experiment_of
+from ._experiment import CALLED, Config, Sets, about, count_of, experiment_of
 from ._report import Table, framed
 
 ServingState = _distsim.ServingState
@@ -33,8 +34,9 @@ class Serving(Table):
     """A row for each rate, policy and model, and one with model ``all``, as the CSV of ``distsim serving`` has them; figures are None
     where nothing was answered. ``to_dict()`` has intervals, parts of the latency, GPUs and links, too."""
 
-    def __init__(self, found: _distsim.Serving) -> None:
+    def __init__(self, found: _distsim.Serving, is_dict: bool = False) -> None:
         self._found = found
+        self._is_dict = is_dict
         rows: List[Dict[str, Any]] = []
         for point in self.to_dict()["points"]:
             for result in point.get("results", []):
@@ -42,6 +44,14 @@ class Serving(Table):
                                          "utilisation", "moves", "batches"))
                 rows.append({"policy": point["policy"], "unstable": point["unstable"], **figures, **result})
         super().__init__(rows)
+
+    @property
+    def without_effect(self) -> List[str]:
+        """The lines that the command writes before it begins: keys of the experiment that change nothing, and why ("x.yaml:9:12:
+        models[0].priority: no effect, no policy goes by priority"), those of ``set`` likewise, and what is doubtful in its files. The
+        first look reads the experiment once more for each key of ``set``."""
+        lines = self._found.without_effect()
+        return [re.sub(rf"^{CALLED}:\d+:\d+: ", "", line) for line in lines] if self._is_dict else lines
 
     def to_dict(self) -> Dict[str, Any]:
         return json.loads(self.to_json())  # type: ignore[no-any-return]
@@ -84,4 +94,4 @@ def serving(config: Config, *, policy: Optional[Callable[[], ServingPolicy]] = N
     experiment = experiment_of(config, set)
     with about(config):
         return Serving(_distsim.serving(experiment, policy, str(name), bool(getattr(policy, "takes_branches", False)),
-                                        count_of(jobs, "jobs", 1, 256)))
+                                        count_of(jobs, "jobs", 1, 256)), isinstance(config, Mapping))

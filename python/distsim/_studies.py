@@ -18,10 +18,18 @@ class Sweep(Table):
     memory_gb, fits, speedup, efficiency, limited_by, and error, which is empty where the point has a prediction; figures are
     None where it has none."""
 
-    def __init__(self, sweep: _distsim.Sweep) -> None:
+    def __init__(self, sweep: _distsim.Sweep, keep: object = None) -> None:
         super().__init__([sweep.point(i) for i in range(sweep.size())])
         self._sweep = sweep
+        self._keep = keep  # files of captured graphs, which without_effect reads again
         self.keys: List[str] = sweep.keys()
+
+    @property
+    def without_effect(self) -> List[str]:
+        """What was asked and changes none of the points, in lines that begin with the argument: "vary parallel.tensor: no effect at
+        any point", "set model.accumulation=2: no effect on the prediction", "scaling: no effect, ...". The first look takes some
+        predictions for each key of ``set``."""
+        return self._sweep.without_effect()
 
     def best(self, figure: str = "samples_per_s") -> Record:
         """The row with the largest figure."""
@@ -59,20 +67,21 @@ def sweep(config: Config, vary: Mapping[str, Any], *, set: Sets = None, scaling:
     axes = vary_texts(vary, "vary")
     experiment = experiment_of(config, set)
     with about(config):
-        return Sweep(_distsim.sweep(experiment, axes, scaling or "", count_of(jobs, "jobs", 0, 256)))
+        return Sweep(_distsim.sweep(experiment, axes, scaling or "", count_of(jobs, "jobs", 0, 256)), (config, vary, set))
 
 
 class Plan(Table):
     """The best ways to run an experiment. A row has sets (the keys that make it, as a dict of texts), iteration_ms (None where
     it does not fit) and error. Attributes of the plan are the keys of ``to_dict()``."""
 
-    def __init__(self, plan: _distsim.Plan) -> None:
+    def __init__(self, plan: _distsim.Plan, keep: object = None) -> None:
         rows: List[Dict[str, Any]] = []
         for sets, iteration_ms, error in plan.rows():
             keys = dict(one.split("=", 1) for one in sets)
             rows.append({"sets": keys, "iteration_ms": iteration_ms or None, "error": error})
         super().__init__(rows)
         self._plan = plan
+        self._keep = keep  # files of captured graphs, which without_effect reads again
         self._data: Optional[Dict[str, Any]] = None
 
     def __getattr__(self, name: str) -> Any:
@@ -81,6 +90,13 @@ class Plan(Table):
         if self._data is None:
             self._data = self.to_dict()
         return _attribute(self._data, name, "the plan")
+
+    @property
+    def without_effect(self) -> List[str]:
+        """What was asked and changes none of the rows, in lines that begin with the argument: "vary framework.gradients.bucket_size: no
+        effect on any row", "set model.accumulation=2: no effect on the prediction", "top: no effect, no more were played". An argument
+        that has its default value counts as not given. The first look takes some predictions for each key of ``set``."""
+        return self._plan.without_effect()
 
     def to_dict(self) -> Dict[str, Any]:
         return json.loads(self.to_json())  # type: ignore[no-any-return]
@@ -128,17 +144,24 @@ def plan(config: Config, *, set: Sets = None, vary: Optional[Mapping[str, Any]] 
         "least_columns": count_of(least_columns, "least_columns", 0, 1 << 20),
     }
     with about(config):
-        return Plan(_distsim.plan(experiment, vary_texts(vary, "vary", every_point=False), rest))
+        return Plan(_distsim.plan(experiment, vary_texts(vary, "vary", every_point=False), rest), (config, set, vary))
 
 
 class Comparison(Table):
     """Experiments side by side. A row has name, iteration_ms, and ratio: its time per sample over that of the first, with low
     and high, in which errors that both predictions share cancel."""
 
-    def __init__(self, comparison: _distsim.Comparison) -> None:
+    def __init__(self, comparison: _distsim.Comparison, keep: object = None) -> None:
         names = ("name", "iteration_ms", "ratio", "low", "high")
         super().__init__([dict(zip(names, side)) for side in comparison.sides()])
         self._comparison = comparison
+        self._keep = keep  # files of captured graphs, which without_effect reads again
+
+    @property
+    def without_effect(self) -> List[str]:
+        """Keys of ``set`` that change no side, and keys of ``variants`` that change nothing of theirs, in lines: "set
+        model.accumulation=2: no effect on the prediction". The first look takes some predictions for each of these keys."""
+        return self._comparison.without_effect()
 
     def to_csv(self) -> str:
         """The bytes of ``distsim compare --csv``, in UTF-8."""
@@ -175,6 +198,6 @@ def compare(*configs: Config, set: Sets = None, variants: Optional[Mapping[str, 
         for title, sets in variants.items():
             sides.append((text_of(title, "variants"), experiment_of(configs[0], {**(set or {}), **sets})))
     with about(configs[0]):
-        return Comparison(_distsim.compare(sides))
+        return Comparison(_distsim.compare(sides), (configs, set, variants))
 
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "distsim/distsim.hpp"
 
@@ -20,6 +21,12 @@ inline py::str text_of(const std::string& text) {
   PyObject* out = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
   if (out == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::str>(out);
+}
+
+inline py::list texts_of(const std::vector<std::string>& texts) {
+  py::list out;
+  for (const std::string& text : texts) out.append(text_of(text));
+  return out;
 }
 
 /// An exception that a signal's handler raised, KeyboardInterrupt for Ctrl-C, until the call has ended.
@@ -68,6 +75,12 @@ auto without_gil(const Call& call) {
     signals.raise_if_any();
     throw;
   }
+}
+
+/// without_effect() of a result.
+template <class Found>
+py::list without_effect_of(const Found& found) {
+  return texts_of(without_gil([&](const api::Stop&) { return found.without_effect(); }));
 }
 
 void add_experiments(py::module_& m);

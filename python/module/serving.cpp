@@ -226,7 +226,8 @@ void add_serving(py::module_& m) {
       .def("json", [](const api::Serving& s) { return written_serving(s, &api::Serving::json); })
       .def("csv", [](const api::Serving& s) { return written_serving(s, &api::Serving::csv); })
       .def("html", [](const api::Serving& s) { return written_serving(s, &api::Serving::html); })
-      .def("text", [](const api::Serving& s) { return written_serving(s, &api::Serving::text); });
+      .def("text", [](const api::Serving& s) { return written_serving(s, &api::Serving::text); })
+      .def("without_effect", &without_effect_of<api::Serving>);
   m.def("serving", &run);
 }
 

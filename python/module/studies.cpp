@@ -70,9 +70,7 @@ api::PlanRequest plan_request(const api::Experiment& experiment, const Axes& var
 py::list rows_of(const api::Plan& plan) {
   py::list out;
   for (const api::PlanRow& row : plan.rows()) {
-    py::list sets;
-    for (const std::string& set : row.sets) sets.append(text_of(set));
-    out.append(py::make_tuple(sets, row.iteration_ms, text_of(row.error)));
+    out.append(py::make_tuple(texts_of(row.sets), row.iteration_ms, text_of(row.error)));
   }
   return out;
 }
@@ -96,7 +94,8 @@ void add_studies(py::module_& m) {
       .def("point", &point_of)
       .def("csv", [](const Sweep& s) { return written(s, &Sweep::csv); })
       .def("html", [](const Sweep& s) { return written(s, &Sweep::html); })
-      .def("text", [](const Sweep& s) { return written(s, &Sweep::text); });
+      .def("text", [](const Sweep& s) { return written(s, &Sweep::text); })
+      .def("without_effect", &without_effect_of<Sweep>);
   m.def("sweep", [](const api::Experiment& experiment, const Axes& axes, const std::string& scaling, unsigned jobs) {
     return without_gil([&](const api::Stop& stop) {
       const api::Scaling kept = scaling == "weak"     ? api::Scaling::weak
@@ -111,7 +110,8 @@ void add_studies(py::module_& m) {
       .def("json", [](const Plan& p) { return written(p, &Plan::json); })
       .def("csv", [](const Plan& p) { return written(p, &Plan::csv); })
       .def("html", [](const Plan& p) { return written(p, &Plan::html); })
-      .def("text", [](const Plan& p) { return written(p, &Plan::text); });
+      .def("text", [](const Plan& p) { return written(p, &Plan::text); })
+      .def("without_effect", &without_effect_of<Plan>);
   m.def("plan", [](const api::Experiment& experiment, const Axes& vary, const py::dict& rest) {
     api::PlanRequest request = plan_request(experiment, vary, rest);
     return without_gil([&](const api::Stop& stop) {
@@ -124,7 +124,8 @@ void add_studies(py::module_& m) {
       .def("sides", &sides_of)
       .def("csv", [](const Comparison& c) { return written(c, &Comparison::csv); })
       .def("html", [](const Comparison& c) { return written(c, &Comparison::html); })
-      .def("text", [](const Comparison& c) { return written(c, &Comparison::text); });
+      .def("text", [](const Comparison& c) { return written(c, &Comparison::text); })
+      .def("without_effect", &without_effect_of<Comparison>);
   m.def("compare", [](const std::vector<std::pair<std::string, api::Experiment>>& sides) {
     std::vector<api::CompareSide> asked;
     for (const auto& [name, experiment] : sides) asked.push_back({name, experiment});

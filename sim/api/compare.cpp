@@ -1,7 +1,5 @@
 #include "sim/study/compare.hpp"
 
-#include <list>
-
 #include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/public/studies.hpp"
@@ -13,19 +11,13 @@ class Comparison::Parts {
   Result<void> fill(const std::vector<CompareSide>& asked) {
     if (asked.size() < 2)
       return Error{"found " + std::to_string(asked.size()) + " to compare, expected at least two experiments", "", ""};
-    std::list<ExperimentPath> paths;
-    std::vector<study::Side> sides;
     for (const CompareSide& side : asked) {
-      paths.emplace_back(side.experiment);
-      sides.push_back({side.name, paths.back().path(), side.experiment.sets});
+      const Experiment& e = side.experiment;
+      auto experiment = e.text ? config::Variants::of_text(*e.text, e.file) : config::Variants::of(e.file);
+      if (!experiment) return study::of_side(side.name, experiment.error());
+      asked_.push_back({side.name, e.file, e.sets, std::move(*experiment)});
     }
-    Result<study::Comparison> found = study::compare(sides);
-    if (!found) {
-      Error error = found.error();
-      for (const ExperimentPath& path : paths) error = path.named(std::move(error));
-      return error;
-    }
-    comparison_ = std::move(found).value();
+    TRY_ASSIGN(comparison_, study::compare(asked_));
     for (std::size_t i = 0; i < comparison_.sides.size(); ++i) {
       const study::Ratio& ratio = comparison_.ratios[i];
       sides_.push_back({comparison_.sides[i].name, comparison_.sides[i].prediction.report.iteration.ms(), ratio.value,
@@ -35,10 +27,15 @@ class Comparison::Parts {
   }
   const study::Comparison& comparison() const { return comparison_; }
   const std::vector<ComparedSide>& sides() const { return sides_; }
+  const std::vector<std::string>& without_effect() const {
+    return idle_.lines([this] { return as_arguments(study::compare_without_effect(asked_)); });
+  }
 
  private:
+  std::vector<study::Side> asked_;
   study::Comparison comparison_;
   std::vector<ComparedSide> sides_;
+  LinesOnce idle_;
 };
 
 Comparison::Comparison(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -50,6 +47,7 @@ const std::vector<ComparedSide>& Comparison::sides() const { return parts_->side
 std::string Comparison::csv() const { return study::comparison_csv(parts_->comparison()); }
 std::string Comparison::html() const { return study::comparison_html(parts_->comparison()); }
 std::string Comparison::text() const { return console_text(study::comparison_text(parts_->comparison())); }
+const std::vector<std::string>& Comparison::without_effect() const { return parts_->without_effect(); }
 
 Comparison compare(const std::vector<CompareSide>& sides, const Stop& stop) {
   const Call call(stop);

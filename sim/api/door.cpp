@@ -66,6 +66,17 @@ void throw_error(const Error& error) {
   throw ConfigError(error.where, error.what, error.hint);
 }
 
+std::vector<std::string> as_arguments(std::vector<std::string> lines) {
+  for (std::string& line : lines) line = as_argument(std::move(line));
+  return lines;
+}
+
+std::vector<std::string> as_arguments(const std::vector<study::IdleArgument>& idle) {
+  std::vector<std::string> lines;
+  for (const study::IdleArgument& one : idle) lines.push_back(one.text());
+  return as_arguments(std::move(lines));
+}
+
 void check_surroundings() { value_of(config::check_config_folders()); }
 
 ExperimentPath::ExperimentPath(const Experiment& e) : own_(e.file), path_(e.file) {

@@ -1,15 +1,18 @@
 // Between the public headers and the folders below: experiments become what these take, an Error becomes an exception.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "base/threads/stop.hpp"
 #include "sim/api/public/experiment.hpp"
 #include "sim/config/text_experiments.hpp"
+#include "sim/study/without_effect.hpp"
 
 namespace distsim::api {
 
@@ -32,6 +35,10 @@ class ExperimentPath {
 /// Of $DISTSIM_CONFIGS; throws ConfigError.
 void check_surroundings();
 
+/// The command's "--max-played: no effect" about an argument of the library: "max_played: no effect".
+std::vector<std::string> as_arguments(std::vector<std::string> lines);
+std::vector<std::string> as_arguments(const std::vector<study::IdleArgument>& idle);
+
 /// The value of a Result, or its Error thrown.
 template <class T>
 T value_of(Result<T> result) {
@@ -41,6 +48,20 @@ T value_of(Result<T> result) {
 inline void value_of(const Result<void>& result) {
   if (!result.ok()) throw_error(result.error());
 }
+
+/// Lines that are made when they are first asked for. May be used by several threads.
+class LinesOnce {
+ public:
+  template <class Make>
+  const std::vector<std::string>& lines(const Make& make) const {
+    std::call_once(made_, [&] { lines_ = make(); });
+    return lines_;
+  }
+
+ private:
+  mutable std::once_flag made_;
+  mutable std::vector<std::string> lines_;
+};
 
 /// What every call of the library does first: it checks the surroundings, and asks `stop` until it returns.
 class Call {

@@ -10,8 +10,11 @@ class Plan::Parts {
  public:
   Result<void> fill(const PlanRequest& asked) {
     const ExperimentPath path(asked.experiment);
-    TRY_ASSIGN(const study::PlanRequest request, plan_request(asked, path.path()));
-    Result<study::Plan> found = study::plan_experiment(request, [] {});
+    TRY_ASSIGN(request_, plan_request(asked, path.path()));
+    auto experiment = config::Variants::of(path.path());
+    if (!experiment) return path.named(experiment.error());
+    request_.experiment = std::move(*experiment);
+    Result<study::Plan> found = study::plan_experiment(request_, [] {});
     if (!found) return path.named(found.error());
     if (stop_asked()) return Error{"interrupted", "", ""};
     plan_ = std::move(found).value();
@@ -19,12 +22,32 @@ class Plan::Parts {
       rows_.push_back({row.sets, row.fits && row.error.empty() ? row.report.iteration.ms() : 0, row.error});
     return {};
   }
+  const std::vector<std::string>& without_effect() const {
+    return idle_.lines([this] {
+      std::vector<study::IdleArgument> found = study::plan_without_effect(request_, plan_);
+      std::erase_if(found, [this](const study::IdleArgument& idle) { return !was_given(idle.argument); });
+      return as_arguments(found);
+    });
+  }
   const study::Plan& plan() const { return plan_; }
   const std::vector<PlanRow>& rows() const { return rows_; }
 
  private:
+  /// Of those that have defaults; of others it is true.
+  bool was_given(const std::string& flag) const {
+    const study::PlanRequest usual;
+    if (flag == "--exhaustive") return request_.exhaustive;
+    if (flag == "--draws") return request_.draws > 0;
+    if (flag == "--max-played") return request_.most_played > 0;
+    if (flag == "--top") return request_.top != usual.top;
+    if (flag == "--least-columns") return request_.tables.least_columns != usual.tables.least_columns;
+    return true;
+  }
+
+  study::PlanRequest request_;
   study::Plan plan_;
   std::vector<PlanRow> rows_;
+  LinesOnce idle_;
 };
 
 Plan::Plan(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -40,6 +63,7 @@ std::string Plan::text() const {
   const study::Plan& plan = parts_->plan();
   return console_text(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan));
 }
+const std::vector<std::string>& Plan::without_effect() const { return parts_->without_effect(); }
 
 Plan plan(const PlanRequest& request) {
   const Call call(request.stop);

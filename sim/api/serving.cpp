@@ -8,18 +8,13 @@
 #include "sim/serving/policies/library/distsim_policy.hpp"
 #include "sim/serving/policies/library/policy_library.hpp"
 #include "sim/serving/report/comparison.hpp"
+#include "sim/serving/spec/fingerprint.hpp"
+#include "sim/serving/spec/price_store.hpp"
 
 namespace distsim::api {
 namespace {
 
 constexpr unsigned kMostThreads = 256;
-
-Result<serving::Experiment> serving_experiment(const ServingRequest& asked) {
-  std::vector<std::string> sets = asked.experiment.sets;
-  if (asked.policy) sets.emplace_back("policies=[fifo]");  // to be replaced
-  const Experiment& e = asked.experiment;
-  return e.text ? serving::parse_experiment(*e.text, e.file, sets) : serving::load_experiment(e.file, sets);
-}
 
 }  // namespace
 
@@ -32,18 +27,41 @@ class Serving::Parts {
   Result<void> fill(const ServingRequest& asked) {
     if (asked.jobs < 1 || asked.jobs > kMostThreads)
       return Error{"jobs: found " + std::to_string(asked.jobs) + ", expected 1 .. 256", "", ""};
-    TRY_ASSIGN(experiment_, serving_experiment(asked));
-    if (asked.policy) experiment_.policies = {&policy_.entry()};
+    const Experiment& e = asked.experiment;
+    TRY_ASSIGN(parsed_, e.text ? parse_yaml(*e.text, e.file) : parse_yaml_file(e.file));
+    sets_ = e.sets;
+    has_policy_ = static_cast<bool>(asked.policy);
+    TRY_ASSIGN(experiment_, with_sets(sets_));
     comparison_ = serving::compare_policies(experiment_, asked.jobs, [] {});
     end_if_stopped();
     return serving::failed_points(comparison_);
   }
   const serving::Comparison& comparison() const { return comparison_; }
 
+  const std::vector<std::string>& without_effect() const {
+    return idle_.lines([this] {
+      return as_arguments(
+          serving::without_effect([this](const std::vector<std::string>& sets) { return with_sets(sets); }, sets_));
+    });
+  }
+
  private:
+  /// The caller's policy in place of the experiment's, which need not be there.
+  Result<serving::Experiment> with_sets(std::vector<std::string> sets) const {
+    if (!has_policy_) return serving::compile_experiment(parsed_, sets, nullptr, &prices_);
+    sets.emplace_back("policies=[fifo]");
+    const auto change = [this](serving::ServingSpec& spec) { spec.policies = {&policy_.entry()}; };
+    return serving::compile_experiment(parsed_, sets, change, &prices_);
+  }
+
   serving::CallersPolicy policy_;
+  bool has_policy_ = false;
+  ConfigNode parsed_;
+  std::vector<std::string> sets_;
+  mutable serving::PriceStore prices_;
   serving::Experiment experiment_;
   serving::Comparison comparison_;
+  LinesOnce idle_;
 };
 
 Serving::Serving(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -58,6 +76,7 @@ std::string Serving::html() const {
   return report::page_html({c.experiment->title, serving::comparison_page_json(c), serving::comparison_text(c)});
 }
 std::string Serving::text() const { return console_text(serving::comparison_text(parts_->comparison())); }
+const std::vector<std::string>& Serving::without_effect() const { return parts_->without_effect(); }
 
 Serving serving(const ServingRequest& request) {
   const Call call(request.stop);

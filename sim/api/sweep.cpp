@@ -87,6 +87,15 @@ class Sweep::Parts {
   const study::SweepResult& result() const { return *result_; }
   const study::SweepView& view() const { return view_; }
 
+  const std::vector<std::string>& without_effect() const {
+    return idle_.lines([this] {
+      std::vector<study::IdleArgument> found = study::sweep_without_effect(*result_, "--vary");
+      if (result_->request().scaling == study::Scaling::as_given)
+        std::erase_if(found, [](const study::IdleArgument& idle) { return idle.argument == "--scaling"; });
+      return as_arguments(found);
+    });
+  }
+
   std::string title() const {
     const study::SweepRequest& request = result_->request();
     const auto first = request.experiment->with(request.sets);
@@ -100,6 +109,7 @@ class Sweep::Parts {
   std::vector<std::string> keys_;
   std::unique_ptr<study::StudyRun> run_;
   std::optional<study::SweepResult> result_;  ///< of the rows of run_
+  LinesOnce idle_;
 };
 
 Sweep::Sweep(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
@@ -114,6 +124,8 @@ SweepPoint Sweep::point(std::size_t index) const {
   if (index >= size()) throw std::out_of_range("point " + std::to_string(index) + " of " + std::to_string(size()));
   return shown(parts_->result().point(index));
 }
+
+const std::vector<std::string>& Sweep::without_effect() const { return parts_->without_effect(); }
 
 std::string Sweep::csv() const {
   std::ostringstream out;

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "base/log.hpp"
-#include "base/text/printable.hpp"
 
 namespace distsim::app {
 
@@ -14,9 +13,15 @@ void name_unheeded(const CLI::App& command, std::initializer_list<const char*> f
   }
 }
 
-void name_idle_sets(const std::vector<study::NamedExperiment>& experiments, const std::vector<std::string>& sets) {
-  for (const std::string& set : study::sets_without_effect(experiments, sets))
-    log_warn([&] { return "--set " + printable(set, 200) + ": no effect on the prediction"; });
+void name_idle(const CLI::App& command, const std::vector<study::IdleArgument>& arguments) {
+  for (const study::IdleArgument& idle : arguments) {
+    const bool has_value = idle.argument.find(' ') != std::string::npos;
+    if (has_value || command.count(idle.argument) > 0) log_warn([&] { return idle.text(); });
+  }
+}
+
+void name_idle(const std::vector<study::IdleArgument>& arguments) {
+  for (const study::IdleArgument& idle : arguments) log_warn([&] { return idle.text(); });
 }
 
 }  // namespace distsim::app

@@ -18,7 +18,9 @@ namespace distsim::app {
 /// where a command knows that it does not heed them.
 void name_unheeded(const CLI::App& command, std::initializer_list<const char*> flags, std::string_view because);
 
-/// The same for each --set that changes no prediction of the experiments, which all have it.
-void name_idle_sets(const std::vector<study::NamedExperiment>& experiments, const std::vector<std::string>& sets);
+/// A warning for each of these that was given; a flag with a value always was.
+void name_idle(const CLI::App& command, const std::vector<study::IdleArgument>& arguments);
+/// The same, where all were given.
+void name_idle(const std::vector<study::IdleArgument>& arguments);
 
 }  // namespace distsim::app

@@ -101,20 +101,22 @@ Ratio ratio_of(const ComparedSide& a, const ComparedSide& b, double scaled_ms) {
 }
 
 Result<ComparedSide> predicted(const Side& side, pipeline::CostModelCache& cache) {
-  const auto with_name = [&](Error error) {
-    const bool named = error.where.starts_with(side.name) || error.what.starts_with(side.name);
-    if (!named) error.what = side.name + ": " + error.what;
-    return error;
-  };
-  auto experiment = config::load_experiment(side.config, side.sets);
-  if (!experiment) return with_name(experiment.error());
+  auto experiment =
+      side.experiment ? side.experiment->with(side.sets) : config::load_experiment(side.config, side.sets);
+  if (!experiment) return of_side(side.name, experiment.error());
   pipeline::Passes passes;
   auto prediction = pipeline::predict(*experiment, passes, cache);
-  if (!prediction) return with_name(prediction.error());
+  if (!prediction) return of_side(side.name, prediction.error());
   return ComparedSide{side.name, std::move(*experiment), std::move(*prediction)};
 }
 
 }  // namespace
+
+Error of_side(const std::string& name, Error error) {
+  const bool named = error.where.starts_with(name) || error.what.starts_with(name);
+  if (!named) error.what = name + ": " + error.what;
+  return error;
+}
 
 Result<Comparison> compare(const std::vector<Side>& sides) {
   Comparison out;

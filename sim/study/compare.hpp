@@ -1,18 +1,22 @@
 // Compare: experiments side by side: what differs in their inputs, where the time went, and how sure their ratio is.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "sim/config/variants.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/without_effect.hpp"
 
 namespace distsim::study {
 
 /// One side of a comparison, as it is asked for.
 struct Side {
-  std::string name;               ///< for people: the file, or the --set group that makes it
-  std::string config;             ///< file
-  std::vector<std::string> sets;  ///< overrides
+  std::string name;                                        ///< for people: the file, or the --set group that makes it
+  std::string config;                                      ///< file
+  std::vector<std::string> sets;                           ///< overrides
+  std::shared_ptr<config::Variants> experiment = nullptr;  ///< in place of the file `config`
 };
 
 struct ComparedSide {
@@ -53,8 +57,14 @@ struct Comparison {
   std::vector<double> scaled_ms;  ///< iteration of each side for the samples of the first
 };
 
+/// An Error about a side, with its name.
+Error of_side(const std::string& name, Error error);
+
 /// Errors: any side that cannot be predicted, with its name.
 Result<Comparison> compare(const std::vector<Side>& sides);
+
+/// The overrides that change nothing: of all sides, where all have them, else of the sides that do.
+std::vector<IdleArgument> compare_without_effect(const std::vector<Side>& sides);
 
 /// A row per side; the first line of it is the header.
 std::string comparison_csv(const Comparison& c);

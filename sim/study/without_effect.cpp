@@ -371,20 +371,28 @@ std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key,
   return !Comparison(*whole, p->report, false, cache).is_idle(parsed, {path, value});
 }
 
-std::vector<std::string> sets_without_effect(const std::vector<NamedExperiment>& experiments,
-                                             const std::vector<std::string>& sets) {
+std::string IdleArgument::text() const { return printable(argument, 200) + ": " + says; }
+
+std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
+                                              const std::vector<std::string>& sets, const std::string& of) {
   pipeline::CostModelCache cache;
-  std::vector<std::string> out;
+  std::vector<IdleArgument> out;
   const LogSilence silence;
   for (const std::string& set : sets) {
     const std::string key = set.substr(0, set.find('='));
-    const bool idle = std::ranges::all_of(experiments, [&](const NamedExperiment& e) {
-      const auto parsed = config::parse_experiment(e.file, e.sets);
+    const bool idle = std::ranges::all_of(experiments, [&](const VariedExperiment& e) {
+      const auto parsed = e.experiment->parsed(e.sets);
       return parsed.ok() && has_effect(*parsed, key, cache) == false;
     });
-    if (idle) out.push_back(set);
+    if (idle) out.push_back({"--set " + set, "no effect on the prediction" + of});
   }
   return out;
+}
+
+std::vector<IdleArgument> sets_without_effect(const std::string& file, const std::vector<std::string>& sets) {
+  if (sets.empty()) return {};
+  const auto experiment = config::Variants::of(file);
+  return experiment ? sets_without_effect({{*experiment, sets}}, sets) : std::vector<IdleArgument>();
 }
 
 std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,

@@ -2,12 +2,14 @@
 // away and predicting again, so that no list of cases can be out of date.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config/config_node.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/variants.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/report/report.hpp"
 
@@ -33,15 +35,27 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
 /// predicted, or the key repeats what would hold without it.
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache);
 
-/// An experiment as a command names it.
-struct NamedExperiment {
-  std::string file;
-  std::vector<std::string> sets;  ///< of --set
+/// What was asked of a study and changes nothing of what it found.
+struct IdleArgument {
+  std::string argument;  ///< as the command takes it: "--top", "--set cluster.nodes=8"
+  std::string says;      ///< "no effect, the whole front is shown"
+  /// "--top: no effect, the whole front is shown".
+  std::string text() const;
 };
 
-/// Those of `sets` that change the prediction of none of the experiments, which all have them.
-std::vector<std::string> sets_without_effect(const std::vector<NamedExperiment>& experiments,
-                                             const std::vector<std::string>& sets);
+/// An experiment of a study.
+struct VariedExperiment {
+  std::shared_ptr<config::Variants> experiment;
+  std::vector<std::string> sets;  ///< laid on it
+};
+
+/// Those of `sets` that change the prediction of none of the experiments, which all have them. `of`: what the prediction is
+/// of, where it is not of all: " of x.yaml".
+std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
+                                              const std::vector<std::string>& sets, const std::string& of = "");
+
+/// The same of one experiment that is in a file. Nothing where it cannot be read.
+std::vector<IdleArgument> sets_without_effect(const std::string& file, const std::vector<std::string>& sets);
 
 /// All steps begin and end at the same time, with the same ranges and the same memory.
 bool same_figures(const report::Report& a, const report::Report& b);

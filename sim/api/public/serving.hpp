@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "experiment.hpp"
 
@@ -29,6 +30,10 @@ class DISTSIM_API Serving {
   std::string csv() const;
   std::string html() const;
   std::string text() const;
+  /// The lines that the command writes before it begins: keys of the experiment that change nothing, and why ("x.yaml:9:12:
+  /// models[0].priority: no effect, no policy goes by priority"), `sets` likewise, and what is doubtful in its files. The first
+  /// call looks, which reads the experiment once more for each of its `sets`.
+  const std::vector<std::string>& without_effect() const;
 
   class Parts;
   explicit Serving(std::shared_ptr<const Parts> parts);

@@ -53,6 +53,11 @@ class DISTSIM_API Sweep {
   std::string html() const;
   std::string text() const;
 
+  /// What was asked and changes none of the points, in lines: "vary parallel.tensor: no effect at any point",
+  /// "set model.rnn.encoder_layers=3: no effect on the prediction", "scaling: no effect, ...". The first call looks, which takes some
+  /// predictions for each of the experiment's `sets`. So it is with the other studies.
+  const std::vector<std::string>& without_effect() const;
+
   class Parts;
   explicit Sweep(std::shared_ptr<const Parts> parts);
   Sweep(const Sweep&);
@@ -96,6 +101,9 @@ class DISTSIM_API Plan {
   std::string csv() const;
   std::string html() const;
   std::string text() const;
+  /// What was asked and changes none of the rows: also "top: no effect, no more were played". A member of the request that
+  /// has its default value was not asked for.
+  const std::vector<std::string>& without_effect() const;
 
   class Parts;
   explicit Plan(std::shared_ptr<const Parts> parts);
@@ -127,6 +135,8 @@ class DISTSIM_API Comparison {
   std::string csv() const;  ///< what `distsim compare --csv` and --html write, and what it prints
   std::string html() const;
   std::string text() const;
+  /// The `sets` that change nothing: of all sides, where all have them, else of the sides that do.
+  const std::vector<std::string>& without_effect() const;
 
   class Parts;
   explicit Comparison(std::shared_ptr<const Parts> parts);

@@ -55,13 +55,7 @@ Result<void> run(const CompareFlags& flags) {
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const std::vector<study::Side> sides, sides_of(flags));
   TRY_ASSIGN(const study::Comparison found, study::compare(sides));
-  if (flags.files.size() == 1) {
-    for (const study::Side& side : sides) name_idle_sets({{side.config, side.sets}}, side.sets);
-  } else {
-    std::vector<study::NamedExperiment> experiments;
-    for (const study::Side& side : sides) experiments.push_back({side.config, side.sets});
-    name_idle_sets(experiments, sides.front().sets);
-  }
+  name_idle(study::compare_without_effect(sides));
   TRY(check_outputs(outputs));
   FilesTogether files;
   if (!flags.csv.empty()) TRY(files.write(flags.csv, study::comparison_csv(found)));

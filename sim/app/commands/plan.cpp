@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -13,7 +12,6 @@
 #include "base/system/signals.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/system/write_all.hpp"
-#include "base/text/printable.hpp"
 #include "sim/api/plan_request.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/named_inputs.hpp"
@@ -142,49 +140,19 @@ Result<WrittenPlan> write_plan_files(const PlanFlags& flags, const study::Plan& 
   return out;
 }
 
-/// The experiment as it is, and as the first row, the last one and the first that does not fit have it: what changes nothing
-/// of the experiment itself may decide what else there is.
-std::vector<study::NamedExperiment> experiments_of(const PlanFlags& flags, const study::Plan& plan) {
-  std::vector<study::NamedExperiment> out{{flags.config, flags.sets}};
-  const auto add = [&](const study::PlanRow& row) {
-    if (!row.error.empty() || row.sets.empty()) return;
-    std::vector<std::string> sets = flags.sets;
-    for (const std::string& set : row.sets) sets = study::with_set(std::move(sets), set);
-    out.push_back({flags.config, std::move(sets)});
-  };
-  if (plan.rows.empty()) return out;
-  add(plan.rows.front());
-  add(plan.rows.back());
-  const auto unfit = std::ranges::find_if(plan.rows, [](const study::PlanRow& row) { return !row.fits; });
-  if (unfit != plan.rows.end()) add(*unfit);
-  return out;
-}
-
 /// `rows_only`: no output shows more than the rows.
-void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI::App& command, bool rows_only) {
-  if (plan.played_all) name_unheeded(command, {"--exhaustive"}, "everything is played");
+void name_idle_flags(const PlanFlags& flags, const study::PlanRequest& request, const study::Plan& plan,
+                     const CLI::App& command, bool rows_only) {
+  name_idle(command, study::plan_without_effect(request, plan));
   if (!plan.played_all && rows_only)
     name_unheeded(command, {"--exhaustive"}, "the rows are the same, and no output shows what was played");
-  if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
   if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
-  if (!plan.tables) name_unheeded(command, {"--least-columns"}, "no tables are planned");
-  if (plan.tables) {
-    name_unheeded(command, {"--top"}, "all that was played is shown");
-    if (flags.csv.empty() && flags.json.empty())
-      name_unheeded(command, {"--price-per-gpu-hour", "--tokens", "--samples"}, "--csv and --json have the cost");
-  }
-  if (plan.counts.left > 0) name_unheeded(command, {"--exhaustive"}, "--max-played ended the search");
-  if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
-  if (!plan.tables && plan.counts.played <= static_cast<double>(flags.asked.top))
-    name_unheeded(command, {"--top"}, "no more were played");
-  if (plan.counts.left == 0) name_unheeded(command, {"--max-played"}, "there is no more to play");
+  if (plan.tables && flags.csv.empty() && flags.json.empty())
+    name_unheeded(command, {"--price-per-gpu-hour", "--tokens", "--samples"}, "--csv and --json have the cost");
   if (plan.counts.left > 0)
     log_warn([&] {
       return fmt::format("--max-played {}: {:.0f} were not reached", flags.asked.most_played, plan.counts.left);
     });
-  for (const std::string& key : plan.idle)
-    log_warn([&] { return "--vary " + printable(key, 120) + ": no effect on any row"; });
-  if (!flags.sets.empty()) name_idle_sets(experiments_of(flags, plan), flags.sets);
 }
 
 Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Team* team) {
@@ -210,7 +178,7 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
     log_warn([] { return "tables are planned by one process; the others have nothing to do"; });
   if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
   if (!end_asked())
-    name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
+    name_idle_flags(flags, request, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   const Result<void> still_writable = check_outputs(outputs);
   const Result<WrittenPlan> written =
       still_writable.ok() ? write_plan_files(flags, plan) : Result<WrittenPlan>(still_writable.error());

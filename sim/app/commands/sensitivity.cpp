@@ -75,7 +75,7 @@ Result<void> run(const SensitivityFlags& flags) {
   if (is_serving_experiment(flags.config)) return run_serving(flags, outputs);
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(flags.config, flags.sets));
   TRY_ASSIGN(const study::SensitivityRequest request, request_of(flags, experiment));
-  name_idle_sets({{flags.config, flags.sets}}, flags.sets);
+  name_idle(study::sets_without_effect(flags.config, flags.sets));
   study::Sensitivity found;
   {
     ProgressLine progress("distsim sensitivity:", study::resources().size());

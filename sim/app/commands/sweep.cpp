@@ -106,13 +106,6 @@ Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command
   return recipe;
 }
 
-/// The first point, or the last: what is the same at all points is tried there.
-study::NamedExperiment at_end(const study::SweepRequest& request, bool last) {
-  std::size_t index = 1;
-  for (const study::SweepAxis& axis : request.axes) index *= axis.values.size();
-  return {request.config, study::sets_at(request, last ? index - 1 : 0)};
-}
-
 std::vector<std::pair<std::string, std::string>> outputs_of(const SweepFlags& flags) {
   return {{"--csv", flags.csv}, {"--html", flags.html}, {"--journal", flags.journal}};
 }
@@ -121,14 +114,6 @@ Result<void> check_flags(const SweepFlags& flags) {
   if (flags.resume && flags.journal.empty())
     return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
   return check_outputs(outputs_of(flags));
-}
-
-void name_what_was_idle(const study::SweepResult& result) {
-  const bool all = result.predicted() == result.size();
-  for (const std::string& key : result.axes_without_effect())
-    log_warn([&] { return "no effect at any point" + std::string(all ? "" : " that was predicted") + ": " + key; });
-  const study::SweepRequest& request = result.request();
-  name_idle_sets({at_end(request, false), at_end(request, true)}, request.sets);
 }
 
 std::string title_of(const study::Recipe& recipe) {
@@ -176,11 +161,9 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
                           {flags.jobs, flags.journal, flags.resume, team}});
   }
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
-  if (std::ranges::none_of(request.axes, study::counts_gpus))
-    name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");
   if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
     name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");
-  TRY(check_named_inputs(outputs_of(flags), request.config, at_end(request, false).sets));
+  TRY(check_named_inputs(outputs_of(flags), request.config, study::sets_at(request, 0)));
   TRY_ASSIGN(study::PointList points, study::sweep_points(request, team != nullptr || !flags.journal.empty()));
   std::unique_ptr<study::StudyRun> study;
   const EarlyEnd early;
@@ -188,7 +171,7 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   if (study->is_over()) return {};
   TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
-  if (!study->was_cut()) name_what_was_idle(result);
+  if (!study->was_cut()) name_idle(command, study::sweep_without_effect(result, "--set"));
   const EarlierResults earlier(result.predicted() == 0, {flags.csv, flags.html});
   TRY(write_outputs(flags, view, recipe, result, earlier));
   if (study->was_cut()) return study->interruption();

@@ -63,6 +63,10 @@ void put_load(std::string& out, const Experiment& e) {
   for (const double share : l.model_shares) put(out, share);
 }
 
+WithSets of_file(const std::string& path, PriceStore* prices) {
+  return [&path, prices](const std::vector<std::string>& sets) { return load_experiment(path, sets, prices); };
+}
+
 }  // namespace
 
 std::string fingerprint(const Experiment& e) {
@@ -94,35 +98,43 @@ std::string fingerprint(const Experiment& e) {
   return out;
 }
 
-std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets,
-                                             PriceStore* prices) {
+std::vector<std::string> sets_without_effect(const WithSets& experiment, const std::vector<std::string>& sets) {
   std::vector<std::string> idle;
-  const auto all = load_experiment(path, sets, prices);
+  const auto all = experiment(sets);
   if (!all.ok()) return idle;
   const std::string with = fingerprint(*all);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     if (sets[i].starts_with("title=") || sets[i].starts_with("description=")) continue;
     std::vector<std::string> rest = sets;
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-    const auto without = load_experiment(path, rest, prices);
+    const auto without = experiment(rest);
     if (without.ok() && fingerprint(*without) == with) idle.push_back(sets[i]);
   }
   return idle;
 }
 
-std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets,
-                                        PriceStore* prices) {
+std::vector<std::string> without_effect(const WithSets& experiment, const std::vector<std::string>& sets) {
   std::vector<std::string> lines;
-  const auto e = load_experiment(path, sets, prices);
+  const auto e = experiment(sets);
   if (e.ok()) lines = e->idle_keys;
   const std::size_t reasons = lines.size();
-  for (const std::string& set : sets_without_effect(path, sets, prices)) {
+  for (const std::string& set : sets_without_effect(experiment, sets)) {
     const std::string key = "--set " + set.substr(0, set.find('=')) + ":";
     const auto end = lines.begin() + static_cast<std::ptrdiff_t>(reasons);
     if (std::none_of(lines.begin(), end, [&](const std::string& line) { return line.starts_with(key); }))
       lines.push_back("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
   }
   return lines;
+}
+
+std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                             PriceStore* prices) {
+  return sets_without_effect(of_file(path, prices), sets);
+}
+
+std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                        PriceStore* prices) {
+  return without_effect(of_file(path, prices), sets);
 }
 
 }  // namespace distsim::serving

@@ -1,6 +1,7 @@
 // Whether two experiments are the same to the emulator.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,12 @@ std::string fingerprint(const Experiment& experiment);
 std::vector<std::string> sets_without_effect(const std::string& path, const std::vector<std::string>& sets,
                                              PriceStore* prices = nullptr);
 
+/// The experiment with these --set laid on it.
+using WithSets = std::function<Result<Experiment>(const std::vector<std::string>& sets)>;
+std::vector<std::string> sets_without_effect(const WithSets& experiment, const std::vector<std::string>& sets);
+
 /// A line for each of these and for each key of the file that changes nothing, once.
+std::vector<std::string> without_effect(const WithSets& experiment, const std::vector<std::string>& sets);
 std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets,
                                         PriceStore* prices = nullptr);
 

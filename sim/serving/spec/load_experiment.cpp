@@ -106,18 +106,6 @@ Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change, Pri
   return e;
 }
 
-Result<Experiment> with_overrides(ConfigNode root, const std::vector<std::string>& sets, PriceStore* prices = nullptr,
-                                  const ChangeSpec& change = nullptr) {
-  if (root.kind == ConfigNode::Kind::map) {
-    for (const std::string& set : sets) {
-      TRY_ASSIGN(const PathValue value, config::parse_set(set));
-      TRY(set_config_path(root, value));
-    }
-  }
-  PriceStore once;
-  return compile(root, change, prices != nullptr ? *prices : once);
-}
-
 }  // namespace
 
 Error Text::refuse(const std::string& key, const std::string& what, const std::string& hint) const {
@@ -132,21 +120,34 @@ std::string Text::path_of(const std::string& key, const std::string& text) const
 
 SourcePos position_in(const ConfigNode& root, std::string_view key) { return deepest(root, key)->where; }
 
+Result<Experiment> compile_experiment(const ConfigNode& parsed, const std::vector<std::string>& sets,
+                                      const ChangeSpec& change, PriceStore* prices) {
+  ConfigNode root = parsed;
+  if (root.kind == ConfigNode::Kind::map) {
+    for (const std::string& set : sets) {
+      TRY_ASSIGN(const PathValue value, config::parse_set(set));
+      TRY(set_config_path(root, value));
+    }
+  }
+  PriceStore once;
+  return compile(root, change, prices != nullptr ? *prices : once);
+}
+
 Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets, PriceStore* prices) {
-  TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
-  return with_overrides(std::move(root), sets, prices);
+  TRY_ASSIGN(const ConfigNode root, parse_yaml_file(path));
+  return compile_experiment(root, sets, nullptr, prices);
 }
 
 Result<Experiment> load_changed(const std::string& path, const std::vector<std::string>& sets,
                                 const std::function<void(ServingSpec&)>& change, PriceStore* prices) {
-  TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
-  return with_overrides(std::move(root), sets, prices, change);
+  TRY_ASSIGN(const ConfigNode root, parse_yaml_file(path));
+  return compile_experiment(root, sets, change, prices);
 }
 
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file,
                                     const std::vector<std::string>& sets) {
-  TRY_ASSIGN(ConfigNode root, parse_yaml(text, file));
-  return with_overrides(std::move(root), sets);
+  TRY_ASSIGN(const ConfigNode root, parse_yaml(text, file));
+  return compile_experiment(root, sets, nullptr);
 }
 
 }  // namespace distsim::serving

@@ -146,6 +146,9 @@ Result<Experiment> load_changed(const std::string& path, const std::vector<std::
                                 const std::function<void(ServingSpec&)>& change, PriceStore* prices = nullptr);
 Result<Experiment> parse_experiment(std::string_view text, const std::string& file,
                                     const std::vector<std::string>& sets);
+/// The same of a text that is parsed.
+Result<Experiment> compile_experiment(const ConfigNode& parsed, const std::vector<std::string>& sets,
+                                      const std::function<void(ServingSpec&)>& change, PriceStore* prices = nullptr);
 
 /// "file:line:col" of "gpus[1].memory" in a tree, or of the deepest part of it that is there.
 SourcePos position_in(const ConfigNode& root, std::string_view key);

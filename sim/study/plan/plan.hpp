@@ -18,6 +18,7 @@
 #include "sim/study/plan_tables/plan_tables.hpp"
 #include "sim/study/points/team.hpp"
 #include "sim/study/sweep/axis.hpp"
+#include "sim/study/without_effect.hpp"
 
 namespace distsim::study {
 
@@ -115,6 +116,9 @@ struct Plan {
 /// `on_played`: after each prediction. Errors: an experiment that is not valid, keys that no key is like, an empty space; that
 /// nothing fits, with the smallest change found that would.
 Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played);
+
+/// What changes none of the rows: varied keys, those of --set, and flags of the search, also those that were not given.
+std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const Plan& plan);
 
 /// Keys of data parallel jobs with the values that are tried, the experiment's own first: gradient buckets, compression,
 /// the algorithms of NCCL (Ring: flat; Tree: within nodes, then between them), accumulation.

@@ -12,6 +12,7 @@
 #include "sim/study/points/study_run.hpp"
 #include "sim/study/sweep/axis.hpp"
 #include "sim/study/sweep/figures.hpp"
+#include "sim/study/without_effect.hpp"
 
 namespace distsim::study {
 
@@ -79,5 +80,9 @@ class SweepResult {
   };
   std::vector<Base> bases_;  ///< by number of the point with the first value on the axes that change the number of GPUs
 };
+
+/// What changes none of the points: swept keys, those of --set that all points have, --scaling (also where it was not given)
+/// where the number of GPUs is not swept. `flag` gave the swept keys: --set, --vary.
+std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag);
 
 }  // namespace distsim::study

@@ -1,0 +1,116 @@
+// What was asked of a study and changes nothing: the lines of the command, about the library's arguments.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sim/api/public/distsim.hpp"
+#include "sim/serving/policies/library/distsim_policy.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::api {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+Experiment dlrm(Lines sets = {}) {
+  Experiment out = Experiment::of_text(
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: dlrm_mlperf, global_batch: 8192}\nframework: {name: "
+      "hugectr}\n",
+      "job");
+  out.sets = std::move(sets);
+  return out;
+}
+
+constexpr const char* kIdle = "model.transformer_xl.layers=7";
+constexpr const char* kIdleLine = "set model.transformer_xl.layers=7: no effect on the prediction";
+
+TEST(WithoutEffect, ASweepNamesItsKeysSettingsAndScaling) {
+  const Sweep idle = sweep({dlrm({kIdle}), {{"parallel.tensor", {"1", "2"}}}, Scaling::strong});
+  EXPECT_EQ(idle.without_effect(), (Lines{"scaling: no effect, the number of GPUs is not swept",
+                                          "vary parallel.tensor: no effect at any point", kIdleLine}));
+  const Sweep plain = sweep({dlrm(), {{"model.global_batch", {"8192", "16384"}}}});
+  EXPECT_EQ(plain.without_effect(), Lines{}) << "no scaling was asked for";
+  EXPECT_EQ(sweep({dlrm({"model.precision=fp16"}), {{"cluster.nodes", {"1", "2"}}}, Scaling::weak}).without_effect(),
+            Lines{});
+}
+
+TEST(WithoutEffect, ASweepOfAFileNamesTheSame) {
+  Experiment file = Experiment::of_file(test::root() + "/configs/dgx_a100_4node.yaml");
+  file.sets = {kIdle};
+  EXPECT_EQ(sweep({file, {{"cluster.nodes", {"1", "2"}}}}).without_effect(), Lines{kIdleLine});
+}
+
+TEST(WithoutEffect, APlanNamesArgumentsThatAreNotTheUsualOnes) {
+  PlanRequest request{dlrm({kIdle}), {{"model.global_batch", {"8192", "16384"}}, {"parallel.tensor", {"1", "2"}}}};
+  EXPECT_EQ(plan(request).without_effect(), (Lines{"vary parallel.tensor: no effect on any row", kIdleLine}));
+  request.vary.pop_back();
+  request.experiment.sets.clear();
+  request.top = 50;
+  request.exhaustive = true;
+  request.most_played = 1000;
+  request.draws = 2;
+  request.least_columns = 64;
+  EXPECT_EQ(plan(request).without_effect(),
+            (Lines{"exhaustive: no effect, everything is played",
+                   "draws: no effect, there is no baseline to compare with layouts",
+                   "least_columns: no effect, no tables are planned", "top: no effect, no more were played",
+                   "max_played: no effect, there is no more to play"}));
+}
+
+TEST(WithoutEffect, AComparisonNamesWhatChangesNoSideOrNothingOfItsSides) {
+  const Comparison common = compare({{"a", dlrm({kIdle})}, {"b", dlrm({kIdle, "cluster.nodes=4"})}});
+  EXPECT_EQ(common.without_effect(), Lines{kIdleLine});
+  const Comparison own = compare({{"a", dlrm()}, {"b", dlrm({kIdle, "cluster.nodes=4"})}});
+  EXPECT_EQ(own.without_effect(), Lines{kIdleLine});
+  const Comparison some = compare({{"a", dlrm()}, {"b", dlrm({kIdle})}, {"c", dlrm({kIdle, "cluster.nodes=4"})}});
+  EXPECT_EQ(some.without_effect(), (Lines{std::string(kIdleLine) + " of b", std::string(kIdleLine) + " of c"}));
+  EXPECT_EQ(compare({{"a", dlrm()}, {"b", dlrm({"cluster.nodes=4"})}}).without_effect(), Lines{});
+}
+
+TEST(WithoutEffect, ThreadsThatAskAtTheSameTimeAreToldTheSame) {
+  const Sweep idle = sweep({dlrm({kIdle}), {{"parallel.tensor", {"1", "2"}}}});
+  std::vector<Lines> found(4);
+  std::vector<std::thread> threads;
+  for (Lines& own : found) threads.emplace_back([&own, copy = idle] { own = copy.without_effect(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Lines& own : found) EXPECT_EQ(own, (Lines{"vary parallel.tensor: no effect at any point", kIdleLine}));
+}
+
+class Oldest : public serving_policy::Policy {
+ public:
+  std::uint32_t arrived(const serving_policy::State&, std::uint32_t id) override {
+    waiting_.push_back(id);
+    return serving_policy::kAny;
+  }
+  serving_policy::Work next(const serving_policy::State&, std::uint32_t) override {
+    serving_policy::Work work;
+    if (waiting_.empty()) return work;
+    work.requests.push_back(waiting_.front());
+    waiting_.erase(waiting_.begin());
+    return work;
+  }
+
+ private:
+  std::vector<std::uint32_t> waiting_;
+};
+
+TEST(WithoutEffect, ServingNamesKeysOfTheTextAndSettings) {
+  ServingRequest request;
+  request.experiment = Experiment::of_text(
+      "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [1 ms], priority: 2}]\n"
+      "load: {rate_per_s: 100, requests: 100}\npolicies: [fifo]\n",
+      "small");
+  request.experiment.sets = {"load.cv=2", "run.confidence=0.95"};
+  const Lines idle{"small:2:51: models[0].priority: no effect, no policy goes by priority"};
+  const Lines sets{"set load.cv: no effect, it is of kind gamma",
+                   "set run.confidence=0.95: no effect, the experiment is the same without it"};
+  EXPECT_EQ(serving(request).without_effect(), (Lines{sets[0], idle[0], sets[1]}));
+
+  request.policy = [] { return std::make_unique<Oldest>(); };
+  EXPECT_EQ(serving(request).without_effect(), sets) << "a policy of the caller's may go by priority";
+}
+
+}  // namespace
+}  // namespace distsim::api
