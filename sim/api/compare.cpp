@@ -28,7 +28,11 @@ class Comparison::Parts {
   const study::Comparison& comparison() const { return comparison_; }
   const std::vector<ComparedSide>& sides() const { return sides_; }
   const std::vector<std::string>& without_effect() const {
-    return idle_.lines([this] { return as_arguments(study::compare_without_effect(asked_)); });
+    return idle_.lines([this] {
+      std::vector<study::IdleArgument> replaced;
+      for (const study::Side& side : asked_) replaced = joined(replaced, study::replaced_arguments(side.sets));
+      return as_arguments(joined(replaced, study::compare_without_effect(asked_)));
+    });
   }
 
  private:

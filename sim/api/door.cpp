@@ -73,8 +73,22 @@ std::vector<std::string> as_arguments(std::vector<std::string> lines) {
 
 std::vector<std::string> as_arguments(const std::vector<study::IdleArgument>& idle) {
   std::vector<std::string> lines;
-  for (const study::IdleArgument& one : idle) lines.push_back(one.text());
+  for (study::IdleArgument one : idle) {
+    replace_all(one.says, "by --set ", "by set ");
+    lines.push_back(one.text());
+  }
   return as_arguments(std::move(lines));
+}
+
+std::vector<study::IdleArgument> joined(std::vector<study::IdleArgument> some,
+                                        const std::vector<study::IdleArgument>& others) {
+  for (const study::IdleArgument& other : others) {
+    const auto same = [&](const study::IdleArgument& one) {
+      return one.argument == other.argument && one.says == other.says;
+    };
+    if (std::ranges::none_of(some, same)) some.push_back(other);
+  }
+  return some;
 }
 
 void check_surroundings() { value_of(config::check_config_folders()); }

@@ -38,6 +38,9 @@ void check_surroundings();
 /// The command's "--max-played: no effect" about an argument of the library: "max_played: no effect".
 std::vector<std::string> as_arguments(std::vector<std::string> lines);
 std::vector<std::string> as_arguments(const std::vector<study::IdleArgument>& idle);
+/// Both, each argument and what is said of it once.
+std::vector<study::IdleArgument> joined(std::vector<study::IdleArgument> some,
+                                        const std::vector<study::IdleArgument>& others);
 
 /// The value of a Result, or its Error thrown.
 template <class T>

@@ -26,7 +26,7 @@ class Plan::Parts {
     return idle_.lines([this] {
       std::vector<study::IdleArgument> found = study::plan_without_effect(request_, plan_);
       std::erase_if(found, [this](const study::IdleArgument& idle) { return !was_given(idle.argument); });
-      return as_arguments(found);
+      return as_arguments(joined(study::replaced_arguments(request_.sets), found));
     });
   }
   const study::Plan& plan() const { return plan_; }

@@ -92,7 +92,7 @@ class Sweep::Parts {
       std::vector<study::IdleArgument> found = study::sweep_without_effect(*result_, "--vary");
       if (result_->request().scaling == study::Scaling::as_given)
         std::erase_if(found, [](const study::IdleArgument& idle) { return idle.argument == "--scaling"; });
-      return as_arguments(found);
+      return as_arguments(joined(replaced(), found));
     });
   }
 
@@ -105,6 +105,17 @@ class Sweep::Parts {
   }
 
  private:
+  /// Settings of all points, also those that a swept key replaces.
+  std::vector<study::IdleArgument> replaced() const {
+    const study::SweepRequest& request = result_->request();
+    std::vector<study::IdleArgument> out = study::replaced_arguments(study::sets_at(request, 0));
+    std::erase_if(out, [&](const study::IdleArgument& idle) {
+      return std::ranges::none_of(request.sets,
+                                  [&](const std::string& set) { return idle.argument == "--set " + set; });
+    });
+    return out;
+  }
+
   study::SweepView view_;
   std::vector<std::string> keys_;
   std::unique_ptr<study::StudyRun> run_;

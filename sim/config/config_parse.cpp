@@ -49,16 +49,10 @@ bool is_first_time(const std::string& line) {
   return said.insert(line).second;
 }
 
-/// The last --set of a key, or of what holds it, counts; those before it are named.
 void name_replaced(const std::vector<std::string>& sets) {
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    for (std::size_t j = sets.size(); --j > i;) {
-      if (!is_of_key(sets[i], key_of_set(sets[j]))) continue;
-      const std::string line =
-          "--set " + printable(sets[i], 200) + ": no effect, replaced by --set " + printable(sets[j], 200);
-      if (is_first_time(line)) log_warn([&] { return line; });
-      break;
-    }
+  for (const ReplacedSet& replaced : replaced_sets(sets)) {
+    const std::string line = "--set " + printable(replaced.set, 200) + ": " + replaced.why();
+    if (is_first_time(line)) log_warn([&] { return line; });
   }
 }
 

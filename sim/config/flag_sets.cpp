@@ -47,4 +47,18 @@ bool is_of_key(std::string_view set, std::string_view key) {
 
 std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }
 
+std::string ReplacedSet::why() const { return "no effect, replaced by --set " + printable(by, 200); }
+
+std::vector<ReplacedSet> replaced_sets(const std::vector<std::string>& sets) {
+  std::vector<ReplacedSet> out;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (std::size_t j = sets.size(); --j > i;) {
+      if (!is_of_key(sets[i], key_of_set(sets[j]))) continue;
+      out.push_back({sets[i], sets[j]});
+      break;
+    }
+  }
+  return out;
+}
+
 }  // namespace distsim::config

@@ -21,6 +21,12 @@ std::vector<std::string> with_flags(std::vector<std::string> sets, const std::ve
 
 /// Whether KEY=VALUE is of `key`, or of something that it holds.
 bool is_of_key(std::string_view set, std::string_view key);
+/// A --set that a later one of the same key, or of what holds it, replaces.
+struct ReplacedSet {
+  std::string set, by;
+  std::string why() const;  ///< "no effect, replaced by --set cluster.nodes=8"
+};
+std::vector<ReplacedSet> replaced_sets(const std::vector<std::string>& sets);
 /// KEY of KEY=VALUE.
 std::string_view key_of_set(std::string_view set);
 

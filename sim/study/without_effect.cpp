@@ -13,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/config/reference.hpp"
 #include "sim/graph/op_key.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
@@ -344,6 +345,10 @@ Path path_of(const std::string& key) {
   return out;
 }
 
+bool is_replaced(const std::string& set, const std::vector<std::string>& sets) {
+  return std::ranges::any_of(config::replaced_sets(sets), [&](const config::ReplacedSet& r) { return r.set == set; });
+}
+
 }  // namespace
 
 bool same_figures(const report::Report& a, const report::Report& b) {
@@ -373,6 +378,13 @@ std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key,
 
 std::string IdleArgument::text() const { return printable(argument, 200) + ": " + says; }
 
+std::vector<IdleArgument> replaced_arguments(const std::vector<std::string>& sets) {
+  std::vector<IdleArgument> out;
+  for (const config::ReplacedSet& replaced : config::replaced_sets(sets))
+    out.push_back({"--set " + replaced.set, replaced.why()});
+  return out;
+}
+
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
                                               const std::vector<std::string>& sets, const std::string& of) {
   pipeline::CostModelCache cache;
@@ -381,6 +393,7 @@ std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment
   for (const std::string& set : sets) {
     const std::string key = set.substr(0, set.find('='));
     const bool idle = std::ranges::all_of(experiments, [&](const VariedExperiment& e) {
+      if (is_replaced(set, e.sets)) return false;
       const auto parsed = e.experiment->parsed(e.sets);
       return parsed.ok() && has_effect(*parsed, key, cache) == false;
     });

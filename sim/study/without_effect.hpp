@@ -43,6 +43,9 @@ struct IdleArgument {
   std::string text() const;
 };
 
+/// Those of `sets` that a later one of the same key, or of what holds it, replaces. Commands name them as they read them.
+std::vector<IdleArgument> replaced_arguments(const std::vector<std::string>& sets);
+
 /// An experiment of a study.
 struct VariedExperiment {
   std::shared_ptr<config::Variants> experiment;
@@ -50,7 +53,7 @@ struct VariedExperiment {
 };
 
 /// Those of `sets` that change the prediction of none of the experiments, which all have them. `of`: what the prediction is
-/// of, where it is not of all: " of x.yaml".
+/// of, where it is not of all: " of x.yaml". Without replaced_arguments().
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
                                               const std::vector<std::string>& sets, const std::string& of = "");
 

@@ -54,8 +54,8 @@ class DISTSIM_API Sweep {
   std::string text() const;
 
   /// What was asked and changes none of the points, in lines: "vary parallel.tensor: no effect at any point",
-  /// "set model.rnn.encoder_layers=3: no effect on the prediction", "scaling: no effect, ...". The first call looks, which takes some
-  /// predictions for each of the experiment's `sets`. So it is with the other studies.
+  /// "set model.rnn.encoder_layers=3: no effect on the prediction", "scaling: no effect, ...". The first call looks, which
+  /// takes some predictions for each of the experiment's `sets`. So it is with the other studies.
   const std::vector<std::string>& without_effect() const;
 
   class Parts;
