@@ -132,6 +132,7 @@ struct TensorShape {
   std::string type;  ///< as recorded: "float", "c10::Half", "Scalar", "TensorList", ""
   std::int64_t in_memory =
       -1;  ///< elements, of which an expanded tensor repeats some (stride 0); -1: strides not recorded
+  std::uint32_t argument = 0;  ///< of which argument of the op; a list of tensors gives several
 };
 /// Arguments of an op. Interned: equal ones share an index.
 struct OpInputs {
@@ -155,9 +156,9 @@ struct TraceCollective {
   bool dtype_known = false;
   graph::DType dtype = graph::DType::fp32;
   std::int64_t in_elements = -1, out_elements = -1;  ///< as recorded, per rank; -1 unknown
-  std::int64_t bytes = -1;      ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
-  std::uint32_t group = kNone;  ///< index into TraceJob::groups
-  std::int64_t sequence = -1;   ///< "Seq" of its group; -1: not recorded
+  std::int64_t bytes = -1;          ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
+  std::uint32_t group = kNone;      ///< index into TraceJob::groups
+  std::int64_t sequence = -1;       ///< "Seq" of its group; -1: not recorded
   std::int64_t peer = -1;       ///< other rank of a send or receive; -1 unknown
   std::uint32_t device_record = kNone, host_record = kNone;  ///< index into TraceRank::device_records, host_records
   bool timed = true;  ///< false: only the call was recorded that hands it to a device, which says nothing of its time

@@ -6,6 +6,7 @@
 
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
+#include "traces/sizes/collective_size.hpp"
 #include "traces/trace.hpp"
 #include "traces/trace_steps.hpp"
 

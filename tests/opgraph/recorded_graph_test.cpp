@@ -166,5 +166,29 @@ TEST(RecordedGraph, ReadsCollectives) {
   EXPECT_EQ(graph->nodes[2].op, kWait);
 }
 
+/// A rank of four says its own part, of 128 bytes; the size is that of all parts.
+TEST(RecordedGraph, CollectsThePartsOfAllRanks) {
+  const auto bytes = [](std::string name, bool gives) {
+    std::string node =
+        flat(4, 1, "record_param_comms",
+             (gives ? R"([[[10,11,0,32,4,"cuda:0"]],7,99,0,")" : R"([[],7,99,0,")") + name + R"(",[],[],4])",
+             gives ? "[[[4,8]],[],[],[],[],[],[],[]]" : "[[],[],[],[],[],[],[],[]]",
+             std::string(gives ? R"#(["GenericList[Tensor(float)]")#" : R"#(["GenericList[]")#") +
+                 R"#(,"Int","Int","Int","String","GenericList[]","GenericList[]","Int"])#");
+    const std::string none = R"("outputs":[],"output_shapes":[],"output_types":[])",
+                      part = R"#("outputs":[[10,11,0,32,4,"cuda:0"]],"output_shapes":[[4,8]],)#"
+                             R"#("output_types":["Tensor(float)"])#";
+    if (!gives) node.replace(node.find(none), none.size(), part);
+    const auto graph = parse_op_graph(trace(kMm + "," + node), "et.json");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    return graph->nodes.at(1).communication->op.bytes;
+  };
+  for (const char* kind : {"_allgather_base", "gather"}) EXPECT_EQ(bytes(kind, true), 512) << kind;
+  for (const char* kind : {"_reduce_scatter_base", "scatter"}) {
+    EXPECT_EQ(bytes(kind, true), 128) << kind << ": all parts";
+    EXPECT_EQ(bytes(kind, false), 512) << kind;
+  }
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

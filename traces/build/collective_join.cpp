@@ -7,7 +7,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
-#include "traces/build/op_inputs.hpp"
+#include "traces/sizes/collective_size.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -74,9 +74,7 @@ void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCo
       from.kind = *kind;
       from.kind_known = true;
     }
-    if (h.inputs != kNone && name.find(':') != std::string_view::npos &&
-        total_elements(job.inputs[h.inputs], from.in_elements, from.dtype))
-      from.dtype_known = true;
+    if (h.inputs != kNone && name.find(':') != std::string_view::npos) fill_elements(name, job.inputs[h.inputs], from);
     fill_open(c, from);
   }
 }
@@ -116,6 +114,10 @@ class Completion {
         rank_.host_records[c.host_record].collective = i;
     }
     note_unknown_collectives(rank_.notes, kernels_, no_kind_, no_size_);
+    if (of_all_ranks_ > 0)
+      rank_.notes.assume(counted(of_all_ranks_, "collective") + " of which a rank's part and not the group " +
+                         std::string(agreeing(of_all_ranks_, "is", "are")) + " known: sized for all " +
+                         counted(job_.world_size, "rank"));
   }
 
  private:
@@ -134,13 +136,16 @@ class Completion {
       c.kind = *kind;
       c.kind_known = true;
     }
-    if (c.call_elements >= 0)
-      c.bytes = -1;
-    else if (c.bytes < 0)
-      set_collective_bytes(job_, c);
+    set_bytes(c);
     if (!c.kind_known) ++no_kind_;
     if (c.bytes < 0) ++no_size_;
     found_.push_back(std::move(c));
+  }
+
+  void set_bytes(TraceCollective& c) {
+    if (c.call_elements >= 0) return;
+    set_collective_bytes(job_, c);
+    if (c.group == kNone && states_a_part(c) && c.bytes >= 0) ++of_all_ranks_;
   }
 
   /// The outermost call around a kernel whose collective no kernel has taken.
@@ -198,6 +203,7 @@ class Completion {
         c.timed =
             !rank_.has_times || where == RunsOn::host || (where == RunsOn::unknown && rank_.device_records.empty());
         untimed += c.timed ? 0 : 1;
+        set_bytes(c);
         found_.push_back(std::move(c));
       }
       h.collective = kNone;
@@ -212,7 +218,7 @@ class Completion {
   TraceRank& rank_;
   std::vector<bool> taken_;  ///< by collective of a host record
   std::vector<TraceCollective> found_;
-  std::uint64_t kernels_ = 0, no_kind_ = 0, no_size_ = 0;
+  std::uint64_t kernels_ = 0, no_kind_ = 0, no_size_ = 0, of_all_ranks_ = 0;
 };
 
 }  // namespace

@@ -51,11 +51,6 @@ std::optional<graph::CollectiveKind> kind_in(const std::string& word) {
   return std::nullopt;
 }
 
-bool is_not_times(std::int64_t whole, std::int64_t part, std::int64_t ranks) {
-  std::int64_t product = 0;
-  return __builtin_mul_overflow(part, ranks, &product) || product != whole;
-}
-
 }  // namespace
 
 std::optional<graph::CollectiveKind> collective_of_call(std::string_view name) {
@@ -121,32 +116,6 @@ std::vector<std::int64_t> integer_list(std::string_view text, bool& cut) {
     }
   }
   return out;
-}
-
-bool states_two_sizes(const TraceJob& job, const TraceCollective& c) {
-  if (!c.kind_known || c.in_elements <= 0 || c.out_elements <= 0) return false;
-  const std::uint32_t size = c.group == kNone ? 0 : job.groups[c.group].size;
-  const std::int64_t ranks = size == 0 ? job.world_size : size;
-  switch (c.kind) {
-    case graph::CollectiveKind::all_reduce:
-      return c.in_elements != c.out_elements;
-    case graph::CollectiveKind::all_gather:
-      return ranks == 0 ? c.out_elements < c.in_elements : is_not_times(c.out_elements, c.in_elements, ranks);
-    case graph::CollectiveKind::reduce_scatter:
-      return ranks == 0 ? c.in_elements < c.out_elements : is_not_times(c.in_elements, c.out_elements, ranks);
-    default:
-      return false;
-  }
-}
-
-void set_collective_bytes(const TraceJob& job, TraceCollective& c) {
-  if (!c.dtype_known || states_two_sizes(job, c)) return;
-  const std::int64_t most = std::max(c.in_elements, c.out_elements);
-  const bool total = c.kind == graph::CollectiveKind::all_gather || c.kind == graph::CollectiveKind::reduce_scatter ||
-                     c.kind == graph::CollectiveKind::send_recv || c.kind == graph::CollectiveKind::broadcast;
-  const std::int64_t elements = total ? most : (c.in_elements > 0 ? c.in_elements : most);
-  std::int64_t bytes = 0;
-  if (elements >= 0 && !__builtin_mul_overflow(elements, graph::size_of(c.dtype), &bytes)) c.bytes = bytes;
 }
 
 std::uint32_t intern_group(TraceJob& job, TraceGroup group) {
@@ -233,7 +202,6 @@ TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args) {
                        counted(job.groups[c.group].size, "rank") + " that it lists, which " +
                        std::string(agreeing(job.groups[c.group].size, "counts", "count")));
   }
-  set_collective_bytes(job, c);
   return c;
 }
 

@@ -39,18 +39,10 @@ struct CollectiveArgs {
 /// Numbers in "[0, 1, 2]"; `cut` is set where the list ends in "...".
 std::vector<std::int64_t> integer_list(std::string_view text, bool& cut);
 
-/// The record of a collective, its group interned in the job.
+/// The record of a collective, its group interned in the job; without a size (complete_collectives).
 TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args);
 
 /// Index of the group in the job; added where it is new. kNone beyond 4096 groups.
 std::uint32_t intern_group(TraceJob& job, TraceGroup group);
-
-/// Sets `bytes` from elements and type, as nccl-tests counts: all_gather and reduce_scatter the total, else what a rank
-/// holds.
-void set_collective_bytes(const TraceJob& job, TraceCollective& collective);
-
-/// A call that gives out another number of elements than its kind does of what it takes in: an all-reduce as many, an
-/// all-gather as many times more as the group has ranks, a reduce-scatter fewer by that. Its size is not known.
-bool states_two_sizes(const TraceJob& job, const TraceCollective& collective);
 
 }  // namespace distsim::traces

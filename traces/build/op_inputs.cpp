@@ -26,20 +26,20 @@ void add_dims(const dom::element& value, TensorShape& shape) {
 
 /// [[2, 3], [], [[4], [5]]]: a list of tensors gives a shape for each of its members, one after the other.
 void add_shapes(const dom::array& dims, const std::vector<std::string>& types, std::vector<TensorShape>& out) {
-  std::size_t i = 0;
+  std::uint32_t i = 0;
   for (const dom::element item : dims) {
     const std::string type = i < types.size() ? types[i] : "";
-    ++i;
+    const std::uint32_t argument = i++;
     dom::array members;
     const bool nested = !item.get_array().get(members) && members.size() > 0 && members.at(0).is_array();
     if (!nested) {
-      TensorShape shape{{}, type};
+      TensorShape shape{{}, type, -1, argument};
       add_dims(item, shape);
       out.push_back(std::move(shape));
       continue;
     }
     for (const dom::element member : members) {
-      TensorShape shape{{}, type};
+      TensorShape shape{{}, type, -1, argument};
       add_dims(member, shape);
       out.push_back(std::move(shape));
     }
@@ -139,10 +139,12 @@ std::uint32_t GeometryTable::intern(const KernelGeometry& geometry) {
   return at->second;
 }
 
-bool total_elements(const OpInputs& inputs, std::int64_t& elements, graph::DType& dtype) {
+bool total_elements(const std::vector<TensorShape>& tensors, std::optional<std::uint32_t> argument,
+                    std::int64_t& elements, graph::DType& dtype) {
   std::int64_t total = 0;
   bool found = false;
-  for (const TensorShape& t : inputs.tensors) {
+  for (const TensorShape& t : tensors) {
+    if (argument && t.argument != *argument) continue;
     const auto type = dtype_of_text(t.type);
     if (t.dims.empty() || (!type && found)) continue;
     std::int64_t n = 1;

@@ -1,6 +1,7 @@
 // Tables that keep equal argument lists and launch geometries once. Traces repeat them with every step.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -35,7 +36,8 @@ class GeometryTable {
   std::unordered_map<std::string, std::uint32_t> known_;
 };
 
-/// Elements and type of all tensors of `inputs` together; false where they are not known.
-bool total_elements(const OpInputs& inputs, std::int64_t& elements, graph::DType& dtype);
+/// Elements and type of `tensors` together, all or those of one argument; false where they are not known.
+bool total_elements(const std::vector<TensorShape>& tensors, std::optional<std::uint32_t> argument,
+                    std::int64_t& elements, graph::DType& dtype);
 
 }  // namespace distsim::traces

@@ -113,12 +113,11 @@ std::optional<TraceCollective> et_collective(TraceJob& job, const dom::element& 
   args.rank_start = a.number("global_rank_start", -1);
   args.rank_stride = a.number("global_rank_stride", 0);
   TraceCollective c = make_collective(job, args);
-  OpInputs outputs;
-  outputs.tensors = inputs.outputs;
   std::int64_t elements = 0;
-  if (c.in_elements < 0 && total_elements(inputs, elements, c.dtype)) c.in_elements = elements, c.dtype_known = true;
-  if (c.out_elements < 0 && total_elements(outputs, elements, c.dtype)) c.out_elements = elements, c.dtype_known = true;
-  if (c.bytes < 0) set_collective_bytes(job, c);
+  if (c.in_elements < 0 && total_elements(inputs.tensors, std::nullopt, elements, c.dtype))
+    c.in_elements = elements, c.dtype_known = true;
+  if (c.out_elements < 0 && total_elements(inputs.outputs, std::nullopt, elements, c.dtype))
+    c.out_elements = elements, c.dtype_known = true;
   return c;
 }
 

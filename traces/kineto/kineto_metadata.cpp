@@ -8,6 +8,7 @@
 #include "base/text/printable.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/files/json_memory.hpp"
+#include "traces/sizes/collective_size.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -195,10 +196,7 @@ TraceCollective gloo_collective(TraceJob& job, std::string_view name, std::uint3
     c.kind = *kind;
     c.kind_known = true;
   }
-  if (inputs != kNone && total_elements(job.inputs[inputs], c.in_elements, c.dtype)) {
-    c.dtype_known = true;
-    set_collective_bytes(job, c);
-  }
+  if (inputs != kNone) fill_elements(name, job.inputs[inputs], c);
   return c;
 }
 

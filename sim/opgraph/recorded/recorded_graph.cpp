@@ -329,8 +329,10 @@ class RecordedReader {
     if (sent == 0 && in > 0) sent = static_cast<double>(in) * 4;
     const double ranks = std::max(1.0, static_cast<double>(c.size));
     double bytes = sent;
-    if (kind == graph::CollectiveKind::all_gather) bytes = std::max(received, sent * (received > sent ? 1 : ranks));
-    if (kind == graph::CollectiveKind::reduce_scatter) bytes = std::max(sent, received);
+    if (kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::gather)
+      bytes = std::max(received, sent * (received > sent ? 1 : ranks));
+    if (kind == graph::CollectiveKind::reduce_scatter || kind == graph::CollectiveKind::scatter)
+      bytes = sent > 0 ? std::max(sent, received) : received * ranks;
     c.op.bytes = static_cast<std::int64_t>(std::min(bytes, 1e15));
     return c;
   }
