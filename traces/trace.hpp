@@ -159,7 +159,7 @@ struct TraceCollective {
   std::int64_t bytes = -1;          ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
   std::uint32_t group = kNone;      ///< index into TraceJob::groups
   std::int64_t sequence = -1;       ///< "Seq" of its group; -1: not recorded
-  std::int64_t peer = -1;       ///< other rank of a send or receive; -1 unknown
+  std::int64_t from = -1, to = -1;  ///< "Src Rank" and "Dst Rank" of a send or receive, as recorded; -1: not recorded
   std::uint32_t device_record = kNone, host_record = kNone;  ///< index into TraceRank::device_records, host_records
   bool timed = true;  ///< false: only the call was recorded that hands it to a device, which says nothing of its time
   std::uint32_t match = kNone;      ///< index into TraceJob::matches

@@ -34,7 +34,8 @@ void fill_open(TraceCollective& to, const TraceCollective& from) {
   if (to.out_elements < 0) to.out_elements = from.out_elements;
   if (to.group == kNone) to.group = from.group;
   if (to.sequence < 0) to.sequence = from.sequence;
-  if (to.peer < 0) to.peer = from.peer;
+  if (to.from < 0) to.from = from.from;
+  if (to.to < 0) to.to = from.to;
   if (to.in_split.empty()) to.in_split = from.in_split;
   if (to.out_split.empty()) to.out_split = from.out_split;
 }

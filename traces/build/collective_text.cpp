@@ -187,7 +187,8 @@ TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args) {
   if (c.kind == graph::CollectiveKind::all_to_all_v && !c.in_split.empty() && all_equal(c.in_split) &&
       all_equal(c.out_split))
     c.kind = graph::CollectiveKind::all_to_all;
-  c.peer = args.to >= 0 ? args.to : args.from;
+  c.from = args.from;
+  c.to = args.to;
   if (!args.group_name.empty() || args.group_size > 0 || !args.ranks.empty()) {
     TraceGroup group;
     group.name = args.group_name;

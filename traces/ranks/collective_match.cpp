@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/median.hpp"
 #include "base/text/counted.hpp"
 #include "traces/build/collective_join.hpp"
+#include "traces/ranks/message_ends.hpp"
 #include "traces/ranks/size_alignment.hpp"
 #include "traces/ranks/step_numbers.hpp"
 
@@ -34,10 +34,18 @@ std::string of_all_collectives(std::uint64_t n, std::uint64_t all, std::string_v
   return std::to_string(n) + " of " + counted(all, "collective") + " " + std::string(agreeing(n, one, many));
 }
 
-/// All collectives of one group and kind.
+/// Collectives among which each has its partners.
+struct LaneOf {
+  std::uint32_t group = kNone;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
+  MessageEnds ends;  ///< of sends and receives that state them
+  auto operator<=>(const LaneOf&) const = default;
+};
+
+/// All collectives of one group and kind, or between two ends.
 class MatchLane {
  public:
-  MatchLane(const TraceJob& job, graph::CollectiveKind kind) : job_(job), kind_(kind) {}
+  MatchLane(const TraceJob& job, const LaneOf& of) : job_(job), kind_(of.kind), by_ends_(of.ends != MessageEnds{}) {}
 
   void add(std::uint32_t rank, std::uint32_t collective) { of_rank_[rank].push_back(collective); }
 
@@ -68,8 +76,9 @@ class MatchLane {
   const TraceCollective& of(std::uint32_t rank, std::uint32_t c) const { return job_.ranks[rank].collectives[c]; }
   std::int64_t end(std::uint32_t rank, std::uint32_t c) const { return end_of(job_.ranks[rank], of(rank, c)); }
 
+  /// Of sends and receives each rank counts its own.
   bool all_have_sequence() const {
-    return std::ranges::all_of(of_rank_, [&](const auto& at) {
+    return !by_ends_ && std::ranges::all_of(of_rank_, [&](const auto& at) {
       return std::ranges::all_of(at.second, [&](std::uint32_t c) { return of(at.first, c).sequence >= 0; });
     });
   }
@@ -231,6 +240,7 @@ class MatchLane {
 
   const TraceJob& job_;
   graph::CollectiveKind kind_;
+  bool by_ends_;
   std::map<std::uint32_t, Indices> of_rank_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, MatchKey> keys_;  ///< by rank and collective
   std::set<std::int64_t> open_steps_;
@@ -407,36 +417,56 @@ void note_open_clocks(TraceJob& job, const std::vector<std::uint32_t>& clock_of,
   }
 }
 
+struct Lanes {
+  std::map<LaneOf, MatchLane> lanes;
+  std::uint64_t total = 0;
+  std::uint64_t open_messages = 0;  ///< of more than two ranks, without their other end
+};
+
+Lanes lanes_of(const TraceJob& job) {
+  Lanes out;
+  const Messages messages(job);
+  for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const TraceRank& rank = job.ranks[r];
+    for (std::uint32_t i = 0; i < rank.collectives.size(); ++i) {
+      const TraceCollective& c = rank.collectives[i];
+      if (!c.kind_known && c.group == kNone) continue;
+      ++out.total;
+      LaneOf of{c.group, c.kind, {}};
+      if (c.kind == graph::CollectiveKind::send_recv && c.kind_known && messages.by_ends(c.group)) {
+        const auto ends = messages.ends(r, c);
+        if (ends) of.ends = *ends;
+        if (!ends && c.group != kNone) {
+          ++out.open_messages;
+          continue;
+        }
+      }
+      out.lanes.try_emplace(of, job, of).first->second.add(r, i);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void match_collectives(TraceJob& job) {
   job.matches.clear();
   if (job.ranks.size() < 2) return;
-  std::map<std::pair<std::uint32_t, graph::CollectiveKind>, MatchLane> lanes;
-  std::uint64_t total = 0;
-  for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
-    const TraceRank& rank = job.ranks[r];
-    for (std::uint32_t c = 0; c < rank.collectives.size(); ++c) {
-      const TraceCollective& collective = rank.collectives[c];
-      if (!collective.kind_known && collective.group == kNone) continue;
-      ++total;
-      lanes.try_emplace({collective.group, collective.kind}, job, collective.kind).first->second.add(r, c);
-    }
-  }
+  Lanes lanes = lanes_of(job);
   struct Found {
     CollectiveMatch match;
     std::int64_t start = INT64_MAX;
   };
-  std::map<std::tuple<std::uint32_t, graph::CollectiveKind, MatchKey>, Found> found;
+  std::map<std::pair<LaneOf, MatchKey>, Found> found;
   const std::vector<std::vector<StepPlace>> places = places_of_ranks(job);
   std::set<std::int64_t> open_steps;
   std::set<std::uint32_t> from_last;
-  for (auto& [of, lane] : lanes) {
+  for (auto& [of, lane] : lanes.lanes) {
     for (const MatchLane::Keyed& k : lane.keyed(places)) {
-      Found& f = found[{of.first, of.second, k.key}];
+      Found& f = found[{of, k.key}];
       if (!f.match.members.empty() && f.match.members.back().rank == k.rank) continue;  // a repeated sequence number
-      f.match.kind = of.second;
-      f.match.group = of.first;
+      f.match.kind = of.kind;
+      f.match.group = of.group;
       f.match.members.push_back({k.rank, k.collective});
       f.start = std::min(f.start, start_of(job.ranks[k.rank], job.ranks[k.rank].collectives[k.collective]));
     }
@@ -459,9 +489,14 @@ void match_collectives(TraceJob& job) {
     joined += f->match.members.size();
     for (const CollectiveMatch::Member& m : f->match.members) job.ranks[m.rank].collectives[m.collective].match = index;
   }
-  if (joined < total)
-    job.notes.assume(of_all_collectives(total - joined, total, "has", "have") +
+  if (joined < lanes.total)
+    job.notes.assume(of_all_collectives(lanes.total - joined, lanes.total, "has", "have") +
                      " no partner on another rank that was read");
+  if (lanes.open_messages > 0)
+    job.notes.assume(
+        of_all_collectives(lanes.open_messages, lanes.total, "is a send or receive", "are sends and receives") +
+        " in a group of more than two ranks that " + std::string(agreeing(lanes.open_messages, "does", "do")) +
+        " not say with which of them: matched with none");
   note_lacking_members(job);
   note_open_steps(job, open_steps);
   for (const std::uint32_t r : from_last)

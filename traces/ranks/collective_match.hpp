@@ -5,8 +5,9 @@
 
 namespace distsim::traces {
 
-/// Joins the collectives of a group and kind across ranks. Those without a group are taken as one group of all ranks. Where
-/// all of them have a recorded sequence number, equal ones are joined. Else, on ranks with numbered steps (step_numbers.hpp),
+/// Joins the collectives of a group and kind across ranks. Those without a group are taken as one group of all ranks. Sends
+/// and receives that state their other end are joined by sender and receiver, in order; in a named group of more than two
+/// ranks those that do not are left out. Where all others have a recorded sequence number, equal ones are joined. Else, on ranks with numbered steps (step_numbers.hpp),
 /// the k-th of a step with the k-th of the step of that number; before the first step the k-th from its mark backward. Where
 /// ranks have different numbers of them in a step, or all-reduces of different sizes, sizes tell which are the same; what sizes
 /// leave open is left out. A rank without numbered steps is joined in order with the one that has most of them: by sizes where
