@@ -8,6 +8,7 @@
 #include "traces/job_assembly.hpp"
 #include "traces/ranks/collective_match.hpp"
 #include "traces/ranks/step_numbers.hpp"
+#include "traces/ranks/unnamed_groups.hpp"
 #include "traces/registry.hpp"
 #include "traces/trace_file.hpp"
 #include "traces/trace_format.hpp"
@@ -41,6 +42,7 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
   TRY(check_agreement(job));
   align_clocks(job, kClockTolerance);
   TRY(check_meetings(job));
+  give_up_unlike_matches(job, kClockTolerance);
   if (!options.slice) TRY(check_plausible(job));  // of slices, all of them together say it
   return job;
 }

@@ -13,6 +13,7 @@
 #include "traces/ranks/message_ends.hpp"
 #include "traces/ranks/size_alignment.hpp"
 #include "traces/ranks/step_numbers.hpp"
+#include "traces/ranks/unnamed_groups.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -286,9 +287,10 @@ void note_open_steps(TraceJob& job, const std::set<std::int64_t>& steps) {
                    "), of which what sizes do not tell apart is matched with none: were kernels lost?");
 }
 
-/// Pairs of a rank with the first that are in steps of different numbers, and the times between the ends of the others.
+/// Pairs of a rank with the first that are in steps of different numbers, and the times between the ends of the others. Those
+/// of groups that no trace names count where there are no others.
 struct ClockEvidence {
-  std::vector<std::int64_t> apart;
+  std::vector<std::int64_t> apart, unnamed_apart;
   std::size_t other_steps = 0;
 };
 
@@ -307,6 +309,7 @@ class ClockEvidences {
     }
   }
 
+  /// Of each rank.
   std::vector<ClockEvidence> against(std::uint32_t reference) const {
     std::vector<ClockEvidence> out(job_.ranks.size());
     for (const std::uint32_t i : matches_[reference]) {
@@ -314,7 +317,8 @@ class ClockEvidences {
       const auto own = std::ranges::find(members, reference, &CollectiveMatch::Member::rank);
       if (!is_timed(*own)) continue;
       for (const CollectiveMatch::Member& member : members) {
-        if (member.rank != reference && is_timed(member)) add(*own, member, out[member.rank]);
+        if (member.rank != reference && is_timed(member))
+          add(*own, member, is_of_unnamed_group(job_, job_.matches[i]), out[member.rank]);
       }
     }
     return out;
@@ -327,19 +331,30 @@ class ClockEvidences {
   std::int64_t end(const CollectiveMatch::Member& member) const {
     return end_of(job_.ranks[member.rank], job_.ranks[member.rank].collectives[member.collective]);
   }
-  void add(const CollectiveMatch::Member& own, const CollectiveMatch::Member& other, ClockEvidence& out) const {
+  void add(const CollectiveMatch::Member& own, const CollectiveMatch::Member& other, bool unnamed,
+           ClockEvidence& out) const {
     const auto &here = places_[own.rank], &there = places_[other.rank];
     const bool both = !here.empty() && !there.empty();
     if (both && in_other_step(here[own.collective], there[other.collective]))
       ++out.other_steps;
     else
-      out.apart.push_back(end(other) - end(own));
+      (unnamed ? out.unnamed_apart : out.apart).push_back(end(other) - end(own));
   }
 
   const TraceJob& job_;
   std::vector<std::vector<StepPlace>> places_;
   std::vector<std::vector<std::uint32_t>> matches_;  ///< of each rank
 };
+
+/// Whether times lie around their middle, but for a few, as those of one collective on two clocks do.
+bool agree(const std::vector<std::int64_t>& apart, std::int64_t tolerance_ns) {
+  constexpr double kMost = 0.75;  // chosen
+  if (apart.empty()) return false;
+  const std::int64_t middle = upper_median(apart);
+  const auto near =
+      std::ranges::count_if(apart, [&](std::int64_t ns) { return std::abs(ns - middle) <= tolerance_ns; });
+  return static_cast<double>(near) >= kMost * static_cast<double>(apart.size());
+}
 
 /// Moves the clock of a rank to that of `first`, where what they share says so.
 void align_clock(TraceRank& rank, ClockEvidence evidence, const std::string& first, std::int64_t tolerance_ns) {
@@ -366,8 +381,11 @@ void align_to(TraceJob& job, const ClockEvidences& evidences, std::uint32_t firs
     std::vector<ClockEvidence> evidence = evidences.against(references[next]);
     const std::string name = std::to_string(job.ranks[references[next]].rank);
     for (std::uint32_t r = first + 1; r < job.ranks.size(); ++r) {
-      if (clock_of[r] != kNone || (evidence[r].apart.empty() && evidence[r].other_steps == 0)) continue;
-      align_clock(job.ranks[r], std::move(evidence[r]), name, tolerance_ns);
+      ClockEvidence& of = evidence[r];
+      if (of.apart.empty() && (of.other_steps > of.unnamed_apart.size() || agree(of.unnamed_apart, tolerance_ns)))
+        of.apart = std::move(of.unnamed_apart);
+      if (clock_of[r] != kNone || (of.apart.empty() && of.other_steps <= of.unnamed_apart.size())) continue;
+      align_clock(job.ranks[r], std::move(of), name, tolerance_ns);
       clock_of[r] = first;
       references.push_back(r);
     }

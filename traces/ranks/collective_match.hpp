@@ -18,7 +18,7 @@ void match_collectives(TraceJob& job);
 /// median, the later ranks are moved. Collectives in steps of different numbers do not count, and where they are most of
 /// those that two ranks share no clock is moved. Broadcasts, sends and receives, which one rank may leave early, move none:
 /// where nearly all of those that two ranks share end later on one of the two, and nothing else tells,
-/// TraceRank::clock_is_open. Says so.
+/// TraceRank::clock_is_open. Of groups that no trace names, ends whose distances differ move none either. Says so.
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns);
 
 }  // namespace distsim::traces
