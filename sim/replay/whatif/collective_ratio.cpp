@@ -18,7 +18,30 @@ bool spans_job(const traces::TraceGroup& group, std::uint32_t world) {
   return size == 0 || size >= world;
 }
 
+bool share_a_rank(const traces::TraceGroup& a, const traces::TraceGroup& b) {
+  return std::ranges::any_of(a.ranks, [&](std::uint32_t rank) { return std::ranges::binary_search(b.ranks, rank); });
+}
+
 }  // namespace
+
+CollectiveRatio::CollectiveRatio(const traces::TraceJob& job, ReplayNetwork from, ReplayNetwork to, Jobs jobs)
+    : job_(job), from_(from), to_(to), jobs_(jobs) {
+  for (const traces::TraceRank& rank : job.ranks) {
+    for (const traces::TraceCollective& c : rank.collectives) {
+      if (c.group != traces::kNone) groups_of_[c.kind].insert(c.group);
+    }
+  }
+}
+
+/// Ranks that were not read are taken to do as those that were.
+topology::Siblings CollectiveRatio::siblings(const traces::TraceCollective& c) const {
+  if (c.group == traces::kNone || spans_job(job_.groups[c.group], jobs_.from_ranks)) return topology::Siblings::idle;
+  if (job_.ranks.size() < jobs_.from_ranks || job_.groups[c.group].ranks.empty()) return topology::Siblings::active;
+  const bool has_company = std::ranges::any_of(groups_of_.at(c.kind), [&](std::uint32_t other) {
+    return !share_a_rank(job_.groups[c.group], job_.groups[other]);
+  });
+  return has_company ? topology::Siblings::active : topology::Siblings::idle;
+}
 
 CollectiveRatio::Members CollectiveRatio::members(const traces::TraceCollective& c, std::uint32_t world,
                                                   const ReplayNetwork& network) const {
@@ -41,7 +64,7 @@ CollectiveRatio::Members CollectiveRatio::members(const traces::TraceCollective&
 
 Result<std::int64_t> CollectiveRatio::price(const ReplayNetwork& network, const traces::TraceCollective& c,
                                             std::int64_t bytes, const Members& members) {
-  const topology::GroupFacts facts = network.topology->facts(members);
+  const topology::GroupFacts facts = network.topology->facts(members, siblings(c));
   const std::string key = std::to_string(static_cast<int>(c.kind)) + "/" + std::to_string(bytes) + "/" +
                           (network.topology == to_.topology ? "to/" : "from/") + facts.key();
   if (const auto it = known_.find(key); it != known_.end()) return it->second;

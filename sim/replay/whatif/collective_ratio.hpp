@@ -2,6 +2,8 @@
 //
 //   group  One that spans the job spans the new job (data parallel, embedding exchange); a smaller one keeps its size,
 //          and its ranks where they exist.
+//   beside The other groups of its kind run at the same time and share the adapters, as in predictions: those of other ranks
+//          in the trace, and, where not all ranks were read, those that these are in.
 //   bytes  Each rank's part stays: of all-reduce, broadcast and reduce the buffer; of all-to-all what a rank sends; of
 //          all-gather and reduce-scatter the total (sharded parameters). `batch_scale` grows what depends on samples:
 //          all-to-all, send/recv.
@@ -14,6 +16,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "collectives/collective_models.hpp"
@@ -36,8 +39,7 @@ class CollectiveRatio {
   };
 
   /// `from` may be empty: not known.
-  CollectiveRatio(const traces::TraceJob& job, ReplayNetwork from, ReplayNetwork to, Jobs jobs)
-      : job_(job), from_(from), to_(to), jobs_(jobs) {}
+  CollectiveRatio(const traces::TraceJob& job, ReplayNetwork from, ReplayNetwork to, Jobs jobs);
 
   /// Picoseconds on the new system of a collective that took `ps`. `joined`: its other ranks were seen, so that `ps`
   /// holds no waiting.
@@ -50,6 +52,7 @@ class CollectiveRatio {
 
  private:
   using Members = std::vector<std::uint32_t>;
+  topology::Siblings siblings(const traces::TraceCollective& c) const;
   Members members(const traces::TraceCollective& c, std::uint32_t world, const ReplayNetwork& network) const;
   Result<std::int64_t> price(const ReplayNetwork& network, const traces::TraceCollective& c, std::int64_t bytes,
                              const Members& members);
@@ -58,6 +61,7 @@ class CollectiveRatio {
   const traces::TraceJob& job_;
   const ReplayNetwork from_, to_;
   const Jobs jobs_;
+  std::map<graph::CollectiveKind, std::set<std::uint32_t>> groups_of_;
   std::map<std::string, std::int64_t> known_;
   std::uint64_t by_ratio_ = 0, by_prediction_ = 0, inferred_ = 0, kept_ = 0;
 };
