@@ -178,17 +178,18 @@ std::optional<std::pair<double, std::size_t>> leading_number(const std::string& 
   return std::pair{value, static_cast<std::size_t>(at - text.data())};
 }
 
-/// The tree with the number at the end of the path so many times as large, unit and all; nothing where it is no number, or
-/// would be no integer any more.
+/// The tree with the number at the end of the path so many times as large, unit and all, of whole numbers the lower whole
+/// one; nothing where it is no number, or where a whole one would be zero, which stands for what holds anyway.
 std::optional<ConfigNode> scaled(const ConfigNode& root, const Path& path, double factor) {
   ConfigNode out = root;
   auto* node = const_cast<ConfigNode*>(find_at(out, path));
   if (node == nullptr || node->kind != ConfigNode::Kind::scalar) return std::nullopt;
   const auto number = leading_number(node->scalar);
   if (!number) return std::nullopt;
-  const double value = factor * number->first;
+  double value = factor * number->first;
   const bool may_be_integer = number->second == node->scalar.size();  // quantities with units are not
-  if (may_be_integer && number->first == std::floor(number->first) && value != std::floor(value)) return std::nullopt;
+  if (may_be_integer && number->first == std::floor(number->first)) value = std::floor(value);
+  if (value == 0) return std::nullopt;
   char digits[40];
   std::snprintf(digits, sizeof digits, "%.17g", value);
   node->scalar = digits + node->scalar.substr(number->second);

@@ -45,6 +45,17 @@ TEST(KeysWithoutEffect, ThoseOfAnotherFamilyAre) {
             (std::vector<std::string>{"model.transformer_xl.layers", "parallel.tensor"}));
 }
 
+/// Half of an odd number is the whole one below it.
+TEST(KeysWithoutEffect, ABoundThatIsNotReachedIsNamedWhetherItIsEvenOrOdd) {
+  const std::string gpt =
+      "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {name: gpt2_small, global_batch: 8}\n"
+      "parallel: {tensor: 2}\nframework: {name: megatron_core}\n";
+  for (const char* bytes : {"12", "13", "14"}) {
+    const std::string set = std::string("framework.memory.step_bytes=") + bytes;
+    EXPECT_EQ(idle_keys({set}, gpt), std::vector<std::string>{"framework.memory.step_bytes"}) << bytes;
+  }
+}
+
 TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {
   EXPECT_EQ(idle_keys({"parallel.tensor=1", "model.accumulation=1", "engine.jobs=1"}), std::vector<std::string>{});
 }
