@@ -40,7 +40,8 @@ void BlockBuilder::attention(Sublayer kind, bool decoder) {
              .in = s_.spec.heads * s_.spec.value_dim() / s_.tensor,
              .out = s_.spec.hidden,
              .bias = s_.spec.bias == LlmBias::all,
-             .place = Place::attention_output});
+             .place = Place::attention_output,
+             .side = Side::exit});
     leave(rows);
   });
 }
@@ -50,14 +51,34 @@ void BlockBuilder::query_key_value(std::int64_t rows, std::int64_t key_rows, boo
                      keys = std::max<std::int64_t>(s_.spec.kv() / s_.tensor, 1) * s_.spec.dim();
   const bool bias = s_.spec.bias != LlmBias::none;
   if (s_.spec.q_lora > 0) {
-    product({.rows = rows, .in = s_.spec.hidden, .out = s_.spec.q_lora, .input = Input::norm, .place = Place::qkv});
+    product({.rows = rows,
+             .in = s_.spec.hidden,
+             .out = s_.spec.q_lora,
+             .input = Input::norm,
+             .place = Place::qkv,
+             .side = Side::entry});
     norm(rows, s_.spec.q_lora);
     product({.rows = rows, .in = s_.spec.q_lora, .out = queries, .input = Input::norm, .place = Place::qkv});
-    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .input = Input::norm, .place = Place::qkv});
+    product({.rows = key_rows,
+             .in = s_.spec.hidden,
+             .out = 2 * keys,
+             .input = Input::norm,
+             .place = Place::qkv,
+             .side = Side::entry});
   } else if (cross) {
-    product(
-        {.rows = rows, .in = s_.spec.hidden, .out = queries, .bias = bias, .input = Input::norm, .place = Place::qkv});
-    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .bias = bias, .place = Place::qkv});
+    product({.rows = rows,
+             .in = s_.spec.hidden,
+             .out = queries,
+             .bias = bias,
+             .input = Input::norm,
+             .place = Place::qkv,
+             .side = Side::entry});
+    product({.rows = key_rows,
+             .in = s_.spec.hidden,
+             .out = 2 * keys,
+             .bias = bias,
+             .place = Place::qkv,
+             .side = Side::entry});
   } else {
     product({.rows = rows,
              .in = s_.spec.hidden,
@@ -75,19 +96,34 @@ void BlockBuilder::low_rank_projections(std::int64_t rows) {
   const LlmSpec& m = s_.spec;
   const std::int64_t heads = m.heads / s_.tensor;
   if (m.q_lora > 0) {
-    product({.rows = rows, .in = m.hidden, .out = m.q_lora, .input = Input::norm, .place = Place::qkv});
+    product({.rows = rows,
+             .in = m.hidden,
+             .out = m.q_lora,
+             .input = Input::norm,
+             .place = Place::qkv,
+             .side = Side::entry});
     norm(rows, m.q_lora);
     product({.rows = rows,
              .in = m.q_lora,
              .out = heads * m.dim(),
              .input = Input::norm,
              .module = Module::mla_up,
-             .place = Place::qkv});
+             .place = Place::qkv,
+             .side = Side::entry});
   } else {
-    product({.rows = rows, .in = m.hidden, .out = heads * m.dim(), .input = Input::norm, .place = Place::qkv});
+    product({.rows = rows,
+             .in = m.hidden,
+             .out = heads * m.dim(),
+             .input = Input::norm,
+             .place = Place::qkv,
+             .side = Side::entry});
   }
-  product(
-      {.rows = rows, .in = m.hidden, .out = m.kv_lora + m.rope_head_dim, .input = Input::norm, .place = Place::qkv});
+  product({.rows = rows,
+           .in = m.hidden,
+           .out = m.kv_lora + m.rope_head_dim,
+           .input = Input::norm,
+           .place = Place::qkv,
+           .side = Side::entry});
   norm(rows, m.kv_lora);
   product({.rows = rows,
            .in = m.kv_lora,
@@ -214,7 +250,11 @@ void BlockBuilder::mamba() {
   scan.dtype = dtype();
   sublayer(false, [&] {
     enter(rows);
-    product({.rows = rows, .in = m.hidden, .out = 2 * inner + 2 * states + heads, .input = Input::norm});
+    product({.rows = rows,
+             .in = m.hidden,
+             .out = 2 * inner + 2 * states + heads,
+             .input = Input::norm,
+             .side = Side::entry});
     exchange(2 * inner + 2 * scanned_states + heads);
     elementwise(Module::core_attention, rows * (inner + 2 * scanned_states), 1, 1, 2, 1, 20);
     forward_op(Module::core_attention, scan, 1, 5, 5);
@@ -225,7 +265,7 @@ void BlockBuilder::mamba() {
     keep(Module::product, bytes(static_cast<double>(rows * (3 * inner + 2 * scanned_states))));
     exchange(inner);
     norm(rows, inner);
-    product({.rows = rows, .in = inner, .out = m.hidden});
+    product({.rows = rows, .in = inner, .out = m.hidden, .side = Side::exit});
     weights(5.0 * static_cast<double>(inner + 2 * states) + 3.0 * static_cast<double>(heads), 5);
     leave(rows);
   });

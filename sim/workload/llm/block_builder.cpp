@@ -68,7 +68,7 @@ std::vector<EvenGroups> even_groups(std::int64_t rows, std::int64_t groups) {
 std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
   constexpr std::int64_t kMostChunks = 4;
   const bool ring = s.framework.parallel.overlap_tensor == TensorOverlap::ring && s.parallel.sequence_parallel;
-  const bool exchanged = !p.expert && (p.in == s.spec.hidden || p.out == s.spec.hidden);
+  const bool exchanged = p.side != BlockBuilder::Side::inside;
   return ring && exchanged && s.tensor > 1 ? std::min(s.tensor, kMostChunks) : 1;
 }
 
@@ -327,7 +327,7 @@ void BlockBuilder::product(const Product& p) {
   if (p.bias && !s_.framework.kernels.fuse_elementwise && !s_.framework.kernels.fuse_epilogue)
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
   // With sequence parallel a rank keeps its tokens of what was gathered, and gathers it again.
-  const bool gathered = s_.parallel.sequence_parallel && p.input == Input::norm && p.in == s_.spec.hidden;
+  const bool gathered = s_.parallel.sequence_parallel && p.input == Input::norm && p.side == Side::entry;
   const double input =
       static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
       (narrow && s_.framework.memory.keeps_narrow ? 1.0 : static_cast<double>(graph::size_of(dtype())));
@@ -350,8 +350,8 @@ void BlockBuilder::gradient_products(const Product& p, const graph::Gemm& forwar
   g.k = p.out;
   g.pass = graph::Pass::backward_data;
   if (g.scaling != graph::Scaling::none) cast(rows * p.out, 1, Input::plain, true, p.module);
-  // Gradients of results that all ranks have are gathered in chunks; those of split results run beside another exchange.
-  auto chunks = static_cast<double>(p.out == s_.spec.hidden ? ring_chunks(s_, p) : 1);
+  // Gradients of results that were reduced are gathered in chunks; those of split results run beside another exchange.
+  auto chunks = static_cast<double>(p.side == Side::exit ? ring_chunks(s_, p) : 1);
   double calls = 1;
   for (const EvenGroups& even : groups) {
     g.batch = even.groups, g.m = even.rows;

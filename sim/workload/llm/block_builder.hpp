@@ -46,6 +46,9 @@ class BlockBuilder {
   /// compilers merge with a cast (Megatron's is a compiled function of its own before Transformer Engine's product).
   enum class Input : std::uint8_t { plain, norm, activation };
   enum class Place : std::uint8_t { elsewhere, qkv, attention_output };
+  /// Where a product lies between the exchanges of tensor-parallel ranks: it reads what enter() gathers, makes what leave()
+  /// reduces, of which all ranks have all columns, or neither. Widths do not tell: a split one may equal a whole one.
+  enum class Side : std::uint8_t { inside, entry, exit };
   struct Product {
     std::int64_t rows = 0, in = 0, out = 0;  ///< rows of all groups together
     bool bias = false;
@@ -58,6 +61,7 @@ class BlockBuilder {
     double useful_rows = -1;  ///< of the model, where not all of them: neither padding nor waiting is its work
     Module module = Module::product;
     Place place = Place::elsewhere;
+    Side side = Side::inside;
   };
   void product(const Product& p);
   void host_wait();

@@ -9,6 +9,7 @@ namespace distsim::workload {
 namespace {
 
 using graph::CollectiveKind;
+using Side = BlockBuilder::Side;
 
 std::int64_t split(std::int64_t width, std::int64_t by) { return std::max<std::int64_t>(1, width / by); }
 
@@ -50,7 +51,8 @@ void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
            .out = (s_.spec.gated ? 2 : 1) * own,
            .bias = bias,
            .input = Input::norm,
-           .first = true});
+           .first = true,
+           .side = Side::entry});
   keep(Module::activation, bytes(static_cast<double>(rows * own * (s_.spec.gated ? 2 : 1))));
   const bool fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
   if (s_.spec.model_type == LlmClass::gpt2 && !fused) {
@@ -61,7 +63,8 @@ void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
   } else {
     elementwise(Module::activation, rows * own, t.reads, t.writes, t.back_reads, t.back_writes, 20);
   }
-  product({.rows = rows, .in = own, .out = s_.spec.hidden, .bias = bias, .input = Input::activation});
+  product(
+      {.rows = rows, .in = own, .out = s_.spec.hidden, .bias = bias, .input = Input::activation, .side = Side::exit});
 }
 
 /// What the framework's host costs in a layer of experts whose numbers of tokens it has to know.
@@ -139,10 +142,12 @@ void BlockBuilder::experts(bool decoder) {
              .out = m.experts,
              .bias = m.bias == LlmBias::all,
              .narrow = false,
-             .first = true});
+             .first = true,
+             .side = whole ? Side::entry : Side::inside});
     elementwise(Module::routing, tokens * m.experts, 4, 3, 3, 2, 10);  // softmax, choice, map of tokens, in fp32
     host_wait();
-    if (m.expert_latent > 0) product({.rows = tokens, .in = m.hidden, .out = width});
+    if (m.expert_latent > 0)
+      product({.rows = tokens, .in = m.hidden, .out = width, .side = whole ? Side::entry : Side::inside});
     elementwise(Module::routing, routed * width, 1, 1, 1, 1);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
     if (sharers > 1) wire(Axis::expert_tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
@@ -154,7 +159,8 @@ void BlockBuilder::experts(bool decoder) {
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
     const double top = static_cast<double>(routed) / static_cast<double>(tokens);
     elementwise(Module::routing, tokens * width, top, 1, 1 + top, top);  // weighted sum
-    if (m.expert_latent > 0) product({.rows = tokens, .in = width, .out = m.hidden});
+    if (m.expert_latent > 0)
+      product({.rows = tokens, .in = width, .out = m.hidden, .side = whole ? Side::exit : Side::inside});
     if (m.shared_expert_ffn_hidden > 0) within(Part::shared_experts, [&] { shared_experts(whole, decoder); });
     whole ? leave(all) : give_own_tokens(all);
   };
@@ -230,7 +236,7 @@ PartWork head_work(const LlmShape& s) {
     b.norm(rows, m.hidden);
   }
   const bool own = !m.tied_embeddings || s.parallel.pipeline > 1;
-  b.product({.rows = rows, .in = m.hidden, .out = classes, .narrow = false, .owns_weight = own});
+  b.product({.rows = rows, .in = m.hidden, .out = classes, .narrow = false, .owns_weight = own, .side = Side::entry});
   if (s.infers) return b.take();
   graph::Loss loss;
   loss.rows = rows;

@@ -1,6 +1,7 @@
 // A block by hand: operations and bytes of Llama's, what is kept by Korthikanti et al.'s formulas, parameter counts.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "../shipped_models.hpp"
@@ -76,6 +77,35 @@ TEST(LlmBlock, TensorParallelSplitsTheProducts) {
 }
 
 /// Korthikanti et al. 2022 (arXiv 2205.05198), table 2: bytes of a GPT block, in s b h.
+/// A split width that happens to be a whole one makes no product whole.
+TEST(LlmBlock, WidthsDoNotSayWhichProductsOverlapInChunks) {
+  ParallelSpec parallel;
+  parallel.sequence_parallel = true;
+  FrameworkSpec f = fused();
+  f.parallel.overlap_tensor = TensorOverlap::ring;
+  const auto launches = [&](const LlmSpec& spec) {
+    const LlmShape shape{
+        .spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(Precision::bf16, f), .tensor = 4};
+    const PartWork block = block_work(shape, block_kind(spec, 0), kNone, false);
+    return std::array{block.forward.calls, block.forward.kernels, block.backward.calls, block.backward.kernels};
+  };
+  for (const bool gated : {false, true}) {
+    LlmSpec spec = llama();
+    spec.gated = gated;
+    spec.ffn_hidden = 4 * 4096 + 64;
+    const auto expected = launches(spec);
+    for (const std::int64_t inner : {2 * 4096, 4 * 4096, 8 * 4096}) {
+      spec.ffn_hidden = inner;
+      EXPECT_EQ(launches(spec), expected) << inner;
+    }
+    spec.ffn_hidden = 4 * 4096 + 64;
+    spec.kv_heads = 0, spec.head_dim = 4096 * 4 / 3 / 32;  // all queries, keys and values of a rank
+    const auto of_heads = launches(spec);
+    spec.head_dim = 128, spec.heads = spec.kv_heads = 32;
+    EXPECT_EQ(launches(spec), of_heads);
+  }
+}
+
 TEST(LlmBlock, ActivationsOfKorthikantisTable) {
   LlmSpec gpt;
   gpt.hidden = 6144, gpt.heads = 64, gpt.sequence = 2048, gpt.bias = LlmBias::all, gpt.dropout = true;
