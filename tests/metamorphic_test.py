@@ -103,6 +103,26 @@ class SameAnswer(unittest.TestCase):
                 with self.subTest(experiment=name, seed=seed):
                     self.assertEqual(figures(predicted(change(copy.deepcopy(experiment), random.Random(seed)))), expected)
 
+    def times(self, experiment: dict, key: str, values: list[int]) -> list[float]:
+        return [predicted(experiment, "--set", f"{key}={v}")["iteration_ms"] for v in values]
+
+    def test_longer_documents_are_never_cheaper(self):
+        packed = [64, 128, 129, 511, 512, 513, 1000, 2047, 2048]
+        for framework, attention in (("fsdp2_torchtitan", "flash"), ("megatron_core", "unfused"), ("megatron_core", "fused_softmax")):
+            experiment = {"cluster": {"system": "dgx_a100_80gb", "nodes": 1},
+                          "model": {"name": "megatron_gpt_7_5b", "global_batch": 16, "llm": {"sequence": 2048}},
+                          "parallel": {"tensor": 2, "shard": "optimizer", "recompute": "none"}, "framework": {"name": framework, "kernels": {"attention": attention}}}
+            times = self.times({**experiment, "model": {**experiment["model"], "memory_check": False}}, "model.llm.mean_tokens", packed)
+            self.assertEqual(times, sorted(times), (framework, attention))
+            self.assertGreater(times[-1], times[0], (framework, attention))
+
+    def test_wider_mlps_are_never_cheaper(self):
+        experiment = {"cluster": {"system": "dgx_h100", "nodes": 1},
+                      "model": {"kind": "llm", "global_batch": 16, "precision": "bf16", "llm": {"layers": 8, "hidden": 1024, "heads": 16, "sequence": 1024}},
+                      "parallel": {"tensor": 4, "sequence_parallel": True, "overlap_tensor": True, "micro_batch": 1}, "framework": {"name": "megatron_core"}}
+        times = self.times(experiment, "model.llm.ffn_hidden", [2048, 3072, 4032, 4096, 4160, 6144, 8192])
+        self.assertEqual(times, sorted(times))
+
     def test_keys_in_another_order(self):
         self.each(shuffled)
 

@@ -1,5 +1,8 @@
 // Attention sublayers: projections, rotary positions, scores, what context parallelism exchanges.
 #include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
 
 #include "sim/workload/llm/block_builder.hpp"
 
@@ -8,9 +11,24 @@ namespace {
 
 using graph::CollectiveKind;
 
-/// Tokens that one query can see: those of its document where several are packed into a sample.
-std::int64_t document(const LlmShape& s, std::int64_t sequence) {
-  return s.spec.mean_tokens > 0 ? std::min(s.spec.mean_tokens, sequence) : sequence;
+/// Documents of one length, that have a share of the tokens.
+struct Documents {
+  std::int64_t length;
+  double share;
+};
+
+/// Those of a sample of `sequence`. A mean is no length of a document, which sizes of tiles would suit or not: tokens and
+/// scores are shared among documents of the powers of two around it, so that they add up. Documents that are shorter than a
+/// tile share one, where the others of it are masked.
+std::vector<Documents> documents(const LlmSpec& m, std::int64_t sequence) {
+  constexpr std::int64_t kTile = 128;
+  if (m.mean_tokens == 0 || m.mean_tokens >= sequence) return {{sequence, 1}};
+  if (m.mean_tokens <= kTile) return {{std::min(kTile, sequence), 1}};
+  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(m.mean_tokens)));
+  const std::int64_t above = std::min(2 * below, sequence);
+  const double longer = static_cast<double>(m.mean_tokens - below) / static_cast<double>(above - below);
+  if (longer == 0) return {{below, 1}};
+  return {{below, 1 - longer}, {above, longer}};
 }
 
 }  // namespace
@@ -85,7 +103,8 @@ void BlockBuilder::query_key_value(std::int64_t rows, std::int64_t key_rows, boo
              .out = queries + 2 * keys,
              .bias = bias,
              .input = Input::norm,
-             .place = Place::qkv});
+             .place = Place::qkv,
+             .side = Side::entry});
   }
   keep(Module::product, bytes(static_cast<double>(rows * queries + 2 * key_rows * keys)));
 }
@@ -108,8 +127,7 @@ void BlockBuilder::low_rank_projections(std::int64_t rows) {
              .out = heads * m.dim(),
              .input = Input::norm,
              .module = Module::mla_up,
-             .place = Place::qkv,
-             .side = Side::entry});
+             .place = Place::qkv});
   } else {
     product({.rows = rows,
              .in = m.hidden,
@@ -136,43 +154,69 @@ void BlockBuilder::low_rank_projections(std::int64_t rows) {
   keep(Module::mla_up, bytes(static_cast<double>(rows * heads * (2 * m.dim() + m.value_dim()))));
 }
 
+/// Of one document, whose lengths are still to be said.
+graph::Attention BlockBuilder::attention_of_document(Sublayer kind, bool decoder) const {
+  const LlmSpec& m = s_.spec;
+  const bool ulysses = s_.parallel.context_exchange == ContextExchange::ulysses;
+  graph::Attention op;
+  op.batch = 1;
+  op.heads = std::max<std::int64_t>(1, m.heads / (s_.tensor * (ulysses ? s_.context : 1)));
+  op.kv_heads = m.kv() == m.heads ? 0 : std::max<std::int64_t>(1, m.kv() * op.heads / m.heads);
+  op.head_dim = m.dim();
+  op.value_dim = m.value_dim() == m.dim() ? 0 : m.value_dim();
+  op.causal = !m.encoder && kind != Sublayer::cross_attention && (m.decoder_layers == 0 || decoder);
+  op.dropout = m.dropout;
+  op.dtype = dtype();
+  op.flash = s_.framework.kernels.attention == AttentionKernels::flash && graph::size_of(dtype()) <= 2;
+  op.library = op.flash ? s_.framework.kernels.flash_library : graph::AttentionLibrary::best;
+  return op;
+}
+
 void BlockBuilder::scores(Sublayer kind, bool decoder) {
   const LlmSpec& m = s_.spec;
   const std::int64_t own = decoder ? m.target_sequence() : m.sequence;
-  const bool cross = kind == Sublayer::cross_attention;
-  const bool ulysses = s_.parallel.context_exchange == ContextExchange::ulysses;
-  const std::int64_t splits = ulysses ? 1 : s_.context, length = document(s_, own);
-  graph::Attention op;
-  op.batch = std::max<std::int64_t>(1, s_.samples * own / length);
-  op.heads = std::max<std::int64_t>(1, m.heads / (s_.tensor * (ulysses ? s_.context : 1)));
-  op.kv_heads = m.kv() == m.heads ? 0 : std::max<std::int64_t>(1, m.kv() * op.heads / m.heads);
-  op.q_len = std::max<std::int64_t>(1, length / splits);
-  op.kv_len = cross ? document(s_, m.sequence) : length;
-  op.head_dim = m.dim();
-  op.value_dim = m.value_dim() == m.dim() ? 0 : m.value_dim();
-  op.causal = !m.encoder && !cross && (m.decoder_layers == 0 || decoder);
-  op.window = kind == Sublayer::window_attention && m.window < op.kv_len ? m.window : 0;
-  op.dropout = m.dropout;
-  op.dtype = dtype();
-  const AttentionKernels kernels = s_.framework.kernels.attention;
-  op.flash = kernels == AttentionKernels::flash && graph::size_of(dtype()) <= 2;
-  op.library = op.flash ? s_.framework.kernels.flash_library : graph::AttentionLibrary::best;
-  count_useful(Module::core_attention, graph::flops_of(op));
-  const double rows = static_cast<double>(op.batch) * static_cast<double>(op.heads) * static_cast<double>(op.q_len);
+  const std::int64_t keys = kind == Sublayer::cross_attention ? m.sequence : own, longest = std::max(own, keys);
+  const std::int64_t splits = s_.parallel.context_exchange == ContextExchange::ulysses ? 1 : s_.context;
+  graph::Attention op = attention_of_document(kind, decoder);
+  const auto set_lengths = [&](std::int64_t document) {
+    op.q_len = std::min(document, own);
+    op.kv_len = std::min(document, keys);
+    op.window = kind == Sublayer::window_attention && m.window < op.kv_len ? m.window : 0;
+  };
+  const double tokens = static_cast<double>(s_.samples * own) / static_cast<double>(splits);
+  set_lengths(m.packs_documents() ? m.mean_tokens : longest);
+  count_useful(Module::core_attention, graph::flops_of(op) * tokens / static_cast<double>(op.q_len));
+  double seen = 0, launched = 1;  // keys of a query
+  for (const Documents& d : documents(m, longest)) {
+    set_lengths(d.length);
+    op.batch = std::max<std::int64_t>(1, (s_.samples * own + op.q_len / 2) / op.q_len);
+    op.q_len = std::max<std::int64_t>(1, op.q_len / splits);
+    seen += d.share * static_cast<double>(op.kv_len);
+    const double of_kernel = static_cast<double>(op.batch) * static_cast<double>(op.q_len);
+    attention_kernels(op, d.share * tokens / of_kernel, std::exchange(launched, 0));
+  }
+  const double rows = tokens * static_cast<double>(op.heads);
   if (op.flash) keep(Module::core_attention, 4 * rows);  // the logarithms of the sums
   // Softmax, dropout's mask and its result: 5 a s / h of Korthikanti et al.'s 34 + 5 a s / h bytes a token and width.
   else
-    keep(Module::core_attention, rows * static_cast<double>(op.kv_len) * (m.dropout ? 2 * bytes(1) + 1 : bytes(1)));
-  if (kernels == AttentionKernels::fused_softmax) return fused_softmax_scores(op);
+    keep(Module::core_attention, rows * seen * (m.dropout ? 2 * bytes(1) + 1 : bytes(1)));
+}
+
+/// An op that runs so many `times` of its work, in as many launches as one op has, or in those of another (0).
+void BlockBuilder::attention_kernels(const graph::Attention& op, double times, double launched) {
+  if (s_.framework.kernels.attention == AttentionKernels::fused_softmax)
+    return fused_softmax_scores(op, times, launched);
   // Not fused: the calls of fused_softmax_scores, and one each way for the scale and for the mask.
   const double unfused_calls = op.dropout ? 11 : 10;
-  forward_op(Module::core_attention, op, 1, op.flash ? 3 : unfused_calls, op.flash ? 1 : 5);
-  op.pass = graph::Pass::backward;
-  backward_op(op, 1, op.flash ? 2 : unfused_calls, op.flash ? 2 : 7);
+  forward_op(Module::core_attention, op, times, launched * (op.flash ? 3 : unfused_calls),
+             launched * (op.flash ? 1 : 5));
+  graph::Attention gradient = op;
+  gradient.pass = graph::Pass::backward;
+  backward_op(gradient, times, launched * (op.flash ? 2 : unfused_calls), launched * (op.flash ? 2 : 7));
 }
 
 /// Batched products around one kernel for scale, mask and softmax: no pass over the scores of their own.
-void BlockBuilder::fused_softmax_scores(const graph::Attention& op) {
+void BlockBuilder::fused_softmax_scores(const graph::Attention& op, double times, double launched) {
   const std::int64_t heads = op.batch * op.heads, values = op.value_dim > 0 ? op.value_dim : op.head_dim;
   const auto batched = [&](std::int64_t m, std::int64_t n, std::int64_t k, graph::Pass pass) {
     graph::Gemm g;
@@ -187,17 +231,23 @@ void BlockBuilder::fused_softmax_scores(const graph::Attention& op) {
   const std::int64_t q = op.q_len, kv = op.kv_len, d = op.head_dim, scores = heads * q * kv;
   graph::Softmax softmax{heads * q, kv, dtype(), graph::Pass::forward};
   const double mask = 1.0 / static_cast<double>(graph::size_of(dtype()));
-  forward_op(Module::core_attention, batched(q, kv, d, graph::Pass::forward), 1, 4, 2);
-  forward_op(Module::core_attention, softmax, 1, 1, 1);
-  if (op.dropout) forward_op(Module::core_attention, graph::Elementwise{scores, 1, 1 + mask, 2, dtype()}, 1, 1, 1);
-  forward_op(Module::core_attention, batched(q, values, kv, graph::Pass::forward), 1, 3, 2);
-  backward_op(batched(q, kv, values, graph::Pass::backward_data), 1, 2, 2);
-  backward_op(batched(kv, values, q, graph::Pass::backward_weight), 1, 1, 1);
-  if (op.dropout) backward_op(graph::Elementwise{scores, 1 + mask, 1, 1, dtype()}, 1, 1, 1);
+  const auto forward = [&](graph::Op work, double calls, double kernels) {
+    forward_op(Module::core_attention, std::move(work), times, launched * calls, launched * kernels);
+  };
+  const auto backward = [&](graph::Op work, double calls, double kernels) {
+    backward_op(std::move(work), times, launched * calls, launched * kernels);
+  };
+  forward(batched(q, kv, d, graph::Pass::forward), 4, 2);
+  forward(softmax, 1, 1);
+  if (op.dropout) forward(graph::Elementwise{scores, 1, 1 + mask, 2, dtype()}, 1, 1);
+  forward(batched(q, values, kv, graph::Pass::forward), 3, 2);
+  backward(batched(q, kv, values, graph::Pass::backward_data), 2, 2);
+  backward(batched(kv, values, q, graph::Pass::backward_weight), 1, 1);
+  if (op.dropout) backward(graph::Elementwise{scores, 1 + mask, 1, 1, dtype()}, 1, 1);
   softmax.pass = graph::Pass::backward;
-  backward_op(softmax, 1, 1, 1);
-  backward_op(batched(q, d, kv, graph::Pass::backward_data), 1, 2, 1);
-  backward_op(batched(kv, d, q, graph::Pass::backward_weight), 1, 2, 1);
+  backward(softmax, 1, 1);
+  backward(batched(q, d, kv, graph::Pass::backward_data), 2, 1);
+  backward(batched(kv, d, q, graph::Pass::backward_weight), 2, 1);
 }
 
 /// A ring sends keys and values past every rank, and back their gradients with them; as many bytes as an all-gather.

@@ -94,7 +94,9 @@ class BlockBuilder {
   void query_key_value(std::int64_t rows, std::int64_t key_rows, bool cross);
   void low_rank_projections(std::int64_t rows);
   void scores(Sublayer kind, bool decoder);
-  void fused_softmax_scores(const graph::Attention& op);
+  graph::Attention attention_of_document(Sublayer kind, bool decoder) const;
+  void attention_kernels(const graph::Attention& op, double times, double launched);
+  void fused_softmax_scores(const graph::Attention& op, double times, double launched);
   void context_exchange(bool cross);
   void expert_products(std::int64_t average_rows, double useful_rows, std::int64_t width);
   void shared_experts(bool inside, bool decoder);

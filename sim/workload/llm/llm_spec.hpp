@@ -64,6 +64,12 @@ struct LlmSpec {
   }
   std::int64_t all_layers() const { return layers + mtp_layers; }
   std::int64_t target_sequence() const { return decoder_sequence > 0 ? decoder_sequence : sequence; }
+  /// Of both sides, where a decoder has its own.
+  std::int64_t longest_sequence() const {
+    return decoder_layers > 0 ? std::max(sequence, target_sequence()) : sequence;
+  }
+  /// Whether several documents share a sample, each of which attends to itself.
+  bool packs_documents() const { return !encoder && mean_tokens > 0 && mean_tokens < longest_sequence(); }
   /// Positions of a sample: sequence; with a decoder of its own, those of both sides. Padding counts, and so do documents
   /// that share a sequence.
   std::int64_t sample_tokens() const { return sequence + (decoder_layers > 0 ? target_sequence() : 0); }
