@@ -88,9 +88,10 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
         graph::AssumptionKind::workload,
         "model.llm.imbalance: all wait for the GPU with the most loaded expert, whose other experts have the average load");
   if (plan.framework.parallel.layer_by_layer && has_plain_layers(as_run<LlmSpec>(plan.model)))
-    assume(graph::AssumptionKind::workload,
-           "played by blocks, without the small kernels that " + plan.framework.name +
-               " has layer by layer where nothing is split; to compare: framework.parallel.layer_by_layer=false");
+    assume(
+        graph::AssumptionKind::workload,
+        "played by blocks, without the small kernels that " + plan.framework.name +
+            " has layer by layer where nothing is split or packed; to compare: framework.parallel.layer_by_layer=false");
   if (plan.spec.attention == LlmAttention::window && plan.framework.kernels.attention != AttentionKernels::flash)
     assume(graph::AssumptionKind::workload,
            "model.llm.window: the attention of " + plan.framework.name +

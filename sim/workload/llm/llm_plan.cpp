@@ -420,9 +420,17 @@ Result<void> check_weights_and_activations(const ModelSpec& model, const LlmSpec
 }
 
 std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec) {
-  if (!spec.encoder || spec.mean_tokens <= spec.sequence) return std::nullopt;
+  const std::int64_t longest = spec.longest_sequence();
+  if (spec.mean_tokens <= longest) return std::nullopt;
   return "model.llm.mean_tokens of " + std::to_string(spec.mean_tokens) + " is above the sequence of " +
-         std::to_string(spec.sequence) + ": samples are taken as full";
+         std::to_string(longest) + ": samples are taken as " + (spec.encoder ? "full" : "one document each");
+}
+
+LlmSpec without_padding(LlmSpec spec) {
+  if (!spec.encoder) return spec;
+  const std::int64_t mean = std::exchange(spec.mean_tokens, 0);
+  if (mean > 0) spec.sequence = std::min(spec.sequence, mean);
+  return spec;
 }
 
 Result<LlmSpec> as_batched(LlmSpec spec, const FrameworkSpec& framework) {

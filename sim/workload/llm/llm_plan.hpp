@@ -77,7 +77,10 @@ std::int64_t message_bytes(const LlmPlan& plan);
 /// batches by length, with bins of b tokens by b / 2 on average, and never beyond it. Errors: more predictions than tokens
 /// are left.
 Result<LlmSpec> as_batched(LlmSpec spec, const FrameworkSpec& framework);
-/// "model.llm.mean_tokens of 600 is above the sequence of 512: samples are taken as full"; nothing where it is not.
+/// The model with samples of an encoder as long as they are on average, before anything pads them.
+LlmSpec without_padding(LlmSpec spec);
+/// "model.llm.mean_tokens of 600 is above the sequence of 512: samples are taken as full", of a decoder "as one document each";
+/// nothing where it is not.
 std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec);
 
 /// Errors: GPUs, heads, experts or layers that the degrees do not divide; a batch that replicas and micro-batch do not

@@ -145,16 +145,40 @@ TEST(LayerByLayer, BlocksSeeTheSamePadding) {
   EXPECT_NE(refused(m, eager(64)).find("model.llm.predictions: found 300"), std::string::npos);
 }
 
+bool says(const Workload& w, const std::string& text) {
+  return std::ranges::any_of(w.assumptions,
+                             [&](const graph::Assumption& a) { return a.text.find(text) != std::string::npos; });
+}
+
 TEST(LayerByLayer, MeanTokensAboveTheSequenceAreSaid) {
   ModelSpec m = bert_512();
   m.as<LlmSpec>().mean_tokens = 600;
-  for (const std::int64_t tensor : {1, 2}) {
-    m.parallel.tensor = tensor;
-    const Workload w = built(m, eager(64));
-    EXPECT_EQ(rows_of_first_product(w), tensor * 2 * 512);
-    EXPECT_TRUE(std::ranges::any_of(w.assumptions, [](const graph::Assumption& a) {
-      return a.text.find("model.llm.mean_tokens of 600 is above the sequence of 512") != std::string::npos;
-    }));
+  for (const bool encoder : {true, false}) {
+    m.as<LlmSpec>().encoder = encoder;
+    for (const std::int64_t tensor : {1, 2}) {
+      m.parallel.tensor = tensor;
+      const Workload w = built(m, eager(64));
+      EXPECT_EQ(rows_of_first_product(w), tensor * 2 * 512);
+      EXPECT_TRUE(
+          says(w, std::string("model.llm.mean_tokens of 600 is above the sequence of 512: samples are taken as ") +
+                      (encoder ? "full" : "one document each")));
+    }
+  }
+}
+
+/// One document is what a sample is without the key; several are played otherwise, which is said.
+TEST(LayerByLayer, PackedDocumentsArePlayedByBlocksAndThatIsSaid) {
+  ModelSpec m = bert_512();
+  m.as<LlmSpec>().encoder = false;
+  for (const LlmClass type : {LlmClass::none, LlmClass::gpt2}) {
+    m.as<LlmSpec>().model_type = type;
+    for (const std::int64_t mean : {0, 512, 600, 511, 256}) {
+      m.as<LlmSpec>().mean_tokens = mean;
+      const Workload w = built(m, eager());
+      const bool packed = mean == 511 || mean == 256;
+      EXPECT_EQ(has_task(w, "block0.projection"), !packed) << mean;
+      EXPECT_EQ(says(w, "layer by layer where nothing is split or packed"), packed) << mean;
+    }
   }
 }
 

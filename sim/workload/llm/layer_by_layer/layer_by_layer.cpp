@@ -82,7 +82,7 @@ bool is_layer_by_layer(const ModelSpec& model, const FrameworkSpec& framework, s
   const LlmSpec spec = as_run<LlmSpec>(model);
   return framework.parallel.layer_by_layer && is_whole(model.parallel, framework, ranks) &&
          has_plain_order(model.parallel, spec.layers) && repeats_whole_blocks(model.parallel.recompute, spec.layers) &&
-         has_plain_layers(spec);
+         has_plain_layers(spec) && !spec.packs_documents();
 }
 
 Result<Workload> build_layer_by_layer(const ModelSpec& model, const FrameworkSpec& given, const ClusterShape& cluster,

@@ -189,14 +189,13 @@ class LlmLayerBuilder {
 }  // namespace
 
 bool has_plain_layers(const LlmSpec& m) {
-  if (m.model_type != LlmClass::none) return m.training != LlmTraining::lora && (m.encoder || m.mean_tokens == 0);
+  if (m.model_type != LlmClass::none) return m.training != LlmTraining::lora;
   const bool plain_heads = m.attention == LlmAttention::full && m.kv() == m.heads && m.dim() * m.heads == m.hidden &&
                            m.value_dim() == m.dim() && !m.qk_norm;
   const bool plain_blocks = !m.gated && m.norm == LlmNorm::layer && m.bias == LlmBias::all && m.experts == 0 &&
                             m.decoder_layers == 0 && m.mtp_layers == 0 && m.pattern.empty();
   const bool plain_ends = m.positions == LlmPositions::learned && m.tied_embeddings;
-  return plain_heads && plain_blocks && plain_ends && m.training != LlmTraining::lora &&
-         (m.encoder || m.mean_tokens == 0);
+  return plain_heads && plain_blocks && plain_ends && m.training != LlmTraining::lora;
 }
 
 std::vector<Layer> llm_layers(const LlmSpec& spec, std::int64_t samples, const LayerContext& context,
