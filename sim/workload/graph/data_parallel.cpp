@@ -20,12 +20,12 @@ std::size_t block_start(const std::vector<Layer>& layers, std::size_t last) {
   return first;
 }
 
-/// Of the operations of a forward pass, those of checkpointed blocks.
-double repeated_share(const std::vector<Layer>& layers) {
+/// Operations that kernels of layers have for each of `samples`; those of checkpointed blocks are repeated.
+SampleFlops flops_of_kernels(const std::vector<Layer>& layers, std::int64_t samples) {
   double repeated = 0;
   for (const Layer& layer : layers) repeated += layer.block == Layer::kNoBlock ? 0 : matrix_flops(layer.forward);
-  const double all = forward_matrix_flops(layers);
-  return all > 0 ? repeated / all : 0;
+  const auto n = static_cast<double>(samples);
+  return {forward_matrix_flops(layers) / n, repeated / n};
 }
 
 /// With checkpointing a block keeps only its input, and one block at a time is recomputed in full.
@@ -102,11 +102,11 @@ class DataParallelIteration {
   }
 
   void describe(const std::vector<Layer>& layers) {
-    const double flops_per_sample =
-        forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
+    const SampleFlops of_sample =
+        parts_.flops ? *parts_.flops : flops_of_kernels(layers, samples_.micro_step(0).largest());
     out_.samples = static_cast<double>(samples_.total);
-    out_.model_flops = (infers() ? 1 : 3) * flops_per_sample * out_.samples;
-    if (!infers()) out_.repeated_flops = out_.model_flops / 3 * repeated_share(layers);
+    out_.model_flops = (infers() ? 1 : 3) * of_sample.forward * out_.samples;
+    if (!infers()) out_.repeated_flops = of_sample.repeated * out_.samples;
     out_.precision = model_.precision;
     out_.dense_parameters = parameters_of(layers);
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples_.describe()});

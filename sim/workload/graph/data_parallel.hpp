@@ -2,13 +2,22 @@
 // over all ranks.
 #pragma once
 
+#include <optional>
+
 #include "sim/workload/family.hpp"
 #include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 
+/// Useful operations of a sample's forward pass, and of these what the backward pass computes again.
+struct SampleFlops {
+  double forward = 0, repeated = 0;
+};
+
 struct DataParallelModel {
   LayerFactory layers;  ///< forward order
+  std::optional<SampleFlops>
+      flops;  ///< where the model counts them otherwise than its kernels; nothing: those of the layers
   double input_bytes_per_sample = 0;
   std::int64_t kept_bytes = 0;       ///< of a GPU: weights that are not trained, and buffers
   std::int64_t kept_parameters = 0;  ///< of those weights

@@ -219,6 +219,14 @@ std::int64_t rows_of_logits(const LlmShape& s, std::int64_t rows) {
   return std::min(rows, split(s.samples * s.spec.predictions, s.context));
 }
 
+/// Of an encoder: a pooler of each sample's first token, and two classes.
+void sentence_heads(BlockBuilder& b) {
+  const std::int64_t samples = b.shape().samples, width = b.shape().spec.hidden;
+  b.product({.rows = samples, .in = width, .out = width, .bias = true, .narrow = false});
+  b.elementwise(Module::residual, samples * width, 1, 1, 2, 1);
+  b.product({.rows = samples, .in = width, .out = 2, .bias = true, .narrow = false});
+}
+
 }  // namespace
 
 PartWork head_work(const LlmShape& s) {
@@ -231,7 +239,10 @@ PartWork head_work(const LlmShape& s) {
   b.norm(b.rows_of(tokens), m.hidden);
   b.enter(tokens);
   if (m.encoder) {
-    b.product({.rows = rows, .in = m.hidden, .out = m.hidden, .bias = true, .narrow = false});
+    sentence_heads(b);
+    if (s.infers && m.model_type == LlmClass::bert)
+      return b.take();  // a classifier: masked tokens have no meaning to it
+    b.product({.rows = rows, .in = m.hidden, .out = m.hidden, .bias = true, .narrow = false, .side = Side::entry});
     b.elementwise(Module::residual, rows * m.hidden, 1, 1, 2, 1, 20);
     b.norm(rows, m.hidden);
   }

@@ -142,15 +142,16 @@ LlmShape shape_of(const LlmPlan& plan) {
 
 }  // namespace
 
-ModelFlops model_flops(const LlmPlan& plan) {
-  static const Recompute kNothing{RecomputeKind::none, 0, {}};
-  const LlmSpec& spec = plan.spec;
-  const Recompute& recompute = plan.parallel.recompute;
+ModelFlops model_flops(const ModelSpec& model, const FrameworkSpec& framework, const ParallelSpec& parallel,
+                       std::int64_t samples, const std::vector<std::int64_t>& blocks) {
+  const LlmSpec spec = without_padding(as_run<LlmSpec>(model));
+  const Recompute& recompute = parallel.recompute;
   const LlmShape whole{.spec = spec,
-                       .parallel = plan.parallel,
-                       .framework = plan.framework,
-                       .numerics = plan.numerics,
-                       .samples = plan.parallel.micro_batch};
+                       .parallel = parallel,
+                       .framework = framework,
+                       .numerics = numerics_of(model.precision, framework),
+                       .samples = samples,
+                       .infers = mode_of(model) == StepMode::inference};
   ModelFlops sum;
   const auto add = [&](const PartWork& part, double times) {
     sum.forward += part.forward_flops * times;
@@ -159,15 +160,20 @@ ModelFlops model_flops(const LlmPlan& plan) {
   ChunkMaker maker(whole, false);
   add(embedding_work(whole), 1);
   std::int64_t first = 0;
-  for (std::size_t c = 0; c < plan.kind_of.size(); ++c) {
-    const std::int64_t blocks = plan.chunk(static_cast<std::uint32_t>(c)).blocks;
-    for (std::int64_t i = 0; i < blocks; ++i)
-      add(maker.block(first + i, is_repeated(recompute, i, recomputed_blocks(plan.parallel, c))), 1);
-    first += blocks;
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    for (std::int64_t i = 0; i < blocks[c]; ++i)
+      add(maker.block(first + i, is_repeated(recompute, i, recomputed_blocks(parallel, c))), 1);
+    first += blocks[c];
   }
   if (spec.mtp_layers > 0) add(mtp_work(whole, recompute), static_cast<double>(spec.mtp_layers));
   add(head_work(whole), 1);
   return sum;
+}
+
+ModelFlops model_flops(const LlmPlan& plan) {
+  std::vector<std::int64_t> blocks;
+  for (const std::uint32_t kind : plan.kind_of) blocks.push_back(plan.kinds[kind].blocks);
+  return model_flops(plan.model, plan.framework, plan.parallel, plan.parallel.micro_batch, blocks);
 }
 
 std::int64_t recomputed_blocks(const ParallelSpec& p, std::size_t chunk) {

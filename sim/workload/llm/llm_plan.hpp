@@ -99,12 +99,16 @@ Result<void> check_weights_and_activations(const ModelSpec& model, const LlmSpec
 /// NVLink domains that hold the experts of a layer.
 std::int64_t expert_domains(const LlmPlan& plan);
 
-/// Of the whole model for one micro-batch: its own operations, whatever splits, pads or masks them. Of tokens that go to
-/// experts those count that a capacity below 1 does not drop.
+/// Of the whole model: its own operations, whatever splits, pads, masks or launches them. Of tokens that go to experts those
+/// count that a capacity below 1 does not drop, of an encoder's samples the tokens before they are padded.
 struct ModelFlops {
   double forward = 0;
   double repeated = 0;  ///< of these, what the backward pass computes again
 };
+/// Of `samples`, with `blocks` in each chunk. `parallel`: with nothing left automatic.
+ModelFlops model_flops(const ModelSpec& model, const FrameworkSpec& framework, const ParallelSpec& parallel,
+                       std::int64_t samples, const std::vector<std::int64_t>& blocks);
+/// Of a micro-batch.
 ModelFlops model_flops(const LlmPlan& plan);
 
 /// Fills in plan.kinds and plan.kind_of: chunks with the same kinds of blocks are one. `layers`: of each chunk, in the model's

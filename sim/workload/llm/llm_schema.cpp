@@ -36,7 +36,7 @@ void add_block_keys(Schema<LlmSpec>& s) {
   s.optional("sequence", &LlmSpec::sequence, {1, 1 << 24}, "Tokens per sample.");
   s.optional(
       "mean_tokens", &LlmSpec::mean_tokens, kWide,
-      "Packed samples: mean tokens of the documents that share a sequence and do not attend to each other; 0: one. encoder: mean tokens of a sample before it is padded, for frameworks that batch by length; 0: the full sequence.");
+      "Packed samples: mean tokens of the documents that share a sequence and do not attend to each other; 0: one. encoder: mean tokens of a sample before it is padded, which are its useful work and what frameworks that batch by length compute; 0: the full sequence.");
   s.optional("predictions", &LlmSpec::predictions, kWide,
              "encoder: masked positions per sample whose logits are computed; 0: all.");
   s.optional("dropout", &LlmSpec::dropout, "Dropout after attention and MLP.");

@@ -298,7 +298,8 @@ TEST(LayerByLayer, SaysWhatFits) {
 
 TEST(LayerByLayer, NeedsAreThoseOfTheWorkload) {
   for (const char* name : {"bert_large_seq512", "gpt2_xl"}) {
-    const ModelSpec m = shipped_model(name);
+    ModelSpec m = shipped_model(name);
+    m.as<LlmSpec>().mean_tokens = 0;  // kernels compute padding
     const Workload w = built(m, shipped_framework("pytorch"));
     const RankNeeds needs = needs_of(m, shipped_framework("pytorch"), kNode).value();
     ASSERT_EQ(needs.memory.size(), 1u);
@@ -311,7 +312,7 @@ TEST(LayerByLayer, NeedsAreThoseOfTheWorkload) {
 }
 
 /// Jobs as they were when kind: transformer played them, on eight GPUs: tasks, calls and kernels of the host, and of a GPU
-/// memory, bytes all-reduced and operations of products. What kernels cost does not matter here.
+/// memory, bytes all-reduced and operations of the model (since 2026 without padding and masked scores). What kernels cost does not matter here.
 struct Job {
   const char *model, *framework;
   std::int64_t per_gpu_batch, accumulation;
@@ -322,9 +323,9 @@ struct Job {
 };
 constexpr Job kJobs[] = {
     {"bert_large_seq128", "pytorch", 64, 1, Precision::fp16, 1565, 3268, 3079, 16447661864, 1344904432, 15401135898624},
-    {"bert_large_seq512", "pytorch", 16, 2, Precision::fp16, 3249, 6452, 5701, 13976397608, 1344904432, 17977968033792},
+    {"bert_large_seq512", "pytorch", 16, 2, Precision::fp16, 3249, 6452, 5701, 13976397608, 1344904432, 15958259662848},
     {"bert_large_seq512", "tf1_horovod", 16, 1, Precision::fp32, 1488, 4968, 6158, 34726975664, 1344904432,
-     16328546254848},
+     7979129831424},
     {"bert_large_seq128", "tf2", 32, 3, Precision::tf32, 4150, 7032, 10161, 15290225840, 1344904432, 23101703847936},
     {"bert_base_seq128", "mxnet_horovod", 64, 1, Precision::fp16, 639, 666, 1214, 5487110712, 220212856, 4475455340544},
     {"bert_base_seq128", "pytorch_apex", 32, 1, Precision::fp16, 635, 1346, 1277, 3734513208, 220212856, 2237727670272},
@@ -333,9 +334,9 @@ constexpr Job kJobs[] = {
     {"gpt2_large", "tf2", 1, 4, Precision::fp16, 7427, 10407, 14865, 19524142592, 1548060160, 20135207239680},
     {"gpt2_xl", "pytorch", 4, 1, Precision::fp16, 3526, 8094, 6334, 36499881088, 6230444800, 40147707494400},
     {"gpt_h1024_l16_a16_s1024", "megatron", 4, 2, Precision::fp16, 1699, 4304, 2458, 6031347712, 508203008,
-     14076755312640},
+     13252121591808},
     {"gpt_h2048_l24_a32_s512", "megatron", 4, 1, Precision::fp8, 1193, 3216, 1830, 24572895232, 2625347584,
-     16727823876096},
+     16418586230784},
 };
 
 Job measured(Job job) {
@@ -380,7 +381,7 @@ TEST(LayerByLayer, BertSplitByTensorsDoesTheSameWork) {
   EXPECT_TRUE(goes_layer_by_layer(whole));
   EXPECT_FALSE(goes_layer_by_layer(split));
   EXPECT_EQ(split.samples, whole.samples);
-  EXPECT_NEAR(split.model_flops, whole.model_flops, 0.01 * whole.model_flops);
+  EXPECT_NEAR(split.model_flops, whole.model_flops, 1e-12 * whole.model_flops);
   EXPECT_NEAR(static_cast<double>(split.dense_parameters), static_cast<double>(whole.dense_parameters), 1e-4 * 336e6);
   EXPECT_LT(split.memory.front().weights, 0.55 * static_cast<double>(whole.memory.front().weights));
   // Four all-reduces of a block and two of the ends, of samples of 128 tokens of 1024 x 2 bytes.

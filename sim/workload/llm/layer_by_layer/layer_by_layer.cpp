@@ -66,6 +66,14 @@ std::vector<Layer> played_layers_of(const ModelSpec& model, const LlmSpec& spec,
   return transformers_layers(spec, samples, context, recomputed_of(model), mode_of(model) != StepMode::inference);
 }
 
+/// Of one of `samples`, as blocks count them.
+SampleFlops flops_of_sample(const ModelSpec& model, const FrameworkSpec& framework, std::int64_t samples) {
+  ParallelSpec parallel = model.parallel;
+  parallel.virtual_stages = 1;
+  const ModelFlops all = model_flops(model, framework, parallel, samples, {model.as<LlmSpec>().layers});
+  return {all.forward / static_cast<double>(samples), all.repeated / static_cast<double>(samples)};
+}
+
 /// Of all passes over some layers.
 double flops_of_passes(const std::vector<Layer>& layers) {
   double sum = 0;
@@ -94,6 +102,7 @@ Result<Workload> build_layer_by_layer(const ModelSpec& model, const FrameworkSpe
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t n) { return played_layers_of(model, spec, n, context); };
+  parts.flops = flops_of_sample(model, framework, samples.micro_step(0).largest());
   // Token ids, and of an encoder types, mask and labels, as int64.
   parts.input_bytes_per_sample = static_cast<double>(spec.sequence) * 8 * (spec.encoder ? 4 : 2);
   TRY_ASSIGN(Workload out, build_data_parallel(model, framework, cluster, samples, parts));
