@@ -15,11 +15,28 @@ OpTime sum_of(const OpTime& a, const OpTime& b) {
   return sum;
 }
 
-double memory_seconds(const DeviceRates& device, double bytes) {
+namespace {
+
+double bytes_from_memory(const DeviceRates& device, double bytes) {
   const double beyond = (bytes - 0.5 * device.l2_bytes) / (1.5 * device.l2_bytes);
-  const double from_memory = std::clamp(beyond, 0.0, 1.0);
+  return bytes * std::clamp(beyond, 0.0, 1.0);
+}
+
+}  // namespace
+
+double memory_seconds(const DeviceRates& device, double bytes) {
   // L2 and memory work at the same time, but every byte passes L2.
-  return std::max(bytes * from_memory / device.streaming_hbm(), bytes / device.streaming_l2());
+  return std::max(bytes_from_memory(device, bytes) / device.streaming_hbm(), bytes / device.streaming_l2());
+}
+
+double least_memory_seconds(const DeviceRates& device, double bytes) {
+  return bytes_from_memory(device, bytes) / device.hbm;
+}
+
+OpTime at_least(OpTime time, double least) {
+  time.seconds = std::max(time.seconds, least);
+  if (time.seconds > 0) time.spread.low = std::min(time.spread.low, 1 - least / time.seconds);
+  return time;
 }
 
 double streaming_seconds(const DeviceRates& device, double bytes, double flops) {

@@ -55,4 +55,10 @@ double streaming_seconds(const DeviceRates& device, double bytes, double flops);
 /// Only the memory part of it, without the floor.
 double memory_seconds(const DeviceRates& device, double bytes);
 
+/// What no kernel is faster than: the share of the bytes that comes from memory, at the rate of the data sheet.
+double least_memory_seconds(const DeviceRates& device, double bytes);
+
+/// The time and the low end of its range, neither below `least` seconds.
+OpTime at_least(OpTime time, double least);
+
 }  // namespace distsim::opmodels

@@ -16,9 +16,12 @@ constexpr Spread kPointwiseBand{0.2, 0.25};
 constexpr double kLeastRatio = 0.5;  // of learned over analytic time, as good as never below: no need to look further
 constexpr double kMostReads = 4;     // that are compared: those of the kernels in traces
 
+double elementwise_bytes(const graph::Elementwise& op) {
+  return graph::real(op.elements) * (op.reads + op.writes) * graph::real(graph::size_of(op.dtype));
+}
+
 double elementwise_seconds(const DeviceRates& device, const graph::Elementwise& op) {
-  const double elements = graph::real(op.elements), element_bytes = graph::real(graph::size_of(op.dtype));
-  return streaming_seconds(device, elements * (op.reads + op.writes) * element_bytes, elements * op.flops);
+  return streaming_seconds(device, elementwise_bytes(op), graph::real(op.elements) * op.flops);
 }
 
 KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementwise& op) {
@@ -103,7 +106,7 @@ double least_from(AtHalfOctaves& sizes, int point, double least) {
 
 /// Trees know sizes by heart and step between them. So the time is that of the half octaves around, each kept to what
 /// larger tensors and more inputs take, and between two of them grows with the elements: neither is ever cheaper.
-Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
+OpTime grown_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
   OpTime time = learned_elementwise(device, op);
   const double elements = graph::real(op.elements);
   if (!device.learned || elements < 1) return time;
@@ -120,6 +123,11 @@ Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Element
   const double size = half_octave(below), next = half_octave(below + 1);
   time.seconds = elements == size ? low : low + (elements - size) / (next - size) * (high - low);
   return time;
+}
+
+/// A learned ratio may come from a GPU whose memory reaches more of its data sheet than this one's can.
+Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
+  return at_least(grown_elementwise(device, op), least_memory_seconds(device, elementwise_bytes(op)));
 }
 
 std::optional<KernelSample> sample_elementwise(const DeviceRates& device, const graph::Elementwise& op) {

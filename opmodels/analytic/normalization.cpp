@@ -111,9 +111,7 @@ OpTime norm_time(const DeviceRates& device, const graph::Normalization& op) {
       [&](const DeviceRates& d) { return analytic_norm(d, op); });
 }
 
-Result<OpTime> price_normalization(const DeviceRates& device, const graph::Normalization& op) {
-  TRY(check_product("normalization", {op.rows, op.cols}));
-  if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
+OpTime grown_norm(const DeviceRates& device, const graph::Normalization& op) {
   OpTime time = norm_time(device, op);
   if (!device.row_tables) return time;
   const auto of_size = [&](double rows, double cols) {
@@ -129,6 +127,15 @@ Result<OpTime> price_normalization(const DeviceRates& device, const graph::Norma
   time.seconds = times.kept_growing(graph::real(op.rows), graph::real(op.cols), time.seconds,
                                     {std::cref(learned), std::cref(analytic)});
   return time;
+}
+
+/// Each operand passes memory once at least.
+Result<OpTime> price_normalization(const DeviceRates& device, const graph::Normalization& op) {
+  TRY(check_product("normalization", {op.rows, op.cols}));
+  if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
+  const double tensors = op.pass == graph::Pass::forward ? 2 : 3;
+  const double bytes = graph::real(op.rows) * graph::real(op.cols) * graph::real(graph::size_of(op.dtype)) * tensors;
+  return at_least(grown_norm(device, op), least_memory_seconds(device, bytes));
 }
 
 std::optional<KernelSample> sample_normalization(const DeviceRates& device, const graph::Normalization& op) {

@@ -264,6 +264,31 @@ TEST(HardwareLaws, NoProductIsFasterThanThePeakOfItsType) {
   }
 }
 
+/// Nor the low end of its range: what is larger than the L2 is read and written once at least.
+TEST(HardwareLaws, NoStreamingKernelIsFasterThanTheMemory) {
+  for (const auto& file : std::filesystem::directory_iterator(test::config("devices"))) {
+    const topology::DeviceSpec spec = shipped_device(file.path().stem().string());
+    const OpModels models = models_of_spec(spec);
+    const DeviceRates rates = *device_rates(spec);
+    const auto expect_slower = [&](const graph::Op& op, double bytes) {
+      const auto cost = models.price(op);
+      ASSERT_TRUE(cost.ok()) << cost.error().text();
+      EXPECT_GE(cost->low.seconds(), 0.9999 * bytes / rates.hbm) << spec.name << ": " << graph::describe(op);
+    };
+    for (const std::int64_t cols : {std::int64_t{4096}, std::int64_t{16384}}) {
+      for (std::int64_t rows = 1 << 15; rows <= 1 << 20; rows *= 4) {
+        const double elements = static_cast<double>(rows * cols);
+        for (const double reads : {1.0, 2.0}) {
+          expect_slower(graph::Elementwise{rows * cols, reads, 1, 1, graph::DType::fp32}, 4 * (reads + 1) * elements);
+          expect_slower(graph::Elementwise{rows * cols, reads, 1, 8, graph::DType::fp16}, 2 * (reads + 1) * elements);
+        }
+        expect_slower(graph::Softmax{rows, cols, graph::DType::fp16}, 4 * elements);
+        expect_slower(graph::Normalization{graph::NormKind::layer, rows, cols, graph::DType::fp16}, 4 * elements);
+      }
+    }
+  }
+}
+
 TEST(HardwareLaws, NewerGenerationsAreNotSlower) {
   constexpr double kLong = 20;  // us; below it launches and waves decide
   for (const Step& step : kGenerations) {
