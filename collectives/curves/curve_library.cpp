@@ -155,10 +155,7 @@ class Loader {
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       if (!has_other_gpu_) TRY(check_links(c, *facts, file));
-      if (origin == Origin::user) {
-        TRY_ASSIGN(std::string far, far_above_model(c, *facts, constants_, file));
-        if (!far.empty()) remarks_.push_back(std::move(far));
-      }
+      if (origin == Origin::user) TRY(remark_far(c, *facts, file));
       Curve curve = curve_without_launch(c, *facts, constants_);
       if (curve.points.empty()) {
         log_skipped(file, c, "the launch floor hides the collective at every size");
@@ -181,17 +178,23 @@ class Loader {
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) return wrong_shape(c, nodes, file);
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       TRY(check_links(c, *facts, file));
-      TRY(far_above_model(c, *facts, constants_, file));
+      TRY(remark_far(c, *facts, file));
     }
     return {};
   }
   /// That curves which state this system were measured on another GPU than it has; empty where they were not.
   std::string other_gpu(const CurveSet& set) const { return has_other_gpu_ ? "" : other_gpu_remark(set, spec_); }
-  /// Of curves of the user; each once.
+  /// Of curves of the user and of those that are checked; each once.
   std::vector<std::string> take_remarks() { return std::exchange(remarks_, {}); }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
 
  private:
+  Result<void> remark_far(const Curve& c, const topology::GroupFacts& facts, const std::string& file) {
+    TRY_ASSIGN(std::string far, far_above_model(c, facts, constants_, file));
+    if (!far.empty()) remarks_.push_back(std::move(far));
+    return {};
+  }
+
   Error wrong_shape(const Curve& c, std::uint32_t nodes, const std::string& file) const {
     return {"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
                 ", expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) + " per node" +
@@ -354,8 +357,11 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
 }
 
 Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
-                          const std::string& file) {
-  return Loader(spec, compute_capability, shipped_constants()).check(set, file);
+                          const std::string& file, std::vector<std::string>& remarks) {
+  Loader loader(spec, compute_capability, shipped_constants());
+  TRY(loader.check(set, file));
+  for (std::string& far : loader.take_remarks()) remarks.push_back(std::move(far));
+  return {};
 }
 
 Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,

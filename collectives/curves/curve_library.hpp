@@ -41,9 +41,10 @@ std::optional<topology::Topology> as_described(topology::ClusterSpec described, 
 
 std::int64_t compute_capability_of(const topology::Topology& topology);
 
-/// Whether the links of a system allow what its curves say (link_limits.hpp).
+/// Whether the links of a system allow what its curves say (link_limits.hpp). Adds to `remarks` the curves with single times
+/// far above the model's.
 Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
-                          const std::string& file);
+                          const std::string& file, std::vector<std::string>& remarks);
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
 /// `also_for` or `same_network` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.

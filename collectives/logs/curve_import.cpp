@@ -195,7 +195,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     TRY(check_device(request, set, log));
     TRY(check_stated(request, set, log));
     TRY(check_launch(request, set, log));
-    if (request.spec) TRY(check_curves(set, *request.spec, request.compute_capability, log));
+    if (request.spec) TRY(check_curves(set, *request.spec, request.compute_capability, log, out.remarks));
     if (out.hardware.empty()) out.hardware = set.hardware;
     if (&log == &request.logs.front()) out.clocks = set.clocks;
     if (out.clocks != set.clocks) out.clocks = {};  // runs at different clocks, or some that do not state theirs

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -112,6 +113,20 @@ TEST(CurveImport, LogsOfTwoSystemsAreRefused) {
   const auto set = import_of({file_with("import_d.log", log_of("A100")), file_with("import_e.log", log_of("H100"))});
   ASSERT_FALSE(set.ok());
   EXPECT_NE(set.error().text().find("expected logs of one system"), std::string::npos) << set.error().text();
+}
+
+TEST(CurveImport, ASingleSizeFarAboveTheModelIsNamed) {
+  const std::vector<std::string> logs{file_with("import_far.log", log_of("A100", "9000.00    0.00    0.00"))};
+  const auto set = import_curves({.logs = logs,
+                                  .system = "my_system",
+                                  .device = "a100_sxm4_80gb",
+                                  .date = "",
+                                  .spec = a100_cluster(1).spec(),
+                                  .compute_capability = 80});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_TRUE(std::ranges::any_of(set->remarks, [](const std::string& line) {
+    return line.find("all_reduce of 1024 B: found 9") != line.npos && line.find("the model says") != line.npos;
+  }));
 }
 
 TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
