@@ -51,7 +51,11 @@ std::vector<std::string> unused(const CurveSet& set, const std::string& file) {
 }  // namespace
 
 std::string gpu_of(const CurveSet& set) {
-  return set.device.empty() && topology::is_driver_name(set.hardware) ? set.hardware : set.device;
+  if (!set.device.empty()) return set.device;
+  for (const std::string& named : {set.listed_gpu, set.hardware}) {
+    if (topology::is_driver_name(named)) return named;
+  }
+  return "";
 }
 
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec) {

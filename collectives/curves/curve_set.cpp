@@ -15,18 +15,11 @@ namespace distsim::collectives {
 
 namespace {
 
-enum class Format : std::uint8_t { curve_file, binary, json, osu, param, nccl_tests };
-
 constexpr std::size_t kSniffed = std::size_t{64} << 10;
 
-/// A line that begins with a field of curve.proto. A log of nccl-tests has none; a comment of a curve file may well
-/// mention nccl-tests.
-bool begins_curve_file(std::string_view line) {
-  for (std::string_view field : {"version:", "system:", "curve_count:", "curves {", "curves{"}) {
-    if (line.starts_with(field)) return true;
-  }
-  return false;
-}
+/// A line that begins with the first fields of curve.proto. A log of nccl-tests has none above its tables; a comment of a
+/// curve file may well mention nccl-tests.
+bool begins_curve_file(std::string_view line) { return line.starts_with("version:") || line.starts_with("system:"); }
 
 /// An object, or a list of them. A log may begin with "[1,0]<stdout>:".
 bool begins_json(std::string_view text) {
@@ -35,19 +28,18 @@ bool begins_json(std::string_view text) {
   return text.substr(first, 1) == "{" || (text.substr(first, 1) == "[" && text.substr(inner, 1) == "{");
 }
 
-Format format_of(std::string_view head) {
-  if (begins_binary_curve_file(head)) return Format::binary;
+/// By its first line that is of one for certain.
+LogFormat format_of(std::string_view head) {
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
-  if (begins_json(head)) return Format::json;
+  if (begins_json(head)) return LogFormat::json;
   for (std::size_t begin = 0; begin < head.size();) {
     const std::size_t end = std::min(head.find('\n', begin), head.size());
     const std::string_view line = head.substr(begin, end - begin);
-    if (begins_curve_file(line)) return Format::curve_file;
-    if (line.find("# OSU ") != std::string_view::npos) return Format::osu;
-    if (line.find("COMMS-RES") != std::string_view::npos) return Format::param;
+    if (begins_curve_file(line)) return LogFormat::curve_file;
+    if (const LogFormat format = format_of_line(without_prefix(line)); format != LogFormat::none) return format;
     begin = end + 1;
   }
-  return Format::nccl_tests;
+  return LogFormat::nccl_tests;
 }
 
 /// The first bytes. A pipe would have lost them to the reader that follows.
@@ -100,24 +92,25 @@ Result<CurveSet> read_as_it_is(const std::string& path, const LogHints& hints) {
   TRY_ASSIGN(const std::string head, head_of(path));
   if (head.empty())
     return Error{"found an empty file, expected a curve file or a log (nccl-tests, OSU, PARAM)", path, ""};
+  if (begins_binary_curve_file(head)) {
+    TRY_ASSIGN(const std::string bytes, read_file(path, kMaxCurveFileBytes));
+    return parse_curve_binary(bytes, path);
+  }
   switch (format_of(head)) {
-    case Format::curve_file: {
+    case LogFormat::curve_file: {
       TRY_ASSIGN(const std::string text, read_file(path, kMaxCurveFileBytes));
       return parse_curve_text(text, path);
     }
-    case Format::binary: {
-      TRY_ASSIGN(const std::string bytes, read_file(path, kMaxCurveFileBytes));
-      return parse_curve_binary(bytes, path);
-    }
-    case Format::json: {
+    case LogFormat::json: {
       TRY_ASSIGN(const std::string text, read_file(path, kMaxJsonBytes));
       return parse_json_log(text, path, hints);
     }
-    case Format::osu:
+    case LogFormat::osu:
       return read_log(path, parse_osu, hints);
-    case Format::param:
+    case LogFormat::param:
       return read_log(path, parse_param, hints);
-    case Format::nccl_tests:
+    case LogFormat::nccl_tests:
+    case LogFormat::none:
       break;
   }
   return read_log(path, parse_nccl_tests, hints);

@@ -43,6 +43,11 @@ struct Curve {
   std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: no other
   TimedBy timed_by = TimedBy::nccl_tests;
   double launch_floor_us = 0;  ///< part of every time; 0: not stated (launch_floor.hpp estimates it)
+
+  // What a log says of the run of this curve; not part of a curve file.
+  std::uint32_t processes = 0;                  ///< that it lists; 0: it lists none
+  std::optional<bool> single_process_stated{};  ///< the launch, in words that leave no doubt
+  bool states_no_graph = false;                 ///< that no CUDA graph was used
 };
 
 /// MHz; 0: not stated.
@@ -59,10 +64,8 @@ struct CurveSet {
   std::vector<std::string> same_network{};  ///< systems with other GPUs behind the same NICs
   std::vector<std::string> hosts{};         ///< by node, as the bench says
   std::string driver{}, topology{}, flags{};
-  RecordedClocks clocks{};                      ///< when the run began
-  std::uint32_t processes = 0;                  ///< that a log lists; 0: it lists none
-  std::optional<bool> single_process_stated{};  ///< what a log says of the launch in words that leave no doubt
-  bool states_no_graph = false;                 ///< a log says that no CUDA graph was used
+  RecordedClocks clocks{};   ///< when the run began
+  std::string listed_gpu{};  ///< of a log's list of ranks; `hardware` are the words of its author
   std::vector<std::string>
       remarks{};  ///< of the reader, one line each with its position: rows left out, a run that failed
 };

@@ -105,7 +105,7 @@ bool is_other_device(const std::string& named, const ImportRequest& request) {
 
 /// A log that names a GPU was measured on it, whatever --system says.
 Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
-  for (const std::string& named : {set.device, set.hardware}) {
+  for (const std::string& named : {set.device, set.hardware, set.listed_gpu}) {
     if (topology::other_chip(named, request.device, request.devices).empty() &&
         !topology::is_other_gpu(named, request.device) && !is_other_device(named, request))
       continue;
@@ -138,22 +138,23 @@ Result<void> check_stated(const ImportRequest& request, const CurveSet& set, con
   return {};
 }
 
+Result<void> check_launch_of(const Curve& c, Launch launch, const std::string& log) {
+  const bool single = launch == Launch::single_process;
+  if (c.processes != 0 && (c.processes < c.ranks) != single)
+    return Error{"--launch: found " + std::string(word_of(launch, launch_words())) + ", but the log lists " +
+                     counted(c.processes, "process", "processes") + " for " + counted(c.ranks, "rank"),
+                 log, ""};
+  if (!c.single_process_stated || *c.single_process_stated == single) return {};
+  const Launch stated = single ? Launch::mpi : Launch::single_process;
+  return contradicts("--launch", word_of(launch, launch_words()), word_of(stated, launch_words()), log);
+}
+
 /// A log that lists its processes says how they were launched, whatever --launch says.
 Result<void> check_launch(const ImportRequest& request, const CurveSet& set, const std::string& log) {
-  if (request.cuda_graph && set.states_no_graph) return contradicts("--cuda-graph", "it", "'graph: 0'", log);
-  if (!request.launch) return {};
   for (const Curve& c : set.curves) {
-    if (set.processes == 0) break;
-    const bool single = *request.launch == Launch::single_process;
-    if (set.processes < c.ranks ? single : !single) continue;
-    return Error{"--launch: found " + std::string(single ? "single_process" : "mpi") + ", but the log lists " +
-                     counted(set.processes, "process", "processes") + " for " + counted(c.ranks, "rank"),
-                 log, ""};
+    if (request.cuda_graph && c.states_no_graph) return contradicts("--cuda-graph", "it", "'graph: 0'", log);
+    if (request.launch) TRY(check_launch_of(c, *request.launch, log));
   }
-  if (!set.single_process_stated) return {};
-  const Launch stated = *set.single_process_stated ? Launch::single_process : Launch::mpi;
-  if (*request.launch != stated)
-    return contradicts("--launch", word_of(*request.launch, launch_words()), word_of(stated, launch_words()), log);
   return {};
 }
 

@@ -130,7 +130,7 @@ Result<std::vector<LogTable>> tables_of(LogTable head, const Json& rows, const s
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string at = where + "[" + std::to_string(i) + "]";
     TRY_ASSIGN(NcclRow row, row_of(rows[i], at));
-    if (row.bytes <= 0) continue;
+    if (is_row_of_nothing(tables, row)) continue;
     TRY_ASSIGN(LogTable* const table, table_for(tables, row, at));
     TRY(add_row(*table, std::move(row), i + 1, at));
   }
@@ -176,6 +176,7 @@ Result<void> read_devices(const Json& root, LogContext& c) {
     TRY(list.add(rank, host, gpu == "host memory" ? "" : gpu_of_host(d, several), process));
     if (!gpu.empty()) c.gpus.insert(gpu);
   }
+  c.take_list();
   return list.check(c.several_each);
 }
 
@@ -186,17 +187,16 @@ Result<LogContext> context_of(const Json& root) {
   for (const auto& names :
        {std::initializer_list<const char*>{"nthreads", "nThreads", "nThread"}, {"ngpus", "nGpus"}}) {
     if (const double n = number(settings, names, 1); n > 1)
-      c.single_process = true, c.several_each = *(names.end() - 1) + (" " + std::to_string(std::llround(n)));
+      c.run.single_process = true, c.several_each = *(names.end() - 1) + (" " + std::to_string(std::llround(n)));
   }
-  c.launch_stated = member(settings, {"nthreads", "nThreads", "nThread", "ngpus", "nGpus"}) != nullptr;
+  c.run.launch_stated = member(settings, {"nthreads", "nThreads", "nThread", "ngpus", "nGpus"}) != nullptr;
   TRY(read_devices(root, c));
   const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
-  c.cuda_graph =
-      graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
-  c.no_graph = graph != nullptr && !c.cuda_graph;
-  if (c.launch_stated) c.single_stated = c.single_process;
+  if (graph != nullptr)
+    c.run.cuda_graph = graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0;
+  if (c.run.launch_stated) c.run.single_stated = c.run.single_process;
   if (const std::string library = text(root, {"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
-    c.library = "NCCL " + library;
+    c.run.library = "NCCL " + library;
   c.date = text(root, {"start_time", "date"}).substr(0, 10);
   return c;
 }
@@ -323,7 +323,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     context.ranks = count(tables[i], {"ranks"});
     context.nodes = count(tables[i], {"nodes"});
     context.stated_ranks = context.ranks, context.stated_nodes = context.nodes;
-    context.library = text(root, {"backend"});
+    context.run.library = text(root, {"backend"});
     if (const std::string device = text(root, {"device"}); !device.empty()) context.gpus.insert(device);
     TRY_ASSIGN(CurveSet set, curves_of(std::move(of_rows), context, file, hints));
     out.hardware = set.hardware;

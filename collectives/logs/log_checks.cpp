@@ -1,10 +1,11 @@
-#include "collectives/logs/log_checks.hpp"
+// Ranks and nodes of a run: what the lines of its log say against each other and against the flags.
 
 #include <algorithm>
 #include <map>
 #include <tuple>
 
 #include "base/text/counted.hpp"
+#include "collectives/logs/log_tables.hpp"
 
 namespace distsim::collectives {
 namespace {

@@ -2,13 +2,34 @@
 // out, what is refused) is in log_tables.hpp.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "collectives/curves/curve_set.hpp"
 #include "collectives/logs/line_source.hpp"
+#include "collectives/logs/nccl_tests_row.hpp"
 
 namespace distsim::collectives {
+
+enum class LogFormat : std::uint8_t { none, curve_file, json, osu, param, nccl_tests };
+
+/// The format that a line belongs to for certain, by a title, a header, a row or a key that no other format has. The one
+/// place that knows them.
+LogFormat format_of_line(std::string_view line);
+
+/// Whether all lines may be of one format. Error: a line of another, whose rows the reader would take for text.
+Result<void> check_format(LogFormat own, std::string_view line, const std::string& where);
+
+/// Calls `take(line)` for every line of a log, without what mpirun and srun put in front. Errors: as check_format.
+template <class Take>
+Result<void> each_of_format(LogFormat own, LineSource& lines, const Take& take) {
+  return lines.each([&](std::string_view raw) -> Result<void> {
+    const std::string_view line = without_prefix(raw);
+    TRY(check_format(own, line, lines.position()));
+    return take(line);
+  });
+}
 
 /// nccl-tests of every vintage: with and without the `root` column, `error` or `#wrong`, line prefixes of mpirun and
 /// srun, several tables in a log. The out-of-place time is taken. Errors, one line with file and line: no table (empty

@@ -8,7 +8,6 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
-#include "collectives/logs/log_checks.hpp"
 #include "collectives/logs/printed_ratio.hpp"
 
 namespace distsim::collectives {
@@ -113,6 +112,11 @@ bool agrees_in_place(const NcclRow& r) {
   return r.in_place_us <= 0 || agrees(r.in_place_algbw, r.bytes / r.in_place_us / 1000);
 }
 
+/// Of `-d all`, `-o all` and `-r all`.
+bool is_of_other_variant(const NcclRow& a, const NcclRow& b) {
+  return a.type != b.type || a.redop != b.redop || a.root != b.root;
+}
+
 PrintedRatio ratio_of(const LogTable& table, graph::CollectiveKind kind) {
   std::vector<const NcclRow*> rows;
   for (const NumberedRow& r : table.rows) rows.push_back(&r.row);
@@ -146,15 +150,10 @@ class Assembler {
     table.kind = c.kind;
     TRY_ASSIGN(c.ranks, ranks_of(table));
     c.groups_at_once = table.groups_at_once;
-    c.nodes = table.nodes != 0      ? table.nodes
-              : context_.nodes != 0 ? context_.nodes
-                                    : static_cast<std::uint32_t>(context_.hosts.size());
-    c.single_process = context_.single_process;
-    c.cuda_graph = context_.cuda_graph;
-    c.library = context_.library;
-    c.settings = context_.settings.empty() ? table.settings : context_.settings;
+    const RunFacts& run = run_of(table);
+    c.nodes = table.nodes != 0 ? table.nodes : context_.nodes != 0 ? context_.nodes : run.hosts;
+    take_run(run, table, c);
     c.date = context_.date;
-    c.source = context_.source.empty() ? file_ : context_.source;
     c.label = file_.substr(file_.find_last_of('/') + 1) + (table.variant.empty() ? "" : ", " + table.variant);
     c.not_used = table.not_used;
     TRY(fill_points(table, c));
@@ -163,6 +162,19 @@ class Assembler {
   }
 
  private:
+  const RunFacts& run_of(const LogTable& table) const { return table.run ? *table.run : context_.run; }
+
+  void take_run(const RunFacts& run, const LogTable& table, Curve& c) const {
+    c.single_process = run.is_single_process();
+    c.single_process_stated = run.single_stated;
+    c.processes = run.processes;
+    c.cuda_graph = run.cuda_graph.value_or(false);
+    c.states_no_graph = run.cuda_graph == false;
+    c.library = run.library;
+    c.settings = run.settings.empty() ? table.settings : run.settings;
+    c.source = run.source.empty() ? file_ : run.source;
+  }
+
   Result<graph::CollectiveKind> kind_of(const LogTable& table) const {
     if (table.kind) return *table.kind;
     if (auto kind = kind_of_file_name(file_)) return *kind;
@@ -171,9 +183,7 @@ class Assembler {
   }
 
   Result<std::uint32_t> ranks_of(const LogTable& table) const {
-    std::uint32_t ranks = table.ranks != 0      ? table.ranks
-                          : context_.ranks != 0 ? context_.ranks
-                                                : static_cast<std::uint32_t>(context_.rank_ids.size());
+    std::uint32_t ranks = table.ranks != 0 ? table.ranks : context_.ranks != 0 ? context_.ranks : run_of(table).listed;
     if (table.ranks != 0 && context_.ranks != 0 && table.ranks != context_.ranks)
       return Error{"ranks: found " + std::to_string(context_.ranks) + ", expected " + std::to_string(table.ranks) +
                        ", those of a group in the line that begins with '# groups'",
@@ -309,6 +319,51 @@ Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* wh
   return {};
 }
 
+void LogContext::take_list() {
+  run.listed = static_cast<std::uint32_t>(rank_ids.size());
+  run.processes = static_cast<std::uint32_t>(processes.size());
+  run.hosts = static_cast<std::uint32_t>(hosts.size());
+}
+
+void LogContext::forget_list() {
+  hosts.clear();
+  rank_ids.clear();
+  processes.clear();
+  hosts_of_address.clear();
+  other_groups.clear();
+}
+
+Result<void> take_hardware(LogContext& context, std::string_view found, const std::string& where) {
+  if (!context.hardware.empty() && context.hardware != found)
+    return Error{"hardware: found " + in_quotes(found, 120) + " after " + in_quotes(context.hardware, 120) +
+                     ", expected one system in a log",
+                 where, "import each run from a file of its own"};
+  context.hardware = found;
+  return {};
+}
+
+void take_from_below(std::vector<LogTable>& tables, const RunFacts& end) {
+  if (tables.empty() || !tables.back().run) return;
+  const RunFacts last = *tables.back().run;
+  for (LogTable& table : tables) {
+    RunFacts run = table.run.value_or(last);
+    if (last.library.empty()) run.library = end.library;
+    if (last.source.empty()) run.source = end.source;
+    if (last.settings.empty()) run.settings = end.settings;
+    if (!last.cuda_graph) run.cuda_graph = end.cuda_graph;
+    if (!last.launch_stated)
+      run.launch_stated = end.launch_stated, run.single_process = end.single_process,
+      run.single_stated = end.single_stated;
+    table.run = std::move(run);
+  }
+}
+
+bool is_row_of_nothing(const std::vector<LogTable>& tables, const NcclRow& row) {
+  if (row.bytes != 0 || row.count != 0 || row.algbw > 0) return false;
+  if (tables.empty() || tables.back().rows.empty()) return true;
+  return is_of_other_variant(tables.back().rows.back().row, row);
+}
+
 void take_stated_shape(LogContext& context, const std::string& file) {
   context.stated_ranks = context.ranks, context.stated_nodes = context.nodes;
   const auto named = shape_of_file_name(file);
@@ -361,8 +416,7 @@ Result<LogTable*> table_for(std::vector<LogTable>& tables, const NcclRow& row, c
   LogTable& last = tables.back();
   if (last.rows.empty()) return &last;
   const NcclRow& before = last.rows.back().row;
-  if (row.bytes > before.bytes || (row.type == before.type && row.redop == before.redop && row.root == before.root))
-    return &last;
+  if (row.bytes > before.bytes || !is_of_other_variant(before, row)) return &last;
   if (tables.size() >= kMaxCurves) return Error{"found more than 1000 tables", where, ""};
   LogTable next{.kind = last.kind,
                 .rows = {},
@@ -371,7 +425,8 @@ Result<LogTable*> table_for(std::vector<LogTable>& tables, const NcclRow& row, c
                 .ranks = last.ranks,
                 .nodes = last.nodes,
                 .groups_at_once = last.groups_at_once,
-                .settings = last.settings};
+                .settings = last.settings,
+                .run = last.run};
   const auto variant = [](const NcclRow& r) {
     return r.type + (r.redop.empty() ? "" : " " + r.redop) + (r.root < 0 ? "" : " root " + number(r.root));
   };
@@ -408,12 +463,8 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   CurveSet out;
   out.remarks = std::move(context.remarks);
   TRY(drop_other_tests(tables, file, out));
-  if (!context.launch_stated && !context.processes.empty() && context.processes.size() < context.rank_ids.size())
-    context.single_process = true;
-  out.single_process_stated = context.single_stated;
-  out.states_no_graph = context.no_graph && !context.cuda_graph;
-  out.processes = static_cast<std::uint32_t>(context.processes.size());
-  out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
+  out.listed_gpu = context.gpus.empty() ? "" : *context.gpus.begin();
+  out.hardware = context.hardware.empty() ? out.listed_gpu : context.hardware;
   out.partial = !context.failure.empty() || context.cut;
   if (!context.failure.empty())
     out.remarks.push_back(file + ": the run failed: " + context.failure);

@@ -20,6 +20,18 @@ struct NumberedRow {
   std::size_t line = 0;  ///< of the log
 };
 
+/// What a log says of one run and may say otherwise of the next.
+struct RunFacts {
+  bool single_process = false;  ///< one process drives several GPUs
+  bool launch_stated = false;   ///< else one process of several ranks in their list says that it is a single process
+  std::optional<bool> single_stated;  ///< what the log says of that in words that leave no doubt
+  std::optional<bool> cuda_graph;     ///< nothing: not said
+  std::string library, source, settings;
+  std::uint32_t processes = 0, listed = 0, hosts = 0;  ///< of its list of ranks
+
+  bool is_single_process() const { return single_process || (!launch_stated && processes > 0 && processes < listed); }
+};
+
 struct LogTable {
   std::optional<graph::CollectiveKind> kind;
   std::vector<NumberedRow> rows;
@@ -29,6 +41,7 @@ struct LogTable {
   std::uint32_t groups_at_once = 0;    ///< as Curve::groups_at_once
   std::string settings{};              ///< of this run, where the log's own words do not say those of all
   std::string variant{};               ///< "uint8 sum": of a table that holds one of several (table_for)
+  std::optional<RunFacts> run{};       ///< nothing: those of the log
 };
 
 /// The list of ranks at the head of a run. Errors: a rank for the second time, a GPU that two ranks share.
@@ -47,30 +60,49 @@ class RankList {
   std::set<std::string> processes_;
 };
 
-/// Facts from the lines around the tables.
+/// Facts from the lines around the tables. Hosts, ranks, processes and addresses are those of one list of ranks, the last.
 struct LogContext {
   std::set<std::string> gpus, hosts;
   std::set<std::uint32_t> rank_ids;
   std::set<std::string> processes;  ///< ids with their hosts: containers of two hosts may have the same ids
   std::uint32_t ranks = 0, nodes = 0;
   std::uint32_t stated_ranks = 0, stated_nodes = 0;  ///< those of them that lines of the log say; 0: none does
-  bool single_process = false, cuda_graph = false;
-  bool launch_stated = false;  ///< else one process of several ranks in their list says that it is a single process
-  std::optional<bool> single_stated;  ///< what the log says of that in words that leave no doubt
-  bool no_graph = false;              ///< it says that there was no CUDA graph
+  RunFacts run;                                      ///< the latest
   std::map<std::string, std::set<std::string>, std::less<>> hosts_of_address;  ///< by the PCI addresses of their GPUs
   std::string several_each;  ///< what says of the latest run that a process has several ranks: "nGpus 8"
   std::set<std::pair<std::uint32_t, std::uint32_t>> other_groups;  ///< group and rank, of all but the first group
-  std::string library, hardware, source, settings, date;
+  std::string hardware, date;
   std::string failure;               ///< the line that says that the run failed; empty where none does
   std::vector<std::string> remarks;  ///< what its lines say of its rows and is not so, with positions
   bool cut = false;  ///< it begins as a whole log does, and ends before the summary that every run prints
+
+  /// The list is whole: its numbers are those of the run.
+  void take_list();
+  /// What follows is the list of another run. The kinds of GPU stay: a log is of one.
+  void forget_list();
 };
 
 /// Keeps what a log says of its ranks or nodes. Errors: it says another number below the rows of a run, which would then be
 /// taken for those of the run that follows.
 Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
                         const std::string& where);
+
+/// Keeps the words of a log on its hardware. Errors: it has said others, of which one would be taken for the other.
+Result<void> take_hardware(LogContext& context, std::string_view found, const std::string& where);
+
+/// What no line above a table says of its run, the lines below all tables say.
+void take_from_below(std::vector<LogTable>& tables, const RunFacts& end);
+
+/// Whether a row is one of nothing, with which a table may begin: sizes too small for a byte of each rank. A size that was
+/// lost still has its elements or its bandwidth.
+bool is_row_of_nothing(const std::vector<LogTable>& tables, const NcclRow& row);
+
+/// Errors: groups of several sizes, a rank that the list of ranks lacks, ranks and nodes that are not those of the list or
+/// of what the log states.
+Result<void> check_hints(const LogContext& context, const std::string& file, const LogHints& hints);
+
+/// Error: more nodes than ranks.
+Result<void> check_shape(const LogContext& context, const std::string& file);
 
 /// Ranks and nodes so far are those that the log states; what it leaves open, its name may state ("x_2n16g.txt": 2
 /// nodes, 16 ranks). A name that contradicts the log is a remark.

@@ -109,38 +109,51 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
   return list.add(*rank, host, names_gpu ? line.substr(device, end + 1 - device) : std::string_view(), process);
 }
 
-void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
+/// `begins` a run: what the lines above the table before said of the launch is that of another.
+void read_launch(const std::vector<std::string_view>& words, bool begins, LogContext& c) {
   c.several_each.clear();
+  RunFacts& run = c.run;
+  if (begins) run.single_process = run.launch_stated = false, run.single_stated.reset();
   for (std::string_view key : {"nThread", "nGpus"}) {
     const auto n = number_after(words, key);
-    if (n) c.launch_stated = true;
-    if (n.value_or(1) > 1) c.single_process = true, c.several_each = std::string(key) + " " + std::to_string(*n);
+    if (n) run.launch_stated = true;
+    if (n.value_or(1) > 1) run.single_process = true, c.several_each = std::string(key) + " " + std::to_string(*n);
   }
-  if (c.launch_stated) c.single_stated = c.single_process;
-  if (const auto graph = number_after(words, "graph:")) (*graph > 0 ? c.cuda_graph : c.no_graph) = true;
+  if (run.launch_stated) run.single_stated = run.single_process;
+  if (const auto graph = number_after(words, "graph:"))
+    run.cuda_graph = *graph > 0 || (!begins && run.cuda_graph.value_or(false));
 }
 
-/// Our own header comments: "# nodes: 2  gpus: 16", "# launch: 1 process, -g 8".
+/// "# launch: 1 process, -g 8, NCCL_ALGO=RING"; `begins` as for read_launch.
+void read_launch_words(std::string_view launch, const std::vector<std::string_view>& words, bool begins,
+                       RunFacts& run) {
+  if (begins) run.single_process = false, run.single_stated.reset(), run.cuda_graph.reset(), run.settings.clear();
+  run.launch_stated = true;
+  if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1)
+    run.single_process = true, run.single_stated = true;
+  else if (launch.find("1 rank/GPU") != std::string_view::npos && !run.single_process)
+    run.single_stated = false;
+  if (launch.find("CUDA graph") != std::string_view::npos) run.cuda_graph = true;
+  for (std::string_view choice : {"NCCL_", "forced "}) {
+    if (const std::size_t at = launch.find(choice); at != launch.npos) run.settings = launch.substr(at);
+  }
+}
+
+/// Our own header comments: "# nodes: 2  gpus: 16", "# nccl: 2.27.3".
 Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c,
                           const std::vector<LogTable>& tables, const std::string& where) {
   if (auto n = number_after(words, "nodes:")) TRY(take_count(c.nodes, *n, "nodes", tables, where));
   if (auto n = number_after(words, "gpus:")) TRY(take_count(c.ranks, *n, "gpus", tables, where));
-  if (auto text = comment(line, "hardware:"); !text.empty()) c.hardware = text;
-  if (auto text = comment(line, "source:"); !text.empty()) c.source = text;
-  if (auto text = comment(line, "nccl:"); !text.empty()) c.library = "NCCL " + std::string(text);
+  if (auto text = comment(line, "hardware:"); !text.empty()) TRY(take_hardware(c, text, where));
+  if (auto text = comment(line, "source:"); !text.empty()) c.run.source = text;
+  if (auto text = comment(line, "nccl:"); !text.empty()) c.run.library = "NCCL " + std::string(text);
   if (auto text = after(line, "nccl-library="); !text.empty())
-    c.library = "NCCL " + std::string(words_of(text).front());
-  const auto launch = comment(line, "launch:");
-  if (launch.empty()) return {};
-  c.launch_stated = true;
-  if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1)
-    c.single_process = true, c.single_stated = true;
-  else if (launch.find("1 rank/GPU") != std::string_view::npos && !c.single_process)
-    c.single_stated = false;
-  if (launch.find("CUDA graph") != std::string_view::npos) c.cuda_graph = true;
-  if (const std::size_t at = launch.find("NCCL_"); at != std::string_view::npos) c.settings = launch.substr(at);
-  if (const std::size_t at = launch.find("forced "); at != std::string_view::npos) c.settings = launch.substr(at);
+    c.run.library = "NCCL " + std::string(words_of(text).front());
   return {};
+}
+
+bool is_whole_number(std::string_view w) {
+  return !w.empty() && w.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 /// Lines that say that a run broke off.
@@ -162,6 +175,27 @@ bool is_figure(std::string_view w) {
   double value = 0;
   const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
   return w == "N/A" || (error == std::errc() && end == w.data() + w.size());
+}
+
+/// Size, count, type and bandwidths anywhere in a line: a row behind what a lost line end or a damaged first sign makes a
+/// comment, as in "# Avg bus bandwidth : 93.4 8 2 float ..." and "#2768 8192 float ...".
+bool holds_row(const std::vector<std::string_view>& words) {
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    if (bytes_of_type(words[i + 2]) == 0 || !is_whole_number(words[i + 1]) ||
+        !is_whole_number(words[i].substr(words[i].size() - 1)))
+      continue;
+    const auto points = std::count_if(words.begin() + static_cast<std::ptrdiff_t>(i) + 3, words.end(),
+                                      [](std::string_view w) { return is_figure(w) && w.find('.') != w.npos; });
+    if (points >= 3) return true;
+  }
+  return false;
+}
+
+/// What a cut has left of a row: figures, or its size and count and a part of its type.
+bool is_piece_of_row(const std::vector<std::string_view>& words) {
+  if (words.empty()) return false;
+  if (std::ranges::all_of(words, is_figure)) return true;
+  return words.size() == 3 && is_whole_number(words[0]) && is_whole_number(words[1]);
 }
 
 /// Nothing but figures in the table's last columns, bandwidths with their points among them.
@@ -191,7 +225,9 @@ class NcclTestsReader {
   NcclTestsReader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
-    TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    TRY(each_of_format(LogFormat::nccl_tests, lines_, [this](std::string_view line) { return scan(line); }));
+    take_from_below(tables_, context_.run);
+    if (listed_ > 0 && ranks_of_run_ > 0) context_.forget_list();  // of a run without a table
     context_.stated_ranks = context_.ranks, context_.stated_nodes = context_.nodes;
     context_.cut = has_launch_line_ && summary_is_due_;
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
@@ -199,18 +235,7 @@ class NcclTestsReader {
 
  private:
   Result<void> scan(std::string_view line) {
-    if (auto header = header_of(line)) {
-      TRY(positioned(check_units(line)));
-      columns_ = *header;
-      units_are_due_ = true;
-      if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
-      tables_.push_back(table());
-      TRY(positioned(ranks_.check(context_.several_each)));
-      ranks_.end();
-      if (listed_ > 0) TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
-      summary_is_due_ = true;
-      return {};
-    }
+    if (auto header = header_of(line)) return begin_table(line, *header);
     if (starts_as_row(line)) {
       units_are_due_ = false;
       return add(line);
@@ -222,10 +247,37 @@ class NcclTestsReader {
     if (says_wrong(line))
       return Error{"found '" + std::string(after(line, "#").substr(0, 60)) + "', expected results without errors",
                    lines_.position(), "the run computed wrong values: its times are of no use"};
-    if (!is_comment(line, columns_) && is_rest_of_row(words_of(line), columns_))
+    const auto words = words_of(line);
+    if (holds_row(words) || (summary_is_due_ && is_piece_of_row(words)) ||
+        (!is_comment(line, columns_) && is_rest_of_row(words, columns_)))
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type first",
                    lines_.position(), "the log may be damaged"};
     return positioned(read_around(line));
+  }
+
+  Result<void> begin_table(std::string_view line, const NcclColumns& columns) {
+    TRY(positioned(check_header(line)));
+    columns_ = columns;
+    units_are_due_ = true;
+    if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
+    tables_.push_back(table());
+    TRY(end_list());
+    is_between_runs_ = true;
+    summary_is_due_ = true;
+    return {};
+  }
+
+  /// The list of the ranks of a run is whole, and is checked as such; the next run has one of its own.
+  Result<void> end_list() {
+    TRY(positioned(ranks_.check(context_.several_each)));
+    ranks_.end();
+    list_ended_ = true;
+    if (listed_ == 0) return {};
+    TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
+    context_.take_list();
+    const std::uint32_t hosts = context_.run.hosts;
+    if (hosts > 0) TRY(take_count(hosts_of_run_, hosts, "hosts", tables_, lines_.position()));
+    return check_hints(context_, lines_.name(), hints_);
   }
 
   Result<void> positioned(Result<void> read) const {
@@ -255,27 +307,33 @@ class NcclTestsReader {
       return {};
     }
     if (words.size() > 2 && words[1] == "Rank") {
+      if (std::exchange(list_ended_, false)) context_.forget_list();
       listed_ += number_after(words, "Group").value_or(0) == 0 ? 1 : 0;
       return read_rank_line(line, words, context_, ranks_);
     }
     if (words.size() > 2 && words[1] == "nThread") {
       has_launch_line_ = true;
-      read_launch(words, context_);
+      read_launch(words, std::exchange(is_between_runs_, false), context_);
       TRY(claims_.read_launch(words));
       note(RunClaims::aggregated(words));
-    } else {
-      return read_comment(line, words, context_, tables_, lines_.position());
+      return {};
     }
-    return {};
+    if (const auto launch = comment(line, "launch:"); !launch.empty())
+      read_launch_words(launch, words, std::exchange(is_between_runs_, false), context_.run);
+    return read_comment(line, words, context_, tables_, lines_.position());
   }
 
   Result<void> add(std::string_view line) {
     auto row = parse_nccl_row(line, columns_);
     if (!row.ok()) return Error{row.error().what, lines_.position(), row.error().hint};
-    if (tables_.empty()) tables_.push_back(table());
+    if (tables_.empty()) {
+      tables_.push_back(table());
+      TRY(end_list());
+    }
     note(claims_.add(*row));
-    if (row->bytes == 0 && row->count == 0) return {};  // sizes too small for the number of ranks
+    if (is_row_of_nothing(tables_, *row)) return {};
     TRY_ASSIGN(LogTable* const table, table_for(tables_, *row, lines_.position()));
+    if (table->rows.empty()) table->run = context_.run;
     return add_row(*table, std::move(*row), lines_.number(), lines_.position());
   }
 
@@ -318,6 +376,9 @@ class NcclTestsReader {
   RankList ranks_;
   RunClaims claims_;
   std::uint32_t listed_ = 0, ranks_of_run_ = 0;  ///< rank lines since the last table; those of the run before
+  std::uint32_t hosts_of_run_ = 0;               ///< of its list
+  bool list_ended_ = false;                      ///< a rank is one of the list of another run
+  bool is_between_runs_ = false;                 ///< nothing below the last table says how the next run is launched
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false;
   bool units_are_due_ = false;  ///< in the comment after the header

@@ -71,6 +71,18 @@ Result<void> check_unit(std::string_view found, std::string_view name) {
                "", ""};
 }
 
+/// Of a row whose line end before it was lost.
+Error found_in_header(std::string_view word) {
+  return Error{"found '" + std::string(word.substr(0, 40)) + "' in the header of a table, expected names and units", "",
+               "a line end may be lost"};
+}
+
+/// Of the line of units below a header.
+Result<void> only_units(const std::vector<std::string_view>& words) {
+  const auto other = std::find_if_not(words.begin() + 1, words.end(), is_unit);
+  return other == words.end() ? Result<void>() : found_in_header(*other);
+}
+
 Error wrong_count(std::size_t found, std::size_t expected) {
   return Error{"found " + std::to_string(found) + " numbers after the type, expected " + std::to_string(expected), "",
                found < expected ? "the row may be truncated" : ""};
@@ -144,12 +156,18 @@ Result<void> check_units(std::string_view line) {
     for (std::size_t i = 1; i < words.size() && is_unit(words[i]); ++i)
       TRY(check_unit(words[i],
                      i <= kFirst.size() ? kFirst[i - 1] : kOfGroup[(i - 1 - kFirst.size()) % kOfGroup.size()]));
-    return {};
+    return only_units(words);
   }
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (is_unit(words[i])) TRY(check_unit(words[i], words[i - 1]));
   }
   return {};
+}
+
+Result<void> check_header(std::string_view line) {
+  const auto words = words_of(line);
+  const auto figure = std::ranges::find_if(words, starts_with_digit);
+  return figure == words.end() ? check_units(line) : found_in_header(*figure);
 }
 
 bool starts_as_row(std::string_view line) {

@@ -48,8 +48,11 @@ std::string_view without_prefix(std::string_view line);
 std::optional<NcclColumns> header_of(std::string_view line);
 
 /// The line of units below a header, "#  (B)  (elements)  (us)  (GB/s)  (GB/s)", or those in the header itself, "time (us)".
-/// Errors (no position): another unit than nccl-tests prints.
+/// Errors (no position): another unit than nccl-tests prints, something else behind units.
 Result<void> check_units(std::string_view line);
+
+/// A header line. Errors (no position): as check_units, a figure, which is of the row below it.
+Result<void> check_header(std::string_view line);
 
 /// Of an element of a data type, by nccl-tests' names ("float", "bfloat16"); 0 for others.
 int bytes_of_type(std::string_view type);

@@ -6,8 +6,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 
@@ -91,6 +94,32 @@ bool is_like_a_number(std::string_view word) {
          (digit(word[0]) || 2 * static_cast<std::size_t>(std::count_if(word.begin(), word.end(), digit)) > word.size());
 }
 
+/// Of a row's validation.
+constexpr std::array<std::string_view, 2> kVerdicts{"Pass", "Fail"};
+bool is_verdict(std::string_view word) { return std::ranges::find(kVerdicts, word) != kVerdicts.end(); }
+
+/// Where in a line another begins, whose line end before it was lost; npos: nowhere.
+std::size_t begin_of_next(std::string_view line) { return std::min(line.find("# OSU ", 1), line.find("# Size", 1)); }
+
+/// The fields of a row by the words of its header behind "Size": a column for each unit, and for each name without one.
+/// Errors (no position): figures, which are of the row below it.
+Result<std::size_t> fields_of(std::span<const std::string_view> names) {
+  std::size_t fields = 1;
+  bool in_name = false;
+  for (std::string_view word : names) {
+    if (word.front() == '(' && fields == 1 && !in_name) continue;  // of the sizes
+    const std::size_t unit = word.find('(');
+    const bool is_name = !is_whole(word.substr(0, 1)) && (unit == word.npos || word.ends_with(')'));
+    if (!is_name)
+      return Error{"found " + in_quotes(word, 40) + " in the header of a table, expected names and units", "",
+                   "a line end may be lost"};
+    const bool stands_alone = word == "Iterations" || word == "Validation";
+    fields += unit != word.npos || stands_alone ? 1 : 0;
+    in_name = unit == word.npos && !stands_alone;
+  }
+  return fields + (in_name ? 1 : 0);
+}
+
 constexpr const char* kHostBuffers = "host buffers, not GPU memory";
 
 class OsuReader {
@@ -98,7 +127,7 @@ class OsuReader {
   OsuReader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
-    TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    TRY(each_of_format(LogFormat::osu, lines_, [this](std::string_view line) { return scan_joined(line); }));
     take_shape();
     TRY(check_pair());
     TRY(scale_sizes());
@@ -106,38 +135,49 @@ class OsuReader {
   }
 
  private:
+  Result<void> scan_joined(std::string_view line) {
+    for (std::size_t next = begin_of_next(line); next != line.npos; next = begin_of_next(line)) {
+      TRY(scan(line.substr(0, next)));
+      line.remove_prefix(next);
+    }
+    return scan(line);
+  }
+
   Result<void> scan(std::string_view line) {
-    if (line.find("# OSU ") != std::string_view::npos) return start(line);
+    if (line.starts_with("# OSU ")) return start(line);
     const auto words = words_of(line);
     if (words.empty()) return {};
     if (words[0] == "#") {
       return read_comment(line, words);
     }
     if (!osu_number(words[0])) {
-      if (columns_ > 0 && (is_rest_of_row(words) || stands_as_row(line, words)))
-        return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size and latency first",
-                     lines_.position(), "the log may be damaged"};
+      if (fields_ > 0 && (is_rest_of_row(words) || stands_as_row(line, words) || is_end_of_row(words)))
+        return damaged(line);
       if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
         context_.failure = std::string(line.substr(0, 120));
       return {};
     }
     TRY(add(words));
-    width_ = words.size();
     if (words.size() > 1) time_ends_ = end_of(line, words[1]);
     return {};
+  }
+
+  Error damaged(std::string_view line) const {
+    return {"found the row '" + std::string(line.substr(0, 60)) + "', expected size and latency first",
+            lines_.position(), "the log may be damaged"};
   }
 
   static std::size_t end_of(std::string_view line, std::string_view word) {
     return static_cast<std::size_t>(word.data() + word.size() - line.data());
   }
 
-  /// As many columns of figures as the row before, whatever the first word is. "real 12.53" has as many as a row of two, but
-  /// not in their places; "Mem: 1031 200 300 400" has no time, which is printed with decimals.
+  /// As many fields as a row, figures behind the first word, whatever that is. Below a row, "real 12.53" has as many as one of
+  /// two, but not in their places; "Mem: 1031 200 300 400" has no time, which is printed with decimals.
   bool stands_as_row(std::string_view line, std::vector<std::string_view> words) const {
-    if (words.size() < 2 || words.size() != width_) return false;
+    if (words.size() < 2 || words.size() != fields_) return false;
     if (words[1].find('.') == std::string_view::npos) return false;
-    if (words.size() == 2 && end_of(line, words[1]) != time_ends_) return false;
-    if (words.back() == "Pass" || words.back() == "Fail") words.pop_back();
+    if (words.size() == 2 && time_ends_ != 0 && end_of(line, words[1]) != time_ends_) return false;
+    if (is_verdict(words.back())) words.pop_back();
     return std::all_of(words.begin() + 1, words.end(), [](std::string_view w) { return osu_number(w).has_value(); });
   }
 
@@ -149,19 +189,31 @@ class OsuReader {
         TRY(take_count(context_.ranks, n, "ranks", tables_, lines_.position()));
     }
     if (line.find("Send Buffer on") != std::string_view::npos) take_buffers(line);
-    for (const auto& [key, text] : {std::pair("hardware:", &context_.hardware), {"source:", &context_.source}}) {
-      if (words.size() > 2 && words[1] == key)
-        *text = std::string(words[2].data(), words.back().data() + words.back().size());
+    if (words.size() > 2 && (words[1] == "hardware:" || words[1] == "source:")) {
+      const std::string_view text(words[2].data(), words.back().data() + words.back().size());
+      if (words[1] == "source:")
+        context_.run.source = text;
+      else
+        TRY(take_hardware(context_, text, lines_.position()));
     }
-    return words.size() > 2 && words[1] == "Size" ? read_header(line) : Result<void>();
+    if (words.size() > 2 && words[1] == "Size") return read_header(line, words);
+    const bool in_table = !tables_.empty() && !tables_.back().rows.empty();
+    return in_table && is_rest_of_row(words) ? damaged(line) : Result<void>();
   }
 
   /// "# Size       Avg Latency(us)   Min Latency(us)  Max Latency(us)  Iterations", "# Size          Latency (us)",
   /// "# Size (B)  ...": the names and units of what is read.
-  Result<void> read_header(std::string_view line) {
-    columns_ = 2;
+  Result<void> read_header(std::string_view line, const std::vector<std::string_view>& words) {
+    TRY(check_names(line));
+    const auto fields = fields_of(std::span(words).subspan(2));
+    if (!fields.ok()) return Error{fields.error().what, lines_.position(), fields.error().hint};
+    fields_ = *fields;
     full_ = line.find("Min Latency") != std::string_view::npos;
-    if (full_) columns_ = 4;
+    validated_ = words.back() == "Validation";
+    return {};
+  }
+
+  Result<void> check_names(std::string_view line) const {
     std::string_view first;  // of the times
     for (std::size_t at = line.find('('), before = line.find("Size"); at != std::string_view::npos;
          at = line.find('(', at + 1)) {
@@ -221,7 +273,12 @@ class OsuReader {
     const std::size_t version = line.rfind(" v");
     const std::size_t ccl = line.find("CCL ");  // NCCL, RCCL or XCCL, which move what MPI only starts
     const std::string moved_by(ccl == std::string_view::npos || ccl == 0 ? "MPI" : line.substr(ccl - 1, 4));
-    context_.library =
+    const std::size_t behind = line.rfind("Latency Test") + std::string_view("Latency Test").size();
+    const auto rest = words_of(line.substr(behind));
+    if (std::ranges::any_of(rest, [](std::string_view w) { return osu_number(w).has_value(); }))
+      return Error{"found " + in_quotes(line.substr(behind), 40) + " behind the title of a test, expected its version",
+                   lines_.position(), "a line end may be lost"};
+    context_.run.library =
         "OSU " + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", " + moved_by;
     tables_.push_back({test->kind, {}});
     if (moved_by == "MPI") tables_.back().settings = moved_by;
@@ -229,20 +286,29 @@ class OsuReader {
     buffers_.reset();
     per_rank_.push_back(test->per_rank);
     if (test->is_pair && pair_.empty()) pair_ = lines_.position();
-    full_ = false;
-    columns_ = 2;
-    width_ = 0;
+    full_ = validated_ = empty_seen_ = false;
+    fields_ = 2;
+    time_ends_ = 0;
     return {};
+  }
+
+  /// What a cut or a lost line end has left of a row with a verdict: "34.31 Pass", "ss".
+  bool is_end_of_row(const std::vector<std::string_view>& words) const {
+    if (!validated_) return false;
+    if (words.size() == 1)
+      return std::ranges::any_of(kVerdicts, [&](std::string_view v) { return v.ends_with(words[0]); });
+    return is_verdict(words.back());
   }
 
   /// A row with something in front of it ("WARN 1024 5.5"), or whose size was changed ("1O24 5.5", "32M 5.5").
   bool is_rest_of_row(std::vector<std::string_view> words) const {
-    if (words.back() == "Pass" || words.back() == "Fail") words.pop_back();
+    if (is_verdict(words.back())) words.pop_back();
+    const std::size_t least = full_ ? 4 : 2;
     std::size_t figures = 0;
     while (figures < words.size() && osu_number(words[words.size() - 1 - figures])) ++figures;
     if (figures == words.size()) return false;
-    if (words.size() == figures + 1 && words.size() >= columns_ && is_like_a_number(words[0])) return true;
-    for (std::size_t i = words.size() - figures; i + columns_ <= words.size(); ++i) {
+    if (words.size() == figures + 1 && words.size() >= least && is_like_a_number(words[0])) return true;
+    for (std::size_t i = words.size() - figures; i + least <= words.size(); ++i) {
       if (is_whole(words[i]) && words[i + 1].find('.') != std::string_view::npos) return true;
     }
     return false;
@@ -250,16 +316,14 @@ class OsuReader {
 
   Result<void> add(const std::vector<std::string_view>& words) {
     if (tables_.empty()) return {};
+    TRY(check_fields(words));
     NcclRow row;
     row.no_bandwidth = true;
     row.bytes = *osu_number(words[0]);
     const auto time = words.size() > 1 ? osu_number(words[1]) : std::nullopt;
-    const std::size_t least = full_ ? 4 : 2;
-    if (words.size() < least || !time || row.bytes < 0 || row.bytes != std::floor(row.bytes)) {
-      return Error{"found a row of " + std::to_string(words.size()) + " fields, expected size and latency",
-                   lines_.position(), "the table may be truncated"};
-    }
-    if (row.bytes == 0) return {};  // an empty message has no place in a curve
+    if (!time || row.bytes < 0 || row.bytes != std::floor(row.bytes))
+      return Error{"found a row without them, expected size and latency", lines_.position(), ""};
+    if (row.bytes == 0 && tables_.back().rows.empty() && !std::exchange(empty_seen_, true)) return leave_out_empty();
     row.time_us = *time;
     if (words.back() == "Fail")
       return Error{"found a row whose validation failed, expected results without errors", lines_.position(),
@@ -277,7 +341,31 @@ class OsuReader {
         return Error{"Iterations: found " + std::string(words[4].substr(0, 20)) + ", expected at least 1",
                      lines_.position(), "the time is of no call"};
     }
+    if (tables_.back().rows.empty()) tables_.back().run = context_.run;
     return add_row(tables_.back(), std::move(row), lines_.number(), lines_.position());
+  }
+
+  /// The header tells the fields of a row.
+  Result<void> check_fields(const std::vector<std::string_view>& words) const {
+    if (words.size() != fields_)
+      return Error{"found a row of " + counted(words.size(), "field") + ", expected " + std::to_string(fields_) +
+                       ", those of its header",
+                   lines_.position(), words.size() < fields_ ? "the table may be truncated" : "a line end may be lost"};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const bool is_last = validated_ && i + 1 == words.size();
+      if (is_last ? is_verdict(words[i]) : osu_number(words[i]).has_value()) continue;
+      return Error{
+          "found " + in_quotes(words[i], 40) + " in a row, expected " + (is_last ? "Pass or Fail" : "a number"),
+          lines_.position(), "the log may be damaged"};
+    }
+    return {};
+  }
+
+  /// A message of no bytes has no place in a curve. Tests between two processes begin with one, those of collectives do not.
+  Result<void> leave_out_empty() {
+    if (tables_.back().kind != graph::CollectiveKind::send_recv)
+      context_.remarks.push_back(lines_.position() + ": left out: a row of 0 bytes");
+    return {};
   }
 
   void take_shape() {
@@ -315,8 +403,10 @@ class OsuReader {
   std::optional<std::string> buffers_;  ///< what a line above a title says of them: as Curve::not_used
   std::string pair_;                    ///< where the title of a test between two processes stands
   bool full_ = false;
-  std::size_t columns_ = 0;                ///< that a row has; 0: no title yet
-  std::size_t width_ = 0, time_ends_ = 0;  ///< of the row before: its words, and where its time ends in the line
+  bool validated_ = false;     ///< rows end with a verdict
+  bool empty_seen_ = false;    ///< the row of no bytes
+  std::size_t fields_ = 0;     ///< of a row, by its header; 0: no title yet
+  std::size_t time_ends_ = 0;  ///< of the row before: where its time ends in the line; 0: none is before
 };
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 
@@ -73,45 +75,61 @@ bool is_rest_of_param_row(const std::vector<std::string_view>& words) {
   return figures >= kFewest && figures <= kMost + 1 && words.size() <= figures + 2;
 }
 
+/// What a cut has left of one: figures (outside of a table with a time among them), or a part of the mark.
+bool is_piece_of_param_row(const std::vector<std::string_view>& words, bool in_table) {
+  if (words.empty()) return false;
+  if (words.size() == 1 && kMark.starts_with(words[0])) return true;
+  const bool has_point = std::ranges::any_of(words, [](std::string_view w) { return w.find('.') != w.npos; });
+  return (in_table || has_point) &&
+         std::ranges::all_of(words, [](std::string_view w) { return number_of(w).has_value(); });
+}
+
 class Reader {
  public:
   Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
-    TRY(lines_.each([this](std::string_view line) { return scan(line); }));
+    TRY(each_of_format(LogFormat::param, lines_, [this](std::string_view line) { return scan(line); }));
     TRY(count_nodes());
     take_stated_shape(context_, lines_.name());
-    context_.library = "PARAM comms";
+    context_.run.library = "PARAM comms";
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
 
  private:
   Result<void> scan(std::string_view line) {
     const std::size_t at = line.find(kMark);
-    if (at == std::string_view::npos) {
-      for (std::string_view key : {"world_size", "world-size", "WorldSize"}) {
-        if (const auto n = count_behind(line, key))
-          TRY(take_count(context_.ranks, n, "world_size", tables_, lines_.position()));
-      }
-      for (std::string_view key : {"local_size", "local-size"}) {
-        const auto n = count_behind(line, key);
-        if (n == 0) continue;
-        TRY(take_count(ranks_of_node_, n, "local_size", tables_, lines_.position()));
-        where_local_ = lines_.position();
-      }
-      for (const auto& [key, host] : {std::pair("backend", "gloo"), {"device", "cpu"}}) {
-        if (const std::string_view word = word_behind(line, key); !word.empty())
-          (key[0] == 'b' ? gloo_ : cpu_) = word == host;
-      }
-      if (is_rest_of_param_row(words_of(line)))
-        return Error{
-            "found the row '" + std::string(line.substr(0, 60)) + "', expected " + std::string(kMark) + " first",
-            lines_.position(), "the log may be damaged"};
-      return {};
-    }
+    if (at == std::string_view::npos) return read_around(line);
+    if (is_rest_of_param_row(words_of(line.substr(0, at)))) return damaged(line);
     const auto words = words_of(line.substr(at));
     if (words[0].size() <= kMark.size()) return read_header(line.substr(at));
     return add(words);
+  }
+
+  Error damaged(std::string_view line) const {
+    return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected " + std::string(kMark) +
+                     " and a collective first",
+                 lines_.position(), "the log may be damaged"};
+  }
+
+  Result<void> read_around(std::string_view line) {
+    for (std::string_view key : {"world_size", "world-size", "WorldSize"}) {
+      if (const auto n = count_behind(line, key))
+        TRY(take_count(context_.ranks, n, "world_size", tables_, lines_.position()));
+    }
+    for (std::string_view key : {"local_size", "local-size"}) {
+      const auto n = count_behind(line, key);
+      if (n == 0) continue;
+      TRY(take_count(ranks_of_node_, n, "local_size", tables_, lines_.position()));
+      where_local_ = lines_.position();
+    }
+    for (const auto& [key, host] : {std::pair("backend", "gloo"), {"device", "cpu"}}) {
+      if (const std::string_view word = word_behind(line, key); !word.empty())
+        (key[0] == 'b' ? gloo_ : cpu_) = word == host;
+    }
+    const auto words = words_of(line);
+    const bool in_table = has_header_ || !tables_.empty();
+    return is_rest_of_param_row(words) || is_piece_of_param_row(words, in_table) ? damaged(line) : Result<void>();
   }
 
   /// local_size ranks run on the node of the rank that says so. Where that leaves a rest, nodes are of several sizes, and their
@@ -157,6 +175,11 @@ class Reader {
 
   /// The columns in the order of the header; that of PARAM where it does not name all.
   Result<void> read_header(std::string_view header) {
+    const auto words = words_of(header);
+    if (std::ranges::any_of(words, [](std::string_view w) { return number_of(w).has_value(); }) ||
+        header.find(kMark, kMark.size()) != header.npos || words.size() == 1)
+      return damaged(header);
+    has_header_ = true;
     TRY(check_units(header));
     constexpr std::array<std::string_view, 9> kColumns{"size", "nElements", "p50",   "p75",  "p95",
                                                        "Min",  "Max",       "AlgBW", "BusBW"};
@@ -202,6 +225,9 @@ class Reader {
       return Error{"found " + std::to_string(v.size()) + " numbers, expected 9 or 10", lines_.position(),
                    v.size() < kFewest ? "the row may be truncated" : ""};
     }
+    if (std::exchange(numbers_, v.size()) != v.size() && !tables_.empty())
+      return Error{"found a row of " + counted(v.size(), "number") + " below others, expected as many in all rows",
+                   lines_.position(), "the log may be damaged"};
     enum { kSize, kElements, kP50, kP75, kP95, kMin, kMax, kAlgbw, kBusbw };
     const auto value = [&](std::size_t column) { return v[column_[column]]; };
     const auto text = [&](std::size_t column) { return words[1 + column_[column]]; };
@@ -241,7 +267,9 @@ class Reader {
   std::array<std::size_t, 9> column_{0, 1, 2, 3, 4, 5, 6, 7, 8};  ///< where each column stands
   bool gloo_ = false, cpu_ = false;                               ///< backend and device of the runs
   std::uint32_t ranks_of_node_ = 0;                               ///< local_size; 0: not said
-  std::string where_local_;                                       ///< the line that says it
+  bool has_header_ = false;
+  std::size_t numbers_ = 0;  ///< of the row before
+  std::string where_local_;  ///< the line that says it
 };
 
 }  // namespace

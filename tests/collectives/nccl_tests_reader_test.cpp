@@ -144,7 +144,7 @@ TEST(NcclTests, ProcessesAreThoseOfAHost) {
   log.replace(log.find("1824"), 4, "1823");
   const auto set = parse_nccl_tests("# Collective test starting: all_reduce_perf\n" + log + kNew, "x.log");
   ASSERT_TRUE(set.ok()) << set.error().text();
-  EXPECT_EQ(set->processes, 2u);
+  EXPECT_EQ(set->curves[0].processes, 2u);
   EXPECT_FALSE(set->curves[0].single_process);
 }
 

@@ -1,0 +1,110 @@
+// Several runs in one log: each has the launch, library and nodes that its own lines state.
+#include <gtest/gtest.h>
+
+#include "collectives/curves/curve_provenance.hpp"
+#include "collectives/logs/curve_import.hpp"
+#include "log_fixture.hpp"
+
+namespace distsim::collectives {
+namespace {
+
+struct LoggedRun {
+  int gpus_per_process = 1, graph = 0;
+  std::vector<std::string> hosts{"n0", "n0"};  ///< by rank
+  std::string gpu = "NVIDIA H100 80GB HBM3", library = "22703";
+  std::string time = "104.86";
+};
+
+std::string text_of(const LoggedRun& run) {
+  std::string out = "# nccl-tests version 2.17 nccl-headers=" + run.library + " nccl-library=" + run.library +
+                    "\n# Collective test starting: all_reduce_perf\n# nThread 1 nGpus " +
+                    std::to_string(run.gpus_per_process) +
+                    " minBytes 8 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 graph: " +
+                    std::to_string(run.graph) + "\n#\n# Using devices\n";
+  for (std::size_t i = 0; i < run.hosts.size(); ++i) {
+    const std::string rank = std::to_string(i),
+                      pid = std::to_string(100 + i / static_cast<std::size_t>(run.gpus_per_process));
+    out += "#  Rank  " + rank + " Group  0 Pid   " + pid + " on " + run.hosts[i] + " device  " + rank + " [0x0" + rank +
+           "] " + run.gpu + "\n";
+  }
+  return out +
+         "#\n#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+         "     1048576        262144     float     sum      -1   " +
+         run.time + "   10.00   10.00      0\n" + "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 10 \n";
+}
+
+TEST(SeveralRuns, EachHasItsOwnLaunchGraphAndLibrary) {
+  const LoggedRun one{.gpus_per_process = 2, .graph = 0, .library = "21801"}, other{.graph = 1, .time = "104.85"};
+  for (const bool turned : {false, true}) {
+    const LoggedRun &first = turned ? other : one, &second = turned ? one : other;
+    const auto set = read("runs.txt", text_of(first) + text_of(second));
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    ASSERT_EQ(set->curves.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const LoggedRun& run = i == 0 ? first : second;
+      const Curve& c = set->curves[i];
+      EXPECT_EQ(c.single_process, run.gpus_per_process == 2) << i;
+      EXPECT_EQ(c.cuda_graph, run.graph == 1) << i;
+      EXPECT_EQ(c.states_no_graph, run.graph == 0) << i;
+      EXPECT_EQ(c.processes, run.gpus_per_process == 2 ? 1u : 2u) << i;
+      EXPECT_EQ(c.library, "NCCL " + run.library) << i;
+    }
+  }
+}
+
+TEST(SeveralRuns, HostsAreThoseOfTheList) {
+  const auto pairs =
+      read("pairs.txt", text_of({.hosts = {"n0", "n1"}}) + text_of({.hosts = {"n2", "n3"}, .time = "104.85"}));
+  ASSERT_TRUE(pairs.ok()) << pairs.error().text();
+  for (const Curve& c : pairs->curves) EXPECT_EQ(c.nodes, 2u);
+  const auto nodes = read("nodes.txt", text_of({}) + text_of({.hosts = {"n1", "n1"}, .time = "104.85"}));
+  ASSERT_TRUE(nodes.ok()) << nodes.error().text();
+  for (const Curve& c : nodes->curves) EXPECT_EQ(c.nodes, 1u);
+  expect_error(read("shapes.txt", text_of({}) + text_of({.hosts = {"n0", "n1"}})),
+               "hosts: found 2 below a run of 1, expected the same in all runs of a log");
+}
+
+TEST(SeveralRuns, WhatIsSaidBelowTheTablesIsOfAllThatSayNothing) {
+  const std::string table =
+      "# collective: all_reduce_perf\n# nodes: 1  gpus: 2\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+      "     1048576        262144     float     sum      -1   104.86   10.00   10.00      0\n";
+  const auto set = read("below.txt", table + "# launch: 1 process, CUDA graph\n# nccl: 2.27.3\n");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_TRUE(set->curves[0].single_process);
+  EXPECT_TRUE(set->curves[0].cuda_graph);
+  EXPECT_EQ(set->curves[0].library, "NCCL 2.27.3");
+}
+
+TEST(SeveralRuns, OneLogIsOfOneHardware) {
+  const std::string a100 = "# hardware: 8x A100\n" + text_of({.gpu = "A100"}),
+                    h100 = "# hardware: 8x H100\n" + text_of({.gpu = "A100"});
+  for (const std::string& both : {a100 + h100, h100 + a100})
+    expect_error(read("hardware.txt", both), "expected one system in a log");
+  const std::string osu =
+      "# nodes: 2  ranks: 16\n# hardware: 8x V100\n# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8 5.5\n";
+  std::string other = osu;
+  other.replace(other.find("V100"), 4, "A100");
+  expect_error(read("hardware_osu.txt", osu + other), "hardware: found '8x A100' after '8x V100'");
+}
+
+TEST(SeveralRuns, TheGpuOfTheListIsKnownBesideTheWordsOfTheAuthor) {
+  const std::vector<std::string> log{
+      file_with("listed.txt", "# hardware: 8x H100 SXM\n" + text_of({.gpu = "NVIDIA A100-SXM4-80GB"}))};
+  const ImportRequest request{.logs = log,
+                              .system = "dgx_h100",
+                              .device = "h100_sxm5_80gb",
+                              .date = "",
+                              .devices = {"h100_sxm5_80gb", "a100_sxm4_80gb"}};
+  const auto set = import_curves(request);
+  ASSERT_FALSE(set.ok());
+  EXPECT_NE(set.error().text().find("hardware: found 'NVIDIA A100-SXM4-80GB', expected h100_sxm5_80gb"),
+            std::string::npos)
+      << set.error().text();
+  const auto read_alone = read_curve_file(log[0]);
+  ASSERT_TRUE(read_alone.ok());
+  EXPECT_EQ(gpu_of(*read_alone), "NVIDIA A100-SXM4-80GB");
+}
+
+}  // namespace
+}  // namespace distsim::collectives
