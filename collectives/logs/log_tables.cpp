@@ -469,7 +469,7 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   if (!context.failure.empty())
     out.remarks.push_back(file + ": the run failed: " + context.failure);
   else if (context.cut)
-    out.remarks.push_back(file + ": partial: it ends before the summary of its last table, 'Avg bus bandwidth'");
+    out.remarks.push_back(file + ": partial: a run ends before the summary of its last table, 'Avg bus bandwidth'");
   Assembler assembler(context, file, out);
   for (LogTable& table : tables) {
     TRY_ASSIGN(Curve curve, assembler.curve_of(table));

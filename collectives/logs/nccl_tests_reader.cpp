@@ -229,7 +229,7 @@ class NcclTestsReader {
     take_from_below(tables_, context_.run);
     if (listed_ > 0 && ranks_of_run_ > 0) context_.forget_list();  // of a run without a table
     context_.stated_ranks = context_.ranks, context_.stated_nodes = context_.nodes;
-    context_.cut = has_launch_line_ && summary_is_due_;
+    context_.cut = was_cut_ || (has_launch_line_ && summary_is_due_);
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
 
@@ -312,6 +312,7 @@ class NcclTestsReader {
       return read_rank_line(line, words, context_, ranks_);
     }
     if (words.size() > 2 && words[1] == "nThread") {
+      if (has_launch_line_ && std::exchange(summary_is_due_, false)) was_cut_ = true;  // another run goes on below
       has_launch_line_ = true;
       read_launch(words, std::exchange(is_between_runs_, false), context_);
       TRY(claims_.read_launch(words));
@@ -380,7 +381,7 @@ class NcclTestsReader {
   bool list_ended_ = false;                      ///< a rank is one of the list of another run
   bool is_between_runs_ = false;                 ///< nothing below the last table says how the next run is launched
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
-  bool summary_is_due_ = false;
+  bool summary_is_due_ = false, was_cut_ = false;
   bool units_are_due_ = false;  ///< in the comment after the header
 };
 

@@ -222,8 +222,11 @@ TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {
   ASSERT_TRUE(cut.ok()) << cut.error().text();
   EXPECT_TRUE(cut->partial);
   EXPECT_EQ(cut->remarks.back(),
-            "all_reduce.log: partial: it ends before the summary of its last table, 'Avg bus bandwidth'");
+            "all_reduce.log: partial: a run ends before the summary of its last table, 'Avg bus bandwidth'");
   EXPECT_TRUE(parse_nccl_tests(log(kNew) + kNew, "x.log")->partial) << "the second table";
+  EXPECT_TRUE(parse_nccl_tests(kRanks + std::string(kNew) + log(kNew), "all_reduce.log")->partial)
+      << "the run before the last";
+  EXPECT_FALSE(parse_nccl_tests(log(kNew) + log(kNew), "all_reduce.log")->partial);
   EXPECT_FALSE(parse_nccl_tests("# nodes: 2  gpus: 2\n" + std::string(kNew), "all_reduce.log")->partial)
       << "a table copied without its launch line is not cut";
 }
