@@ -114,6 +114,9 @@ const ConfigNode* node_at(const ConfigNode& root, std::string_view key) {
       const auto index = plain_integer(part.substr(0, part.size() - 1));
       const bool is_item = index && *index >= 0 && static_cast<std::size_t>(*index) < node->items.size();
       node = is_item ? &node->items[static_cast<std::size_t>(*index)] : nullptr;
+    } else if (node->kind == ConfigNode::Kind::sequence) {
+      const auto index = item_index(std::string(part), node->items.size(), {});
+      node = index.ok() ? &node->items[*index] : nullptr;
     } else {
       node = node->find(part);
     }

@@ -19,7 +19,7 @@ struct PathValue {
 Result<PathValue> parse_path_value(std::string_view dotted_path, std::string_view text);
 Result<void> set_config_path(ConfigNode& root, const PathValue& value);
 
-/// What "a.b[3].c" names; null where there is nothing.
+/// What "a.b[3].c" or "a.b.3.c" names; null where there is nothing.
 const ConfigNode* node_at(const ConfigNode& root, std::string_view key);
 
 /// An error that begins with a key of several parts ("parallel.tensor: found 3, ...", "model.dlrm.tables[2].dim: ...") and

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text/printable.hpp"
+#include "sim/config/flag_sets.hpp"
 
 namespace distsim::api {
 namespace {
@@ -32,13 +33,13 @@ Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, 
   std::vector<study::SweepAxis> out;
   for (const Axis& axis : axes) {
     TRY_ASSIGN(study::SweepAxis parsed, study_axis(axis, flag, most));
-    if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == parsed.key; }))
-      return Error{flag + " " + printable(axis.key, 80) + ": found twice, expected one list of values", "", ""};
-    if (std::ranges::any_of(sets, [&](const std::string& set) { return set.substr(0, set.find('=')) == parsed.key; }))
+    if (config::any_gives(sets, parsed.key))
       return Error{flag + " " + printable(parsed.key, 80) + ": found a key that " +
                        (flag.starts_with("--") ? "--set" : "set") + " holds, expected one of the two",
                    "", ""};
     out.push_back(std::move(parsed));
+    if (const std::string twice = study::key_given_twice(out); !twice.empty())
+      return Error{flag + " " + printable(twice, 80) + ": found twice, expected one list of values", "", ""};
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "sim/api/axes.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 
 namespace distsim::api {
@@ -45,7 +46,7 @@ Result<study::Goal> goal_of(const PlanRequest& asked) {
 /// The number of nodes follows from the number of GPUs.
 Result<void> check_gpus(const study::PlanRequest& request) {
   for (const std::string& set : request.sets) {
-    if (!request.gpus.empty() && set.starts_with("cluster.nodes="))
+    if (!request.gpus.empty() && config::gives(set, "cluster.nodes"))
       return Error{"--gpus: found together with --set " + printable(set, 80) + ", expected one of the two", "", ""};
   }
   return {};

@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
+#include "sim/config/variants.hpp"
 
 namespace distsim::config {
 namespace {
@@ -43,6 +44,27 @@ std::vector<std::string> with_flags(std::vector<std::string> sets, const std::ve
 bool is_of_key(std::string_view set, std::string_view key) {
   const std::string_view own = key_of_set(set);
   return own == key || (own.starts_with(key) && own[key.size()] == '.');
+}
+
+namespace {
+
+bool gives_as_written(const std::string& set, std::string_view key) {
+  if (is_of_key(set, key)) return true;
+  const std::string_view own = key_of_set(set);
+  if (!key.starts_with(own) || key[own.size()] != '.') return false;
+  const Result<PathValue> value = parse_set(set);
+  return value.ok() && node_at(value->value, key.substr(own.size() + 1)) != nullptr;
+}
+
+}  // namespace
+
+bool gives(const std::string& set, std::string_view key) {
+  constexpr std::string_view kLayout = "parallel.";  // which an experiment may also give as the model's
+  return gives_as_written(set, key) || (key.starts_with(kLayout) && gives_as_written(set, "model." + std::string(key)));
+}
+
+bool any_gives(const std::vector<std::string>& sets, std::string_view key) {
+  return std::ranges::any_of(sets, [&](const std::string& set) { return gives(set, key); });
 }
 
 std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }

@@ -27,6 +27,11 @@ struct ReplacedSet {
   std::string why() const;  ///< "no effect, replaced by --set cluster.nodes=8"
 };
 std::vector<ReplacedSet> replaced_sets(const std::vector<std::string>& sets);
+/// Whether KEY=VALUE says what `key` is: it is of the key, or its value is a map or a list that has it, as cluster={nodes: 4}
+/// has cluster.nodes. model.parallel.tensor is parallel.tensor. Whoever compares what is set with a key asks this.
+bool gives(const std::string& set, std::string_view key);
+/// Whether one of them does.
+bool any_gives(const std::vector<std::string>& sets, std::string_view key);
 /// KEY of KEY=VALUE.
 std::string_view key_of_set(std::string_view set);
 

@@ -10,6 +10,7 @@
 #include "base/text/printable.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::replay {
@@ -206,7 +207,7 @@ class Stager {
   void move_samples(const config::Experiment& base, const config::Experiment& target) {
     WhatIf& w = out_.what_if;
     const bool asked = std::any_of(f_.sets.begin(), f_.sets.end(), [](const std::string& s) {
-      return s.starts_with("model.global_batch") || s.starts_with("model.per_gpu_batch");
+      return config::gives(s, "model.global_batch") || config::gives(s, "model.per_gpu_batch");
     });
     const double before = samples_per_rank(base, ranks_in(base.cluster)), after = samples_per_rank(target, w.to_ranks);
     const bool differ = before > 0 && after > 0 && before != after;

@@ -35,5 +35,23 @@ TEST(FlagSets, KeysAreComparedByParts) {
   EXPECT_EQ(key_of_set("a.b=c=d"), "a.b");
 }
 
+TEST(FlagSets, AKeyIsGivenInAnyNotation) {
+  EXPECT_TRUE(gives("a.b=1", "a.b"));
+  EXPECT_TRUE(gives("a.b.c=1", "a.b"));
+  EXPECT_TRUE(gives("a={b: 1, c: {d: 2}}", "a.b"));
+  EXPECT_TRUE(gives("a={b: 1, c: {d: 2}}", "a.c.d"));
+  EXPECT_TRUE(gives("a=b: 1", "a.b"));
+  EXPECT_TRUE(gives("a={b: [{c: 1}]}", "a.b.0.c"));
+  EXPECT_TRUE(gives("model={parallel: {tensor: 8}}", "parallel.tensor"));
+  EXPECT_FALSE(gives("a={b: 1}", "a.c"));
+  EXPECT_FALSE(gives("a={b: 1}", "a.b.c"));
+  EXPECT_FALSE(gives("a={b: [{c: 1}]}", "a.b.1.c"));
+  EXPECT_FALSE(gives("a=1", "a.b"));
+  EXPECT_FALSE(gives("ab={b: 1}", "a.b"));
+  EXPECT_FALSE(gives("a={b: ", "a.b"));
+  EXPECT_TRUE(any_gives({"x=1", "a={b: 1}"}, "a.b"));
+  EXPECT_FALSE(any_gives({}, "a.b"));
+}
+
 }  // namespace
 }  // namespace distsim::config

@@ -13,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
@@ -116,8 +117,8 @@ Result<void> run_serving(const ServingFlags& flags) {
 /// Of an experiment's load only the seed counts where requests come as lines, and nothing that is found from a whole run.
 void name_unheeded_sets(const std::vector<std::string>& sets) {
   for (const std::string& set : sets) {
-    const bool of_load = set.starts_with("load.") && !set.starts_with("load.seed");
-    if (of_load || set.starts_with("run.rates_per_s") || set.starts_with("run.warm_up"))
+    const bool of_load = config::is_of_key(set, "load") && !config::gives(set, "load.seed");
+    if (of_load || config::is_of_key(set, "run.rates_per_s") || config::is_of_key(set, "run.warm_up"))
       remark("--set " + printable(set, 200) + ": no effect, requests come as lines with --online");
   }
 }

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <memory>
 
 #include "base/file.hpp"
@@ -34,8 +33,7 @@ struct SweepFlags {
 bool is_of_variants(const study::SweepRequest& request, const std::string& set) {
   for (const study::SweepAxis& axis : request.axes) {
     for (const std::vector<std::string>& variant : axis.sets) {
-      if (std::ranges::any_of(variant,
-                              [&](const auto& own) { return config::is_of_key(set, config::key_of_set(own)); }))
+      if (std::ranges::any_of(variant, [&](const auto& own) { return config::gives(set, config::key_of_set(own)); }))
         return true;
     }
   }
@@ -53,35 +51,54 @@ Result<void> check_counts(const std::vector<std::string>& sets) {
   return {};
 }
 
+/// What --set says: lists of values, and single ones.
+struct GivenSets {
+  std::vector<study::SweepAxis> lists;
+  std::vector<std::string> fixed;
+};
+
+Result<GivenSets> given_sets(const std::vector<std::string>& sets) {
+  TRY(check_counts(sets));
+  GivenSets out;
+  for (const std::string& text : sets) {
+    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
+    if (axis.values.size() > 1)
+      out.lists.push_back(std::move(axis));
+    else
+      out.fixed.push_back(axis.key + "=" + axis.values.front());
+  }
+  const std::string twice = study::key_given_twice(out.lists, out.fixed);
+  if (twice.empty()) return out;
+  return Error{"found the key '" + printable(twice) + "' twice, expected one list of values", "--set", ""};
+}
+
 /// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed, in place of the
 /// recipe's.
 Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
-  TRY(check_counts(flags.sets));
-  std::map<std::string, bool> seen;  // whether it is a list of values
-  std::vector<std::string> fixed;
-  for (const auto& text : flags.sets) {
-    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
-    const auto named = [&](const study::SweepAxis& other) { return other.key == axis.key; };
-    const bool list = axis.values.size() > 1;
-    const auto [before, is_new] = seen.try_emplace(axis.key, list);
-    if (!is_new && (list || before->second))
-      return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
-    std::erase_if(request.sets, [&](const std::string& set) { return config::is_of_key(set, axis.key); });
-    const auto there = std::ranges::find_if(request.axes, named);
-    if (list && there != request.axes.end()) {
+  TRY_ASSIGN(GivenSets given, given_sets(flags.sets));
+  std::erase_if(request.axes, [&](const study::SweepAxis& axis) {
+    return axis.sets.empty() && std::ranges::any_of(given.fixed, [&](const std::string& set) {
+             return axis.key.starts_with(config::key_of_set(set)) && config::gives(set, axis.key);
+           });
+  });
+  const auto replace = [&](std::string_view key) {
+    std::erase_if(request.sets, [&](const std::string& set) { return config::is_of_key(set, key); });
+  };
+  for (const std::string& set : given.fixed) replace(config::key_of_set(set));
+  for (study::SweepAxis& axis : given.lists) {
+    replace(axis.key);
+    const auto there =
+        std::ranges::find_if(request.axes, [&](const study::SweepAxis& other) { return other.key == axis.key; });
+    if (there != request.axes.end())
       *there = std::move(axis);
-    } else if (list) {
+    else
       request.axes.push_back(std::move(axis));
-    } else {
-      std::erase_if(request.axes, named);
-      fixed.push_back(axis.key + "=" + axis.values.front());
-    }
   }
-  for (const std::string& set : fixed) {
+  for (const std::string& set : given.fixed) {
     if (is_of_variants(request, set))
       log_warn([&] { return "--set " + printable(set, 200) + ": no effect where variants of the study set it"; });
   }
-  request.sets.insert(request.sets.end(), fixed.begin(), fixed.end());
+  request.sets.insert(request.sets.end(), given.fixed.begin(), given.fixed.end());
   return {};
 }
 

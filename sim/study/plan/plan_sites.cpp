@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/system/signals.hpp"
+#include "sim/config/flag_sets.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/layouts/layout_fit.hpp"
 #include "sim/study/plan/settled_layout.hpp"
@@ -62,6 +63,11 @@ void keep_batch(config::Experiment& e, const config::Experiment& base, const std
 
 }  // namespace
 
+bool is_held(const std::vector<std::string>& sets, const std::string& key) {
+  return config::any_gives(sets, key) ||
+         (key.starts_with(kLayoutSection) && config::any_gives(sets, "framework." + key));
+}
+
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set) {
   const std::string key = set.substr(0, set.find('=') + 1);
   std::erase_if(sets, [&](const std::string& given) { return given.starts_with(key); });
@@ -118,10 +124,9 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
 
 Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment) {
   PlanSites out;
-  for (const std::string& set : request.sets) {
-    const std::string key = set.substr(0, set.find('='));
-    if (!key.starts_with(kLayoutSection)) continue;
-    if (const LayoutKey* known = find_layout_key(key)) out.held[known->name] = {experiment.model.parallel};
+  for (const LayoutKey& key : layout_keys()) {
+    const bool held = is_held(request.sets, std::string(kLayoutSection) + std::string(key.name));
+    if (held) out.held[key.name] = {experiment.model.parallel};
   }
   for (const SweepAxis& axis : request.varied) {
     if (!axis.key.starts_with(kLayoutSection)) {

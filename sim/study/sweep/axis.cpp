@@ -6,9 +6,11 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
+#include "sim/config/flag_sets.hpp"
 
 namespace distsim::study {
 namespace {
@@ -113,6 +115,26 @@ Result<AxisText> axis_text(const std::string& text, const std::string& flag) {
 }  // namespace
 
 bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
+
+bool gives(const SweepAxis& axis, std::string_view key) {
+  for (const std::vector<std::string>& sets : axis.sets) {
+    if (config::any_gives(sets, key)) return true;
+  }
+  const bool near = key.starts_with(axis.key) || axis.key.starts_with(key);  // of millions of values most are not
+  return near && axis.sets.empty() && std::ranges::any_of(axis.values, [&](const std::string& value) {
+           return config::gives(axis.key + "=" + value, key);
+         });
+}
+
+std::string key_given_twice(const std::vector<SweepAxis>& axes, const std::vector<std::string>& sets) {
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    if (!axes[a].sets.empty()) continue;  // named variants replace what is set for all
+    const auto earlier = std::span(axes).first(a);
+    const bool twice = std::ranges::any_of(earlier, [&](const SweepAxis& axis) { return gives(axis, axes[a].key); });
+    if (twice || config::any_gives(sets, axes[a].key)) return axes[a].key;
+  }
+  return "";
+}
 
 Result<double> count_values(const std::string& text, const std::string& flag) {
   TRY_ASSIGN(const AxisText axis, axis_text(text, flag));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -29,6 +30,13 @@ Result<double> count_values(const std::string& text, const std::string& flag = "
 
 /// Error: a value that comes twice.
 Result<void> check_repeats(const SweepAxis& axis, const std::string& flag);
+
+/// Whether one of its values says what `key` is (config::gives).
+bool gives(const SweepAxis& axis, std::string_view key);
+
+/// A key that two of the axes give, or one and one of `sets`, which are laid on before them: what comes later would replace
+/// it, unseen. Empty: there is none.
+std::string key_given_twice(const std::vector<SweepAxis>& axes, const std::vector<std::string>& sets = {});
 
 /// True for axes that change how many GPUs there are.
 bool counts_gpus(const SweepAxis& axis);

@@ -33,9 +33,9 @@ Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
       return Error{"axes: found more than " + std::to_string(kMostSwept) + " points, expected fewer values", "message",
                    "the command `distsim sweep` takes up to ten million"};
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text.get<std::string>(), "sweep of"));
-    if (std::ranges::any_of(out, [&](const study::SweepAxis& other) { return other.key == axis.key; }))
-      return Error{"axes: found " + in_quotes(axis.key, 100) + " twice, expected each key once", "message", ""};
     out.push_back(std::move(axis));
+    if (const std::string twice = study::key_given_twice(out); !twice.empty())
+      return Error{"axes: found " + in_quotes(twice, 100) + " twice, expected each key once", "message", ""};
   }
   return out;
 }
