@@ -235,7 +235,8 @@ class CombinationPlanner {
     out_.subject = subject_text(experiment_);
     out_.goal = request_.goal;
     out_.purchase = request_.purchase;
-    std::vector<SweepAxis> axes = request_.varied.empty() ? data_parallel_axes(experiment_) : request_.varied;
+    std::vector<SweepAxis> axes =
+        request_.varied.empty() ? data_parallel_axes(experiment_, request_.sets) : request_.varied;
     TRY_ASSIGN(axes, with_gpus(request_, experiment_, std::move(axes)));
     for (const SweepAxis& axis : axes) {
       out_.keys.push_back(axis.key);
@@ -368,7 +369,9 @@ class TablesPlanner {
           "found a recommender, whose tables are planned for time on the GPUs it has, expected neither --objective, "
           "--pareto nor --gpus",
           request_.config, "or keys to choose from: --vary KEY=V1,V2,..."};
-    TRY_ASSIGN(out_.tables, plan_tables(experiment_, request_.tables, cache_));
+    PlanTablesOptions options = request_.tables;
+    options.sets = request_.sets;
+    TRY_ASSIGN(out_.tables, plan_tables(experiment_, options, cache_));
     out_.played_all = true;
     out_.subject = subject_text(experiment_);
     out_.purchase = request_.purchase;

@@ -4,6 +4,7 @@
 #include "base/text/number_text.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/plan.hpp"
+#include "sim/study/plan/plan_sites.hpp"
 #include "sim/workload/opgraph/graph_spec.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/specs/step_mode.hpp"
@@ -57,27 +58,8 @@ std::optional<SweepAxis> shard_axis(const config::Experiment& e) {
 /// A recorded iteration runs as it ran.
 bool is_recorded(const config::Experiment& e) { return graph_of(e) != nullptr && graph_of(e)->recorded; }
 
-}  // namespace
-
-Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
-  const Error refused{"--gpus: found '" + text + "', expected numbers of GPUs such as 64,96 or 64..1024", "", ""};
-  std::vector<std::int64_t> out;
-  if (const auto range = number_range(text)) {
-    if (range->low < 1 || range->high < range->low || range->high > workload::kMaxRanks) return refused;
-    for (std::int64_t n = range->low; n <= range->high; n *= 2) out.push_back(n);
-    return out;
-  }
-  const auto axis = parse_axis("gpus=" + text, "--gpus", kMostVaried);
-  if (!axis) return refused;
-  for (const std::string& value : axis->values) {
-    const auto n = plain_integer(value);
-    if (!n || *n < 1 || *n > workload::kMaxRanks) return refused;
-    out.push_back(*n);
-  }
-  return out;
-}
-
-std::vector<SweepAxis> data_parallel_axes(const config::Experiment& e) {
+/// As if nothing were held.
+std::vector<SweepAxis> all_axes(const config::Experiment& e) {
   using workload::GradientSync;
   const workload::FrameworkSpec::Gradients& g = e.framework.gradients;
   const std::int64_t ranks = pipeline::shape_of(e).ranks();
@@ -102,6 +84,32 @@ std::vector<SweepAxis> data_parallel_axes(const config::Experiment& e) {
     if (batch >= ranks * n) steps.push_back(std::to_string(n));
   }
   out.push_back(axis_with_own("model.accumulation", std::to_string(e.model.accumulation), steps));
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
+  const Error refused{"--gpus: found '" + text + "', expected numbers of GPUs such as 64,96 or 64..1024", "", ""};
+  std::vector<std::int64_t> out;
+  if (const auto range = number_range(text)) {
+    if (range->low < 1 || range->high < range->low || range->high > workload::kMaxRanks) return refused;
+    for (std::int64_t n = range->low; n <= range->high; n *= 2) out.push_back(n);
+    return out;
+  }
+  const auto axis = parse_axis("gpus=" + text, "--gpus", kMostVaried);
+  if (!axis) return refused;
+  for (const std::string& value : axis->values) {
+    const auto n = plain_integer(value);
+    if (!n || *n < 1 || *n > workload::kMaxRanks) return refused;
+    out.push_back(*n);
+  }
+  return out;
+}
+
+std::vector<SweepAxis> data_parallel_axes(const config::Experiment& e, const std::vector<std::string>& sets) {
+  std::vector<SweepAxis> out = all_axes(e);
+  std::erase_if(out, [&](const SweepAxis& axis) { return is_held(sets, axis.key); });
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "sim/config/flag_sets.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan_tables/own_placement.hpp"
 #include "sim/study/plan_tables/search/greedy_plans.hpp"
@@ -38,6 +39,16 @@ const std::vector<Mixture>& mixtures() {
   return all;
 }
 
+/// A key that is held and says where tables lie; empty: there is none.
+std::string held_place(const PlanTablesOptions& options) {
+  for (const char* key : {"parallel.sharding", "parallel.placement", "parallel.placement_file"}) {
+    if (config::any_gives(options.sets, key)) return key;
+  }
+  return "";
+}
+
+constexpr const char* kExchangeKey = "framework.embedding.exchange";
+
 struct Setting {
   std::string key, value;
   bool changes_numbers = false;
@@ -51,7 +62,7 @@ bool change(T& field, T value) {
   return true;
 }
 
-std::vector<Setting> settings() {
+std::vector<Setting> settings(const std::vector<std::string>& held) {
   const auto exchange = [](graph::DType dtype) {
     return [dtype](Experiment& x) {
       auto& dlrm = x.model.as<workload::DlrmSpec>();
@@ -67,6 +78,7 @@ std::vector<Setting> settings() {
                  [](Experiment& x) { return change(x.framework.embedding.overlap_exchange, true); }});
   out.push_back({"model.dlrm.exchange_dtype", "bf16", true, exchange(graph::DType::bf16)});
   out.push_back({"model.dlrm.exchange_dtype", "fp16", true, exchange(graph::DType::fp16)});
+  std::erase_if(out, [&](const Setting& setting) { return config::any_gives(held, setting.key); });
   return out;
 }
 
@@ -78,15 +90,15 @@ struct Variant {
 };
 
 /// The experiment's own exchange first; on several nodes NCCL's between all pairs and that along rails.
-std::vector<Variant> exchanges_of(const Experiment& e) {
+std::vector<Variant> exchanges_of(const Experiment& e, const std::vector<std::string>& held) {
   using workload::EmbeddingExchange;
   std::vector<Variant> out{{e, {}, nullptr}};
-  if (e.cluster.nodes < 2 || e.cluster.gpus_per_node < 2) return out;
+  if (e.cluster.nodes < 2 || e.cluster.gpus_per_node < 2 || config::any_gives(held, kExchangeKey)) return out;
   const auto own = workload::embedding_exchange(e.model, e.framework, pipeline::shape_of(e).ranks());
   for (const auto& [name, exchange] :
        {std::pair{"nccl", EmbeddingExchange::nccl}, {"hierarchical", EmbeddingExchange::hierarchical}}) {
     if (exchange == own) continue;
-    Variant v{e, {std::string("framework.embedding.exchange=") + name}, nullptr};
+    Variant v{e, {std::string(kExchangeKey) + "=" + name}, nullptr};
     v.experiment.framework.embedding.exchange = exchange;
     out.push_back(std::move(v));
   }
@@ -149,12 +161,12 @@ class Player {
   }
 
   /// Settings on the fastest plan, one after the other.
-  void try_settings() {
+  void try_settings(const std::vector<Setting>& all) {
     const std::size_t start = fastest();
     PlayedPlan best = plan_.played[start];
     const std::optional<Packing> packing = origins_[start].packing;
     Variant variant = origins_[start].variant;
-    for (const Setting& s : settings()) {
+    for (const Setting& s : all) {
       Variant changed = variant;
       if (!s.apply(changed.experiment)) continue;
       PlayedPlan p = best;
@@ -366,13 +378,19 @@ Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOp
 
 Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOptions& options,
                                pipeline::CostModelCache& cache) {
+  const std::string place = held_place(options);
+  if (!place.empty() && !options.constraints_file.empty())
+    return Error{"--constraints: found together with --set " + place +
+                     ", which says where the tables lie, expected one of the two",
+                 "", ""};
+  const bool placed = !place.empty();
   TRY_ASSIGN(const SortedTables sorted, sorted_tables(e, options));
   TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
   const ChoiceRules& rules = sorted.rules;
   Player player(plan, cache);
   std::vector<Variant> variants;
-  std::vector<Variant> given = exchanges_of(e);  // whose own placement may go by the order of the tables
-  for (std::size_t i = 0; Variant & variant : exchanges_of(sorted.experiment)) {
+  std::vector<Variant> given = exchanges_of(e, options.sets);  // whose own placement may go by the order of the tables
+  for (std::size_t i = 0; Variant & variant : exchanges_of(sorted.experiment, options.sets)) {
     const bool own = variant.sets.empty();
     if (own) {
       variant.problem = std::make_shared<const TableProblem>(plan.problem);
@@ -383,14 +401,14 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
     given[i].problem = variant.problem;
     player.play({.name = "as configured", .sets = variant.sets, .breaks_constraints = !rules.constraints.empty()},
                 given[i++], std::nullopt);
-    if (own) player.play("planned", variant, plan.packing);
-    if (own || options.try_settings) play_variant(player, plan, variant);
+    if (own && !placed) player.play("planned", variant, plan.packing);
+    if (!placed && (own || options.try_settings)) play_variant(player, plan, variant);
     variants.push_back(variant);
   }
   if (options.try_settings) player.play_crosswise(variants);
   if (player.fastest() == plan.played.size())
     return Error{"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
-  if (options.try_settings) player.try_settings();
+  if (options.try_settings) player.try_settings(settings(options.sets));
   const Experiment winner = player.finish();
   put_back(sorted.order, plan);
   if (!plan.chosen) plan.placement = own_placement(winner).value_or(workload::TablePlans{});

@@ -5,6 +5,7 @@
 //   3. plans by search (search/search_plan.hpp), over all kinds of sharding and over some only, and with each exchange;
 //      greedy plans to compare (search/greedy_plans.hpp)
 //   4. all of them, and the tables as the experiment has them, are played as whole experiments; the fastest wins
+//      Where a key that says where tables lie is held, these are those that the experiment has, with each exchange
 //   5. of the winner, settings that keep every number: ids sent ahead, exchange beside the bottom MLP; each that makes it
 //      faster stays. Smaller types in the exchange are played and shown, not chosen
 //
@@ -22,8 +23,9 @@ namespace distsim::study {
 struct PlanTablesOptions {
   std::string constraints_file;  ///< table_constraints.hpp; empty: none
   std::int64_t least_columns = kLeastColumns;
-  bool try_settings = true;  ///< step 5
-  std::string wanted_by;     ///< the flag that is of no use unless tables are planned; empty: none
+  bool try_settings = true;       ///< step 5
+  std::vector<std::string> sets;  ///< KEY=VALUE that hold: nothing else is tried for their keys
+  std::string wanted_by;          ///< the flag that is of no use unless tables are planned; empty: none
 };
 
 /// A plan or setting that was played.

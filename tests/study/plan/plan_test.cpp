@@ -309,6 +309,39 @@ TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
   EXPECT_GT(planned(request).value().counts.played, 20);
 }
 
+/// Of the keys that are searched without being varied, too.
+TEST_F(PlanTest, WhatIsSetIsNotSearched) {
+  const std::string config = test::config("resnet50_dgx_a100.yaml");
+  const auto keys = [&](const std::vector<std::string>& sets) {
+    std::vector<std::string> out;
+    for (const SweepAxis& axis : data_parallel_axes(config::load_experiment(config, sets).value(), sets))
+      out.push_back(axis.key);
+    return out;
+  };
+  const std::vector<std::string> all = keys({});
+  ASSERT_EQ(all.size(), 4u);
+  for (const char* set : {"framework.gradients.bucket_size=7 MiB", "framework.gradients.half_precision=false",
+                          "collectives.algorithms=[]", "model.accumulation=2"}) {
+    std::vector<std::string> others = all;
+    std::erase(others, std::string(set).substr(0, std::string(set).find('=')));
+    EXPECT_EQ(keys({set}), others) << set;
+  }
+  EXPECT_EQ(keys({"collectives={algorithms: [Tree]}"}).size(), 3u);
+}
+
+TEST_F(PlanTest, ALayoutIsHeldInAnyNotation) {
+  const auto rows = [&](const std::string& set) {
+    std::vector<std::vector<std::string>> out;
+    const Plan plan = planned(small({set, "cluster.nodes=1"})).value();
+    for (const PlanRow& row : plan.rows) out.push_back(row.values);
+    return out;
+  };
+  const auto dotted = rows("parallel.tensor=4");
+  EXPECT_EQ(dotted.front().front(), "4");
+  EXPECT_EQ(rows("parallel={tensor: 4}"), dotted);
+  EXPECT_EQ(rows("model.parallel.tensor=4"), dotted);
+}
+
 /// The batch given per GPU, by file or by --set, or for all: one plan, every row of which trains as many samples.
 TEST_F(PlanTest, TheGlobalBatchHolds) {
   const std::string rest =
@@ -395,6 +428,26 @@ TEST_F(PlanTest, EveryPlacementIsPlayedWithBothExchanges) {
     })) << p.name;
   }
   EXPECT_GT(placements, 1u);
+}
+
+/// The exchange, and where the tables lie.
+TEST_F(PlanTest, WhatIsSetOfARecommenderIsNotTried) {
+  const std::vector<std::string> small{"cluster.nodes=2", "model.dlrm.tables=[{rows: 1000000, count: 6}]"};
+  const auto played = [&](const std::string& set) {
+    PlanRequest request{.config = test::config("dgx_a100_4node.yaml"), .sets = small};
+    request.sets.push_back(set);
+    return planned(request).value().tables->played;
+  };
+  const auto tries = [&](const std::vector<PlayedPlan>& all, const std::string& key) {
+    return std::ranges::any_of(all, [&](const PlayedPlan& p) {
+      return std::ranges::any_of(p.sets, [&](const std::string& set) { return set.starts_with(key + "="); });
+    });
+  };
+  const std::string exchange = "framework.embedding.exchange";
+  ASSERT_TRUE(tries(played("title=x"), exchange));
+  EXPECT_FALSE(tries(played(exchange + "=hierarchical"), exchange));
+  for (const PlayedPlan& p : played("parallel={sharding: table_wise}"))
+    EXPECT_TRUE(p.placement.tables.empty()) << p.name;
 }
 
 /// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.
