@@ -25,6 +25,23 @@ std::int64_t batch_of(const config::Experiment& e) {
   return workload::samples_of(e.model, pipeline::shape_of(e).ranks());
 }
 
+/// So many samples on all GPUs of a model whose batch is given per GPU, which also states its micro-steps: their number stays.
+void share_batch(config::Experiment& e, std::int64_t batch) {
+  workload::ModelSpec& m = e.model;
+  const auto ranks = pipeline::shape_of(e).ranks();
+  const auto whole_share = [&](std::int64_t takers) { return batch % takers == 0 ? batch / takers : 0; };
+  m.per_gpu_batch = whole_share(ranks * m.accumulation);
+  if (m.per_gpu_batch > 0) return;
+  m.global_batch = batch;
+  const workload::ModelFamily& family = *m.family;
+  if (m.accumulation > 1 || family.layout_sets_steps == nullptr || family.layout_sets_steps(m, e.framework, ranks))
+    return;
+  const std::int64_t share = whole_share(family.batching(m, ranks).replicas);  // GPUs that take samples together
+  if (share == 0) return;
+  m.parallel.micro_batch = share;
+  m.parallel.states_micro_batch = true;
+}
+
 /// The number of the point with the first value on all axes that `first` chooses.
 template <class Chooses>
 std::size_t index_with_first(const std::vector<SweepAxis>& axes, std::size_t index, const Chooses& first) {
@@ -74,10 +91,13 @@ class SweepEvaluator {
     TRY_ASSIGN(config::Experiment e, variants_->with(sets_at(request_, index)));
     if (request_.scaling == Scaling::as_given || std::ranges::none_of(request_.axes, counts_gpus)) return e;
     if (e.model.global_batch > 0 && e.model.per_gpu_batch > 0) return e;  // which the prediction refuses
+    const bool weak = request_.scaling == Scaling::weak;
+    if (weak && e.model.per_gpu_batch > 0) return e;  // these are the samples per GPU
     TRY_ASSIGN(const First first, on_first_gpus(index));
-    e.model.global_batch = first.batch;
-    e.model.per_gpu_batch = 0;
-    if (request_.scaling == Scaling::weak) e.model.global_batch = first.batch * gpus_of(e) / first.gpus;
+    if (e.model.per_gpu_batch > 0)
+      share_batch(e, first.batch);
+    else
+      e.model.global_batch = weak ? first.batch * gpus_of(e) / first.gpus : first.batch;
     return e;
   }
 

@@ -40,6 +40,20 @@ TEST(ParseAxis, RangesAreTheirValues) {
     EXPECT_FALSE(parse_axis(refused).ok()) << refused;
 }
 
+/// Whatever the notation; a map that lacks the key is only what it is laid on.
+TEST(ParseAxis, KeysThatAreGivenTwiceAreFound) {
+  const SweepAxis nodes{"cluster.nodes", {"1", "2"}}, clusters{"cluster", {"{system: dgx_h100}", "{nodes: 4}"}},
+      systems{"cluster", {"{system: dgx_h100}", "{system: dgx_a100}"}};
+  EXPECT_EQ(key_given_twice({nodes, nodes}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({nodes}, {"cluster.nodes=4"}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({nodes}, {"cluster={system: dgx_h100, nodes: 4}"}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({nodes}, {"cluster={system: dgx_h100}", "model.name=x"}), "");
+  EXPECT_EQ(key_given_twice({clusters, nodes}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({systems, nodes}), "");
+  EXPECT_EQ(key_given_twice({nodes, systems}), "cluster");  // which would replace it
+  EXPECT_EQ(key_given_twice({{"parallel.tensor", {"2", "4"}}}, {"model.parallel.tensor=8"}), "parallel.tensor");
+}
+
 TEST(ParseAxis, TooManyValuesAreCountedNotMade) {
   EXPECT_EQ(count_values("a=1..4,7,[1, 2]").value(), 6);
   EXPECT_EQ(count_values("a=1..1e15").value(), 1e15);
@@ -136,6 +150,33 @@ TEST(Sweep, StrongScalingKeepsTheGlobalBatch) {
   ASSERT_EQ(points[1].error, "");
   EXPECT_EQ(points[0].figures.global_batch, 8 * 2048);
   EXPECT_EQ(points[1].figures.global_batch, 8 * 2048);
+}
+
+/// A batch given per GPU also states the micro-steps: the first row is the experiment as it is, and all rows take as many.
+TEST(Sweep, ScalingKeepsTheMicroStepsOfABatchPerGpu) {
+  SweepRequest request{.config = test::config("bert_large_dgx_a100.yaml"),
+                       .axes = {{"cluster.nodes", {"1", "2", "32"}}}};
+  request.sets = {"framework={name: megatron}", "model={name: bert_large, per_gpu_batch: 8}", "parallel.tensor=4"};
+  const Swept given(request);
+  ASSERT_EQ(given[0].error, "");
+  request.scaling = Scaling::weak;
+  const Swept weak(request);
+  for (std::size_t i = 0; i < given.size(); ++i) EXPECT_EQ(weak[i].figures.fingerprint, given[i].figures.fingerprint);
+  request.scaling = Scaling::strong;
+  const Swept strong(request);
+  EXPECT_EQ(strong[0].figures.fingerprint, given[0].figures.fingerprint);
+  const auto alone = [&](std::vector<std::string> sets) {
+    sets.insert(sets.begin(), request.sets.begin(), request.sets.end());
+    const auto e = config::load_experiment(request.config, sets);
+    EXPECT_TRUE(e.ok()) << e.error().text();
+    pipeline::Passes passes;
+    return pipeline::predict(*e, passes)->report.iteration.ms();
+  };
+  EXPECT_EQ(strong[1].figures.iteration_ms, alone({"cluster.nodes=2", "model.per_gpu_batch=4"}));
+  // A quarter of a sample per GPU, one of four GPUs: a micro-step, as before.
+  EXPECT_EQ(strong[2].figures.global_batch, 64);
+  EXPECT_EQ(strong[2].figures.iteration_ms,
+            alone({"cluster.nodes=32", "model.per_gpu_batch=0", "model.global_batch=64", "parallel.micro_batch=1"}));
 }
 
 TEST(Sweep, ASweptBatchPerGpuHoldsOnAnyNumberOfGpus) {
