@@ -217,7 +217,7 @@ class Hostile(unittest.TestCase):
     def test_settings(self):
         bad = [3, "cluster.nodes=8", ["cluster.nodes"], {3: 4}, {"": 1}, {"cluster.nodes=8": 1}, {"cluster.nodes": object()}, {"cluster.nodes": b"8"}, {"cluster.nodes": float("nan")},
                {"cluster.nodes": None}, {"cluster.nodes": [1]}, {"cluster.nodes": {"a": 1}}, {"cluster.nodes": "\ud800"}, {"cluster.nodes": "1\n2: {"}, {"cluster.nodes": 2 ** 70},
-               {"cluster.nodez": 1}, {"x" * 100_000: 1}, {"a." * 10_000 + "b": 1}]
+               {"cluster.nodez": 1}, {"cluster.nodes": 2, "cluster": {"system": "dgx_h100"}}, {"model.dlrm.tables.0.rows": 2, "model": {"name": "dlrm_mlperf"}}, {"x" * 100_000: 1}, {"a." * 10_000 + "b": 1}]
         for sets in bad:
             with self.subTest(sets=repr(sets)[:80]), self.assertRaises((distsim.ConfigError, TypeError)):
                 distsim.predict(FLAGSHIP, set=sets)

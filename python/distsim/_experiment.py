@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Set as AbstractSet
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _distsim
 from ._capture import Graph
@@ -17,6 +17,7 @@ Sets = Optional[Mapping[str, Any]]
 CALLED = "config"  # what messages call an experiment that is a dict
 MOST_DEPTH = 32
 MOST_VALUES = 200_000
+MOST_PARTS = 16  # of a key
 MOST_POINTS = 10_000_000  # as many as the library takes
 
 
@@ -116,6 +117,17 @@ def value_text(value: Any, place: str) -> str:
     return _dumped(plain, place)
 
 
+def _check_order(keys: Sequence[str]) -> None:
+    """A map that comes after one of its keys would replace it."""
+    within: Dict[str, str] = {}
+    for key in keys:
+        if key in within:
+            raise ConfigError(f"set: found {shown(within[key])} before {shown(key)}, which would replace it, expected it after that")
+        parts = key.split(".", MOST_PARTS)
+        for count in range(1, len(parts)):
+            within.setdefault(".".join(parts[:count]), key)
+
+
 def set_texts(sets: Sets) -> List[str]:
     if sets is None:
         return []
@@ -132,6 +144,7 @@ def set_texts(sets: Sets) -> List[str]:
             out += [f"{key}.kind=graph", f"{key}.graph.file={_dumped(value.path, key)}"]
         else:
             out.append(f"{key}={value_text(value, key)}")
+    _check_order(list(sets))
     return out
 
 

@@ -124,11 +124,27 @@ bool add_sets(PyObject* sets, std::vector<std::string>& out) {
   return true;
 }
 
+/// Whether a key comes before the map that it is in, or there are too many to compare.
+bool may_be_replaced(const std::vector<std::string>& sets) {
+  constexpr std::size_t kMostCompared = 64;
+  const auto key_of = [](const std::string& set) { return std::string_view(set).substr(0, set.find('=')); };
+  if (sets.size() > kMostCompared) return true;
+  for (std::size_t late = 1; late < sets.size(); ++late) {
+    const std::string_view map = key_of(sets[late]);
+    for (std::size_t early = 0; early < late; ++early) {
+      const std::string_view key = key_of(sets[early]);
+      if (key.starts_with(map) && key.size() > map.size() && key[map.size()] == '.') return true;
+    }
+  }
+  return false;
+}
+
 /// None where something is not plain.
 std::optional<api::Experiment> plain_experiment(const py::object& config, const py::object& sets,
                                                 const std::string& called) {
   api::Experiment out;
   if (!sets.is_none() && (!PyDict_CheckExact(sets.ptr()) || !add_sets(sets.ptr(), out.sets))) return std::nullopt;
+  if (may_be_replaced(out.sets)) return std::nullopt;
   Writer writer;
   if (PyUnicode_CheckExact(config.ptr())) {
     if (!writer.raw(config.ptr()) || writer.out.empty()) return std::nullopt;
