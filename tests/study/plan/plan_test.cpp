@@ -446,8 +446,7 @@ TEST_F(PlanTest, WhatIsSetOfARecommenderIsNotTried) {
   const std::string exchange = "framework.embedding.exchange";
   ASSERT_TRUE(tries(played("title=x"), exchange));
   EXPECT_FALSE(tries(played(exchange + "=hierarchical"), exchange));
-  for (const PlayedPlan& p : played("parallel={sharding: table_wise}"))
-    EXPECT_TRUE(p.placement.tables.empty()) << p.name;
+  for (const PlayedPlan& p : played("parallel={sharding: row_wise}")) EXPECT_TRUE(p.placement.tables.empty()) << p.name;
 }
 
 /// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.
