@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <cstdio>
+#include <string>
 
+#include "base/file.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/workload/llm/llm_spec.hpp"
 #include "test_paths.hpp"
@@ -27,7 +29,16 @@ double operations(const config::Experiment& e) {
   return 96 * double(e.model.global_batch) * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h));
 }
 
+/// As the table of docs/llm.md has them.
+std::string cells(double measured, double predicted) {
+  char text[80];
+  std::snprintf(text, sizeof text, "| %.2f s | %.2f s | %+.1f %% |", measured, predicted,
+                100 * (predicted / measured - 1));
+  return text;
+}
+
 TEST(PublishedPipelines, IterationsOfTheScalingStudy) {
+  const std::string table = read_file(test::root() + "/docs/llm.md", 1 << 20).value();
   std::printf("%-20s %6s %10s %10s %7s\n", "model", "GPUs", "measured", "predicted", "error");
   for (const Row& row : {Row{"megatron_gpt_7_5b", 16, 142},
                          {"megatron_gpt_18b", 32, 135},
@@ -46,6 +57,8 @@ TEST(PublishedPipelines, IterationsOfTheScalingStudy) {
     std::printf("%-20s %6d %8.2f s %8.2f s %+6.1f%%\n", row.model, row.nodes * 8, measured, ours,
                 100 * (ours / measured - 1));
     EXPECT_LT(std::abs(ours / measured - 1), 0.15) << row.model;
+    EXPECT_NE(table.find(cells(measured, ours)), std::string::npos)
+        << row.model << " in docs/llm.md: expected " << cells(measured, ours);
   }
 }
 
