@@ -81,6 +81,18 @@ Result<void> check_apart(const std::vector<std::pair<std::string, std::string>>&
   return {};
 }
 
+Result<void> write_outputs(const std::vector<OutputFile>& outputs) {
+  FilesTogether files;
+  Result<void> all;
+  for (const OutputFile& output : outputs) {
+    if (output.path.empty()) continue;
+    Result<void> written = check_outputs({{output.flag, output.path}});
+    if (written.ok()) written = output.write(files);
+    if (!written.ok() && all.ok()) all = std::move(written);
+  }
+  return all.ok() ? files.keep() : all;
+}
+
 std::string refuse_empty(const std::string& path) { return path.empty() ? "found an empty file name" : ""; }
 
 std::string refuse_stdout(const std::string& path) {

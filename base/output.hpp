@@ -2,6 +2,7 @@
 // taken.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,16 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
 
 /// Of these checks the first alone: no two outputs are one file, by whatever names. An empty name is not asked for.
 Result<void> check_apart(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
+
+/// What a command writes to a file at its end; not at all where the path is empty.
+struct OutputFile {
+  std::string flag, path;
+  std::function<Result<void>(FilesTogether&)> write;
+};
+
+/// Checks and writes each, all files or none; what goes to standard output goes there whatever becomes of the others, for it may be
+/// hours of work. Error: that of the first that cannot be written.
+Result<void> write_outputs(const std::vector<OutputFile>& outputs);
 
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);

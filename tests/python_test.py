@@ -265,6 +265,10 @@ class Hostile(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "^bytes: found (bytes|bytearray|memoryview), expected a size or a list of sizes"):
                 distsim.cost_collective("dgx_a100_80gb", "all_reduce", sizes)
 
+    def test_a_variant_may_replace_what_all_have(self):
+        both = distsim.compare(FLAGSHIP, set={"cluster.nodes": 2}, variants={"b": {"cluster": {"system": "dgx_a100_80gb", "nodes": 1}}})
+        self.assertAlmostEqual(both[1].iteration_ms, distsim.predict(FLAGSHIP, set={"cluster.nodes": 1}).iteration_ms)
+
     def test_a_point_without_a_prediction_does_not_fit(self):
         table = distsim.sweep(LANGUAGE, {"parallel.tensor": [3, 8]})
         self.assertEqual([(row.fits, row.global_batch, bool(row.error)) for row in table], [(None, 512, True), (True, 512, False)])

@@ -163,7 +163,8 @@ std::string refuse_odd_number(const std::string& text, FlagNumber kind) {
 std::string fixed_or_digits(double value, int decimals) {
   constexpr int kDigits = 3, kMost = 15;
   const double size = std::abs(value);
-  const int needed = size > 0 && std::isfinite(size) ? kDigits - 1 - static_cast<int>(std::floor(std::log10(size))) : 0;
+  const bool whole = size == std::floor(size);  // also 0 and infinity
+  const int needed = !whole && std::isfinite(size) ? kDigits - 1 - static_cast<int>(std::floor(std::log10(size))) : 0;
   char text[400];  // the largest double has 309 digits
   const auto end =
       std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, std::clamp(needed, decimals, kMost)).ptr;

@@ -46,7 +46,7 @@ enum class FlagNumber : std::uint8_t { natural, whole, real };
 std::string plain_flag_number(std::string& text, FlagNumber kind);
 std::string refuse_odd_number(const std::string& text, FlagNumber kind);
 
-/// With `decimals` decimals; a smaller number with as many as show three of its digits, at most 15: 0.00478, not 0.005.
+/// With `decimals` decimals; a smaller number that is no whole one with as many as show three of its digits, at most 15: 0.00478, not 0.005.
 std::string fixed_or_digits(double value, int decimals);
 
 }  // namespace distsim

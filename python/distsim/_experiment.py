@@ -140,11 +140,11 @@ def set_texts(sets: Sets) -> List[str]:
         if "=" in key or not key:
             raise ConfigError(f"set: found the key {shown(key)}, expected one such as cluster.nodes")
         _whole(key, "set")
-        if isinstance(value, Graph):
+        if isinstance(value, Graph):  # its keys join what is there
             out += [f"{key}.kind=graph", f"{key}.graph.file={_dumped(value.path, key)}"]
         else:
             out.append(f"{key}={value_text(value, key)}")
-    _check_order(list(sets))
+    _check_order([key for key, value in sets.items() if not isinstance(value, Graph)])
     return out
 
 
@@ -165,12 +165,18 @@ def path_text(path: object, place: str) -> str:
 def experiment_of(config: Config, sets: Sets = None, place: str = "config") -> _distsim.Experiment:
     """A path of an experiment's file, or the experiment as a dict."""
     usual = _distsim.plain_experiment(config, sets, CALLED)
-    return checked_experiment(config, sets, place) if usual is None else usual
+    return checked_experiment(config, set_texts(sets), place) if usual is None else usual
 
 
-def checked_experiment(config: Config, sets: Sets, place: str) -> _distsim.Experiment:
+def variant_of(config: Config, sets: Sets, variant: Sets) -> _distsim.Experiment:
+    """The same with the settings of a variant after those of all, whose keys it may replace."""
+    own = set_texts(variant)
+    common = {key: value for key, value in (sets or {}).items() if key not in (variant or {})}
+    return checked_experiment(config, set_texts(common) + own, "config")
+
+
+def checked_experiment(config: Config, texts: List[str], place: str) -> _distsim.Experiment:
     """The same of arguments that may be anything."""
-    texts = set_texts(sets)
     if isinstance(config, Mapping):
         return _distsim.Experiment(CALLED, _dumped(_Plain().of(config, ""), CALLED), texts)
     if not isinstance(config, (str, os.PathLike)):

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 from . import _distsim
 from ._errors import ConfigError, shown
 from ._experiment import (Config, Sets, about, count_of, experiment_of, flag_of, number_of, path_text, text_of, texts_of,
-                          vary_texts)
+                          variant_of, vary_texts)
 from ._report import Record, Table, _attribute, framed
 
 
@@ -196,7 +196,7 @@ def compare(*configs: Config, set: Sets = None, variants: Optional[Mapping[str, 
         if not isinstance(variants, Mapping):
             raise TypeError(f"variants: found {type(variants).__name__}, expected a dict of dicts")
         for title, sets in variants.items():
-            sides.append((text_of(title, "variants"), experiment_of(configs[0], {**(set or {}), **sets})))
+            sides.append((text_of(title, "variants"), variant_of(configs[0], set, sets)))
     with about(configs[0]):
         return Comparison(_distsim.compare(sides), (configs, set, variants))
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <fstream>
 #include <new>
 
 #include "base/text/names/spelling.hpp"
@@ -24,18 +25,23 @@ bool plain_table(std::string_view type, std::string_view sql) {
   return type == "table" && upper.starts_with("CREATE TABLE");
 }
 
-/// 0: not known.
-std::uint64_t pragma(sqlite3* db, const char* query) {
-  sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v2(db, query, -1, &statement, nullptr);
-  const Statement owner(statement);
-  if (code != SQLITE_OK || sqlite3_step(statement) != SQLITE_ROW) return 0;
-  return static_cast<std::uint64_t>(sqlite3_column_int64(statement, 0));
+/// The size that the header of a database states; 0: none, as before version 3.7 of SQLite.
+std::uint64_t stated_size(std::string_view head) {
+  const auto at = [&](std::size_t place, std::size_t bytes) {  // big-endian
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < bytes; ++i) number = number << 8 | static_cast<unsigned char>(head[place + i]);
+    return number;
+  };
+  constexpr std::size_t kHeader = 100;
+  if (head.size() < kHeader || at(24, 4) != at(92, 4)) return 0;  // the number of pages is of an older change
+  const std::uint64_t page = at(16, 2);
+  return (page == 1 ? 65536 : page) * at(28, 4);
 }
 
-/// SQLite takes what lacks in the last page of a file for zeros.
-Result<void> check_whole(sqlite3* db, std::uint64_t bytes, const std::string& name) {
-  const std::uint64_t expected = pragma(db, "PRAGMA page_size") * pragma(db, "PRAGMA page_count");
+/// SQLite takes what lacks in the last page of a file for zeros. A log of what was written since does not count: the header
+/// that it would change is that of the file as it is.
+Result<void> check_whole(std::string_view head, std::uint64_t bytes, const std::string& name) {
+  const std::uint64_t expected = stated_size(head);
   if (bytes >= expected) return {};
   return Error{"found " + std::to_string(bytes) + " bytes, expected " + std::to_string(expected) +
                    " as its header says: a SQLite file that is cut off",
@@ -116,8 +122,13 @@ Result<SqliteDb> SqliteDb::open(const std::string& path) {
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
   struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode))
-    TRY(check_whole(db.get(), static_cast<std::uint64_t>(info.st_size), path));
+  if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+    std::string head(100, '\0');
+    std::ifstream in(path, std::ios::binary);
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    head.resize(static_cast<std::size_t>(in.gcount()));
+    TRY(check_whole(head, static_cast<std::uint64_t>(info.st_size), path));
+  }
   return checked(std::move(db), path);
 }
 
@@ -135,7 +146,7 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
     return Error{"found a damaged SQLite file, expected a report of nsys or nvprof", name, ""};
   }
-  TRY(check_whole(db.get(), bytes.size(), name));
+  TRY(check_whole(bytes, bytes.size(), name));
   return checked(std::move(db), name);
 }
 

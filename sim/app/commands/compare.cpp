@@ -56,12 +56,13 @@ Result<void> run(const CompareFlags& flags) {
   TRY_ASSIGN(const std::vector<study::Side> sides, sides_of(flags));
   TRY_ASSIGN(const study::Comparison found, study::compare(sides));
   name_idle(study::compare_without_effect(sides));
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::comparison_csv(found)));
-  if (!flags.html.empty()) TRY(files.write(flags.html, study::comparison_html(found)));
-  TRY(files.keep());
-  return takes_stdout(outputs) ? Result<void>() : print(study::comparison_text(found));
+  TRY(check_apart(outputs));
+  const Result<void> written = write_outputs(
+      {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, study::comparison_csv(found)); }},
+       {"--html", flags.html,
+        [&](FilesTogether& files) { return files.write(flags.html, study::comparison_html(found)); }}});
+  if (!takes_stdout(outputs)) TRY(print(study::comparison_text(found)));
+  return written;
 }
 
 void declare_compare(CLI::App& self, Action& action) {

@@ -109,16 +109,13 @@ Result<void> check_tables(const PlanFlags& flags, const study::Plan& plan) {
                "", ""};
 }
 
-Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan, FilesTogether& files) {
-  if (!flags.placement.empty()) TRY(files.write(flags.placement, study::placement_csv(*plan.tables)));
-  if (!flags.sharding_plan.empty()) TRY(files.write(flags.sharding_plan, study::sharding_plan_json(*plan.tables)));
+void warn_of_own_placement(const PlanFlags& flags, const study::Plan& plan) {
   const bool written = !flags.placement.empty() || !flags.sharding_plan.empty();
   if (written && !plan.tables->chosen)
     log_warn([&] {
       return std::string(flag_of_tables(flags)) +
              ": the experiment's own placement is the fastest, and is what is written";
     });
-  return {};
 }
 
 /// Why tables or the best were not written, though the rows were: the plan has no text for them.
@@ -129,14 +126,20 @@ struct WrittenPlan {
 /// All files or none: the experiment names the placement of its own plan.
 Result<WrittenPlan> write_plan_files(const PlanFlags& flags, const study::Plan& plan) {
   WrittenPlan out{check_tables(flags, plan), check_winner(flags, plan)};
-  FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::plan_csv(plan)));
-  if (!flags.json.empty()) TRY(files.write(flags.json, study::plan_json(plan)));
-  if (!flags.html.empty()) TRY(files.write(flags.html, study::plan_html(plan)));
-  if (out.tables.ok() && out.winner.ok()) TRY(write_tables(flags, plan, files));
+  const bool tables = out.tables.ok() && out.winner.ok();
   const bool is_whole = out.tables.ok() || !plan.tables->chosen;  // the winner needs no tables
-  if (!flags.write.empty() && out.winner.ok() && is_whole) TRY(write_winner(flags, plan, files));
-  TRY(files.keep());
+  const std::string winner = out.winner.ok() && is_whole ? flags.write : "";
+  const std::string placement = tables ? flags.placement : "", shards = tables ? flags.sharding_plan : "";
+  TRY(write_outputs(
+      {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, study::plan_csv(plan)); }},
+       {"--json", flags.json, [&](FilesTogether& files) { return files.write(flags.json, study::plan_json(plan)); }},
+       {"--html", flags.html, [&](FilesTogether& files) { return files.write(flags.html, study::plan_html(plan)); }},
+       {"--placement", placement,
+        [&](FilesTogether& files) { return files.write(placement, study::placement_csv(*plan.tables)); }},
+       {"--sharding-plan", shards,
+        [&](FilesTogether& files) { return files.write(shards, study::sharding_plan_json(*plan.tables)); }},
+       {"--write", winner, [&](FilesTogether& files) { return write_winner(flags, plan, files); }}}));
+  if (tables) warn_of_own_placement(flags, plan);
   return out;
 }
 
@@ -179,9 +182,8 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
   if (!end_asked())
     name_idle_flags(flags, request, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
-  const Result<void> still_writable = check_outputs(outputs);
-  const Result<WrittenPlan> written =
-      still_writable.ok() ? write_plan_files(flags, plan) : Result<WrittenPlan>(still_writable.error());
+  TRY(check_apart(outputs));
+  const Result<WrittenPlan> written = write_plan_files(flags, plan);
   // Also where a file cannot be written any more: the search may be hours of work.
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
   TRY(written);

@@ -60,13 +60,17 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
     ProgressLine progress("distsim sensitivity:", 2 * serving::policies().size());
     TRY_ASSIGN(found, serving::sensitivity(flags.config, flags.sets, request, [&] { progress.advance(); }));
   }
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, serving::sensitivity_csv(found)));
-  if (!flags.json.empty()) TRY(files.write(flags.json, serving::sensitivity_json(found)));
-  if (!flags.html.empty()) TRY(files.write(flags.html, serving::sensitivity_html(found)));
-  TRY(files.keep());
-  return takes_stdout(outputs) ? Result<void>() : print(serving::sensitivity_text(found));
+  TRY(check_apart(outputs));
+  const Result<void> written =
+      write_outputs({{"--csv", flags.csv,
+                      [&](FilesTogether& files) { return files.write(flags.csv, serving::sensitivity_csv(found)); }},
+                     {"--json", flags.json,
+                      [&](FilesTogether& files) { return files.write(flags.json, serving::sensitivity_json(found)); }},
+                     {"--html", flags.html, [&](FilesTogether& files) {
+                        return files.write(flags.html, serving::sensitivity_html(found));
+                      }}});
+  if (!takes_stdout(outputs)) TRY(print(serving::sensitivity_text(found)));
+  return written;
 }
 
 Result<void> run(const SensitivityFlags& flags) {
@@ -81,13 +85,16 @@ Result<void> run(const SensitivityFlags& flags) {
     ProgressLine progress("distsim sensitivity:", study::resources().size());
     TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, study::sensitivity_csv(found)));
-  if (!flags.json.empty()) TRY(files.write(flags.json, study::sensitivity_json(found)));
-  if (!flags.html.empty()) TRY(files.write(flags.html, study::sensitivity_html(found)));
-  TRY(files.keep());
-  return takes_stdout(outputs) ? Result<void>() : print(study::sensitivity_text(found));
+  TRY(check_apart(outputs));
+  const Result<void> written =
+      write_outputs({{"--csv", flags.csv,
+                      [&](FilesTogether& files) { return files.write(flags.csv, study::sensitivity_csv(found)); }},
+                     {"--json", flags.json,
+                      [&](FilesTogether& files) { return files.write(flags.json, study::sensitivity_json(found)); }},
+                     {"--html", flags.html,
+                      [&](FilesTogether& files) { return files.write(flags.html, study::sensitivity_html(found)); }}});
+  if (!takes_stdout(outputs)) TRY(print(study::sensitivity_text(found)));
+  return written;
 }
 
 void declare_sensitivity(CLI::App& self, Action& action) {

@@ -33,17 +33,19 @@ struct ServingFlags {
 };
 
 Result<void> write_serving(const ServingFlags& flags, const serving::Comparison& c) {
-  FilesTogether files;
-  if (!flags.csv.empty()) TRY(files.write(flags.csv, serving::comparison_csv(c)));
-  if (!flags.json.empty()) TRY(files.write(flags.json, serving::comparison_json(c)));
-  if (!flags.html.empty())
-    TRY(files.write(flags.html, report::page_html({c.experiment->title, serving::comparison_page_json(c),
-                                                   serving::comparison_text(c)})));
   std::vector<std::string> notes;
-  if (!flags.timeline.empty()) {
-    TRY_ASSIGN(notes, serving::write_timeline(c, flags.timeline, files));
-  }
-  TRY(files.keep());
+  const auto page = [&] {
+    return report::page_html({c.experiment->title, serving::comparison_page_json(c), serving::comparison_text(c)});
+  };
+  TRY(write_outputs(
+      {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, serving::comparison_csv(c)); }},
+       {"--json", flags.json,
+        [&](FilesTogether& files) { return files.write(flags.json, serving::comparison_json(c)); }},
+       {"--html", flags.html, [&](FilesTogether& files) { return files.write(flags.html, page()); }},
+       {"--timeline", flags.timeline, [&](FilesTogether& files) -> Result<void> {
+          TRY_ASSIGN(notes, serving::write_timeline(c, flags.timeline, files));
+          return {};
+        }}}));
   for (const std::string& note : notes) remark(note);
   return {};
 }
@@ -105,12 +107,13 @@ Result<void> run_serving(const ServingFlags& flags) {
     experiment.run.on_sent = nullptr;
   }
   if (end_asked()) return Error{"interrupted before all runs were done", "", ""};
-  TRY(write_serving(flags, found));
+  const Result<void> written = write_serving(flags, found);
   if (takes_stdout(outputs)) {  // load above capacity is an answer, and one that is easily overlooked in a file
     for (const std::string& line : serving::overloads_of(found)) remark(line);
   } else {
     TRY(print(serving::comparison_text(found)));
   }
+  TRY(written);
   return serving::failed_points(found);
 }
 

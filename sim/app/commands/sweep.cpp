@@ -144,10 +144,12 @@ std::string title_of(const study::Recipe& recipe) {
 
 Result<void> write_files(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
                          const study::SweepResult& result, const EarlierResults& earlier) {
-  FilesTogether files;
-  if (earlier.gives_way(flags.csv)) TRY(study::write_sweep_csv(flags.csv, view, result, files));
-  if (earlier.gives_way(flags.html)) TRY(files.write(flags.html, study::sweep_html(result, title_of(recipe))));
-  return files.keep();
+  const std::string csv = earlier.gives_way(flags.csv) ? flags.csv : "",
+                    html = earlier.gives_way(flags.html) ? flags.html : "";
+  return write_outputs(
+      {{"--csv", csv, [&](FilesTogether& files) { return study::write_sweep_csv(csv, view, result, files); }},
+       {"--html", html,
+        [&](FilesTogether& files) { return files.write(html, study::sweep_html(result, title_of(recipe))); }}});
 }
 
 /// The table is printed, too, where a file cannot be written any more: its points may be hours of work.

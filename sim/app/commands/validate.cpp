@@ -80,14 +80,16 @@ Result<void> run(const ValidateFlags& flags) {
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
   name_unused(file, path, flags.jobs);
-  TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
+  TRY(check_apart({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   const bool nothing = std::ranges::none_of(validated, [](const auto& v) { return v.failure.empty(); });
   const EarlierResults earlier(nothing, {flags.csv, flags.plot});
-  FilesTogether files;
-  if (earlier.gives_way(flags.csv)) TRY(files.write(flags.csv, study::validation_csv(file, validated)));
-  if (earlier.gives_way(flags.plot)) TRY(files.write(flags.plot, study::validation_plot(validated)));
-  TRY(files.keep());
+  const std::string csv = earlier.gives_way(flags.csv) ? flags.csv : "",
+                    plot = earlier.gives_way(flags.plot) ? flags.plot : "";
+  const Result<void> written = write_outputs(
+      {{"--csv", csv, [&](FilesTogether& files) { return files.write(csv, study::validation_csv(file, validated)); }},
+       {"--plot", plot, [&](FilesTogether& files) { return files.write(plot, study::validation_plot(validated)); }}});
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
+  TRY(written);
   if (end_asked()) return Error{"interrupted: the cases that are left have that as their error", path, ""};
   const auto failed = static_cast<std::size_t>(
       std::count_if(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); }));

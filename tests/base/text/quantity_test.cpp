@@ -302,6 +302,8 @@ TEST(Number, OfFixedDecimalsShowsItsDigits) {
   EXPECT_EQ(fixed_or_digits(0.00126342, 3), "0.00126");
   EXPECT_EQ(fixed_or_digits(0.5, 0), "0.500");
   EXPECT_EQ(fixed_or_digits(1234.5, 0), "1234");
+  EXPECT_EQ(fixed_or_digits(8, 0), "8");
+  EXPECT_EQ(fixed_or_digits(8, 2), "8.00");
   EXPECT_EQ(fixed_or_digits(0, 2), "0.00");
   EXPECT_EQ(fixed_or_digits(-0.004, 2), "-0.00400");
   EXPECT_EQ(fixed_or_digits(1e-30, 2), "0.000000000000000");

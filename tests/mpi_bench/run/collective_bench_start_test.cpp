@@ -48,6 +48,16 @@ std::string by_hand(int port, int hosts, int rank) {
          std::to_string(port) + " --rank " + std::to_string(rank);
 }
 
+// Of three ranks the last never comes: the two that do end alike.
+TEST_F(CollectiveBenchStart, AMissingRankEndsTheOthersAlike) {
+  const int port = test::free_port();
+  test::Background root(by_hand(port, 3, 0) + " --stall-limit 1 >" + dir_ + "/root 2>&1");
+  const Finished f = test::run_command(by_hand(port, 3, 1) + " --stall-limit 1", dir_);
+  EXPECT_EQ(f.code, 3);
+  EXPECT_NE(f.err.find("rank 2 on '127.0.0.1' did not connect within "), std::string::npos) << f.err;
+  EXPECT_EQ(root.end_within(100), 3);
+}
+
 // Rank 0 has said no: the others say why, and end as it does.
 TEST_F(CollectiveBenchStart, RankZerosRefusalReachesTheOthers) {
   {
@@ -87,7 +97,7 @@ TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
     const test::Background first(by_hand(port, 3, 1) + " >/dev/null 2>&1");
     std::this_thread::sleep_for(std::chrono::seconds(3));
   }
-  EXPECT_EQ(root.end_within(100), 2);
+  EXPECT_EQ(root.end_within(100), 3);
   EXPECT_NE(read_file(dir_ + "/root", 4096)->find("rank 1 on '127.0.0.1' has left while rank 2 on '127.0.0.1' had not"),
             std::string::npos)
       << *read_file(dir_ + "/root", 4096);

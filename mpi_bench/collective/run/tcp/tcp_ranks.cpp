@@ -22,6 +22,11 @@ constexpr double kLateWord = 0.5;  // rank 0, whose patience may end at the same
 // Hints of the errors for a rank that does not come in time.
 constexpr const char* kMissing = "missing, stopped, or started with another --port";
 constexpr const char* kAnotherMissing = "another rank is missing, or another program listens there";
+constexpr const char* kLeft = "its own output says why";
+constexpr const char* kNotThisRank = "nothing is wrong with this rank";
+
+/// What rank 0 answers to the hello of another.
+constexpr int kRefuses = 0, kStarts = 1, kLacksARank = 2;
 
 std::vector<std::string> hosts_of(const TcpPlaces& places) {
   std::vector<std::string> hosts = places.hosts;
@@ -83,7 +88,8 @@ class TcpRanks : public ProcessRanks {
     const std::string refusal = all.ok() ? "" : all.error().text();
     for (auto* lines : {&lines_, &refused_}) {
       for (auto& line : *lines) {  // who has left by now is noticed when the ranks meet
-        if (line && tcp::write_value(*line, tcp::Hello{.number = all.ok() ? 1 : 0}).ok() && !all.ok())
+        const int verdict = all.ok() ? kStarts : is_missing_rank(all.error()) ? kLacksARank : kRefuses;
+        if (line && tcp::write_value(*line, tcp::Hello{.number = verdict}).ok() && !all.ok())
           (void)tcp::write_text(*line, refusal);
       }
     }
@@ -103,7 +109,7 @@ class TcpRanks : public ProcessRanks {
         if (lines[static_cast<std::size_t>(r) + 1].revents != 0)
           return Error{"rank " + std::to_string(r) + on(r) + " has left while " + missing_ranks(missing) +
                            " had not connected yet",
-                       "--hosts", ""};
+                       "--hosts", kLeft};
       }
       for (auto& caller : callers_.hear(std::span(lines).subspan(1 + lines_.size()))) {
         TRY_ASSIGN(const bool new_rank, admit(std::move(caller.socket), caller.hello));
@@ -164,9 +170,9 @@ class TcpRanks : public ProcessRanks {
                    "--hosts", kAnotherMissing};
     if (!answer->valid(0))
       return Error{"found another program at " + place + ", expected rank 0", "--port", "choose a free port"};
-    if (answer->number == 1) return {};
+    if (answer->number == kStarts) return {};
     TRY_ASSIGN(const std::string refusal, tcp::read_text(line(0)));
-    return Error{"rank 0 refuses the job: " + refusal, "", ""};
+    return Error{"rank 0 refuses the job: " + refusal, "", answer->number == kLacksARank ? kNotThisRank : ""};
   }
 
   std::vector<std::string> collect(const std::string& mine) const {
@@ -208,6 +214,9 @@ Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places) {
   return std::unique_ptr<ProcessRanks>(std::move(ranks));
 }
 
-bool is_missing_rank(const Error& error) { return error.hint == kMissing || error.hint == kAnotherMissing; }
+bool is_missing_rank(const Error& error) {
+  const auto is = [&](const char* hint) { return error.hint == hint; };
+  return is(kMissing) || is(kAnotherMissing) || is(kLeft) || is(kNotThisRank);
+}
 
 }  // namespace distsim::bench
