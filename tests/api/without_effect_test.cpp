@@ -86,9 +86,6 @@ TEST(WithoutEffect, ASettingThatALaterOneReplacesIsNamedOnce) {
   EXPECT_EQ(plan({dlrm(twice), {{"cluster.nodes", {"1", "2"}}}}).without_effect().front(), line);
   EXPECT_EQ(compare({{"a", job}, {"b", job}}).without_effect(),
             Lines{"set model.global_batch=4096: no effect, replaced by set model.global_batch=16384"});
-  const Sweep whole = sweep({dlrm({"device.power_limit=300 W"}), {{"device", {"{power_limit: 250 W}"}}}});
-  EXPECT_EQ(whole.without_effect().front(),
-            "set device.power_limit=300 W: no effect, replaced by set device={power_limit: 250 W}");
   const Lines idle{"model.rnn.encoder_layers=2", "model.rnn.encoder_layers=3"};
   EXPECT_EQ(sweep({dlrm(idle), {{"cluster.nodes", {"1", "2"}}}}).without_effect(),
             (Lines{"set " + idle[0] + ": no effect, replaced by set " + idle[1],

@@ -492,8 +492,10 @@ TEST(CapturedGraph, ReadsAllOfAPackedFile) {
 /// By what was read so far, and not only when a gibibyte is there.
 TEST(CapturedGraph, TextThatShrinksByThousandsIsRefusedEarly) {
   std::string bombs;
-  for (const std::string one = packed(std::string(std::size_t{20} << 20, ' ')); bombs.size() < 8 * one.size();) bombs += one;
-  EXPECT_NE(refusal(bombs + std::string(1 << 22, '\0')).find("expands to more than 200 times its size"), std::string::npos);
+  for (const std::string one = packed(std::string(std::size_t{20} << 20, ' ')); bombs.size() < 8 * one.size();)
+    bombs += one;
+  EXPECT_NE(refusal(bombs + std::string(1 << 22, '\0')).find("expands to more than 200 times its size"),
+            std::string::npos);
 }
 
 TEST(CapturedGraph, EveryBeginningIsRefused) {

@@ -38,8 +38,8 @@ struct SweepPoint {
   double iteration_ms = 0, low_ms = 0, high_ms = 0, samples_per_s = 0, tokens_per_s_per_gpu = 0;
   double compute_ms = 0, exposed_comm_ms = 0, waiting_ms = 0, host_bound_ms = 0, idle_ms = 0;
   double mfu = 0, memory_gb = 0;
-  double speedup = 0;     ///< samples/s over that of the point with the fewest GPUs and else the same values
-  double efficiency = 0;  ///< speedup over the growth in GPUs; 1 is perfect scaling
+  double speedup = 0;        ///< samples/s over that of the point with the fewest GPUs and else the same values
+  double efficiency = 0;     ///< speedup over the growth in GPUs; 1 is perfect scaling
   std::optional<bool> fits;  ///< false: the GPUs lack the memory; none: not known, as the point has no prediction
   std::string limited_by;
 };
