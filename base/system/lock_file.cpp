@@ -50,7 +50,7 @@ Result<LockFile> LockFile::open(const std::string& path, const std::string& expe
 }
 
 LockFile::~LockFile() {
-  if (file_.valid()) ::unlink(path_.c_str());  // before the lock goes with the descriptor
+  if (file_.valid()) ::unlink(path_->path().c_str());  // before the lock goes with the descriptor
 }
 
 }  // namespace distsim

@@ -1,11 +1,13 @@
 // One process at a time: locks that end with the process, however it ends.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "base/result.hpp"
 #include "base/system/descriptor.hpp"
+#include "base/system/temporaries.hpp"
 
 namespace distsim {
 
@@ -24,8 +26,9 @@ class LockFile {
   LockFile& operator=(LockFile&& other) = default;
 
  private:
-  LockFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
-  std::string path_;
+  LockFile(const std::string& path, Descriptor file)
+      : path_(std::make_unique<RemovedBySignal>(path)), file_(std::move(file)) {}
+  std::unique_ptr<RemovedBySignal> path_;
   Descriptor file_;
 };
 

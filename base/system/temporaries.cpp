@@ -95,6 +95,9 @@ Temporary::~Temporary() {
 
 bool Temporary::rename_to(const std::string& target) { return renamed_ = ::rename(path_.c_str(), target.c_str()) == 0; }
 
+RemovedBySignal::RemovedBySignal(std::string path) : path_(std::move(path)), place_(enter(path_.c_str())) {}
+RemovedBySignal::~RemovedBySignal() { leave(place_); }
+
 void remove_temporaries() {
   for (const Block* block = &first; block; block = block->next) {
     for (const auto& name : block->names) {

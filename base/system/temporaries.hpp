@@ -29,6 +29,20 @@ class Temporary {
   bool made_ = false, renamed_ = false;
 };
 
+/// A file that a signal removes, too, as long as this lives.
+class RemovedBySignal {
+ public:
+  explicit RemovedBySignal(std::string path);
+  ~RemovedBySignal();
+  RemovedBySignal(const RemovedBySignal&) = delete;
+  RemovedBySignal& operator=(const RemovedBySignal&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::atomic<const char*>* place_;
+};
+
 /// Removes all that exist; a signal handler may call it. Nothing else may be done with them after that.
 void remove_temporaries();
 

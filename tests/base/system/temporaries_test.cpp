@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/system/lock_file.hpp"
 #include "test_data.hpp"
 
 namespace distsim {
@@ -37,6 +38,15 @@ TEST(Temporaries, ASignalRemovesAllHoweverMany) {
   set.erase(set.begin() + 3, set.begin() + 90);  // places become free and are taken again
   for (int i = 0; i < 100; ++i) set.push_back(std::make_unique<Temporary>(folder + "/t.tmp."));
   EXPECT_EQ(files_in(folder), 313u);
+  remove_temporaries();
+  EXPECT_EQ(files_in(folder), 0u);
+}
+
+TEST(Temporaries, ASignalRemovesALock) {
+  const std::string folder = test::scratch_dir("lock_of_a_set");
+  auto lock = LockFile::open(folder + "/x.lock", "no other");
+  ASSERT_TRUE(lock.ok()) << lock.error().text();
+  const LockFile moved = std::move(lock).value();
   remove_temporaries();
   EXPECT_EQ(files_in(folder), 0u);
 }
