@@ -162,6 +162,9 @@ Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, La
       (same_links_ && mode == measured_->mode) || (constants_as_measured && model_.prices_as(measured_->model));
   if (!as_measured)
     what_if_.emplace(WhatIf{model_.with(measured_->factors), measured_->model.with(measured_->factors)});
+  if (!what_if_) return;
+  for (double bytes = 1, most = 0; bytes <= kMaxCurveBytes; bytes *= 2)
+    of_smaller_.push_back(most = std::max(most, measured_at(bytes).us));
 }
 
 double Pricer::now_over_measured(double bytes) const {
@@ -184,13 +187,26 @@ Result<graph::Cost> Pricer::alone(double bytes) const {
     return graph::make_cost(model_.with_launch(choice.us) * 1e-6, spread.low, spread.high, graph::Basis::analytic,
                             analytic_source(*choice.candidate));
   }
-  Blend::Value v = measured_->blend->at(bytes);
+  const Measured measured = measured_at(bytes);
+  const Blend::Value& v = measured.value;
+  const double apart = measured.other ? kOtherLinksSpread : 0;
+  const double us = std::max({measured.us, of_smaller(bytes), least_us_of_byte_ * bytes});
+  return graph::make_cost(us * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
+                          v.high_us / v.time_us * std::exp(apart) - 1, v.basis,
+                          v.basis == graph::Basis::analytic ? analytic_source(*choice.candidate) : v.source);
+}
+
+double Pricer::of_smaller(double bytes) const {
+  if (of_smaller_.empty() || bytes < 1) return 0;
+  return of_smaller_[std::min(of_smaller_.size() - 1, static_cast<std::size_t>(std::log2(bytes)))];
+}
+
+Pricer::Measured Pricer::measured_at(double bytes) const {
+  Measured out{measured_->blend->at(bytes), 0, false};
+  Blend::Value& v = out.value;
   const double ratio = now_over_measured(bytes);
-  const bool other = what_if_ && !(same_links_ && ratio == 1);  // NCCL may be refused what it would not take
-  if (v.basis == graph::Basis::analytic)
-    v.source = analytic_source(*choice.candidate);
-  else if (other)
-    v.basis = graph::Basis::scaled;
+  out.other = what_if_ && !(same_links_ && ratio == 1);  // NCCL may be refused what it would not take
+  if (v.basis != graph::Basis::analytic && out.other) v.basis = graph::Basis::scaled;
   double us = v.time_us;
   for (const Blend& fewer : measured_->smaller) {
     const Blend::Value floor = fewer.at(bytes);
@@ -200,10 +216,8 @@ Result<graph::Cost> Pricer::alone(double bytes) const {
     }
     us = std::max(us, floor.time_us);
   }
-  const double apart = other ? kOtherLinksSpread : 0;
-  us = std::max(us * ratio, least_us_of_byte_ * bytes);
-  return graph::make_cost(us * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
-                          v.high_us / v.time_us * std::exp(apart) - 1, v.basis, v.source);
+  out.us = us * ratio;
+  return out;
 }
 
 }  // namespace distsim::collectives

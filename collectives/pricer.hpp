@@ -41,6 +41,7 @@ struct MeasuredPrice {
 // Links that differ from those that the curves were measured on, launches of another length, or a choice that NCCL is
 // refused, enter as the ratio of the two analytic models with the curves' factors: which curves apply and how is worked
 // out for the group as measured, so that a better link, which the analytic model never makes slower, is not slower here.
+// That ratio may fall with the size faster than the measured time rises: a size then costs what the smaller ones do.
 class Pricer {
  public:
   Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
@@ -57,7 +58,15 @@ class Pricer {
   struct WhatIf {
     AnalyticModel now, measured;
   };
+  /// What the curves say of a size, and the time that comes of it now.
+  struct Measured {
+    Blend::Value value;
+    double us = 0;
+    bool other = false;  ///< than what was measured
+  };
   double now_over_measured(double bytes) const;
+  Measured measured_at(double bytes) const;
+  double of_smaller(double bytes) const;
   Result<graph::Cost> alone(double bytes) const;
 
   bool one_node_, same_links_;
@@ -66,6 +75,7 @@ class Pricer {
   AnalyticModel model_;
   std::shared_ptr<const MeasuredPrice> measured_;
   std::optional<WhatIf> what_if_;
+  std::vector<double> of_smaller_;  ///< of a what-if: us of the dearest size of 1, 2, 4, ... 2^i bytes
 };
 
 }  // namespace distsim::collectives

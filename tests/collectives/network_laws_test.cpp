@@ -366,6 +366,32 @@ TEST(NetworkLaws, PeerAccessIsNeverSlowerThanStaging) {
   }
 }
 
+/// Curves of NCCL's free choice, and a choice that it is refused: the ratio of the two models falls faster than they rise.
+TEST(NetworkLaws, ALargerMessageIsNeverCheaperWhateverNcclIsRefused) {
+  const topology::ClusterSpec spec = read_config("systems/dgx_h100.yaml", topology::cluster_schema());
+  using Refused = std::pair<const char*, std::vector<Protocol>>;
+  for (const auto& [algorithm, protocols] : {Refused{"Tree", {Protocol::simple}}, Refused{"Ring", {Protocol::ll}},
+                                             Refused{"Ring", {Protocol::simple}}, Refused{"Ring", {}}}) {
+    CollectiveOptions options;
+    options.curve_dirs = {test::config("curves")};
+    options.algorithms = {*read_word("algorithms", algorithm, nccl_algorithm_words())};
+    options.protocols = protocols;
+    for (const std::int64_t nodes : {2, 512}) {
+      const topology::Topology t = built({"dgx_h100", spec, 90}, nodes);
+      const CollectiveModels models = models_of(t, options);
+      for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather}) {
+        double before = 0;
+        for (double bytes = 8; bytes < 1e10; bytes *= 2) {
+          const double us = cost_of(models, kind, t.facts(first_ranks(t.ranks())), bytes).mean.us();
+          EXPECT_GE(us, before / kSlack) << algorithm << ", " << protocols.size() << " protocols, " << nodes
+                                         << " nodes, " << bytes;
+          before = us;
+        }
+      }
+    }
+  }
+}
+
 /// What a root sends or receives passes its PCIe port, from the own node and from the others.
 TEST(NetworkLaws, ARootWithoutNvlinkIsNoFasterThanItsPort) {
   constexpr double kBytes = 1 << 30;
