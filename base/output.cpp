@@ -81,7 +81,7 @@ Result<void> check_apart(const std::vector<std::pair<std::string, std::string>>&
   return {};
 }
 
-Result<void> write_outputs(const std::vector<OutputFile>& outputs) {
+Result<void> write_output_files(const std::vector<OutputFile>& outputs) {
   FilesTogether files;
   Result<void> all;
   for (const OutputFile& output : outputs) {

@@ -29,7 +29,7 @@ struct OutputFile {
 
 /// Checks and writes each, all files or none; what goes to standard output goes there whatever becomes of the others, for it may be
 /// hours of work. Error: that of the first that cannot be written.
-Result<void> write_outputs(const std::vector<OutputFile>& outputs);
+Result<void> write_output_files(const std::vector<OutputFile>& outputs);
 
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);

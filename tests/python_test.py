@@ -265,6 +265,24 @@ class Hostile(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "^bytes: found (bytes|bytearray|memoryview), expected a size or a list of sizes"):
                 distsim.cost_collective("dgx_a100_80gb", "all_reduce", sizes)
 
+    def test_a_forked_child_leaves_what_is_the_parents(self):
+        table = distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, jobs=4)
+        code = ("import distsim, os, sys\n"
+                f"table = distsim.sweep({FLAGSHIP!r}, {{'cluster.nodes': [1, 2]}}, jobs=4)\n"
+                "child = os.fork()\n"
+                "if child == 0: sys.exit(0)\n"
+                "print(os.waitpid(child, 0)[1], len(table))\n")
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.stdout, done.stderr), ("0 2\n", ""))
+        tasks = pathlib.Path("/proc/self/task")
+        if tasks.exists():
+            before = len(list(tasks.iterdir()))
+            kept = [distsim.sweep(FLAGSHIP, {"cluster.nodes": [1, 2]}, jobs=4) for _ in range(3)]
+            self.assertEqual(len(list(tasks.iterdir())), before, [len(table), len(kept)])
+        for values in (bytearray(b"8"), memoryview(b"8"), {1: 2}):
+            with self.assertRaisesRegex(TypeError, "^cluster.nodes: found "):
+                distsim.sweep(FLAGSHIP, {"cluster.nodes": values})
+
     def test_a_variant_may_replace_what_all_have(self):
         both = distsim.compare(FLAGSHIP, set={"cluster.nodes": 2}, variants={"b": {"cluster": {"system": "dgx_a100_80gb", "nodes": 1}}})
         self.assertAlmostEqual(both[1].iteration_ms, distsim.predict(FLAGSHIP, set={"cluster.nodes": 1}).iteration_ms)

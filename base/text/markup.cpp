@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <optional>
+#include <utility>
 
 #include "base/text/printable.hpp"
 
@@ -20,9 +21,14 @@ std::uint32_t code_of(std::string_view character) {
 }
 
 bool is_hidden_code(std::uint32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x200b || c == 0x200e || c == 0x200f ||
-         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-         (c >= 0xe0000 && c <= 0xe0fff);
+  // Controls, Unicode's Default_Ignorable_Code_Point but for the joiners and U+FE0F that scripts and emoji need, separators of
+  // lines and interlinear marks.
+  constexpr std::pair<std::uint32_t, std::uint32_t> kHidden[] = {
+      {0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},       {0x34f, 0x34f},     {0x61c, 0x61c},
+      {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},   {0x200b, 0x200b},   {0x200e, 0x200f},
+      {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},   {0xfe00, 0xfe0e},   {0xfeff, 0xfeff},
+      {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
+  return std::ranges::any_of(kHidden, [c](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
 /// The text with what `shown` makes of each hidden character; bytes that are no UTF-8 are left as they are.
@@ -42,9 +48,7 @@ std::string with_hidden(std::string_view text, Shown shown) {
   return out;
 }
 
-bool may_be_hidden(char c) {
-  return c == 0x7f || c == '\xc2' || c == '\xd8' || c == '\xe2' || c == '\xef' || c == '\xf3';
-}
+bool may_be_hidden(char c) { return c == 0x7f || static_cast<unsigned char>(c) >= 0x80; }
 
 /// Its bytes as "\xe2\x80\xae", with that many backslashes.
 std::string hex_of(std::string_view character, std::string_view backslash) {

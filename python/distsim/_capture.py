@@ -13,6 +13,12 @@ from typing import Any, Dict, List, Optional, Tuple
 from ._errors import ConfigError
 
 
+def _remove_own(folder: str, process: int) -> None:
+    """Not in a forked child, whose parent still has it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Graph:
     """The calls of a module's training step with their shapes and types: docs/graph_format.md.
 
@@ -43,7 +49,7 @@ class Graph:
         with self._lock:
             if self._path is None:
                 folder = tempfile.mkdtemp(prefix="distsim_graph_")
-                weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+                weakref.finalize(self, _remove_own, folder, os.getpid())
                 path = os.path.join(folder, "captured.graph")
                 self.save(path)
                 self._path = path

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import builtins
 import json
-from typing import Any, Dict, List, Optional, Sequence, Union
+from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _distsim
 from ._experiment import Config, Sets, count_of, experiment_of, flag_of, number_of, path_text, text_of, texts_of, value_text
@@ -65,7 +65,7 @@ def cost_collective(system: str, kind: str, bytes: Union[int, str, Sequence[Unio
 
     algbw = bytes / time; busbw = algbw x 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter and all_to_all, 1 for
     the others. Raises ConfigError, also where no size has a cost."""
-    if isinstance(bytes, (builtins.bytes, bytearray, memoryview)):
+    if isinstance(bytes, (builtins.bytes, bytearray, memoryview, Mapping, AbstractSet)):
         raise TypeError(f"bytes: found {type(bytes).__name__}, expected a size or a list of sizes")
     if isinstance(bytes, (str, int)) or hasattr(bytes, "__index__"):
         bytes = [bytes]  # type: ignore[list-item]

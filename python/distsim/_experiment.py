@@ -242,6 +242,8 @@ def vary_texts(vary: Optional[Mapping[str, Any]], place: str, every_point: bool 
     for key, values in vary.items():
         if not isinstance(key, str):
             raise TypeError(f"{place}: found the key {shown(key)} of type {_kind(key)}, expected text")
+        if isinstance(values, (bytearray, memoryview, Mapping)):
+            raise TypeError(f"{key}: found {_kind(values)}, expected a value or a list of values")
         if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
             values = [values]
         if isinstance(values, AbstractSet):

@@ -74,6 +74,7 @@ class Sweep::Parts {
     TRY_ASSIGN(study::PointList points, study::sweep_points(request, false));
     TRY_ASSIGN(run_, study::StudyRun::begin(std::move(points), {.jobs = asked.jobs}));
     TRY(run_->evaluate(study::sweep_order(request)));
+    run_->dismiss();
     if (stop_asked()) return run_->interruption();
     for (const study::SweepAxis& axis : request.axes) keys_.push_back(axis.key);
     result_.emplace(request, run_->rows());

@@ -57,7 +57,7 @@ Result<void> run(const CompareFlags& flags) {
   TRY_ASSIGN(const study::Comparison found, study::compare(sides));
   name_idle(study::compare_without_effect(sides));
   TRY(check_apart(outputs));
-  const Result<void> written = write_outputs(
+  const Result<void> written = write_output_files(
       {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, study::comparison_csv(found)); }},
        {"--html", flags.html,
         [&](FilesTogether& files) { return files.write(flags.html, study::comparison_html(found)); }}});

@@ -130,7 +130,7 @@ Result<WrittenPlan> write_plan_files(const PlanFlags& flags, const study::Plan& 
   const bool is_whole = out.tables.ok() || !plan.tables->chosen;  // the winner needs no tables
   const std::string winner = out.winner.ok() && is_whole ? flags.write : "";
   const std::string placement = tables ? flags.placement : "", shards = tables ? flags.sharding_plan : "";
-  TRY(write_outputs(
+  TRY(write_output_files(
       {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, study::plan_csv(plan)); }},
        {"--json", flags.json, [&](FilesTogether& files) { return files.write(flags.json, study::plan_json(plan)); }},
        {"--html", flags.html, [&](FilesTogether& files) { return files.write(flags.html, study::plan_html(plan)); }},

@@ -61,14 +61,13 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
     TRY_ASSIGN(found, serving::sensitivity(flags.config, flags.sets, request, [&] { progress.advance(); }));
   }
   TRY(check_apart(outputs));
-  const Result<void> written =
-      write_outputs({{"--csv", flags.csv,
-                      [&](FilesTogether& files) { return files.write(flags.csv, serving::sensitivity_csv(found)); }},
-                     {"--json", flags.json,
-                      [&](FilesTogether& files) { return files.write(flags.json, serving::sensitivity_json(found)); }},
-                     {"--html", flags.html, [&](FilesTogether& files) {
-                        return files.write(flags.html, serving::sensitivity_html(found));
-                      }}});
+  const Result<void> written = write_output_files(
+      {{"--csv", flags.csv,
+        [&](FilesTogether& files) { return files.write(flags.csv, serving::sensitivity_csv(found)); }},
+       {"--json", flags.json,
+        [&](FilesTogether& files) { return files.write(flags.json, serving::sensitivity_json(found)); }},
+       {"--html", flags.html,
+        [&](FilesTogether& files) { return files.write(flags.html, serving::sensitivity_html(found)); }}});
   if (!takes_stdout(outputs)) TRY(print(serving::sensitivity_text(found)));
   return written;
 }
@@ -86,13 +85,13 @@ Result<void> run(const SensitivityFlags& flags) {
     TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
   TRY(check_apart(outputs));
-  const Result<void> written =
-      write_outputs({{"--csv", flags.csv,
-                      [&](FilesTogether& files) { return files.write(flags.csv, study::sensitivity_csv(found)); }},
-                     {"--json", flags.json,
-                      [&](FilesTogether& files) { return files.write(flags.json, study::sensitivity_json(found)); }},
-                     {"--html", flags.html,
-                      [&](FilesTogether& files) { return files.write(flags.html, study::sensitivity_html(found)); }}});
+  const Result<void> written = write_output_files(
+      {{"--csv", flags.csv,
+        [&](FilesTogether& files) { return files.write(flags.csv, study::sensitivity_csv(found)); }},
+       {"--json", flags.json,
+        [&](FilesTogether& files) { return files.write(flags.json, study::sensitivity_json(found)); }},
+       {"--html", flags.html,
+        [&](FilesTogether& files) { return files.write(flags.html, study::sensitivity_html(found)); }}});
   if (!takes_stdout(outputs)) TRY(print(study::sensitivity_text(found)));
   return written;
 }

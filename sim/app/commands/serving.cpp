@@ -37,7 +37,7 @@ Result<void> write_serving(const ServingFlags& flags, const serving::Comparison&
   const auto page = [&] {
     return report::page_html({c.experiment->title, serving::comparison_page_json(c), serving::comparison_text(c)});
   };
-  TRY(write_outputs(
+  TRY(write_output_files(
       {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, serving::comparison_csv(c)); }},
        {"--json", flags.json,
         [&](FilesTogether& files) { return files.write(flags.json, serving::comparison_json(c)); }},

@@ -146,7 +146,7 @@ Result<void> write_files(const SweepFlags& flags, const study::SweepView& view, 
                          const study::SweepResult& result, const EarlierResults& earlier) {
   const std::string csv = earlier.gives_way(flags.csv) ? flags.csv : "",
                     html = earlier.gives_way(flags.html) ? flags.html : "";
-  return write_outputs(
+  return write_output_files(
       {{"--csv", csv, [&](FilesTogether& files) { return study::write_sweep_csv(csv, view, result, files); }},
        {"--html", html,
         [&](FilesTogether& files) { return files.write(html, study::sweep_html(result, title_of(recipe))); }}});

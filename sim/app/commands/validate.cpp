@@ -85,7 +85,7 @@ Result<void> run(const ValidateFlags& flags) {
   const EarlierResults earlier(nothing, {flags.csv, flags.plot});
   const std::string csv = earlier.gives_way(flags.csv) ? flags.csv : "",
                     plot = earlier.gives_way(flags.plot) ? flags.plot : "";
-  const Result<void> written = write_outputs(
+  const Result<void> written = write_output_files(
       {{"--csv", csv, [&](FilesTogether& files) { return files.write(csv, study::validation_csv(file, validated)); }},
        {"--plot", plot, [&](FilesTogether& files) { return files.write(plot, study::validation_plot(validated)); }}});
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));

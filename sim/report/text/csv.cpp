@@ -1,6 +1,7 @@
 // The main figures as fields of a CSV line.
 #include <algorithm>
 
+#include "base/text/number_text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/text/format.hpp"
 
@@ -37,7 +38,7 @@ std::vector<std::string> csv_values(const Report& r) {
           ms(r.iteration),
           ms(r.low),
           ms(r.high),
-          fixed(r.samples_per_second, r.samples_per_second < 1 ? 6 : 2),
+          fixed_or_digits(r.samples_per_second, r.samples_per_second < 1 ? 6 : 2),
           ms(r.compute),
           ms(r.comm),
           ms(r.hidden_comm),
@@ -45,9 +46,9 @@ std::vector<std::string> csv_values(const Report& r) {
           ms(r.waiting),
           ms(r.host_bound),
           ms(r.idle),
-          fixed(r.achieved_flops_per_gpu * 1e-12, 4),
-          fixed(r.mfu, 6),
-          fixed(memory_max_gb(c), 3),
+          fixed_or_digits(r.achieved_flops_per_gpu * 1e-12, 4),
+          fixed_or_digits(r.mfu, 6),
+          fixed_or_digits(memory_max_gb(c), 3),
           std::to_string(r.slowest_rank),
           limiter(r.limits.limited_by),
           limiter(r.limits.runner_up),

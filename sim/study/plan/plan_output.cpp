@@ -42,9 +42,9 @@ const std::vector<PlanColumn>& plan_columns() {
       {"high_ms", [](R r) { return fixed_or_digits(r.report.high.ms(), 4); }},
       {"samples_per_s", [](R r) { return fixed_or_digits(r.report.samples_per_second, 3); }},
       {"tokens_per_s_per_gpu", [](R r) { return fixed_or_digits(tokens_per_gpu(r.report), 2); }},
-      {"mfu", [](R r) { return fmt::format("{:.4f}", r.report.mfu); }},
-      {"exposed_comm_ms", [](R r) { return fmt::format("{:.4f}", r.report.exposed_comm.ms()); }},
-      {"memory_gb", [](R r) { return fmt::format("{:.3f}", memory_gb(r.report)); }},
+      {"mfu", [](R r) { return fixed_or_digits(r.report.mfu, 4); }},
+      {"exposed_comm_ms", [](R r) { return fixed_or_digits(r.report.exposed_comm.ms(), 4); }},
+      {"memory_gb", [](R r) { return fixed_or_digits(memory_gb(r.report), 3); }},
   };
   return all;
 }

@@ -106,6 +106,7 @@ class StudyRun::Parts {
   bool over() const { return over_; }
   bool was_cut() const { return end_asked() && rows_.known() < list_.count; }
   const Rows& rows() const { return rows_; }
+  void dismiss() { crew_.reset(); }
 
  private:
   bool take_kept(std::uint64_t index, std::string row) {
@@ -248,6 +249,7 @@ Result<std::unique_ptr<StudyRun>> StudyRun::begin(PointList points, RunOptions o
   return std::unique_ptr<StudyRun>(new StudyRun(std::move(parts)));
 }
 
+void StudyRun::dismiss() { parts_->dismiss(); }
 bool StudyRun::is_over() const { return parts_->over(); }
 void StudyRun::share(std::span<const std::size_t> indices) { parts_->share(indices); }
 const Rows& StudyRun::rows() const { return parts_->rows(); }

@@ -67,6 +67,8 @@ class StudyRun {
   void share(std::span<const std::size_t> indices);
 
   const Rows& rows() const;
+  /// No more points are asked for: its threads end, and the rows stay.
+  void dismiss();
 
   /// A signal asked for the end before all points had a row.
   bool was_cut() const;

@@ -15,8 +15,9 @@ const std::string kOverride = "\xe2\x80\xae", kSeparator = "\xe2\x80\xa8", kIsol
                   kByteOrder = "\xef\xbb\xbf", kSoftHyphen = "\xc2\xad", kTag = "\xf3\xa0\x81\x81";
 
 TEST(HiddenCharacters, AreToldFromOthers) {
-  for (const std::string& c : {kOverride, kSeparator, kIsolate, kControl, kArabicMark, kNoWidth, kByteOrder,
-                               kSoftHyphen, kTag, std::string("\x7f"), std::string("\n")})
+  for (const std::string& c :
+       {kOverride, kSeparator, kIsolate, kControl, kArabicMark, kNoWidth, kByteOrder, kSoftHyphen, kTag,
+        std::string("\xef\xb8\x80"), std::string("\xe3\x85\xa4"), std::string("\x7f"), std::string("\n")})
     EXPECT_TRUE(is_hidden(c)) << printable(c);
   for (const char* c : {"a", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x94", "\xd8\x9b", "\xf0\x9f\x98\x80", "\xc2\xa0",
                         "\xe2\x80\x8d", "\xef\xbf\xbd"})
