@@ -45,7 +45,9 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
   std::string out;
   std::string chunk(kChunk, '\0');
   int state = Z_OK;
+  double beyond = 0;  // text that shrank by more, less what shrank by less since
   while (state != Z_STREAM_END) {
+    const uInt before = z.avail_in;
     z.next_out = reinterpret_cast<Bytef*>(chunk.data());
     z.avail_out = static_cast<uInt>(chunk.size());
     state = ::inflate(&z, Z_NO_FLUSH);
@@ -62,8 +64,9 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
       if (inflateReset(&z) != Z_OK) throw std::bad_alloc();
       state = Z_OK;
     }
-    const double read = static_cast<double>(packed.size() - z.avail_in);
-    const bool bomb = static_cast<double>(out.size()) > kAtOnce + kMostExpansion * read;
+    const double more = static_cast<double>(chunk.size() - z.avail_out), of = static_cast<double>(before - z.avail_in);
+    beyond = std::max(0., beyond + more - kMostExpansion * of);
+    const bool bomb = beyond > kAtOnce;
     if (bomb) return Error{"found text that expands to more than 200 times its size, expected less", name, ""};
     if (out.size() > kMostText) return too_large(name);
   }

@@ -89,7 +89,8 @@ struct TcpPlaces {
 /// number, different numbers of hosts.
 Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places);
 
-/// Whether that error is that a rank did not come in time or has left, which says nothing against the flags.
+/// Whether that error is that a rank did not come in time or has left, or that no more files may be opened, which says nothing
+/// against the flags.
 bool is_missing_rank(const Error& error);
 
 }  // namespace distsim::bench

@@ -80,6 +80,21 @@ TEST_F(CollectiveBenchStart, RankZerosRefusalReachesTheOthers) {
   EXPECT_EQ(*read_file(dir_ + "/first", 4096), f.err);
 }
 
+/// Strangers hold no files that the job needs once all ranks are there.
+TEST_F(CollectiveBenchStart, StrangersGoWhenAllRanksAreThere) {
+  const int port = test::free_port();
+  test::Background root("sh -c 'ulimit -n 60; exec " + by_hand(port, 2, 0) + " --stall-limit 20' >" + dir_ +
+                        "/root 2>&1");
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::vector<int> strangers;
+  for (int i = 0; i < 80; ++i) strangers.push_back(connected_to(port));
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const Finished f = test::run_command(by_hand(port, 2, 1) + " --stall-limit 20", dir_);
+  EXPECT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(root.end_within(100), 0) << *read_file(dir_ + "/root", 4096);
+  for (const int s : strangers) ::close(s);
+}
+
 /// The system polls no more lines than a process may have open files: of ranks that have not come there is none to poll.
 TEST_F(CollectiveBenchStart, RankZeroWaitsForMoreRanksThanItMayHaveFiles) {
   const int port = test::free_port();

@@ -11,26 +11,28 @@ namespace {
 constexpr std::size_t kMostCallers = 256;
 constexpr double kPerCaller = 0.1;  // s; a connection and its hello take far less, also on a busy node
 constexpr std::chrono::milliseconds kPause{10};
+constexpr std::chrono::seconds kSilence{1};
 
 }  // namespace
 
-void Callers::add(Socket socket) {
-  callers_.push_back({std::move(socket)});
-  if (callers_.size() > kMostCallers) callers_.pop_front();
+/// The one that came first, if it has had time to speak and nothing of it waits to be read.
+bool Callers::drop_silent() {
+  if (callers_.empty() || std::chrono::steady_clock::now() - callers_.front().since < kSilence) return false;
+  if (wait_for(callers_.front().socket.native_handle(), 0)) return false;
+  callers_.pop_front();
+  return true;
 }
 
 Result<void> Callers::take(Acceptor& acceptor) {
   auto socket = accept(acceptor, 0);
   if (socket.ok()) {
-    add(std::move(socket).value());
+    callers_.push_back({std::move(socket).value()});
+    if (callers_.size() > kMostCallers) drop_silent();
     return {};
   }
-  const bool out_of_files = socket.error().hint == kOutOfFiles;
-  if (out_of_files && callers_.empty()) return socket.error();
-  if (out_of_files)
-    callers_.pop_front();
-  else
-    std::this_thread::sleep_for(kPause);  // it has left again, or the system lacks memory for now
+  if (socket.error().hint == kOutOfFiles && callers_.empty()) return socket.error();
+  // Else it has left again, or the system lacks memory for now, or those who are here are heard first.
+  if (socket.error().hint != kOutOfFiles || !drop_silent()) std::this_thread::sleep_for(kPause);
   return {};
 }
 

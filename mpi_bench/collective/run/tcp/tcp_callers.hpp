@@ -21,8 +21,8 @@ class Callers {
     Hello hello;
   };
 
-  /// Accepts the one that waits, if it still does. Where there are too many, or this process may open no more files, the one that
-  /// came first is dropped: a rank says at once who it is. Error: no more files, and nobody to drop.
+  /// Accepts the one that waits, if it still does. Where there are too many, or this process may open no more files, one that has
+  /// been silent for a second is dropped: a rank says at once who it is. Error: no more files, and nobody is here.
   Result<void> take(Acceptor& acceptor);
   /// Appends a line for each.
   void add_to(std::vector<pollfd>& lines);
@@ -36,9 +36,10 @@ class Callers {
     Socket socket;
     Hello hello{};
     std::size_t have = 0;  ///< bytes of the hello
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
     State hear();
   };
-  void add(Socket socket);
+  bool drop_silent();
   std::deque<Caller> callers_;
 };
 

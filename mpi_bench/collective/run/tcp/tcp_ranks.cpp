@@ -85,6 +85,7 @@ class TcpRanks : public ProcessRanks {
     if (size() == 1) return {};
     TRY_ASSIGN(tcp::Acceptor acceptor, tcp::listen(io_, places.port));
     const Result<void> all = admit_all(acceptor, places, end);
+    callers_ = {};  // strangers, whose connections the groups may need
     const std::string refusal = all.ok() ? "" : all.error().text();
     for (auto* lines : {&lines_, &refused_}) {
       for (auto& line : *lines) {  // who has left by now is noticed when the ranks meet
@@ -216,7 +217,7 @@ Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places) {
 
 bool is_missing_rank(const Error& error) {
   const auto is = [&](const char* hint) { return error.hint == hint; };
-  return is(kMissing) || is(kAnotherMissing) || is(kLeft) || is(kNotThisRank);
+  return is(tcp::kOutOfFiles) || is(kMissing) || is(kAnotherMissing) || is(kLeft) || is(kNotThisRank);
 }
 
 }  // namespace distsim::bench
