@@ -139,13 +139,16 @@ std::string_view without_prefix(std::string_view line) {
   return labelled ? line.substr(i + 1) : line;
 }
 
+constexpr std::string_view kHostTime = "cputime";  // of nccl-tests --report_cputime, in place of time
+
 std::optional<NcclColumns> header_of(std::string_view line) {
   if (line.find('#') == std::string_view::npos) return std::nullopt;
   const auto words = words_of(line);
   const auto count = [&](std::string_view w) { return std::count(words.begin(), words.end(), w); };
-  if (count("size") != 1 || count("time") < 1 || count("busbw") < 1) return std::nullopt;
+  const std::ptrdiff_t times = count("time") + count(kHostTime);
+  if (count("size") != 1 || times < 1 || count("busbw") < 1) return std::nullopt;
   return NcclColumns{true, count("root") > 0, count("error") + count("#wrong") > 0,
-                     static_cast<int>(std::min<std::ptrdiff_t>(2, count("time")))};
+                     static_cast<int>(std::min<std::ptrdiff_t>(2, times))};
 }
 
 Result<void> check_units(std::string_view line) {
@@ -166,6 +169,10 @@ Result<void> check_units(std::string_view line) {
 
 Result<void> check_header(std::string_view line) {
   const auto words = words_of(line);
+  if (std::ranges::find(words, kHostTime) != words.end())
+    return Error{"found the column " + std::string(kHostTime) +
+                     ", what the host takes for its calls, expected time, that of the collectives",
+                 "", "run it without -C"};
   const auto figure = std::ranges::find_if(words, starts_with_digit);
   return figure == words.end() ? check_units(line) : found_in_header(*figure);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <climits>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -157,8 +158,21 @@ class OsuReader {
         context_.failure = std::string(line.substr(0, 120));
       return {};
     }
+    TRY(check_end(end_of(line, words.back())));
     TRY(add(words));
     if (words.size() > 1) time_ends_ = end_of(line, words[1]);
+    return {};
+  }
+
+  /// Rows are aligned on the right: where all have ended in one column, the last line of a file that ends before it is cut.
+  Result<void> check_end(std::size_t end) {
+    constexpr int kFew = 3;
+    if (lines_.unfinished() && rows_of_one_end_ >= kFew && end < row_ends_)
+      return Error{
+          "found a row that ends " + counted(row_ends_ - end, "character") + " before those above, expected all of it",
+          lines_.position(), "the log may be truncated"};
+    rows_of_one_end_ = rows_of_one_end_ == 0 || end == row_ends_ ? rows_of_one_end_ + 1 : INT_MIN;
+    row_ends_ = end;
     return {};
   }
 
@@ -289,6 +303,7 @@ class OsuReader {
     full_ = validated_ = empty_seen_ = false;
     fields_ = 2;
     time_ends_ = 0;
+    rows_of_one_end_ = 0;
     return {};
   }
 
@@ -407,6 +422,8 @@ class OsuReader {
   bool empty_seen_ = false;    ///< the row of no bytes
   std::size_t fields_ = 0;     ///< of a row, by its header; 0: no title yet
   std::size_t time_ends_ = 0;  ///< of the row before: where its time ends in the line; 0: none is before
+  std::size_t row_ends_ = 0;   ///< and where it ends
+  int rows_of_one_end_ = 0;    ///< of this table, as long as all end in one column; else negative
 };
 
 }  // namespace

@@ -142,6 +142,19 @@ TEST(Osu, ARowWithADamagedSizeIsRefused) {
   EXPECT_TRUE(with_memory.ok()) << with_memory.error().text();
 }
 
+TEST(Osu, AFigureThatIsCutAtTheEndOfTheFileIsRefused) {
+  const std::string whole = std::string(kOsuTitle) + kOsuHeader +
+                            "4              34.31\n8              34.10\n16             99.80\n32           1034.56";
+  EXPECT_TRUE(read("cut_2n16r.txt", whole).ok());
+  for (const std::size_t lost : {1u, 2u, 3u, 4u}) {
+    const auto set = read("cut_2n16r.txt", whole.substr(0, whole.size() - lost));
+    ASSERT_FALSE(set.ok()) << lost;
+    EXPECT_NE(set.error().text().find("before those above"), std::string::npos) << set.error().text();
+  }
+  const std::string free = std::string(kOsuTitle) + kOsuHeader + "4 34.31\n8 34.10\n16 99.80\n32 134.5";
+  EXPECT_TRUE(read("free_2n16r.txt", free).ok());
+}
+
 /// osu_latency prints a blank before the unit.
 TEST(Osu, UnitsOfBothColumnsAreChecked) {
   const auto with = [](const std::string& header) { return read("unit_2n16r.txt", kOsuTitle + header + "\n8  5.5\n"); };

@@ -231,6 +231,15 @@ TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {
       << "a table copied without its launch line is not cut";
 }
 
+TEST(NcclTests, TheHostsTimeIsRefused) {
+  std::string table = kNew;
+  for (std::size_t at = table.find(" time "); at != std::string::npos; at = table.find(" time ", at + 8))
+    table.replace(at, 6, " cputime ");
+  const auto set = parse_nccl_tests(log(table), "x.log");
+  ASSERT_FALSE(set.ok());
+  EXPECT_NE(set.error().text().find("found the column cputime"), std::string::npos) << set.error().text();
+}
+
 TEST(NcclTests, NewAndOldColumns) {
   for (const char* table : {kNew, kOld}) {
     auto set = parse_nccl_tests(log(table), "x.log");
