@@ -40,6 +40,17 @@ TEST_F(CollectiveBenchStart, RankZeroSaysWhoIsMissing) {
   EXPECT_NE(f.err.find("--hosts: rank 1 on 'localhost' did not connect within "), std::string::npos) << f.err;
 }
 
+/// A connection to a port of this host.
+int connected_to(int port) {
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int line = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::connect(line, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+  return line;
+}
+
 /// Ranks of 127.0.0.1 that the shell starts.
 std::string by_hand(int port, int hosts, int rank) {
   std::string names;
@@ -116,17 +127,6 @@ TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
   EXPECT_NE(read_file(dir_ + "/root", 4096)->find("rank 1 on '127.0.0.1' has left while rank 2 on '127.0.0.1' had not"),
             std::string::npos)
       << *read_file(dir_ + "/root", 4096);
-}
-
-/// A connection to a port of this host.
-int connected_to(int port) {
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_port = htons(static_cast<std::uint16_t>(port));
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int line = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(::connect(line, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
-  return line;
 }
 
 // Connections of others that say nothing, or something and no more, or leave, hold up nobody.
