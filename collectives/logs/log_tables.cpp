@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <ranges>
 #include <tuple>
 
 #include "base/text/counted.hpp"
@@ -46,6 +47,26 @@ std::optional<NamedShape> shape_of_file_name(std::string_view path) {
     begin = end + 1;
   }
   return std::nullopt;
+}
+
+/// What the lines below a run say that those above it left open: what these said holds for that run, and for no earlier one.
+RunFacts said_below(const RunFacts& run, const RunFacts& end) {
+  RunFacts below;
+  if (run.library.empty()) below.library = end.library;
+  if (run.settings.empty()) below.settings = end.settings;
+  if (!run.cuda_graph) below.cuda_graph = end.cuda_graph;
+  if (!run.launch_stated)
+    below.launch_stated = end.launch_stated, below.single_process = end.single_process,
+    below.single_stated = end.single_stated;
+  return below;
+}
+
+void fill_open(RunFacts& run, const RunFacts& below) {
+  if (run.library.empty()) run.library = below.library;
+  if (run.settings.empty()) run.settings = below.settings;
+  if (!run.cuda_graph) run.cuda_graph = below.cuda_graph;
+  if (!run.launch_stated && below.launch_stated)
+    run.launch_stated = true, run.single_process = below.single_process, run.single_stated = below.single_stated;
 }
 
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
@@ -343,18 +364,14 @@ Result<void> take_hardware(LogContext& context, std::string_view found, const st
 }
 
 void take_from_below(std::vector<LogTable>& tables, const RunFacts& end) {
-  if (tables.empty() || !tables.back().run) return;
-  const RunFacts last = *tables.back().run;
-  for (LogTable& table : tables) {
-    RunFacts run = table.run.value_or(last);
-    if (last.library.empty()) run.library = end.library;
-    if (last.source.empty()) run.source = end.source;
-    if (last.settings.empty()) run.settings = end.settings;
-    if (!last.cuda_graph) run.cuda_graph = end.cuda_graph;
-    if (!last.launch_stated)
-      run.launch_stated = end.launch_stated, run.single_process = end.single_process,
-      run.single_stated = end.single_stated;
-    table.run = std::move(run);
+  if (tables.empty()) return;
+  const RunFacts below = said_below(tables.back().run.value_or(RunFacts()), end);
+  std::string source = end.source;
+  for (LogTable& table : std::views::reverse(tables)) {
+    if (!table.run) table.run = end;
+    fill_open(*table.run, below);
+    if (table.run->source.empty()) table.run->source = source;
+    source = table.run->source;
   }
 }
 

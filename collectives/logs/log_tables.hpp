@@ -90,7 +90,8 @@ Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* wh
 /// Keeps the words of a log on its hardware. Errors: it has said others, of which one would be taken for the other.
 Result<void> take_hardware(LogContext& context, std::string_view found, const std::string& where);
 
-/// What no line above a table says of its run, the lines below all tables say.
+/// What no line above a table says of its run, the lines below all tables say; its source also the first line below it that
+/// does. The last table may be empty: what the lines above it say is of the run that it would have been of.
 void take_from_below(std::vector<LogTable>& tables, const RunFacts& end);
 
 /// Whether a row is one of nothing, with which a table may begin: sizes too small for a byte of each rank. A size that was

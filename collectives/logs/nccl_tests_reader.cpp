@@ -262,6 +262,7 @@ class NcclTestsReader {
     if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
     tables_.push_back(table());
     TRY(end_list());
+    tables_.back().run = context_.run;
     is_between_runs_ = true;
     summary_is_due_ = true;
     return {};

@@ -129,6 +129,7 @@ class OsuReader {
 
   Result<CurveSet> read() {
     TRY(each_of_format(LogFormat::osu, lines_, [this](std::string_view line) { return scan_joined(line); }));
+    take_from_below(tables_, context_.run);
     take_shape();
     TRY(check_pair());
     TRY(scale_sizes());
@@ -296,6 +297,7 @@ class OsuReader {
         "OSU " + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", " + moved_by;
     tables_.push_back({test->kind, {}});
     if (moved_by == "MPI") tables_.back().settings = moved_by;
+    tables_.back().run = context_.run;
     tables_.back().not_used = buffers_.value_or(on_device ? "" : kHostBuffers);
     buffers_.reset();
     per_rank_.push_back(test->per_rank);

@@ -76,6 +76,66 @@ TEST(SeveralRuns, WhatIsSaidBelowTheTablesIsOfAllThatSayNothing) {
   EXPECT_EQ(set->curves[0].library, "NCCL 2.27.3");
 }
 
+/// A table of nccl-tests, whose time tells it from others.
+std::string table_in(const std::string& time) {
+  return "# collective: all_reduce_perf\n# nodes: 1  gpus: 2\n"
+         "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
+         "     1048576        262144     float     sum      -1   " +
+         time + "   10.00   10.00      0\n";
+}
+
+std::vector<Curve> curves_in(const std::string& name, const std::string& text) {
+  const auto set = read(name, text);
+  EXPECT_TRUE(set.ok()) << set.error().text();
+  return set.ok() ? set->curves : std::vector<Curve>();
+}
+
+TEST(SeveralRuns, WhatTheLastRunLeavesOpenOthersKeep) {
+  const auto curves = curves_in("kept.txt", "# nccl: 2.27.3\n# launch: 1 rank/GPU, CUDA graph, NCCL_ALGO=Ring\n" +
+                                                table_in("104.86") + "# launch: 1 rank/GPU\n" + table_in("104.85"));
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0].settings, "NCCL_ALGO=Ring");
+  EXPECT_TRUE(curves[0].cuda_graph);
+  EXPECT_EQ(curves[1].settings, "");
+  EXPECT_FALSE(curves[1].cuda_graph);
+}
+
+/// What the lines above the last run say holds for it, and for none before it.
+TEST(SeveralRuns, TheLastRunSaysNothingOfOthers) {
+  const auto curves =
+      curves_in("own.txt", table_in("104.86") + "# launch: 1 process, CUDA graph, NCCL_ALGO=Ring\n# nccl: 2.27.3\n" +
+                               table_in("104.85"));
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_FALSE(curves[0].single_process);
+  EXPECT_FALSE(curves[0].cuda_graph);
+  EXPECT_EQ(curves[0].settings + curves[0].library, "");
+  EXPECT_TRUE(curves[1].single_process);
+}
+
+TEST(SeveralRuns, ARunThatDiesAfterItsHeaderHidesNothingBelow) {
+  const std::string died = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n";
+  const auto curves = curves_in(
+      "died.txt", table_in("104.86") + "# launch: 1 process\n" + died + "# nccl: 2.27.3\n# source: a paper\n");
+  ASSERT_EQ(curves.size(), 1u);
+  EXPECT_FALSE(curves[0].single_process) << "that is of the run that died";
+  EXPECT_EQ(curves[0].library, "NCCL 2.27.3");
+  EXPECT_EQ(curves[0].source, "a paper");
+}
+
+TEST(SeveralRuns, ASourceHoldsForTheRunsAboveThatHaveNone) {
+  const auto curves = curves_in("source.txt", table_in("104.86") + "# source: first\n" + table_in("104.85") +
+                                                  "# source: second\n" + table_in("104.84"));
+  ASSERT_EQ(curves.size(), 3u);
+  EXPECT_EQ(curves[0].source, "first");
+  EXPECT_EQ(curves[1].source, "first");
+  EXPECT_EQ(curves[2].source, "second");
+  const std::string osu =
+      "# nodes: 2  ranks: 16\n# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n";
+  const auto of_osu = curves_in("source_osu.txt", osu + "8 5.5\n16 5.6\n" + osu + "8 5.7\n# source: a paper\n");
+  ASSERT_EQ(of_osu.size(), 2u);
+  for (const Curve& c : of_osu) EXPECT_EQ(c.source, "a paper");
+}
+
 TEST(SeveralRuns, OneLogIsOfOneHardware) {
   const std::string a100 = "# hardware: 8x A100\n" + text_of({.gpu = "A100"}),
                     h100 = "# hardware: 8x H100\n" + text_of({.gpu = "A100"});
