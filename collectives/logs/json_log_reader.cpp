@@ -1,12 +1,17 @@
-#include "base/json/parse_once.hpp"
 #include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
+#include <utility>
 
+#include "base/json/json_fields.hpp"
+#include "base/json/parse_once.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
@@ -26,19 +31,10 @@ const Json* member(const Json& object, std::initializer_list<const char*> names)
   return nullptr;
 }
 
-double number(const Json& object, std::initializer_list<const char*> names, double fallback) {
-  const Json* m = member(object, names);
-  return m != nullptr && m->is_number() ? m->get<double>() : fallback;
-}
-
-std::string text(const Json& object, std::initializer_list<const char*> names) {
-  const Json* m = member(object, names);
-  return m != nullptr && m->is_string() ? m->get<std::string>() : "";
-}
-
-std::uint32_t count(const Json& object, std::initializer_list<const char*> names) {
-  const double v = number(object, names, 0);
-  return v >= 1 && v <= kMaxCurveRanks ? static_cast<std::uint32_t>(v) : 0;
+std::string decimal(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", v);
+  return text;
 }
 
 /// "build/all_reduce_perf", "alltoall" -> the kind, or the name of another test. Without "_perf" a name that is no
@@ -54,21 +50,28 @@ void name_test(LogTable& table, std::string name, bool names_collective = false)
     table.other_test = name;
 }
 
+/// A number of calls that a time is the mean of.
+Result<void> check_calls(const char* name, std::optional<double> calls, const std::string& where) {
+  if (!calls || *calls >= 1) return {};
+  return Error{std::string(name) + ": found " + decimal(*calls) + ", expected at least 1", where,
+               "the time is of no call"};
+}
+
 /// What a row says of its samples: of each, the slowest rank. `time` is the mean of the rank that the run was asked for, which
 /// may lie outside the percentiles of the slowest, but not beyond its longest sample.
-Result<void> read_samples(const Json& samples, NcclRow& row, const std::string& where) {
+Result<void> read_samples(const Json& json, NcclRow& row, const std::string& where) {
+  JsonFields samples(json, where);
   std::vector<Quantile> stated;
   for (const char* name : {"min_us", "p5_us", "p10_us", "median_us", "p90_us", "p95_us", "max_us"}) {
-    const Json* found = member(samples, {name});
-    if (found == nullptr) continue;
-    if (!found->is_number())
-      return Error{std::string(name) + ": found " + found->dump().substr(0, 40) + ", expected microseconds", where, ""};
-    stated.push_back({name, found->get<double>()});
+    if (const auto found = samples.number({name})) stated.push_back({name, *found});
   }
+  const auto calls = samples.number({"count"});
+  row.low_us = samples.number({"p10_us"}).value_or(0);
+  row.high_us = samples.number({"p90_us"}).value_or(0);
+  const double longest = samples.number({"max_us"}).value_or(0);
+  TRY(samples.check());
+  TRY(check_calls("iterations.count", calls, where));
   if (const auto checked = check_quantiles(stated); !checked.ok()) return Error{checked.error().what, where, ""};
-  row.low_us = number(samples, {"p10_us"}, 0);
-  row.high_us = number(samples, {"p90_us"}, 0);
-  const double longest = number(samples, {"max_us"}, 0);
   if (longest == 0) return {};
   const Quantile mean_and_longest[] = {{"time", row.time_us}, {"max_us", longest}};
   if (const auto checked = check_quantiles(mean_and_longest); !checked.ok())
@@ -89,47 +92,69 @@ Result<double> wrong_results(const Json& half, const std::string& where) {
   return count == kNotChecked ? 0 : count;
 }
 
+Result<void> read_out_of_place(const Json& json, NcclRow& row, const std::string& where) {
+  JsonFields half(json, where);
+  const auto time = half.number({"time", "time_us"});
+  const auto algbw = half.number({"alg_bw", "algbw"});
+  const auto calls_each = half.number({"calls_each"});
+  row.busbw = half.number({"bus_bw", "busbw"}).value_or(0);
+  const Json* const samples = half.object({"iterations"});
+  TRY(half.check());
+  if (!time) return Error{"time: found nothing, expected microseconds", where, ""};
+  TRY(check_calls("calls_each", calls_each, where));
+  row.time_us = *time;
+  row.algbw = algbw.value_or(0);
+  row.no_bandwidth = !algbw;
+  TRY_ASSIGN(row.wrong, wrong_results(json, where));
+  return samples != nullptr ? read_samples(*samples, row, where) : Result<void>();
+}
+
+/// As of the columns of a table: what is no number there is not there.
+Result<void> read_in_place(const Json& json, NcclRow& row, const std::string& where) {
+  JsonFields half(json, where);
+  const auto busbw = half.number({"bus_bw", "busbw"});
+  const auto time = half.number({"time", "time_us"}), algbw = half.number({"alg_bw", "algbw"});
+  TRY(half.check());
+  if (busbw && std::isfinite(*busbw)) row.in_place_busbw = *busbw;
+  if (time && algbw && std::isfinite(*time) && std::isfinite(*algbw))
+    row.in_place_us = *time, row.in_place_algbw = *algbw;
+  TRY_ASSIGN(const double wrong, wrong_results(json, where));
+  row.wrong = worse_result(row.wrong, wrong);
+  return {};
+}
+
 Result<NcclRow> row_of(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
   NcclRow row;
-  row.bytes = number(json, {"size", "bytes"}, -1);
-  row.count = number(json, {"count"}, 0);
-  const Json* half = member(json, {"out_of_place", "out-of-place"});
-  if (row.bytes < 0 || half == nullptr)
+  row.bytes = fields.number({"size", "bytes"}).value_or(-1);
+  row.count = fields.number({"count"}).value_or(0);
+  row.type = fields.text({"type", "datatype"});
+  row.redop = fields.text({"redop"});
+  row.root = fields.number({"root"}).value_or(-1);
+  const Json* const out_of_place = fields.object({"out_of_place", "out-of-place"});
+  const Json* const in_place = fields.object({"in_place", "in-place"});
+  TRY(fields.check());
+  if (row.bytes < 0 || out_of_place == nullptr)
     return Error{"found a row without size or out_of_place, expected both", where, ""};
-  const Json* time = member(*half, {"time", "time_us"});
-  if (time == nullptr || !time->is_number())
-    return Error{"time: found " + (time ? time->dump().substr(0, 40) : "nothing") + ", expected microseconds", where,
-                 ""};
-  row.time_us = time->get<double>();
-  row.algbw = number(*half, {"alg_bw", "algbw"}, 0);
-  row.busbw = number(*half, {"bus_bw", "busbw"}, 0);
-  row.no_bandwidth = member(*half, {"alg_bw", "algbw"}) == nullptr;
-  row.type = text(json, {"type", "datatype"});
-  row.redop = text(json, {"redop"});
-  row.root = number(json, {"root"}, -1);
   if (!row.type.empty() && bytes_of_type(row.type) == 0)
     return Error{
         "type: found " + in_quotes(row.type, 40) + ", expected a type of nccl-tests, such as float or bfloat16", where,
         ""};
-  TRY_ASSIGN(row.wrong, wrong_results(*half, where));
-  if (const Json* other = member(json, {"in_place", "in-place"})) {
-    const double busbw = number(*other, {"bus_bw", "busbw"}, -1);
-    if (busbw >= 0) row.in_place_busbw = busbw;
-    TRY_ASSIGN(const double wrong, wrong_results(*other, where));
-    row.wrong = worse_result(row.wrong, wrong);
-  }
-  if (const Json* samples = member(*half, {"iterations"})) TRY(read_samples(*samples, row, where));
+  TRY(read_out_of_place(*out_of_place, row, where));
+  if (in_place != nullptr) TRY(read_in_place(*in_place, row, where));
   return row;
 }
 
 /// The rows of a run, in a table like `head`, or in several (table_for).
-Result<std::vector<LogTable>> tables_of(LogTable head, const Json& rows, const std::string& where) {
+Result<std::vector<LogTable>> tables_of(LogTable head, const Json& rows, const std::string& where, RunClaims& claims,
+                                        std::vector<std::string>& remarks) {
   std::vector<LogTable> tables;
   tables.push_back(std::move(head));
   if (!rows.is_array()) return Error{"found no list, expected rows", where, ""};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string at = where + "[" + std::to_string(i) + "]";
     TRY_ASSIGN(NcclRow row, row_of(rows[i], at));
+    if (const std::string wrong = claims.add(row); !wrong.empty()) remarks.push_back(at + ": " + wrong);
     if (is_row_of_nothing(tables, row)) continue;
     TRY_ASSIGN(LogTable* const table, table_for(tables, row, at));
     TRY(add_row(*table, std::move(row), i + 1, at));
@@ -137,67 +162,102 @@ Result<std::vector<LogTable>> tables_of(LogTable head, const Json& rows, const s
   return tables;
 }
 
+/// One of the list of a run.
+struct Device {
+  std::uint32_t rank = 0, group = 0;
+  double index = -1, pid = -1;  ///< -1: not said
+  std::string host, bus, gpu;
+};
+
+Result<Device> device_of(const Json& json, const std::string& where) {
+  JsonFields fields(json, where);
+  Device d;
+  d.rank = fields.whole({"rank"}, kMaxCurveRanks).value_or(0);
+  d.group = fields.whole({"group"}, kMaxCurveRanks).value_or(0);
+  d.index = fields.number({"device"}).value_or(-1);
+  d.pid = fields.number({"pid", "process"}).value_or(-1);
+  d.host = fields.text({"hostname", "host"});
+  d.bus = fields.text({"device_hex", "busid", "bus_id", "pci_bus_id"});
+  d.gpu = fields.text({"device_info", "name", "device_name"});
+  TRY(fields.check());
+  return d;
+}
+
 /// What tells the GPUs of a host apart: device and bus. Empty where it may not: of processes that see one GPU each, all
 /// say device 0.
-std::string gpu_of_host(const Json& device, const std::set<std::string>& hosts_of_several) {
-  const std::string bus = text(device, {"device_hex", "busid", "bus_id", "pci_bus_id"});
-  const double index = number(device, {"device"}, -1);
-  if (index < 0 || (bus.empty() && !hosts_of_several.contains(text(device, {"hostname", "host"})))) return "";
-  return "device " + std::to_string(std::llround(std::min(index, 1e9))) + (bus.empty() ? "" : " " + bus);
+std::string gpu_of_host(const Device& d, const std::set<std::string>& hosts_of_several) {
+  if (d.gpu == "host memory" || !(d.index >= 0) || (d.bus.empty() && !hosts_of_several.contains(d.host))) return "";
+  return "device " + std::to_string(std::llround(std::min(d.index, 1e9))) + (d.bus.empty() ? "" : " " + d.bus);
 }
 
 /// Hosts whose ranks name more than one number of a device.
-std::set<std::string> hosts_of_several_devices(const Json& devices) {
+std::set<std::string> hosts_of_several_devices(const std::vector<Device>& devices) {
   std::map<std::string, double> first;
   std::set<std::string> out;
-  for (const Json& d : devices) {
-    const std::string host = text(d, {"hostname", "host"});
-    const double index = number(d, {"device"}, -1);
-    if (first.emplace(host, index).first->second != index) out.insert(host);
+  for (const Device& d : devices) {
+    if (first.emplace(d.host, d.index).first->second != d.index) out.insert(d.host);
   }
   return out;
 }
 
-Result<void> read_devices(const Json& root, LogContext& c) {
-  const Json* devices = member(root, {"devices"});
-  if (devices == nullptr || !devices->is_array()) return {};
+Result<void> take_devices(const std::vector<Device>& devices, LogContext& c) {
   RankList list;
-  const std::set<std::string> several = hosts_of_several_devices(*devices);
-  for (const Json& d : *devices) {
-    if (number(d, {"group"}, 0) != 0) continue;
-    const auto rank = static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0))));
-    c.rank_ids.insert(rank);
-    const std::string host = text(d, {"hostname", "host"});
-    if (!host.empty()) c.hosts.insert(host);
-    const double pid = number(d, {"pid", "process"}, -1);
-    const std::string process = pid >= 0 ? host + " " + std::to_string(pid) : "";
+  const std::set<std::string> several = hosts_of_several_devices(devices);
+  for (const Device& d : devices) {
+    if (d.group != 0) {  // groups run concurrently; the first represents all
+      c.other_groups.emplace(d.group, d.rank);
+      continue;
+    }
+    c.rank_ids.insert(d.rank);
+    if (!d.host.empty()) c.hosts.insert(d.host);
+    const std::string process = d.pid >= 0 ? d.host + " " + std::to_string(d.pid) : "";
     if (!process.empty()) c.processes.insert(process);
-    const std::string gpu = text(d, {"device_info", "name", "device_name"});
-    TRY(list.add(rank, host, gpu == "host memory" ? "" : gpu_of_host(d, several), process));
-    if (!gpu.empty()) c.gpus.insert(gpu);
+    TRY(list.add(d.rank, d.host, gpu_of_host(d, several), process));
+    if (!d.gpu.empty()) c.gpus.insert(d.gpu);
   }
   c.take_list();
   return list.check(c.several_each);
 }
 
-Result<LogContext> context_of(const Json& root) {
+Result<void> read_devices(const Json& devices, const std::string& file, LogContext& c) {
+  std::vector<Device> read;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    TRY_ASSIGN(Device d, device_of(devices[i], file + ": devices[" + std::to_string(i) + "]"));
+    read.push_back(std::move(d));
+  }
+  const Result<void> taken = take_devices(read, c);
+  return taken.ok() ? taken : Error{taken.error().what, file, ""};
+}
+
+/// Where a run says how it was started: a part of its own, or its whole.
+Result<const Json*> settings_of(const Json& root, const std::string& file) {
+  JsonFields run(root, file);
+  const Json* const config = run.object({"config", "test_config"});
+  TRY(run.check());
+  return config != nullptr ? config : &root;
+}
+
+Result<LogContext> context_of(const Json& root, const std::string& file) {
   LogContext c;
-  const Json* config = member(root, {"config", "test_config"});
-  const Json& settings = config != nullptr ? *config : root;
+  TRY_ASSIGN(const Json* const config, settings_of(root, file));
+  JsonFields run(root, file), settings(*config, file);
   for (const auto& names :
        {std::initializer_list<const char*>{"nthreads", "nThreads", "nThread"}, {"ngpus", "nGpus"}}) {
-    if (const double n = number(settings, names, 1); n > 1)
-      c.run.single_process = true, c.several_each = *(names.end() - 1) + (" " + std::to_string(std::llround(n)));
+    const auto n = settings.whole(names, kMaxCurveRanks);
+    if (n) c.run.launch_stated = true;
+    if (n.value_or(1) > 1)
+      c.run.single_process = true, c.several_each = *(names.end() - 1) + (" " + std::to_string(*n));
   }
-  c.run.launch_stated = member(settings, {"nthreads", "nThreads", "nThread", "ngpus", "nGpus"}) != nullptr;
-  TRY(read_devices(root, c));
-  const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
-  if (graph != nullptr)
-    c.run.cuda_graph = graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0;
+  c.run.cuda_graph = settings.flag({"graph", "cudagraph", "cudaGraph"});
   if (c.run.launch_stated) c.run.single_stated = c.run.single_process;
-  if (const std::string library = text(root, {"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
+  if (const std::string library = run.text({"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
     c.run.library = "NCCL " + library;
-  c.date = text(root, {"start_time", "date"}).substr(0, 10);
+  if (const Json* const date = run.find({"start_time", "date"}); date != nullptr && date->is_string())
+    c.date = date->get<std::string>().substr(0, 10);
+  const Json* const devices = run.list({"devices"});
+  TRY(run.check());
+  TRY(settings.check());
+  if (devices != nullptr) TRY(read_devices(*devices, file, c));
   return c;
 }
 
@@ -207,7 +267,8 @@ std::string settings_in(const Json& root) {
   if (environment == nullptr) return "";
   NcclChoice choice;
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
-    if (const std::string value = text(*environment, {name}); !value.empty()) choice.take(name + ("=" + value));
+    if (const Json* const value = member(*environment, {name}); value != nullptr && value->is_string())
+      choice.take(name + ("=" + value->get<std::string>()));
   }
   if (environment->is_array()) {
     for (const Json& line : *environment) {
@@ -230,54 +291,46 @@ Result<void> check_results(const Json& root, const std::string& file) {
                "the run computed wrong values: its times are of no use"};
 }
 
-/// What the run says of itself, against its rows.
-Result<void> check_claims(const Json& root, const std::vector<LogTable>& tables, const std::string& file,
-                          LogContext& c) {
-  const Json* config = member(root, {"config", "test_config"});
-  const Json& settings = config != nullptr ? *config : root;
-  constexpr double kNotSaid = -1;
-  const double iterations = number(settings, {"iters", "iterations"}, kNotSaid);
+/// What the run says of itself before its rows: iterations and the range of sizes.
+Result<RunClaims> claims_of(const Json& root, const std::string& file, std::vector<std::string>& remarks) {
+  TRY_ASSIGN(const Json* const config, settings_of(root, file));
+  JsonFields settings(*config, file);
+  const auto iterations = settings.number({"iters", "iterations"});
+  const double least = settings.number({"minBytes", "min_bytes", "minbytes", "minimum_bytes"}).value_or(0);
+  const double most = settings.number({"maxBytes", "max_bytes", "maxbytes", "maximum_bytes"}).value_or(0);
+  const double aggregated = settings.number({"agg_iters", "aggIters"}).value_or(1);
+  TRY(settings.check());
   RunClaims claims;
-  const Result<void> read = claims.read(iterations == kNotSaid ? std::nullopt : std::optional(iterations),
-                                        number(settings, {"minBytes", "min_bytes", "minbytes", "minimum_bytes"}, 0),
-                                        number(settings, {"maxBytes", "max_bytes", "maxbytes", "maximum_bytes"}, 0));
+  const Result<void> read = claims.read(iterations, least, most);
   if (!read.ok()) return Error{read.error().what, file, read.error().hint};
-  if (const std::string several = calls_at_once(number(settings, {"agg_iters", "aggIters"}, 1)); !several.empty())
-    c.remarks.push_back(file + ": " + several);
-  for (const LogTable& table : tables) {
-    for (const NumberedRow& row : table.rows) {
-      if (const std::string wrong = claims.add(row.row); !wrong.empty())
-        c.remarks.push_back(file + ": results: " + wrong);
-    }
-  }
-  if (const Json* mean = member(root, {"average_bus_bandwidth", "avg_bus_bandwidth"})) {
-    const double said = mean->is_number() ? mean->get<double>() : number(*mean, {"bandwidth"}, kNotSaid);
-    if (said == kNotSaid) return {};
-    if (const std::string other = claims.end(":" + std::to_string(said)); !other.empty())
-      c.remarks.push_back(file + ": " + other);
-  }
-  return {};
+  if (const std::string several = calls_at_once(aggregated); !several.empty()) remarks.push_back(file + ": " + several);
+  return claims;
 }
 
-/// Errors name the file.
-Result<LogContext> context_in(const Json& root, const std::string& file) {
-  Result<LogContext> context = context_of(root);
-  if (!context.ok()) return Error{context.error().what, file, ""};
-  return context;
+/// What it says behind them: a mean of all bus bandwidths, or {"bandwidth": one}; nothing: it says none.
+void end_claims(const Json* mean, RunClaims& claims, const std::string& where, std::vector<std::string>& remarks) {
+  if (mean != nullptr && mean->is_object()) mean = member(*mean, {"bandwidth"});
+  if (mean == nullptr) return;
+  const std::string said = mean->is_string() ? mean->get<std::string>() : mean->dump();
+  if (const std::string other = claims.end(":" + said); !other.empty()) remarks.push_back(where + ": " + other);
 }
 
 Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file,
                                  const LogHints& hints) {
+  JsonFields run(root, file);
   LogTable table;
-  name_test(table, text(root, {"test", "collective", "test_name"}));
+  name_test(table, run.text({"test", "collective", "test_name"}));
+  TRY(run.check());
   if (const Json* args = member(root, {"args"});
       args != nullptr && args->is_array() && !args->empty() && args->front().is_string())
     name_test(table, args->front().get<std::string>());
-  TRY_ASSIGN(LogContext context, context_in(root, file));
+  TRY_ASSIGN(LogContext context, context_of(root, file));
   table.settings = settings_in(root);
   TRY(check_results(root, file));
-  TRY_ASSIGN(std::vector<LogTable> tables, tables_of(std::move(table), results, file + ": results"));
-  TRY(check_claims(root, tables, file, context));
+  TRY_ASSIGN(RunClaims claims, claims_of(root, file, context.remarks));
+  TRY_ASSIGN(std::vector<LogTable> tables,
+             tables_of(std::move(table), results, file + ": results", claims, context.remarks));
+  end_claims(member(root, {"average_bus_bandwidth", "avg_bus_bandwidth"}), claims, file, context.remarks);
   return curves_of(std::move(tables), std::move(context), file, hints);
 }
 
@@ -290,48 +343,83 @@ Error not_of_a_run(const Json& list, const std::string& file) {
           file, calls ? "import the log of PARAM's comms.py instead" : ""};
 }
 
+/// What a file of collective_bench says of all its tables.
+struct BenchRun {
+  std::uint32_t ranks = 0, nodes = 0;  ///< 0: not said
+  std::string backend, device;
+  bool partial = false;
+};
+
+Result<BenchRun> bench_run_of(const Json& root, const std::string& file) {
+  JsonFields fields(root, file);
+  BenchRun run;
+  const double version = fields.number({"version"}).value_or(1);
+  run.ranks = fields.whole({"ranks"}, kMaxCurveRanks).value_or(0);
+  run.nodes = fields.whole({"nodes"}, kMaxCurveRanks).value_or(0);
+  run.backend = fields.text({"backend"});
+  run.device = fields.text({"device"});
+  run.partial = fields.flag({"partial"}).value_or(false);
+  TRY(fields.check());
+  if (version != 1) return Error{"version: found " + decimal(version) + ", expected 1", file, ""};
+  return run;
+}
+
+/// Without rows; `where` is its position.
+Result<LogTable> bench_table_of(const Json& json, const BenchRun& run, const std::string& where) {
+  JsonFields fields(json, where);
+  LogTable table;
+  name_test(table, fields.text({"collective"}), true);
+  table.not_used = fields.text({"not_used"});
+  table.groups_at_once = fields.whole({"groups_at_once"}, kMaxCurveRanks).value_or(0);
+  table.ranks = fields.whole({"ranks"}, kMaxCurveRanks).value_or(0);
+  table.nodes = fields.whole({"nodes"}, kMaxCurveRanks).value_or(0);
+  TRY(fields.check());
+  for (const auto& [name, of_run, of_table] :
+       {std::tuple("ranks", run.ranks, table.ranks), {"nodes", run.nodes, table.nodes}}) {
+    if (of_run != 0 && of_table > of_run)
+      return Error{
+          "found " + std::to_string(of_table) + ", expected at most the " + std::to_string(of_run) + " of the run",
+          where + "." + name, ""};
+  }
+  if (run.ranks != 0 && std::uint64_t{table.groups_at_once} * table.ranks > run.ranks)
+    return Error{"found " + std::to_string(table.groups_at_once) + ", expected groups of at most the " +
+                     std::to_string(run.ranks) + " ranks of the run in all",
+                 where + ".groups_at_once", ""};
+  return table;
+}
+
+Result<CurveSet> bench_curves_of(const Json& root, const BenchRun& run, const Json& json, const std::string& where,
+                                 const std::string& file, const LogHints& hints) {
+  TRY_ASSIGN(LogTable table, bench_table_of(json, run, where));
+  TRY_ASSIGN(LogContext context, context_of(root, file));
+  context.ranks = context.stated_ranks = std::exchange(table.ranks, 0);
+  context.nodes = context.stated_nodes = std::exchange(table.nodes, 0);
+  context.run.library = run.backend;
+  if (!run.device.empty()) context.gpus.insert(run.device);
+  const Json* const rows = member(json, {"rows"});
+  if (rows == nullptr) return Error{"found nothing, expected rows", where + ".rows", ""};
+  RunClaims claims;
+  TRY_ASSIGN(std::vector<LogTable> tables,
+             tables_of(std::move(table), *rows, where + ".rows", claims, context.remarks));
+  end_claims(member(json, {"avg_busbw"}), claims, where, context.remarks);
+  return curves_of(std::move(tables), std::move(context), file, hints);
+}
+
 /// Every table has its own ranks and nodes, so each becomes a set of one.
 Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::string& file, const LogHints& hints) {
   CurveSet out;
   if (!tables.is_array() || tables.empty()) return Error{"tables: found none, expected at least one", file, ""};
   if (tables.size() > kMaxCurves)
     return Error{"tables: found " + std::to_string(tables.size()) + ", expected at most 1000", file, ""};
-  if (const double version = number(root, {"version"}, 1); version != 1)
-    return Error{"version: found " + member(root, {"version"})->dump() + ", expected 1", file, ""};
+  TRY_ASSIGN(const BenchRun run, bench_run_of(root, file));
   for (std::size_t i = 0; i < tables.size(); ++i) {
-    for (const char* name : {"ranks", "nodes"}) {
-      const std::uint32_t of_run = count(root, {name}), of_table = count(tables[i], {name});
-      if (of_run != 0 && of_table > of_run)
-        return Error{"tables[" + std::to_string(i) + "]." + name + ": found " + std::to_string(of_table) +
-                         ", expected at most the " + std::to_string(of_run) + " of the run",
-                     file, ""};
-    }
-    const std::string where = file + ": tables[" + std::to_string(i) + "].rows";
-    const Json* rows = member(tables[i], {"rows"});
-    if (rows == nullptr) return Error{"found nothing, expected rows", where, ""};
-    LogTable table;
-    name_test(table, text(tables[i], {"collective"}), true);
-    table.not_used = text(tables[i], {"not_used"});
-    table.groups_at_once = count(tables[i], {"groups_at_once"});
-    const std::uint64_t of_groups = std::uint64_t{table.groups_at_once} * count(tables[i], {"ranks"});
-    if (const std::uint32_t of_run = count(root, {"ranks"}); of_run != 0 && of_groups > of_run)
-      return Error{"tables[" + std::to_string(i) + "].groups_at_once: found " + std::to_string(table.groups_at_once) +
-                       ", expected groups of at most the " + std::to_string(of_run) + " ranks of the run in all",
-                   file, ""};
-    TRY_ASSIGN(std::vector<LogTable> of_rows, tables_of(std::move(table), *rows, where));
-    TRY_ASSIGN(LogContext context, context_in(root, file));
-    context.ranks = count(tables[i], {"ranks"});
-    context.nodes = count(tables[i], {"nodes"});
-    context.stated_ranks = context.ranks, context.stated_nodes = context.nodes;
-    context.run.library = text(root, {"backend"});
-    if (const std::string device = text(root, {"device"}); !device.empty()) context.gpus.insert(device);
-    TRY_ASSIGN(CurveSet set, curves_of(std::move(of_rows), context, file, hints));
+    const std::string where = file + ": tables[" + std::to_string(i) + "]";
+    TRY_ASSIGN(CurveSet set, bench_curves_of(root, run, tables[i], where, file, hints));
     out.hardware = set.hardware;
     for (Curve& c : set.curves) out.curves.push_back(std::move(c));
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
   }
-  const Json* partial = member(root, {"partial"});
-  out.partial = partial != nullptr && partial->is_boolean() && partial->get<bool>();
+  out.partial = run.partial;
   return out;
 }
 

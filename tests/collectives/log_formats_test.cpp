@@ -506,6 +506,95 @@ TEST(JsonLog, WhatTheRunSaysOfItselfIsChecked) {
   expect_error(read("typed.json", typed), "expected count x type (77 x double)");
 }
 
+std::string json_with(const std::string& old, const std::string& now) {
+  std::string text = kJson;
+  return text.replace(text.find(old), old.size(), now);
+}
+
+std::string only_remark(const std::string& name, const std::string& text) {
+  const auto set = read(name, text);
+  EXPECT_TRUE(set.ok()) << set.error().text();
+  if (!set.ok() || set->remarks.size() != 1) return "";
+  return set->remarks[0];
+}
+
+TEST(JsonLog, FiguresInPlaceThatContradictThemselvesAreNamed) {
+  const auto in_place = [](const std::string& time) {
+    return json_with(R"("in_place": null)", R"("in_place": {"time": )" + time + R"(, "alg_bw": 10.0, "bus_bw": 5.0})");
+  };
+  EXPECT_TRUE(read("in_place.json", in_place("104.86"))->remarks.empty());
+  EXPECT_NE(only_remark("in_place.json", in_place("999999")).find("1 row whose in-place algbw is not size / time"),
+            std::string::npos);
+  expect_error(read("in_place.json", in_place("\"x\"")), "results[0]: time: found \"x\", expected a number");
+}
+
+TEST(JsonLog, IterationsAreAtLeastOne) {
+  for (const char* none : {"0", "-1", "\"0\""})
+    expect_error(read("iters.json", json_with("\"graph\": 1", R"("graph": 1, "iters": )" + std::string(none))),
+                 "expected at least 1");
+  expect_error(read_bench(R"("count": 0)"), "rows[0]: iterations.count: found 0, expected at least 1");
+}
+
+TEST(JsonLog, AMeanThatIsNoNumberIsNotThatOfTheRows) {
+  const auto mean = [](const std::string& said) {
+    return json_with("{\"args\"", R"({"average_bus_bandwidth": )" + said + ", \"args\"");
+  };
+  for (const auto& [said, found] : {std::pair("\"x\"", "found 'x'"),
+                                    {"\"1\"", "found 1"},
+                                    {"-1", "found -1"},
+                                    {"{\"bandwidth\": true}", "found 'true'"}})
+    EXPECT_NE(only_remark("mean.json", mean(said)).find(std::string(found) + ", expected 5"), std::string::npos)
+        << said;
+  EXPECT_TRUE(read("mean.json", mean("\"5.0\""))->remarks.empty());
+}
+
+TEST(JsonLog, EachTableOfCollectiveBenchHasItsMean) {
+  const auto bench = [](const std::string& mean) {
+    return R"({"tables": [{"collective": "all_reduce", "ranks": 2, "nodes": 1, "avg_busbw": )" + mean +
+           R"(, "rows": [{"size": 1048576, "out_of_place": {"time_us": 104.86, "algbw": 10, "busbw": 10}}]}]})";
+  };
+  EXPECT_TRUE(read("bench_mean.json", bench("10"))->remarks.empty());
+  EXPECT_NE(only_remark("bench_mean.json", bench("77")).find("tables[0]: Avg bus bandwidth: found 77, expected 10"),
+            std::string::npos);
+}
+
+TEST(JsonLog, ARunIsPartialInAnyForm) {
+  const auto partial = [](const std::string& said) {
+    return R"({"partial": )" + said +
+           R"(, "tables": [{"collective": "all_reduce", "ranks": 2, "rows": [{"size": 8, "out_of_place": {"time_us": 10}}]}]})";
+  };
+  for (const char* yes : {"true", "\"true\"", "1"}) EXPECT_TRUE(read("partial.json", partial(yes))->partial) << yes;
+  for (const char* no : {"false", "0", "null"}) EXPECT_FALSE(read("partial.json", partial(no))->partial) << no;
+  expect_error(read("partial.json", partial("\"so\"")), "partial: found \"so\", expected true or false");
+}
+
+TEST(JsonLog, WhatIsOfAnotherTypeIsNotUnsaid) {
+  const auto gpus = [](const std::string& n) { return json_with("\"ngpus\": 1", "\"ngpus\": " + n); };
+  const auto text = read("gpus.json", gpus("\"2\""));
+  ASSERT_TRUE(text.ok()) << text.error().text();
+  EXPECT_TRUE(text->curves[0].single_process);
+  for (const auto& [said, found] : {std::pair("1e30", "1e+30"), {"-2", "-2"}, {"\"x\"", "\"x\""}, {"true", "true"}})
+    expect_error(read("gpus.json", gpus(said)), "ngpus: found " + std::string(found) + ", expected a whole number");
+  expect_error(read("count.json", json_with("\"count\": 131072", "\"count\": true")), "count: found true");
+  expect_error(read("type.json", json_with("\"count\": 131072", "\"type\": []")), "type: found [], expected text");
+  expect_error(read("config.json", json_with("\"config\": {", "\"config\": 1, \"c\": {")), "config: found 1");
+  expect_error(read("device.json", json_with("{\"rank\": 1", "{\"rank\": 1.5")), "devices[1]: rank: found 1.5");
+}
+
+/// As of a text: the first group represents those of its size.
+TEST(JsonLog, GroupsOfASplitAreOfOneSize) {
+  const std::string first = json_with("{\"rank\": 1,", "{\"rank\": 2,");
+  const auto with = [&](const std::string& others) {
+    std::string text = first;
+    return text.replace(text.find("}],\n"), 4, "}, " + others + "],\n");
+  };
+  const std::string one = R"({"rank": 1, "group": 1, "hostname": "a"})";
+  const auto set = read("groups.json", with(one + R"(, {"rank": 3, "group": 1, "hostname": "b"})"));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].ranks, 2u);
+  expect_error(read("groups.json", with(one)), "found 2 ranks in group 0 and 1 in group 1");
+}
+
 TEST(JsonLog, AKeyThatARowHasTwiceIsRefused) {
   std::string text = kJson;
   text.insert(text.find("\"alg_bw\""), "\"time\": 52.43, ");
