@@ -116,8 +116,8 @@ class Completion {
     }
     note_unknown_collectives(rank_.notes, kernels_, no_kind_, no_size_);
     if (of_all_ranks_ > 0)
-      rank_.notes.assume(counted(of_all_ranks_, "collective") + " of which a rank's part and not the group " +
-                         std::string(agreeing(of_all_ranks_, "is", "are")) + " known: sized for all " +
+      rank_.notes.assume(counted(of_all_ranks_, "collective") +
+                         " of which a rank's part and not the group is known: sized for all " +
                          counted(job_.world_size, "rank"));
   }
 

@@ -80,7 +80,10 @@ void give_up_unlike_matches(TraceJob& job, std::int64_t tolerance_ns) {
                      std::string(agreeing(unnamed, "is", "are")) + ": all ranks are taken for one group";
   if (given_up > 0)
     note +=
-        "; " + (given_up == unnamed ? "which they are not" : std::to_string(given_up) + " of them are no such") +
+        "; " +
+        (given_up == unnamed
+             ? "which they are not"
+             : std::to_string(given_up) + " of them " + std::string(agreeing(given_up, "is", "are")) + " no such") +
         ", as their ends on the ranks lie too far apart: matched with none, so that they show no clock and no straggler";
   job.notes.assume(std::move(note));
   if (given_up > 0) give_up(job, unlike);

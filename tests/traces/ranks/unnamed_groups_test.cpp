@@ -73,7 +73,7 @@ TEST(UnnamedGroups, OneGroupOfAllIsMatched) {
   const TraceJob job = read_ranks(4, 10, end);
   EXPECT_EQ(job.matches.size(), 9u);
   EXPECT_TRUE(any_moved(job));
-  EXPECT_TRUE(notes_say(job.notes, "all ranks are taken for one group; 1 of them are no such"));
+  EXPECT_TRUE(notes_say(job.notes, "all ranks are taken for one group; 1 of them is no such"));
   EXPECT_EQ(job.ranks[2].collectives[3].match, kNone);
   EXPECT_EQ(job.ranks[2].collectives[4].match, 3u);
   EXPECT_EQ(job.matches[3].members[2].collective, 4u);

@@ -98,5 +98,26 @@ TEST(CollectiveSize, OfAnUnnamedGroup) {
             job.ranks[0].notes.assumptions.end());
 }
 
+/// Of several too it is one part, and one group.
+TEST(CollectiveSize, OfSeveralUnnamedGroups) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 3; ++i) {
+    const double start = 1000.0 * (i + 1);
+    const std::string correlation = "\"correlation\":" + std::to_string(i + 1);
+    events.push_back(
+        event("cpu_op", "nccl:all_gather", "5", "10", start, 20, R"("Input Dims":[[100]],"Input type":["float"])"));
+    events.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", "10", start + 5, 5, correlation));
+    events.push_back(event("kernel", "ncclDevKernel_AllGather_RING_LL(x)", "0", "9", start + 30, 100,
+                           "\"device\":0,\"stream\":9," + correlation));
+  }
+  const std::string path = test::write(test::scratch_dir("collective_sizes"), "rank0.json",
+                                       test::trace(events, R"("distributedInfo":{"rank":0,"world_size":4},)"));
+  const auto job = read_traces({path});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_NE(std::ranges::find(job->ranks[0].notes.assumptions,
+                              "3 collectives of which a rank's part and not the group is known: sized for all 4 ranks"),
+            job->ranks[0].notes.assumptions.end());
+}
+
 }  // namespace
 }  // namespace distsim::traces
