@@ -38,9 +38,9 @@ Result<std::vector<study::SweepAxis>> study_axes(const std::vector<Axis>& axes, 
                        (flag.starts_with("--") ? "--set" : "set") + " holds, expected one of the two",
                    "", ""};
     out.push_back(std::move(parsed));
-    if (const std::string twice = study::key_given_twice(out); !twice.empty())
-      return Error{flag + " " + printable(twice, 80) + ": found twice, expected one list of values", "", ""};
   }
+  if (const std::string twice = study::key_given_twice(out); !twice.empty())
+    return Error{flag + " " + printable(twice, 80) + ": found twice, expected one list of values", "", ""};
   return out;
 }
 

@@ -56,11 +56,60 @@ bool gives_as_written(const std::string& set, std::string_view key) {
   return value.ok() && node_at(value->value, key.substr(own.size() + 1)) != nullptr;
 }
 
+void add_places(const ConfigNode& node, const std::string& key, std::vector<std::string>& out) {
+  const auto add = [&](const std::string& name, const ConfigNode& value) {
+    const std::string place = key + "." + name;
+    out.emplace_back(plain_key(place));
+    add_places(value, place, out);
+  };
+  for (const ConfigNode::Entry& entry : node.entries) add(entry.key, entry.value);
+  for (std::size_t i = 0; i < node.items.size(); ++i) add(std::to_string(i), node.items[i]);
+}
+
+/// Whether a map has entries, each of which, or all in it, passes.
+template <class Test>
+bool all_entries(const ConfigNode& node, const std::string& key, const Test& test) {
+  return !node.entries.empty() && std::ranges::all_of(node.entries, [&](const ConfigNode::Entry& entry) {
+    const std::string place = key + "." + entry.key;
+    return test(place) || all_entries(entry.value, place, test);
+  });
+}
+
 }  // namespace
 
+std::string_view plain_key(std::string_view key) {
+  constexpr std::string_view kModel = "model.";
+  const bool is_layout = key.starts_with(kModel) && is_of_key(key.substr(kModel.size()), "parallel");
+  return is_layout ? key.substr(kModel.size()) : key;
+}
+
 bool gives(const std::string& set, std::string_view key) {
-  constexpr std::string_view kLayout = "parallel.";  // which an experiment may also give as the model's
-  return gives_as_written(set, key) || (key.starts_with(kLayout) && gives_as_written(set, "model." + std::string(key)));
+  const std::string_view plain = plain_key(key);
+  return gives_as_written(set, plain) ||
+         (is_of_key(plain, "parallel") && gives_as_written(set, "model." + std::string(plain)));
+}
+
+bool may_hold_keys(std::string_view value) { return value.find_first_of("{[:") != std::string_view::npos; }
+
+std::vector<std::string> places_of(const std::string& set) {
+  std::vector<std::string> out;
+  const std::string_view own = key_of_set(set);
+  for (std::size_t dot = own.find('.'); dot != std::string_view::npos; dot = own.find('.', dot + 1))
+    out.emplace_back(plain_key(own.substr(0, dot)));
+  out.emplace_back(plain_key(own));
+  if (!may_hold_keys(std::string_view(set).substr(own.size()))) return out;
+  if (const Result<PathValue> value = parse_set(set); value.ok()) add_places(value->value, std::string(own), out);
+  return out;
+}
+
+bool replace_all(const std::vector<std::string>& sets, const std::string& set) {
+  const auto replaced = [&](std::string_view place) {
+    return std::ranges::any_of(sets, [&](const std::string& by) { return is_of_key(place, key_of_set(by)); });
+  };
+  const std::string key(key_of_set(set));
+  if (replaced(key)) return true;
+  const Result<PathValue> value = parse_set(set);
+  return value.ok() && all_entries(value->value, key, replaced);
 }
 
 bool any_gives(const std::vector<std::string>& sets, std::string_view key) {

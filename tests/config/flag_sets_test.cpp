@@ -53,5 +53,35 @@ TEST(FlagSets, AKeyIsGivenInAnyNotation) {
   EXPECT_FALSE(any_gives({}, "a.b"));
 }
 
+TEST(FlagSets, TheLayoutIsTheModelsToo) {
+  for (const char* set : {"parallel.tensor=8", "model.parallel.tensor=8", "model={parallel: {tensor: 8}}"}) {
+    EXPECT_TRUE(gives(set, "parallel.tensor")) << set;
+    EXPECT_TRUE(gives(set, "model.parallel.tensor")) << set;
+    EXPECT_TRUE(gives(set, "parallel")) << set;
+    EXPECT_FALSE(gives(set, "model.parallel.pipeline")) << set;
+  }
+  EXPECT_FALSE(gives("parallel.tensor=8", "model"));
+  EXPECT_FALSE(gives("parallel.tensor=8", "model.parallels"));
+  EXPECT_EQ(plain_key("model.parallel.tensor"), "parallel.tensor");
+  EXPECT_EQ(plain_key("model.parallels"), "model.parallels");
+}
+
+TEST(FlagSets, PlacesAreAllThatIsGiven) {
+  EXPECT_EQ(places_of("a.b=1"), (Sets{"a", "a.b"}));
+  EXPECT_EQ(places_of("a={b: [{c: 1}]}"), (Sets{"a", "a.b", "a.b.0", "a.b.0.c"}));
+  EXPECT_EQ(places_of("model.parallel={tensor: 8}"), (Sets{"model", "parallel", "parallel.tensor"}));
+  EXPECT_EQ(places_of("a={b: "), Sets{"a"});
+}
+
+/// A map is replaced where all in it is.
+TEST(FlagSets, AMapIsReplacedInParts) {
+  EXPECT_TRUE(replace_all({"a.b=2"}, "a.b=1"));
+  EXPECT_TRUE(replace_all({"a=2"}, "a.b=1"));
+  EXPECT_TRUE(replace_all({"a.b=2", "a.c.d=3"}, "a={b: 1, c: {d: 2}}"));
+  EXPECT_FALSE(replace_all({"a.b=2"}, "a={b: 1, c: 2}"));
+  EXPECT_FALSE(replace_all({"a.b.c=2"}, "a.b=1"));
+  EXPECT_FALSE(replace_all({}, "a={}"));
+}
+
 }  // namespace
 }  // namespace distsim::config

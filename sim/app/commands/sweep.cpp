@@ -31,13 +31,9 @@ struct SweepFlags {
 
 /// Whether the recipe has variants of which some say otherwise.
 bool is_of_variants(const study::SweepRequest& request, const std::string& set) {
-  for (const study::SweepAxis& axis : request.axes) {
-    for (const std::vector<std::string>& variant : axis.sets) {
-      if (std::ranges::any_of(variant, [&](const auto& own) { return config::gives(set, config::key_of_set(own)); }))
-        return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(request.axes, [&](const study::SweepAxis& axis) {
+    return std::ranges::any_of(axis.sets, [&](const auto& variant) { return config::replace_all(variant, set); });
+  });
 }
 
 /// Before the values of a range are made: those of several keys may be more points than any study has.
@@ -73,7 +69,7 @@ Result<GivenSets> given_sets(const std::vector<std::string>& sets) {
 }
 
 /// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed, in place of the
-/// recipe's.
+/// recipe's. Errors: a list that says in another way what the recipe varies.
 Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
   TRY_ASSIGN(GivenSets given, given_sets(flags.sets));
   std::erase_if(request.axes, [&](const study::SweepAxis& axis) {
@@ -94,6 +90,8 @@ Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
     else
       request.axes.push_back(std::move(axis));
   }
+  if (const std::string twice = study::key_given_twice(request.axes, given.fixed); !twice.empty())
+    return Error{"found the key '" + printable(twice) + "' twice, expected one of --set and of the study", "--set", ""};
   for (const std::string& set : given.fixed) {
     if (is_of_variants(request, set))
       log_warn([&] { return "--set " + printable(set, 200) + ": no effect where variants of the study set it"; });

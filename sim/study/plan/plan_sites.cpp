@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/system/signals.hpp"
+#include "base/text/printable.hpp"
 #include "sim/config/flag_sets.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/layouts/layout_fit.hpp"
@@ -50,13 +51,14 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
 
 bool vary_batch(const std::vector<SweepAxis>& axes) {
   return std::ranges::any_of(axes, [](const SweepAxis& a) {
-    return a.key == "model.global_batch" || a.key == "model.per_gpu_batch" || a.key == "model.name";
+    return gives(a, "model.global_batch") || gives(a, "model.per_gpu_batch") || gives(a, "model.name");
   });
 }
 
-/// The global batch is that of the experiment as it is, also where the model gives it per GPU.
+/// The global batch is that of the experiment as it is, also where the model gives it per GPU, or the axes vary the model and
+/// say none.
 void keep_batch(config::Experiment& e, const config::Experiment& base, const std::vector<SweepAxis>& axes) {
-  if (vary_batch(axes)) return;
+  if (vary_batch(axes) && workload::samples_of(e.model, pipeline::shape_of(e).ranks()) > 0) return;
   e.model.global_batch = workload::samples_of(base.model, pipeline::shape_of(base).ranks());
   e.model.per_gpu_batch = 0;
 }
@@ -106,6 +108,10 @@ std::vector<std::string> sets_of_combination(const std::vector<SweepAxis>& axes,
 Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const config::Experiment& e,
                                          std::vector<SweepAxis> axes) {
   if (request.gpus.empty()) return axes;
+  for (const SweepAxis& axis : axes) {
+    if (counts_gpus(axis) || axis.key == "cluster")  // which would replace the nodes
+      return Error{"--gpus: found together with --vary " + printable(axis.key, 80) + ", expected one of them", "", ""};
+  }
   SweepAxis nodes{"cluster.nodes", {}};
   for (const std::int64_t gpus : request.gpus) {
     if (gpus % e.cluster.gpus_per_node != 0)
@@ -113,10 +119,6 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
                        std::to_string(e.cluster.gpus_per_node) + " GPUs",
                    "", ""};
     nodes.values.push_back(std::to_string(gpus / e.cluster.gpus_per_node));
-  }
-  for (const SweepAxis& axis : axes) {
-    if (axis.key == nodes.key)
-      return Error{"--gpus: found together with --vary cluster.nodes, expected one of them", "", ""};
   }
   axes.insert(axes.begin(), std::move(nodes));
   return axes;

@@ -47,13 +47,14 @@ template <class Left>
 std::map<std::string, std::vector<SweepPoint>> groups_without(const SweepResult& result, const Left& left_out) {
   const SweepRequest& request = result.request();
   const std::vector<std::string> names = short_names(request.axes);
+  std::vector<bool> is_left_out;
+  for (const SweepAxis& axis : request.axes) is_left_out.push_back(left_out(axis));
   std::map<std::string, std::vector<SweepPoint>> groups;
   for (std::size_t i = 0; i < result.size(); ++i) {
     SweepPoint point = result.point(i);
     std::string name;
     for (std::size_t a = 0; a < names.size(); ++a) {
-      if (!left_out(request.axes[a]))
-        name += (name.empty() ? "" : " ") + names[a] + "=" + printable(point.values[a], 40);
+      if (!is_left_out[a]) name += (name.empty() ? "" : " ") + names[a] + "=" + printable(point.values[a], 40);
     }
     groups[name].push_back(std::move(point));
   }

@@ -140,6 +140,8 @@ Result<Recipe> load_recipe(const std::string& name) {
   if (file.kind != ConfigNode::Kind::map) return schema_detail::expected(file, "study", "a map with vary or variants");
   Recipe recipe{path, {}, Find::nothing};
   for (const ConfigNode::Entry& entry : file.entries) TRY(read_entry(recipe, entry, path));
+  if (const std::string twice = key_given_twice(recipe.request.axes); !twice.empty())
+    return Error{"vary: found the key " + in_quotes(twice) + " twice, expected one list of values", path, ""};
   return recipe;
 }
 

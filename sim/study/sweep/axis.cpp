@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
-#include <span>
+#include <unordered_set>
 
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
@@ -112,26 +112,70 @@ Result<AxisText> axis_text(const std::string& text, const std::string& flag) {
   return out;
 }
 
+/// What is given by all that is laid on so far.
+class GivenPlaces {
+ public:
+  void add(const std::string& set) {
+    for (std::string& place : config::places_of(set)) places_.insert(std::move(place));
+  }
+  void add(const SweepAxis& axis) {
+    for (const std::vector<std::string>& sets : axis.sets) {
+      for (const std::string& set : sets) add(set);
+    }
+    if (!axis.sets.empty()) return;
+    add(axis.key);
+    for (const std::string& value : axis.values) {
+      if (config::may_hold_keys(value)) add(axis.key + "=" + value);
+    }
+  }
+  bool has(const SweepAxis& axis) const {
+    return places_.contains(std::string(config::plain_key(axis.key))) || has_layout_of(axis);
+  }
+
+ private:
+  /// The layout is apart from the model that may give it.
+  bool has_layout_of(const SweepAxis& axis) const {
+    return axis.key == "model" && std::ranges::any_of(axis.values, [&](const std::string& value) {
+             return std::ranges::any_of(config::places_of("model=" + value), [&](const std::string& place) {
+               return place.starts_with("parallel.") && places_.contains(place);
+             });
+           });
+  }
+
+  std::unordered_set<std::string> places_;
+};
+
 }  // namespace
 
-bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
+bool counts_gpus(const SweepAxis& axis) {
+  return axis.sets.empty() && (gives(axis, "cluster.nodes") || gives(axis, "cluster.gpus_per_node"));
+}
+
+std::vector<bool> count_gpus(const std::vector<SweepAxis>& axes) {
+  std::vector<bool> out;
+  for (const SweepAxis& axis : axes) out.push_back(counts_gpus(axis));
+  return out;
+}
 
 bool gives(const SweepAxis& axis, std::string_view key) {
   for (const std::vector<std::string>& sets : axis.sets) {
     if (config::any_gives(sets, key)) return true;
   }
-  const bool near = key.starts_with(axis.key) || axis.key.starts_with(key);  // of millions of values most are not
-  return near && axis.sets.empty() && std::ranges::any_of(axis.values, [&](const std::string& value) {
+  if (!axis.sets.empty()) return false;
+  const std::string_view own = config::plain_key(axis.key), plain = config::plain_key(key);
+  if (config::is_of_key(axis.key, key) || config::is_of_key(own, plain)) return true;
+  const bool may_hold = config::is_of_key(plain, own) || (own == "model" && config::is_of_key(plain, "parallel"));
+  return may_hold && std::ranges::any_of(axis.values, [&](const std::string& value) {
            return config::gives(axis.key + "=" + value, key);
          });
 }
 
 std::string key_given_twice(const std::vector<SweepAxis>& axes, const std::vector<std::string>& sets) {
-  for (std::size_t a = 0; a < axes.size(); ++a) {
-    if (!axes[a].sets.empty()) continue;  // named variants replace what is set for all
-    const auto earlier = std::span(axes).first(a);
-    const bool twice = std::ranges::any_of(earlier, [&](const SweepAxis& axis) { return gives(axis, axes[a].key); });
-    if (twice || config::any_gives(sets, axes[a].key)) return axes[a].key;
+  GivenPlaces before;
+  for (const std::string& set : sets) before.add(set);
+  for (const SweepAxis& axis : axes) {
+    if (axis.sets.empty() && before.has(axis)) return axis.key;  // named variants replace what is set for all
+    before.add(axis);
   }
   return "";
 }

@@ -38,8 +38,10 @@ bool gives(const SweepAxis& axis, std::string_view key);
 /// it, unseen. Empty: there is none.
 std::string key_given_twice(const std::vector<SweepAxis>& axes, const std::vector<std::string>& sets = {});
 
-/// True for axes that change how many GPUs there are.
+/// True for axes whose values say how many GPUs there are. Named variants are not: they are compared as a whole.
 bool counts_gpus(const SweepAxis& axis);
+/// The same of each.
+std::vector<bool> count_gpus(const std::vector<SweepAxis>& axes);
 
 /// Keys as heads of columns: the last part of each, with as many before it as tell it from the others.
 std::vector<std::string> short_names(const std::vector<SweepAxis>& axes);

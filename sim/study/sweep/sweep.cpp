@@ -59,7 +59,10 @@ std::size_t index_with_first(const std::vector<SweepAxis>& axes, std::size_t ind
 class SweepEvaluator {
  public:
   SweepEvaluator(SweepRequest request, std::shared_ptr<config::Variants> variants)
-      : request_(std::move(request)), variants_(std::move(variants)) {}
+      : request_(std::move(request)),
+        variants_(std::move(variants)),
+        counting_(count_gpus(request_.axes)),
+        scales_(request_.scaling != Scaling::as_given && std::ranges::find(counting_, true) != counting_.end()) {}
 
   Row evaluate(std::size_t index) {
     const Result<config::Experiment> e = experiment_at(index);
@@ -76,8 +79,7 @@ class SweepEvaluator {
 
   /// The same row on the first number of GPUs.
   Result<First> on_first_gpus(std::size_t index) {
-    const std::size_t first =
-        index_with_first(request_.axes, index, [&](std::size_t a) { return counts_gpus(request_.axes[a]); });
+    const std::size_t first = index_with_first(request_.axes, index, [&](std::size_t a) { return counting_[a]; });
     {
       const std::lock_guard lock(mutex_);
       if (const auto it = firsts_.find(first); it != firsts_.end()) return it->second;
@@ -89,7 +91,7 @@ class SweepEvaluator {
 
   Result<config::Experiment> experiment_at(std::size_t index) {
     TRY_ASSIGN(config::Experiment e, variants_->with(sets_at(request_, index)));
-    if (request_.scaling == Scaling::as_given || std::ranges::none_of(request_.axes, counts_gpus)) return e;
+    if (!scales_) return e;
     if (e.model.global_batch > 0 && e.model.per_gpu_batch > 0) return e;  // which the prediction refuses
     const bool weak = request_.scaling == Scaling::weak;
     if (weak && e.model.per_gpu_batch > 0) return e;  // these are the samples per GPU
@@ -103,6 +105,8 @@ class SweepEvaluator {
 
   const SweepRequest request_;
   const std::shared_ptr<config::Variants> variants_;
+  const std::vector<bool> counting_;  ///< by axis
+  const bool scales_;                 ///< batches follow the number of GPUs
   pipeline::CostModelCache cache_;
   std::mutex mutex_;
   std::unordered_map<std::size_t, First> firsts_;
@@ -118,17 +122,10 @@ bool may_name_files(const SweepAxis& axis) {
          std::ranges::any_of(axis.values, [](const std::string& v) { return v.find('/') != std::string::npos; });
 }
 
-bool sweeps(const SweepAxis& axis, std::string_view key) {
-  const std::string start = std::string(key) + "=";
-  return axis.key == key || std::ranges::any_of(axis.sets, [&](const std::vector<std::string>& sets) {
-           return std::ranges::any_of(sets, [&](const std::string& set) { return set.starts_with(start); });
-         });
-}
-
 /// A row is computed with the batch that it is labelled with.
 Result<void> check_scaling(const SweepRequest& request) {
   const auto check = [&](std::string_view replaced, std::string_view other) -> Result<void> {
-    if (std::ranges::none_of(request.axes, [&](const SweepAxis& axis) { return sweeps(axis, replaced); })) return {};
+    if (std::ranges::none_of(request.axes, [&](const SweepAxis& axis) { return gives(axis, replaced); })) return {};
     return Error{fmt::format("--scaling: found {}, which sets the batch itself, and a swept {}, expected one of them",
                              name_of(request.scaling), replaced),
                  "", fmt::format("sweep {}", other)};
@@ -276,7 +273,8 @@ SweepResult::SweepResult(SweepRequest request, const Rows& rows) : request_(std:
 
 /// What a point is compared with: the point of fewest GPUs that has the same values on all other axes.
 void SweepResult::add_bases() {
-  const bool scales = std::ranges::any_of(request_.axes, counts_gpus);
+  counting_ = count_gpus(request_.axes);
+  const bool scales = std::ranges::find(counting_, true) != counting_.end();
   if (scales) bases_.resize(size());
   for (std::size_t i = 0; i < size(); ++i) {
     if (!rows_.has(i)) continue;
@@ -285,8 +283,7 @@ void SweepResult::add_bases() {
     ++predicted_;
     if (!scales) continue;
     const SweepFigures f = figures_in(row);
-    Base& base =
-        bases_[index_with_first(request_.axes, i, [&](std::size_t a) { return counts_gpus(request_.axes[a]); })];
+    Base& base = bases_[index_with_first(request_.axes, i, [&](std::size_t a) { return counting_[a]; })];
     if (base.gpus == 0 || f.gpus < base.gpus) base = {f.gpus, f.samples_per_s};
   }
 }
@@ -300,8 +297,7 @@ SweepPoint SweepResult::point(std::size_t index) const {
   if (!point.error.empty()) return point;
   point.speedup = point.efficiency = 1;
   if (bases_.empty()) return point;
-  const Base& base =
-      bases_[index_with_first(request_.axes, index, [&](std::size_t a) { return counts_gpus(request_.axes[a]); })];
+  const Base& base = bases_[index_with_first(request_.axes, index, [&](std::size_t a) { return counting_[a]; })];
   if (point.figures.gpus == base.gpus) return point;
   point.speedup = point.figures.samples_per_s / base.samples_per_s;
   point.efficiency = point.speedup / (point.figures.gpus / base.gpus);

@@ -78,6 +78,7 @@ class SweepResult {
   struct Base {
     double gpus = 0, samples_per_s = 0;
   };
+  std::vector<bool> counting_;  ///< the number of GPUs, by axis
   std::vector<Base> bases_;  ///< by number of the point with the first value on the axes that change the number of GPUs
 };
 

@@ -34,9 +34,9 @@ Result<std::vector<study::SweepAxis>> axes_in(const Json& body) {
                    "the command `distsim sweep` takes up to ten million"};
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text.get<std::string>(), "sweep of"));
     out.push_back(std::move(axis));
-    if (const std::string twice = study::key_given_twice(out); !twice.empty())
-      return Error{"axes: found " + in_quotes(twice, 100) + " twice, expected each key once", "message", ""};
   }
+  if (const std::string twice = study::key_given_twice(out); !twice.empty())
+    return Error{"axes: found " + in_quotes(twice, 100) + " twice, expected each key once", "message", ""};
   return out;
 }
 

@@ -138,5 +138,31 @@ TEST_F(OwnValuesTest, NoLayoutComesTwice) {
   }
 }
 
+/// Rows have the batch and the nodes that they are labelled with.
+TEST_F(OwnValuesTest, MapsThatAreVariedSayBatchesAndNodes) {
+  PlanRequest request = request_of(llm_text("llama3_8b", "megatron_core", "dgx_h100", 1, 16));
+  request.sets = {"parallel.tensor=8", "parallel.recompute=none", "parallel.micro_batch=1"};
+  request.varied = {{"model", {"{name: llama3_8b, global_batch: 16}", "{name: llama3_8b, global_batch: 32}"}}};
+  request.top = 100;
+  const Plan plan = plan_experiment(request, [] {}).value();
+  std::set<std::int64_t> batches;
+  for (const PlanRow& row : plan.rows) {
+    if (row.kind != PlanRowKind::candidate || !row.error.empty()) continue;
+    const std::int64_t batch = row.values.front().find("32") != std::string::npos ? 32 : 16;
+    EXPECT_EQ(row.report.context.samples, batch);
+    batches.insert(batch);
+  }
+  EXPECT_EQ(batches.size(), 2u);
+  request.varied = {{"model", {"{name: llama3_8b}", "{name: llama2_7b}"}}};
+  for (const PlanRow& row : plan_experiment(request, [] {}).value().rows) EXPECT_EQ(row.report.context.samples, 16);
+  request.gpus = {8, 16};
+  for (const char* machines : {"{system: dgx_h100, nodes: 2}", "{system: dgx_h100}"}) {
+    request.varied = {{"cluster", {machines}}};
+    const Result<Plan> refused = plan_experiment(request, [] {});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().text().find("--gpus: found together with --vary cluster"), std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace distsim::study

@@ -387,5 +387,51 @@ TEST(Sweep, KeysWithoutEffectAreNamed) {
   EXPECT_EQ(points.result->axes_without_effect(), std::vector<std::string>{"model.dlrm.cross_rank"});
 }
 
+/// Axes of maps are what their values say.
+TEST(Sweep, MapsCountGpusAndSayBatches) {
+  const SweepAxis machines{"cluster", {"{system: dgx_a100_80gb, nodes: 1}", "{system: dgx_a100_80gb, nodes: 2}"}};
+  EXPECT_TRUE(counts_gpus(machines));
+  EXPECT_FALSE(counts_gpus({"cluster", {"{system: dgx_h100}", "{system: dgx_a100_80gb}"}}));
+  EXPECT_FALSE(counts_gpus({"variant", {"a"}, {{"cluster.nodes=2"}}}));
+  const Swept maps(flagship({machines})), dotted(flagship({{"cluster.nodes", {"1", "2"}}}));
+  EXPECT_LT(maps[1].efficiency, 1);
+  EXPECT_DOUBLE_EQ(maps[1].efficiency, dotted[1].efficiency);
+  SweepRequest request =
+      flagship({{"cluster.nodes", {"1", "2"}},
+                {"model", {"{name: gpt2_xl, per_gpu_batch: 4}", "{name: gpt2_xl, per_gpu_batch: 8}"}}});
+  request.scaling = Scaling::strong;
+  const auto points = sweep_points(request, false);
+  ASSERT_FALSE(points.ok());
+  EXPECT_NE(points.error().text().find("a swept model.per_gpu_batch"), std::string::npos) << points.error().text();
+}
+
+TEST(Sweep, AKeyIsGivenTwiceInAnyNotation) {
+  const SweepAxis nodes{"cluster.nodes", {"1", "2"}}, tensor{"parallel.tensor", {"1", "2"}};
+  const SweepAxis counted{"cluster", {"{nodes: 1}", "{nodes: 2}"}}, named{"cluster", {"{system: a}", "{system: b}"}};
+  const SweepAxis split{"model", {"{name: a, parallel: {tensor: 2}}", "{name: b}"}},
+      plain{"model", {"{name: a}", "{name: b}"}};
+  const SweepAxis variants{"variant", {"a", "b"}, {{"cluster.nodes=2"}, {}}};
+  EXPECT_EQ(key_given_twice({nodes, nodes}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({counted, nodes}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({nodes, named}), "cluster");
+  EXPECT_EQ(key_given_twice({named, nodes}), "");
+  EXPECT_EQ(key_given_twice({split, tensor}), "parallel.tensor");
+  EXPECT_EQ(key_given_twice({tensor, split}), "model");
+  EXPECT_EQ(key_given_twice({tensor, plain}), "");
+  EXPECT_EQ(key_given_twice({tensor, {"model.parallel.tensor", {"1", "2"}}}), "model.parallel.tensor");
+  EXPECT_EQ(key_given_twice({variants, nodes}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({nodes}, {"cluster={nodes: 3}"}), "cluster.nodes");
+  EXPECT_EQ(key_given_twice({variants}, {"cluster.nodes=3"}), "");
+}
+
+/// Whoever gives very many keys waits no longer than they take to read.
+TEST(Sweep, ManyKeysAreComparedAtOnce) {
+  std::vector<SweepAxis> axes;
+  for (int i = 0; i < 100'000; ++i) axes.push_back({"a.k" + std::to_string(i), {"1", "2"}});
+  EXPECT_EQ(key_given_twice(axes), "");
+  axes.push_back(axes.front());
+  EXPECT_EQ(key_given_twice(axes), "a.k0");
+}
+
 }  // namespace
 }  // namespace distsim::study
