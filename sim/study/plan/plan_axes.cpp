@@ -109,7 +109,7 @@ Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
 
 std::vector<SweepAxis> data_parallel_axes(const config::Experiment& e, const std::vector<std::string>& sets) {
   std::vector<SweepAxis> out = all_axes(e);
-  std::erase_if(out, [&](const SweepAxis& axis) { return is_held(sets, axis.key); });
+  std::erase_if(out, [&](const SweepAxis& axis) { return is_held(sets, e, axis.key); });
   return out;
 }
 

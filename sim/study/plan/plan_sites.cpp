@@ -18,6 +18,7 @@ namespace {
 using workload::ParallelSpec;
 
 constexpr std::string_view kLayoutSection = "parallel.";
+constexpr std::string_view kLeftOpen = "automatic";
 constexpr double kMostSites = 10'000;
 
 /// A key of the section parallel that no search chooses: its own message.
@@ -49,6 +50,14 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
   return site;
 }
 
+/// The layout with what the framework says of keys that are left to it. Its overlaps and its dispatch of experts are what
+/// `automatic` is in any layout: they stay so.
+workload::ParallelSpec by_framework_in(const config::Experiment& e) {
+  workload::ParallelSpec out = settled_layout(e);
+  if (out.shard == workload::StateSplit::automatic) out.shard = e.framework.parallel.shard;
+  return out;
+}
+
 bool vary_batch(const std::vector<SweepAxis>& axes) {
   return std::ranges::any_of(axes, [](const SweepAxis& a) {
     return gives(a, "model.global_batch") || gives(a, "model.per_gpu_batch") || gives(a, "model.name");
@@ -65,9 +74,11 @@ void keep_batch(config::Experiment& e, const config::Experiment& base, const std
 
 }  // namespace
 
-bool is_held(const std::vector<std::string>& sets, const std::string& key) {
-  return config::any_gives(sets, key) ||
-         (key.starts_with(kLayoutSection) && config::any_gives(sets, "framework." + key));
+bool is_held(const std::vector<std::string>& sets, const config::Experiment& e, const std::string& key) {
+  if (config::any_gives(sets, key)) return true;
+  const LayoutKey* layout = key.starts_with(kLayoutSection) ? find_layout_key(key) : nullptr;
+  return layout != nullptr && layout->text(e.model.parallel) == kLeftOpen &&
+         config::any_gives(sets, "framework." + key);
 }
 
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set) {
@@ -127,8 +138,10 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
 Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment) {
   PlanSites out;
   for (const LayoutKey& key : layout_keys()) {
-    const bool held = is_held(request.sets, std::string(kLayoutSection) + std::string(key.name));
-    if (held) out.held[key.name] = {experiment.model.parallel};
+    const std::string name = std::string(kLayoutSection) + std::string(key.name);
+    if (!is_held(request.sets, experiment, name)) continue;
+    const bool by_framework = !config::any_gives(request.sets, name);
+    out.held[key.name] = {by_framework ? by_framework_in(experiment) : experiment.model.parallel};
   }
   for (const SweepAxis& axis : request.varied) {
     if (!axis.key.starts_with(kLayoutSection)) {

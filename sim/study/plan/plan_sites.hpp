@@ -25,8 +25,8 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
                                          std::vector<SweepAxis> axes);
 
 /// Whether what is set holds a key, so that nothing chooses it: it is set, in whatever notation, or it is a key of the layout
-/// that is left to the framework, of which it is set.
-bool is_held(const std::vector<std::string>& sets, const std::string& key);
+/// that the experiment leaves to the framework, of which it is set.
+bool is_held(const std::vector<std::string>& sets, const config::Experiment& experiment, const std::string& key);
 
 /// Overrides with one of them ("KEY=VALUE") in place of those of its key.
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set);

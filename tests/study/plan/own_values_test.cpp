@@ -138,6 +138,23 @@ TEST_F(OwnValuesTest, NoLayoutComesTwice) {
   }
 }
 
+/// What the framework is set to shard holds as the layout's own key does; what it overlaps is so in any layout.
+TEST_F(OwnValuesTest, AKeyThatIsLeftToTheFrameworkIsHeld) {
+  PlanRequest request = request_of(llm_text("llama3_8b", "megatron_core", "dgx_h100", 1, 16));
+  const auto table = [&](const std::string& set) {
+    request.sets = {set, "parallel.pipeline=1", "parallel.context=1"};
+    return plan_experiment(request, [] {}).value();
+  };
+  const Plan by_framework = table("framework.parallel.shard=weights"), by_layout = table("parallel.shard=weights");
+  EXPECT_EQ(by_framework.counts.space.considered, by_layout.counts.space.considered);
+  EXPECT_EQ(by_framework.rows.front().values, by_layout.rows.front().values);
+  const Plan overlapped = table("framework.parallel.overlap_tensor=bulk");
+  EXPECT_GT(overlapped.counts.space.considered, by_layout.counts.space.considered);
+  request = request_of(kShardedByTorch);
+  request.sets = {"framework.parallel.shard=optimizer"};
+  EXPECT_LE(best_of(request), iteration_of_file(request.config)) << "the experiment's own sharding is no default";
+}
+
 /// Rows have the batch and the nodes that they are labelled with.
 TEST_F(OwnValuesTest, MapsThatAreVariedSayBatchesAndNodes) {
   PlanRequest request = request_of(llm_text("llama3_8b", "megatron_core", "dgx_h100", 1, 16));
