@@ -41,6 +41,11 @@ std::string why_exhaustive_is_idle(const Plan& plan) {
   return plan.counts.left > 0 ? "--max-played ended the search" : "";
 }
 
+std::string why_columns_are_idle(const Plan& plan) {
+  if (!plan.tables) return "no tables are planned";
+  return plan.tables->held.empty() ? "" : "--set " + plan.tables->held + " says where the tables lie";
+}
+
 }  // namespace
 
 std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const Plan& plan) {
@@ -50,7 +55,7 @@ std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const 
   };
   add("--exhaustive", why_exhaustive_is_idle(plan));
   add("--draws", plan.rank.drawn == 0 ? "there is no baseline to compare with layouts" : "");
-  add("--least-columns", plan.tables ? "" : "no tables are planned");
+  add("--least-columns", why_columns_are_idle(plan));
   add("--top", why_top_is_idle(request, plan));
   add("--max-played", plan.counts.left == 0 ? "there is no more to play" : "");
   for (const std::string& key : plan.idle) out.push_back({"--vary " + key, "no effect on any row"});

@@ -329,10 +329,11 @@ void put_back(const TableOrder& order, TablesPlan& plan) {
   for (PlayedPlan& p : plan.played) put_back(order, p.placement);
 }
 
+Error no_tables() { return {"model.dlrm.tables: found none, expected a recommender with tables to place", "", ""}; }
+
 Result<SortedTables> sorted_tables(const Experiment& e, const PlanTablesOptions& options) {
   const auto tables = workload::expand_tables(e.model.as<workload::DlrmSpec>());
-  if (tables.empty())
-    return Error{"model.dlrm.tables: found none, expected a recommender with tables to place", "", ""};
+  if (tables.empty()) return no_tables();
   TRY_ASSIGN(ChoiceRules rules, rules_of(options, tables));
   TableOrder order(tables, rules.constraints);
   if (!rules.constraints.empty()) rules.constraints = order.sorted(rules.constraints);
@@ -366,24 +367,28 @@ Result<TablesPlan> search_sorted(const SortedTables& sorted, pipeline::CostModel
   return plan;
 }
 
-}  // namespace
+Error nothing_played(const TablesPlan& plan) {
+  return {"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
+}
 
-Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOptions& options,
-                                 pipeline::CostModelCache& cache) {
-  TRY_ASSIGN(const SortedTables sorted, sorted_tables(e, options));
-  TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
-  put_back(sorted.order, plan);
+/// Tables that lie where a held key says are played with each exchange and setting: nothing is searched.
+Result<TablesPlan> plan_held_tables(const Experiment& e, const PlanTablesOptions& options, const std::string& place,
+                                    pipeline::CostModelCache& cache) {
+  TablesPlan plan;
+  plan.held = place;
+  plan.tables = workload::expand_tables(e.model.as<workload::DlrmSpec>());
+  if (plan.tables.empty()) return no_tables();
+  Player player(plan, cache);
+  for (const Variant& variant : exchanges_of(e, options.sets))
+    player.play({.name = "as configured", .sets = variant.sets}, variant, std::nullopt);
+  if (player.fastest() == plan.played.size()) return nothing_played(plan);
+  if (options.try_settings) player.try_settings(settings(options.sets));
+  plan.placement = own_placement(player.finish()).value_or(workload::TablePlans{});
   return plan;
 }
 
-Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOptions& options,
-                               pipeline::CostModelCache& cache) {
-  const std::string place = held_place(options);
-  if (!place.empty() && !options.constraints_file.empty())
-    return Error{"--constraints: found together with --set " + place +
-                     ", which says where the tables lie, expected one of the two",
-                 "", ""};
-  const bool placed = !place.empty();
+Result<TablesPlan> plan_free_tables(const Experiment& e, const PlanTablesOptions& options,
+                                    pipeline::CostModelCache& cache) {
   TRY_ASSIGN(const SortedTables sorted, sorted_tables(e, options));
   TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
   const ChoiceRules& rules = sorted.rules;
@@ -401,18 +406,37 @@ Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOpti
     given[i].problem = variant.problem;
     player.play({.name = "as configured", .sets = variant.sets, .breaks_constraints = !rules.constraints.empty()},
                 given[i++], std::nullopt);
-    if (own && !placed) player.play("planned", variant, plan.packing);
-    if (!placed && (own || options.try_settings)) play_variant(player, plan, variant);
+    if (own) player.play("planned", variant, plan.packing);
+    if (own || options.try_settings) play_variant(player, plan, variant);
     variants.push_back(variant);
   }
   if (options.try_settings) player.play_crosswise(variants);
-  if (player.fastest() == plan.played.size())
-    return Error{"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
+  if (player.fastest() == plan.played.size()) return nothing_played(plan);
   if (options.try_settings) player.try_settings(settings(options.sets));
   const Experiment winner = player.finish();
   put_back(sorted.order, plan);
   if (!plan.chosen) plan.placement = own_placement(winner).value_or(workload::TablePlans{});
   return plan;
+}
+
+}  // namespace
+
+Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOptions& options,
+                                 pipeline::CostModelCache& cache) {
+  TRY_ASSIGN(const SortedTables sorted, sorted_tables(e, options));
+  TRY_ASSIGN(TablesPlan plan, search_sorted(sorted, cache));
+  put_back(sorted.order, plan);
+  return plan;
+}
+
+Result<TablesPlan> plan_tables(const config::Experiment& e, const PlanTablesOptions& options,
+                               pipeline::CostModelCache& cache) {
+  const std::string place = held_place(options);
+  if (place.empty()) return plan_free_tables(e, options, cache);
+  if (options.constraints_file.empty()) return plan_held_tables(e, options, place, cache);
+  return Error{"--constraints: found together with --set " + place +
+                   ", which says where the tables lie, expected one of the two",
+               "", ""};
 }
 
 }  // namespace distsim::study

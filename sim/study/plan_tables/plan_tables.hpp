@@ -5,7 +5,8 @@
 //   3. plans by search (search/search_plan.hpp), over all kinds of sharding and over some only, and with each exchange;
 //      greedy plans to compare (search/greedy_plans.hpp)
 //   4. all of them, and the tables as the experiment has them, are played as whole experiments; the fastest wins
-//      Where a key that says where tables lie is held, these are those that the experiment has, with each exchange
+//      Where a key that says where tables lie is held, these are those that the experiment has, with each exchange,
+//      and 1 to 3 are left out
 //   5. of the winner, settings that keep every number: ids sent ahead, exchange beside the bottom MLP; each that makes it
 //      faster stays. Smaller types in the exchange are played and shown, not chosen
 //
@@ -57,6 +58,7 @@ struct TablesPlan {
   std::vector<GreedyRow> greedy;
   bool splits_tables = false;  ///< constraints forbid that a table stays whole
   std::uint64_t evaluated = 0, fitting = 0;
+  std::string held;                ///< a key of `sets` that says where the tables lie, so that nothing is searched
   std::vector<PlayedPlan> played;  ///< the fastest first, what could not be played last
   std::size_t winner = 0;          ///< of `played`
 

@@ -148,6 +148,17 @@ nlohmann::ordered_json shard_json(const TablePlan& t, std::size_t i, std::uint32
           {"placement", fmt::format("rank:{}/cuda:{}", rank, rank % gpus)}};
 }
 
+/// What was looked at, and how good the best plan is.
+std::string searched_text(const TablesPlan& plan) {
+  if (!plan.held.empty())
+    return fmt::format("{}, which lie where --set {} says\n", counted(plan.tables.size(), "table"), plan.held);
+  std::string out = fmt::format("{} on {}: most loaded rank {} ms, no plan is below {} ms (gap {:.2f} %)\n",
+                                counted(plan.tables.size(), "table"), counted(plan.problem.ranks(), "GPU"),
+                                in_milliseconds(plan.packing.most), in_milliseconds(plan.bound), 100 * plan.gap());
+  out += fmt::format("looked at {} plans and changes of plans; {} whole plans fit\n", plan.evaluated, plan.fitting);
+  return out + greedy_text(plan);
+}
+
 }  // namespace
 
 std::string placement_csv(const TablesPlan& plan) {
@@ -189,11 +200,7 @@ std::string sharding_plan_json(const TablesPlan& plan) {
 }
 
 std::string describe(const TablesPlan& plan) {
-  std::string out = fmt::format("{} on {}: most loaded rank {} ms, no plan is below {} ms (gap {:.2f} %)\n",
-                                counted(plan.tables.size(), "table"), counted(plan.problem.ranks(), "GPU"),
-                                in_milliseconds(plan.packing.most), in_milliseconds(plan.bound), 100 * plan.gap());
-  out += fmt::format("looked at {} plans and changes of plans; {} whole plans fit\n", plan.evaluated, plan.fitting);
-  out += greedy_text(plan);
+  std::string out = searched_text(plan);
   if (plan.played.empty()) return out;
   out += "\nplayed, fastest first\n" + played_text(plan);
   if (!plan.chosen) return out + "\nthe tables as the experiment has them are the fastest\n";
