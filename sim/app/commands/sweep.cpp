@@ -162,6 +162,19 @@ Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view
   return written;
 }
 
+/// What the study says is not called a --set that nobody gave.
+std::vector<study::IdleArgument> as_given(std::vector<study::IdleArgument> idle, const std::vector<std::string>& sets) {
+  constexpr std::string_view kFlag = "--set ";
+  for (study::IdleArgument& one : idle) {
+    if (!one.argument.starts_with(kFlag)) continue;
+    const std::string said = one.argument.substr(kFlag.size());
+    const bool given = std::ranges::any_of(
+        sets, [&](const std::string& set) { return config::key_of_set(set) == config::key_of_set(said); });
+    if (!given) one.argument = said + " of the study";
+  }
+  return idle;
+}
+
 Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
   if (!flags.config.empty()) note_input(flags.config);
   TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags, command));
@@ -188,7 +201,7 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   if (study->is_over()) return {};
   TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
-  if (!study->was_cut()) name_idle(command, study::sweep_without_effect(result, "--set"));
+  if (!study->was_cut()) name_idle(command, as_given(study::sweep_without_effect(result, "--set"), flags.sets));
   const EarlierResults earlier(result.predicted() == 0, {flags.csv, flags.html});
   TRY(write_outputs(flags, view, recipe, result, earlier));
   if (study->was_cut()) return study->interruption();
