@@ -31,27 +31,36 @@ std::uint32_t rails_of(const TopologyParts& t, std::span<const std::uint32_t> lo
   return std::max(1u, static_cast<std::uint32_t>(std::unique(firsts.begin(), firsts.end()) - firsts.begin()));
 }
 
-/// Ports nearest to the members, and the rate they give: no more than the members' own PCIe links.
-void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings, UnitFacts& unit) {
+using Ranks = std::span<const std::uint32_t>;
+
+/// By port of a node or domain: how many of these GPUs use it.
+std::vector<std::uint32_t> nic_users(const TopologyParts& t, Ranks locals) {
   std::vector<std::uint32_t> users(t.spec.nic.count * t.domains.largest(), 0);
   for (const std::uint32_t local : locals) {
     const std::uint32_t first = local / t.gpus * static_cast<std::uint32_t>(t.spec.nic.count);
     for (const std::uint32_t nic : t.gpu_nics[local % t.gpus]) ++users[first + nic];
   }
+  return users;
+}
+
+/// Ports nearest to the members, and the rate they give: no more than the members' own PCIe links. `busy` share them; empty:
+/// all GPUs.
+void add_network(const TopologyParts& t, Ranks locals, Siblings siblings, Ranks busy, UnitFacts& unit) {
+  const std::vector<std::uint32_t> users = nic_users(t, locals), sharing = nic_users(t, busy);
   unit.rails = rails_of(t, locals);
   for (std::size_t nic = 0; nic < users.size(); ++nic) {
     if (users[nic] == 0) continue;
-    unit.nics +=
-        siblings == Siblings::active ? static_cast<double>(users[nic]) / t.nic_gpus[nic % t.nic_gpus.size()] : 1.0;
+    const std::uint32_t all = busy.empty() ? t.nic_gpus[nic % t.nic_gpus.size()] : sharing[nic];
+    unit.nics += siblings == Siblings::active ? static_cast<double>(users[nic]) / all : 1.0;
   }
   unit.network = std::min(unit.nics * nic_rate(t.spec).value(),
                           static_cast<double>(locals.size()) * t.spec.pcie.bandwidth.value());
 }
 
-UnitFacts unit_facts(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings) {
+UnitFacts unit_facts(const TopologyParts& t, Ranks locals, Siblings siblings, Ranks busy) {
   UnitFacts unit;
   if (locals.size() > 1) unit.intra = t.shape->facts(t.machine, t.node, locals);
-  add_network(t, locals, siblings, unit);
+  add_network(t, locals, siblings, busy, unit);
   return unit;
 }
 
@@ -106,11 +115,19 @@ class Fold {
   std::vector<Part> parts_;  ///< those that differ; a few
 };
 
+/// Those of [base, base + width), by their places there.
+std::vector<std::uint32_t> places_in(Ranks ranks, std::uint32_t base, std::uint32_t width) {
+  const auto first = std::ranges::lower_bound(ranks, base);
+  std::vector<std::uint32_t> places(first, std::lower_bound(first, ranks.end(), base + width));
+  for (std::uint32_t& p : places) p -= base;
+  return places;
+}
+
 /// Walks the runs of members by domain and folds them.
-Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, GroupFacts& facts) {
+Fold fold_units(const TopologyParts& t, Ranks members, Siblings siblings, Ranks busy, GroupFacts& facts) {
   Fold fold(facts);
-  bool shares = false;                // a node that is all the group's has no others
-  std::vector<std::uint32_t> locals;  // of the run that `unit` describes
+  bool shares = false;                           // a node that is all the group's has no others
+  std::vector<std::uint32_t> locals, busy_here;  // of the run that `unit` describes
   UnitFacts unit;
   for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
     const std::uint32_t domain = t.domains.of_node(members[begin] / t.gpus);
@@ -121,14 +138,17 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
           << "members of a group must be in ascending order: " << members[end];
       same = same && end - begin < locals.size() && locals[end - begin] == members[end] - base;
     }
-    if (!same || end - begin != locals.size()) {
+    std::vector<std::uint32_t> now_busy = places_in(busy, base, width);
+    if (!same || end - begin != locals.size() || now_busy != busy_here) {
       locals.assign(members.begin() + static_cast<std::ptrdiff_t>(begin),
                     members.begin() + static_cast<std::ptrdiff_t>(end));
       for (std::uint32_t& l : locals) l -= base;
-      unit = unit_facts(t, locals, siblings);
+      busy_here = std::move(now_busy);
+      CHECK(busy.empty() || std::ranges::includes(busy_here, locals)) << "members of a group must be busy, too";
+      unit = unit_facts(t, locals, siblings, busy_here);
     }
     fold.add(unit, static_cast<std::uint32_t>(end - begin));
-    shares = shares || end - begin < width;
+    shares = shares || end - begin < (busy.empty() ? width : busy_here.size());
   }
   facts.beside_others = shares && siblings == Siblings::active;
   return fold;
@@ -198,7 +218,7 @@ std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f) {
 }  // namespace
 
 GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings,
-                       const FabricUse& use) {
+                       const FabricUse& use, std::span<const std::uint32_t> busy) {
   CHECK(!members.empty());
   CHECK(members.back() < t.nodes * t.gpus) << "rank " << members.back();
   GroupFacts facts;
@@ -207,7 +227,7 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   facts.peer_to_peer = t.spec.pcie.peer_to_peer;
   facts.gpu_direct = t.spec.nic.gpu_direct;
   facts.transport = t.spec.nic.transport;
-  const Fold fold = fold_units(t, members, siblings, facts);
+  const Fold fold = fold_units(t, members, siblings, busy, facts);
   facts.multicast = facts.switched() && t.spec.gpu_links.multicast;
   add_inter(t, members, siblings, use, fold, facts);
   facts.bottleneck = bottleneck_text(t, facts);

@@ -107,8 +107,9 @@ std::vector<Hop> Topology::route(std::uint32_t from, std::uint32_t to) const {
   return find_route(*impl_, from, to);
 }
 
-GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings, const FabricUse& use) const {
-  return group_facts(*impl_, members, siblings, use);
+GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings, const FabricUse& use,
+                           std::span<const std::uint32_t> busy) const {
+  return group_facts(*impl_, members, siblings, use, busy);
 }
 
 BytesPerSecond Topology::node_bisection() const {

@@ -127,8 +127,9 @@ class Topology {
 
   /// Facts of the group with these members (ascending, no duplicates, not empty).
   /// `use`: with a load, uplink_limits are those of all uplinks on the way, be they oversubscribed or not.
+  /// `busy`: the GPUs that communicate while siblings are active, those of the group too, ascending; empty: all.
   GroupFacts facts(std::span<const std::uint32_t> members, Siblings siblings = Siblings::idle,
-                   const FabricUse& use = {}) const;
+                   const FabricUse& use = {}, std::span<const std::uint32_t> busy = {}) const;
 
   /// Bandwidth between the first half of the installed GPUs of a node (NVLink domain) and the others; 0 for a single
   /// GPU. Per direction, nominal.

@@ -25,7 +25,7 @@ struct TopologyParts {
 
 std::vector<Hop> find_route(const TopologyParts& parts, std::uint32_t from, std::uint32_t to);
 GroupFacts group_facts(const TopologyParts& parts, std::span<const std::uint32_t> members, Siblings siblings,
-                       const FabricUse& use);
+                       const FabricUse& use, std::span<const std::uint32_t> busy);
 
 struct Topology::Impl : TopologyParts {};
 

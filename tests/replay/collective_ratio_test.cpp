@@ -55,14 +55,38 @@ traces::TraceJob job_of_pairs(std::uint32_t pairs, std::uint32_t traced_ranks) {
   return job;
 }
 
+/// The same job with a group of these ranks, which all-reduce as well.
+traces::TraceJob with_group(traces::TraceJob job, const std::vector<std::uint32_t>& ranks) {
+  traces::TraceCollective c;
+  c.kind_known = true;
+  c.bytes = std::int64_t{1} << 20;
+  c.group = static_cast<std::uint32_t>(job.groups.size());
+  for (const std::uint32_t r : ranks) job.ranks.at(r).collectives.push_back(c);
+  job.groups.push_back({"more" + std::to_string(c.group), "", ranks, static_cast<std::uint32_t>(ranks.size())});
+  return job;
+}
+
+/// The same job without its lists of ranks.
+traces::TraceJob unlisted(traces::TraceJob job) {
+  for (traces::TraceGroup& group : job.groups) group.ranks.clear();
+  return job;
+}
+
+struct Longer {
+  double times;
+  std::uint64_t guessed_groups;
+};
+
 /// How much longer the first all-reduce takes with `nics` than with 8.
-double times_longer(const traces::TraceJob& job, std::int64_t nics) {
+Longer longer(const traces::TraceJob& job, std::int64_t nics) {
   const Network from(8), to(nics);
   CollectiveRatio ratio(job, from.view(), to.view(), {16, 16, 1});
   const auto scaled = ratio.scaled(job.ranks[0].collectives[0], 3'000'000'000, true);
   EXPECT_TRUE(scaled.ok());
-  return static_cast<double>(*scaled) / 3e9;
+  return {static_cast<double>(*scaled) / 3e9, ratio.guessed_groups()};
 }
+
+double times_longer(const traces::TraceJob& job, std::int64_t nics) { return longer(job, nics).times; }
 
 TEST(CollectiveRatio, PairsShareTheAdaptersOfANode) {
   const traces::TraceJob all = job_of_pairs(8, 16);
@@ -75,6 +99,65 @@ TEST(CollectiveRatio, RanksThatWereNotReadDoTheSame) { EXPECT_NEAR(times_longer(
 
 /// All 16 ranks were read, and one pair communicates.
 TEST(CollectiveRatio, APairAloneHasAllAdapters) { EXPECT_EQ(times_longer(job_of_pairs(1, 16), 1), 1); }
+
+/// Groups within the nodes use no adapter.
+TEST(CollectiveRatio, GroupsInsideTheNodesAreNoCompanyOfAPairAcross) {
+  for (const auto& inside : {std::vector<std::uint32_t>{4, 5, 6, 7}, std::vector<std::uint32_t>{2, 3}})
+    EXPECT_EQ(times_longer(with_group(job_of_pairs(1, 16), inside), 1), 1);
+}
+
+TEST(CollectiveRatio, PairsShareAnAdapterWithAsManyAsUseIt) {
+  const traces::TraceJob neighbours = job_of_pairs(2, 16), apart = with_group(job_of_pairs(1, 16), {7, 15});
+  EXPECT_NEAR(times_longer(neighbours, 1), 2, 0.1);
+  EXPECT_NEAR(times_longer(apart, 1), 2, 0.1);
+  EXPECT_EQ(times_longer(apart, 4), 1) << "each has one of its own";
+}
+
+TEST(CollectiveRatio, MoreAdaptersAreNeverSlower) {
+  for (std::uint32_t pairs = 1; pairs <= 8; ++pairs) {
+    const traces::TraceJob job = job_of_pairs(pairs, 16);
+    EXPECT_EQ(times_longer(job, 8), 1);
+    double before = times_longer(job, 1);
+    for (const std::int64_t nics : {2, 4, 8}) {
+      const double now = times_longer(job, nics);
+      EXPECT_LE(now, before) << pairs << " pairs, " << nics << " adapters";
+      before = now;
+    }
+  }
+}
+
+TEST(CollectiveRatio, RanksOfAGroupThatListsNoneAreThoseReadInIt) {
+  for (const std::uint32_t pairs : {1u, 2u, 8u}) {
+    const traces::TraceJob job = job_of_pairs(pairs, 16);
+    const Longer open = longer(unlisted(job), 1);
+    EXPECT_EQ(open.times, times_longer(job, 1)) << pairs;
+    EXPECT_EQ(open.guessed_groups, 0u);
+  }
+}
+
+/// Ranks 0 and 8 name the group as all other pairs do, and match.
+TEST(CollectiveRatio, RanksThatMatchedAreAGroup) {
+  traces::TraceJob job = unlisted(job_of_pairs(8, 16));
+  for (traces::TraceRank& rank : job.ranks) rank.collectives[0].group = 0;
+  EXPECT_EQ(longer(job, 1).guessed_groups, 1u);
+  job.matches.push_back({graph::CollectiveKind::all_reduce, 0, {{0, 0}, {8, 0}}});
+  job.ranks[0].collectives[0].match = 0;
+  EXPECT_EQ(longer(job, 1).guessed_groups, 0u);
+  EXPECT_EQ(times_longer(job, 1), times_longer(job_of_pairs(8, 16), 1));
+}
+
+TEST(CollectiveRatio, MembersThatAreNotKnownAreCountedAsNeighbours) {
+  EXPECT_EQ(longer(job_of_pairs(1, 1), 1).guessed_groups, 0u);
+  const Longer open = longer(unlisted(job_of_pairs(1, 1)), 1);
+  EXPECT_EQ(open.guessed_groups, 1u);
+  EXPECT_EQ(open.times, 1) << "neighbours are of one node";
+}
+
+TEST(CollectiveRatio, ARankThatIsListedTwiceCountsOnce) {
+  traces::TraceJob job = job_of_pairs(1, 16);
+  job.groups[0].ranks = {0, 8, 8};
+  EXPECT_EQ(times_longer(job, 1), 1);
+}
 
 }  // namespace
 }  // namespace distsim::replay

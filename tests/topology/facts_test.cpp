@@ -112,6 +112,18 @@ TEST(Facts, OneNicPerNodeServesAllGpus) {
   EXPECT_DOUBLE_EQ(t.facts(Ranks{7, 15}, Siblings::active).nics_per_node, 0.125);
 }
 
+TEST(Facts, OnlyBusyGpusShareAdapters) {
+  const Topology t = build_system("abci_a", 4);  // 8 GPUs, 4 NICs, one beside each pair
+  const auto beside = [&](const Ranks& busy) { return t.facts(Ranks{0, 8}, Siblings::active, {}, busy); };
+  EXPECT_DOUBLE_EQ(beside({0, 1, 8, 9}).nics_per_node, 0.5);
+  EXPECT_DOUBLE_EQ(beside({0, 8, 9}).nics_per_node, 0.5) << "the weaker node counts";
+  EXPECT_DOUBLE_EQ(beside({0, 2, 8, 10}).nics_per_node, 1) << "another NIC";
+  EXPECT_TRUE(beside({0, 2, 8, 10}).beside_others);
+  EXPECT_DOUBLE_EQ(beside({0, 8, 16, 24}).nics_per_node, 1) << "other nodes";
+  EXPECT_FALSE(beside({0, 8, 16, 24}).beside_others);
+  EXPECT_EQ(beside(all_ranks(t)), beside({}));
+}
+
 TEST(Facts, UnevenNodesCountTheSmallest) {
   const Topology t = build_system("dgx_a100_80gb", 2);
   const GroupFacts f = t.facts(Ranks{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});

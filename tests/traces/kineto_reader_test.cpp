@@ -251,6 +251,24 @@ TEST_F(KinetoTest, TakesCollectiveMetadataAndRestoresCutRanks) {
   EXPECT_EQ(job.world_size, 32u);
 }
 
+/// PyTorch writes the first ranks of a long list and its last one.
+TEST_F(KinetoTest, ACutListOfRanksIsRebuiltWhereOneStrideLeadsThroughIt) {
+  const auto ranks = [&](const std::string& list) {
+    const TraceJob job =
+        read(trace({event("kernel", "ncclDevKernel_AllReduce(x)", "0", "9", 0, 10,
+                          "\"stream\":9,\"Collective name\":\"allreduce\",\"In msg nelems\":1000,\"Group size\":64,"
+                          "\"dtype\":\"Float\",\"Process Group Name\":\"3\",\"Process Group Ranks\":\"" +
+                              list + "\"")}));
+    return job.groups.at(job.ranks[0].collectives.at(0).group).ranks;
+  };
+  const std::vector<std::uint32_t> whole = ranks("[0, 8, 16, ..., 504]");
+  ASSERT_EQ(whole.size(), 64u);
+  EXPECT_EQ(whole[40], 320u);
+  for (const char* open : {"[0, 8, 16, ..., 505]", "[0, 8, 17, ..., 504]", "[0, 8, 16, ...]", "[0, ..., 504]",
+                           "[..., 504]", "[0, 0, ..., 0]", "[-8, 0, ..., 496]", "[0, 8, ..., 504, 512]"})
+    EXPECT_TRUE(ranks(open).empty()) << open;
+}
+
 TEST_F(KinetoTest, ReadsOnAfterBrokenEvents) {
   const std::string a = event("kernel", "a", "0", "7", 0, 1, "\"stream\":7"),
                     b = event("kernel", "b", "0", "7", 5, 1, "\"stream\":7");

@@ -118,6 +118,48 @@ std::vector<std::int64_t> integer_list(std::string_view text, bool& cut) {
   return out;
 }
 
+namespace {
+
+constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;  // of a group that isn't listed
+
+/// Empty where one of them is no rank.
+std::vector<std::uint32_t> as_ranks(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::uint32_t> ranks;
+  for (const std::int64_t n : numbers) {
+    if (n < 0 || n > INT32_MAX) return {};
+    ranks.push_back(static_cast<std::uint32_t>(n));
+  }
+  return ranks;
+}
+
+std::vector<std::uint32_t> strided(std::int64_t start, std::int64_t stride, std::int64_t size) {
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < size; ++i) numbers.push_back(start + i * stride);
+  return as_ranks(numbers);
+}
+
+/// All `size` of a list that was cut between `first` and `last`, where one stride leads through it; else empty.
+std::vector<std::uint32_t> rebuilt(const std::vector<std::uint32_t>& first, std::int64_t last, std::int64_t size) {
+  if (first.size() < 2 || size <= static_cast<std::int64_t>(first.size()) || size > kMostRanks) return {};
+  const std::int64_t stride = std::int64_t{first[1]} - first[0];
+  if (stride <= 0 || last != first[0] + stride * (size - 1)) return {};
+  std::vector<std::uint32_t> all = strided(first[0], stride, size);
+  return all.size() > first.size() && std::equal(first.begin(), first.end(), all.begin())
+             ? all
+             : std::vector<std::uint32_t>();
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> listed_ranks(std::string_view text, std::int64_t size) {
+  bool cut = false;
+  const std::size_t dots = std::min(text.find("..."), text.size());
+  const std::vector<std::uint32_t> first = as_ranks(integer_list(text.substr(0, dots), cut));
+  if (dots == text.size()) return first;
+  const std::vector<std::int64_t> last = integer_list(text.substr(dots), cut);
+  return last.size() == 1 ? rebuilt(first, last.front(), size) : std::vector<std::uint32_t>();
+}
+
 std::uint32_t intern_group(TraceJob& job, TraceGroup group) {
   std::ranges::sort(group.ranks);
   if (group.size == 0) group.size = static_cast<std::uint32_t>(group.ranks.size());
@@ -137,25 +179,12 @@ std::uint32_t intern_group(TraceJob& job, TraceGroup group) {
 
 namespace {
 
-/// Ranks as listed; a list that was cut is rebuilt from start and stride, else left open.
+/// Ranks as listed; where the list doesn't say, by the stated start and stride.
 std::vector<std::uint32_t> group_ranks(const CollectiveArgs& args) {
-  constexpr std::int64_t kMostRanks = std::int64_t{1} << 20;
-  bool cut = false;
-  std::vector<std::int64_t> listed = integer_list(args.ranks, cut);
-  if ((cut || listed.empty()) && args.rank_start >= 0 && args.rank_stride > 0 && args.group_size > 0 &&
-      args.group_size <= kMostRanks) {
-    listed.clear();
-    if (args.rank_start > INT32_MAX || args.rank_stride > INT32_MAX) return {};
-    for (std::int64_t i = 0; i < args.group_size; ++i) listed.push_back(args.rank_start + i * args.rank_stride);
-  } else if (cut) {
-    listed.clear();
-  }
-  std::vector<std::uint32_t> ranks;
-  for (const std::int64_t r : listed) {
-    if (r < 0 || r > INT32_MAX) return {};
-    ranks.push_back(static_cast<std::uint32_t>(r));
-  }
-  return ranks;
+  std::vector<std::uint32_t> listed = listed_ranks(args.ranks, args.group_size);
+  const bool stated = args.rank_start >= 0 && args.rank_start <= INT32_MAX && args.rank_stride > 0 &&
+                      args.rank_stride <= INT32_MAX && args.group_size > 0 && args.group_size <= kMostRanks;
+  return listed.empty() && stated ? strided(args.rank_start, args.rank_stride, args.group_size) : listed;
 }
 
 bool all_equal(const std::vector<std::int64_t>& v) {

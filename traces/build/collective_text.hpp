@@ -39,6 +39,10 @@ struct CollectiveArgs {
 /// Numbers in "[0, 1, 2]"; `cut` is set where the list ends in "...".
 std::vector<std::int64_t> integer_list(std::string_view text, bool& cut);
 
+/// Ranks in "[0, 8, 16]", the list of a group of `size` (0: not known). One that PyTorch cut before its last
+/// ("[0, 8, ..., 504]") is rebuilt where one stride leads from the first to the last; otherwise a cut one gives none.
+std::vector<std::uint32_t> listed_ranks(std::string_view text, std::int64_t size);
+
 /// The record of a collective, its group interned in the job; without a size (complete_collectives).
 TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args);
 

@@ -38,18 +38,11 @@ std::string text_at(const dom::element& object, std::string_view key) {
 }
 
 /// "ranks" is a list, or in on-demand traces its text.
-std::vector<std::uint32_t> ranks_at(const dom::element& object) {
+std::vector<std::uint32_t> ranks_at(const dom::element& object, std::int64_t size) {
   dom::element value;
   if (object["ranks"].get(value)) return {};
   std::string_view text;
-  const std::string list = value.get_string().get(text) ? simdjson::minify(value) : std::string(text);
-  bool cut = false;
-  std::vector<std::uint32_t> out;
-  for (const std::int64_t r : integer_list(list, cut)) {
-    if (r < 0 || r > INT32_MAX) return {};
-    out.push_back(static_cast<std::uint32_t>(r));
-  }
-  return cut ? std::vector<std::uint32_t>() : out;
+  return listed_ranks(value.get_string().get(text) ? simdjson::minify(value) : std::string(text), size);
 }
 
 }  // namespace
@@ -118,7 +111,7 @@ void KinetoMetadata::distributed(std::string_view json) {
     if (g.name.empty()) g.name = text_at(item, "uid");
     g.description = text_at(item, "pg_desc");
     g.size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer_at(item, "pg_size", 0), 0, INT32_MAX));
-    g.ranks = ranks_at(item);
+    g.ranks = ranks_at(item, g.size);
     if (!g.name.empty()) configured_.push_back(std::move(g));
   }
 }

@@ -1,9 +1,10 @@
 // Collectives of a trace on another system, or with more ranks. All ranks are assumed to send alike.
 //
 //   group  One that spans the job spans the new job (data parallel, embedding exchange); a smaller one keeps its size,
-//          and its ranks where they exist.
-//   beside The other groups of its kind run at the same time and share the adapters, as in predictions: those of other ranks
-//          in the trace, and, where not all ranks were read, those that these are in.
+//          and its ranks where they exist. Ranks that are not listed are those whose traces have a collective of the
+//          group; where these are too few, neighbours join them (guessed_groups).
+//   beside The other groups of its kind run at the same time and share the adapters: where all ranks were read, those of
+//          other ranks that cross nodes, too, and have members at the same adapters; else all GPUs, as in predictions.
 //   bytes  Each rank's part stays: of all-reduce, broadcast and reduce the buffer; of all-to-all what a rank sends; of
 //          all-gather and reduce-scatter the total (sharded parameters). `batch_scale` grows what depends on samples:
 //          all-to-all, send/recv.
@@ -18,6 +19,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "collectives/collective_models.hpp"
 #include "sim/replay/build/replay_graph.hpp"
@@ -49,11 +52,21 @@ class CollectiveRatio {
   std::uint64_t by_prediction() const { return by_prediction_; }
   std::uint64_t inferred() const { return inferred_; }  ///< sizes taken from the measured time
   std::uint64_t kept() const { return kept_; }
+  /// Those whose members are not known and were taken as neighbours.
+  std::uint64_t guessed_groups() const { return guessed_.size(); }
 
  private:
   using Members = std::vector<std::uint32_t>;
-  topology::Siblings siblings(const traces::TraceCollective& c) const;
-  Members members(const traces::TraceCollective& c, std::uint32_t world, const ReplayNetwork& network) const;
+  /// Who communicates at the same time: see Topology::facts.
+  struct Company {
+    topology::Siblings siblings = topology::Siblings::idle;
+    Members busy;
+  };
+  Members known_members(const traces::TraceCollective& c) const;
+  Members placed(const Members& known, std::size_t size, std::uint32_t most) const;
+  Members members(const traces::TraceCollective& c, std::uint32_t world, const ReplayNetwork& network);
+  Company company(const ReplayNetwork& network, const traces::TraceCollective& c, const Members& members);
+  Company company_of(const ReplayNetwork& network, const traces::TraceCollective& c, const Members& members) const;
   Result<std::int64_t> price(const ReplayNetwork& network, const traces::TraceCollective& c, std::int64_t bytes,
                              const Members& members);
   Result<std::int64_t> bytes_for(const traces::TraceCollective& c, std::int64_t ps, const Members& members);
@@ -62,6 +75,9 @@ class CollectiveRatio {
   const ReplayNetwork from_, to_;
   const Jobs jobs_;
   std::map<graph::CollectiveKind, std::set<std::uint32_t>> groups_of_;
+  std::vector<Members> ranks_of_;  ///< by group, ascending: listed, else read; fewer than its size: not known
+  std::set<std::uint32_t> guessed_;
+  std::map<std::tuple<const topology::Topology*, graph::CollectiveKind, std::uint32_t>, Company> company_;
   std::map<std::string, std::int64_t> known_;
   std::uint64_t by_ratio_ = 0, by_prediction_ = 0, inferred_ = 0, kept_ = 0;
 };

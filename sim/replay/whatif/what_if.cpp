@@ -18,6 +18,10 @@ std::string tally(std::initializer_list<std::pair<std::uint64_t, std::string_vie
   return out.empty() ? "none found" : out;
 }
 
+std::string unknown_members(std::uint64_t groups) {
+  return groups == 0 ? "" : "; members of " + counted(groups, "group") + " are not known: taken as neighbours";
+}
+
 std::string factor(double f) {
   std::string text = std::to_string(f);
   text.erase(text.find_last_not_of('0') + 1);
@@ -123,7 +127,8 @@ class Changer {
         tally({{ratio.by_ratio(), "scaled by predicted ratio"},
                {ratio.by_prediction(), "predicted directly (the system of the trace is unknown; see --measured-on)"},
                {ratio.inferred(), "with a size inferred from the measured time"},
-               {ratio.kept(), "kept as measured (kind or size not recorded)"}}));
+               {ratio.kept(), "kept as measured (kind or size not recorded)"}}) +
+        unknown_members(ratio.guessed_groups()));
     return {};
   }
 
