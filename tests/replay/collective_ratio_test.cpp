@@ -128,9 +128,8 @@ TEST(CollectiveRatio, MoreAdaptersAreNeverSlower) {
 
 TEST(CollectiveRatio, RanksOfAGroupThatListsNoneAreThoseReadInIt) {
   for (const std::uint32_t pairs : {1u, 2u, 8u}) {
-    const traces::TraceJob job = job_of_pairs(pairs, 16);
-    const Longer open = longer(unlisted(job), 1);
-    EXPECT_EQ(open.times, times_longer(job, 1)) << pairs;
+    const Longer open = longer(unlisted(job_of_pairs(pairs, 16)), 1);
+    EXPECT_EQ(open.times, times_longer(job_of_pairs(pairs, 16), 1)) << pairs;
     EXPECT_EQ(open.guessed_groups, 0u);
   }
 }
