@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -346,8 +347,96 @@ Path path_of(const std::string& key) {
   return out;
 }
 
-bool is_replaced(const std::string& set, const std::vector<std::string>& sets) {
-  return std::ranges::any_of(config::replaced_sets(sets), [&](const config::ReplacedSet& r) { return r.set == set; });
+/// As --set takes it.
+std::string value_text(const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::scalar) return node.scalar;
+  std::string out;
+  for (const ConfigNode& item : node.items) out += (out.empty() ? "" : ", ") + value_text(item);
+  for (const ConfigNode::Entry& e : node.entries) out += (out.empty() ? "" : ", ") + e.key + ": " + value_text(e.value);
+  return node.kind == ConfigNode::Kind::map ? "{" + out + "}" : "[" + out + "]";
+}
+
+/// A key that one of --set gives.
+struct SetKey {
+  Path path;
+  std::string set;  ///< KEY=VALUE of it alone
+};
+
+/// Those that a map holds, each by itself as in a prediction; any other value is one key.
+std::vector<SetKey> keys_of(const std::string& set) {
+  std::vector<SetKey> out;
+  std::vector<Given> held;
+  if (const auto parsed = config::parse_set(set); parsed.ok() && parsed->value.kind == ConfigNode::Kind::map) {
+    Path path = parsed->path;
+    collect(parsed->value, path, held);
+    for (const Given& key : held) out.push_back({key.path, dotted(key.path) + "=" + value_text(*key.value)});
+  }
+  if (out.empty()) out.push_back({path_of(std::string(config::key_of_set(set))), set});
+  return out;
+}
+
+bool is_inside(const Path& key, const Path& of) {
+  return key.size() > of.size() && std::equal(of.begin(), of.end(), key.begin());
+}
+
+/// Whether one that comes after `set` gives its key `own` anew, or what holds it.
+bool is_replaced(const std::string& set, const SetKey& own, const std::vector<std::string>& sets) {
+  const auto at = std::ranges::find(sets, set);
+  return at != sets.end() && std::any_of(at + 1, sets.end(), [&](const std::string& later) {
+           return config::is_of_key(own.set, config::key_of_set(later));
+         });
+}
+
+/// An experiment of which keys are asked one after another: as a whole it is predicted once.
+class Asked {
+ public:
+  Asked(const ConfigNode& parsed, pipeline::CostModelCache& cache)
+      : parsed_(parsed), whole_(config::resolve(parsed)), cache_(cache) {}
+
+  /// As the function of that name says.
+  std::optional<bool> has_effect(const Path& path) {
+    const ConfigNode* value = find_at(parsed_, path);
+    if (value == nullptr || is_name(path) || !whole_.ok()) return std::nullopt;
+    const auto rest = config::resolve(without(parsed_, path));
+    if (!rest.ok() || repeats({path, value}, rest->merged) || !is_predicted()) return std::nullopt;
+    return !comparison_->is_idle(parsed_, {path, value});
+  }
+
+ private:
+  bool is_predicted() {
+    if (!prediction_) {
+      pipeline::Passes passes;
+      prediction_ = pipeline::predict(*whole_, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
+      if (prediction_->ok()) comparison_.emplace(*whole_, (*prediction_)->report, false, cache_);
+    }
+    return prediction_->ok();
+  }
+
+  const ConfigNode& parsed_;
+  const Result<config::Experiment> whole_;
+  pipeline::CostModelCache& cache_;
+  std::optional<Result<pipeline::Prediction>> prediction_;
+  std::optional<Comparison> comparison_;
+};
+
+/// An experiment of a study, read.
+struct Read {
+  const std::vector<std::string>* sets;
+  std::unique_ptr<const ConfigNode> parsed;
+  std::unique_ptr<Asked> asked;
+};
+
+/// Nothing where one of them cannot be read.
+std::vector<Read> read_all(const std::vector<VariedExperiment>& experiments, pipeline::CostModelCache& cache) {
+  std::vector<Read> out;
+  for (const VariedExperiment& e : experiments) {
+    auto parsed = e.experiment->parsed(e.sets);
+    if (!parsed.ok()) return {};
+    auto kept = std::make_unique<const ConfigNode>(std::move(*parsed));
+    auto asked = std::make_unique<Asked>(*kept, cache);
+    out.push_back({&e.sets, std::move(kept), std::move(asked)});
+  }
+  return out;
 }
 
 }  // namespace
@@ -366,15 +455,7 @@ bool same_figures(const report::Report& a, const report::Report& b) {
 
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache) {
   const LogSilence silence;
-  const Path path = path_of(key);
-  const ConfigNode* value = find_at(parsed, path);
-  if (value == nullptr || is_name(path)) return std::nullopt;
-  const auto whole = config::resolve(parsed), rest = config::resolve(without(parsed, path));
-  if (!whole.ok() || !rest.ok() || repeats({path, value}, rest->merged)) return std::nullopt;
-  pipeline::Passes passes;
-  const auto p = pipeline::predict(*whole, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
-  if (!p.ok()) return std::nullopt;
-  return !Comparison(*whole, p->report, false, cache).is_idle(parsed, {path, value});
+  return Asked(parsed, cache).has_effect(path_of(key));
 }
 
 std::string IdleArgument::text() const { return printable(argument, 200) + ": " + says; }
@@ -391,14 +472,42 @@ std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment
   pipeline::CostModelCache cache;
   std::vector<IdleArgument> out;
   const LogSilence silence;
+  const std::vector<Read> read = read_all(experiments, cache);
   for (const std::string& set : sets) {
-    const std::string key = set.substr(0, set.find('='));
-    const bool idle = std::ranges::all_of(experiments, [&](const VariedExperiment& e) {
-      if (is_replaced(set, e.sets)) return false;
-      const auto parsed = e.experiment->parsed(e.sets);
-      return parsed.ok() && has_effect(*parsed, key, cache) == false;
-    });
-    if (idle) out.push_back({"--set " + set, "no effect on the prediction" + of});
+    const Path* list = nullptr;  // that is idle as a whole: its keys are not named, too
+    const std::vector<SetKey> keys = keys_of(set);
+    for (const SetKey& key : keys) {
+      const bool idle = !read.empty() && (list == nullptr || !is_inside(key.path, *list)) &&
+                        std::ranges::all_of(read, [&](const Read& e) {
+                          return !is_replaced(set, key, *e.sets) && e.asked->has_effect(key.path) == false;
+                        });
+      if (!idle) continue;
+      out.push_back({"--set " + key.set, "no effect on the prediction" + of});
+      list = &key.path;
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried) {
+  pipeline::CostModelCache cache;
+  const LogSilence silence;
+  std::map<Path, bool> idle;  // of the keys that were asked, false where one had an effect
+  for (const TriedMap& t : tried) {
+    const std::vector<Read> read = read_all({t.experiment}, cache);
+    if (read.empty()) continue;
+    for (const SetKey& key : keys_of(t.set)) {
+      const auto before = idle.find(key.path);
+      if (before != idle.end() && !before->second) continue;
+      if (const auto effect = read.front().asked->has_effect(key.path)) idle[key.path] = !*effect;
+    }
+  }
+  std::vector<std::string> out;
+  const Path* list = nullptr;
+  for (const auto& [path, is_idle] : idle) {  // a list stands before its keys
+    if (!is_idle || (list != nullptr && is_inside(path, *list))) continue;
+    out.push_back(dotted(path));
+    list = &path;
   }
   return out;
 }
@@ -430,9 +539,7 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
   const Path* list = nullptr;  // that is idle as a whole: its keys are not named, too
   for (std::size_t i = 0; i < given.size(); ++i) {
     const Path& key = given[i].path;
-    const bool inside =
-        list != nullptr && key.size() > list->size() && std::equal(list->begin(), list->end(), key.begin());
-    if (idle[i] == 0 || inside) continue;
+    if (idle[i] == 0 || (list != nullptr && is_inside(key, *list))) continue;
     out.push_back({dotted(key), given[i].value->where.text()});
     list = &key;
   }

@@ -52,13 +52,23 @@ struct VariedExperiment {
   std::vector<std::string> sets;  ///< laid on it
 };
 
-/// Those of `sets` that change the prediction of none of the experiments, which all have them. `of`: what the prediction is
-/// of, where it is not of all: " of x.yaml". Without replaced_arguments().
+/// Those of `sets` that change the prediction of none of the experiments, which all have them; of a map each key by itself,
+/// as "--set parallel.prefetch=4". `of`: what the prediction is of, where it is not of all: " of x.yaml". Without
+/// replaced_arguments(). Cost: one prediction of each experiment, and of each key those of keys_without_effect().
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
                                               const std::vector<std::string>& sets, const std::string& of = "");
 
 /// The same of one experiment that is in a file. Nothing where it cannot be read.
 std::vector<IdleArgument> sets_without_effect(const std::string& file, const std::vector<std::string>& sets);
+
+/// An experiment that has `set`, one of the values of a swept key.
+struct TriedMap {
+  VariedExperiment experiment;
+  std::string set;  ///< KEY={...}
+};
+
+/// Keys within those maps that change none of the predictions of the experiments that have them.
+std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried);
 
 /// All steps begin and end at the same time, with the same ranges and the same memory.
 bool same_figures(const report::Report& a, const report::Report& b);

@@ -213,6 +213,51 @@ TEST(HasEffect, SaysNothingOfNamesAndOfKeysThatAreNeeded) {
   EXPECT_TRUE(has_effect(*parsed, "cluster.nodes", cache).value_or(false));
 }
 
+constexpr const char* kSplit =
+    "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: megatron_gpt_7_5b, global_batch: 64}\nframework: {name: "
+    "megatron}\n";
+
+std::vector<std::string> idle_sets(const std::vector<std::string>& sets) {
+  const auto experiment = config::Variants::of_text(kSplit, "x.yaml");
+  EXPECT_TRUE(experiment.ok()) << experiment.error().text();
+  std::vector<std::string> out;
+  for (const IdleArgument& idle : sets_without_effect({{*experiment, sets}}, sets)) out.push_back(idle.argument);
+  return out;
+}
+
+/// What the same keys say one by one.
+TEST(SetsWithoutEffect, KeysOfAMapCountOneByOne) {
+  const std::vector<std::string> idle{"--set parallel.prefetch=4"};
+  EXPECT_EQ(idle_sets({"parallel.tensor=2", "parallel.prefetch=4"}), idle);
+  EXPECT_EQ(idle_sets({"parallel={tensor: 2, prefetch: 4}"}), idle);
+  EXPECT_EQ(idle_sets({"parallel={tensor: 2}"}), std::vector<std::string>{});
+  EXPECT_EQ(
+      idle_sets(
+          {"model={name: megatron_gpt_7_5b, rnn: {encoder_layers: 3}, dlrm: {bottom_mlp: [512, 64]}, global_batch: 32}"}),
+      (std::vector<std::string>{"--set model.rnn.encoder_layers=3", "--set model.dlrm.bottom_mlp=[512, 64]"}));
+}
+
+/// A key of a map that a later --set gives is asked as that one's.
+TEST(SetsWithoutEffect, AKeyOfAMapThatIsReplacedIsNotAsked) {
+  EXPECT_EQ(idle_sets({"parallel={tensor: 2, prefetch: 4}", "parallel.prefetch=8"}),
+            std::vector<std::string>{"--set parallel.prefetch=8"});
+}
+
+/// Of a swept key: a key of its maps is idle if it is so in all that have it.
+TEST(MapKeysWithoutEffect, AreIdleInAllMaps) {
+  const auto experiment = config::Variants::of_text(kSplit, "x.yaml");
+  ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+  const auto idle = [&](const std::vector<std::string>& values) {
+    std::vector<TriedMap> tried;
+    for (const std::string& value : values) tried.push_back({{*experiment, {value}}, value});
+    return map_keys_without_effect(tried);
+  };
+  EXPECT_EQ(idle({"parallel={tensor: 2, prefetch: 4}", "parallel={tensor: 4, prefetch: 4}"}),
+            std::vector<std::string>{"parallel.prefetch"});
+  EXPECT_EQ(idle({"parallel={tensor: 2, prefetch: 4}", "parallel={tensor: 4, prefetch: 4, shard: weights}"}),
+            std::vector<std::string>{});
+}
+
 TEST(Describe, OneLine) {
   EXPECT_EQ(describe(std::vector<GivenKey>{}), "");
   EXPECT_EQ(describe(std::vector<GivenKey>{{"a.b", "x.yaml:1:2"}, {"c", "--set c"}}),
