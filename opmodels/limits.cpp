@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "opmodels/analytic/flash_attention.hpp"
+#include "opmodels/analytic/kernels.hpp"
 #include "opmodels/op_time.hpp"
 
 namespace distsim::opmodels {
@@ -179,6 +180,12 @@ graph::Bound larger_bound(const Parts& p) {
 
 double operand_and_result_bytes(const DeviceRates& device, const graph::Op& op) {
   return parts_on(device, op).compulsory;
+}
+
+double memory_takes(const DeviceRates& device, const graph::Op& op) {
+  if (const auto* step = std::get_if<graph::Optimizer>(&op)) return optimizer_bytes(*step) / device.hbm;  // never in L2
+  const auto* bag = std::get_if<graph::EmbeddingBag>(&op);
+  return least_memory_seconds(device, bag ? embedding_bytes(device, *bag) : operand_and_result_bytes(device, op));
 }
 
 graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost cost) {

@@ -29,4 +29,8 @@ graph::Cost with_limits(const DeviceRates& device, const graph::Op& op, graph::C
 /// Bytes of the op's operands and results, each once; of an embedding bag without the rows that it looks up. 0: not known.
 double operand_and_result_bytes(const DeviceRates& device, const graph::Op& op);
 
+/// Seconds that no kernel of the op is faster than: what it reads and writes at the memory's rate of the data sheet, as far as
+/// L2 cannot hold it (least_memory_seconds), with an optimizer's state and the rows that an embedding bag reads.
+double memory_takes(const DeviceRates& device, const graph::Op& op);
+
 }  // namespace distsim::opmodels

@@ -47,10 +47,17 @@ OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
   return time;
 }
 
+/// What the models say. A learned ratio may come from a GPU whose memory reaches more of its data sheet than this one's can,
+/// and a band is as wide where memory alone decides: neither the time nor the low end of its range is below what memory takes.
+Result<OpTime> by_models(const OpModelEntry& entry, const DeviceRates& rates, const graph::Op& op) {
+  TRY_ASSIGN(const OpTime time, entry.price(rates, op));
+  return at_least(time, memory_takes(rates, op));
+}
+
 /// The models' time at a locked clock, corrected as the table corrects it at the clock that it was measured at.
 Result<OpTime> by_table_at_lock(const MeasuredTable& table, const OpModelEntry& entry, const DeviceRates& unlocked,
                                 const graph::Op& op, const OpTime& locked) {
-  TRY_ASSIGN(const OpTime free, entry.price(unlocked, op));
+  TRY_ASSIGN(const OpTime free, by_models(entry, unlocked, op));
   OpTime time = by_table(table, op, free);
   if (free.seconds > 0) time.seconds *= locked.seconds / free.seconds;
   if (time.basis == graph::Basis::measured) time.basis = graph::Basis::interpolated;
@@ -106,7 +113,7 @@ const DeviceRates& OpModels::rates(bool warm) const { return warm ? impl_->warm 
 Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   const OpModelEntry& entry = op_model_entries()[op.index()];
   Result<void> good = check_fields(op, entry.passes);
-  Result<OpTime> time = good.ok() ? entry.price(rates(warm), op) : Result<OpTime>(good.error());
+  Result<OpTime> time = good.ok() ? by_models(entry, rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
   if (impl_->measured && impl_->unlocked) {
     TRY_ASSIGN(*time, by_table_at_lock(*impl_->measured, entry, *impl_->unlocked, op, *time));

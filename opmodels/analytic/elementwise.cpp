@@ -106,7 +106,7 @@ double least_from(AtHalfOctaves& sizes, int point, double least) {
 
 /// Trees know sizes by heart and step between them. So the time is that of the half octaves around, each kept to what
 /// larger tensors and more inputs take, and between two of them grows with the elements: neither is ever cheaper.
-OpTime grown_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
+Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
   OpTime time = learned_elementwise(device, op);
   const double elements = graph::real(op.elements);
   if (!device.learned || elements < 1) return time;
@@ -123,11 +123,6 @@ OpTime grown_elementwise(const DeviceRates& device, const graph::Elementwise& op
   const double size = half_octave(below), next = half_octave(below + 1);
   time.seconds = elements == size ? low : low + (elements - size) / (next - size) * (high - low);
   return time;
-}
-
-/// A learned ratio may come from a GPU whose memory reaches more of its data sheet than this one's can.
-Result<OpTime> price_elementwise(const DeviceRates& device, const graph::Elementwise& op) {
-  return at_least(grown_elementwise(device, op), least_memory_seconds(device, elementwise_bytes(op)));
 }
 
 std::optional<KernelSample> sample_elementwise(const DeviceRates& device, const graph::Elementwise& op) {

@@ -28,6 +28,7 @@
 #include <cmath>
 
 #include "opmodels/analytic/embedding_kernels.hpp"
+#include "opmodels/analytic/kernels.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -85,6 +86,16 @@ double lookup_seconds(const DeviceRates& device, const graph::EmbeddingBag& op) 
   return seconds + seconds_of(device, demand);
 }
 
+/// Bytes of a table that memory moves at least: what demand_forward() has without the opening of rows, each of which comes
+/// once, and of a backward pass the gradients in and the rows that they change.
+double least_bytes(const DeviceRates& device, const graph::EmbeddingBag& op, const TableView& t) {
+  const double distinct = t.popularity.distinct(t.lookups), ids = t.lookups * t.index_bytes;
+  const double vectors = std::min(t.batch, t.lookups) * t.out_bytes;
+  if (op.pass != graph::Pass::forward) return ids + vectors + distinct * t.row_bytes;
+  const double missed = (1 - t.popularity.hit_rate(t.lookups, cached_rows(device, t))) * t.lookups;
+  return ids + vectors + std::min(missed, distinct) * t.row_bytes;
+}
+
 /// What launches cost, whatever the sizes.
 double fixed_seconds(const DeviceRates& device, const graph::EmbeddingBag& op) {
   const bool sorts = op.pass != graph::Pass::forward && op.update != graph::SparseUpdate::atomic;
@@ -108,6 +119,12 @@ Result<OpTime> price_embedding_bag(const DeviceRates& device, const graph::Embed
 }
 
 }  // namespace
+
+double embedding_bytes(const DeviceRates& device, const graph::EmbeddingBag& op) {
+  double bytes = 0;
+  for (const graph::EmbeddingTable& table : op.tables) bytes += least_bytes(device, op, view_of(op, table));
+  return bytes;
+}
 
 OpModelEntry op_model(Of<graph::EmbeddingBag>) {
   graph::EmbeddingBag example;

@@ -17,4 +17,10 @@ double repeated_gemm_seconds(const DeviceRates& device, double batch, double m, 
 /// Seconds of a softmax over rows of `cols`. softmax.cpp
 double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass);
 
+/// Bytes of gradients, weights and state that a step of an optimizer reads and writes. optimizer.cpp
+double optimizer_bytes(const graph::Optimizer& op);
+
+/// Bytes that lookups or their backward pass move at least: ids, vectors, and rows as far as L2 misses them. embedding_bag.cpp
+double embedding_bytes(const DeviceRates& device, const graph::EmbeddingBag& op);
+
 }  // namespace distsim::opmodels

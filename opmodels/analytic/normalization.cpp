@@ -129,13 +129,10 @@ OpTime grown_norm(const DeviceRates& device, const graph::Normalization& op) {
   return time;
 }
 
-/// Each operand passes memory once at least.
 Result<OpTime> price_normalization(const DeviceRates& device, const graph::Normalization& op) {
   TRY(check_product("normalization", {op.rows, op.cols}));
   if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
-  const double tensors = op.pass == graph::Pass::forward ? 2 : 3;
-  const double bytes = graph::real(op.rows) * graph::real(op.cols) * graph::real(graph::size_of(op.dtype)) * tensors;
-  return at_least(grown_norm(device, op), least_memory_seconds(device, bytes));
+  return grown_norm(device, op);
 }
 
 std::optional<KernelSample> sample_normalization(const DeviceRates& device, const graph::Normalization& op) {

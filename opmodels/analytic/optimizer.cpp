@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "opmodels/analytic/kernels.hpp"
 #include "opmodels/registry.hpp"
 
 namespace distsim::opmodels {
@@ -52,13 +53,15 @@ Result<OpTime> price_optimizer(const DeviceRates& device, const graph::Optimizer
   const double parameters = graph::real(op.parameters);
   const double launches =
       std::max(std::ceil(graph::real(op.tensors) / kTensorsPerLaunch), std::ceil(parameters / kParametersPerLaunch));
-  const double bytes = parameters * bytes_per_parameter(op);
+  const double bytes = optimizer_bytes(op);
   // Optimizer state is touched once an iteration: nothing of it is in L2.
   const double seconds = launches * sweeps(op.kind) * device.floor + bytes / device.streaming_hbm();
   return OpTime{seconds, {0.25, 0.4}};
 }
 
 }  // namespace
+
+double optimizer_bytes(const graph::Optimizer& op) { return graph::real(op.parameters) * bytes_per_parameter(op); }
 
 OpModelEntry op_model(Of<graph::Optimizer>) {
   return {
