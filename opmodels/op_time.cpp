@@ -34,6 +34,7 @@ double least_memory_seconds(const DeviceRates& device, double bytes) {
 }
 
 OpTime at_least(OpTime time, double least) {
+  if (least <= 0) return time;
   time.seconds = std::max(time.seconds, least);
   if (time.seconds > 0) time.spread.low = std::min(time.spread.low, 1 - least / time.seconds);
   return time;

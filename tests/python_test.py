@@ -167,7 +167,7 @@ class SameAsTheCommand(unittest.TestCase):
 class Usual(unittest.TestCase):
     def test_the_short_way_is_the_long_way(self):
         """Usual arguments are converted in C++, others in Python: to the same texts."""
-        from distsim._experiment import CALLED, checked_experiment
+        from distsim._experiment import CALLED, checked_experiment, set_texts
         random = __import__("random").Random(2026)
 
         def value(depth):
@@ -184,7 +184,7 @@ class Usual(unittest.TestCase):
             config = random.choice([{"a": value(0), "b": value(1)}, "a path.yaml"])
             sets = random.choice([None, {"a.b": value(2), "c": value(2)}])
             short = distsim._distsim.plain_experiment(config, sets, CALLED)
-            long = checked_experiment(config, sets, "config")
+            long = checked_experiment(config, set_texts(sets), "config")
             if short is not None:
                 converted += 1
                 self.assertEqual((short.text, short.sets), (long.text, long.sets))

@@ -60,14 +60,13 @@ workload::ParallelSpec by_framework_in(const config::Experiment& e) {
 
 bool vary_batch(const std::vector<SweepAxis>& axes) {
   return std::ranges::any_of(axes, [](const SweepAxis& a) {
-    return gives(a, "model.global_batch") || gives(a, "model.per_gpu_batch") || gives(a, "model.name");
+    return gives(a, "model.global_batch") || gives(a, "model.per_gpu_batch") || a.key == "model.name";
   });
 }
 
-/// The global batch is that of the experiment as it is, also where the model gives it per GPU, or the axes vary the model and
-/// say none.
+/// The global batch is that of the experiment as it is, also where the model gives it per GPU.
 void keep_batch(config::Experiment& e, const config::Experiment& base, const std::vector<SweepAxis>& axes) {
-  if (vary_batch(axes) && workload::samples_of(e.model, pipeline::shape_of(e).ranks()) > 0) return;
+  if (vary_batch(axes)) return;
   e.model.global_batch = workload::samples_of(base.model, pipeline::shape_of(base).ranks());
   e.model.per_gpu_batch = 0;
 }
