@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json/json_text.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim {
@@ -42,7 +43,7 @@ const Json* JsonFields::find(Names names) const {
 
 void JsonFields::refuse(Names names, const std::string& expected) {
   if (!wrong_.empty()) return;
-  wrong_ = std::string(name_of(names)) + ": found " + printable(find(names)->dump(), 40) + ", expected " + expected;
+  wrong_ = std::string(name_of(names)) + ": found " + printable(json_text(*find(names)), 40) + ", expected " + expected;
 }
 
 std::optional<double> JsonFields::number(Names names) {

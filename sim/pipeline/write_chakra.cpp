@@ -345,7 +345,6 @@ Result<void> check_chakra_size(const graph::CostedGraph& costed, const Lowered& 
 
 Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
                           std::uint32_t asked) {
-  TRY(check_chakra_size(costed, lowered, asked));
   const std::uint32_t ranks = ranks_written(lowered, asked);
   const ChakraExport exporter(costed, lowered, ranks);
   TRY_ASSIGN(const LockFile lock, lock_set(prefix));

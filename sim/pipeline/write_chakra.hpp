@@ -17,12 +17,12 @@ namespace distsim::pipeline {
 /// so is another run that writes to the prefix (PREFIX.set.lock, while it is written). A node is a step of the program, of
 /// all iterations played; it waits for the step before it on its stream. An all_to_all_v becomes an ALL_TO_ALL of its largest
 /// send buffer. Kernels, gaps and the host's work carry their predicted durations; so do collectives, which players that
-/// price them themselves ignore. `ranks`: those from 0 that are written, 0 for all; but all are refused, before any is
-/// written, where they take more than 4 GB.
+/// price them themselves ignore. `ranks`: those from 0 that are written, 0 for all.
+/// REQUIRES: check_chakra_size() of them has no error.
 Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
                           std::uint32_t ranks = 0);
 
-/// Error: write_chakra would refuse so many ranks, or so many bytes.
+/// Error: more ranks than 2^20, which are a file each, or, with 0 for all of them, more than 4 GB.
 Result<void> check_chakra_size(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t ranks);
 
 /// The files that write_chakra writes of so many ranks, the lock while it does, and those of a larger set that it removes.

@@ -141,7 +141,7 @@ SliceEdge profile_steps_within(const traces::TraceRank& rank, const Slice& slice
   Work work(rank);
   work.dry_before = slice.dry;
   work.known_until = slice.end;
-  const auto [begin, end, dry] = slice;
+  const std::int64_t begin = slice.begin, end = slice.end;
   std::vector<traces::TraceStep> whole = traces::whole_window(rank);
   const IntervalSet busy = work.busy.clipped(begin, end);
   if (!whole.empty() && (!busy.empty() || rank.device_records.empty())) {

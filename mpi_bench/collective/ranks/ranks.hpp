@@ -89,8 +89,8 @@ struct TcpPlaces {
 /// number, different numbers of hosts.
 Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places);
 
-/// Whether that error is that a rank did not come in time or has left, or that no more files may be opened, which says nothing
-/// against the flags.
-bool is_missing_rank(const Error& error);
+/// Whether that error is of ranks and machines, and says nothing against the flags: one did not come in time, has left, or may
+/// open no more files.
+bool is_of_the_machines(const Error& error);
 
 }  // namespace distsim::bench

@@ -174,7 +174,7 @@ int run_bench(int argc, char** argv) {
   const auto ranks = start_ranks(line.ok() ? line->options : Options{}, &argc, &argv);
   if (!ranks.ok()) {
     const int code = end_code(ranks.error());
-    return is_missing_rank(ranks.error()) ? kStalledExit : code;
+    return is_of_the_machines(ranks.error()) ? kStalledExit : code;
   }
   const EarlyEnd early;  // mpirun passes an interrupt on as SIGTERM
   const HastyEnd hasty((*ranks)->rank() == 0);

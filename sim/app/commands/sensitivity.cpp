@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -38,6 +39,22 @@ Result<study::SensitivityRequest> request_of(const SensitivityFlags& flags, cons
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
 
+/// What was found, in each form.
+struct Forms {
+  std::function<std::string()> csv, json, html, text;
+};
+
+/// The files, and the text where none of them goes to standard output.
+Result<void> write_found(const SensitivityFlags& flags, const Outputs& outputs, const Forms& forms) {
+  TRY(check_apart(outputs));
+  const Result<void> written = write_output_files(
+      {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, forms.csv()); }},
+       {"--json", flags.json, [&](FilesTogether& files) { return files.write(flags.json, forms.json()); }},
+       {"--html", flags.html, [&](FilesTogether& files) { return files.write(flags.html, forms.html()); }}});
+  if (!takes_stdout(outputs)) TRY(print(forms.text()));
+  return written;
+}
+
 /// Of a serving experiment: the tail and the goodput in place of the iteration.
 Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) {
   serving::SensitivityRequest request;
@@ -60,16 +77,10 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
     ProgressLine progress("distsim sensitivity:", 2 * serving::policies().size());
     TRY_ASSIGN(found, serving::sensitivity(flags.config, flags.sets, request, [&] { progress.advance(); }));
   }
-  TRY(check_apart(outputs));
-  const Result<void> written = write_output_files(
-      {{"--csv", flags.csv,
-        [&](FilesTogether& files) { return files.write(flags.csv, serving::sensitivity_csv(found)); }},
-       {"--json", flags.json,
-        [&](FilesTogether& files) { return files.write(flags.json, serving::sensitivity_json(found)); }},
-       {"--html", flags.html,
-        [&](FilesTogether& files) { return files.write(flags.html, serving::sensitivity_html(found)); }}});
-  if (!takes_stdout(outputs)) TRY(print(serving::sensitivity_text(found)));
-  return written;
+  return write_found(
+      flags, outputs,
+      {[&] { return serving::sensitivity_csv(found); }, [&] { return serving::sensitivity_json(found); },
+       [&] { return serving::sensitivity_html(found); }, [&] { return serving::sensitivity_text(found); }});
 }
 
 Result<void> run(const SensitivityFlags& flags) {
@@ -84,16 +95,9 @@ Result<void> run(const SensitivityFlags& flags) {
     ProgressLine progress("distsim sensitivity:", study::resources().size());
     TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
-  TRY(check_apart(outputs));
-  const Result<void> written = write_output_files(
-      {{"--csv", flags.csv,
-        [&](FilesTogether& files) { return files.write(flags.csv, study::sensitivity_csv(found)); }},
-       {"--json", flags.json,
-        [&](FilesTogether& files) { return files.write(flags.json, study::sensitivity_json(found)); }},
-       {"--html", flags.html,
-        [&](FilesTogether& files) { return files.write(flags.html, study::sensitivity_html(found)); }}});
-  if (!takes_stdout(outputs)) TRY(print(study::sensitivity_text(found)));
-  return written;
+  return write_found(flags, outputs,
+                     {[&] { return study::sensitivity_csv(found); }, [&] { return study::sensitivity_json(found); },
+                      [&] { return study::sensitivity_html(found); }, [&] { return study::sensitivity_text(found); }});
 }
 
 void declare_sensitivity(CLI::App& self, Action& action) {

@@ -26,7 +26,7 @@ constexpr const char* kLeft = "its own output says why";
 constexpr const char* kNotThisRank = "nothing is wrong with this rank";
 
 /// What rank 0 answers to the hello of another.
-constexpr int kRefuses = 0, kStarts = 1, kLacksARank = 2;
+constexpr int kRefuses = 0, kStarts = 1, kCannotStart = 2;
 
 std::vector<std::string> hosts_of(const TcpPlaces& places) {
   std::vector<std::string> hosts = places.hosts;
@@ -89,7 +89,7 @@ class TcpRanks : public ProcessRanks {
     const std::string refusal = all.ok() ? "" : all.error().text();
     for (auto* lines : {&lines_, &refused_}) {
       for (auto& line : *lines) {  // who has left by now is noticed when the ranks meet
-        const int verdict = all.ok() ? kStarts : is_missing_rank(all.error()) ? kLacksARank : kRefuses;
+        const int verdict = all.ok() ? kStarts : is_of_the_machines(all.error()) ? kCannotStart : kRefuses;
         if (line && tcp::write_value(*line, tcp::Hello{.number = verdict}).ok() && !all.ok())
           (void)tcp::write_text(*line, refusal);
       }
@@ -173,7 +173,7 @@ class TcpRanks : public ProcessRanks {
       return Error{"found another program at " + place + ", expected rank 0", "--port", "choose a free port"};
     if (answer->number == kStarts) return {};
     TRY_ASSIGN(const std::string refusal, tcp::read_text(line(0)));
-    return Error{"rank 0 refuses the job: " + refusal, "", answer->number == kLacksARank ? kNotThisRank : ""};
+    return Error{"rank 0 refuses the job: " + refusal, "", answer->number == kCannotStart ? kNotThisRank : ""};
   }
 
   std::vector<std::string> collect(const std::string& mine) const {
@@ -215,7 +215,7 @@ Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places) {
   return std::unique_ptr<ProcessRanks>(std::move(ranks));
 }
 
-bool is_missing_rank(const Error& error) {
+bool is_of_the_machines(const Error& error) {
   const auto is = [&](const char* hint) { return error.hint == hint; };
   return is(tcp::kOutOfFiles) || is(kMissing) || is(kAnotherMissing) || is(kLeft) || is(kNotThisRank);
 }
