@@ -614,6 +614,20 @@ class Page(unittest.TestCase):
             self.assertNotRegex(self.b.text("main .problem"), r"message:|--")
             self.b.fill(field, "")
 
+    def test_what_is_typed_as_soon_as_a_field_is_there_counts(self):
+        self.show("#tab-explore")
+        self.b.wait_for("document.querySelector('#explore-plan') !== null")
+        self.b.js("""new MutationObserver((_, watch) => {
+            const field = document.querySelector('#plan-price');
+            if (!field) return;
+            watch.disconnect();
+            Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), 'value').set.call(field, 'two');
+            field.dispatchEvent(new Event('input', {bubbles: true}));
+            setTimeout(() => document.querySelector('#run-plan').click(), 300);
+        }).observe(document.body, {childList: true, subtree: true}); null""")
+        self.b.click("#explore-plan")
+        self.b.wait_for("document.querySelector('main .problem')?.innerText.includes(\"found 'two'\")")
+
     def test_a_plan_is_cancelled(self):
         self.answered(lambda: self.write(LLM.replace("nodes: 1", "nodes: 64").replace("batch: 16", "batch: 2048")))
         self.explore("plan")

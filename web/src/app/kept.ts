@@ -1,5 +1,5 @@
 // State of a view that stays when another one is shown: what a study found is not lost by looking at what it led to.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 const values = new Map<string, unknown>();
 const watchers = new Map<string, Set<() => void>>();
@@ -12,7 +12,8 @@ export function setKept<T>(key: string, next: T | ((before: T) => T), first: T) 
 
 export function useKept<T>(key: string, first: T): [T, (next: T | ((before: T) => T)) => void] {
   const [, tick] = useState(0);
-  useEffect(() => {
+  // With the drawing itself, and not after it is painted: what is typed in between would be kept and not seen.
+  useLayoutEffect(() => {
     const tell = () => tick((n) => n + 1);
     const list = watchers.get(key) ?? new Set();
     watchers.set(key, list.add(tell));

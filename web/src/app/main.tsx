@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Ask } from "./ask";
 import { DropZone } from "./drop_zone";
 import { digits } from "./format";
@@ -45,7 +45,7 @@ function App({ store }: { store: Store }) {
   const [, tick] = useState(0);
   const [tab, setTab] = useState<Tab>("Overview");
   const [asked, setAsked] = useState<WhyId | null>(null);
-  useEffect(() => { const off = store.subscribe(() => tick((n) => n + 1)); return () => void off(); }, []);
+  useLayoutEffect(() => { const off = store.subscribe(() => tick((n) => n + 1)); return () => void off(); }, []);
   useEffect(() => {
     const keys = (e: KeyboardEvent) => {
       const at = e.composedPath()[0] as HTMLElement;  // within the editor too

@@ -1,1 +1,0 @@
-import{i as s}from"./chunk-3TKSCFAF.js";function o({store:e,text:t}){return t!==""&&t!==e.shown?.text?s("p",{class:"small soft as-it-was",children:"Of the experiment as it was then."}):null}export{o as a};

@@ -1,1 +1,0 @@
-import{d as c,e as f}from"./chunk-3TKSCFAF.js";var n=new Map,T=new Map;function a(t,e,r){let o=n.has(t)?n.get(t):r;n.set(t,typeof e=="function"?e(o):e);for(let s of T.get(t)??[])s()}function g(t,e){let[,r]=c(0);return f(()=>{let o=()=>r(i=>i+1),s=T.get(t)??new Set;return T.set(t,s.add(o)),()=>void s.delete(o)},[t]),[n.has(t)?n.get(t):e,o=>a(t,o,e)]}export{a,g as b};

@@ -1,0 +1,1 @@
+import{j as s}from"./chunk-U44LDVJH.js";function o({store:e,text:t}){return t!==""&&t!==e.shown?.text?s("p",{class:"small soft as-it-was",children:"Of the experiment as it was then."}):null}export{o as a};

@@ -1,0 +1,1 @@
+import{d as c,f as a}from"./chunk-U44LDVJH.js";var n=new Map,T=new Map;function i(t,e,r){let o=n.has(t)?n.get(t):r;n.set(t,typeof e=="function"?e(o):e);for(let s of T.get(t)??[])s()}function g(t,e){let[,r]=c(0);return a(()=>{let o=()=>r(f=>f+1),s=T.get(t)??new Set;return T.set(t,s.add(o)),()=>void s.delete(o)},[t]),[n.has(t)?n.get(t):e,o=>i(t,o,e)]}export{i as a,g as b};
