@@ -19,14 +19,17 @@ Error append_error(const std::string& path, const std::string& what, int code) {
 }  // namespace
 
 Result<AppendFile> AppendFile::open(const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+  constexpr int kHow = O_RDWR | O_APPEND | O_CLOEXEC | O_NONBLOCK;
+  Descriptor file(::open(path.c_str(), kHow | O_CREAT | O_EXCL, 0666));
+  const bool is_new = file.valid();
+  if (!is_new && errno == EEXIST) file = Descriptor(::open(path.c_str(), kHow | O_CREAT, 0666));
   if (!file.valid()) return append_error(path, "open", errno);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return append_error(path, "open", errno);
   if (!S_ISREG(info.st_mode)) return Error{"found a device or pipe, expected a file", path, ""};
   TRY(lock_whole(file.get(), path, "a file of this run"));
   if (::fstat(file.get(), &info) != 0) return append_error(path, "open", errno);  // as the one before left it
-  return AppendFile(path, std::move(file), static_cast<std::uint64_t>(info.st_size));
+  return AppendFile(path, std::move(file), static_cast<std::uint64_t>(info.st_size), is_new);
 }
 
 Result<std::string> AppendFile::read(std::uint64_t offset, std::size_t most) const {
@@ -68,6 +71,10 @@ Result<void> AppendFile::truncate(std::uint64_t size) {
 Result<void> AppendFile::sync() {
   if (::fdatasync(file_.get()) != 0) return append_error(path_, "write", errno);
   return {};
+}
+
+void AppendFile::remove_if_new() {
+  if (is_new_) (void)::unlink(path_.c_str());
 }
 
 }  // namespace distsim

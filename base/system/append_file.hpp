@@ -31,12 +31,16 @@ class AppendFile {
   /// Returns when the bytes are on the disk.
   Result<void> sync();
 
+  /// Takes the file away where open() made it; one that was there before stays.
+  void remove_if_new();
+
  private:
-  AppendFile(std::string path, Descriptor file, std::uint64_t size)
-      : path_(std::move(path)), file_(std::move(file)), size_(size) {}
+  AppendFile(std::string path, Descriptor file, std::uint64_t size, bool is_new)
+      : path_(std::move(path)), file_(std::move(file)), size_(size), is_new_(is_new) {}
   std::string path_;
   Descriptor file_;
   std::uint64_t size_;
+  bool is_new_;
 };
 
 }  // namespace distsim

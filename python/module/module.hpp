@@ -80,7 +80,7 @@ auto without_gil(const Call& call) {
 /// without_effect() of a result.
 template <class Found>
 py::list without_effect_of(const Found& found) {
-  return texts_of(without_gil([&](const api::Stop&) { return found.without_effect(); }));
+  return texts_of(without_gil([&](const api::Stop& stop) { return found.without_effect(stop); }));
 }
 
 void add_experiments(py::module_& m);

@@ -27,8 +27,8 @@ class Comparison::Parts {
   }
   const study::Comparison& comparison() const { return comparison_; }
   const std::vector<ComparedSide>& sides() const { return sides_; }
-  const std::vector<std::string>& without_effect() const {
-    return idle_.lines([this] {
+  const std::vector<std::string>& without_effect(const Stop& stop) const {
+    return idle_.lines(stop, [this] {
       std::vector<study::IdleArgument> replaced;
       for (const study::Side& side : asked_) replaced = joined(replaced, study::replaced_arguments(side.sets));
       return as_arguments(joined(replaced, study::compare_without_effect(asked_)));
@@ -51,7 +51,9 @@ const std::vector<ComparedSide>& Comparison::sides() const { return parts_->side
 std::string Comparison::csv() const { return study::comparison_csv(parts_->comparison()); }
 std::string Comparison::html() const { return study::comparison_html(parts_->comparison()); }
 std::string Comparison::text() const { return console_text(study::comparison_text(parts_->comparison())); }
-const std::vector<std::string>& Comparison::without_effect() const { return parts_->without_effect(); }
+const std::vector<std::string>& Comparison::without_effect(const Stop& stop) const {
+  return parts_->without_effect(stop);
+}
 
 Comparison compare(const std::vector<CompareSide>& sides, const Stop& stop) {
   const Call call(stop);

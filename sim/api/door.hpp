@@ -52,12 +52,18 @@ inline void value_of(const Result<void>& result) {
   if (!result.ok()) throw_error(result.error());
 }
 
-/// Lines that are made when they are first asked for. May be used by several threads.
+/// Lines that are made when they are first asked for; where `stop` ends that, with Interrupted, when they are asked for again.
+/// May be used by several threads.
 class LinesOnce {
  public:
   template <class Make>
-  const std::vector<std::string>& lines(const Make& make) const {
-    std::call_once(made_, [&] { lines_ = make(); });
+  const std::vector<std::string>& lines(const Stop& stop, const Make& make) const {
+    std::call_once(made_, [&] {
+      const StopScope scope(stop, [] { throw Interrupted(); });
+      std::vector<std::string> made = make();
+      end_if_stopped();
+      lines_ = std::move(made);
+    });
     return lines_;
   }
 

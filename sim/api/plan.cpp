@@ -22,8 +22,8 @@ class Plan::Parts {
       rows_.push_back({row.sets, row.fits && row.error.empty() ? row.report.iteration.ms() : 0, row.error});
     return {};
   }
-  const std::vector<std::string>& without_effect() const {
-    return idle_.lines([this] {
+  const std::vector<std::string>& without_effect(const Stop& stop) const {
+    return idle_.lines(stop, [this] {
       std::vector<study::IdleArgument> found = study::plan_without_effect(request_, plan_);
       std::erase_if(found, [this](const study::IdleArgument& idle) { return !was_given(idle.argument); });
       return as_arguments(joined(study::replaced_arguments(request_.sets), found));
@@ -63,7 +63,7 @@ std::string Plan::text() const {
   const study::Plan& plan = parts_->plan();
   return console_text(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan));
 }
-const std::vector<std::string>& Plan::without_effect() const { return parts_->without_effect(); }
+const std::vector<std::string>& Plan::without_effect(const Stop& stop) const { return parts_->without_effect(stop); }
 
 Plan plan(const PlanRequest& request) {
   const Call call(request.stop);

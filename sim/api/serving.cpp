@@ -38,8 +38,8 @@ class Serving::Parts {
   }
   const serving::Comparison& comparison() const { return comparison_; }
 
-  const std::vector<std::string>& without_effect() const {
-    return idle_.lines([this] {
+  const std::vector<std::string>& without_effect(const Stop& stop) const {
+    return idle_.lines(stop, [this] {
       return as_arguments(
           serving::without_effect([this](const std::vector<std::string>& sets) { return with_sets(sets); }, sets_));
     });
@@ -76,7 +76,7 @@ std::string Serving::html() const {
   return report::page_html({c.experiment->title, serving::comparison_page_json(c), serving::comparison_text(c)});
 }
 std::string Serving::text() const { return console_text(serving::comparison_text(parts_->comparison())); }
-const std::vector<std::string>& Serving::without_effect() const { return parts_->without_effect(); }
+const std::vector<std::string>& Serving::without_effect(const Stop& stop) const { return parts_->without_effect(stop); }
 
 Serving serving(const ServingRequest& request) {
   const Call call(request.stop);

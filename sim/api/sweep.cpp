@@ -88,8 +88,8 @@ class Sweep::Parts {
   const study::SweepResult& result() const { return *result_; }
   const study::SweepView& view() const { return view_; }
 
-  const std::vector<std::string>& without_effect() const {
-    return idle_.lines([this] {
+  const std::vector<std::string>& without_effect(const Stop& stop) const {
+    return idle_.lines(stop, [this] {
       std::vector<study::IdleArgument> found = study::sweep_without_effect(*result_, "--vary");
       if (result_->request().scaling == study::Scaling::as_given)
         std::erase_if(found, [](const study::IdleArgument& idle) { return idle.argument == "--scaling"; });
@@ -137,7 +137,7 @@ SweepPoint Sweep::point(std::size_t index) const {
   return shown(parts_->result().point(index));
 }
 
-const std::vector<std::string>& Sweep::without_effect() const { return parts_->without_effect(); }
+const std::vector<std::string>& Sweep::without_effect(const Stop& stop) const { return parts_->without_effect(stop); }
 
 std::string Sweep::csv() const {
   std::ostringstream out;

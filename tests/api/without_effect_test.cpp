@@ -36,6 +36,19 @@ TEST(WithoutEffect, ASweepNamesItsKeysSettingsAndScaling) {
             Lines{});
 }
 
+TEST(WithoutEffect, AStopEndsTheLookAndTheNextCallLooksAgain) {
+  const Stop at_once = [] { return true; };
+  const Sweep swept = sweep({dlrm({kIdle}), {{"cluster.nodes", {"1", "2"}}}});
+  EXPECT_THROW(swept.without_effect(at_once), Interrupted);
+  EXPECT_EQ(swept.without_effect(), Lines{kIdleLine});
+  const Plan planned = plan({dlrm({kIdle}), {{"model.global_batch", {"8192", "16384"}}}});
+  EXPECT_THROW(planned.without_effect(at_once), Interrupted);
+  EXPECT_EQ(planned.without_effect(), Lines{kIdleLine});
+  const Comparison compared = compare({{"a", dlrm({kIdle})}, {"b", dlrm({kIdle, "cluster.nodes=1"})}});
+  EXPECT_THROW(compared.without_effect(at_once), Interrupted);
+  EXPECT_EQ(compared.without_effect().size(), 1u);
+}
+
 TEST(WithoutEffect, ASweepOfAFileNamesTheSame) {
   Experiment file = Experiment::of_file(test::root() + "/configs/dgx_a100_4node.yaml");
   file.sets = {kIdle};

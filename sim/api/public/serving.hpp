@@ -32,8 +32,8 @@ class DISTSIM_API Serving {
   std::string text() const;
   /// The lines that the command writes before it begins: keys of the experiment that change nothing, and why ("x.yaml:9:12:
   /// models[0].priority: no effect, no policy goes by priority"), `sets` likewise, and what is doubtful in its files. The first
-  /// call looks, which reads the experiment once more for each of its `sets`.
-  const std::vector<std::string>& without_effect() const;
+  /// call looks, which reads the experiment once more for each of its `sets`, and asks `stop` meanwhile.
+  const std::vector<std::string>& without_effect(const Stop& stop = {}) const;
 
   class Parts;
   explicit Serving(std::shared_ptr<const Parts> parts);

@@ -55,8 +55,9 @@ class DISTSIM_API Sweep {
 
   /// What was asked and changes none of the points, in lines: "vary parallel.tensor: no effect at any point",
   /// "set model.rnn.encoder_layers=3: no effect on the prediction", "scaling: no effect, ...". The first call looks, which
-  /// takes some predictions for each of the experiment's `sets`. So it is with the other studies.
-  const std::vector<std::string>& without_effect() const;
+  /// takes some predictions for each of the experiment's `sets`, and asks `stop` meanwhile: Interrupted, and the next call
+  /// looks again. So it is with the other studies.
+  const std::vector<std::string>& without_effect(const Stop& stop = {}) const;
 
   class Parts;
   explicit Sweep(std::shared_ptr<const Parts> parts);
@@ -103,7 +104,7 @@ class DISTSIM_API Plan {
   std::string text() const;
   /// What was asked and changes none of the rows: also "top: no effect, no more were played". A member of the request that
   /// has its default value was not asked for.
-  const std::vector<std::string>& without_effect() const;
+  const std::vector<std::string>& without_effect(const Stop& stop = {}) const;
 
   class Parts;
   explicit Plan(std::shared_ptr<const Parts> parts);
@@ -136,7 +137,7 @@ class DISTSIM_API Comparison {
   std::string html() const;
   std::string text() const;
   /// The `sets` that change nothing: of all sides, where all have them, else of the sides that do.
-  const std::vector<std::string>& without_effect() const;
+  const std::vector<std::string>& without_effect(const Stop& stop = {}) const;
 
   class Parts;
   explicit Comparison(std::shared_ptr<const Parts> parts);

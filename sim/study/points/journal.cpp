@@ -177,6 +177,12 @@ void say_contents(const std::string& path, const Contents& contents, std::uint64
     });
 }
 
+Result<void> begin_file(AppendFile& file, const std::string& header) {
+  TRY(file.truncate(0));
+  TRY(file.append(header));
+  return file.sync();
+}
+
 }  // namespace
 
 Journal::Journal(AppendFile file) : file_(std::move(file)), synced_at_(std::chrono::steady_clock::now()) {}
@@ -190,9 +196,10 @@ Result<Journal> Journal::open(const std::string& path, const Identity& identity,
                  ""};
   TRY_ASSIGN(const std::string begun, file.read(0, header.size()));
   if (begun.size() < header.size() && header.starts_with(begun)) {  // empty, or stopped while it was made
-    TRY(file.truncate(0));
-    TRY(file.append(header));
-    TRY(file.sync());
+    if (const Result<void> made = begin_file(file, header); !made) {
+      file.remove_if_new();
+      return made.error();
+    }
     return Journal(std::move(file));
   }
   Window window(file);

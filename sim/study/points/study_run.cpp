@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <new>
 #include <numeric>
 #include <optional>
@@ -113,6 +114,10 @@ class StudyRun::Parts {
     if (index >= list_.count || rows_.has(index)) return false;
     const std::optional<Row> decoded = decode_row(row);
     if (!decoded) return false;
+    if (!decoded->error.empty()) {  // a file that could not be read then may be there now
+      failed_before_.insert_or_assign(index, std::move(row));
+      return false;
+    }
     compare(*decoded);
     return rows_.add(index, std::move(row));
   }
@@ -172,7 +177,7 @@ class StudyRun::Parts {
         starved.push_back(one.index);
         continue;
       }
-      if (journal_) TRY(saved(journal_->add(one.index, one.row)));
+      TRY(journalize(one.index, one.row));
       if (list_.worth) compare(*decode_row(one.row));
       rows_.add(one.index, std::move(one.row));
     }
@@ -199,7 +204,7 @@ class StudyRun::Parts {
       std::string row;
       try {
         row = encode(list_.evaluate(index));
-        if (journal_) TRY(saved(journal_->add(index, row)));
+        TRY(journalize(index, row));
       } catch (const std::bad_alloc&) {
         row = encode(Row{{}, {}, "out of memory"});
         ++starved_rows_;
@@ -207,6 +212,12 @@ class StudyRun::Parts {
       rows_.add(index, std::move(row));
     }
     return {};
+  }
+
+  Result<void> journalize(std::uint64_t index, const std::string& row) {
+    const auto before = failed_before_.find(index);
+    if (!journal_ || (before != failed_before_.end() && before->second == row)) return {};
+    return saved(journal_->add(index, row));
   }
 
   Result<void> saved(Result<void> written) {
@@ -225,6 +236,7 @@ class StudyRun::Parts {
   bool over_ = false, said_ = false;
   Rows rows_;
   std::optional<Journal> journal_;
+  std::map<std::uint64_t, std::string> failed_before_;  ///< rows of the journal without a prediction, by their point
   std::optional<Helpers> helpers_;
   std::optional<double> best_worth_;
   std::string best_;

@@ -45,7 +45,7 @@ struct RunOptions {
 ///   if (run->is_over()) return {};                    // a process that worked for the first one: nothing to write here
 ///   TRY(run->evaluate());                              // or, in rounds, evaluate(numbers of points)
 ///   use(run->rows());
-/// A point is evaluated once, however often it is asked for; what the journal holds, not at all.
+/// A point is evaluated once, however often it is asked for; what the journal holds without an error, not at all.
 class StudyRun {
  public:
   /// Opens the journal, or works for the first process until that one is done. Errors: the journal is in use, belongs to

@@ -1,6 +1,8 @@
 #include "sim/study/points/journal.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,6 +80,21 @@ TEST_F(JournalTest, AFileThatExistsNeedsResume) {
 
 /// A kill may stop a write at any byte: what is whole stays, what is cut is dropped, and the next run writes behind what
 /// is whole.
+/// In a process of its own: the limit and the signal are the whole process's.
+TEST_F(JournalTest, ABeginningThatCannotBeWrittenLeavesNoFile) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{8, 8};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    ::_exit(open(false).ok() ? 1 : fs::exists(path_) ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
 TEST_F(JournalTest, CutAtAnyByteLosesOnlyTheLastRecord) {
   write(5);
   const std::string whole = bytes();

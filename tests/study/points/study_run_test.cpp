@@ -5,9 +5,12 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "sim/study/points/progress.hpp"
 #include "sim/study/points/talk.hpp"
@@ -92,6 +95,35 @@ TEST(StudyRun, WhatLacksMemoryIsDoneAgainAlone) {
     ASSERT_TRUE(run->evaluate().ok());
     for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(run->rows().at(i).error, i == 5 ? "out of memory" : "");
   }
+}
+
+/// A point without a prediction is not taken from the journal: what kept it from one may be over.
+TEST(StudyRun, WhatHadNoPredictionIsEvaluatedAgain) {
+  const std::string journal = testing::TempDir() + "failed_points.journal";
+  std::filesystem::remove(journal);
+  std::string error_of_seven;
+  const auto evaluated = [&](const std::string& error) {
+    std::vector<std::size_t> out;
+    const auto run = StudyRun::begin(list_of(10,
+                                             [&](std::size_t i) {
+                                               out.push_back(i);
+                                               return i % 5 == 2 ? Row{{}, {}, error} : square(i);
+                                             }),
+                                     {.jobs = 1, .journal = journal, .resume = true})
+                         .value();
+    EXPECT_TRUE(run->evaluate().ok());
+    EXPECT_EQ(run->rows().at(8).figures[0], 64);
+    error_of_seven = run->rows().at(7).error;
+    return out;
+  };
+  EXPECT_EQ(evaluated("cannot read").size(), 10u);
+  const auto size = std::filesystem::file_size(journal);
+  EXPECT_EQ(evaluated("cannot read"), (std::vector<std::size_t>{2, 7}));
+  EXPECT_EQ(error_of_seven, "cannot read");
+  EXPECT_EQ(std::filesystem::file_size(journal), size) << "the same row once more";
+  EXPECT_EQ(evaluated(""), (std::vector<std::size_t>{2, 7}));
+  EXPECT_EQ(error_of_seven, "");
+  EXPECT_EQ(evaluated("never seen").size(), 0u);
 }
 
 TEST(StudyRun, OtherExceptionsLeave) {
