@@ -115,7 +115,7 @@ double ramp_us(const Channels& c, Protocol protocol) {
   return inside + (c.nodes > 1 ? k.ramp_hops[p] * network_hop_us(c, k.nccl.tree_net[p]) : 0.0);
 }
 
-bool allows_ll128(const Channels& c) { return (c.nvlink || c.per_node == 1) && c.gpu_direct; }
+bool allows_ll128(const Channels& c) { return (c.nvlink || c.per_node == 1) && (c.gpu_direct || c.nodes == 1); }
 
 double exchange_link_gbps(const Channels& c) {
   const ModelConstants& k = *c.k;

@@ -59,6 +59,27 @@ graph::Cost cost_of(const CollectiveModels& models, CollectiveKind kind, const t
 }
 
 /// An NVLink domain that the job does not fill has few NICs, but few GPUs that use them, too.
+/// Of a job on one node: whether its NIC reads the memory of GPUs is nobody's business there.
+TEST(NetworkLaws, AnAdapterChangesNothingInsideANode) {
+  for (const System& s : all_systems()) {
+    if (!has_network(s) || !s.spec.gpu_links.has_nvlink()) continue;
+    System other = s;
+    other.spec.nic.gpu_direct = !s.spec.nic.gpu_direct;
+    const topology::Topology t = built(s, 1), u = built(other, 1);
+    std::vector<std::uint32_t> all(t.ranks());
+    std::iota(all.begin(), all.end(), 0u);
+    for (const bool curves : {false, true}) {
+      const CollectiveModels a = curves ? with_curves(t) : models_of(t), b = curves ? with_curves(u) : models_of(u);
+      for (const CollectiveKind kind :
+           {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+        for (const double bytes : kSizes)
+          EXPECT_EQ(cost_of(a, kind, t.facts(all), bytes).mean, cost_of(b, kind, u.facts(all), bytes).mean)
+              << s.name << " " << bytes;
+      }
+    }
+  }
+}
+
 TEST(NetworkLaws, APartOfAnNvlinkDomainDoesNotHoldUpAnExchange) {
   for (const System& s : all_systems()) {
     const std::int64_t domain = s.spec.gpu_links.domain_nodes;
