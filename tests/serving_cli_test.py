@@ -84,6 +84,34 @@ class Sweeps(Folder):
         other = self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=1,2", "--journal", journal, "--resume", code=2)
         self.assertIn("--set", other.stderr)
 
+    def test_a_journal_is_of_the_files_as_they_were(self):
+        """Of those that --set, an axis or a name reaches, too."""
+        configs = pathlib.Path(self.path("configs")) / "devices"
+        configs.mkdir(parents=True)
+        device = configs / "rtx_2060.yaml"
+        device.write_text((ROOT / "configs/devices/rtx_2060.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+        tables = {name: pathlib.Path(self.path(name)) for name in ("a.csv", "b.csv")}
+        for table in tables.values():
+            table.write_text("model,gpu,batch,layer,time_us\nm,a,1,0,1000\nm,a,1,1,1000\n", encoding="utf-8")
+        a, b = (str(table) for table in tables.values())
+        pathlib.Path(self.config).write_text(EXPERIMENT.replace("name: a,", "name: a, device: rtx_2060,").replace(", max_batch: 4", "") + f"times: [{a}]\n", encoding="utf-8")
+
+        def swept(number, *words, code=0):
+            r = subprocess.run([BINARY, "sweep", "--config", self.config, *words, "--journal", self.path(f"j{number}"), "--resume", "--csv", "-"],
+                               capture_output=True, text=True, timeout=300, cwd=ROOT, env={**os.environ, "DISTSIM_CONFIGS": str(configs.parent)})
+            self.assertEqual(r.returncode, code, r.stderr)
+            return r.stderr
+
+        studies = [("--set", f"times=[{b}]", "--set", "load.rate_per_s=100,200"), ("--set", f"times=[{a}],[{b}]"), ("--set", f"times.0={a},{b}")]
+        for number, words in enumerate(studies):
+            swept(number, *words)
+        tables["b.csv"].write_text("model,gpu,batch,layer,time_us\nm,a,1,0,2000\nm,a,1,1,1000\n", encoding="utf-8")
+        for number, words in enumerate(studies):
+            self.assertIn("a journal of another study: configuration files: found", swept(number, *words, code=2))
+        swept(9, "--set", "load.rate_per_s=100,200")
+        device.write_text(device.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
+        self.assertIn("configuration files in devices: found", swept(9, "--set", "load.rate_per_s=100,200", code=2))
+
     def test_a_point_that_is_refused_keeps_its_row(self):
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=200,-1", "--csv", "-").stdout.splitlines()))
         self.assertIn("load.rate_per_s: found '-1'", rows[-1]["error"])

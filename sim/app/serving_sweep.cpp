@@ -75,11 +75,9 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
       return Error{"--set: found more than 10000000 points, expected fewer", "", ""};
     points.count *= axis.values.size();
   }
-  TRY_ASSIGN(const ConfigNode root, parse_yaml_file(sweep.config));
-  points.identity = {study::program_fact(), study::inputs_fact({root})};
-  for (const std::string& set : sweep.sets) points.identity.push_back({"--set", set});
-  for (const study::SweepAxis& axis : sweep.axes) {
-    for (const std::string& value : axis.values) points.identity.push_back({"--set " + axis.key, value});
+  if (sweep.run.team != nullptr || !sweep.run.journal.empty()) {
+    TRY_ASSIGN(const ConfigNode text, parse_yaml_file(sweep.config));
+    points.identity = study::sweep_identity(request, text);
   }
   points.evaluate = [request, &prices](std::size_t index) {
     return play(request.config, study::sets_at(request, index), prices);

@@ -68,7 +68,7 @@ class LayoutPlanner {
       known.push_back(played_as(baseline, base));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
                           Plays::of_threads(request_.jobs)};
-    TRY_ASSIGN(options.plays, plays_of(request_, experiment_));
+    TRY_ASSIGN(options.plays, plays_of(request_));
     if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline, options.plays));
     if (request_.on_progress)
       options.on_round = [&](std::span<const PlayedLayout> round, const SearchCounts& c) { tell(round, c); };
@@ -246,7 +246,7 @@ class CombinationPlanner {
     TRY(request_.with(with_sets(sets_of_combination(axes, 0))));
     const auto limit = static_cast<double>(request_.most_played > 0 ? request_.most_played : kPlayedByDefault);
     const auto played = static_cast<std::size_t>(std::min({count, limit, kMostCombinations}));
-    TRY_ASSIGN(Plays plays, plays_of(request_, experiment_));
+    TRY_ASSIGN(Plays plays, plays_of(request_));
     const auto play = [&](std::size_t i) {
       const PlanRow row = row_at(axes, i);
       if (request_.on_progress) tell(row, count);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sim/pipeline/experiment_inputs.hpp"
@@ -19,23 +20,24 @@ double iterations_bought(const Purchase& p, const report::Report& r) {
 }
 
 /// What decides the rows that a search asks for, and their order.
-Identity identity_of(const PlanRequest& request, const config::Experiment& experiment) {
+Identity identity_of(const PlanRequest& request, const ConfigNode& experiment) {
   std::string varied, gpus;
   for (const SweepAxis& axis : request.varied) varied += fmt::format("{}={};", axis.key, fmt::join(axis.values, ","));
   gpus = fmt::format("{}", fmt::join(request.gpus, ","));
   std::string goal(name_of(request.goal.objective));
   if (request.goal.second) goal += "," + std::string(name_of(*request.goal.second));
-  return {program_fact(),
-          {"--set", fmt::format("{}", fmt::join(request.sets, " "))},
-          {"--vary", varied},
-          {"--gpus", gpus},
-          {"--objective", goal},
-          {"--top", std::to_string(request.top)},
-          {"--exhaustive", request.exhaustive ? "given" : "not given"},
-          {"--draws", std::to_string(request.draws)},
-          {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
-                                   request.purchase.samples)},
-          inputs_fact({experiment.merged})};
+  Identity out{program_fact(),
+               {"--set", fmt::format("{}", fmt::join(request.sets, " "))},
+               {"--vary", varied},
+               {"--gpus", gpus},
+               {"--objective", goal},
+               {"--top", std::to_string(request.top)},
+               {"--exhaustive", request.exhaustive ? "given" : "not given"},
+               {"--draws", std::to_string(request.draws)},
+               {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
+                                        request.purchase.samples)}};
+  std::ranges::move(inputs_facts(experiment, request.sets, request.varied), std::back_inserter(out));
+  return out;
 }
 
 std::string machine_text(const config::Experiment& e) {
@@ -115,9 +117,10 @@ PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pi
   return row;
 }
 
-Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment) {
+Result<Plays> plays_of(const PlanRequest& request) {
   if (request.journal.empty() && request.team == nullptr) return Plays::of_threads(request.jobs);
-  return Plays::kept(identity_of(request, experiment), {request.jobs, request.journal, request.resume, request.team});
+  TRY_ASSIGN(const ConfigNode text, request.experiment->parsed({}));
+  return Plays::kept(identity_of(request, text), {request.jobs, request.journal, request.resume, request.team});
 }
 
 }  // namespace distsim::study

@@ -37,6 +37,6 @@ void finish_rows(Plan& plan);
 std::vector<std::string> axes_without_effect(const PlanRequest& request, const Plan& plan);
 
 /// Threads, or the journal that the request names.
-Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment);
+Result<Plays> plays_of(const PlanRequest& request);
 
 }  // namespace distsim::study

@@ -12,56 +12,112 @@
 #include "base/system/descriptor.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/config/flag_sets.hpp"
+#include "sim/config/variants.hpp"
 
 namespace distsim::study {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// CRC-32 of a file; 0 where it cannot be read.
-std::uint32_t file_sum(const std::string& path) {
+constexpr std::size_t kMostNamingBytes = 1 << 20;  // of a file of configurations, as config_folders.hpp reads them
+
+/// CRC-32 of a file; 0 where it cannot be read. `text`: where its first bytes go, up to one more than kMostNamingBytes.
+std::uint32_t file_sum(const std::string& path, std::string* text = nullptr) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::array<unsigned char, 1 << 16> block;
+  std::array<char, 1 << 16> block;
   uLong sum = 0;
-  for (ssize_t n = 0; file.valid() && (n = ::read(file.get(), block.data(), block.size())) > 0;)
-    sum = ::crc32(sum, block.data(), static_cast<uInt>(n));
+  for (ssize_t n = 0; file.valid() && (n = ::read(file.get(), block.data(), block.size())) > 0;) {
+    sum = ::crc32(sum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(n));
+    if (text != nullptr && text->size() <= kMostNamingBytes) text->append(block.data(), static_cast<std::size_t>(n));
+  }
   return static_cast<std::uint32_t>(sum);
 }
 
-void add_file(Fnv64& sum, const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return;
-  sum.add_word(file_sum(path));
-}
+bool is_config_file(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-/// A value may name a file: from the folder of the file that it was written in, or from the working directory.
-void add_named(Fnv64& sum, const ConfigNode& node) {
-  if (node.scalar.find_first_of("./") == std::string::npos || node.scalar.size() > 4096) return;
-  add_file(sum, node.scalar);
-  add_file(sum, (fs::path(config::folder_of_value(node)) / node.scalar).string());
-}
-
-void add_tree(Fnv64& sum, const ConfigNode& node) {
-  sum.add_word(static_cast<std::uint64_t>(node.kind));
-  sum.add(node.scalar);
-  if (node.kind == ConfigNode::Kind::scalar) add_named(sum, node);
-  for (const ConfigNode& item : node.items) add_tree(sum, item);
-  for (const ConfigNode::Entry& entry : node.entries) {
-    sum.add(entry.key);
-    add_tree(sum, entry.value);
+/// Texts, and the contents of all files that they name, whether by a path or by a name without any dot or slash.
+class FileSum {
+ public:
+  void add_tree(const ConfigNode& node) {
+    sum_.add_word(static_cast<std::uint64_t>(node.kind));
+    sum_.add(node.scalar);
+    if (node.kind == ConfigNode::Kind::scalar) add_named(node.scalar, config::folder_of_value(node));
+    for (const ConfigNode& item : node.items) add_tree(item);
+    for (const ConfigNode::Entry& entry : node.entries) {
+      sum_.add(entry.key);
+      add_tree(entry.value);
+    }
   }
-}
 
-/// Names and contents of all files below a folder, sorted.
-void add_folder(Fnv64& sum, const std::string& folder) {
+  /// VALUE of a --set: mostly a number or a name, else a text of YAML.
+  void add_value(const std::string& value) {
+    sum_.add(value);
+    add_named(value, ".");
+    if (value.find_first_of("[{\"'#&!|> \t\n") == std::string::npos) return;
+    if (const auto parsed = config::parse_set("value=" + value); parsed.ok()) add_tree(parsed->value);
+  }
+
+  /// What a file of configurations names counts, too.
+  void add_file(const std::string& path) {
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return;
+    if (!seen_.insert(fs::path(path).lexically_normal().string()).second) return;
+    std::string text;
+    sum_.add_word(file_sum(path, is_config_file(path) ? &text : nullptr));
+    if (text.empty() || text.size() > kMostNamingBytes) return;
+    if (const auto tree = parse_yaml(text, path); tree.ok()) add_tree(*tree);
+  }
+
+  void add_name(const std::string& name) { sum_.add(name); }
+  std::string hex() const { return sum_.hex(); }
+
+ private:
+  /// From the folder of the file that it was written in, or from the working directory.
+  void add_named(const std::string& name, const std::string& folder) {
+    constexpr std::size_t kLongest = 4096;  // of a path
+    if (name.empty() || name.size() > kLongest) return;
+    add_file(name);
+    if (folder != ".") add_file((fs::path(folder) / name).string());
+  }
+
+  Fnv64 sum_;
+  std::set<std::string> seen_;
+};
+
+/// Files of configs/<kind> that are found by their names: those of the folder itself. Of other kinds all files below count.
+struct FolderKind {
+  const char* name;
+  bool is_named;
+};
+constexpr FolderKind kFolderKinds[] = {{"systems", true},    {"devices", true},   {"models", true},
+                                       {"frameworks", true}, {"planning", true},  {"collectives", false},
+                                       {"curves", false},    {"op_models", false}};
+
+std::set<std::string> files_below(const std::string& folder, bool is_named) {
   std::set<std::string> paths;
   std::error_code error;
+  if (is_named) {
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+      if (is_config_file(at->path().string())) paths.insert(at->path().string());
+    return paths;
+  }
   for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
     paths.insert(at->path().string());
-  for (const std::string& path : paths) {
-    sum.add(fs::path(path).filename().string());
-    add_file(sum, path);
+  return paths;
+}
+
+/// Names and contents, folder by folder: of two files of one name the first counts.
+Fact folders_fact(const FolderKind& kind, const std::string& experiment_folder) {
+  FileSum sum;
+  for (const std::string& folder : config::config_folders(kind.name, kind.is_named ? experiment_folder : "")) {
+    sum.add_name("");
+    for (const std::string& path : files_below(folder, kind.is_named)) {
+      sum.add_name(fs::path(path).filename().string());
+      sum.add_file(path);
+    }
   }
+  return {std::string("configuration files in ") + kind.name, sum.hex()};
 }
 
 const Fact* find_fact(const Identity& facts, const std::string& name) {
@@ -107,13 +163,20 @@ Fact program_fact() {
   return {"program of distsim", sum.hex()};
 }
 
-Fact inputs_fact(const std::vector<ConfigNode>& merged) {
-  Fnv64 sum;
-  for (const ConfigNode& tree : merged) add_tree(sum, tree);
-  for (const char* kind : {"curves", "op_models", "collectives"}) {
-    for (const std::string& folder : config::config_folders(kind, "")) add_folder(sum, folder);
+Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& sets,
+                      const std::vector<SweepAxis>& axes) {
+  FileSum sum;
+  const auto add_set = [&](const std::string& set) { sum.add_value(set.substr(config::key_of_set(set).size() + 1)); };
+  sum.add_tree(experiment);
+  std::ranges::for_each(sets, add_set);
+  for (const SweepAxis& axis : axes) {
+    if (axis.sets.empty())
+      for (const std::string& value : axis.values) sum.add_value(value);
+    for (const std::vector<std::string>& variant : axis.sets) std::ranges::for_each(variant, add_set);
   }
-  return {"configuration files", sum.hex()};
+  Identity out{{"configuration files", sum.hex()}};
+  for (const FolderKind& kind : kFolderKinds) out.push_back(folders_fact(kind, config::folder_of_value(experiment)));
+  return out;
 }
 
 }  // namespace distsim::study

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
+#include "sim/study/sweep/axis.hpp"
 
 namespace distsim::study {
 
@@ -24,9 +25,10 @@ std::string difference(const Identity& found, const Identity& expected);
 /// The program: its version and a checksum of its file.
 Fact program_fact();
 
-/// Checksum of all that can lie under the experiments: the text of each tree with its files laid under it
-/// (config::Experiment::merged), every file that a value of it names, and all files of the configuration folders, which hold
-/// curves and learned models.
-Fact inputs_fact(const std::vector<ConfigNode>& merged);
+/// Checksums of all files that can lie under the rows: the text of the experiment, every file that a value of it, of a --set
+/// or of an axis names, those that these name in turn, and all files of the configuration folders, also those beside the
+/// experiment, for which of them a name reaches depends on the point. A fact for each kind of folder says where one changed.
+Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& sets,
+                      const std::vector<SweepAxis>& axes);
 
 }  // namespace distsim::study

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -112,16 +113,6 @@ class SweepEvaluator {
   std::unordered_map<std::size_t, First> firsts_;
 };
 
-/// Values that choose files: their contents decide rows too.
-bool may_name_files(const SweepAxis& axis) {
-  constexpr std::size_t kMostNames = 1000;
-  const std::size_t dot = axis.key.rfind('.');
-  const std::string last = dot == std::string::npos ? axis.key : axis.key.substr(dot + 1);
-  if (axis.values.size() > kMostNames) return false;
-  return !axis.sets.empty() || last == "name" || last == "system" || last == "device" ||
-         std::ranges::any_of(axis.values, [](const std::string& v) { return v.find('/') != std::string::npos; });
-}
-
 /// A row is computed with the batch that it is labelled with.
 Result<void> check_scaling(const SweepRequest& request) {
   const auto check = [&](std::string_view replaced, std::string_view other) -> Result<void> {
@@ -133,38 +124,6 @@ Result<void> check_scaling(const SweepRequest& request) {
   if (request.scaling == Scaling::as_given || std::ranges::none_of(request.axes, counts_gpus)) return {};
   return request.scaling == Scaling::weak ? check("model.global_batch", "model.per_gpu_batch")
                                           : check("model.per_gpu_batch", "model.global_batch");
-}
-
-Identity sweep_identity(const SweepRequest& request, config::Variants& variants) {
-  std::vector<ConfigNode> merged;
-  const auto add = [&](const std::vector<std::string>& sets) {
-    if (const auto e = variants.with(sets); e.ok()) merged.push_back(e->merged);
-  };
-  add(sets_at(request, 0));
-  Identity out{program_fact()};
-  std::size_t stride = 1;
-  for (const SweepAxis& axis : request.axes) stride *= axis.values.size();
-  for (std::size_t a = 0; a < request.axes.size(); ++a) {
-    const SweepAxis& axis = request.axes[a];
-    std::string text = axis.key + "=";
-    for (const std::string& value : axis.values) text += (&value == &axis.values.front() ? "" : ",") + value;
-    for (const std::vector<std::string>& sets : axis.sets) {
-      for (const std::string& set : sets) text += " " + set;
-      text += ";";
-    }
-    out.push_back({"--set " + axis.key, std::move(text)});
-    stride /= axis.values.size();
-    if (!may_name_files(axis)) continue;
-    for (std::size_t v = 0; v < axis.values.size(); ++v) add(sets_at(request, v * stride));
-  }
-  std::string order, fixed;
-  for (const SweepAxis& axis : request.axes) order += (order.empty() ? "" : ", ") + axis.key;
-  for (const std::string& set : request.sets) fixed += (fixed.empty() ? "" : ", ") + set;
-  out.push_back({"order of the swept keys", std::move(order)});
-  out.push_back({"fixed --set", std::move(fixed)});
-  out.push_back({"--scaling", std::string(name_of(request.scaling))});
-  out.push_back(inputs_fact(merged));
-  return out;
 }
 
 }  // namespace
@@ -220,6 +179,27 @@ std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index)
   return sets;
 }
 
+Identity sweep_identity(const SweepRequest& request, const ConfigNode& experiment) {
+  Identity out{program_fact()};
+  std::string order, fixed;
+  for (const SweepAxis& axis : request.axes) {
+    std::string text = axis.key + "=";
+    for (const std::string& value : axis.values) text += (&value == &axis.values.front() ? "" : ",") + value;
+    for (const std::vector<std::string>& sets : axis.sets) {
+      for (const std::string& set : sets) text += " " + set;
+      text += ";";
+    }
+    out.push_back({"--set " + axis.key, std::move(text)});
+    order += (order.empty() ? "" : ", ") + axis.key;
+  }
+  for (const std::string& set : request.sets) fixed += (fixed.empty() ? "" : ", ") + set;
+  out.push_back({"order of the swept keys", std::move(order)});
+  out.push_back({"fixed --set", std::move(fixed)});
+  out.push_back({"--scaling", std::string(name_of(request.scaling))});
+  std::ranges::move(inputs_facts(experiment, request.sets, request.axes), std::back_inserter(out));
+  return out;
+}
+
 Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   PointList list;
   list.command = "sweep";
@@ -232,7 +212,10 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   }
   TRY(variants->with(sets_at(request, 0)));
   TRY(check_scaling(request));
-  if (identified) list.identity = sweep_identity(request, *variants);
+  if (identified) {
+    TRY_ASSIGN(const ConfigNode text, variants->parsed({}));
+    list.identity = sweep_identity(request, text);
+  }
   const auto evaluator = std::make_shared<SweepEvaluator>(request, variants);
   list.evaluate = [evaluator](std::size_t index) { return evaluator->evaluate(index); };
   list.worth = [](const Row& row) { return figures_in(row).samples_per_s; };

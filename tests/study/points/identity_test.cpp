@@ -1,0 +1,93 @@
+#include "sim/study/points/identity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "sim/study/sweep/sweep.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An experiment in a folder of its own, which is the working directory.
+class IdentityOf : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_ / "models");
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path(test::root());
+    fs::remove_all(folder_);
+  }
+  void write(const std::string& file, const std::string& text) {
+    EXPECT_TRUE(write_file_atomically((folder_ / file).string(), text).ok()) << file;
+  }
+  Identity facts(const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes) {
+    return inputs_facts(parse_yaml(text_, (folder_ / "x.yaml").string()).value(), sets, axes);
+  }
+  /// What is said when the contents of `file` change, of the inputs of an experiment with these values.
+  std::string change_of(const std::string& file, const std::vector<std::string>& sets,
+                        const std::vector<SweepAxis>& axes) {
+    write(file, "one: 1\n");
+    const Identity before = facts(sets, axes);
+    EXPECT_EQ(difference(before, facts(sets, axes)), "");
+    write(file, "one: 2\n");
+    const std::string said = difference(before, facts(sets, axes));
+    return said.substr(0, said.find(':'));
+  }
+
+  const fs::path folder_ =
+      fs::canonical(fs::temp_directory_path()) / ("distsim_identity_" + std::to_string(::getpid()));
+  std::string text_ = "model: {name: m}\n";
+};
+
+/// Whatever the key, and however the value is written.
+TEST_F(IdentityOf, EveryFileThatAValueNamesCounts) {
+  const std::string changed = "configuration files";
+  const SweepAxis numbers{"a.b", {"1", "2"}};
+  EXPECT_EQ(change_of("q.csv", {}, {numbers, {"parallel.placement_file", {"pa.csv", "q.csv"}}}), changed);
+  EXPECT_EQ(change_of("plan", {}, {{"parallel.placement_file", {"other", "plan"}}, numbers}), changed);
+  EXPECT_EQ(change_of("cb.txt", {}, {{"collectives.curve_files", {"[ca.txt]", "[ca.txt, cb.txt]"}}}), changed);
+  EXPECT_EQ(change_of("b.json", {}, {{"model", {"{graph: a.json}", "{graph: 'b.json'}"}}}), changed);
+  EXPECT_EQ(change_of("v.csv", {}, {{"variant", {"no", "yes"}, {{}, {"times.0=v.csv"}}}}), changed);
+  EXPECT_EQ(change_of("t.csv", {"times=[s.csv, t.csv]"}, {numbers}), changed);
+  EXPECT_EQ(change_of("nobody.csv", {"times=[s.csv, t.csv]"}, {numbers}), "");
+  std::vector<std::string> many;
+  for (int i = 0; i < 3000; ++i) many.push_back("p" + std::to_string(i) + ".csv");
+  EXPECT_EQ(change_of("p2999.csv", {}, {{"parallel.placement_file", many}}), changed);
+}
+
+TEST_F(IdentityOf, FilesThatFilesNameCount) {
+  write("inner.yaml", "model: {graph: g.json}\nself: inner.yaml\n");
+  EXPECT_EQ(change_of("g.json", {}, {{"model.name", {"m", "./inner.yaml"}}}), "configuration files");
+  text_ = "times: [u.csv]\n";
+  EXPECT_EQ(change_of("u.csv", {}, {}), "configuration files");
+}
+
+/// Which of them a name reaches, as an alias or through another file, may differ from point to point.
+TEST_F(IdentityOf, FilesThatAreFoundByNameCount) {
+  EXPECT_EQ(change_of("models/m.yaml", {}, {}), "configuration files in models");
+  write("models/other.yaml", "name: other\ngraph: h.json\n");
+  EXPECT_EQ(change_of("models/h.json", {}, {}), "configuration files in models");
+}
+
+TEST_F(IdentityOf, ASweepHasThatOfItsFiles) {
+  SweepRequest request{.config = test::config("dgx_a100_4node.yaml"),
+                       .axes = {{"collectives.curve_files", {"[ca.txt]", "[cb.txt]"}}}};
+  const auto identity = [&] { return sweep_points(request, true).value().identity; };
+  write("cb.txt", "one");
+  const Identity before = identity();
+  EXPECT_EQ(difference(before, identity()), "");
+  write("cb.txt", "two");
+  EXPECT_NE(difference(before, identity()), "");
+}
+
+}  // namespace
+}  // namespace distsim::study
