@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import sys
@@ -111,6 +112,22 @@ class Sweeps(Folder):
         swept(9, "--set", "load.rate_per_s=100,200")
         device.write_text(device.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
         self.assertIn("configuration files in devices: found", swept(9, "--set", "load.rate_per_s=100,200", code=2))
+
+    def test_the_table_is_printed_where_a_file_cannot_be_written(self):
+        def limit():  # of a file's bytes; what is printed goes to a pipe
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 9, 1 << 9))
+        words = [BINARY, "sweep", "--config", self.config, *self.AXES]
+        table = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        for flag in ("--csv", "--html"):
+            r = subprocess.run([*words, flag, self.path("o")], capture_output=True, text=True, preexec_fn=limit)
+            self.assertEqual((r.returncode, r.stdout), (2, table), flag)
+            self.assertIn("/o: cannot write", r.stderr)
+            self.assertEqual(os.listdir(self.folder.name), ["x.yaml"])
+
+    def test_standard_output_by_any_name_is_not_shared_with_the_table(self):
+        for flag in ("--csv", "--html"):
+            by_dash, by_name = (self.run_distsim("sweep", "--config", self.config, *self.AXES, flag, name).stdout for name in ("-", "/dev/stdout"))
+            self.assertEqual(by_name, by_dash, flag)
 
     def test_a_point_that_is_refused_keeps_its_row(self):
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", self.config, "--set", "load.rate_per_s=200,-1", "--csv", "-").stdout.splitlines()))

@@ -168,6 +168,20 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
   return aligned_table(lines, names);
 }
 
+/// The table is printed, too, where a file cannot be written any more: its points may be hours of work.
+Result<void> write_outputs(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows,
+                           const EarlierResults& earlier) {
+  const std::string csv = earlier.gives_way(sweep.csv) ? sweep.csv : "",
+                    html = earlier.gives_way(sweep.html) ? sweep.html : "";
+  const std::string table = table_of(sweep, request, rows);
+  const Result<void> written = write_output_files(
+      {{"--csv", csv, [&](FilesTogether& files) { return files.write(csv, csv_of(sweep, request, rows)); }},
+       {"--html", html,
+        [&](FilesTogether& files) { return files.write(html, serving_sweep_page(sweep, rows, table)); }}});
+  if (!takes_stdout({{"--csv", sweep.csv}, {"--html", sweep.html}})) TRY(print(table));
+  return written;
+}
+
 }  // namespace
 
 bool is_serving_experiment(const std::string& path) {
@@ -200,12 +214,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
     if (first.empty()) first = row.error;
   }
   const EarlierResults earlier(nothing, {sweep.csv, sweep.html});
-  FilesTogether files;
-  if (earlier.gives_way(sweep.csv)) TRY(files.write(sweep.csv, csv_of(sweep, request, study->rows())));
-  if (earlier.gives_way(sweep.html))
-    TRY(files.write(sweep.html, serving_sweep_page(sweep, study->rows(), table_of(sweep, request, study->rows()))));
-  TRY(files.keep());
-  if (sweep.csv != "-" && sweep.html != "-") TRY(print(table_of(sweep, request, study->rows())));
+  TRY(write_outputs(sweep, request, study->rows(), earlier));
   if (study->was_cut()) return study->interruption();
   if (!nothing) return {};
   return Error{"none of " + counted(study->rows().size(), "point") + " could be played; the first: " + first, "",
