@@ -383,6 +383,17 @@ framework: {name: torchrec}
             self.assertLess(individual, 19)   # 17.5 and 20.8 % when these bounds were set
             self.assertLess(shared, 22.5)
 
+    def test_standard_output_has_two_names(self):
+        with tempfile.TemporaryDirectory() as d:
+            ops = pathlib.Path(d) / "ops.csv"
+            ops.write_text("gpu,op,pass,dtype,m,n,k,latency_us\n" + "".join(f"a100_sxm4_80gb,gemm,forward,fp16,{m},1024,1024,{20 + m / 100}\n" for m in (256, 512, 1024)))
+            log = ROOT / "tests/data/collectives/a100_2n16g_all_reduce_oke_gpu4.txt"
+            for words in (["--config", FLAGSHIP, "--graph"], ["calibrate", "ops", "--input", ops, "--device", "a100_sxm4_80gb", "--report", "--worst", "1", "--csv"],
+                          ["curves", "import", log, "--system", "dgx_a100_80gb", "--date", "2026-01-02", "--out"]):
+                by_dash, by_name = run(*words, "-"), run(*words, "/dev/stdout")
+                self.assertEqual((by_dash.returncode, by_dash.stderr), (0, by_name.stderr), words)
+                self.assertEqual(by_name.stdout, by_dash.stdout, words)
+
     def test_the_op_graph_as_a_picture(self):
         with tempfile.TemporaryDirectory() as d:
             dot = pathlib.Path(d) / "g.dot"

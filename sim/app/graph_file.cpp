@@ -16,6 +16,7 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/output.hpp"
 #include "base/system/descriptor.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
@@ -101,7 +102,7 @@ Result<std::string> drawn_by_graphviz(const std::string& dot) {
 }  // namespace
 
 Result<void> check_graph_file(const std::string& path) {
-  if (path.empty() || path == "-" || path.ends_with(".dot")) return {};
+  if (path.empty() || takes_stdout({{"--graph", path}}) || path.ends_with(".dot")) return {};
   if (!path.ends_with(".svg"))
     return Error{"--graph: found " + in_quotes(path) + ", expected a name that ends in .dot or .svg", "", ""};
   if (has_graphviz()) return {};

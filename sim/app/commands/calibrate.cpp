@@ -208,7 +208,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   TRY_ASSIGN(const auto kinds, opmodels::op_errors(calibration.rows(), with_table));
   if (!f.csv.empty()) TRY(files.write(f.csv, opmodels::op_errors_csv(kinds)));
   TRY(files.keep());
-  if (f.csv == "-") return {};
+  if (takes_stdout({{"--csv", f.csv}})) return {};
   const opmodels::CalibrationCount& count = calibration.count();
   if (f.out.empty()) name_apart(count);
   if (f.out.empty()) name_alike(count);
@@ -221,7 +221,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
 }
 
 Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
-  if (f.csv == "-") name_unheeded(command, {"--worst"}, "the text is not printed");
+  if (takes_stdout({{"--csv", f.csv}})) name_unheeded(command, {"--worst"}, "the text is not printed");
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(f.device));
   std::string folder = f.out;
   if (folder.empty() && !f.report) {
@@ -320,7 +320,7 @@ Result<void> calibrate_graph(const GraphFlags& f) {
   }
   if (!f.csv.empty()) TRY(files.write(f.csv, study::correction_csv(cases, how)));
   TRY(files.keep());
-  if (!f.report || f.csv == "-") return {};
+  if (!f.report || takes_stdout({{"--csv", f.csv}})) return {};
   return print(study::correction_table(cases, how));
 }
 

@@ -65,7 +65,7 @@ Result<void> import_logs(const CurveFlags& f) {
   }
   const std::string summary = counted(set.curves.size(), "curve") + ", " + counted(points, "size") +
                               (flagged > 0 ? "; " + counted(flagged, "inconsistent row") + " left out" : "");
-  if (f.out != "-") return print(summary + "\n");
+  if (!takes_stdout({{"--out", f.out}})) return print(summary + "\n");
   log_info([&] { return summary; });
   return {};
 }

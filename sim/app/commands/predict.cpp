@@ -65,7 +65,7 @@ Outputs outputs_of(const PredictFlags& f) {
 Result<void> check_apart_from_set(const PredictFlags& f) {
   if (f.write_et.empty()) return {};
   const std::filesystem::path prefix(f.write_et);
-  if (f.write_et == "-" || f.write_et == "/dev/stdout")
+  if (takes_stdout({{"--write-et", f.write_et}}))
     return Error{"--write-et: found " + f.write_et + ", expected a prefix of files, e.g. job for job.0.et", "", ""};
   if (!prefix.has_filename())
     return Error{"--write-et: found the folder " + in_quotes(f.write_et) +
