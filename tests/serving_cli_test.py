@@ -156,6 +156,29 @@ class Sweeps(Folder):
         r = self.run_distsim("sweep", "--config", self.config, "--set", "models.0.deadline=5 ms,9 ms", "--set", "gpus.0.speed=1,1.0", "--csv", "-")
         self.assertEqual(r.stderr.strip(), "distsim: --set gpus.0.speed: no effect, the experiment is the same with all its values")
 
+    def idle(self, *sets):
+        words = [word for text in sets for word in ("--set", text)]
+        r = self.run_distsim("sweep", "--config", self.config, *words, "--csv", "-")
+        return [line.removeprefix("distsim: ") for line in r.stderr.splitlines()]
+
+    def test_what_has_an_effect_at_any_point_is_not_named(self):
+        """Not only where the other keys have their first values, nor at the first and the last point alone."""
+        alone = "--set batching.size: no effect, no policy batches"
+        self.assertEqual(self.idle("policies=[fifo],[dynamic_batching]", "batching.size=1,8"), [])
+        self.assertEqual(self.idle("policies=[dynamic_batching],[fifo]", "batching.size=1,8"), [])
+        self.assertEqual(self.idle("policies=[fifo],[sjf]", "batching.size=1,8"), [alone])
+        self.assertEqual(self.idle("policies=[fifo],[dynamic_batching],[sjf]", "batching.size=2"), [])
+        self.assertEqual(self.idle("policies=[fifo],[sjf]", "batching.size=4"), [alone])
+        self.assertEqual(self.idle("policies=[fifo],[sjf]", "load.requests=2000"), ["--set load.requests=2000: no effect, the experiment is the same without it"])
+        self.assertEqual(self.idle("load.rate_per_s=800,900", "gpus.0.speed=1,1.0"),
+                         ["--set gpus.0.speed: no effect, the experiment is the same with all its values"])
+        pathlib.Path(self.config).write_text(EXPERIMENT.replace("{name: n,", "{name: n, priority: 3,"), encoding="utf-8")
+        self.assertEqual(self.idle("policies=[fifo],[priority],[sjf]"), [])
+        self.assertRegex(" ".join(self.idle("load.rate_per_s=900,800", "policies=[fifo]")), r"models\[1\].priority: no effect")
+
+    def test_a_sweep_of_many_points_says_nothing_untrue(self):
+        self.assertEqual(self.idle("load.requests=1", "policies=[fifo]", "load.rate_per_s=1..100", "load.seed=1..41", "batching.size=4"), [])
+
     def test_several_rates_are_told_apart(self):
         words = ("sweep", "--config", self.config, "--set", "run.rates_per_s=[100,200]", "--set", "gpus.0.speed=1,2", "--set", "policies=[fifo]")
         rows = list(csv.DictReader(self.run_distsim(*words, "--csv", "-").stdout.splitlines()))

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <functional>
+#include <map>
+#include <optional>
 
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
@@ -85,28 +87,104 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
   return points;
 }
 
-/// What changes nothing at the first point and at the last, and axes whose values are all the same to the emulator.
-std::vector<std::string> idle_settings(const ServingSweep& sweep, const study::SweepRequest& request,
-                                       std::size_t points, serving::PriceStore& prices) {
-  std::vector<std::string> out = serving::without_effect(sweep.config, study::sets_at(request, 0), &prices);
-  const std::vector<std::string> last =
-      serving::without_effect(sweep.config, study::sets_at(request, points - 1), &prices);
-  std::erase_if(out, [&](const std::string& line) { return std::ranges::find(last, line) == last.end(); });
-  std::size_t below = points;
-  for (const study::SweepAxis& axis : sweep.axes) {
-    below /= axis.values.size();
-    std::set<std::string> prints;
-    for (std::size_t v = 0; v < axis.values.size() && prints.size() < 2; ++v) {
-      const auto e = serving::load_experiment(sweep.config, study::sets_at(request, v * below), &prices);
-      prints.insert(e.ok() ? serving::fingerprint(*e) : "point " + std::to_string(v));
-    }
-    const std::string key = "--set " + axis.key + ":";
-    if (prints.size() == 1 && std::ranges::none_of(out, [&](const std::string& l) { return l.starts_with(key); }))
-      out.push_back("--set " + printable(axis.key, 200) +
-                    ": no effect, the experiment is the same with all its values");
+/// Keys that change nothing at any point, of all that are played. Each point is read once, and again without each of the fixed
+/// --set that has changed nothing until then.
+class IdleSettings {
+ public:
+  IdleSettings(const study::SweepRequest& request, std::size_t points, serving::PriceStore& prices)
+      : request_(request), points_(points), prices_(prices) {
+    for (const std::string& set : request.sets)
+      sets_.push_back(!set.starts_with("title=") && !set.starts_with("description="));
+    for (const study::SweepAxis& axis : request.axes) axes_.push_back({axis.values.size() > 1, {}});
   }
-  return out;
-}
+
+  /// A line each. None where there are too many points to look at all.
+  std::vector<std::string> find() {
+    constexpr std::size_t kMostRead = 4'000;  // some seconds, before the first point is played
+    for (std::size_t i = 0; i < points_; ++i) {
+      if (points_ > kMostRead || read_ > kMostRead || !is_any_left()) return {};
+      look_at(i);
+    }
+    return lines();
+  }
+
+ private:
+  struct Axis {
+    bool is_idle;
+    std::map<std::size_t, std::size_t>
+        prints;  ///< by number of the point with its first value and the others as they are
+  };
+
+  /// What the emulator sees of a point: equal prints, equal rows.
+  std::size_t print_of(const Result<serving::Experiment>& e) {
+    return std::hash<std::string>{}(e.ok() ? serving::fingerprint(*e) : "refused: " + e.error().text());
+  }
+
+  Result<serving::Experiment> read(const std::vector<std::string>& sets) {
+    ++read_;
+    return serving::load_experiment(request_.config, sets, &prices_);
+  }
+
+  void look_at(std::size_t point) {
+    const std::vector<std::string> sets = study::sets_at(request_, point);
+    const auto e = read(sets);
+    const std::size_t print = print_of(e);
+    if (e.ok()) keep_reasons(e->idle_keys);
+    std::size_t below = points_;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      const std::size_t length = request_.axes[a].values.size();
+      below /= length;
+      const auto [first, is_new] = axes_[a].prints.try_emplace(point - point / below % length * below, print);
+      axes_[a].is_idle = axes_[a].is_idle && first->second == print;
+    }
+    for (std::size_t s = 0; s < sets_.size(); ++s) sets_[s] = sets_[s] && is_same_without(s, sets, print);
+  }
+
+  void keep_reasons(const std::vector<std::string>& found) {
+    if (!reasons_)
+      reasons_ = found;
+    else
+      std::erase_if(*reasons_, [&](const std::string& line) { return std::ranges::find(found, line) == found.end(); });
+  }
+
+  bool is_same_without(std::size_t set, std::vector<std::string> sets, std::size_t print) {
+    const auto at = std::ranges::find(sets, request_.sets[set]);
+    if (at == sets.end()) return true;  // a variant says otherwise
+    sets.erase(at);
+    return print_of(read(sets)) == print;
+  }
+
+  bool is_any_left() const {
+    return !reasons_ || !reasons_->empty() || std::ranges::find(sets_, true) != sets_.end() ||
+           std::ranges::any_of(axes_, &Axis::is_idle);
+  }
+
+  std::vector<std::string> lines() const {
+    const std::vector<std::string> reasons = reasons_.value_or(std::vector<std::string>());
+    std::vector<std::string> out = reasons;
+    const auto add = [&](const std::string& key, const std::string& argument, const char* why) {
+      const auto is_of_key = [&](const std::string& line) { return line.starts_with("--set " + key + ":"); };
+      if (std::ranges::none_of(reasons, is_of_key)) out.push_back("--set " + printable(argument, 200) + why);
+    };
+    for (std::size_t s = 0; s < sets_.size(); ++s) {
+      const std::string& set = request_.sets[s];
+      if (sets_[s]) add(set.substr(0, set.find('=')), set, ": no effect, the experiment is the same without it");
+    }
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      const std::string& key = request_.axes[a].key;
+      if (axes_[a].is_idle) add(key, key, ": no effect, the experiment is the same with all its values");
+    }
+    return out;
+  }
+
+  const study::SweepRequest& request_;
+  const std::size_t points_;
+  serving::PriceStore& prices_;
+  std::size_t read_ = 0;
+  std::optional<std::vector<std::string>> reasons_;  ///< lines about keys that are written, of all points until now
+  std::vector<bool> sets_;                           ///< which of the fixed ones are idle until now
+  std::vector<Axis> axes_;
+};
 
 /// A cell of a figure that is not there is empty.
 std::string cell_of(double figure, std::size_t column) {
@@ -198,7 +276,8 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   request.sets = sweep.sets;
   request.axes = sweep.axes;
   TRY_ASSIGN(study::PointList points, points_of(sweep, request, prices));
-  const std::vector<std::string> idle = idle_settings(sweep, request, points.count, prices);
+  std::vector<std::string> idle;
+  if (sweep.run.team == nullptr || sweep.run.team->leads()) idle = IdleSettings(request, points.count, prices).find();
   const EarlyEnd early;
   std::unique_ptr<study::StudyRun> study;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), sweep.run));
