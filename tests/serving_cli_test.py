@@ -51,8 +51,8 @@ class Sweeps(Folder):
         rows = self.rows()
         self.assertEqual(len(rows), 3 * 2 * 2)
         for row in rows:
-            alone = self.run_distsim("serving", "--config", self.config, "--set", f"load.rate_per_s={row['rate_per_s']}", "--set",
-                                     f"batching.size={row['size']}", "--set", f"policies=[{row['policy']}]", "--csv", "-").stdout
+            alone = self.run_distsim("serving", "--config", self.config, "--set", f"load.rate_per_s={row['load.rate_per_s']}", "--set",
+                                     f"batching.size={row['batching.size']}", "--set", f"policies=[{row['policy']}]", "--csv", "-").stdout
             all_models = next(csv.DictReader(alone.splitlines()))
             for column in ("requests", "mean_ms", "p99_ms", "goodput_per_s", "violations", "batches"):
                 self.assertEqual(row[column], all_models[column], (row, column))
@@ -179,6 +179,16 @@ class Sweeps(Folder):
     def test_a_sweep_of_many_points_says_nothing_untrue(self):
         self.assertEqual(self.idle("load.requests=1", "policies=[fifo]", "load.rate_per_s=1..100", "load.seed=1..41", "batching.size=4"), [])
 
+    def test_no_two_columns_have_one_name(self):
+        """A swept key and what is counted may both be of requests."""
+        words = ("sweep", "--config", self.config, "--set", "load.requests=100,200", "--set", "policies=[fifo]")
+        header, *rows = csv.reader(self.run_distsim(*words, "--csv", "-").stdout.splitlines())
+        self.assertEqual(len(set(header)), len(header))
+        self.assertEqual([dict(zip(header, row))["load.requests"] for row in rows], ["100", "200"])
+        self.assertEqual([row[header.index("requests")] for row in rows], ["100", "200"])
+        page = self.run_distsim(*words, "--html", "-").stdout
+        self.assertIn('"name":"load.requests"', page)
+
     def test_several_rates_are_told_apart(self):
         words = ("sweep", "--config", self.config, "--set", "run.rates_per_s=[100,200]", "--set", "gpus.0.speed=1,2", "--set", "policies=[fifo]")
         rows = list(csv.DictReader(self.run_distsim(*words, "--csv", "-").stdout.splitlines()))
@@ -192,7 +202,7 @@ class Sweeps(Folder):
         rows = list(csv.DictReader(self.run_distsim("sweep", "--config", config, "--set", "gpus.1.speed=0.5,1,2", "--set", "load.rate_per_s=200,400",
                                                     "--set", "load.requests=1000", "--set", "policies=[fifo,scoring]", "--csv", "-").stdout.splitlines()))
         self.assertEqual(len(rows), 3 * 2 * 2)
-        fifo = [float(row["mean_ms"]) for row in rows if row["policy"] == "fifo" and row["rate_per_s"] == "400"]
+        fifo = [float(row["mean_ms"]) for row in rows if row["policy"] == "fifo" and row["load.rate_per_s"] == "400"]
         self.assertEqual(fifo, sorted(fifo, reverse=True))
 
 

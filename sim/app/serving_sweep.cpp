@@ -194,7 +194,7 @@ std::string cell_of(double figure, std::size_t column) {
 
 std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
   std::vector<std::string> header;
-  for (const std::string& name : study::short_names(sweep.axes)) header.push_back(name);
+  for (const study::SweepAxis& axis : sweep.axes) header.push_back(axis.key);
   header.emplace_back("policy");
   for (const ServingColumn& column : kServingColumns) header.emplace_back(column.name);
   header.emplace_back("error");
@@ -218,7 +218,7 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
 
 /// The columns that a reader looks at first, each as wide as it needs.
 std::string table_of(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows) {
-  std::vector<std::string> header = study::short_names(sweep.axes);
+  std::vector<std::string> header = heads_of_axes(sweep);
   const std::size_t names = header.size() + 1;
   for (const char* column :
        {"policy", "offered/s", "mean ms", "p99 ms", "served/s", "goodput/s", "violations", "busy %", ""})

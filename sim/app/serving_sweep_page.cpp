@@ -99,7 +99,7 @@ SweepJson texts_of(const std::vector<std::string>& values) {
 /// The swept keys, the rates where there are several, and the policies.
 SweepJson axes_of(const ServingSweep& sweep, const Cells& cells) {
   SweepJson out = SweepJson::array();
-  const std::vector<std::string> names = study::short_names(sweep.axes);
+  const std::vector<std::string> names = heads_of_axes(sweep);
   for (std::size_t a = 0; a < sweep.axes.size(); ++a)
     out.push_back({{"key", printable(sweep.axes[a].key, kLongest)},
                    {"name", printable(names[a], kLongest)},
@@ -150,6 +150,15 @@ std::string title_of_sweep(const ServingSweep& sweep) {
 }
 
 }  // namespace
+
+std::vector<std::string> heads_of_axes(const ServingSweep& sweep) {
+  std::vector<std::string> heads = study::short_names(sweep.axes);
+  for (std::size_t a = 0; a < heads.size(); ++a) {
+    if (std::ranges::find(kServingColumns, heads[a], &ServingColumn::head) != std::end(kServingColumns))
+      heads[a] = sweep.axes[a].key;
+  }
+  return heads;
+}
 
 std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& rows, const std::string& text) {
   const Cells cells = cells_of(rows);

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/app/serving_sweep.hpp"
 #include "sim/study/points/row.hpp"
@@ -34,6 +35,9 @@ inline constexpr ServingColumn kServingColumns[] = {{"offered_per_s", "offered/s
                                                     {"saturates_at_per_s", ""}};
 inline constexpr std::size_t kServingColumnCount = std::size(kServingColumns);
 inline constexpr std::size_t kOffered = 0, kSaturation = kServingColumnCount - 1;
+
+/// The swept keys as heads of a table for people: short, or whole where a figure is called so ("requests").
+std::vector<std::string> heads_of_axes(const ServingSweep& sweep);
 
 /// The components of every sweep's page (web/src/app): a figure over the swept keys and the policies, and the table.
 /// `text`: what is printed, for readers without scripts.
