@@ -136,6 +136,11 @@ class Answers(Serving):
             self.assertEqual(point["values"], row[:2])
             self.assertEqual(f"{point['iteration_ms']:.4f}", row[rows[0].index("iteration_ms")])
 
+    def test_a_sweep_says_what_has_no_effect(self):
+        t = self.talk()
+        for axis, notes in (("model.global_batch=65536,131072", ["weak: no effect, the number of GPUs is not swept"]), ("cluster.nodes=1,2", None)):
+            self.assertEqual(t.ask(type="sweep", text=TEXT, axes=[axis], weak=True).get("notes"), notes, axis)
+
     def test_a_sweep_is_cancelled_and_keeps_no_slider_waiting(self):
         t = self.talk()
         sweep = t.send(type="sweep", text=TEXT, axes=["model.global_batch=2048..65536:32"])

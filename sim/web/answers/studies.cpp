@@ -59,6 +59,14 @@ Json point_json(const study::SweepRequest& request, std::size_t index, const stu
   return out;
 }
 
+/// What was asked of the sweep as a whole and changes nothing, as the command says it.
+Json notes_on(const study::SweepRequest& request) {
+  Json out = Json::array();
+  if (request.scaling != study::Scaling::as_given && std::ranges::none_of(request.axes, study::counts_gpus))
+    out.push_back("weak: no effect, the number of GPUs is not swept");
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> Answers::sensitivity(const Message& m, const Meanwhile& meanwhile) {
@@ -94,8 +102,9 @@ Result<std::string> Answers::sweep(const Message& m, const Meanwhile& meanwhile)
   Json fresh = Json::array();
   Clock::time_point told = Clock::now();
   std::size_t done = 0;
-  const auto line = [&](const char* type) {
+  const auto line = [&](const char* type, const Json& notes = Json::array()) {
     Json out{{"id", m.id}, {"type", type}, {"done", done}, {"total", points.count}, {"points", std::move(fresh)}};
+    if (!notes.empty()) out["notes"] = notes;
     fresh = Json::array();
     return dumped(out);
   };
@@ -111,7 +120,7 @@ Result<std::string> Answers::sweep(const Message& m, const Meanwhile& meanwhile)
     told = Clock::now();
     meanwhile.tell(line("progress"));
   }
-  return line("sweep");
+  return line("sweep", notes_on(request));
 }
 
 }  // namespace distsim::web
