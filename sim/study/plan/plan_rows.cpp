@@ -36,7 +36,7 @@ Identity identity_of(const PlanRequest& request, const ConfigNode& experiment) {
                {"--draws", std::to_string(request.draws)},
                {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
                                         request.purchase.samples)}};
-  std::ranges::move(inputs_facts(experiment, request.sets, request.varied), std::back_inserter(out));
+  std::ranges::move(inputs_facts(experiment, values_of(request.sets, request.varied)), std::back_inserter(out));
   return out;
 }
 

@@ -12,7 +12,6 @@
 #include "base/system/descriptor.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/config_folders.hpp"
-#include "sim/config/flag_sets.hpp"
 #include "sim/config/variants.hpp"
 
 namespace distsim::study {
@@ -163,17 +162,10 @@ Fact program_fact() {
   return {"program of distsim", sum.hex()};
 }
 
-Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& sets,
-                      const std::vector<SweepAxis>& axes) {
+Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values) {
   FileSum sum;
-  const auto add_set = [&](const std::string& set) { sum.add_value(set.substr(config::key_of_set(set).size() + 1)); };
   sum.add_tree(experiment);
-  std::ranges::for_each(sets, add_set);
-  for (const SweepAxis& axis : axes) {
-    if (axis.sets.empty())
-      for (const std::string& value : axis.values) sum.add_value(value);
-    for (const std::vector<std::string>& variant : axis.sets) std::ranges::for_each(variant, add_set);
-  }
+  for (const std::string& value : values) sum.add_value(value);
   Identity out{{"configuration files", sum.hex()}};
   for (const FolderKind& kind : kFolderKinds) out.push_back(folders_fact(kind, config::folder_of_value(experiment)));
   return out;

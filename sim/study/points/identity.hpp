@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
-#include "sim/study/sweep/axis.hpp"
 
 namespace distsim::study {
 
@@ -25,10 +24,9 @@ std::string difference(const Identity& found, const Identity& expected);
 /// The program: its version and a checksum of its file.
 Fact program_fact();
 
-/// Checksums of all files that can lie under the rows: the text of the experiment, every file that a value of it, of a --set
-/// or of an axis names, those that these name in turn, and all files of the configuration folders, also those beside the
+/// Checksums of all files that can lie under the rows: the text of the experiment, every file that it or one of the `values`
+/// that are laid on it names, those that these name in turn, and all files of the configuration folders, also those beside the
 /// experiment, for which of them a name reaches depends on the point. A fact for each kind of folder says where one changed.
-Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& sets,
-                      const std::vector<SweepAxis>& axes);
+Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values);
 
 }  // namespace distsim::study

@@ -147,6 +147,19 @@ class GivenPlaces {
 
 }  // namespace
 
+std::vector<std::string> values_of(const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& set) {
+    out.push_back(set.substr(std::min(set.size(), config::key_of_set(set).size() + 1)));
+  };
+  std::ranges::for_each(sets, add);
+  for (const SweepAxis& axis : axes) {
+    if (axis.sets.empty()) out.insert(out.end(), axis.values.begin(), axis.values.end());
+    for (const std::vector<std::string>& variant : axis.sets) std::ranges::for_each(variant, add);
+  }
+  return out;
+}
+
 bool counts_gpus(const SweepAxis& axis) {
   return axis.sets.empty() && (gives(axis, "cluster.nodes") || gives(axis, "cluster.gpus_per_node"));
 }

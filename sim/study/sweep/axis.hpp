@@ -38,6 +38,9 @@ bool gives(const SweepAxis& axis, std::string_view key);
 /// it, unseen. Empty: there is none.
 std::string key_given_twice(const std::vector<SweepAxis>& axes, const std::vector<std::string>& sets = {});
 
+/// The values of settings and axes, without their keys.
+std::vector<std::string> values_of(const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes);
+
 /// True for axes whose values say how many GPUs there are. Named variants are not: they are compared as a whole.
 bool counts_gpus(const SweepAxis& axis);
 /// The same of each.

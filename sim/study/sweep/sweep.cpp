@@ -196,7 +196,7 @@ Identity sweep_identity(const SweepRequest& request, const ConfigNode& experimen
   out.push_back({"order of the swept keys", std::move(order)});
   out.push_back({"fixed --set", std::move(fixed)});
   out.push_back({"--scaling", std::string(name_of(request.scaling))});
-  std::ranges::move(inputs_facts(experiment, request.sets, request.axes), std::back_inserter(out));
+  std::ranges::move(inputs_facts(experiment, values_of(request.sets, request.axes)), std::back_inserter(out));
   return out;
 }
 

@@ -30,7 +30,7 @@ class IdentityOf : public testing::Test {
     EXPECT_TRUE(write_file_atomically((folder_ / file).string(), text).ok()) << file;
   }
   Identity facts(const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes) {
-    return inputs_facts(parse_yaml(text_, (folder_ / "x.yaml").string()).value(), sets, axes);
+    return inputs_facts(parse_yaml(text_, (folder_ / "x.yaml").string()).value(), values_of(sets, axes));
   }
   /// What is said when the contents of `file` change, of the inputs of an experiment with these values.
   std::string change_of(const std::string& file, const std::vector<std::string>& sets,
