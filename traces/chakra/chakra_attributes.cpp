@@ -119,7 +119,7 @@ Result<void> ChakraAttributes::apply(const ChakraAttribute& a) {
   if (before == seen_.end()) seen_.emplace_back(a.name, value);
   if (is_kind) return apply_kind_of_collective(a);
   if (is_group) {
-    if (a.is_truth || (!a.number && a.text.empty() && a.as_written != "\"\"")) return wrong(a, "the name of a group");
+    if (a.is_truth || (!a.number && !a.is_text)) return wrong(a, "the name of a group");
     node_.group = builder_.intern(a.text.empty() && a.number ? std::to_string(*a.number) : a.text);
     return {};
   }
@@ -131,6 +131,14 @@ Result<void> ChakraAttributes::apply(const ChakraAttribute& a) {
   if (!a.number || a.is_truth) return wrong(a, "a whole number");
   *place = *a.number;
   return {};
+}
+
+void apply_metadata(ChakraBuilder& builder, const ChakraAttribute& attribute) {
+  const std::int64_t number = attribute.number.value_or(0);
+  if (number <= 0) return;
+  if (attribute.name == kSetRanks && number <= kMostSetRanks) builder.set_set_ranks(static_cast<std::uint32_t>(number));
+  if (attribute.name == kJobRanks && number <= kMostSetRanks) builder.set_job_ranks(static_cast<std::uint32_t>(number));
+  if (attribute.name == kSetJob) builder.set_set_job(static_cast<std::uint64_t>(number));
 }
 
 Result<void> add_process_groups(ChakraBuilder& builder, std::string_view inputs) {

@@ -31,7 +31,8 @@ struct ChakraAttribute {
   std::optional<std::int64_t> number;  ///< where the value is a whole number of 64 bits, or text that is exactly one
   bool is_truth = false;               ///< written as true or false: 1 or 0
   std::string_view text;               ///< where the value is text
-  std::string as_written;              ///< for messages, where there is no number
+  bool is_text = false;
+  std::string as_written;  ///< for messages, where there is no number
 };
 
 /// Takes over what the attributes of one node say of it; attributes of no use here are passed by.
@@ -49,6 +50,9 @@ class ChakraAttributes {
   ChakraNode& node_;
   std::vector<std::pair<std::string_view, std::string>> seen_;  ///< name and value
 };
+
+/// Takes over what an attribute of the metadata says of the set and the job; others are passed by.
+void apply_metadata(ChakraBuilder& builder, const ChakraAttribute& attribute);
 
 /// Sets the duration from whole microseconds; one that is out of range becomes one that ChakraBuilder::add refuses.
 void set_micros(ChakraNode& node, std::int64_t micros);

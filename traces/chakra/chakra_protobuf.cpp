@@ -4,6 +4,7 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <limits>
+#include <vector>
 
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
@@ -98,6 +99,7 @@ bool read_value(CodedInputStream& in, std::uint32_t t, ChakraAttribute& out) {
     case tag(attribute_field::bytes_value, kBytes):
       if (!read_bytes(in, out.text)) return false;
       out.number = exact_integer(out.text);
+      out.is_text = true;
       out.as_written = in_quotes(out.text);
       return true;
     case tag(attribute_field::bool_value, kVarint):
@@ -159,10 +161,12 @@ bool read_deps(CodedInputStream& in, std::uint32_t t, ChakraBuilder& builder, bo
   return true;
 }
 
-/// False: damage. Error: an attribute that is not what its name says.
-Result<bool> read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node) {
+/// False: damage. Error: an attribute that is not what its name says. `attributes` is room that nodes share: what they mean
+/// is known when all fields have been read, which may stand in any order.
+Result<bool> read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node,
+                       std::vector<std::string_view>& attributes) {
   CodedInputStream in = stream_over(bytes);
-  ChakraAttributes attributes(builder, node);
+  attributes.clear();
   std::string_view inputs;
   while (const std::uint32_t t = in.ReadTag()) {
     bool ok = true;
@@ -195,16 +199,20 @@ Result<bool> read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNod
       case tag(node_field::inputs, kBytes):
         ok = read_bytes(in, inputs);
         break;
-      case tag(node_field::attribute, kBytes): {
-        ChakraAttribute attribute;
-        ok = read_bytes(in, text) && read_attribute(text, attribute);
-        if (ok) TRY(attributes.apply(attribute));
+      case tag(node_field::attribute, kBytes):
+        ok = read_bytes(in, text);
+        attributes.push_back(text);
         break;
-      }
       default:
         ok = Wire::SkipField(&in, t);
     }
     if (!ok) return false;
+  }
+  ChakraAttributes meaning(builder, node);
+  for (const std::string_view one : attributes) {
+    ChakraAttribute attribute;
+    if (!read_attribute(one, attribute)) return false;
+    TRY(meaning.apply(attribute));
   }
   if (node.kind == ChakraKind::metadata) TRY(add_process_groups(builder, inputs));
   return at_end(in);
@@ -223,12 +231,7 @@ bool read_metadata(std::string_view bytes, ChakraBuilder& builder) {
     } else if (t == tag(metadata_field::attribute, kBytes)) {
       ChakraAttribute attribute;
       if (!read_bytes(in, text) || !read_attribute(text, attribute)) return false;
-      const std::int64_t number = attribute.number.value_or(0);
-      if (number > 0 && number <= kMostSetRanks && attribute.name == kSetRanks)
-        builder.set_set_ranks(static_cast<std::uint32_t>(number));
-      if (number > 0 && number <= kMostSetRanks && attribute.name == kJobRanks)
-        builder.set_job_ranks(static_cast<std::uint32_t>(number));
-      if (number > 0 && attribute.name == kSetJob) builder.set_set_job(static_cast<std::uint64_t>(number));
+      apply_metadata(builder, attribute);
     } else {
       return false;
     }
@@ -249,13 +252,14 @@ Result<ChakraGraph> read_chakra_protobuf(std::string_view bytes) {
   ChakraBuilder builder;
   CodedInputStream in = stream_over(bytes);
   std::string_view message;
+  std::vector<std::string_view> attributes;
   if (!read_bytes(in, message) || !read_metadata(message, builder))
     return damage(0, "unrecognized bytes", "the metadata at the start of a Chakra trace");
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
     const int offset = in.CurrentPosition();
     if (!read_bytes(in, message)) return damage(offset, "a truncated message", "a complete node");
     ChakraNode node;
-    const Result<bool> whole = read_node(message, builder, node);
+    const Result<bool> whole = read_node(message, builder, node, attributes);
     if (whole && !*whole) return damage(offset, "a message that is not a Chakra node", "a node");
     const Result<void> added = whole ? builder.add(node) : whole.error();
     if (!added) return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
