@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -164,6 +165,8 @@ struct TraceCollective {
   bool timed = true;  ///< false: only the call was recorded that hands it to a device, which says nothing of its time
   std::uint32_t match = kNone;      ///< index into TraceJob::matches
   std::int64_t call_elements = -1;  ///< what the call around the kernel states, where that is another number; else -1
+  std::optional<graph::DType>
+      other_dtype;  ///< of another size: what the call around the kernel or the kernel's name states
   std::vector<std::int64_t> in_split, out_split;  ///< elements for each peer, of an all-to-all with unequal parts
 };
 

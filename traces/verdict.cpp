@@ -349,6 +349,11 @@ void note_collectives(TraceRank& rank, const WorkCounts& work) {
                       " of another size than the " +
                       std::string(agreeing(work.other_calls, "call that launched it", "calls that launched them")) +
                       " (the first: " + work.first_other_call + "); the size is not known");
+  if (work.other_dtypes > 0)
+    rank.notes.assume(std::to_string(work.other_dtypes) + " of " + counted(work.collectives, "collective") + " " +
+                      std::string(agreeing(work.other_dtypes, "states", "state")) +
+                      " two types of elements in the call, the kernel or its name (the first: " +
+                      work.first_other_dtype + "); the size is not known");
   if (work.not_member > 0)
     rank.notes.assume(
         counted(work.not_member, "collective") + " of " + std::to_string(work.collectives) +

@@ -293,6 +293,10 @@ class Counter {
                               std::to_string(in ? c.in_elements : c.out_elements) + " elements, by a call of " +
                               std::to_string(c.call_elements);
     }
+    if (c.other_dtype && out_.other_dtypes++ == 0)
+      out_.first_other_dtype = std::string(graph::name_of(c.kind)) + " of " + std::string(graph::name_of(c.dtype)) +
+                               " and " + std::string(graph::name_of(*c.other_dtype)) + " on " +
+                               in_quotes(job_.name(rank_.device_records[c.device_record].name), 60);
     if (c.kind_known && has_kernel) {
       const std::string_view name = job_.name(rank_.device_records[c.device_record].name);
       const auto kernel = collective_of_kernel(name);
@@ -378,7 +382,8 @@ void WorkCounts::add(const WorkCounts& o) {
                                          &WorkCounts::host_waits,
                                          &WorkCounts::ended_before,
                                          &WorkCounts::ended_early,
-                                         &WorkCounts::other_calls})
+                                         &WorkCounts::other_calls,
+                                         &WorkCounts::other_dtypes})
     this->*sum += o.*sum;
   launches.add(o.launches);
   graph_launches.add(o.graph_launches);
@@ -394,6 +399,7 @@ void WorkCounts::add(const WorkCounts& o) {
   if (first_group.empty()) first_group = o.first_group;
   if (first_two_sizes.empty()) first_two_sizes = o.first_two_sizes;
   if (first_other_call.empty()) first_other_call = o.first_other_call;
+  if (first_other_dtype.empty()) first_other_dtype = o.first_other_dtype;
   first_joined = std::min(first_joined, o.first_joined);
   for (const auto& [stream, end] : o.stream_ends) {
     StreamEnd& own = stream_ends[stream];

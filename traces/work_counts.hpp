@@ -73,9 +73,10 @@ struct WorkCounts {
   std::string first_unlike, first_group;
   // Communication kernels, and those of them of no known kind or size.
   std::uint64_t communication = 0, no_kind = 0, no_size = 0;
-  // Collectives that state two sizes, and those whose kernel and call do.
-  std::uint64_t two_sizes = 0, other_calls = 0;
-  std::string first_two_sizes, first_other_call;
+  // Collectives that state two sizes, those whose kernel and call do, and those whose kernel, its name and call state types of
+  // two sizes.
+  std::uint64_t two_sizes = 0, other_calls = 0, other_dtypes = 0;
+  std::string first_two_sizes, first_other_call, first_other_dtype;
   // Kernels of streams that begin before another of theirs has ended, and those that are there twice.
   std::uint64_t in_streams = 0, at_once = 0, twice = 0;
   std::uint64_t copies_in_streams = 0, copies_twice = 0;  ///< the same of copies and memsets

@@ -55,6 +55,12 @@ std::int64_t other_elements(const TraceCollective& kernel, const TraceCollective
   return -1;
 }
 
+/// What `stated` says of the type of the elements, where that makes them another size.
+void compare_dtype(TraceCollective& c, std::optional<graph::DType> stated) {
+  if (c.dtype_known && stated && !c.other_dtype && graph::size_of(*stated) != graph::size_of(c.dtype))
+    c.other_dtype = stated;
+}
+
 /// What the ops around the launch say, innermost first; each host record's own collective is marked as taken.
 void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCollective& c, std::vector<bool>& taken) {
   bool is_inside = false;  // of a call that describes a collective
@@ -66,9 +72,11 @@ void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCo
     c.host_record = c.host_record == kNone ? i : c.host_record;
     if (h.collective != kNone) {
       taken[h.collective] = true;
-      if (!is_inside) c.call_elements = other_elements(c, rank.collectives[h.collective]);
+      const TraceCollective& call = rank.collectives[h.collective];
+      if (!is_inside) c.call_elements = other_elements(c, call);
+      if (!is_inside && call.dtype_known) compare_dtype(c, call.dtype);
       is_inside = true;
-      fill_open(c, rank.collectives[h.collective]);
+      fill_open(c, call);
     }
     TraceCollective from;
     if (const auto kind = collective_of_call(name); kind && name != "record_param_comms") {
@@ -137,6 +145,7 @@ class Completion {
       c.kind = *kind;
       c.kind_known = true;
     }
+    if (c.kind != graph::CollectiveKind::barrier) compare_dtype(c, dtype_of_kernel(job_.name(d.name)));
     set_bytes(c);
     if (!c.kind_known) ++no_kind_;
     if (c.bytes < 0) ++no_size_;
@@ -144,7 +153,7 @@ class Completion {
   }
 
   void set_bytes(TraceCollective& c) {
-    if (c.call_elements >= 0) return;
+    if (c.call_elements >= 0 || c.other_dtype) return;
     set_collective_bytes(job_, c);
     if (c.group == kNone && states_a_part(c) && c.bytes >= 0) ++of_all_ranks_;
   }

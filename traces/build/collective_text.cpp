@@ -69,6 +69,18 @@ std::optional<graph::CollectiveKind> collective_of_kernel(std::string_view name)
   return kind_in(letters(name));
 }
 
+std::optional<graph::DType> dtype_of_kernel(std::string_view name) {
+  using Kind = graph::CollectiveKind;
+  const auto kind = collective_of_kernel(name);
+  if (kind != Kind::all_reduce && kind != Kind::reduce_scatter && kind != Kind::reduce) return std::nullopt;
+  name = name.substr(0, std::min<std::size_t>(name.find('('), 256));
+  for (std::size_t at = name.find('_'); at != std::string_view::npos; at = name.find('_')) {
+    name.remove_prefix(at + 1);
+    if (const auto dtype = dtype_of_text(name.substr(0, name.find('_')))) return dtype;
+  }
+  return std::nullopt;
+}
+
 bool is_communication_kernel(std::string_view name) {
   for (std::size_t i = 0; i + 4 <= name.size(); ++i) {
     const auto at = [&](std::size_t k) { return static_cast<char>(name[i + k] | 0x20); };
@@ -89,13 +101,14 @@ std::optional<graph::DType> dtype_of_text(std::string_view text) {
   if (t == "double" || t == "float64" || t == "f64") return graph::DType::fp64;
   if (t == "half" || t == "float16" || t == "f16") return graph::DType::fp16;
   if (t == "bfloat16" || t == "bf16") return graph::DType::bf16;
-  if (t.starts_with("float8") || t.starts_with("fp8")) return graph::DType::fp8;
+  if (t.starts_with("float8") || t.starts_with("fp8") || t.starts_with("f8e")) return graph::DType::fp8;
   if (t == "long" || t == "long int" || t == "long long" || t == "int64" || t == "int64_t" || t == "u64" ||
-      t == "uint64")
+      t == "uint64" || t == "i64")
     return graph::DType::int64;
-  if (t == "int" || t == "int32" || t == "int32_t" || t == "u32" || t == "uint32") return graph::DType::int32;
+  if (t == "int" || t == "int32" || t == "int32_t" || t == "u32" || t == "uint32" || t == "i32")
+    return graph::DType::int32;
   if (t == "char" || t == "signed char" || t == "unsigned char" || t == "byte" || t == "int8" || t == "int8_t" ||
-      t == "uint8" || t == "bool" || t == "u8")
+      t == "uint8" || t == "bool" || t == "u8" || t == "i8")
     return graph::DType::int8;
   return std::nullopt;
 }

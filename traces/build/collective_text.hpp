@@ -22,6 +22,10 @@ std::optional<graph::CollectiveKind> collective_of_call(std::string_view name);
 /// communicate. SendRecv may also be an all-to-all: ask the call.
 std::optional<graph::CollectiveKind> collective_of_kernel(std::string_view name);
 
+/// The element type in the name of a kernel that reduces: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)",
+/// "ncclKernel_AllReduce_RING_LL_Sum_half". Others only move bytes, and are named by int8 or nothing whatever they move.
+std::optional<graph::DType> dtype_of_kernel(std::string_view name);
+
 /// True for kernels whose name contains nccl or rccl, in any case.
 bool is_communication_kernel(std::string_view name);
 

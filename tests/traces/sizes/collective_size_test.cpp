@@ -7,6 +7,7 @@
 #include <array>
 
 #include "kineto_text.hpp"
+#include "traces/build/collective_text.hpp"
 #include "traces/trace_reader.hpp"
 
 namespace distsim::traces {
@@ -117,6 +118,69 @@ TEST(CollectiveSize, OfSeveralUnnamedGroups) {
   EXPECT_NE(std::ranges::find(job->ranks[0].notes.assumptions,
                               "3 collectives of which a rank's part and not the group is known: sized for all 4 ranks"),
             job->ranks[0].notes.assumptions.end());
+}
+
+TEST(CollectiveSize, KernelsThatReduceStateAType) {
+  using graph::DType;
+  for (const auto& [name, type] : std::vector<std::pair<const char*, std::optional<DType>>>{
+           {"ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", DType::fp16},
+           {"ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE", DType::fp32},
+           {"ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL", DType::bf16},
+           {"ncclDevKernel_Reduce_Sum_u32_RING_LL", DType::int32},
+           {"ncclDevKernel_AllReduce_Sum_f8e4m3_RING_LL", DType::fp8},
+           {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)", DType::fp32},
+           {"ncclKernel_AllReduce_TREE_LL_Sum_half", DType::fp16},
+           {"ncclKernel_ReduceScatter_RING_LL_Sum___nv_bfloat16", DType::bf16},
+           {"ncclKernel_AllReduce_RING_LL_Sum_uint8_t", DType::int8},
+           {"ncclKernel_AllReduce_RING_LL_Sum_int64_t", DType::int64},
+           {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", std::nullopt},
+           {"ncclKernel_Broadcast_RING_LL_Sum_int8_t", std::nullopt},
+           {"ncclKernel_AllGather_RING_LL_Sum_int8_t", std::nullopt},
+           {"ncclDevKernel_AllReduce(half)", std::nullopt},
+           {"ncclDevKernel_Generic", std::nullopt},
+           {"gemm_float", std::nullopt}})
+    EXPECT_EQ(dtype_of_kernel(name), type) << name;
+}
+
+TEST(CollectiveSize, ATypeThatIsContradictedGivesNone) {
+  const std::string none = "[[]]";
+  const auto of_type = [&](const std::string& type, const std::string& name, const std::string& kernel) {
+    std::string call = call_text(name, "400", "400");
+    call.replace(call.find("Float"), 5, type);
+    return one_kernel("aten::none", none, kernel, call);
+  };
+  EXPECT_EQ(size_of_only(of_type("Float", "allreduce", "AllReduce_Sum_f32_RING_LL")), 1600);
+  EXPECT_EQ(size_of_only(of_type("Half", "allreduce", "AllReduce_Sum_bf16_RING_LL")), 800) << "as large";
+  EXPECT_EQ(size_of_only(of_type("Half", "all_to_all", "SendRecv_RING_SIMPLE_Sum_int8_t")), 800) << "moves bytes";
+  EXPECT_EQ(size_of_only(of_type("Byte", "barrier", "AllReduce_Sum_f32_RING_LL")), 400);
+  const TraceJob job = of_type("Half", "allreduce", "AllReduce_Sum_f32_RING_LL");
+  EXPECT_EQ(size_of_only(job), -1);
+  EXPECT_TRUE(std::ranges::any_of(job.ranks[0].notes.assumptions, [](const std::string& note) {
+    return note.find(
+               "1 of 1 collective states two types of elements in the call, the kernel or its name (the first: "
+               "all_reduce of fp16 and fp32 on 'ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)'); the size is not "
+               "known") != std::string::npos;
+  }));
+}
+
+TEST(CollectiveSize, ACallOfAnotherTypeThanItsKernelGivesNone) {
+  const auto bytes = [](const std::string& type) {
+    const std::string stated = call_text("allreduce", "400", "400");
+    std::string of_kernel = stated;
+    of_kernel.replace(of_kernel.find("Float"), 5, type);
+    const std::string path =
+        test::write(test::scratch_dir("collective_types"), "rank0.json",
+                    test::trace({event("user_annotation", "record_param_comms", "5", "10", 10, 20, stated.substr(1)),
+                                 event("cuda_runtime", "cudaLaunchKernel", "5", "10", 15, 5, "\"correlation\":1"),
+                                 event("kernel", "ncclDevKernel_Generic(x)", "0", "9", 40, 100,
+                                       "\"device\":0,\"stream\":9,\"correlation\":1" + of_kernel)},
+                                "\"distributedInfo\":{\"rank\":0,\"world_size\":4},"));
+    auto job = read_traces({path});
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    return size_of_only(*job);
+  };
+  EXPECT_EQ(bytes("Float"), 1600);
+  EXPECT_EQ(bytes("Half"), -1);
 }
 
 }  // namespace
