@@ -10,6 +10,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -441,6 +442,23 @@ class Online(Folder):
             self.assertEqual(rest[-1]["do"], "answer")
             self.assertIn("3 requests", process.stderr.read())
         self.assertEqual(process.returncode, 0)
+
+    def test_a_signal_is_not_the_end_of_the_input(self):
+        """What there is of a line then is not taken for one, and nothing is decided as if no more came."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with subprocess.Popen([BINARY, "serving", "--config", self.config, "--set", "policies=[fifo]", "--online"], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+                process.stdin.write("0,m\n0.")
+                process.stdin.flush()
+                self.assertEqual(json.loads(process.stdout.readline())["requests"], [0])
+                for _ in range(1000):  # until it waits for the rest of the line
+                    if pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "S":
+                        break
+                    time.sleep(0.01)
+                time.sleep(0.2)
+                process.send_signal(number)
+                rest, said = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, rest, said), (3, "", "distsim: interrupted before the input ended\n"))
 
     def test_names_a_bad_line(self):
         r = self.run_distsim("serving", "--config", self.config, "--set", "policies=[fifo]", "--online", text="1\n0\n", code=2)

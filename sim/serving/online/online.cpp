@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/json/json_text.hpp"
+#include "base/system/signals.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -30,7 +31,7 @@ class Lines : public Arrivals {
   }
   bool next(TraceRow& out) override {
     std::string line;
-    while (read_line(line)) {
+    while (!failed_ && read_line(line)) {
       line = trimmed(line);
       if (line.empty() || line.front() == '#') continue;
       const auto row = parse(line);
@@ -51,6 +52,7 @@ class Lines : public Arrivals {
   bool read_line(std::string& line) {
     line.clear();
     ++number_;
+    if (end_asked()) return interrupted();
     for (int c = in_.get(); c != std::istream::traits_type::eof(); c = in_.get()) {
       if (c == '\n') return true;
       if (line.size() == kLongestLine) {
@@ -59,7 +61,12 @@ class Lines : public Arrivals {
       }
       line.push_back(static_cast<char>(c));
     }
-    return !line.empty();
+    return end_asked() ? interrupted() : !line.empty();
+  }
+  /// A signal ends the wait for a line as the end of the input does; what there is of the line is not taken for one.
+  bool interrupted() {
+    failed_ = Error{"interrupted before the input ended", "", ""};
+    return false;
   }
   Error wrong(const std::string& what, const std::string& hint = "") const {
     return Error{what, name_ + ":" + std::to_string(number_), hint};
@@ -97,10 +104,10 @@ class Lines : public Arrivals {
   std::optional<Error> failed_;
 };
 
-/// Writes decisions as they are made.
+/// Writes decisions as they are made, until a line is wrong or missing: what comes after it is not known.
 class Decisions : public Observer {
  public:
-  Decisions(const Scenario& s, std::ostream& out) : s_(s), out_(out) {}
+  Decisions(const Scenario& s, const Lines& lines, std::ostream& out) : s_(s), lines_(lines), out_(out) {}
   void assigned(const Assigned& a) override {
     nlohmann::ordered_json line{{"time_s", in_seconds(a.time_ps)},
                                 {"do", "assign"},
@@ -120,8 +127,11 @@ class Decisions : public Observer {
   }
 
  private:
-  void write(const nlohmann::ordered_json& line) { out_ << json_text(line) << std::endl; }
+  void write(const nlohmann::ordered_json& line) {
+    if (!lines_.failed()) out_ << json_text(line) << std::endl;
+  }
   const Scenario& s_;
+  const Lines& lines_;
   std::ostream& out_;
 };
 
@@ -132,7 +142,7 @@ Result<RunResult> serve_online(const Experiment& e, std::istream& in, const std:
     return Error{"policies: found " + std::to_string(e.policies.size()) + ", expected one in the online mode", "",
                  "--set policies=[fifo]"};
   Lines lines(e.scenario, in, name);
-  Decisions decisions(e.scenario, out);
+  Decisions decisions(e.scenario, lines, out);
   RunOptions options = e.run;
   options.arrivals = &lines;
   options.warm_up = 0;
