@@ -1,7 +1,10 @@
 #include "base/system/temporaries.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -28,6 +31,8 @@ static_assert(std::atomic<const char*>::is_always_lock_free && std::atomic<Block
 
 Block first;
 std::atomic<Block*> search_from{&first};  ///< blocks before it are full
+std::atomic<pid_t> working_group{0};      ///< see EndedBySignal
+static_assert(std::atomic<pid_t>::is_always_lock_free);
 
 /// The block behind `block`, made where there is none; nullptr without memory for it.
 Block* after(Block& block) {
@@ -98,12 +103,46 @@ bool Temporary::rename_to(const std::string& target) { return renamed_ = ::renam
 RemovedBySignal::RemovedBySignal(std::string path) : path_(std::move(path)), place_(enter(path_.c_str())) {}
 RemovedBySignal::~RemovedBySignal() { leave(place_); }
 
-void remove_temporaries() {
-  for (const Block* block = &first; block; block = block->next) {
-    for (const auto& name : block->names) {
-      if (const char* path = name.load()) ::unlink(path);
-    }
+TemporaryFolder::TemporaryFolder(const std::string& begin) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries && !made_; ++i) {
+    path_ = begin + random_letters();
+    place_ = enter(path_.c_str());
+    made_ = ::mkdir(path_.c_str(), 0700) == 0;
+    if (made_) return;
+    leave(std::exchange(place_, nullptr));
+    if (errno != EEXIST) return;
   }
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  for (const auto& file : files_) ::unlink(file->path().c_str());
+  if (made_) ::rmdir(path_.c_str());
+  leave(place_);
+}
+
+const std::string& TemporaryFolder::file(const char* name) {
+  files_.push_back(std::make_unique<RemovedBySignal>(path_ + "/" + name));
+  return files_.back()->path();
+}
+
+EndedBySignal::EndedBySignal(pid_t group) { working_group = group; }
+EndedBySignal::~EndedBySignal() { working_group = 0; }
+
+void remove_temporaries() {
+  if (const pid_t group = working_group; group > 0) {
+    ::kill(-group, SIGKILL);
+    ::waitpid(group, nullptr, 0);
+  }
+  const auto remove_by = [](int (*remove)(const char*)) {
+    for (const Block* block = &first; block; block = block->next) {
+      for (const auto& name : block->names) {
+        if (const char* path = name.load()) remove(path);
+      }
+    }
+  };
+  remove_by(::unlink);
+  remove_by(::rmdir);  // of folders, which are empty now
 }
 
 }  // namespace distsim

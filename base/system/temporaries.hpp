@@ -1,8 +1,12 @@
 // Files that exist only until they become another: nothing of them is left behind, also where a signal ends the process.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "base/system/descriptor.hpp"
 
@@ -41,6 +45,36 @@ class RemovedBySignal {
  private:
   std::string path_;
   std::atomic<const char*>* place_;
+};
+
+/// A folder of its own, for a program that works on files; it vanishes with those that `file` has named.
+class TemporaryFolder {
+ public:
+  /// Makes one whose name is `begin` and 16 random letters, for this user alone. errno says why where it is not `made`.
+  explicit TemporaryFolder(const std::string& begin);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  bool made() const { return made_; }
+  const std::string& path() const { return path_; }
+  /// The path of a file in it, which need not be there.
+  const std::string& file(const char* name);
+
+ private:
+  std::string path_;
+  std::atomic<const char*>* place_ = nullptr;
+  std::vector<std::unique_ptr<RemovedBySignal>> files_;
+  bool made_ = false;
+};
+
+/// A child that leads a process group of its own and makes such files: remove_temporaries() ends the group first. One at a
+/// time.
+class EndedBySignal {
+ public:
+  explicit EndedBySignal(pid_t group);
+  ~EndedBySignal();  ///< to be called before the child is waited for: its number is another's then
+  EndedBySignal(const EndedBySignal&) = delete;
+  EndedBySignal& operator=(const EndedBySignal&) = delete;
 };
 
 /// Removes all that exist; a signal handler may call it. Nothing else may be done with them after that.

@@ -1,6 +1,7 @@
 #include "sim/app/graph_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,8 +10,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
-#include <memory>
+#include <optional>
 #include <sstream>
 #include <system_error>
 
@@ -19,13 +21,13 @@
 #include "base/output.hpp"
 #include "base/system/descriptor.hpp"
 #include "base/system/signals.hpp"
+#include "base/system/temporaries.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/picture/graph_dot.hpp"
 
 namespace distsim::app {
 namespace {
 
-constexpr const char *kDotName = "graph.dot", *kSvgName = "graph.svg";
 constexpr std::size_t kMostTasks = 2000;  // of a picture: Graphviz takes seconds for them, and nobody reads more
 constexpr std::size_t kMostSvgBytes = std::size_t{256} << 20;
 
@@ -41,23 +43,48 @@ bool has_graphviz() {
   return false;
 }
 
-/// dot's exit status, with its messages dropped. Throws where the system starts no program.
-int run_dot(const std::string& dot, const std::string& svg) {
+/// Whether the child has ended, so that waitpid() tells its status; meanwhile looks whether an end is asked for, of which a
+/// signal tells perhaps another thread alone.
+bool ends_unasked(pid_t child) {
+  constexpr timespec kLook{0, 2'000'000};  // ns
+  for (;;) {
+    siginfo_t info{};
+    const bool looked = ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+    if (looked ? info.si_pid == child : errno != EINTR) return true;
+    if (end_asked()) return false;
+    ::nanosleep(&kLook, nullptr);
+  }
+}
+
+/// dot's exit status, with its messages dropped; nothing where it was ended because an end was asked for. Throws where the
+/// system starts no program.
+std::optional<int> run_dot(const std::string& dot, const std::string& svg) {
   const char* const words[] = {"dot", "-Tsvg", "-o", svg.c_str(), dot.c_str(), nullptr};
   posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // to be ended with all that it starts
   pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, "dot", &files, nullptr, const_cast<char* const*>(words), environ);
+  const int failed = ::posix_spawnp(&pid, "dot", &files, &attributes, const_cast<char* const*>(words), environ);
+  ::posix_spawnattr_destroy(&attributes);
   ::posix_spawn_file_actions_destroy(&files);
   if (failed != 0) throw std::system_error(failed, std::generic_category(), "cannot start Graphviz (dot)");
+  bool done = false;
+  {
+    const EndedBySignal by_signal(pid);
+    done = ends_unasked(pid);
+    if (!done) ::kill(-pid, SIGKILL);
+  }
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
-  return status;
+  return done ? std::optional(status) : std::nullopt;
 }
 
-/// Graphviz says nothing useful where it may open too few files; whether that is so is known only here.
+/// Where it may open too few files Graphviz says nothing useful, or draws without the fonts; whether that is so is known only
+/// here.
 void check_descriptors() {
   constexpr rlim_t kEnough = 16;  // of Graphviz 2.43: 8; with room
   struct rlimit limit {};
@@ -65,37 +92,18 @@ void check_descriptors() {
     throw std::system_error(EMFILE, std::generic_category(), "--graph: Graphviz (dot) cannot draw");
 }
 
-/// A folder of its own under the temporary one, removed with what is in it.
-class ScratchFolder {
- public:
-  static Result<std::unique_ptr<ScratchFolder>> create() {
-    std::error_code failed;
-    std::string path = (std::filesystem::temp_directory_path(failed) / "distsim-XXXXXX").string();
-    if (failed || ::mkdtemp(path.data()) == nullptr)
-      return Error{"--graph: found no temporary folder to write to, expected one", path, "set TMPDIR"};
-    return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
-  }
-  ~ScratchFolder() {  // without memory, of which there may be none
-    {
-      const Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      for (const char* name : {kDotName, kSvgName}) ::unlinkat(folder.get(), name, 0);
-    }
-    ::rmdir(path_.c_str());
-  }
-  std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
-
 Result<std::string> drawn_by_graphviz(const std::string& dot) {
-  TRY_ASSIGN(const std::unique_ptr<ScratchFolder> scratch, ScratchFolder::create());
-  TRY(write_file_atomically(scratch->file(kDotName), dot));
-  const EarlyEnd early;  // Ctrl-C ends dot, and what lies here is removed
-  if (run_dot(scratch->file(kDotName), scratch->file(kSvgName)) == 0)
-    return read_file(scratch->file(kSvgName), kMostSvgBytes);
-  check_descriptors();
+  std::error_code failed;
+  const std::string place = std::filesystem::temp_directory_path(failed).string();
+  TemporaryFolder scratch(place + "/distsim-");
+  if (failed || !scratch.made())
+    return Error{"--graph: found no temporary folder to write to, expected one", place, "set TMPDIR"};
+  const std::string &text = scratch.file("graph.dot"), &picture = scratch.file("graph.svg");
+  TRY(write_file_atomically(text, dot));
+  const EarlyEnd early;  // ends dot, and what lies here is removed
+  const std::optional<int> status = run_dot(text, picture);
+  if (!status || end_asked()) return Error{"interrupted: the graph is not drawn", "", ""};
+  if (*status == 0) return read_file(picture, kMostSvgBytes);
   return Error{"--graph: Graphviz (dot) failed to draw the graph", "", "write a .dot file and draw it yourself"};
 }
 
@@ -105,7 +113,10 @@ Result<void> check_graph_file(const std::string& path) {
   if (path.empty() || takes_stdout({{"--graph", path}}) || path.ends_with(".dot")) return {};
   if (!path.ends_with(".svg"))
     return Error{"--graph: found " + in_quotes(path) + ", expected a name that ends in .dot or .svg", "", ""};
-  if (has_graphviz()) return {};
+  if (has_graphviz()) {
+    check_descriptors();
+    return {};
+  }
   return Error{"--graph: found no Graphviz (dot) to draw " + in_quotes(path) +
                    ", expected it to be installed, or a name that ends in .dot",
                "", ""};

@@ -145,6 +145,65 @@ class Signals(Scratch):
         self.assertEqual(out.count(b"\n"), 3)
 
 
+class Pictures(Scratch):
+    """Graphviz works as a child, on files in a folder of its own."""
+
+    def start(self, **options):
+        """--graph with a dot that never ends, once that works."""
+        tools, scratch = self.folder / "tools", self.folder / "scratch"
+        for made in (tools, scratch):
+            made.mkdir(exist_ok=True)
+        (tools / "dot").write_text('#!/bin/sh\n: >"$3"\nsleep 600 &\necho $! >"$MARK"\nwait\n')
+        (tools / "dot").chmod(0o755)
+        mark = self.folder / "mark"
+        mark.unlink(missing_ok=True)
+        environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", TMPDIR=str(scratch), MARK=str(mark))
+        process = subprocess.Popen([BINARY, "--config", TINY, "--graph", str(self.folder / "g.svg")], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, env=environment, **options)
+        for _ in range(2000):
+            if mark.exists() and mark.read_text().endswith("\n") or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(process.poll(), "it was over before the signal")
+        self.assertEqual(len(list(scratch.iterdir())), 1)
+        return process, int(mark.read_text())
+
+    def assertNothingLeft(self, worker):
+        self.assertEqual(list((self.folder / "scratch").iterdir()), [])
+        self.assertFalse((self.folder / "g.svg").exists())
+        for _ in range(500):  # it has been ended; who adopted it waits for it
+            stat = pathlib.Path(f"/proc/{worker}/stat")
+            if not stat.exists() or stat.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return
+            time.sleep(0.01)
+        self.fail("what dot started outlives it")
+
+    def test_a_signal_ends_the_child(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                process, worker = self.start()
+                process.send_signal(number)
+                _, said = process.communicate(timeout=60)
+                self.assertEqual((process.returncode, said), (3, b"distsim: interrupted: the graph is not drawn\n"))
+                self.assertNothingLeft(worker)
+
+    def test_what_ends_at_once_leaves_nothing(self):
+        process, worker = self.start()
+        process.send_signal(signal.SIGQUIT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, -signal.SIGQUIT)
+        self.assertNothingLeft(worker)
+        for pause in (0, 0.001, 0.003):
+            with self.subTest(pause):
+                process, worker = self.start()
+                process.send_signal(signal.SIGTERM)
+                time.sleep(pause)
+                process.send_signal(signal.SIGTERM)
+                process.communicate(timeout=60)
+                self.assertIn(process.returncode, (3, -signal.SIGTERM))
+                self.assertNothingLeft(worker)
+
+
 class Limits(Scratch):
     def test_a_limit_of_file_size_is_an_error_of_the_write(self):
         (self.folder / "r.html").write_text("old")
