@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/file.hpp"
 #include "command.hpp"
 
 namespace distsim {
@@ -215,6 +216,36 @@ TEST_F(CollectiveBenchStart, ASignalToOneRankEndsTheRunInOrder) {
     other.interrupt();
     EXPECT_EQ(other.end_within(100), 130) << *read_file(dir_ + "/other", 4096);
     EXPECT_EQ(root.end_within(100), 130) << *read_file(dir_ + "/root", 4096);
+  }
+}
+
+// Whoever notices names the one that died, and not itself.
+TEST_F(CollectiveBenchStart, ARankThatDiesWhileMeasuringIsNamed) {
+  for (int pause_ms : {0, 150, 300}) {
+    const std::string of_root = dir_ + "/root" + std::to_string(pause_ms);
+    const auto said_by_root = [&] {
+      const auto text = read_file(of_root, 1 << 20);
+      return text.ok() ? *text : "";
+    };
+    const int port = test::free_port();
+    const std::string flags =
+        " --backend tcp --collectives alltoall -b 64K -e 64K -n 10000000 --hosts 127.0.0.1,127.0.0.1 --port " +
+        std::to_string(port) + " --rank ";
+    test::Background root(std::string(BINARY) + flags + "0 >" + of_root + " 2>&1");
+    test::Background other(std::string(BINARY) + flags + "1 >" + dir_ + "/other 2>&1");
+    for (int looks = 0; looks < 300; ++looks) {
+      if (said_by_root().find("#  Rank  1") != std::string::npos) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300 + pause_ms));
+    other.send(SIGKILL);
+    const auto code = root.end_within(200);
+    ASSERT_TRUE(code.has_value());
+    EXPECT_NE(*code, 0);
+    const std::string said = said_by_root(), line = said.substr(std::min(said.size(), said.find("collective_bench: ")));
+    EXPECT_TRUE(line.find("rank 1 has disconnected (") != std::string::npos ||
+                line.find("rank 1 on ") != std::string::npos)
+        << said;
   }
 }
 

@@ -29,8 +29,10 @@ struct TcpMesh::Impl {
   tcp::Io io;
   int streams = 1, me = 0;
   std::vector<std::vector<std::optional<tcp::Socket>>> lines;  ///< by peer, by stream
+  std::vector<int> ranks;                                      ///< by peer
   std::size_t pending = 0;
   tcp::Code failed;
+  int failed_peer = 0;
 
   static Result<std::unique_ptr<Impl>> opened() {
     try {
@@ -47,7 +49,7 @@ struct TcpMesh::Impl {
       if (reached.ok()) return {};
       why = reached.error().text();
     }
-    return Error{"cannot reach rank slot " + std::to_string(peer) + ": " + why, "--backend tcp", ""};
+    return Error{"cannot reach rank " + std::to_string(ranks[peer]) + ": " + why, "--backend tcp", ""};
   }
 
   Result<void> call_at(int peer, const std::string& place, int port, std::uint64_t cookie) {
@@ -80,13 +82,16 @@ struct TcpMesh::Impl {
       const Piece piece = piece_of(m.bytes, streams, stream);
       if (piece.bytes == 0) continue;
       ++pending;
-      start(*lines[m.peer][stream], tcp::asio::buffer(m.data + piece.at, piece.bytes));
+      start(*lines[m.peer][stream], tcp::asio::buffer(m.data + piece.at, piece.bytes),
+            [this, peer = m.peer](const tcp::Code& code, std::size_t) { done(code, peer); });
     }
   }
 
-  void done(const tcp::Code& code) {
+  void done(const tcp::Code& code, int peer) {
     --pending;
-    if (code && !failed) failed = code;
+    if (!code || failed) return;
+    failed = code;
+    failed_peer = peer;
   }
 
   /// Small messages arrive within microseconds: a short spin spares them the way through the kernel's sleep.
@@ -109,6 +114,7 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team
   auto impl = std::move(opened).value();
   impl->streams = streams;
   impl->me = team.index;
+  impl->ranks = team.members;
   impl->lines.resize(team.members.size());
   for (auto& line : impl->lines) line.resize(static_cast<std::size_t>(streams));
   auto acceptor = tcp::listen(impl->io, 0);
@@ -130,7 +136,13 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team
       for (std::string place; card >> place;) places.push_back(place);
       TRY(impl->call(peer, places, port, cookie));
     }
-    return impl->take(*acceptor, team.index * streams, cookie);
+    const Result<void> taken = impl->take(*acceptor, team.index * streams, cookie);
+    int missing = 0;  // callers are the ranks before this one
+    while (missing < team.index && std::ranges::all_of(impl->lines[missing], [](const auto& line) { return !!line; }))
+      ++missing;
+    if (taken.ok() || taken.error().hint == tcp::kOutOfFiles || missing == team.index) return taken;
+    return Error{"rank " + std::to_string(team.members[missing]) + " has not connected (" + taken.error().what + ")",
+                 "--backend tcp", ""};
   };
   const Result<void> met = meet_all();
   if (!met.ok()) {  // those who wait for an answer see the end of the connection
@@ -144,14 +156,13 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team
 
 Result<void> TcpMesh::exchange(std::span<const TcpMessage> sends, std::span<const TcpMessage> receives) {
   Impl& mesh = *impl_;
-  const auto finish = [&mesh](const tcp::Code& code, std::size_t) { mesh.done(code); };
   for (const TcpMessage& m : receives) {
     if (m.peer != mesh.me)
-      mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_read(s, buffer, finish); });
+      mesh.each_piece(m, [](tcp::Socket& s, auto buffer, auto done) { tcp::asio::async_read(s, buffer, done); });
   }
   for (const TcpMessage& m : sends) {
     if (m.peer != mesh.me)
-      mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_write(s, buffer, finish); });
+      mesh.each_piece(m, [](tcp::Socket& s, auto buffer, auto done) { tcp::asio::async_write(s, buffer, done); });
   }
   for (const TcpMessage& to : receives) {
     for (const TcpMessage& from : sends) {
@@ -159,7 +170,7 @@ Result<void> TcpMesh::exchange(std::span<const TcpMessage> sends, std::span<cons
     }
   }
   mesh.wait();
-  if (mesh.failed) return Error{mesh.failed.message(), "TCP", ""};
+  if (mesh.failed) return Error{tcp::has_disconnected(mesh.ranks[mesh.failed_peer], mesh.failed.message()), "", ""};
   return {};
 }
 

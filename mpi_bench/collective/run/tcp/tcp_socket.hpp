@@ -186,6 +186,11 @@ inline Result<std::string> read_text(Socket& socket) {
   return text;
 }
 
+/// What a rank says of another one whose connection has ended.
+inline std::string has_disconnected(int rank, const std::string& why) {
+  return "rank " + std::to_string(rank) + " has disconnected (" + why + ")";
+}
+
 /// The handshake of every connection, so that other programs' connections are not mistaken for a rank's.
 struct Hello {
   char magic[8] = {'d', 'i', 's', 't', 's', 'i', 'm', '2'};
