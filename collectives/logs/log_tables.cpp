@@ -91,10 +91,23 @@ bool is_divided(graph::CollectiveKind kind) {
   }
 }
 
-/// The size is count x type, of a rank or of all ranks together; nccl-tests rounds to whole elements for each rank.
-bool size_agrees(const NcclRow& r, std::uint32_t ranks) {
+/// The size is count x type; where the ranks share a buffer out, the count is that of one of them. nccl-tests rounds to whole
+/// elements for each rank.
+bool size_agrees(const NcclRow& r, graph::CollectiveKind kind, std::uint32_t ranks) {
   const double elements = r.count * bytes_of_type(r.type);
-  return elements <= 0 || r.bytes == elements || (ranks >= 2 && r.bytes == elements * ranks);
+  const bool of_a_rank = is_divided(kind) && ranks >= 2;
+  if (elements <= 0 || (r.counts_all && r.bytes == elements)) return true;
+  return r.bytes == elements * (of_a_rank ? ranks : 1);
+}
+
+/// Kinds that compute, and kinds in which one rank is apart from the others.
+bool is_reduction(graph::CollectiveKind kind) {
+  return kind == graph::CollectiveKind::all_reduce || kind == graph::CollectiveKind::reduce_scatter ||
+         kind == graph::CollectiveKind::reduce;
+}
+bool is_rooted(graph::CollectiveKind kind) {
+  return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce ||
+         kind == graph::CollectiveKind::gather || kind == graph::CollectiveKind::scatter;
 }
 
 std::string number(double v) {
@@ -107,6 +120,19 @@ std::string found(const char* what, double v, double expected, const char* becau
   return std::string(what) + ": found " + number(v) + ", expected " + number(expected) + " (" + because + ")";
 }
 
+/// Why the operation or the root of a row are those of another collective; empty where they are not. nccl-tests has the
+/// operation "none" and the root -1 where there is none; its sendrecv runs with every operation, and -1 is also a root that
+/// is not stated.
+std::string of_other_kind(const NcclRow& r, graph::CollectiveKind kind, std::uint32_t ranks) {
+  const bool computes = r.redop != "none", open = r.redop.empty() || kind == graph::CollectiveKind::send_recv;
+  if (!open && computes != is_reduction(kind))
+    return "redop: found " + printable(r.redop, 40) + ", expected " + (computes ? "none" : "an operation, as sum");
+  if (!std::isfinite(r.root) || r.root == -1) return "";
+  if (!is_rooted(kind)) return "root: found " + number(r.root) + ", expected -1: it has none";
+  if (r.root >= 0 && r.root < ranks && r.root == std::floor(r.root)) return "";
+  return "root: found " + number(r.root) + ", expected one of " + counted(ranks, "rank");
+}
+
 /// Why a row contradicts itself; empty where it does not. Old tables of all_gather and reduce_scatter printed algbw in
 /// both columns. A row without bandwidths (0 in both columns) has only a time.
 std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uint32_t ranks) {
@@ -114,8 +140,10 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
   if (!std::isfinite(r.algbw) || !std::isfinite(r.busbw)) return "algbw, busbw: found no finite number";
   if (ranks >= 2 && is_divided(kind) && std::fmod(r.bytes, ranks) != 0)
     return "size: found " + number(r.bytes) + ", expected a multiple of " + std::to_string(ranks) + " ranks";
-  if (!size_agrees(r, ranks))
-    return "size: found " + number(r.bytes) + ", expected count x type (" + number(r.count) + " x " + r.type + ")";
+  if (!size_agrees(r, kind, ranks))
+    return "size: found " + number(r.bytes) + ", expected count x type (" + number(r.count) + " x " + r.type +
+           (is_divided(kind) ? " of each rank)" : ")");
+  if (const std::string other = of_other_kind(r, kind, ranks); !other.empty()) return other;
   if (r.no_bandwidth) return "";
   const double algbw = r.bytes / r.time_us / 1000;
   if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size / time");

@@ -125,8 +125,8 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 
 /// A curve a table; a size that comes twice in a table (several runs) is the median of its times. Rows that contradict
 /// themselves (algbw not size over time, busbw not algbw times the collective's factor, wrong results, a size that the
-/// ranks do not divide), and those that take more than 30 times as long as the next smaller and as the next larger size, are
-/// left out, counted in Curve::flagged and named one by one in CurveSet::remarks. Errors: two
+/// ranks do not divide; a count, an operation or a root that are those of another collective), and those that take more
+/// than 30 times as long as the next smaller and as the next larger size, are left out, counted in Curve::flagged and named one by one in CurveSet::remarks. Errors: two
 /// kinds of GPU, no rows, no kind, no number of ranks, more nodes than ranks, more than half of a table's rows flagged, a
 /// number of ranks that is not that of the bandwidths (printed_ratio.hpp). Tables of other tests than our collectives are
 /// left out with a remark; an error where there is no other.

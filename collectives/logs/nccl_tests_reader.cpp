@@ -65,6 +65,7 @@ struct NamedTest {
 /// "all_reduce_perf", "alltoall_perf", "sendrecv_perf -b 8 ..." -> the kind. Of names that are no collective, those count
 /// that name a test for certain: where nccl-tests says what it starts, and its hypercube. Nothing where none is named.
 std::optional<NamedTest> test_in(std::string_view text) {
+  if (text.find("Collective test concluded") != text.npos) return std::nullopt;  // of the table above
   std::string_view started = after(text, "Collective test starting:");
   if (started.empty()) started = comment(text, "collective:");
   if (auto kind = graph::parse_collective(started); kind.ok()) return NamedTest{*kind, ""};  // of a program called so
@@ -260,6 +261,8 @@ class NcclTestsReader {
     columns_ = columns;
     units_are_due_ = true;
     if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
+    if (std::exchange(is_other_run_, false) && !is_named_) test_ = {};
+    is_named_ = false;
     tables_.push_back(table());
     TRY(end_list());
     tables_.back().run = context_.run;
@@ -287,11 +290,12 @@ class NcclTestsReader {
 
   Result<void> read_around(std::string_view line) {
     choice_.take(line);
-    if (auto test = test_in(line)) test_ = std::move(*test);
+    if (auto test = test_in(line)) test_ = std::move(*test), is_named_ = true;
     if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
     if (line.find('#') == std::string_view::npos) return {};
     if (const std::size_t at = line.find("Avg bus bandwidth"); at != std::string_view::npos) {
       summary_is_due_ = false;
+      is_other_run_ = !tables_.empty();
       note(claims_.end(line.substr(at)));
     }
     if (std::exchange(units_are_due_, false)) TRY(check_units(line));
@@ -308,6 +312,7 @@ class NcclTestsReader {
       return {};
     }
     if (words.size() > 2 && words[1] == "Rank") {
+      is_other_run_ = !tables_.empty();
       if (std::exchange(list_ended_, false)) context_.forget_list();
       listed_ += number_after(words, "Group").value_or(0) == 0 ? 1 : 0;
       return read_rank_line(line, words, context_, ranks_);
@@ -315,6 +320,7 @@ class NcclTestsReader {
     if (words.size() > 2 && words[1] == "nThread") {
       if (has_launch_line_ && std::exchange(summary_is_due_, false)) was_cut_ = true;  // another run goes on below
       has_launch_line_ = true;
+      is_other_run_ = !tables_.empty();
       read_launch(words, std::exchange(is_between_runs_, false), context_);
       TRY(claims_.read_launch(words));
       note(RunClaims::aggregated(words));
@@ -380,6 +386,8 @@ class NcclTestsReader {
   std::uint32_t listed_ = 0, ranks_of_run_ = 0;  ///< rank lines since the last table; those of the run before
   std::uint32_t hosts_of_run_ = 0;               ///< of its list
   bool list_ended_ = false;                      ///< a rank is one of the list of another run
+  bool is_named_ = false;                        ///< a line below the last header names the test
+  bool is_other_run_ = false;                    ///< a line below it ends its run or begins another
   bool is_between_runs_ = false;                 ///< nothing below the last table says how the next run is launched
   bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
   bool summary_is_due_ = false, was_cut_ = false;

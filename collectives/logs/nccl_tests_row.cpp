@@ -147,8 +147,11 @@ std::optional<NcclColumns> header_of(std::string_view line) {
   const auto count = [&](std::string_view w) { return std::count(words.begin(), words.end(), w); };
   const std::ptrdiff_t times = count("time") + count(kHostTime);
   if (count("size") != 1 || times < 1 || count("busbw") < 1) return std::nullopt;
-  return NcclColumns{true, count("root") > 0, count("error") + count("#wrong") > 0,
-                     static_cast<int>(std::min<std::ptrdiff_t>(2, times))};
+  return NcclColumns{.known = true,
+                     .redop = count("redop") > 0,
+                     .root = count("root") > 0,
+                     .errors = count("error") + count("#wrong") > 0,
+                     .groups = static_cast<int>(std::min<std::ptrdiff_t>(2, times))};
 }
 
 Result<void> check_units(std::string_view line) {
@@ -197,6 +200,8 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   std::size_t next = 3;
   if (next < words.size() && !starts_with_digit(words[next]) && words[next] != "N/A" && words[next] != "nan")
     row.redop = words[next++];
+  else if (columns.redop)
+    row.redop = "none";
   std::vector<double> values;
   std::vector<std::string_view> figures;
   for (; next < words.size(); ++next) {
@@ -206,7 +211,7 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
     figures.push_back(words[next]);
   }
   NcclColumns shape = columns;
-  if (!shape.known) shape.root = values.size() == NcclColumns{true, true, true, 2}.numbers();
+  if (!shape.known) shape.root = values.size() == NcclColumns{.root = true}.numbers();
   if (values.size() != shape.numbers()) return wrong_count(values.size(), shape.numbers());
   const std::size_t first = shape.root ? 1 : 0;
   if (shape.root) row.root = values[0];

@@ -13,6 +13,7 @@ namespace distsim::collectives {
 /// What the last header line of a table promises.
 struct NcclColumns {
   bool known = false;  ///< a header has been seen
+  bool redop = false;  ///< `redop` column, in which old versions leave out "none"
   bool root = false;   ///< `root` column (since nccl-tests 2.10)
   bool errors = true;  ///< `error` or `#wrong` columns
   int groups = 2;      ///< out-of-place and in-place
@@ -30,6 +31,7 @@ struct NcclRow {
   std::optional<double> in_place_busbw;        ///< where the table has the column, and a number in it
   double in_place_us = 0, in_place_algbw = 0;  ///< likewise; 0: not there
   bool no_bandwidth = false;                   ///< the format has only times
+  bool counts_all = false;                     ///< the count may be that of all ranks together
 };
 
 /// Of what the columns of errors say out of place and in place: the larger, and NaN before all. Tables of floats hold

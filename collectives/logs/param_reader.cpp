@@ -235,6 +235,7 @@ class Reader {
     const std::string_view type = name.substr(std::min(end + 1, name.size()));
     row.type = renamed(kTorchTypes, type.substr(0, type.find('-')));
     row.count = value(kElements);
+    row.counts_all = true;
     row.bytes = value(kSize);
     row.time_us = value(kP50);
     row.low_us = value(kMin);

@@ -140,7 +140,18 @@ TEST(JsonLog, WhatTheRunSaysOfItselfIsChecked) {
   EXPECT_NE(other->remarks[0].find("Avg bus bandwidth: found 77, expected 5"), std::string::npos) << other->remarks[0];
   std::string typed = kJson;
   typed.replace(typed.find("\"count\": 131072"), 15, R"("type": "double", "count": 77)");
-  expect_error(read("typed.json", typed), "expected count x type (77 x double)");
+  expect_error(read("typed.json", typed), "expected count x type (77 x double of each rank)");
+}
+
+TEST(JsonLog, AnOperationOfAnotherCollectiveIsRefused) {
+  const std::string row = R"("count": 131072)";
+  const auto with = [&](const std::string& more) {
+    std::string text = kJson;
+    return text.replace(text.find(row), row.size(), row + more);
+  };
+  EXPECT_TRUE(read("none.json", with(R"(, "redop": "none", "root": -1)")).ok());
+  expect_error(read("sum.json", with(R"(, "redop": "sum")")), "redop: found sum, expected none");
+  expect_error(read("root.json", with(R"(, "root": 1)")), "root: found 1, expected -1: it has none");
 }
 
 std::string json_with(const std::string& old, const std::string& now) {

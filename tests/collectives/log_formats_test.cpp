@@ -17,8 +17,8 @@ const std::string kHead =
     "# Collective test starting: all_gather_perf\n# nodes: 1  gpus: 3\n# size count type redop root time algbw busbw #wrong time "
     "algbw busbw #wrong\n";
 std::string row(const char* size, const char* time, const char* algbw, const char* busbw) {
-  return std::string(size) + " " + std::to_string(std::stoll(size) / 4) + " float none -1 " + time + " " + algbw + " " +
-         busbw + " 0 " + time + " " + algbw + " " + busbw + " 0\n";
+  return std::string(size) + " " + std::to_string(std::stoll(size) / 12) + " float none -1 " + time + " " + algbw +
+         " " + busbw + " 0 " + time + " " + algbw + " " + busbw + " 0\n";
 }
 
 TEST(AllReaders, SizesAreWholeNumbersThatACurveFileHolds) {
@@ -96,8 +96,9 @@ TEST(LogRows, GroupsOfASplitCountOnce) {
   for (int r = 0; r < 4; ++r)
     text += "#  Rank  " + std::to_string(r) + " Group  " + std::to_string(r / 2) + " Pid 1 on node" +
             std::to_string(r) + " device 0 [0x07] NVIDIA A100\n";
-  text += "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n" +
-          row("1000000", "100", "10.00", "10.00");  // 2 ranks: factor 1
+  text +=
+      "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+      "1000000 250000 float sum -1 100 10.00 10.00 0 100 10.00 10.00 0\n";  // 2 ranks: factor 1
   const auto set = read("split.log", text);
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_EQ(set->curves[0].ranks, 2u);
@@ -171,7 +172,7 @@ TEST(AllReaders, RunsOfOtherRanksBelowARunAreRefused) {
               " [0x0] NVIDIA A100-SXM4-80GB\n";
     return text +
            "#       size         count      type   redop    root     time   algbw   busbw #wrong\n"
-           "     1048576        262144     float     sum      -1    50.00   20.97   20.97      0\n"
+           "     1048576        262144     float    none       0    50.00   20.97   20.97      0\n"
            "# Avg bus bandwidth    : 20.97\n";
   };
   EXPECT_TRUE(read("same_nccl.log", nccl(4) + nccl(4)).ok());

@@ -223,7 +223,7 @@ TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {
   EXPECT_TRUE(cut->partial);
   EXPECT_EQ(cut->remarks.back(),
             "all_reduce.log: partial: a run ends before the summary of its last table, 'Avg bus bandwidth'");
-  EXPECT_TRUE(parse_nccl_tests(log(kNew) + kNew, "x.log")->partial) << "the second table";
+  EXPECT_TRUE(parse_nccl_tests(log(kNew) + kNew, "all_reduce.log")->partial) << "the second table";
   EXPECT_TRUE(parse_nccl_tests(kRanks + std::string(kNew) + log(kNew), "all_reduce.log")->partial)
       << "the run before the last";
   EXPECT_FALSE(parse_nccl_tests(log(kNew) + log(kNew), "all_reduce.log")->partial);
@@ -287,11 +287,91 @@ TEST(NcclTests, PrefixesOfMpirunAndSrun) {
 }
 
 TEST(NcclTests, SeveralTablesAreSeveralCurves) {
-  auto set = parse_nccl_tests(log(kNew) + "# Collective test starting: broadcast_perf\n" + kNew, "x");
+  std::string broadcast = kNew;
+  for (std::size_t at = broadcast.find(" sum "); at != std::string::npos; at = broadcast.find(" sum "))
+    broadcast.replace(at, 13, " none       0");
+  auto set = parse_nccl_tests(log(kNew) + "# Collective test starting: broadcast_perf\n" + broadcast, "x");
   ASSERT_TRUE(set.ok()) << set.error().text();
   ASSERT_EQ(set->curves.size(), 2u);
   EXPECT_EQ(set->curves[0].kind, graph::CollectiveKind::all_reduce);
   EXPECT_EQ(set->curves[1].kind, graph::CollectiveKind::broadcast);
+}
+
+/// A row of 8 ranks, 1 MiB at 10 GB/s, as nccl-tests prints it for a collective.
+struct PrintedRow {
+  std::string test, count, redop, root, busbw;
+};
+constexpr const char *kAll = "262144", *kPart = "32768";  // elements, of all ranks and of each
+const PrintedRow kPrinted[] = {
+    {"all_reduce", kAll, "sum", "-1", "17.50"},     {"all_gather", kPart, "none", "-1", "8.75"},
+    {"reduce_scatter", kPart, "sum", "-1", "8.75"}, {"alltoall", kPart, "none", "-1", "8.75"},
+    {"broadcast", kAll, "none", "3", "10.00"},      {"reduce", kAll, "max", "7", "10.00"},
+    {"gather", kPart, "none", "0", "8.75"},         {"scatter", kPart, "none", "0", "8.75"},
+    {"sendrecv", kAll, "sum", "-1", "10.00"}};
+
+std::string log_of(const PrintedRow& r, const std::string& title, const std::string& head) {
+  return title + "# nThread 1 nGpus 8 minBytes 1048576 maxBytes 1048576 iters: 20\n" + head + "1048576 " + r.count +
+         " float " + r.redop + " " + r.root + " 104.86 10.00 " + r.busbw + " 0\n# Avg bus bandwidth : " + r.busbw +
+         "\n";
+}
+const char* const kWithRoot = "# size count type redop root time algbw busbw #wrong\n";
+
+Result<CurveSet> read_row(const PrintedRow& r, const std::string& head = kWithRoot) {
+  return parse_nccl_tests("# gpus: 8\n" + log_of(r, "# Collective test starting: " + r.test + "_perf\n", head),
+                          "x.log");
+}
+
+void expect_other(const PrintedRow& r, const std::string& part) {
+  const auto set = read_row(r);
+  ASSERT_FALSE(set.ok()) << r.test << ": " << part;
+  EXPECT_NE(set.error().text().find(part), std::string::npos) << set.error().text();
+}
+
+TEST(NcclTests, CountOperationAndRootAreThoseOfTheCollective) {
+  for (const PrintedRow& r : kPrinted) {
+    const auto set = read_row(r);
+    ASSERT_TRUE(set.ok()) << r.test << ": " << set.error().text();
+    PrintedRow other = r;
+    other.count = r.count == kAll ? kPart : kAll;
+    expect_other(other, "expected count x type");
+    other = r;
+    other.redop = r.redop == "none" ? "sum" : "none";
+    if (r.test == "sendrecv")
+      EXPECT_TRUE(read_row(other).ok()) << "it runs with any operation";
+    else
+      expect_other(other, "redop: found " + other.redop + ", expected ");
+    other = r;
+    other.root = r.root == "-1" ? "0" : "8";
+    expect_other(other, "root: found " + other.root + ", expected ");
+    other.root = "-1";
+    EXPECT_TRUE(read_row(other).ok()) << r.test << ": a root may not be stated";
+  }
+}
+
+/// Old versions leave the column of operations empty where there is none.
+TEST(NcclTests, AnEmptyOperationIsNone) {
+  for (const PrintedRow& r : kPrinted) {
+    PrintedRow empty = r;
+    empty.redop.clear();
+    EXPECT_EQ(read_row(empty).ok(), r.redop == "none" || r.test == "sendrecv") << r.test;
+    empty.root.clear();
+    EXPECT_TRUE(read_row(empty, "# size count type time algbw busbw #wrong\n").ok()) << r.test << ": no such column";
+  }
+}
+
+/// Each run prints the name of its test; without one, it is not that of the run before.
+TEST(NcclTests, ATitleIsThatOfItsRun) {
+  const std::string title = "# gpus: 8\n# Collective test starting: all_gather_perf\n";
+  const std::string first = log_of(kPrinted[1], title, kWithRoot);
+  for (const std::string& end : {std::string(), std::string("# Collective test concluded: all_gather_perf\n")}) {
+    const std::string both = first + end + log_of(kPrinted[3], "", kWithRoot);
+    const auto set = parse_nccl_tests(both, "x.log");
+    ASSERT_FALSE(set.ok());
+    EXPECT_NE(set.error().text().find("found no collective name in the log"), std::string::npos) << set.error().text();
+    const auto named = parse_nccl_tests(both, "all_gather.log");
+    ASSERT_TRUE(named.ok()) << named.error().text();
+    EXPECT_EQ(named->curves.size(), 2u);
+  }
 }
 
 /// `-d all`, `-o all` and `-r all` print one table, in which sizes start again.
