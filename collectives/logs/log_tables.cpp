@@ -357,13 +357,18 @@ Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& 
 
 }  // namespace
 
+bool has_rows(const std::vector<LogTable>& tables) {
+  return std::ranges::any_of(tables, [](const LogTable& t) { return !t.rows.empty(); });
+}
+
 Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
                         const std::string& where) {
-  const bool below = std::ranges::any_of(tables, [](const LogTable& t) { return !t.rows.empty(); });
-  if (below && kept != 0 && kept != found)
-    return Error{std::string(what) + ": found " + std::to_string(found) + " below a run of " + std::to_string(kept) +
-                     ", expected the same in all runs of a log",
-                 where, "import each run from a file of its own"};
+  if (kept != 0 && kept != found)
+    return Error{
+        std::string(what) + ": found " + std::to_string(found) +
+            (has_rows(tables) ? " below a run of " + std::to_string(kept) + ", expected the same in all runs of a log"
+                              : " after " + std::to_string(kept) + ", expected one number"),
+        where, "import each run from a file of its own"};
   kept = found;
   return {};
 }

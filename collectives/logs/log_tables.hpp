@@ -82,8 +82,10 @@ struct LogContext {
   void forget_list();
 };
 
-/// Keeps what a log says of its ranks or nodes. Errors: it says another number below the rows of a run, which would then be
-/// taken for those of the run that follows.
+/// Whether any of them has a row.
+bool has_rows(const std::vector<LogTable>& tables);
+
+/// Keeps what a log says of its ranks or nodes. Errors: it has said another number, of this run or of one above.
 Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
                         const std::string& where);
 

@@ -277,6 +277,7 @@ class NcclTestsReader {
     ranks_.end();
     list_ended_ = true;
     if (listed_ == 0) return {};
+    if (!has_rows(tables_)) ranks_of_run_ = hosts_of_run_ = 0;  // of a run without a table
     TRY(take_count(ranks_of_run_, std::exchange(listed_, 0), "ranks", tables_, lines_.position()));
     context_.take_list();
     const std::uint32_t hosts = context_.run.hosts;

@@ -179,6 +179,23 @@ TEST(AllReaders, RunsOfOtherRanksBelowARunAreRefused) {
   expect_error(read("two_nccl.log", nccl(4) + nccl(8)), "ranks: found 8 below a run of 4");
 }
 
+/// Of two numbers above a table, neither is chosen.
+TEST(AllReaders, TwoNumbersAboveATableAreRefused) {
+  const std::string row = "# size count type time algbw busbw\n1048576 262144 float 50.00 20.97 20.97\n";
+  const auto nccl = [&](const std::string& lines) { return read("broadcast_twice.log", lines + row); };
+  EXPECT_TRUE(nccl("# nodes: 1  gpus: 8\n# nodes: 1  gpus: 8\n").ok());
+  expect_error(nccl("# nodes: 1  gpus: 8\n# nodes: 2  gpus: 8\n"),
+               "log:2: nodes: found 2 after 1, expected one number");
+  expect_error(nccl("# nodes: 1  gpus: 8\n# gpus: 4\n"), "log:2: gpus: found 4 after 8, expected one number");
+  const std::string osu = "# OSU MPI-CUDA Allgather Latency Test v5.7\n# Size  Avg Latency(us)\n8 5.5\n";
+  expect_error(read("osu_twice.txt", "# nodes: 1  ranks: 8\n# gpus: 4\n" + osu),
+               "osu_twice.txt:2: ranks: found 4 after 8, expected one number");
+  expect_error(read("param_twice.log",
+                    "world_size: 8\nworld_size: 16\n"
+                    "\tCOMMS-RES-broadcast-float32 1048576 262144 50 51 52 48 53 20.972 20.972\n"),
+               "param_twice.log:2: world_size: found 16 after 8, expected one number");
+}
+
 /// A flag does not replace what a log says itself.
 TEST(AllReaders, FlagsThatContradictTheLogAreRefused) {
   expect_error(read("flag_osu.txt", kOsu, {16, 4}), "--nodes: found 4, but the log states 2");
