@@ -241,14 +241,17 @@ Result<LogContext> context_of(const Json& root, const std::string& file) {
   LogContext c;
   TRY_ASSIGN(const Json* const config, settings_of(root, file));
   JsonFields run(root, file), settings(*config, file);
+  std::uint64_t each = 1;
   for (const auto& names :
        {std::initializer_list<const char*>{"nthreads", "nThreads", "nThread"}, {"ngpus", "nGpus"}}) {
     const auto n = settings.whole(names, kMaxCurveRanks);
     if (n) c.run.launch_stated = true;
+    each *= n.value_or(1);
     if (n.value_or(1) > 1)
       c.run.single_process = true, c.several_each = *(names.end() - 1) + (" " + std::to_string(*n));
   }
   c.run.cuda_graph = settings.flag({"graph", "cudagraph", "cudaGraph"});
+  if (c.run.launch_stated) c.run.ranks_each = each;
   if (c.run.launch_stated) c.run.single_stated = c.run.single_process;
   if (const std::string library = run.text({"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
     c.run.library = "NCCL " + library;

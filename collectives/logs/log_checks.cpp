@@ -71,6 +71,17 @@ Result<void> check_nodes(const LogContext& context, const std::string& file, con
 
 }  // namespace
 
+Result<void> check_launch(const RunFacts& run, std::uint32_t ranks) {
+  const std::uint64_t each = run.ranks_each, least = each * run.processes;
+  if (each == 0 || (ranks % each == 0 && ranks >= least)) return {};
+  return Error{"ranks: found " + std::to_string(ranks) + ", expected " +
+                   (ranks % each != 0 ? "a multiple of " + std::to_string(each) + ", those of a process"
+                                      : "at least " + std::to_string(least) + ", " + std::to_string(each) +
+                                            " of each listed process") +
+                   " (threads times GPUs of each)",
+               "", ""};
+}
+
 Result<void> check_shape(const LogContext& context, const std::string& file) {
   if (context.ranks == 0 || context.nodes <= context.ranks) return {};
   return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the number of ranks, " +

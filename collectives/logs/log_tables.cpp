@@ -57,7 +57,7 @@ RunFacts said_below(const RunFacts& run, const RunFacts& end) {
   if (!run.cuda_graph) below.cuda_graph = end.cuda_graph;
   if (!run.launch_stated)
     below.launch_stated = end.launch_stated, below.single_process = end.single_process,
-    below.single_stated = end.single_stated;
+    below.single_stated = end.single_stated, below.ranks_each = end.ranks_each;
   return below;
 }
 
@@ -66,7 +66,8 @@ void fill_open(RunFacts& run, const RunFacts& below) {
   if (run.settings.empty()) run.settings = below.settings;
   if (!run.cuda_graph) run.cuda_graph = below.cuda_graph;
   if (!run.launch_stated && below.launch_stated)
-    run.launch_stated = true, run.single_process = below.single_process, run.single_stated = below.single_stated;
+    run.launch_stated = true, run.single_process = below.single_process, run.single_stated = below.single_stated,
+    run.ranks_each = below.ranks_each;
 }
 
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
@@ -201,6 +202,8 @@ class Assembler {
     c.groups_at_once = table.groups_at_once;
     const RunFacts& run = run_of(table);
     c.nodes = table.nodes != 0 ? table.nodes : context_.nodes != 0 ? context_.nodes : run.hosts;
+    if (const bool in_groups = table.ranks != 0 || !context_.other_groups.empty(); !in_groups)
+      TRY(at_table(table, check_launch(run, c.ranks)));
     take_run(run, table, c);
     c.date = context_.date;
     c.label = file_.substr(file_.find_last_of('/') + 1) + (table.variant.empty() ? "" : ", " + table.variant);
@@ -222,6 +225,11 @@ class Assembler {
     c.library = run.library;
     c.settings = run.settings.empty() ? table.settings : run.settings;
     c.source = run.source.empty() ? file_ : run.source;
+  }
+
+  Result<void> at_table(const LogTable& table, const Result<void>& checked) const {
+    if (checked.ok()) return {};
+    return Error{checked.error().what, at_line(file_, table.rows.front().line), checked.error().hint};
   }
 
   Result<graph::CollectiveKind> kind_of(const LogTable& table) const {

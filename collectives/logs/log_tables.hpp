@@ -26,6 +26,7 @@ struct RunFacts {
   bool launch_stated = false;   ///< else one process of several ranks in their list says that it is a single process
   std::optional<bool> single_stated;  ///< what the log says of that in words that leave no doubt
   std::optional<bool> cuda_graph;     ///< nothing: not said
+  std::uint64_t ranks_each = 0;       ///< of a process, its threads times the GPUs of one; 0: not said
   std::string library, source, settings;
   std::uint32_t processes = 0, listed = 0, hosts = 0;  ///< of its list of ranks
 
@@ -103,6 +104,10 @@ bool is_row_of_nothing(const std::vector<LogTable>& tables, const NcclRow& row);
 /// Errors: groups of several sizes, a rank that the list of ranks lacks, ranks and nodes that are not those of the list or
 /// of what the log states.
 Result<void> check_hints(const LogContext& context, const std::string& file, const LogHints& hints);
+
+/// Errors (no position): ranks that are no whole number of processes as the run was launched, or fewer than the listed ones
+/// have. More may be: containers of one host name may have the same process ids.
+Result<void> check_launch(const RunFacts& run, std::uint32_t ranks);
 
 /// Error: more nodes than ranks.
 Result<void> check_shape(const LogContext& context, const std::string& file);

@@ -114,12 +114,15 @@ Result<void> read_rank_line(std::string_view line, const std::vector<std::string
 void read_launch(const std::vector<std::string_view>& words, bool begins, LogContext& c) {
   c.several_each.clear();
   RunFacts& run = c.run;
-  if (begins) run.single_process = run.launch_stated = false, run.single_stated.reset();
+  if (begins) run.single_process = run.launch_stated = false, run.single_stated.reset(), run.ranks_each = 0;
+  std::uint64_t each = 1;
   for (std::string_view key : {"nThread", "nGpus"}) {
     const auto n = number_after(words, key);
     if (n) run.launch_stated = true;
+    each *= n.value_or(1);
     if (n.value_or(1) > 1) run.single_process = true, c.several_each = std::string(key) + " " + std::to_string(*n);
   }
+  if (run.launch_stated) run.ranks_each = each;
   if (run.launch_stated) run.single_stated = run.single_process;
   if (const auto graph = number_after(words, "graph:"))
     run.cuda_graph = *graph > 0 || (!begins && run.cuda_graph.value_or(false));
@@ -128,8 +131,12 @@ void read_launch(const std::vector<std::string_view>& words, bool begins, LogCon
 /// "# launch: 1 process, -g 8, NCCL_ALGO=RING"; `begins` as for read_launch.
 void read_launch_words(std::string_view launch, const std::vector<std::string_view>& words, bool begins,
                        RunFacts& run) {
-  if (begins) run.single_process = false, run.single_stated.reset(), run.cuda_graph.reset(), run.settings.clear();
+  if (begins)
+    run.single_process = false, run.single_stated.reset(), run.cuda_graph.reset(), run.settings.clear(),
+    run.ranks_each = 0;
   run.launch_stated = true;
+  if (const auto gpus = number_after(words, "-g"); gpus && run.ranks_each == 0)
+    run.ranks_each = std::uint64_t{*gpus} * number_after(words, "-t").value_or(1);
   if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1)
     run.single_process = true, run.single_stated = true;
   else if (launch.find("1 rank/GPU") != std::string_view::npos && !run.single_process)

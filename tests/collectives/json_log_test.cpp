@@ -154,6 +154,19 @@ TEST(JsonLog, AnOperationOfAnotherCollectiveIsRefused) {
   expect_error(read("root.json", with(R"(, "root": 1)")), "root: found 1, expected -1: it has none");
 }
 
+TEST(JsonLog, RanksAreThoseOfWholeProcesses) {
+  const auto with = [](const std::string& config, std::uint32_t ranks) {
+    return read("launch.json",
+                R"({"test": "broadcast_perf", "config": {)" + config +
+                    R"(}, "results": [{"size": 1024, "out_of_place": {"time": 10}}]})",
+                {ranks, 1});
+  };
+  EXPECT_TRUE(with(R"("nthreads": 2, "ngpus": 4)", 8).ok());
+  EXPECT_TRUE(with(R"("nthreads": 2, "ngpus": 4)", 16).ok());
+  expect_error(with(R"("nthreads": 2, "ngpus": 4)", 4), "ranks: found 4, expected a multiple of 8");
+  expect_error(with(R"("ngpus": 16)", 8), "ranks: found 8, expected a multiple of 16");
+}
+
 std::string json_with(const std::string& old, const std::string& now) {
   std::string text = kJson;
   return text.replace(text.find(old), old.size(), now);

@@ -374,6 +374,37 @@ TEST(NcclTests, ATitleIsThatOfItsRun) {
   }
 }
 
+TEST(NcclTests, RanksAreThoseOfWholeProcesses) {
+  const auto with = [](const std::string& launch, std::uint32_t ranks) {
+    std::istringstream in{launch + "\n# size count type redop root time algbw busbw #wrong\n" +
+                          "1048576 262144 float none 0 104.86 10.00 10.00 0\n"};
+    LineSource lines(in, "broadcast.log");
+    return parse_nccl_tests(lines, {ranks, 1});
+  };
+  for (const char* launch : {"# nThread 2 nGpus 4 minBytes 8", "# launch: 1 process, -t 2 -g 4"}) {
+    for (const std::uint32_t ranks : {8u, 16u}) EXPECT_TRUE(with(launch, ranks).ok()) << launch << ranks;
+    const auto set = with(launch, 4);
+    ASSERT_FALSE(set.ok()) << launch;
+    EXPECT_EQ(
+        set.error().text(),
+        "broadcast.log:3: ranks: found 4, expected a multiple of 8, those of a process (threads times GPUs of each)");
+  }
+  const auto two = with(
+      "# nThread 1 nGpus 2\n#  Rank  0 Group  0 Pid 1 on a device 0 [0x07] A\n"
+      "#  Rank  1 Group  0 Pid 2 on b device 0 [0x07] A",
+      0);
+  ASSERT_FALSE(two.ok());
+  EXPECT_NE(two.error().text().find("found nGpus 2, but a process for each of 2 ranks"), std::string::npos);
+  std::string list = "# nThread 1 nGpus 2";
+  for (const auto& [rank, pid] : {std::pair("0", "1"), {"1", "1"}, {"2", "2"}, {"3", "3"}})
+    list +=
+        "\n#  Rank  " + std::string(rank) + " Group  0 Pid " + pid + " on a device " + rank + " [0x0" + rank + "] A";
+  const auto few = with(list, 0);
+  ASSERT_FALSE(few.ok());
+  EXPECT_NE(few.error().text().find("ranks: found 4, expected at least 6, 2 of each listed process"), std::string::npos)
+      << few.error().text();
+}
+
 /// `-d all`, `-o all` and `-r all` print one table, in which sizes start again.
 TEST(NcclTests, EachTypeOperationAndRootOfATableIsACurve) {
   const std::string head = "#       size         count      type   redop    root     time   algbw   busbw #wrong\n";
