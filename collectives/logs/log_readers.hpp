@@ -51,8 +51,8 @@ Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, 
 
 /// OSU micro-benchmarks: "# OSU MPI-CUDA Allreduce Latency Test v5.7" and a table of size and average latency.
 /// Collectives: Allreduce, Reduce, Broadcast, Allgather, Reduce_scatter, All-to-All, Gather, Scatter; point to point:
-/// Latency and Multi Latency. OSU's size is bytes per destination for All-to-All, Gather and Scatter and bytes per
-/// rank for Allgather; a curve's size column is that of nccl-tests, `ranks` times as much. With -f the smallest and
+/// Latency, of 2 ranks, and Multi Latency, of 2 for each pair. OSU's size is bytes per destination for All-to-All, Gather
+/// and Scatter and bytes per rank for Allgather; a curve's size column is that of nccl-tests, `ranks` times as much. With -f the smallest and
 /// largest latency give the range. `settings` name the MPI library that ran, so the curve is trusted less than NCCL's.
 /// A table of buffers that are not in GPU memory on both sides, by its title or its "Send Buffer" line, is kept but
 /// not used. Ranks and nodes come from "# nodes: 2  ranks: 16" lines, else from the file's name ("..._2n16r_...").

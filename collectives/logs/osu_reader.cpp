@@ -203,6 +203,8 @@ class OsuReader {
       if (const auto n = count_after(words, key))
         TRY(take_count(context_.ranks, n, "ranks", tables_, lines_.position()));
     }
+    if (const auto pairs = count_after(words, "pairs:"))  // "# [ pairs: 4 ] [ window size: 64 ]"
+      TRY(take_count(context_.ranks, 2 * pairs, "ranks", tables_, lines_.position()));
     if (line.find("Send Buffer on") != std::string_view::npos) take_buffers(line);
     if (words.size() > 2 && (words[1] == "hardware:" || words[1] == "source:")) {
       const std::string_view text(words[2].data(), words.back().data() + words.back().size());
@@ -302,6 +304,7 @@ class OsuReader {
     buffers_.reset();
     per_rank_.push_back(test->per_rank);
     if (test->is_pair && pair_.empty()) pair_ = lines_.position();
+    all_pairs_ = all_pairs_ && test->is_pair;
     full_ = validated_ = empty_seen_ = false;
     fields_ = 2;
     time_ends_ = 0;
@@ -388,10 +391,7 @@ class OsuReader {
   void take_shape() {
     take_stated_shape(context_, lines_.name());
     if (hints_.ranks != 0) context_.ranks = hints_.ranks;
-    const bool pair = !tables_.empty() && std::all_of(tables_.begin(), tables_.end(), [](const LogTable& t) {
-      return t.kind == graph::CollectiveKind::send_recv;
-    });
-    if (pair && context_.ranks == 0) context_.ranks = 2;
+    if (!tables_.empty() && all_pairs_ && context_.ranks == 0) context_.ranks = 2;
   }
 
   Result<void> check_pair() const {
@@ -419,6 +419,7 @@ class OsuReader {
   std::vector<bool> per_rank_;
   std::optional<std::string> buffers_;  ///< what a line above a title says of them: as Curve::not_used
   std::string pair_;                    ///< where the title of a test between two processes stands
+  bool all_pairs_ = true;               ///< no table is of a test between others
   bool full_ = false;
   bool validated_ = false;     ///< rows end with a verdict
   bool empty_seen_ = false;    ///< the row of no bytes

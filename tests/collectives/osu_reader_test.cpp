@@ -162,6 +162,21 @@ TEST(Osu, ALatencyTestIsBetweenTwoProcesses) {
   EXPECT_TRUE(of("multi.txt", "Multi ", 16).ok());
 }
 
+/// Two ranks a pair, of as many pairs as are stated: none is guessed.
+TEST(Osu, PairsOfAMultiLatencyTestAreStated) {
+  const auto of = [](const std::string& name, const std::string& before, const std::string& test) {
+    return read(name, before + "# OSU MPI-CUDA " + test + "Latency Test v5.7\n# Size          Latency (us)\n8  5.5\n");
+  };
+  expect_error(of("open.txt", "", "Multi "), "open.txt:3: found no rank count in the log");
+  EXPECT_EQ(of("one.txt", "", "")->curves.at(0).ranks, 2u);
+  const auto four = of("four.txt", "# [ pairs: 4 ]\n", "Multi ");
+  ASSERT_TRUE(four.ok()) << four.error().text();
+  EXPECT_EQ(four->curves[0].ranks, 8u);
+  EXPECT_TRUE(of("same.txt", "# nodes: 2  ranks: 8\n# [ pairs: 4 ] [ window size: 64 ]\n", "Multi ").ok());
+  expect_error(of("other.txt", "# nodes: 2  ranks: 4\n# [ pairs: 4 ]\n", "Multi "), "ranks: found 8 after 4");
+  expect_error(of("pair.txt", "# [ pairs: 4 ]\n", ""), "ranks: found 8, expected 2: a Latency Test is between two");
+}
+
 /// The buffers of a table are those that it states, whatever the title or another table says.
 TEST(Osu, BuffersAreThoseOfTheirTable) {
   const auto why = [](const std::string& buffers) {
