@@ -50,6 +50,19 @@ void name_test(LogTable& table, std::string name, bool names_collective = false)
     table.other_test = name;
 }
 
+/// The test by the program that was called, where nothing else names it. Error: it is another one than `said`.
+Result<void> take_program(LogTable& table, const std::string& said, const std::string& program,
+                          const std::string& file) {
+  LogTable called;
+  name_test(called, program);
+  const bool both = (called.kind || !called.other_test.empty()) && (table.kind || !table.other_test.empty());
+  if (both && (called.kind != table.kind || called.other_test != table.other_test))
+    return Error{"args: found " + in_quotes(program, 60) + ", expected the program of the test " + in_quotes(said, 60),
+                 file, ""};
+  name_test(table, program);
+  return {};
+}
+
 /// A number of calls that a time is the mean of.
 Result<void> check_calls(const char* name, std::optional<double> calls, const std::string& where) {
   if (!calls || *calls >= 1) return {};
@@ -322,11 +335,12 @@ Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const st
                                  const LogHints& hints) {
   JsonFields run(root, file);
   LogTable table;
-  name_test(table, run.text({"test", "collective", "test_name"}));
+  const std::string said = run.text({"test", "collective", "test_name"});
+  name_test(table, said);
   TRY(run.check());
   if (const Json* args = member(root, {"args"});
       args != nullptr && args->is_array() && !args->empty() && args->front().is_string())
-    name_test(table, args->front().get<std::string>());
+    TRY(take_program(table, said, args->front().get<std::string>(), file));
   TRY_ASSIGN(LogContext context, context_of(root, file));
   table.settings = settings_in(root);
   TRY(check_results(root, file));

@@ -174,9 +174,11 @@ bool tells_failure(std::string_view line) {
   return false;
 }
 
-/// "# Out of bounds values : 12 FAILED": nccl-tests' own verdict on the results.
+/// "# Out of bounds values : 12 FAILED": nccl-tests' own verdict on the results, and their number.
 bool says_wrong(std::string_view line) {
-  return line.find("Out of bounds values") != std::string_view::npos && line.find("FAILED") != std::string_view::npos;
+  const auto words = words_of(after(line, "Out of bounds values"));
+  const bool counted = words.size() > 1 && words[0] == ":" && whole(words[1]).value_or(0) > 0;
+  return counted || (!words.empty() && line.find("FAILED") != std::string_view::npos);
 }
 
 bool is_figure(std::string_view w) {

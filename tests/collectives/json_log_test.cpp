@@ -143,6 +143,18 @@ TEST(JsonLog, WhatTheRunSaysOfItselfIsChecked) {
   expect_error(read("typed.json", typed), "expected count x type (77 x double of each rank)");
 }
 
+/// The program that was called is the test that the file names.
+TEST(JsonLog, AProgramOfAnotherTestIsRefused) {
+  const auto with = [](const std::string& test) {
+    return std::string(kJson).replace(1, 0, R"("test": ")" + test + "\", ");
+  };
+  for (const char* same : {"all_gather_perf", "all_gather", "build/all_gather_perf"})
+    EXPECT_TRUE(read("same.json", with(same)).ok()) << same;
+  for (const char* other : {"all_reduce_perf", "hypercube_perf"})
+    expect_error(read("other.json", with(other)),
+                 "args: found './all_gather_perf', expected the program of the test '" + std::string(other) + "'");
+}
+
 TEST(JsonLog, AnOperationOfAnotherCollectiveIsRefused) {
   const std::string row = R"("count": 131072)";
   const auto with = [&](const std::string& more) {

@@ -374,6 +374,14 @@ TEST(NcclTests, ATitleIsThatOfItsRun) {
   }
 }
 
+TEST(NcclTests, WrongResultsAreCounted) {
+  const auto with = [](const std::string& verdict) {
+    return parse_nccl_tests(log(kNew + ("# Out of bounds values : " + verdict + "\n")), "x.log");
+  };
+  for (const char* good : {"0 OK", "-1 OK", "N/A", "0"}) EXPECT_TRUE(with(good).ok()) << good;
+  for (const char* bad : {"3 OK", "3", "3 FAILED", "0 FAILED"}) EXPECT_FALSE(with(bad).ok()) << bad;
+}
+
 TEST(NcclTests, RanksAreThoseOfWholeProcesses) {
   const auto with = [](const std::string& launch, std::uint32_t ranks) {
     std::istringstream in{launch + "\n# size count type redop root time algbw busbw #wrong\n" +
