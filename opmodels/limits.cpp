@@ -21,6 +21,7 @@ struct Parts {
   bool lanes = false;     ///< its products run on the plain lanes
   bool wide = false;      ///< its products are of fp32, tf32 or fp64
   double least = 0;       ///< of the products
+  double at_most = 0;     ///< of the products at the rate that none passes
 };
 
 double width(graph::DType dtype) { return operand_bytes(dtype); }
@@ -37,10 +38,14 @@ Parts streaming_parts(const DeviceRates& d, double bytes, double flops) {
 
 /// Products of `flops` between operands and results of `bytes`; `between` bytes more travel from kernel to kernel.
 Parts product_parts(const DeviceRates& d, double flops, graph::DType dtype, double bytes, double between = 0) {
-  const double seconds = matrix_seconds(d, flops, dtype);
-  return {
-      seconds, 0, memory_seconds(d, bytes + between), bytes, uses_vector_lanes(d, dtype), graph::size_of(dtype) >= 4,
-      seconds};
+  const double seconds = matrix_seconds(d, flops, dtype), most = d.most[static_cast<std::size_t>(dtype)];
+  return {.matrix = seconds,
+          .memory = memory_seconds(d, bytes + between),
+          .compulsory = bytes,
+          .lanes = uses_vector_lanes(d, dtype),
+          .wide = graph::size_of(dtype) >= 4,
+          .least = seconds,
+          .at_most = most > 0 ? flops / most : 0};
 }
 
 double passes(graph::Pass pass) { return pass == graph::Pass::backward ? 2 : 1; }
@@ -156,6 +161,19 @@ Parts parts_of(const DeviceRates&, const graph::Measured&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::Collective&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::Sequence&) { return {}; }
 
+struct HasNoShortcut {
+  bool operator()(const graph::Gemm&) const { return true; }
+  bool operator()(const graph::Attention&) const { return true; }
+  bool operator()(const graph::Interaction&) const { return true; }
+  bool operator()(const graph::CrossLayer&) const { return true; }
+  bool operator()(const graph::Recurrent&) const { return true; }
+  bool operator()(const graph::Conv2d& c) const { return c.r == 1 && c.s == 1; }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
 double fourth_power(double x) { return x * x * x * x; }
 
 Parts parts_on(const DeviceRates& d, const graph::Op& op) {
@@ -186,6 +204,13 @@ double memory_takes(const DeviceRates& device, const graph::Op& op) {
   if (const auto* step = std::get_if<graph::Optimizer>(&op)) return optimizer_bytes(*step) / device.hbm;  // never in L2
   const auto* bag = std::get_if<graph::EmbeddingBag>(&op);
   return least_memory_seconds(device, bag ? embedding_bytes(device, *bag) : operand_and_result_bytes(device, op));
+}
+
+bool has_no_shortcut(const graph::Op& op) { return std::visit(HasNoShortcut{}, op); }
+
+double products_take(const DeviceRates& device, const graph::Op& op) {
+  const Parts parts = parts_on(device, op);
+  return has_no_shortcut(op) ? parts.at_most : parts.least / kFasterThanRates;
 }
 
 graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost cost) {

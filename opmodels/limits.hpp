@@ -33,4 +33,16 @@ double operand_and_result_bytes(const DeviceRates& device, const graph::Op& op);
 /// L2 cannot hold it (least_memory_seconds), with an optimizer's state and the rows that an embedding bag reads.
 double memory_takes(const DeviceRates& device, const graph::Op& op);
 
+/// Whether the op cannot do with fewer operations than its formula has, as Winograd's convolution can. A scan may be worked
+/// out in other chunks than it states.
+bool has_no_shortcut(const graph::Op& op);
+
+/// By how much a kernel may beat what the data sheet's rates allow it: better algorithms (Winograd's convolution), links
+/// and memories above their usual rate, operands that a caller left in L2.
+inline constexpr double kFasterThanRates = 2;
+
+/// Seconds that no kernel of the op's products is faster than, with the margins that measured times have (possible_times.hpp):
+/// its FLOPs at DeviceRates::most, with a shortcut a part of `least`. 0: it has none, or no peak is known.
+double products_take(const DeviceRates& device, const graph::Op& op);
+
 }  // namespace distsim::opmodels

@@ -48,10 +48,11 @@ OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
 }
 
 /// What the models say. A learned ratio may come from a GPU whose memory reaches more of its data sheet than this one's can,
-/// and a band is as wide where memory alone decides: neither the time nor the low end of its range is below what memory takes.
+/// and a band is as wide where memory alone decides: neither the time nor the low end of its range is below what memory
+/// takes, or products at the peak of their type.
 Result<OpTime> by_models(const OpModelEntry& entry, const DeviceRates& rates, const graph::Op& op) {
   TRY_ASSIGN(const OpTime time, entry.price(rates, op));
-  return at_least(time, memory_takes(rates, op));
+  return at_least(time, std::max(memory_takes(rates, op), products_take(rates, op)));
 }
 
 /// The models' time at a locked clock, corrected as the table corrects it at the clock that it was measured at.
@@ -120,6 +121,7 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   } else if (impl_->measured) {
     *time = by_table(*impl_->measured, op, *time);
   }
+  if (impl_->measured) *time = at_least(*time, products_take(rates(warm), op));
   TRY_ASSIGN(const graph::Cost cost,
              graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
                               time->source.empty() ? entry.source : time->source));

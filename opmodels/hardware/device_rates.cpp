@@ -38,13 +38,17 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
 /// the clock.
 void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
   const double hold = std::min(1.0, topology::clock_of_prices(device).value() / device.clock.boost.value());
+  const double margin = topology::kPeakTolerance * (device.clock.locked.value() > 0 ? hold : 1);
   for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
                                    graph::DType::bf16, graph::DType::fp8, graph::DType::fp4, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
+    rates.most[static_cast<std::size_t>(dtype)] = topology::product_peak(device, graph::name_of(dtype)) * margin;
   }
   const double lanes = peak_or_zero(device, "vector_fp32");
   double& fp32 = rates.matrix[static_cast<std::size_t>(graph::DType::fp32)];
   if (fp32 == 0) fp32 = lanes * hold;
+  double& most_fp32 = rates.most[static_cast<std::size_t>(graph::DType::fp32)];
+  most_fp32 = std::max(most_fp32, lanes * margin);
   rates.vector_fp32 = lanes > 0 ? lanes * hold : fp32;
   const double half_lanes = peak_or_zero(device, "vector_fp16");
   rates.vector_fp16 = half_lanes > 0 ? half_lanes * hold : rates.vector_fp32;
@@ -92,8 +96,8 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
 
 bool same_rates(const DeviceRates& a, const DeviceRates& b) {
   const auto figures = [](const DeviceRates& d) {
-    return std::tie(d.name, d.matrix, d.vector_fp32, d.vector_fp16, d.hbm, d.l2, d.l2_bytes, d.pcie, d.sms, d.clock,
-                    d.l2_clock, d.floor, d.gap, d.capability, d.traits.compute_capability, d.learned, d.warm);
+    return std::tie(d.name, d.matrix, d.most, d.vector_fp32, d.vector_fp16, d.hbm, d.l2, d.l2_bytes, d.pcie, d.sms,
+                    d.clock, d.l2_clock, d.floor, d.gap, d.capability, d.traits.compute_capability, d.learned, d.warm);
   };
   if (figures(a) != figures(b) || (a.described == nullptr) != (b.described == nullptr)) return false;
   return a.described == nullptr || same_rates(*a.described, *b.described);

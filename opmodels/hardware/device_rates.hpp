@@ -22,6 +22,8 @@ struct DeviceRates {
   std::string name;
   std::array<double, graph::kDTypes>
       matrix{};  ///< flop/s at the clock before power limits, by DType; 0 where the device has no such matrix type
+  std::array<double, graph::kDTypes>
+      most{};  ///< flop/s that no product of the type passes: the peak, at boost or a lock, and kPeakTolerance; 0: no peak
   double vector_fp32 = 0;  ///< flop/s of the plain lanes, at the same clock
   double vector_fp16 = 0;
   double hbm = 0;  ///< bytes/s, data sheet

@@ -8,21 +8,6 @@
 namespace distsim::opmodels {
 namespace {
 
-/// Whether the op cannot do with fewer operations than its formula has, as Winograd's convolution can. A scan may be worked
-/// out in other chunks than it states.
-struct HasNoShortcut {
-  bool operator()(const graph::Gemm&) const { return true; }
-  bool operator()(const graph::Attention&) const { return true; }
-  bool operator()(const graph::Interaction&) const { return true; }
-  bool operator()(const graph::CrossLayer&) const { return true; }
-  bool operator()(const graph::Recurrent&) const { return true; }
-  bool operator()(const graph::Conv2d& c) const { return c.r == 1 && c.s == 1; }
-  template <class Other>
-  bool operator()(const Other&) const {
-    return false;
-  }
-};
-
 /// "", or what was taken off the time of a row before `seconds` were left.
 std::string left_of(const OpRow& row, double seconds, double launch) {
   if (launch <= 0) return "";
@@ -34,7 +19,7 @@ Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, st
                         double launch, Hertz clock) {
   const bool slow = clock.value() > 0 && clock < device.clock.boost;
   const double peak = topology::product_peak(device, dtype) * (slow ? clock.value() / device.clock.boost.value() : 1);
-  if (peak <= 0 || !std::visit(HasNoShortcut{}, row.ops.front())) return {};
+  if (peak <= 0 || !has_no_shortcut(row.ops.front())) return {};
   const double rate = graph::flops_of(row.ops.front()) / seconds;
   if (rate <= peak * topology::kPeakTolerance) return {};
   return Error{
@@ -48,9 +33,6 @@ Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, st
 
 /// A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
 constexpr double kShortestKernel = 0.2e-6;  // s
-/// By how much a kernel may beat what the data sheet's rates allow it: better algorithms (Winograd's convolution), links
-/// and memories above their usual rate, operands that a caller left in L2.
-constexpr double kFasterThanRates = 2;
 
 Result<void> check_time(const std::string& device, const OpRow& row, double least, double seconds, double launch) {
   const bool by_rates = least / kFasterThanRates > kShortestKernel;

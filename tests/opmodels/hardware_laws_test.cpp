@@ -9,6 +9,8 @@
 
 #include "base/config/config_node.hpp"
 #include "opmodels/learned/learned_models.hpp"
+#include "opmodels/limits.hpp"
+#include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
 #include "test_paths.hpp"
 #include "topology/devices/device_spec.hpp"
@@ -262,6 +264,62 @@ TEST(HardwareLaws, NoProductIsFasterThanThePeakOfItsType) {
       }
     }
   }
+}
+
+/// Models that make every kernel as fast as the format of their files allows.
+std::shared_ptr<const LearnedModels> fastest_models(double log_ratio) {
+  auto models = std::make_shared<LearnedModels>();
+  for (std::size_t i = 0; i < kLearnedKernels; ++i) {
+    LearnedModel fast = *shipped_models()->find(static_cast<LearnedKernel>(i));
+    fast.median = Forest(log_ratio), fast.low = Forest(log_ratio);
+    models->add(std::move(fast));
+  }
+  return models;
+}
+
+/// Seconds of an op's products at the peak of the data sheet with its tolerance; 0: it has none, or other sums may do.
+double seconds_at_peak(const topology::DeviceSpec& spec, const graph::Op& op) {
+  if (!has_no_shortcut(op)) return 0;
+  return std::visit(
+      [&](const auto& shape) {
+        double peak = 0;
+        if constexpr (requires { shape.dtype; }) peak = topology::product_peak(spec, graph::name_of(shape.dtype));
+        return peak > 0 ? graph::flops_of(op) / (topology::kPeakTolerance * peak) : 0;
+      },
+      op);
+}
+
+/// Nor by what a file of models says, nor the low end of its range; prices of the shipped models are not touched by it.
+TEST(HardwareLaws, NoModelIsFasterThanThePeakOfItsType) {
+  std::size_t checked = 0, held = 0;
+  for (const char* device : {"v100_sxm2_32gb", "a100_sxm4_80gb", "h100_sxm5_80gb", "b200"}) {
+    topology::DeviceSpec spec = shipped_device(device);
+    for (const double lock : {0.0, 0.7}) {
+      spec.clock.locked = Hertz(lock * spec.clock.boost.value());
+      const OpModels fast = *OpModels::create(spec, fastest_models(-LearnedModels::kMaxLog));
+      for (const graph::Op& op : many_ops(20)) {
+        const auto cost = fast.price(op);
+        const double least = seconds_at_peak(spec, op) / (lock > 0 ? lock : 1);
+        if (!cost.ok() || least == 0) continue;
+        EXPECT_GE(cost->low.seconds(), 0.999 * least) << device << " " << lock << ": " << graph::describe(op);
+        held += cost->mean.seconds() < 1.001 * least ? 1 : 0;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GT(checked, 500u);
+  EXPECT_GT(held, 10u);
+}
+
+/// A table corrects what lies between its points, which may carry a fast one to a larger product.
+TEST(HardwareLaws, NoCorrectedTimeIsFasterThanThePeakOfItsType) {
+  const topology::DeviceSpec spec = shipped_device("a100_sxm4_80gb");
+  const auto product = [](std::int64_t m) -> graph::Op { return graph::Gemm{1, m, 4096, 4096, graph::DType::fp16}; };
+  const auto fast = std::make_shared<const MeasuredTable>(
+      "a100_sxm4_80gb", "", std::vector<MeasuredPoint>{{*point_of(product(4096)), 20, 500}});
+  const OpModels models = *OpModels::create(spec, shipped_models(), fast);
+  for (std::int64_t m = 3000; m < 6000; m += 100)
+    EXPECT_GE(models.price(product(m))->low.seconds(), 0.999 * seconds_at_peak(spec, product(m))) << m;
 }
 
 struct MovedOp {
