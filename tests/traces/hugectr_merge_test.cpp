@@ -76,6 +76,23 @@ TEST(HugectrMerge, IterationsFarLongerThanTheirEventsAreNoted) {
       "host a: found iterations of 3 s, in which most events end within 2.65 ms: are all times in milliseconds?\n");
 }
 
+/// Each event is timed once in an iteration, so that there are as many.
+TEST(HugectrMerge, FewerIterationsThanAnEventWasTimedInAreNoted) {
+  HugectrHost few = host("a", 3, {event("fprop", 1, 1, 50)});
+  for (const auto& [iterations, text] :
+       {std::pair(std::size_t{1},
+                  "host a: found the times of 1 iteration, where an event was timed in 50: their median "
+                  "may not be that of the run\n"),
+        {49,
+         "host a: found the times of 49 iterations, where an event was timed in 50: their median may not be that of "
+         "the run\n"},
+        {50, ""},
+        {3200, ""}}) {
+    few.iterations = iterations;
+    EXPECT_EQ(all(merge_hugectr_hosts({few}).notes), text);
+  }
+}
+
 /// An event of an iteration that was far longer than most does not hide it.
 TEST(HugectrMerge, OneLateEventDoesNotHideIterationsInAnotherUnit) {
   const std::vector<HugectrTimedEvent> events{event("fprop", 1, 1), event("bprop", 2, 1.65), event("exchange", 40, 1)};

@@ -214,6 +214,15 @@ TEST_F(Hugectr, BoundsAreThoseOfTraces) {
             "event 1: found measured_times_ms: -1, expected milliseconds from 0 to 1e9");
   EXPECT_EQ(answers("[3]", event("a", 5, 2, "[1]")),
             "event 0: found end_index 2, expected more than start_index 5: a stop comes after its start");
+  EXPECT_EQ(
+      answers("[3]", event("a", 0, 1, "[1]")),
+      "event 0: found 2 iter_start_to_event_start_times_ms and 1 measured_times_ms, expected as many: both are of "
+      "each time");
+  const std::string none =
+      "found measured_times_ms of 0 in all events, expected some that take time; were the times recorded?";
+  EXPECT_EQ(answers("[3, 4]", event("a", 0, 1, "[0, 0]")), none);
+  EXPECT_EQ(answers("[]", event("a", 0, 1, "[0, 0]")), none);
+  EXPECT_EQ(answers("[3, 4]", first + "," + event("b", 2, 3, "[0, 0]")), "accepted");
   EXPECT_EQ(answers("[3]", event("a", 0, 1, "[1]", "-1")), "event 0: found device_id -1, expected the number of a GPU");
   EXPECT_EQ(answers("[3]", first + "," + first),
             "event 1: found 'a' a second time on its stream and with its start_index, expected each event once; was "

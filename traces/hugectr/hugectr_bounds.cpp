@@ -53,6 +53,12 @@ Result<void> HugectrBounds::take_event(std::size_t place, const HugectrMeasured&
     return Error{"found " + in_quotes(event.label, 100) +
                      " a second time on its stream and with the same times, expected each event once",
                  where, "was the file merged with itself?"};
+  if (event.starts.size() != event.durations.size())
+    return Error{"found " + std::to_string(event.starts.size()) + " iter_start_to_event_start_times_ms and " +
+                     std::to_string(event.durations.size()) +
+                     " measured_times_ms, expected as many: both are of each time",
+                 where, ""};
+  takes_time_ = takes_time_ || std::ranges::any_of(event.durations, [](double ms) { return ms > 0; });
   if (!event.starts.empty()) spans_.push_back({upper_median(event.starts), event.end, event.label});
   return {};
 }
@@ -63,7 +69,11 @@ double HugectrBounds::latest_end(double start) const {
 }
 
 Result<void> HugectrBounds::check_ends() const {
-  if (iterations_.empty() || spans_.empty()) return {};
+  if (spans_.empty()) return {};
+  if (!takes_time_)
+    return Error{"found measured_times_ms of 0 in all events, expected some that take time", path_,
+                 "were the times recorded?"};
+  if (iterations_.empty()) return {};
   const auto last = std::ranges::max_element(spans_, {}, [&](const Span& s) { return s.end / latest_end(s.start); });
   const double latest = latest_end(last->start);
   if (last->end <= latest) return {};

@@ -27,11 +27,12 @@ class HugectrBounds {
 
   /// Errors: an iteration of no time, or of 1e9 ms and more.
   Result<void> take_iterations(const std::vector<double>& times);
-  /// Errors: times below 0 or of 1e9 ms and more, a stop before its start, a device id that is none, an event for the second
-  /// time. `place`: among the events of the file.
+  /// Errors: times below 0 or of 1e9 ms and more, not as many starts as durations, a stop before its start, a device id that
+  /// is none, an event for the second time. `place`: among the events of the file.
   Result<void> take_event(std::size_t place, const HugectrMeasured& event);
-  /// Error: an event that ends later than work of one iteration may, which is within the next. In which iterations an
-  /// event was timed is not recorded, but each lasted until it began: the limit is twice the median of those.
+  /// Errors: no event takes any time; an event that ends later than work of one iteration may, which is within the next. In
+  /// which iterations an event was timed is not recorded, but each lasted until it began: the limit is twice the median of
+  /// those.
   Result<void> check_ends() const;
 
  private:
@@ -44,6 +45,7 @@ class HugectrBounds {
   std::string path_;
   std::vector<double> iterations_;  ///< sorted
   std::vector<Span> spans_;         ///< of the events
+  bool takes_time_ = false;         ///< any of them
   std::set<std::tuple<std::int64_t, std::string, std::string, std::int64_t>> met_;
   std::set<std::tuple<std::int64_t, std::string, std::string, std::vector<double>, std::vector<double>>> timed_;
 };

@@ -113,6 +113,11 @@ namespace {
 void note_iterations(const std::vector<HugectrHost>& hosts, HugectrJob& job) {
   const auto ns = [](double ms) { return static_cast<std::int64_t>(ms * 1e6); };
   for (const HugectrHost& host : hosts) {
+    std::size_t timed = 0;
+    for_each_event(
+        host, [&](std::int64_t, const HugectrTimedEvent& e) { timed = std::max<std::size_t>(timed, e.repetitions); });
+    if (const std::string fewer = fewer_iterations(host.iterations, timed); !fewer.empty())
+      job.notes.push_back("host " + printable(host.host_name) + ": " + fewer);
     for (const auto& [device, by_stream] : host.timeline) {
       std::vector<std::int64_t> starts, ends;
       for (const auto& [stream, events] : by_stream) {

@@ -152,6 +152,7 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     const auto iterations = top.times("iter_time_ms");
     TRY(bounds.take_iterations(iterations));
     host.has_iterations = !iterations.empty();
+    host.iterations = iterations.size();
     host.avg_iter_time_ms = mean(iterations);
     host.median_iter_time_ms = median(iterations);
   }

@@ -32,7 +32,8 @@ struct HugectrHost {
   bool has_iterations = false;  ///< the file has times of iterations: that of the preview of v3.7 has none
   double avg_iter_time_ms = 0, median_iter_time_ms = 0;
   std::map<std::int64_t, std::map<std::uint32_t, std::vector<HugectrTimedEvent>>>
-      timeline;  ///< device, stream (numbered over the host in order of appearance), by start
+      timeline;                ///< device, stream (numbered over the host in order of appearance), by start
+  std::size_t iterations = 0;  ///< whose times are there
 };
 
 /// `events` names the layers of files that have none (v3.1 on); may be empty.

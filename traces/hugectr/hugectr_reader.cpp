@@ -15,6 +15,7 @@
 #include "traces/files/json_memory.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/hugectr/hugectr_bounds.hpp"
+#include "traces/hugectr/hugectr_verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -247,6 +248,8 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
       r.rank.notes.lose("events without times", no_times_);
       r.rank.notes.drop("iterations without a usable time", bad_iterations_);
       note_unfinished(r.rank.notes);
+      if (std::string fewer = fewer_iterations(iterations_.size(), repetitions_.rbegin()->first); !fewer.empty())
+        r.rank.notes.assume(std::move(fewer));
       if (!end.complete) {
         r.rank.notes.assume("the file is truncated; everything before that point is used");
         r.rank.notes.miss("the rest of a file that is cut off");

@@ -82,6 +82,12 @@ std::string iterations_beyond_events(std::int64_t iteration_ns, const std::vecto
          ": are all times in milliseconds?";
 }
 
+std::string fewer_iterations(std::size_t iterations, std::size_t timed) {
+  if (iterations == 0 || iterations >= timed) return "";
+  return "found the times of " + counted(iterations, "iteration") + ", where an event was timed in " +
+         std::to_string(timed) + ": their median may not be that of the run";
+}
+
 std::vector<std::string> missing_from_hugectr(const std::vector<HugectrHost>& results) {
   EventsBeyond found;
   GpusOfHosts hosts;

@@ -21,6 +21,10 @@ std::vector<std::string> missing_from_hugectr(const TraceJob& job);
 std::string iterations_beyond_events(std::int64_t iteration_ns, const std::vector<std::int64_t>& starts_ns,
                                      const std::vector<std::int64_t>& ends_ns);
 
+/// "found the times of 1 iteration, ...": what to say of fewer iterations than an event was timed in, once in each. Empty:
+/// there are as many, or none at all.
+std::string fewer_iterations(std::size_t iterations, std::size_t timed);
+
 /// missing_from_hugectr of results as they are merged.
 std::vector<std::string> missing_from_hugectr(const std::vector<HugectrHost>& hosts);
 

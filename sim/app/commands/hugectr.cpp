@@ -72,6 +72,11 @@ Result<RunResults> read_results(const std::vector<std::string>& files, const std
   return results;
 }
 
+/// What the text has below its tables, where the text is not printed.
+void say_notes(const RunResults& r) {
+  for (const std::string& note : r.job.notes) remark(note);
+}
+
 /// Without the text and the chart.
 std::string tables_of(const RunResults& r) {
   return traces::hugectr_timeline_json(r.hosts) + traces::hugectr_job_csv(r.job);
@@ -93,7 +98,10 @@ Result<void> write_timeline(const HugectrFlags& f, const CLI::App& command) {
   if (!f.svg.empty()) TRY(files.write(f.svg, traces::hugectr_timeline_svg(results.hosts)));
   if (!f.csv.empty()) TRY(files.write(f.csv, traces::hugectr_job_csv(results.job)));
   TRY(files.keep());
-  if (takes_stdout(outputs)) return {};
+  if (takes_stdout(outputs)) {
+    say_notes(results);
+    return {};
+  }
   return print(traces::hugectr_job_text(results.hosts, results.job));
 }
 
