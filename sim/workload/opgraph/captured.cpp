@@ -156,6 +156,10 @@ FrameworkSpec as_run_by(const FrameworkSpec& framework, const GraphSpec& spec) {
 
 Result<Workload> build_replicas(const CapturedModel& m) {
   const GraphParts parts(m.spec, m.graph, m.checkpoints, {});
+  if (parts.parts().empty())
+    return Error{"model.mode: found " + std::string(name_of(mode_of(m.model))) + ", expected train: " + m.graph.file +
+                     " has nothing in its forward pass but dropout and the loss",
+                 "", ""};
   const LayerContext context = layer_context(m.model, m.framework);
   DataParallelModel data_parallel;
   data_parallel.input_bytes_per_sample = m.input_bytes;
