@@ -102,6 +102,9 @@ Selection heeded(Selection selection, const std::vector<Candidate>& candidates) 
   const bool reduces = std::any_of(candidates.begin(), candidates.end(),
                                    [&](const Candidate& c) { return c.algorithm->reduction == selection.reduction; });
   if (!reduces) selection.reduction = Reduction::nccl;
+  const bool exchanges = std::any_of(candidates.begin(), candidates.end(),
+                                     [&](const Candidate& c) { return c.algorithm->exchange == selection.exchange; });
+  if (!exchanges) selection.exchange = Exchange::grouped;
   return selection;
 }
 

@@ -114,6 +114,18 @@ class Sweeps(Folder):
         device.write_text(device.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
         self.assertIn("configuration files in devices: found", swept(9, "--set", "load.rate_per_s=100,200", code=2))
 
+    def test_an_edit_while_it_plays_changes_nothing(self):
+        words = ["sweep", "--config", self.config, "--jobs", "1", "--set", "load.requests=20000", "--set", "load.rate_per_s=100,101,102,103", "--csv"]
+        whole = self.run_distsim(*words, "-").stdout
+        journal = pathlib.Path(self.path("edited.j"))
+        with subprocess.Popen([BINARY, *words, self.path("edited.csv"), "--journal", journal], stdout=subprocess.DEVNULL) as process:
+            while process.poll() is None and not (journal.exists() and journal.stat().st_size > 0):
+                time.sleep(0.001)
+            text = pathlib.Path(self.config).read_text(encoding="utf-8")
+            pathlib.Path(self.config).write_text(text.replace("deadline: ", "deadline: 0.00"), encoding="utf-8")
+        self.assertNotEqual(text, pathlib.Path(self.config).read_text(encoding="utf-8"))
+        self.assertEqual(pathlib.Path(self.path("edited.csv")).read_text(encoding="utf-8"), whole)
+
     def test_the_table_is_printed_where_a_file_cannot_be_written(self):
         def limit():  # of a file's bytes; what is printed goes to a pipe
             resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 9, 1 << 9))

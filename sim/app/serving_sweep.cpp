@@ -48,8 +48,8 @@ std::vector<double> figures_of_point(const serving::Experiment& e, const serving
 }
 
 /// All policies and rates at one point: their figures one after the other, and policy and error of each as texts.
-study::Row play(const std::string& config, const std::vector<std::string>& sets, serving::PriceStore& prices) {
-  const auto e = serving::load_experiment(config, sets, &prices);
+study::Row play(const ConfigNode& text, const std::vector<std::string>& sets, serving::PriceStore& prices) {
+  const auto e = serving::compile_experiment(text, sets, nullptr, &prices);
   if (!e.ok()) return {{}, {}, e.error().text()};
   const serving::Comparison c = serving::compare_policies(*e, 1, [] {});
   study::Row row;
@@ -67,8 +67,9 @@ study::Row play(const std::string& config, const std::vector<std::string>& sets,
   return row;
 }
 
+/// `text`: the experiment's, read once: an edit while points are played changes none of them.
 Result<study::PointList> points_of(const ServingSweep& sweep, const study::SweepRequest& request,
-                                   serving::PriceStore& prices) {
+                                   const ConfigNode& text, serving::PriceStore& prices) {
   study::PointList points;
   points.command = "sweep";
   points.count = 1;
@@ -77,12 +78,9 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
       return Error{"--set: found more than 10000000 points, expected fewer", "", ""};
     points.count *= axis.values.size();
   }
-  if (sweep.run.team != nullptr || !sweep.run.journal.empty()) {
-    TRY_ASSIGN(const ConfigNode text, parse_yaml_file(sweep.config));
-    points.identity = study::sweep_identity(request, text);
-  }
-  points.evaluate = [request, &prices](std::size_t index) {
-    return play(request.config, study::sets_at(request, index), prices);
+  if (sweep.run.team != nullptr || !sweep.run.journal.empty()) points.identity = study::sweep_identity(request, text);
+  points.evaluate = [request, &text, &prices](std::size_t index) {
+    return play(text, study::sets_at(request, index), prices);
   };
   return points;
 }
@@ -91,8 +89,9 @@ Result<study::PointList> points_of(const ServingSweep& sweep, const study::Sweep
 /// --set that has changed nothing until then.
 class IdleSettings {
  public:
-  IdleSettings(const study::SweepRequest& request, std::size_t points, serving::PriceStore& prices)
-      : request_(request), points_(points), prices_(prices) {
+  IdleSettings(const study::SweepRequest& request, const ConfigNode& text, std::size_t points,
+               serving::PriceStore& prices)
+      : request_(request), text_(text), points_(points), prices_(prices) {
     for (const std::string& set : request.sets)
       sets_.push_back(!set.starts_with("title=") && !set.starts_with("description="));
     for (const study::SweepAxis& axis : request.axes) axes_.push_back({axis.values.size() > 1, {}});
@@ -122,7 +121,7 @@ class IdleSettings {
 
   Result<serving::Experiment> read(const std::vector<std::string>& sets) {
     ++read_;
-    return serving::load_experiment(request_.config, sets, &prices_);
+    return serving::compile_experiment(text_, sets, nullptr, &prices_);
   }
 
   void look_at(std::size_t point) {
@@ -178,6 +177,7 @@ class IdleSettings {
   }
 
   const study::SweepRequest& request_;
+  const ConfigNode& text_;
   const std::size_t points_;
   serving::PriceStore& prices_;
   std::size_t read_ = 0;
@@ -247,15 +247,15 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
 }
 
 /// The table is printed, too, where a file cannot be written any more: its points may be hours of work.
-Result<void> write_outputs(const ServingSweep& sweep, const study::SweepRequest& request, const study::Rows& rows,
-                           const EarlierResults& earlier) {
+Result<void> write_outputs(const ServingSweep& sweep, const std::string& title, const study::SweepRequest& request,
+                           const study::Rows& rows, const EarlierResults& earlier) {
   const std::string csv = earlier.gives_way(sweep.csv) ? sweep.csv : "",
                     html = earlier.gives_way(sweep.html) ? sweep.html : "";
   const std::string table = table_of(sweep, request, rows);
   const Result<void> written = write_output_files(
       {{"--csv", csv, [&](FilesTogether& files) { return files.write(csv, csv_of(sweep, request, rows)); }},
        {"--html", html,
-        [&](FilesTogether& files) { return files.write(html, serving_sweep_page(sweep, rows, table)); }}});
+        [&](FilesTogether& files) { return files.write(html, serving_sweep_page(sweep, title, rows, table)); }}});
   if (!takes_stdout({{"--csv", sweep.csv}, {"--html", sweep.html}})) TRY(print(table));
   return written;
 }
@@ -270,14 +270,16 @@ bool is_serving_experiment(const std::string& path) {
 
 Result<void> sweep_serving(const ServingSweep& sweep) {
   serving::PriceStore prices;
-  TRY(serving::load_experiment(sweep.config, sweep.sets, &prices));
+  TRY_ASSIGN(const ConfigNode text, parse_yaml_file(sweep.config));
+  TRY_ASSIGN(const serving::Experiment whole, serving::compile_experiment(text, sweep.sets, nullptr, &prices));
   study::SweepRequest request;
   request.config = sweep.config;
   request.sets = sweep.sets;
   request.axes = sweep.axes;
-  TRY_ASSIGN(study::PointList points, points_of(sweep, request, prices));
+  TRY_ASSIGN(study::PointList points, points_of(sweep, request, text, prices));
   std::vector<std::string> idle;
-  if (sweep.run.team == nullptr || sweep.run.team->leads()) idle = IdleSettings(request, points.count, prices).find();
+  if (sweep.run.team == nullptr || sweep.run.team->leads())
+    idle = IdleSettings(request, text, points.count, prices).find();
   const EarlyEnd early;
   std::unique_ptr<study::StudyRun> study;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), sweep.run));
@@ -293,7 +295,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
     if (first.empty()) first = row.error;
   }
   const EarlierResults earlier(nothing, {sweep.csv, sweep.html});
-  TRY(write_outputs(sweep, request, study->rows(), earlier));
+  TRY(write_outputs(sweep, whole.title, request, study->rows(), earlier));
   if (study->was_cut()) return study->interruption();
   if (!nothing) return {};
   return Error{"none of " + counted(study->rows().size(), "point") + " could be played; the first: " + first, "",

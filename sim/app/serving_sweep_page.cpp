@@ -141,9 +141,8 @@ SweepJson point_of(const ServingSweep& sweep, const Cells& cells, const Cell& ce
 }
 
 /// The title of the experiment, or the name of its file.
-std::string title_of_sweep(const ServingSweep& sweep) {
-  const auto e = serving::load_experiment(sweep.config, sweep.sets);
-  const std::string first = e.ok() && !e->title.empty() ? e->title : sweep.config;
+std::string title_of_sweep(const ServingSweep& sweep, const std::string& title) {
+  const std::string first = title.empty() ? sweep.config : title;
   std::string keys;
   for (const std::string& name : study::short_names(sweep.axes)) keys += (keys.empty() ? "" : ", ") + name;
   return first + (keys.empty() ? "" : ": " + keys);
@@ -160,7 +159,8 @@ std::vector<std::string> heads_of_axes(const ServingSweep& sweep) {
   return heads;
 }
 
-std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& rows, const std::string& text) {
+std::string serving_sweep_page(const ServingSweep& sweep, const std::string& own_title, const study::Rows& rows,
+                               const std::string& text) {
   const Cells cells = cells_of(rows);
   const std::vector<std::size_t> columns = columns_of_page();
   SweepJson figures = SweepJson::array(), points = SweepJson::array();
@@ -171,7 +171,7 @@ std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& row
   }
   std::string reasons;
   for (const auto& [reason, count] : cells.reasons) reasons += counted(count, "row") + ": " + reason + "\n";
-  const std::string title = title_of_sweep(sweep);
+  const std::string title = title_of_sweep(sweep, own_title);
   const std::string facts = counted(rows.size(), "combination") + " of keys, " +
                             counted(cells.policies.size(), "policy", "policies") + "; " + sweep.config;
   const std::string note = points.size() < cells.all.size()

@@ -41,6 +41,7 @@ std::vector<std::string> heads_of_axes(const ServingSweep& sweep);
 
 /// The components of every sweep's page (web/src/app): a figure over the swept keys and the policies, and the table.
 /// `text`: what is printed, for readers without scripts.
-std::string serving_sweep_page(const ServingSweep& sweep, const study::Rows& rows, const std::string& text);
+std::string serving_sweep_page(const ServingSweep& sweep, const std::string& own_title, const study::Rows& rows,
+                               const std::string& text);
 
 }  // namespace distsim::app

@@ -59,6 +59,32 @@ graph::Cost cost_of(const CollectiveModels& models, CollectiveKind kind, const t
 }
 
 /// An NVLink domain that the job does not fill has few NICs, but few GPUs that use them, too.
+/// A way across nodes is none in one of them: prices there, and what they are taken from, are those without it.
+TEST(NetworkLaws, AnExchangeAcrossNodesChangesNothingInsideOne) {
+  for (const System& s : all_systems()) {
+    if (s.spec.gpu_links.domain_nodes > 1) continue;
+    const topology::Topology t = built(s, 1);
+    std::vector<std::uint32_t> all(t.ranks());
+    std::iota(all.begin(), all.end(), 0u);
+    const auto with = [&](Exchange way) {
+      CollectiveOptions options;
+      options.curve_dirs = {test::config("curves")};
+      options.exchange = way;
+      return models_of(t, options);
+    };
+    const CollectiveModels grouped = with(Exchange::grouped);
+    for (const Exchange way : {Exchange::hierarchical, Exchange::rdma}) {
+      const CollectiveModels other = with(way);
+      for (const double bytes : kSizes) {
+        const graph::Cost a = cost_of(grouped, CollectiveKind::all_to_all, t.facts(all), bytes),
+                          b = cost_of(other, CollectiveKind::all_to_all, t.facts(all), bytes);
+        EXPECT_EQ(a.mean, b.mean) << s.name << " " << bytes;
+        EXPECT_EQ(a.basis, b.basis) << s.name << " " << bytes;
+      }
+    }
+  }
+}
+
 /// Of a job on one node: whether its NIC reads the memory of GPUs is nobody's business there.
 TEST(NetworkLaws, AnAdapterChangesNothingInsideANode) {
   for (const System& s : all_systems()) {
