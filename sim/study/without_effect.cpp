@@ -162,9 +162,15 @@ std::string list_text(const ConfigNode& list) {
   return out.empty() ? "empty" : out + "]";
 }
 
+/// Where the merged experiment has a key: that of a layout in the model stands in the section parallel.
+Path merged_place(const Path& path) {
+  const std::string key = dotted(path);
+  return {path.begin() + (config::plain_key(key).size() < key.size() ? 1 : 0), path.end()};
+}
+
 /// Whether a key says what would hold without it: by the file that its section names, or by its default.
 bool repeats(const Given& given, const ConfigNode& rest) {
-  if (const ConfigNode* held = find_at(rest, given.path)) return same_value(*given.value, *held);
+  if (const ConfigNode* held = find_at(rest, merged_place(given.path))) return same_value(*given.value, *held);
   const std::string fallback = config::default_of(reference_key(given.path));
   if (given.value->kind == ConfigNode::Kind::sequence) return list_text(*given.value) == fallback;
   if (given.value->kind == ConfigNode::Kind::map) return fallback == "empty" && given.value->entries.empty();
@@ -201,7 +207,7 @@ std::optional<ConfigNode> scaled(const ConfigNode& root, const Path& path, doubl
 /// keys say.
 bool replaces_number(const Given& given, const ConfigNode& rest) {
   if (given.value->kind != ConfigNode::Kind::scalar || !leading_number(given.value->scalar)) return false;
-  const ConfigNode* held = find_at(rest, given.path);
+  const ConfigNode* held = find_at(rest, merged_place(given.path));
   if (held != nullptr && held->kind != ConfigNode::Kind::scalar) return false;
   const auto number = leading_number(held != nullptr ? held->scalar : config::default_of(reference_key(given.path)));
   return number && number->first > 0;
@@ -249,7 +255,7 @@ auto with_second_try(const Attempt& attempt) {
 /// Whether a refusal is of the key itself, or of a batch that so many micro-steps do not divide: twice as much is too much, which
 /// says nothing of the key as it was given.
 bool refuses_size(const std::string& what, const Given& given) {
-  return what.starts_with(dotted(given.path)) ||
+  return what.starts_with(dotted(merged_place(given.path))) ||
          (given.path.back() == "accumulation" &&
           (what.starts_with("model.global_batch") || what.starts_with("model.per_gpu_batch")));
 }

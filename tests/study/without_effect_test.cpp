@@ -60,6 +60,18 @@ TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {
   EXPECT_EQ(idle_keys({"parallel.tensor=1", "model.accumulation=1", "engine.jobs=1"}), std::vector<std::string>{});
 }
 
+/// The layout that a model suggests is the section parallel's, by whichever name a key is written.
+TEST(KeysWithoutEffect, RepeatingTheLayoutOfTheModelIsNoWishByEitherName) {
+  const std::string gpt =
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: megatron_gpt_7_5b, global_batch: 64}\n"
+      "framework: {name: megatron}\n";
+  for (const char* set : {"parallel.tensor=4", "model.parallel.tensor=4", "model.parallel={tensor: 4}",
+                          "model.parallel.tensor=8", "model.parallel.recompute=full"})
+    EXPECT_EQ(idle_keys({set}, gpt), std::vector<std::string>{}) << set;
+  EXPECT_EQ(idle_keys({"model.parallel.tensor=8", "parallel.tensor=4"}, gpt),
+            std::vector<std::string>{"model.parallel.tensor"});
+}
+
 TEST(KeysWithoutEffect, AKeyOfSetStandsAgainstTheValueOfTheFile) {
   const std::string limited = std::string(kExperiment) + "device: {power_limit: 100 W}\n";
   EXPECT_EQ(idle_keys({}, limited), std::vector<std::string>{});
