@@ -29,8 +29,8 @@ Selection selection_for(graph::CollectiveKind kind, Selection selection);
 /// Whether one of the candidates is allowed: where none is, `selected` keeps them all.
 bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection);
 
-/// `selection` without restrictions that have no effect: those that leave a group none of its candidates, or all of
-/// them, are NCCL's own choice, and so is a sum that the group has not the hardware for.
+/// `selection` without restrictions that have no effect: those that leave a group none of its candidates, or all of them, are
+/// NCCL's own choice, and so are a sum that the group has not the hardware for and an exchange that it is too small for.
 Selection heeded(Selection selection, const std::vector<Candidate>& candidates);
 
 /// The candidates that are left. A collective that no allowed algorithm or protocol supports keeps all of its own:

@@ -173,6 +173,16 @@ TEST(Selection, WordsWithoutEffectAreNcclsOwnChoice) {
   EXPECT_EQ(heeded(chosen_by(none), candidates), Selection{});
   EXPECT_EQ(heeded(chosen_by(all), candidates), Selection{});
   EXPECT_EQ(heeded(chosen_by(some), candidates), chosen_by(some));
+  for (const Exchange way : {Exchange::hierarchical, Exchange::rdma}) {
+    CollectiveOptions exchange;
+    exchange.exchange = way;
+    const auto heeded_on = [&](std::uint32_t nodes) {
+      return heeded(chosen_by(exchange),
+                    candidates_for(graph::CollectiveKind::all_to_all, channels_of(facts_of_group(nodes))));
+    };
+    EXPECT_EQ(heeded_on(1), Selection{}) << "whose measured curves are NCCL's";
+    EXPECT_EQ(heeded_on(2), chosen_by(exchange));
+  }
 }
 
 TEST(RdmaWrites, ReplaceNcclAlongRailsWithoutNvlink) {
