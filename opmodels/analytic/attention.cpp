@@ -57,9 +57,17 @@ Result<void> check(const DeviceRates& device, const graph::Attention& op) {
                "", ""};
 }
 
+/// Where another library takes the place of the one that was asked for it is named; else that of the registry.
+std::string_view source_of(const DeviceRates& device, const graph::Attention& op) {
+  const auto other = library_in_place(device, op);
+  if (!other) return {};
+  return *other == graph::AttentionLibrary::flash1 ? "attention roofline of flash1, which the GPU runs instead"
+                                                   : "attention roofline of flash2, which the GPU runs instead";
+}
+
 Result<OpTime> price_attention(const DeviceRates& device, const graph::Attention& op) {
   TRY(check(device, op));
-  if (op.flash) return OpTime{flash_seconds(device, op), {0.2, 0.3}};
+  if (op.flash) return OpTime{flash_seconds(device, op), {0.2, 0.3}, {}, source_of(device, op)};
   const AttentionSizes sizes{graph::real(op.batch) * graph::real(op.heads),
                              graph::real(op.q_len),
                              graph::real(op.kv_len),

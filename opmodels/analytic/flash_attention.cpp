@@ -96,6 +96,12 @@ AttentionLibrary library_on(const DeviceRates& device, AttentionLibrary asked) {
   return is_blackwell(device) || is_hopper(device) ? AttentionLibrary::cudnn : AttentionLibrary::flash2;
 }
 
+std::optional<AttentionLibrary> library_in_place(const DeviceRates& device, const graph::Attention& op) {
+  if (!op.flash || op.library == AttentionLibrary::best) return std::nullopt;
+  const AttentionLibrary runs = library_on(device, op.library);
+  return runs == op.library ? std::nullopt : std::optional(runs);
+}
+
 double flash_compute_seconds(const DeviceRates& device, const graph::Attention& op) {
   const bool forward = op.pass == graph::Pass::forward;
   const Kernels kernels = kernels_of(device, library_on(device, op.library));

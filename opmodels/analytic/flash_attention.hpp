@@ -27,6 +27,8 @@
 // edge of the mask than count; no more than without the window.
 #pragma once
 
+#include <optional>
+
 #include "opmodels/op_time.hpp"
 
 namespace distsim::opmodels {
@@ -39,5 +41,8 @@ double flash_compute_seconds(const DeviceRates& device, const graph::Attention& 
 
 /// The library that runs on the device: what `best` means there, and an older one where it does not run.
 graph::AttentionLibrary library_on(const DeviceRates& device, graph::AttentionLibrary asked);
+
+/// The library that runs in place of the one that a fused op asks for; nothing where that one runs, or none is asked for.
+std::optional<graph::AttentionLibrary> library_in_place(const DeviceRates& device, const graph::Attention& op);
 
 }  // namespace distsim::opmodels

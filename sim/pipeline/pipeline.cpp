@@ -1,7 +1,11 @@
 #include "sim/pipeline/pipeline.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <optional>
 
+#include "opmodels/analytic/flash_attention.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/pipeline/contention/contention.hpp"
 #include "sim/pipeline/contention/interference.hpp"
@@ -86,8 +90,25 @@ void append(std::vector<graph::Assumption>& all, const std::vector<graph::Assump
   all.insert(all.end(), more.begin(), more.end());
 }
 
-std::vector<graph::Assumption> remarks_of(const CostModels& models, const topology::DeviceSpec& device) {
+/// Libraries of fused attention that the device does not run, each once.
+std::vector<std::string> replaced_libraries(const graph::TaskGraph& graph, const opmodels::OpModels& models) {
+  std::vector<std::string> out;
+  for (const graph::Op& op : graph.ops) {
+    const auto* attention = std::get_if<graph::Attention>(&op);
+    const auto runs = attention != nullptr ? opmodels::library_in_place(models.rates(), *attention) : std::nullopt;
+    if (!runs) continue;
+    std::string text = fmt::format("flash attention of {}: {} does not run {} (framework.kernels.flash_library)",
+                                   graph::name_of(*runs), models.device().name, graph::name_of(attention->library));
+    if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
+  }
+  return out;
+}
+
+std::vector<graph::Assumption> remarks_of(const CostModels& models, const topology::DeviceSpec& device,
+                                          const graph::TaskGraph& graph) {
   std::vector<graph::Assumption> out;
+  for (std::string& text : replaced_libraries(graph, models.ops))
+    out.push_back({graph::AssumptionKind::kernels, std::move(text)});
   for (std::string& text : topology::device_doubts(device))
     out.push_back({graph::AssumptionKind::kernels, std::move(text)});
   for (const std::string& text : models.collectives.remarks())
@@ -149,7 +170,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", workload_on, e, *models));
   const KernelTime factors = kernel_time_of(e, workload);
   std::vector<graph::Assumption> assumptions = workload.assumptions;
-  append(assumptions, remarks_of(*models, e.device));
+  append(assumptions, remarks_of(*models, e.device, workload.graph));
   TRY_ASSIGN(const std::vector<graph::Assumption> of_network, network_remarks(e, workload.graph, *models));
   append(assumptions, of_network);
   if (std::string host = describe_host(e.framework); !host.empty())

@@ -234,6 +234,16 @@ TEST(FlashAttention, ALibraryThatDoesNotRunGivesWayToOneThatDoes) {
   EXPECT_EQ(us("a100_sxm4_80gb", AttentionLibrary::flash3), us("a100_sxm4_80gb", AttentionLibrary::flash2));
   EXPECT_EQ(us("h100_sxm5_80gb", AttentionLibrary::flash4), us("h100_sxm5_80gb", AttentionLibrary::flash2));
   EXPECT_EQ(us("b200", AttentionLibrary::best), us("b200", AttentionLibrary::cudnn));
+  const auto source = [&](const char* device, AttentionLibrary library) {
+    op.library = library;
+    return std::string(shipped(device).price(op)->source);
+  };
+  op.dtype = graph::DType::fp16;  // which Turing has too
+  EXPECT_EQ(source("a100_sxm4_80gb", AttentionLibrary::flash3),
+            "attention roofline of flash2, which the GPU runs instead");
+  EXPECT_EQ(source("t4", AttentionLibrary::flash2), "attention roofline of flash1, which the GPU runs instead");
+  for (const AttentionLibrary runs : {AttentionLibrary::best, AttentionLibrary::flash2, AttentionLibrary::flash3})
+    EXPECT_EQ(source("h100_sxm5_80gb", runs), "attention roofline") << graph::name_of(runs);
   EXPECT_LT(us("h100_sxm5_80gb", AttentionLibrary::flash3), us("h100_sxm5_80gb", AttentionLibrary::flash2));
 }
 

@@ -196,5 +196,22 @@ TEST(Physics, MoreUnevenExpertsAreNeverFaster) {
   }
 }
 
+/// Attention of a library that the device does not run is of another one, which is named.
+TEST(Physics, AnotherLibraryOfAttentionIsNamed) {
+  const auto named = [](const std::string& library) {
+    const auto p = predicted_text(
+        "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {name: gpt3_126m, global_batch: 64}\n"
+        "parallel: {tensor: 1}\nframework: {name: megatron_core, kernels: {attention: flash, flash_library: " +
+        library + "}}\n");
+    std::string text;
+    for (const graph::Assumption& a : p.value().report.context.assumptions)
+      if (a.text.starts_with("flash attention of ")) text += a.text + "\n";
+    return text;
+  };
+  EXPECT_EQ(named("flash3"),
+            "flash attention of flash2: a100_sxm4_80gb does not run flash3 (framework.kernels.flash_library)\n");
+  for (const char* library : {"best", "flash1", "flash2", "cudnn"}) EXPECT_EQ(named(library), "") << library;
+}
+
 }  // namespace
 }  // namespace distsim::pipeline
