@@ -78,6 +78,17 @@ Result<void> check_modules(const LlmSpec& m, const Recompute& recompute) {
   return {};
 }
 
+/// GPUs have as many tokens of a sequence as their neighbours.
+Result<void> check_sequence(const std::string& key, std::int64_t tokens, const ParallelSpec& p) {
+  if (tokens % p.context != 0)
+    return not_a_divisor("parallel.context", p.context, "model.llm." + key + " (" + std::to_string(tokens) + ")");
+  if (!p.sequence_parallel || tokens / p.context % p.tensor == 0) return {};
+  const std::string of = key == "sequence" ? "a sequence" : "a " + key;
+  return not_a_divisor(
+      "parallel.tensor", p.tensor,
+      "the " + std::to_string(tokens / p.context) + " tokens of " + of + " that its GPUs share with sequence_parallel");
+}
+
 Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
   if (m.heads % p.tensor != 0)
     return not_a_divisor("parallel.tensor", p.tensor, "heads (" + std::to_string(m.heads) + ")");
@@ -85,12 +96,11 @@ Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
     return not_a_divisor("parallel.tensor", p.tensor, "kv_heads (" + std::to_string(m.kv()) + ")");
   if (m.inner() % p.tensor != 0)
     return not_a_divisor("parallel.tensor", p.tensor, "ffn_hidden (" + std::to_string(m.inner()) + ")");
-  if (m.sequence % p.context != 0)
-    return not_a_divisor("parallel.context", p.context, "model.llm.sequence (" + std::to_string(m.sequence) + ")");
-  if (p.sequence_parallel && p.tensor > 1 && m.sequence / p.context % p.tensor != 0)
+  if (m.experts > 0 && m.shared_expert_ffn_hidden % p.tensor != 0)
     return not_a_divisor("parallel.tensor", p.tensor,
-                         "the " + std::to_string(m.sequence / p.context) +
-                             " tokens of a sequence that its GPUs share with sequence_parallel");
+                         "shared_expert_ffn_hidden (" + std::to_string(m.shared_expert_ffn_hidden) + ")");
+  TRY(check_sequence("sequence", m.sequence, p));
+  if (m.decoder_layers > 0 && m.decoder_sequence > 0) TRY(check_sequence("decoder_sequence", m.decoder_sequence, p));
   if (has_mamba(m)) TRY(check_mamba(m, p));
   const bool ulysses = p.context > 1 && p.context_exchange == ContextExchange::ulysses;
   if (ulysses && (m.heads / p.tensor) % p.context != 0)

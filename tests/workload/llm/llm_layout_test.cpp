@@ -382,6 +382,22 @@ TEST(LlmLayout, RefusesWhatHasNoWholeHeadsOrNoSuchModules) {
           "parallel.tensor: found 4, expected a divisor of mamba_groups (3)");
   refused([&](ModelSpec& m) { mamba(m, 4, 1), m.parallel.tensor = 2, m.parallel.context = 4; },
           "parallel.context: found 4, expected a divisor of the Mamba-2 heads (2)");
+  const auto split = [](ModelSpec& m, std::int64_t shared, std::int64_t decoder) {
+    m.parallel.tensor = 2;
+    LlmSpec& s = m.as<LlmSpec>();
+    if (shared > 0) s.experts = 4, s.shared_expert_ffn_hidden = shared;
+    if (decoder > 0) s.decoder_layers = 1, s.decoder_sequence = decoder;
+  };
+  refused([&](ModelSpec& m) { split(m, 65, 0); },
+          "parallel.tensor: found 2, expected a divisor of shared_expert_ffn_hidden (65)");
+  refused([&](ModelSpec& m) { split(m, 0, 9), m.parallel.context = 2; },
+          "parallel.context: found 2, expected a divisor of model.llm.decoder_sequence (9)");
+  refused([&](ModelSpec& m) { split(m, 0, 9), m.parallel.sequence_parallel = true; },
+          "parallel.tensor: found 2, expected a divisor of the 9 tokens of a decoder_sequence that its GPUs share");
+  ModelSpec even = small();
+  split(even, 64, 10);
+  even.parallel.sequence_parallel = true;
+  EXPECT_TRUE(build_llm(even).ok()) << build_llm(even).error().text();
   for (const char* module : {"moe", "moe_act", "shared_experts", "mla_up_proj"})
     refused(
         [&](ModelSpec& m) {
