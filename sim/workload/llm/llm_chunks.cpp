@@ -159,10 +159,10 @@ ModelFlops model_flops(const ModelSpec& model, const FrameworkSpec& framework, c
   };
   ChunkMaker maker(whole, false);
   add(embedding_work(whole), 1);
+  const std::vector<std::int64_t> repeated = recomputed_blocks(parallel, blocks);
   std::int64_t first = 0;
   for (std::size_t c = 0; c < blocks.size(); ++c) {
-    for (std::int64_t i = 0; i < blocks[c]; ++i)
-      add(maker.block(first + i, is_repeated(recompute, i, recomputed_blocks(parallel, c))), 1);
+    for (std::int64_t i = 0; i < blocks[c]; ++i) add(maker.block(first + i, is_repeated(recompute, i, repeated[c])), 1);
     first += blocks[c];
   }
   if (spec.mtp_layers > 0) add(mtp_work(whole, recompute), static_cast<double>(spec.mtp_layers));
@@ -176,10 +176,25 @@ ModelFlops model_flops(const LlmPlan& plan) {
   return model_flops(plan.model, plan.framework, plan.parallel, plan.parallel.micro_batch, blocks);
 }
 
-std::int64_t recomputed_blocks(const ParallelSpec& p, std::size_t chunk) {
-  const std::int64_t turn = static_cast<std::int64_t>(chunk) / std::max<std::int64_t>(1, p.pipeline);
-  const std::int64_t chunks = std::max<std::int64_t>(1, p.virtual_stages), n = p.recompute.layers;
-  return n / chunks + (turn < n % chunks ? 1 : 0);
+std::vector<std::int64_t> recomputed_blocks(const ParallelSpec& p, const std::vector<std::int64_t>& blocks) {
+  const auto stages = static_cast<std::size_t>(std::max<std::int64_t>(1, p.pipeline));
+  std::vector<std::int64_t> out(blocks.size(), 0);
+  for (std::size_t stage = 0; stage < std::min(stages, blocks.size()); ++stage) {
+    for (std::int64_t left = p.recompute.layers; left > 0;) {
+      std::vector<std::size_t> open;
+      for (std::size_t c = stage; c < blocks.size(); c += stages) {
+        if (out[c] < blocks[c]) open.push_back(c);
+      }
+      if (open.empty()) break;
+      const std::int64_t each = std::max<std::int64_t>(1, left / static_cast<std::int64_t>(open.size()));
+      for (const std::size_t c : open) {
+        const std::int64_t more = std::min({each, left, blocks[c] - out[c]});
+        out[c] += more;
+        left -= more;
+      }
+    }
+  }
+  return out;
 }
 
 void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
@@ -188,16 +203,16 @@ void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   plan.kinds.clear();
   plan.kind_of.clear();
   std::map<std::tuple<std::vector<BlockKind>, std::int64_t, bool, bool, bool>, std::uint32_t> known;
+  const std::vector<std::int64_t> repeated = recomputed_blocks(plan.parallel, layers);
   std::int64_t first = 0;
   for (std::size_t c = 0; c < layers.size(); ++c) {
-    const std::int64_t repeated = std::min(layers[c], recomputed_blocks(plan.parallel, c));
     std::vector<BlockKind> kinds;
     for (std::int64_t i = 0; i < layers[c]; ++i) kinds.push_back(block_kind(plan.spec, first + i));
     const bool is_first = c == 0, is_last = c + 1 == layers.size();
     const bool decoder = first + layers[c] > plan.spec.layers - plan.spec.decoder_layers;
-    const auto [it, is_new] = known.try_emplace({std::move(kinds), repeated, is_first, is_last, decoder},
+    const auto [it, is_new] = known.try_emplace({std::move(kinds), repeated[c], is_first, is_last, decoder},
                                                 static_cast<std::uint32_t>(plan.kinds.size()));
-    if (is_new) plan.kinds.push_back(maker.make(first, layers[c], repeated, is_first, is_last));
+    if (is_new) plan.kinds.push_back(maker.make(first, layers[c], repeated[c], is_first, is_last));
     plan.kind_of.push_back(it->second);
     first += layers[c];
   }

@@ -300,7 +300,9 @@ Result<std::uint32_t> group_of_shard(const LlmPlan& plan) {
 
 /// Of the stage that has most.
 std::int64_t blocks_of_stage(const LlmPlan& plan, const std::vector<std::int64_t>& layers) {
-  return *std::max_element(layers.begin(), layers.end()) * plan.parallel.virtual_stages;
+  std::vector<std::int64_t> stages(plan.stages, 0);
+  for (std::size_t c = 0; c < layers.size(); ++c) stages[c % plan.stages] += layers[c];
+  return *std::max_element(stages.begin(), stages.end());
 }
 
 Result<void> check_recompute(const LlmPlan& plan, const std::vector<std::int64_t>& layers) {

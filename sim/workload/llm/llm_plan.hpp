@@ -115,9 +115,10 @@ ModelFlops model_flops(const LlmPlan& plan);
 /// order.
 void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers);
 
-/// Where recompute states a number of blocks of each stage, how many of the first blocks of chunk `chunk` of the model
-/// are computed again: they are divided among the chunks of a stage, the earlier ones have what is left over.
-std::int64_t recomputed_blocks(const ParallelSpec& parallel, std::size_t chunk);
+/// Where recompute states a number of blocks of each stage, how many of the first blocks of each chunk of the model are
+/// computed again: they are divided among the chunks of a stage that have as many, the earlier ones have what is left over.
+/// `blocks`: of each chunk. None where no number is stated.
+std::vector<std::int64_t> recomputed_blocks(const ParallelSpec& parallel, const std::vector<std::int64_t>& blocks);
 
 /// Whether a batch is cut into the micro-steps that the model states: no micro-batch and no pipeline says otherwise, and the
 /// framework launches models layer by layer.

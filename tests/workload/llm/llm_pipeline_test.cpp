@@ -259,6 +259,27 @@ TEST(LlmPipeline, RecomputesAsManyBlocksOfAStageAsAskedFor) {
   }
 }
 
+/// Chunks that have fewer blocks than their share leave it to the others of their stage: 8 blocks of the first stage, 6 of the
+/// second, are all computed again where 8 are asked for.
+TEST(LlmPipeline, RecomputesAsManyBlocksOfAStageOfUnevenChunks) {
+  ModelSpec m = small_pipeline(PipelineSchedule::interleaved, 2);
+  m.as<LlmSpec>().layers = 14;
+  m.parallel.pipeline = 2;
+  m.parallel.stage_layers = {7, 3, 1, 3};
+  const auto repeated = [&](std::int64_t blocks) {
+    m.parallel.recompute = {RecomputeKind::full, blocks, {}};
+    return built_llm(m).repeated_flops;
+  };
+  const double one = repeated(1) / 2;  // on each of two stages
+  for (std::int64_t blocks = 1; blocks <= 8; ++blocks) {
+    const auto all = static_cast<double>(blocks + std::min<std::int64_t>(blocks, 6));
+    EXPECT_NEAR(repeated(blocks), all * one, 1e-9 * all * one) << blocks;
+  }
+  EXPECT_EQ(repeated(8), repeated(0)) << "all";
+  m.parallel.recompute = {RecomputeKind::full, 9, {}};
+  EXPECT_NE(build_llm(m).error().text().find("found 9, expected at most 8, the blocks of a stage"), std::string::npos);
+}
+
 TEST(LlmPipeline, BlocksThatDoNotDivideAreDealtAndSaid) {
   ModelSpec m = small_pipeline();
   m.as<LlmSpec>().layers = 14;  // with embedding and loss 16

@@ -36,13 +36,12 @@ std::vector<std::int64_t> blocks_of_chunks(const ParallelSpec& p, std::int64_t l
   return std::vector<std::int64_t>(static_cast<std::size_t>(n), layers / n);
 }
 
-/// Of chunk `chunk`, how many of its first blocks are computed again.
-std::int64_t repeated_blocks(const ParallelSpec& p, std::size_t chunk, std::int64_t blocks) {
+/// Of each chunk, how many of its first blocks are computed again.
+std::vector<std::int64_t> repeated_blocks(const ParallelSpec& p, const std::vector<std::int64_t>& blocks) {
   const Recompute& r = p.recompute;
   if (r.kind == RecomputeKind::none || r.kind == RecomputeKind::automatic || r.kind == RecomputeKind::every_second)
-    return 0;
-  if (r.layers == 0) return blocks;
-  return std::min(blocks, workload::recomputed_blocks(p, chunk));
+    return std::vector<std::int64_t>(blocks.size(), 0);
+  return r.layers == 0 ? blocks : workload::recomputed_blocks(p, blocks);
 }
 
 /// `t` without what runs beside the kernels of another micro-batch.
@@ -111,12 +110,12 @@ double longest_chain(const LayerTimes& of_parts, const ParallelSpec& p, double m
     const ChunkSeconds all = seconds_of_chunk(times, 0, layers, 0, true, true);
     return micro_steps * (all.forward + all.backward) / static_cast<double>(p.pipeline) * kRounding;
   }
+  const std::vector<std::int64_t> again = repeated_blocks(p, blocks);
   std::vector<ChunkSeconds> chunks;
   std::int64_t first = 0;
   for (std::size_t c = 0; c < blocks.size(); ++c) {
     if (first + blocks[c] > layers) return 0;  // refused by the predictor
-    chunks.push_back(
-        seconds_of_chunk(times, first, blocks[c], repeated_blocks(p, c, blocks[c]), c == 0, c + 1 == blocks.size()));
+    chunks.push_back(seconds_of_chunk(times, first, blocks[c], again[c], c == 0, c + 1 == blocks.size()));
     first += blocks[c];
   }
   if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0;
