@@ -11,6 +11,7 @@
 #include "base/text/printable.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/recipes/recipe.hpp"
+#include "sim/study/sweep/point_experiments.hpp"
 #include "sim/study/trials.hpp"
 
 namespace distsim::study {
@@ -139,22 +140,27 @@ std::string scaling_text(const std::string& group, const std::vector<SweepPoint>
   return out;
 }
 
+Result<report::TrialTimes> trial_times(const Result<config::Experiment>& experiment) {
+  if (!experiment.ok()) return experiment.error();
+  pipeline::Passes passes;
+  TRY_ASSIGN(const pipeline::Prediction prediction, pipeline::predict(*experiment, passes));
+  return run_trials(prediction, {kTrialsOfFinding, 1});
+}
+
 /// As benchmark scripts of distributed training print it: percentiles of the iteration, and samples per second of a rank.
 std::string percentiles_text(const SweepResult& result) {
   std::string out = fmt::format("{:<40} {:>10} {:>10} {:>10} {:>10} {:>14} {:>9}\n", "per rank", "p10 ms", "p50 ms",
                                 "p90 ms", "p99 ms", "samples/s p50", "speed-up");
+  const auto variants = variants_of(result.request());
+  if (!variants.ok()) return "";
+  PointExperiments experiments(result.request(), *variants);
   double first = 0;
   for (std::size_t i = 0; i < result.size(); ++i) {
     const SweepPoint point = result.point(i);
     if (!point.error.empty()) continue;
     if (end_asked()) return out + "interrupted: the percentiles of the other points were not worked out\n";
     Result<report::TrialTimes> times = Error{"interrupted", "", ""};
-    (void)unless_signalled([&] {
-      pipeline::Passes passes;
-      const auto prediction = pipeline::predict(result.request().config, sets_at(result.request(), i), passes);
-      times = prediction.ok() ? run_trials(*prediction, {kTrialsOfFinding, 1})
-                              : Result<report::TrialTimes>(prediction.error());
-    });
+    (void)unless_signalled([&] { times = trial_times(experiments.at(i)); });
     if (!times.ok()) continue;
     const double rate = point.figures.global_batch / point.figures.gpus / times->p50.seconds();
     if (first == 0) first = rate;

@@ -46,6 +46,19 @@ bool counts_gpus(const SweepAxis& axis);
 /// The same of each.
 std::vector<bool> count_gpus(const std::vector<SweepAxis>& axes);
 
+/// The number of the point with the first value on all axes that `first` chooses.
+template <class Chooses>
+std::size_t index_with_first(const std::vector<SweepAxis>& axes, std::size_t index, const Chooses& first) {
+  std::size_t out = 0, stride = 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const std::size_t length = axes[a].values.size();
+    if (!first(a)) out += index % length * stride;
+    index /= length;
+    stride *= length;
+  }
+  return out;
+}
+
 /// Keys as heads of columns: the last part of each, with as many before it as tell it from the others.
 std::vector<std::string> short_names(const std::vector<SweepAxis>& axes);
 

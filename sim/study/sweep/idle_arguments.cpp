@@ -2,17 +2,11 @@
 #include <algorithm>
 
 #include "sim/study/sweep/columns.hpp"
+#include "sim/study/sweep/point_experiments.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::study {
 namespace {
-
-/// Null where the file cannot be read.
-std::shared_ptr<config::Variants> experiment_of(const SweepRequest& request) {
-  if (request.experiment) return request.experiment;
-  auto read = config::Variants::of(request.config);
-  return read ? std::move(*read) : nullptr;
-}
 
 /// The fixed overrides: what is the same at all points is tried at the first and at the last.
 std::vector<IdleArgument> idle_sets(const SweepResult& result, const std::shared_ptr<config::Variants>& experiment) {
@@ -55,8 +49,9 @@ std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const 
   const auto add = [&](const std::string& key) { out.push_back({flag + " " + key, "no effect at any point" + where}); };
   const std::vector<std::string> idle = result.axes_without_effect();
   std::ranges::for_each(idle, add);
-  const std::shared_ptr<config::Variants> experiment = experiment_of(result.request());
-  if (!experiment) return out;
+  const auto read = variants_of(result.request());
+  if (!read.ok()) return out;
+  const std::shared_ptr<config::Variants>& experiment = *read;
   const std::vector<SweepAxis>& axes = result.request().axes;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (std::ranges::find(idle, axes[a].key) == idle.end())

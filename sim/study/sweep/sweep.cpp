@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
@@ -12,61 +11,21 @@
 #include "base/text/printable.hpp"
 #include "sim/config/flag_sets.hpp"
 #include "sim/config/variants.hpp"
-#include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/points/progress.hpp"
-#include "sim/workload/registry.hpp"
+#include "sim/study/sweep/point_experiments.hpp"
 
 namespace distsim::study {
 namespace {
 
-std::int64_t gpus_of(const config::Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node; }
-
-std::int64_t batch_of(const config::Experiment& e) {
-  return workload::samples_of(e.model, pipeline::shape_of(e).ranks());
-}
-
-/// So many samples on all GPUs of a model whose batch is given per GPU, which also states its micro-steps: their number stays.
-void share_batch(config::Experiment& e, std::int64_t batch) {
-  workload::ModelSpec& m = e.model;
-  const auto ranks = pipeline::shape_of(e).ranks();
-  const auto whole_share = [&](std::int64_t takers) { return batch % takers == 0 ? batch / takers : 0; };
-  m.per_gpu_batch = whole_share(ranks * m.accumulation);
-  if (m.per_gpu_batch > 0) return;
-  m.global_batch = batch;
-  const workload::ModelFamily& family = *m.family;
-  if (m.accumulation > 1 || family.layout_sets_steps == nullptr || family.layout_sets_steps(m, e.framework, ranks))
-    return;
-  const std::int64_t share = whole_share(family.batching(m, ranks).replicas);  // GPUs that take samples together
-  if (share == 0) return;
-  m.parallel.micro_batch = share;
-  m.parallel.states_micro_batch = true;
-}
-
-/// The number of the point with the first value on all axes that `first` chooses.
-template <class Chooses>
-std::size_t index_with_first(const std::vector<SweepAxis>& axes, std::size_t index, const Chooses& first) {
-  std::size_t out = 0, stride = 1;
-  for (std::size_t a = axes.size(); a-- > 0;) {
-    const std::size_t length = axes[a].values.size();
-    if (!first(a)) out += index % length * stride;
-    index /= length;
-    stride *= length;
-  }
-  return out;
-}
-
 /// Evaluates points; used by several threads.
 class SweepEvaluator {
  public:
-  SweepEvaluator(SweepRequest request, std::shared_ptr<config::Variants> variants)
-      : request_(std::move(request)),
-        variants_(std::move(variants)),
-        counting_(count_gpus(request_.axes)),
-        scales_(request_.scaling != Scaling::as_given && std::ranges::find(counting_, true) != counting_.end()) {}
+  SweepEvaluator(const SweepRequest& request, std::shared_ptr<config::Variants> variants)
+      : experiments_(request, std::move(variants)) {}
 
   Row evaluate(std::size_t index) {
-    const Result<config::Experiment> e = experiment_at(index);
+    const Result<config::Experiment> e = experiments_.at(index);
     if (!e) return Row{{}, {}, e.error().text()};
     const Result<report::Report> report = pipeline::predict_figures(*e, cache_);
     if (!report) return row_of(figures_without_prediction(*e, report.error(), cache_), report.error().text());
@@ -74,43 +33,8 @@ class SweepEvaluator {
   }
 
  private:
-  struct First {
-    std::int64_t batch = 0, gpus = 0;
-  };
-
-  /// The same row on the first number of GPUs.
-  Result<First> on_first_gpus(std::size_t index) {
-    const std::size_t first = index_with_first(request_.axes, index, [&](std::size_t a) { return counting_[a]; });
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto it = firsts_.find(first); it != firsts_.end()) return it->second;
-    }
-    TRY_ASSIGN(const config::Experiment e, variants_->with(sets_at(request_, first)));
-    const std::lock_guard lock(mutex_);
-    return firsts_.try_emplace(first, First{batch_of(e), gpus_of(e)}).first->second;
-  }
-
-  Result<config::Experiment> experiment_at(std::size_t index) {
-    TRY_ASSIGN(config::Experiment e, variants_->with(sets_at(request_, index)));
-    if (!scales_) return e;
-    if (e.model.global_batch > 0 && e.model.per_gpu_batch > 0) return e;  // which the prediction refuses
-    const bool weak = request_.scaling == Scaling::weak;
-    if (weak && e.model.per_gpu_batch > 0) return e;  // these are the samples per GPU
-    TRY_ASSIGN(const First first, on_first_gpus(index));
-    if (e.model.per_gpu_batch > 0)
-      share_batch(e, first.batch);
-    else
-      e.model.global_batch = weak ? first.batch * gpus_of(e) / first.gpus : first.batch;
-    return e;
-  }
-
-  const SweepRequest request_;
-  const std::shared_ptr<config::Variants> variants_;
-  const std::vector<bool> counting_;  ///< by axis
-  const bool scales_;                 ///< batches follow the number of GPUs
+  PointExperiments experiments_;
   pipeline::CostModelCache cache_;
-  std::mutex mutex_;
-  std::unordered_map<std::size_t, First> firsts_;
 };
 
 /// A row is computed with the batch that it is labelled with.
@@ -206,10 +130,7 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   std::vector<double> values;
   for (const SweepAxis& axis : request.axes) values.push_back(static_cast<double>(axis.values.size()));
   TRY_ASSIGN(list.count, count_points(values));
-  std::shared_ptr<config::Variants> variants = request.experiment;
-  if (!variants) {
-    TRY_ASSIGN(variants, config::Variants::of(request.config));
-  }
+  TRY_ASSIGN(const std::shared_ptr<config::Variants> variants, variants_of(request));
   TRY(variants->with(sets_at(request, 0)));
   TRY(check_scaling(request));
   if (identified) {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "sim/config/config.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::study {
 namespace {
@@ -63,6 +66,26 @@ TEST(Recipes, PerfectScalingHasNoSerialFraction) {
   EXPECT_NE(weak.text.find("Gustafson: serial fraction "), std::string::npos) << weak.text;
   EXPECT_NE(strong.text.find("Amdahl: serial fraction "), std::string::npos) << strong.text;
   EXPECT_NE(strong.text.find("exposed communication: "), std::string::npos) << strong.text;
+}
+
+/// Scaling gives a point its batch: its percentiles are of that batch, as its row is.
+TEST(Recipes, PercentilesAreOfTheRows) {
+  for (const Scaling scaling : {Scaling::weak, Scaling::strong}) {
+    SweepRequest request{.config = test::config("dgx_a100_4node.yaml")};
+    request.axes = {{"cluster.nodes", {"1", "4"}}};
+    request.scaling = scaling;
+    if (scaling == Scaling::strong) request.sets = {"model.global_batch=0", "model.per_gpu_batch=8192"};
+    const auto run = evaluated(request);
+    const SweepResult result(request, run->rows());
+    const SweepPoint point = result.point(1);
+    ASSERT_EQ(point.error, "");
+    EXPECT_EQ(point.figures.global_batch, 65536 * (scaling == Scaling::weak ? 4 : 1));
+    const std::string text = findings(Find::comparison, result);
+    std::istringstream line(text.substr(std::min(text.find("\n4 "), text.size())));
+    double nodes = 0, p10 = 0, p50 = 0;
+    line >> nodes >> p10 >> p50;
+    EXPECT_NEAR(p50 / point.figures.iteration_ms, 1, 0.1) << text;
+  }
 }
 
 class RecipeFile : public testing::Test {
