@@ -63,8 +63,13 @@ Result<std::vector<SweepAxis>> axes_of_entries(const std::vector<ConfigNode::Ent
 Result<SweepAxis> axis_of_variants(const ConfigNode& node) {
   if (node.kind != ConfigNode::Kind::sequence || node.items.size() < 2)
     return schema_detail::expected(node, "variants", "a list of two or more, each with name and set");
+  static const std::vector<std::string> known{"name", "set"};
   SweepAxis axis{"variant", {}, {}};
   for (const ConfigNode& item : node.items) {
+    for (const ConfigNode::Entry& entry : item.entries) {
+      if (std::ranges::find(known, entry.key) == known.end())
+        return schema_detail::unknown_key(entry, "variants", known);
+    }
     const ConfigNode *name = item.find("name"), *set = item.find("set");
     if (name == nullptr) return schema_detail::expected(item, "variants", "a map with name and set");
     TRY_ASSIGN(std::string text, text_of_node(*name, "variants.name"));

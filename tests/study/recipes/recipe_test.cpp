@@ -116,6 +116,9 @@ TEST_F(RecipeFile, IsReadWithPositions) {
   EXPECT_NE(refusal("vary: {cluster.nodes: 4..1}\n").find("4..1"), std::string::npos);
   EXPECT_NE(refusal("find: knees\n").find("did you mean 'knee'"), std::string::npos);
   EXPECT_NE(refusal("variants: [{name: a}]\n").find("two or more"), std::string::npos);
+  EXPECT_NE(refusal("variants:\n  - {name: a}\n  - {name: b, sets: [cluster.nodes=2]}\n")
+                .find(":3:15: variants.sets: found an unknown key, expected a key of variants; did you mean 'set'?"),
+            std::string::npos);
   EXPECT_NE(refusal("scaling: wide\n").find("strong or weak"), std::string::npos);
   EXPECT_NE(load_recipe("batchsize").error().text().find("did you mean 'batch_size'"), std::string::npos);
 }
