@@ -138,7 +138,7 @@ class Answers(Serving):
 
     def test_a_sweep_says_what_has_no_effect(self):
         t = self.talk()
-        for axis, notes in (("model.global_batch=65536,131072", ["weak: no effect, the number of GPUs is not swept"]), ("cluster.nodes=1,2", None)):
+        for axis, notes in (("model.global_batch=65536,131072", ["weak: no effect, neither cluster.nodes nor cluster.gpus_per_node is swept"]), ("cluster.nodes=1,2", None)):
             self.assertEqual(t.ask(type="sweep", text=TEXT, axes=[axis], weak=True).get("notes"), notes, axis)
 
     def test_a_sweep_is_cancelled_and_keeps_no_slider_waiting(self):

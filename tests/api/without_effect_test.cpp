@@ -28,8 +28,9 @@ constexpr const char* kIdleLine = "set model.transformer_xl.layers=7: no effect 
 
 TEST(WithoutEffect, ASweepNamesItsKeysSettingsAndScaling) {
   const Sweep idle = sweep({dlrm({kIdle}), {{"parallel.tensor", {"1", "2"}}}, Scaling::strong});
-  EXPECT_EQ(idle.without_effect(), (Lines{"scaling: no effect, the number of GPUs is not swept",
-                                          "vary parallel.tensor: no effect at any point", kIdleLine}));
+  EXPECT_EQ(idle.without_effect(),
+            (Lines{"scaling: no effect, neither cluster.nodes nor cluster.gpus_per_node is swept",
+                   "vary parallel.tensor: no effect at any point", kIdleLine}));
   const Sweep plain = sweep({dlrm(), {{"model.global_batch", {"8192", "16384"}}}});
   EXPECT_EQ(plain.without_effect(), Lines{}) << "no scaling was asked for";
   EXPECT_EQ(sweep({dlrm({"model.precision=fp16"}), {{"cluster.nodes", {"1", "2"}}}, Scaling::weak}).without_effect(),

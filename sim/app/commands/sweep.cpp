@@ -29,6 +29,8 @@ struct SweepFlags {
   bool resume = false;
 };
 
+constexpr const char* kScalingOfStudy = "scaling of the study";
+
 /// Whether the recipe has variants of which some say otherwise.
 bool is_of_variants(const study::SweepRequest& request, const std::string& set) {
   return std::ranges::any_of(request.axes, [&](const study::SweepAxis& axis) {
@@ -156,16 +158,20 @@ Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view
   const Result<void> written = write_files(flags, view, recipe, result, earlier);
   const std::string found = study::findings(recipe.find, result);
   if (recipe.find != study::Find::nothing && found.empty() && !end_asked())
-    log_warn([] { return std::string("--study: nothing found, too few points have a prediction"); });
+    log_warn([&] { return "--study: nothing found, " + study::why_nothing(recipe.find, result); });
   if (!takes_stdout({{"--csv", flags.csv}, {"--html", flags.html}}))
     TRY(print(study::sweep_table(view, result) + found));
   return written;
 }
 
-/// What the study says is not called a --set that nobody gave.
-std::vector<study::IdleArgument> as_given(std::vector<study::IdleArgument> idle, const std::vector<std::string>& sets) {
+/// What the study says is not called a flag that nobody gave.
+std::vector<study::IdleArgument> as_given(std::vector<study::IdleArgument> idle, const SweepFlags& flags,
+                                          const study::SweepRequest& request) {
   constexpr std::string_view kFlag = "--set ";
+  const std::vector<std::string>& sets = flags.sets;
   for (study::IdleArgument& one : idle) {
+    if (one.argument == "--scaling" && flags.scaling.empty() && request.scaling != study::Scaling::as_given)
+      one.argument = kScalingOfStudy;
     if (!one.argument.starts_with(kFlag)) continue;
     const std::string said = one.argument.substr(kFlag.size());
     const bool given = std::ranges::any_of(
@@ -175,6 +181,15 @@ std::vector<study::IdleArgument> as_given(std::vector<study::IdleArgument> idle,
   return idle;
 }
 
+/// What a study asks for besides its points.
+void name_study_unheeded(const SweepFlags& flags, const study::Recipe& recipe, const std::string& because) {
+  std::vector<study::IdleArgument> idle;
+  if (flags.scaling.empty() && recipe.request.scaling != study::Scaling::as_given)
+    idle.push_back({kScalingOfStudy, "no effect, " + because});
+  if (recipe.find != study::Find::nothing) idle.push_back({"find of the study", "no effect, " + because});
+  name_idle(idle);
+}
+
 Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
   if (!flags.config.empty()) note_input(flags.config);
   TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags, command));
@@ -182,7 +197,9 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   note_input(request.config);
   TRY(check_flags(flags));
   if (is_serving_experiment(request.config)) {
-    name_unheeded(command, {"--scaling", "--columns", "--sort"}, "the experiment is one of serving");
+    constexpr const char* kServing = "the experiment is one of serving";
+    name_unheeded(command, {"--scaling", "--columns", "--sort"}, kServing);
+    name_study_unheeded(flags, recipe, kServing);
     return sweep_serving({request.config,
                           flags.csv,
                           flags.html,
@@ -201,7 +218,7 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   if (study->is_over()) return {};
   TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
-  if (!study->was_cut()) name_idle(command, as_given(study::sweep_without_effect(result, "--set"), flags.sets));
+  if (!study->was_cut()) name_idle(command, as_given(study::sweep_without_effect(result, "--set"), flags, request));
   const EarlierResults earlier(result.predicted() == 0, {flags.csv, flags.html});
   TRY(write_outputs(flags, view, recipe, result, earlier));
   if (study->was_cut()) return study->interruption();

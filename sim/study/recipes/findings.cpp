@@ -190,4 +190,11 @@ std::string findings(Find find, const SweepResult& result) {
   return out.empty() ? out : "\n" + out;
 }
 
+std::string why_nothing(Find find, const SweepResult& result) {
+  if (result.predicted() == 0) return "no point has a prediction";
+  if (find != Find::scaling) return "no point has what is looked for";
+  if (std::ranges::none_of(result.request().axes, counts_gpus)) return kNoGpusSwept;
+  return "no two points that differ only in the number of GPUs have a prediction";
+}
+
 }  // namespace distsim::study

@@ -8,7 +8,7 @@
 //     model.global_batch: 4096..1048576:x2      # as in --set KEY=...
 //   variants:                                   # named lists of settings: one more thing that varies, before the others
 //     - {name: no overlap, set: [framework.overlap=false]}
-//   scaling: weak
+//   scaling: weak                               # where vary or --set, not only variants, set the number of GPUs
 //   find: knee                                  # knee, scaling, comparison: what is printed below the table
 #pragma once
 
@@ -39,5 +39,8 @@ Result<Recipe> load_recipe(const std::string& name_or_path);
 
 /// What the recipe looks for, as lines below the table; "" where the points do not say it.
 std::string findings(Find find, const SweepResult& result);
+
+/// Of findings() that are "": "no point has a prediction".
+std::string why_nothing(Find find, const SweepResult& result);
 
 }  // namespace distsim::study

@@ -44,7 +44,7 @@ std::vector<std::string> idle_keys_within(const SweepRequest& request, std::size
 std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag) {
   std::vector<IdleArgument> out;
   if (std::ranges::none_of(result.request().axes, counts_gpus))
-    out.push_back({"--scaling", "no effect, the number of GPUs is not swept"});
+    out.push_back({"--scaling", std::string("no effect, ") + kNoGpusSwept});
   const std::string where = result.predicted() == result.size() ? "" : " that was predicted";
   const auto add = [&](const std::string& key) { out.push_back({flag + " " + key, "no effect at any point" + where}); };
   const std::vector<std::string> idle = result.axes_without_effect();

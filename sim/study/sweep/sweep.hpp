@@ -53,11 +53,15 @@ std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index)
 Identity sweep_identity(const SweepRequest& request, const ConfigNode& experiment);
 
 /// The points of a sweep as a list to evaluate. Errors: over kMostPoints; an error in the config itself; scaling
-/// with a swept batch that it would replace. With `identified` its identity says what the rows depend on, which takes some 0.1 s: for journals and teams.
+/// with a swept batch that it would replace, or where only variants set the number of GPUs.
+/// With `identified` its identity says what the rows depend on, which takes some 0.1 s: for journals and teams.
 Result<PointList> sweep_points(const SweepRequest& request, bool identified);
 
 /// All points, those of one machine after each other: its cost models are kept only for a while.
 std::vector<std::size_t> sweep_order(const SweepRequest& request);
+
+/// What is said of scaling where no axis counts_gpus. Swept systems may differ in their GPUs, too.
+inline constexpr const char* kNoGpusSwept = "neither cluster.nodes nor cluster.gpus_per_node is swept";
 
 /// What a sweep gave, point by point.
 class SweepResult {
@@ -86,7 +90,7 @@ class SweepResult {
 };
 
 /// What changes none of the points: swept keys, those of --set that all points have, --scaling (also where it was not given)
-/// where the number of GPUs is not swept. `flag` gave the swept keys: --set, --vary.
+/// where kNoGpusSwept. `flag` gave the swept keys: --set, --vary.
 std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag);
 
 }  // namespace distsim::study

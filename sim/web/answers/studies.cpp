@@ -63,7 +63,7 @@ Json point_json(const study::SweepRequest& request, std::size_t index, const stu
 Json notes_on(const study::SweepRequest& request) {
   Json out = Json::array();
   if (request.scaling != study::Scaling::as_given && std::ranges::none_of(request.axes, study::counts_gpus))
-    out.push_back("weak: no effect, the number of GPUs is not swept");
+    out.push_back(std::string("weak: no effect, ") + study::kNoGpusSwept);
   return out;
 }
 

@@ -68,6 +68,21 @@ TEST(Recipes, PerfectScalingHasNoSerialFraction) {
   EXPECT_NE(strong.text.find("exposed communication: "), std::string::npos) << strong.text;
 }
 
+TEST(Recipes, SayWhyNothingWasFound) {
+  const auto why = [](std::vector<SweepAxis> axes) {
+    const SweepRequest request{.config = test::config("dgx_a100_4node.yaml"), .axes = std::move(axes)};
+    const auto run = evaluated(request);
+    const SweepResult result(request, run->rows());
+    EXPECT_EQ(findings(Find::scaling, result), "");
+    return why_nothing(Find::scaling, result);
+  };
+  EXPECT_EQ(why({{"variant", {"a", "b"}, {{"cluster.nodes=1"}, {"cluster.nodes=2"}}}}),
+            "neither cluster.nodes nor cluster.gpus_per_node is swept");
+  EXPECT_EQ(why({{"cluster.nodes", {"1", "0"}}}),
+            "no two points that differ only in the number of GPUs have a prediction");
+  EXPECT_EQ(why({{"model.global_batch", {"3"}}}), "no point has a prediction");
+}
+
 /// Scaling gives a point its batch: its percentiles are of that batch, as its row is.
 TEST(Recipes, PercentilesAreOfTheRows) {
   for (const Scaling scaling : {Scaling::weak, Scaling::strong}) {

@@ -214,6 +214,22 @@ TEST(Sweep, ScalingDoesNothingWhereGpusAreNotSwept) {
   EXPECT_EQ(points[1].figures.global_batch, 2048);
 }
 
+/// Variants are compared as a whole; where an axis counts the GPUs, each is scaled by itself.
+TEST(Sweep, ScalingRefusesVariantsThatAloneSetTheGpus) {
+  const SweepAxis variants{"variant", {"a", "b"}, {{"cluster.nodes=1"}, {"cluster.nodes=2"}}},
+      halves{"variant", {"a", "b"}, {{"cluster.gpus_per_node=4"}, {"cluster.gpus_per_node=8"}}},
+      models{"variant", {"a", "b"}, {{}, {"framework.overlap=false"}}}, nodes{"cluster.nodes", {"1", "2"}};
+  for (const Scaling scaling : {Scaling::strong, Scaling::weak}) {
+    EXPECT_NE(Swept(flagship({variants}, scaling)).error.find("and variants that set cluster.nodes"),
+              std::string::npos);
+    EXPECT_NE(Swept(flagship({halves}, scaling)).error.find("variants that set cluster.gpus_per_node"),
+              std::string::npos);
+    EXPECT_TRUE(sweep_points(flagship({halves, nodes}, scaling), false).ok());
+    EXPECT_TRUE(sweep_points(flagship({models}, scaling), false).ok());
+  }
+  EXPECT_TRUE(sweep_points(flagship({variants}), false).ok());
+}
+
 TEST(Sweep, StrongScalingRefusesASweptBatchPerGpu) {
   SweepRequest request =
       flagship({{"model.per_gpu_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::strong);
