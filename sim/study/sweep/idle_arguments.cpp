@@ -9,10 +9,11 @@ namespace distsim::study {
 namespace {
 
 /// The fixed overrides: what is the same at all points is tried at the first and at the last.
-std::vector<IdleArgument> idle_sets(const SweepResult& result, const std::shared_ptr<config::Variants>& experiment) {
+std::vector<IdleArgument> idle_sets(const SweepResult& result, PointExperiments& points,
+                                    const std::shared_ptr<config::Variants>& experiment) {
   const SweepRequest& request = result.request();
   if (request.sets.empty()) return {};
-  return sets_without_effect({{experiment, sets_at(request, 0)}, {experiment, sets_at(request, result.size() - 1)}},
+  return sets_without_effect({{experiment, points.sets(0)}, {experiment, points.sets(result.size() - 1)}},
                              request.sets);
 }
 
@@ -20,7 +21,7 @@ std::vector<IdleArgument> idle_sets(const SweepResult& result, const std::shared
 constexpr std::size_t kMostMaps = 64;
 
 /// Keys within the maps that an axis has as values. Each value is tried at the first and at the last of its points.
-std::vector<std::string> idle_keys_within(const SweepRequest& request, std::size_t axis,
+std::vector<std::string> idle_keys_within(const SweepRequest& request, std::size_t axis, PointExperiments& points,
                                           const std::shared_ptr<config::Variants>& experiment) {
   const SweepAxis& swept = request.axes[axis];
   if (!swept.sets.empty() || swept.values.size() > kMostMaps) return {};
@@ -33,8 +34,8 @@ std::vector<std::string> idle_keys_within(const SweepRequest& request, std::size
     const auto parsed = config::parse_set(set);
     if (!parsed.ok() || parsed->value.kind != ConfigNode::Kind::map) continue;
     const std::size_t first = v * stride, last = ((before - 1) * swept.values.size() + v + 1) * stride - 1;
-    tried.push_back({{experiment, sets_at(request, first)}, set});
-    if (last != first) tried.push_back({{experiment, sets_at(request, last)}, set});
+    tried.push_back({{experiment, points.sets(first)}, set});
+    if (last != first) tried.push_back({{experiment, points.sets(last)}, set});
   }
   return map_keys_without_effect(tried);
 }
@@ -52,12 +53,13 @@ std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const 
   const auto read = variants_of(result.request());
   if (!read.ok()) return out;
   const std::shared_ptr<config::Variants>& experiment = *read;
+  PointExperiments points(result.request(), experiment);
   const std::vector<SweepAxis>& axes = result.request().axes;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (std::ranges::find(idle, axes[a].key) == idle.end())
-      std::ranges::for_each(idle_keys_within(result.request(), a, experiment), add);
+      std::ranges::for_each(idle_keys_within(result.request(), a, points, experiment), add);
   }
-  for (IdleArgument& set : idle_sets(result, experiment)) out.push_back(std::move(set));
+  for (IdleArgument& set : idle_sets(result, points, experiment)) out.push_back(std::move(set));
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "sim/study/sweep/point_experiments.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -64,6 +66,19 @@ Result<config::Experiment> PointExperiments::at(std::size_t index) {
   else
     e.model.global_batch = weak ? first.batch * gpus_of(e) / first.gpus : first.batch;
   return e;
+}
+
+std::vector<std::string> PointExperiments::sets(std::size_t index) {
+  std::vector<std::string> out = sets_at(request_, index);
+  if (!scales_) return out;
+  const auto given = variants_->with(out), scaled = at(index);
+  if (!given.ok() || !scaled.ok()) return out;
+  const workload::ModelSpec &a = given->model, &b = scaled->model;
+  if (a.global_batch == b.global_batch && a.per_gpu_batch == b.per_gpu_batch) return out;
+  out.push_back(fmt::format("model.global_batch={}", b.global_batch));
+  out.push_back(fmt::format("model.per_gpu_batch={}", b.per_gpu_batch));
+  if (b.parallel.states_micro_batch) out.push_back(fmt::format("parallel.micro_batch={}", b.parallel.micro_batch));
+  return out;
 }
 
 Result<std::shared_ptr<config::Variants>> variants_of(const SweepRequest& request) {

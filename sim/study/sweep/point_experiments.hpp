@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,8 @@ class PointExperiments {
   /// `variants`: of the request's experiment.
   PointExperiments(SweepRequest request, std::shared_ptr<config::Variants> variants);
   Result<config::Experiment> at(std::size_t index);
+  /// The same as --set on the experiment: sets_at(), and the batch where scaling gives another.
+  std::vector<std::string> sets(std::size_t index);
 
  private:
   struct First {

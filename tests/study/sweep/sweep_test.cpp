@@ -12,6 +12,7 @@
 #include "base/text/csv.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/sweep/columns.hpp"
+#include "sim/study/sweep/point_experiments.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::study {
@@ -177,6 +178,25 @@ TEST(Sweep, ScalingKeepsTheMicroStepsOfABatchPerGpu) {
   EXPECT_EQ(strong[2].figures.global_batch, 64);
   EXPECT_EQ(strong[2].figures.iteration_ms,
             alone({"cluster.nodes=32", "model.per_gpu_batch=0", "model.global_batch=64", "parallel.micro_batch=1"}));
+}
+
+/// What is said of a point by its settings is of the experiment of its row.
+TEST(Sweep, TheSettingsOfAPointHaveItsBatch) {
+  SweepRequest per_gpu{.config = test::config("bert_large_dgx_a100.yaml"),
+                       .axes = {{"cluster.nodes", {"1", "2", "32"}}}};
+  per_gpu.sets = {"framework={name: megatron}", "model={name: bert_large, per_gpu_batch: 8}", "parallel.tensor=4"};
+  for (SweepRequest request : {per_gpu, flagship({{"cluster.nodes", {"1", "2", "4"}}})}) {
+    for (const Scaling scaling : {Scaling::as_given, Scaling::strong, Scaling::weak}) {
+      request.scaling = scaling;
+      PointExperiments points(request, variants_of(request).value());
+      const Swept rows(request);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        ASSERT_EQ(rows[i].error, "");
+        SweepRequest alone{.config = request.config, .sets = points.sets(i)};
+        EXPECT_EQ(Swept(alone)[0].figures.fingerprint, rows[i].figures.fingerprint) << name_of(scaling) << " " << i;
+      }
+    }
+  }
 }
 
 TEST(Sweep, ASweptBatchPerGpuHoldsOnAnyNumberOfGpus) {
