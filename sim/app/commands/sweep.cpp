@@ -17,6 +17,7 @@
 #include "sim/config/flag_sets.hpp"
 #include "sim/study/recipes/recipe.hpp"
 #include "sim/study/sweep/columns.hpp"
+#include "sim/study/sweep/point_experiments.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
@@ -136,7 +137,7 @@ Result<void> check_flags(const SweepFlags& flags) {
 std::string title_of(const study::Recipe& recipe) {
   const study::SweepRequest& request = recipe.request;
   if (!recipe.title.empty()) return recipe.title;
-  const auto first = config::load_experiment(request.config, request.sets);
+  const auto first = request.experiment->with(request.sets);
   std::string keys;
   for (const std::string& name : study::short_names(request.axes)) keys += (keys.empty() ? "" : ", ") + name;
   return (first.ok() ? first->title : request.config) + (keys.empty() ? "" : ": " + keys);
@@ -192,8 +193,8 @@ void name_study_unheeded(const SweepFlags& flags, const study::Recipe& recipe, c
 
 Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
   if (!flags.config.empty()) note_input(flags.config);
-  TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags, command));
-  const study::SweepRequest& request = recipe.request;
+  TRY_ASSIGN(study::Recipe recipe, recipe_of(flags, command));
+  study::SweepRequest& request = recipe.request;
   note_input(request.config);
   TRY(check_flags(flags));
   if (is_serving_experiment(request.config)) {
@@ -207,6 +208,7 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
                           request.axes,
                           {flags.jobs, flags.journal, flags.resume, team}});
   }
+  TRY_ASSIGN(request.experiment, study::variants_of(request));  // all that is said of it is of the file as it is now
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
     name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");

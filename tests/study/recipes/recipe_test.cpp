@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "sim/config/config.hpp"
+#include "sim/study/sweep/point_experiments.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::study {
@@ -101,6 +102,18 @@ TEST(Recipes, PercentilesAreOfTheRows) {
     line >> nodes >> p10 >> p50;
     EXPECT_NEAR(p50 / point.figures.iteration_ms, 1, 0.1) << text;
   }
+}
+
+/// What is found is of the file that the rows are of, also where it has changed since.
+TEST(Recipes, TheExperimentIsReadOnce) {
+  const auto path = std::filesystem::path(testing::TempDir()) / ("once" + std::to_string(::getpid()) + ".yaml");
+  std::filesystem::copy_file(test::config("dgx_a100_4node.yaml"), path);
+  SweepRequest request{.config = path.string(), .axes = {{"cluster.nodes", {"1", "4"}}}};
+  request.experiment = variants_of(request).value();
+  const auto run = evaluated(request);
+  std::ofstream(path) << "cluster: {}\n";
+  EXPECT_NE(findings(Find::comparison, SweepResult(request, run->rows())), "");
+  std::filesystem::remove(path);
 }
 
 class RecipeFile : public testing::Test {
