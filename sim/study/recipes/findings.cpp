@@ -84,7 +84,7 @@ std::string knee_text(const std::string& group, std::vector<SweepPoint> points) 
                                 100 * knee->figures.samples_per_s / best->figures.samples_per_s,
                                 rate_text(best->figures.samples_per_s), best->figures.global_batch);
   if (full == nullptr)
-    return out + fmt::format("{}memory: {:.1f} GB of {:.1f} GB at batch {:.0f}, the largest tried\n", before(group),
+    return out + fmt::format("{}memory: {:.1f} GB of {:.1f} GB at batch {:.0f}, the largest predicted\n", before(group),
                              last->figures.memory_gb, last->figures.capacity_gb, last->figures.global_batch);
   return out + fmt::format("{}memory ends between batch {:.0f}, {:.1f} GB, and {:.0f}; a GPU has {:.1f} GB\n",
                            before(group), last->figures.global_batch, last->figures.memory_gb,
