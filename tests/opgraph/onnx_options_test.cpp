@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "onnx_models.hpp"
 
@@ -277,6 +278,25 @@ TEST(OnnxOptions, FactorsHaveOneType) {
   EXPECT_NE(option_refusal(product(kComplexType, kComplexType, ""))
                 .find("(MatMul): input 0 ('x'): found complex numbers, expected real ones"),
             std::string::npos);
+}
+
+/// Of more samples than any pass that tells the slope has: x[:100] of a batch of 64 is all of it.
+TEST(OnnxOptions, ABoundFarAboveTheFirstBatchesIsNoLine) {
+  const auto first = [](std::int64_t samples) {
+    Model m = between_products("Slice", {"begin", "end", "axis"});
+    m.numbers("begin", {0}).numbers("end", {samples}).numbers("axis", {0});
+    return m;
+  };
+  for (const std::int64_t bound : {48, 100, 4096, 500'000}) {
+    Model m = first(bound);
+    m.graph().clear_output();
+    m.output("y");
+    const std::string text = option_refusal(m);
+    EXPECT_NE(text.find("which does not follow the batch in a line"), std::string::npos) << bound << text;
+    EXPECT_NE(text.find(bound < 64 ? "with 2, 4 and 64 samples" : "with 2, 4 and 1048576 samples"), std::string::npos)
+        << text;
+  }
+  EXPECT_EQ(option_refusal(first(std::numeric_limits<std::int64_t>::max())), "");
 }
 
 }  // namespace

@@ -13,9 +13,13 @@ namespace {
 
 constexpr auto kSamples = OnnxLowering::kSamples;
 
+/// More samples than a GPU is given: a size that has a bound, as of x[:100], has left its line. With fewer where those make
+/// tensors beyond what is read.
+constexpr std::array<std::int64_t, 3> kFarSamples = {1 << 20, 1 << 16, 1 << 12};
+
 /// Gives the sizes of the first pass as lines of the batch. What keeps it from that, or nothing.
-std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three) {
-  for (const OpGraph* other : {&two, &three}) {
+std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three, const OpGraph& far) {
+  for (const OpGraph* other : {&two, &three, &far}) {
     if (one.nodes.size() != other->nodes.size() || one.tensors.size() != other->tensors.size())
       return "found calls that depend on the batch";
     for (std::size_t i = 0; i < one.nodes.size(); ++i) {
@@ -25,18 +29,23 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three)
   }
   std::vector<std::vector<Extent>> all;
   for (std::size_t t = 0; t < one.tensors.size(); ++t) {
-    const std::vector<Extent>&a = one.tensors[t].dims, &b = two.tensors[t].dims, &c = three.tensors[t].dims;
-    if (a.size() != b.size() || a.size() != c.size())
+    const std::vector<Extent>&a = one.tensors[t].dims, &b = two.tensors[t].dims;
+    const std::vector<Extent>&c = three.tensors[t].dims, &d = far.tensors[t].dims;
+    if (a.size() != b.size() || a.size() != c.size() || a.size() != d.size())
       return node_with(one, static_cast<std::uint32_t>(t)) + ": found dimensions that depend on the batch";
     std::vector<Extent>& dims = all.emplace_back();
     for (std::size_t i = 0; i < a.size(); ++i) {
       const std::int64_t more = b[i].constant - a[i].constant, slope = more / (kSamples[1] - kSamples[0]);
       const Extent line{a[i].constant - slope * kSamples[0], slope};
-      if (slope < 0 || line.constant + slope * kSamples[1] != b[i].constant ||
-          line.constant + slope * kSamples[2] != c[i].constant)
+      const auto apart = [&](const Extent& size, std::int64_t samples) {
+        return line.constant + slope * samples != size.constant;
+      };
+      const bool near = slope < 0 || apart(b[i], kSamples[1]) || apart(c[i], kSamples[2]);
+      if (near || apart(d[i], far.samples))
         return node_with(one, static_cast<std::uint32_t>(t)) + ": found a size of " + std::to_string(a[i].constant) +
-               ", " + std::to_string(b[i].constant) + " and " + std::to_string(c[i].constant) +
-               " with 2, 4 and 64 samples, which does not follow the batch in a line";
+               ", " + std::to_string(b[i].constant) + " and " + std::to_string((near ? c : d)[i].constant) +
+               " with 2, 4 and " + std::to_string(near ? kSamples[2] : far.samples) +
+               " samples, which does not follow the batch in a line";
       dims.push_back(line);
     }
   }
@@ -214,7 +223,16 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
   OpGraph two, three;
   TRY(read(kSamples[1], two));
   TRY(read(kSamples[2], three));
-  const std::string why_not = follow_batch(graph, two, three);
+  std::optional<OpGraph> far;
+  for (std::size_t i = 0; !far; ++i) {
+    OpGraph with_many;
+    const auto many = read(kFarSamples[i], with_many);
+    if (!many.ok() && i + 1 == kFarSamples.size()) return many.error();
+    if (!many.ok()) continue;
+    with_many.samples = kFarSamples[i];
+    far = std::move(with_many);
+  }
+  const std::string why_not = follow_batch(graph, two, three, *far);
   if (!why_not.empty())
     return Error{why_not + ", expected a model with a fixed batch", file, "give the batch in model.graph.dimensions"};
   graph.any_batch = true;
