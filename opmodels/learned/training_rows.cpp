@@ -7,6 +7,7 @@
 #include "base/fnv.hpp"
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "opmodels/measured/possible_times.hpp"
 #include "opmodels/registry.hpp"
 
@@ -94,6 +95,12 @@ class Writer {
                            least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost), kernels, launch);
         kernels > 0 && !possible.ok())
       return problem(count.impossible, possible.error());
+    if (kernels <= prepared.front().other)
+      return problem(count.hidden, {"latency_us: found " + format_quantity(measured * 1e-6, Dimension::seconds) +
+                                        ", expected more than the " +
+                                        format_quantity(launch + prepared.front().other, Dimension::seconds) +
+                                        " of the launch and the kernels that come with the op",
+                                    "", ""});
     if (kernels > kOpTimesTooLong * priced_of(prepared) && ++count.too_long == 1)
       count.first_too_long = position + ": " + too_long_text(kernels, priced_of(prepared));
     std::string lines;

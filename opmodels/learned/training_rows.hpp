@@ -24,9 +24,10 @@ struct TrainingCount {
   std::size_t other_kernel = 0;  ///< left out: not of the kernel asked for
   std::size_t unpriced = 0;      ///< unreadable, without a time, or of a GPU that is not known
   std::size_t impossible = 0;    ///< faster than the GPU allows
+  std::size_t hidden = 0;        ///< no longer than the launch and the kernels that come with the op
   std::size_t too_long = 0;      ///< kept, with times far above the models' (kOpTimesTooLong)
   std::string first_too_long;    ///< the first of them, with its line
-  std::string first_problem;     ///< with its line, of the first row that is unpriced or impossible
+  std::string first_problem;     ///< with its line, of the first row that is unpriced, impossible or hidden
   std::string unused;            ///< OpColumns::unused()
 };
 

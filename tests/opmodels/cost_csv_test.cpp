@@ -354,6 +354,19 @@ TEST_F(Fixture, TrainingRowsLeaveOutWhatNoGpuDoes) {
   EXPECT_EQ(table().size(), 1u);
 }
 
+TEST_F(Fixture, TrainingRowsLeaveOutWhatIsNoLongerThanItsLaunch) {
+  const std::string row = "A100-SXM4-80GB,linear,bf16,4096,4096,4096,";
+  std::istringstream in("gpu,op,dtype,m,n,k,latency_us,timing\n" + row + "600,wall_sync\n" + row + "0.001,wall_sync\n" +
+                        row + "0.5,evt_min5of25\n");
+  out_.str("");
+  const auto count = training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
+  ASSERT_TRUE(count.ok()) << count.error().text();
+  EXPECT_EQ(count->kept, 1u);
+  EXPECT_EQ(count->hidden, 2u);
+  EXPECT_EQ(count->first_problem.find("x.csv:3: latency_us: found 1 ns, expected more than the"), 0u)
+      << count->first_problem;
+}
+
 TEST_F(Fixture, PointwiseRowsReadAndWriteWhatTheirOpsDo) {
   const std::string header = "gpu,op,pass,dtype,rows,cols";
   for (const auto& [op, reads, writes] : {std::tuple("add", 2.0, 1.0),

@@ -71,7 +71,8 @@ Result<void> write_training_rows(const TrainingFlags& f) {
   remark(fmt::format("{} of {} rows kept{}", count.kept, count.rows,
                      left_out({{count.other_kernel, "not of this kernel"},
                                {count.unpriced, "not a valid op of a known GPU"},
-                               {count.impossible, "faster than the GPU allows"}})));
+                               {count.impossible, "faster than the GPU allows"},
+                               {count.hidden, "no longer than what comes with the op"}})));
   name_too_long(count);
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   return {};
