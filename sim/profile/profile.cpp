@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/profile/collective_table.hpp"
@@ -56,6 +57,30 @@ RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& ran
 /// So many times the profiled iteration is none of the same run without the profiler. Chosen: iterations differ, too.
 constexpr double kMostUnprofiled = 1.25;
 
+/// One thread records one thing at a time: what it records in an iteration takes no longer than that.
+Result<void> check_record_cost(const traces::TraceJob& job, const Profile& profile, const ProfileOptions& options) {
+  if (options.record_ns <= 0) return {};
+  for (std::size_t r = 0; r < profile.ranks.size(); ++r) {
+    const RankProfile& p = profile.ranks[r];
+    std::vector<double> records(job.ranks[r].threads.size());
+    double iterations = 0, busiest = 0;
+    for (const StepProfile& s : p.steps) iterations += static_cast<double>(s.step.end_ns - s.step.start_ns);
+    for (const traces::HostRecord& h : job.ranks[r].host_records) {
+      const bool in_steps = std::ranges::any_of(
+          p.steps, [&](const StepProfile& s) { return h.start_ns >= s.step.start_ns && h.start_ns < s.step.end_ns; });
+      if (in_steps && h.thread < records.size()) busiest = std::max(busiest, ++records[h.thread]);
+    }
+    if (busiest * static_cast<double>(options.record_ns) <= iterations) continue;
+    const auto seconds = [](double ns) { return format_quantity(ns * 1e-9, Dimension::seconds); };
+    return Error{"--record-cost: found " + seconds(static_cast<double>(options.record_ns)) + ", expected at most " +
+                     seconds(iterations / busiest) + ", as a thread has " +
+                     counted(static_cast<std::uint64_t>(busiest), "record") + " in the " + seconds(iterations) +
+                     " of the iterations",
+                 job.ranks[r].path, ""};
+  }
+  return {};
+}
+
 /// A profiler slows the host; the work of the GPU takes as long without it.
 Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profile, const ProfileOptions& options) {
   if (options.unprofiled_ns <= 0) return {};
@@ -104,6 +129,7 @@ Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& 
   Profile out;
   for (const traces::TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank, options));
   TRY(check_unprofiled(job, out, options));
+  TRY(check_record_cost(job, out, options));
   profile_collectives(job, out);
   return out;
 }

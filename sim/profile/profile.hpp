@@ -190,7 +190,8 @@ struct ProfileOptions {
 /// What of the GPU's work the tables lack, as a note; empty where that is less than 1 % of it.
 std::string work_before_steps(const RankProfile& rank);
 
-/// Errors: no ranks, or one without times; an unprofiled iteration that no iteration of the trace allows.
+/// Errors: no ranks, or one without times; an unprofiled iteration, or a cost of a record, that no iteration of the trace
+/// allows.
 Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options = {});
 
 }  // namespace distsim::profile

@@ -130,6 +130,15 @@ TEST_F(GpuUseTest, AnIterationWithoutTheProfilerIsNotLonger) {
       << refused.error().text();
 }
 
+/// What one thread records in two iterations of 100 us takes at most 200 us.
+TEST_F(GpuUseTest, RecordsTakeNoLongerThanTheIterationsTheyLieIn) {
+  read(test::two_steps(), {.unprofiled_ns = 0, .record_ns = 2'000});
+  const auto refused = make_profile(job_, {.unprofiled_ns = 0, .record_ns = 100'000});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("--record-cost: found 100 us, expected at most "), std::string::npos)
+      << refused.error().text();
+}
+
 /// aten::mm at [5, 25) launches at [10, 14). T2 = 5 us holds one record, the launch: 3 without its 2 us. T4 = 4: 2.
 /// T3 = 11 holds none. T1 = 80 us from one mm to the next holds the range of the all-reduce, its launch, the mark of the
 /// next step and that mm: 72.
@@ -142,7 +151,7 @@ TEST_F(GpuUseTest, OverheadsWithAndWithoutTheProfiler) {
   EXPECT_EQ(without.t2.total, 2 * 3'000);
   EXPECT_EQ(without.t3.total, 2 * 11'000);
   EXPECT_EQ(without.t4.total, 2 * 2'000);
-  EXPECT_EQ(read(test::two_steps(), {.unprofiled_ns = 0, .record_ns = 50'000}).ranks[0].corrected.t2.total, 0);
+  EXPECT_EQ(read(test::two_steps(), {.unprofiled_ns = 0, .record_ns = 6'000}).ranks[0].corrected.t2.total, 0);
   EXPECT_EQ(read(test::two_steps()).ranks[0].corrected.t1.total, 80'000);
 }
 
