@@ -134,5 +134,23 @@ TEST_F(HostStacksTest, ProfilesOfOneFileHaveOneUnit) {
   EXPECT_NE(mixed.find("found profiles with times and others without"), std::string::npos) << mixed;
 }
 
+TEST_F(HostStacksTest, WeightsBeyondTheEndThatIsStatedAreRefused) {
+  const auto file = [](const char* end) {
+    return std::string(R"({"shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","unit":"seconds",)") +
+           R"("startValue":1,"endValue":)" + end + R"(,"samples":[[0],[0]],"weights":[9,1]}]})";
+  };
+  EXPECT_DOUBLE_EQ(read(file("11")).sum, 10);
+  EXPECT_NE(refusal(file("10")).find("weights: found 10 seconds in all, expected at most the 9 from startValue"),
+            std::string::npos)
+      << refusal(file("10"));
+}
+
+TEST_F(HostStacksTest, LinesThatEndInANumberAreNoStacks) {
+  const std::string log = "2026-11-28 13:00:01\nstep 10\nloss 5\nepoch 3\n";
+  EXPECT_NE(refusal(log).find("found 3 of 3 lines that are no stack such as"), std::string::npos) << refusal(log);
+  EXPECT_EQ(read("main (t.py:1) 7\n").sum, 7);
+  EXPECT_EQ(read("main;train 7\nidle 3\n").sum, 10);
+}
+
 }  // namespace
 }  // namespace distsim::traces

@@ -85,14 +85,22 @@ void for_each_line(std::string_view text, Each each) {
 struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
-  std::optional<double> stated;        ///< seconds of all, where a table says so
-  std::optional<double> stated_calls;  ///< likewise calls
-  double calls = 0;                    ///< of all rows of a table
-  std::string said;                    ///< what the profiler says of itself among the stacks, its first line
-  std::string impossible;              ///< the first row of a table that contradicts itself
+  std::uint64_t stacks = 0, framed = 0;  ///< collapsed; those of several frames, or of one that names its line
+  std::optional<double> stated;          ///< seconds of all, where a table says so
+  std::optional<double> stated_calls;    ///< likewise calls
+  double calls = 0;                      ///< of all rows of a table
+  std::string said;                      ///< what the profiler says of itself among the stacks, its first line
+  std::string impossible;                ///< the first row of a table that contradicts itself
 };
 
 constexpr double kPrintedTolerance = 1.01, kPrintedDigit = 1e-3;  // of seconds with three digits
+
+/// "forward (train.py:12)"
+bool names_its_line(std::string_view frame) {
+  const std::size_t colon = frame.rfind(':');
+  return frame.ends_with(')') && colon != frame.npos && frame.find(" (") < colon &&
+         stack_number(frame.substr(colon + 1, frame.size() - colon - 2));
+}
 
 /// "main;train;forward 12"
 void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, Parsed& out) {
@@ -108,7 +116,12 @@ void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, 
     stack.push_back(line.substr(at, end - at));
     at = end + 1;
   }
-  if (!count || !out.sums.add(stack, *count)) ++out.broken;
+  if (!count || !out.sums.add(stack, *count)) {
+    ++out.broken;
+    return;
+  }
+  ++out.stacks;
+  out.framed += stack.size() > 1 || names_its_line(stack.front()) ? 1 : 0;
 }
 
 /// Words of a row of pstats; the last is all that is left: a name may hold blanks.
@@ -254,6 +267,23 @@ std::vector<std::string> speedscope_frames(const Json& root) {
   return names;
 }
 
+/// Weights of one profile beyond the whole that it states, or "".
+std::string beyond_end(const Json& profile, const std::string& unit) {
+  const auto stated = [&](const char* key) {
+    return profile.contains(key) && profile[key].is_number() ? std::optional(profile[key].get<double>()) : std::nullopt;
+  };
+  const auto start = stated("startValue"), end = stated("endValue");
+  if (!start || !end) return "";
+  double sum = 0;
+  for (const Json& w : profile["weights"]) sum += w.is_number() ? std::max(0., w.get<double>()) : 0;
+  if (sum <= (*end - *start) * kPrintedTolerance + kPrintedDigit) return "";
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "weights: found %.6g%s in all, expected at most the %.6g from startValue to endValue", sum,
+                unit.empty() || unit == "none" ? "" : (" " + unit).c_str(), *end - *start);
+  return text;
+}
+
 /// One sampled profile: a list of stacks of frame indices, and as many weights.
 void add_profile(const Json& profile, const std::vector<std::string>& names, double unit, Parsed& out) {
   const Json &samples = profile["samples"], &weights = profile["weights"];
@@ -296,6 +326,7 @@ Result<void> add_speedscope(const std::string& text, const std::string& path, Ho
     if (read > 0 && stacks.seconds != unit.has_value())
       return Error{"found profiles with times and others without, expected one unit", path, ""};
     stacks.seconds = unit.has_value();
+    if (const std::string beyond = beyond_end(p, named); !beyond.empty()) return Error{beyond, path, ""};
     if (p["weights"].size() > p["samples"].size()) out.broken += p["weights"].size() - p["samples"].size();
     add_profile(p, names, unit.value_or(1), out);
     ++read;
@@ -338,6 +369,11 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
     });
     if (pstats) parsed.stated = stated;
   }
+  if (2 * parsed.framed < parsed.stacks)
+    return Error{"found " + std::to_string(parsed.stacks - parsed.framed) + " of " + std::to_string(parsed.stacks) +
+                     " lines that are no stack such as 'main;train;forward 12', expected py-spy's raw or speedscope "
+                     "output, or cProfile's table",
+                 path, ""};
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
   if (!parsed.said.empty()) stacks.notes.assume("the profiler says of itself: " + in_quotes(parsed.said, 120));
   stacks.sum = parsed.sums.sum();
