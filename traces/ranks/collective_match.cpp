@@ -392,8 +392,12 @@ void align_to(TraceJob& job, const ClockEvidences& evidences, std::uint32_t firs
   }
 }
 
-/// Of broadcasts, sends and receives that two ranks share: how much later they end on the second.
-using EndsApart = std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::int64_t>>;
+/// Of collectives that two ranks share: how much later they end on the second.
+struct Apart {
+  std::vector<std::int64_t> ends;
+  bool one_way = true;  ///< broadcasts and sends alone
+};
+using EndsApart = std::map<std::pair<std::uint32_t, std::uint32_t>, Apart>;
 
 /// Between ranks of different clocks only; those of one file have that of its profiler.
 EndsApart ends_apart(const TraceJob& job, const std::vector<std::uint32_t>& clock_of) {
@@ -410,7 +414,11 @@ EndsApart ends_apart(const TraceJob& job, const std::vector<std::uint32_t>& cloc
     for (const CollectiveMatch::Member& other : match.members) {
       const bool one_clock =
           clock_of[own.rank] == clock_of[other.rank] || job.ranks[own.rank].path == job.ranks[other.rank].path;
-      if (!one_clock && timed(own) && timed(other)) out[{own.rank, other.rank}].push_back(end(other) - end(own));
+      if (one_clock || !timed(own) || !timed(other)) continue;
+      Apart& apart = out[{own.rank, other.rank}];
+      apart.ends.push_back(end(other) - end(own));
+      apart.one_way = apart.one_way && (match.kind == graph::CollectiveKind::send_recv ||
+                                        match.kind == graph::CollectiveKind::broadcast);
     }
   }
   return out;
@@ -420,7 +428,8 @@ EndsApart ends_apart(const TraceJob& job, const std::vector<std::uint32_t>& cloc
 void note_open_clocks(TraceJob& job, const std::vector<std::uint32_t>& clock_of, std::int64_t tolerance_ns) {
   constexpr double kNearlyAll = 0.75;  // chosen: where both ranks send, either is early about half of the time
   constexpr std::size_t kFewEnds = 3;  // chosen; fewer may be apart by chance
-  for (auto& [ranks, apart] : ends_apart(job, clock_of)) {
+  for (auto& [ranks, shared] : ends_apart(job, clock_of)) {
+    std::vector<std::int64_t>& apart = shared.ends;
     const auto later = std::ranges::count_if(apart, [&](std::int64_t ns) { return ns > tolerance_ns; }),
                earlier = std::ranges::count_if(apart, [&](std::int64_t ns) { return ns < -tolerance_ns; });
     const std::size_t all = apart.size(), most = static_cast<std::size_t>(std::max(later, earlier));
@@ -428,9 +437,11 @@ void note_open_clocks(TraceJob& job, const std::vector<std::uint32_t>& clock_of,
     TraceRank &own = job.ranks[ranks.first], &other = job.ranks[ranks.second];
     own.clock_is_open = other.clock_is_open = true;
     other.notes.assume(
-        std::to_string(most) + " of " + counted(all, "broadcast or send", "broadcasts and sends") + " " +
-        std::string(agreeing(most, "ends", "end")) + " " + (later > earlier ? "after" : "before") + " those of rank " +
-        std::to_string(own.rank) + ", by " + std::to_string(std::abs(upper_median(std::move(apart))) / 1000) +
+        std::to_string(most) + " of " +
+        (shared.one_way ? counted(all, "broadcast or send", "broadcasts and sends") : counted(all, "collective")) +
+        " " + std::string(agreeing(most, "ends", "end")) + " " + (later > earlier ? "after" : "before") +
+        " those of rank " + std::to_string(own.rank) + ", by " +
+        std::to_string(std::abs(upper_median(std::move(apart))) / 1000) +
         " us in the median: whether the two are on one clock is not known, and neither is called a straggler");
   }
 }
