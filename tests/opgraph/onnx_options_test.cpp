@@ -291,10 +291,7 @@ TEST(OnnxOptions, ABoundFarAboveTheFirstBatchesIsNoLine) {
     Model m = first(bound);
     m.graph().clear_output();
     m.output("y");
-    const std::string text = option_refusal(m);
-    EXPECT_NE(text.find("which does not follow the batch in a line"), std::string::npos) << bound << text;
-    EXPECT_NE(text.find(bound < 64 ? "with 2, 4 and 64 samples" : "with 2, 4 and 1048576 samples"), std::string::npos)
-        << text;
+    EXPECT_NE(option_refusal(m).find("expected a model with a fixed batch"), std::string::npos) << bound;
   }
   EXPECT_EQ(option_refusal(first(std::numeric_limits<std::int64_t>::max())), "");
 }
