@@ -105,9 +105,10 @@ def main():
     rows = list(csv.DictReader(subprocess.run([binary, *map(str, serving), "--set", "load.rate_per_s=200,3000", "--set", "batching.size=1,0", "--csv", "-"], capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()))
     assert data["kind"] == "serving_sweep" and [a["name"] for a in data["axes"]] == ["rate_per_s", "size", "policy"] and len(data["points"]) > 4
     names, played = [f["name"] for f in data["figures"]], [r for r in rows if r["p99_ms"]]
+    whole = {"rate_per_s": "load.rate_per_s", "size": "batching.size"}
     for point in data["points"]:
         values = {a["name"]: a["values"][i] for a, i in zip(data["axes"], point)}
-        row = next(r for r in played if all(r[k] == v for k, v in values.items()))
+        row = next(r for r in played if all(r[whole.get(k, k)] == v for k, v in values.items()))
         for name, value in zip(names, point[len(data["axes"]):-1]):
             assert abs(value - float(row[name])) <= 1e-5 * abs(value), (values, name, value, row[name])
         assert (point[-1] == 3) == bool(row["saturates_at_per_s"])

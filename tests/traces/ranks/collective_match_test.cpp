@@ -196,17 +196,6 @@ TEST_F(RanksMatch, BroadcastsLeaveAClockOpen) {
   }
 }
 
-/// A clock that runs faster agrees with no other: what is named are all-reduces.
-TEST_F(RanksMatch, ClocksThatDriftAreToldByWhatIsShared) {
-  auto job = read({RankText(), RankText()});
-  ASSERT_TRUE(job.ok()) << job.error().text();
-  for (DeviceRecord& d : job->ranks[1].device_records) d.start_ns += d.start_ns * 5;
-  align_clocks(*job, 100'000);
-  ASSERT_TRUE(job->ranks[1].clock_is_open);
-  EXPECT_TRUE(says(job->ranks[1].notes.assumptions, " collectives end after those of rank 0"));
-  EXPECT_FALSE(says(job->ranks[1].notes.assumptions, "broadcasts"));
-}
-
 /// An Nsight report holds the ranks of a node, on one clock.
 TEST_F(RanksMatch, RanksOfOneFileAreOnOneClock) {
   RankText root, other;

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "kineto_text.hpp"
+#include "traces/ranks/collective_match.hpp"
 #include "traces/trace_reader.hpp"
 
 namespace distsim::traces {
@@ -45,6 +46,17 @@ bool notes_say(const TraceNotes& notes, const std::string& words) {
 
 bool any_moved(const TraceJob& job) {
   return std::ranges::any_of(job.ranks, [](const TraceRank& r) { return notes_say(r.notes, "clock moved"); });
+}
+
+/// A clock that runs faster agrees with no other: what is named are all-reduces.
+TEST(UnnamedGroups, ClocksThatDriftAreToldByWhatIsShared) {
+  TraceJob job = read_ranks(4, 30, [](int, int which) { return 10'000 * which; });
+  const std::int64_t first = job.ranks[1].device_records.front().start_ns;
+  for (DeviceRecord& d : job.ranks[1].device_records) d.start_ns += (d.start_ns - first) / 20;
+  align_clocks(job, 100'000);
+  ASSERT_TRUE(job.ranks[1].clock_is_open);
+  EXPECT_TRUE(notes_say(job.ranks[1].notes, " collectives end after those of rank 0"));
+  EXPECT_FALSE(notes_say(job.ranks[1].notes, "broadcasts"));
 }
 
 /// Two pairs, each on its own way: they end up to 3 ms apart, in both directions.
