@@ -95,9 +95,10 @@ void check_descriptors() {
 Result<std::string> drawn_by_graphviz(const std::string& dot) {
   std::error_code failed;
   const std::string place = std::filesystem::temp_directory_path(failed).string();
+  const Error none{"--graph: found no temporary folder to write to, expected one", place, "set TMPDIR"};
+  if (failed) return none;
   TemporaryFolder scratch(place + "/distsim-");
-  if (failed || !scratch.made())
-    return Error{"--graph: found no temporary folder to write to, expected one", place, "set TMPDIR"};
+  if (!scratch.made()) return none;
   const std::string &text = scratch.file("graph.dot"), &picture = scratch.file("graph.svg");
   TRY(write_file_atomically(text, dot));
   const EarlyEnd early;  // ends dot, and what lies here is removed

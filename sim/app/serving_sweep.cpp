@@ -128,6 +128,7 @@ class IdleSettings {
     const std::vector<std::string> sets = study::sets_at(request_, point);
     const auto e = read(sets);
     const std::size_t print = print_of(e);
+    any_read_ = any_read_ || e.ok();
     if (e.ok()) keep_reasons(e->idle_keys);
     std::size_t below = points_;
     for (std::size_t a = 0; a < axes_.size(); ++a) {
@@ -159,6 +160,7 @@ class IdleSettings {
   }
 
   std::vector<std::string> lines() const {
+    if (!any_read_) return {};
     const std::vector<std::string> reasons = reasons_.value_or(std::vector<std::string>());
     std::vector<std::string> out = reasons;
     const auto add = [&](const std::string& key, const std::string& argument, const char* why) {
@@ -181,6 +183,7 @@ class IdleSettings {
   const std::size_t points_;
   serving::PriceStore& prices_;
   std::size_t read_ = 0;
+  bool any_read_ = false;                            ///< of refusals alike nothing is known of a key
   std::optional<std::vector<std::string>> reasons_;  ///< lines about keys that are written, of all points until now
   std::vector<bool> sets_;                           ///< which of the fixed ones are idle until now
   std::vector<Axis> axes_;

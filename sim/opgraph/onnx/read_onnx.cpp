@@ -13,13 +13,13 @@ namespace {
 
 constexpr auto kSamples = OnnxLowering::kSamples;
 
-/// More samples than a GPU is given: a size that has a bound, as of x[:100], has left its line. With fewer where those make
-/// tensors beyond what is read.
+/// More samples than a GPU is given: a size that has a bound, as of x[:100], has left its line. With fewer, or with none, where
+/// those make tensors beyond what is read.
 constexpr std::array<std::int64_t, 3> kFarSamples = {1 << 20, 1 << 16, 1 << 12};
 
 /// Gives the sizes of the first pass as lines of the batch. What keeps it from that, or nothing.
-std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three, const OpGraph& far) {
-  for (const OpGraph* other : {&two, &three, &far}) {
+std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three) {
+  for (const OpGraph* other : {&two, &three}) {
     if (one.nodes.size() != other->nodes.size() || one.tensors.size() != other->tensors.size())
       return "found calls that depend on the batch";
     for (std::size_t i = 0; i < one.nodes.size(); ++i) {
@@ -30,8 +30,8 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three,
   std::vector<std::vector<Extent>> all;
   for (std::size_t t = 0; t < one.tensors.size(); ++t) {
     const std::vector<Extent>&a = one.tensors[t].dims, &b = two.tensors[t].dims;
-    const std::vector<Extent>&c = three.tensors[t].dims, &d = far.tensors[t].dims;
-    if (a.size() != b.size() || a.size() != c.size() || a.size() != d.size())
+    const std::vector<Extent>& c = three.tensors[t].dims;
+    if (a.size() != b.size() || a.size() != c.size())
       return node_with(one, static_cast<std::uint32_t>(t)) + ": found dimensions that depend on the batch";
     std::vector<Extent>& dims = all.emplace_back();
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -40,16 +40,39 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three,
       const auto apart = [&](const Extent& size, std::int64_t samples) {
         return line.constant + slope * samples != size.constant;
       };
-      const bool near = slope < 0 || apart(b[i], kSamples[1]) || apart(c[i], kSamples[2]);
-      if (near || apart(d[i], far.samples))
+      if (slope < 0 || apart(b[i], kSamples[1]) || apart(c[i], kSamples[2]))
         return node_with(one, static_cast<std::uint32_t>(t)) + ": found a size of " + std::to_string(a[i].constant) +
-               ", " + std::to_string(b[i].constant) + " and " + std::to_string((near ? c : d)[i].constant) +
-               " with 2, 4 and " + std::to_string(near ? kSamples[2] : far.samples) +
-               " samples, which does not follow the batch in a line";
+               ", " + std::to_string(b[i].constant) + " and " + std::to_string(c[i].constant) +
+               " with 2, 4 and 64 samples, which does not follow the batch in a line";
       dims.push_back(line);
     }
   }
   for (std::size_t t = 0; t < all.size(); ++t) one.tensors[t].dims = std::move(all[t]);
+  return "";
+}
+
+/// Where a size of a graph that follows the batch leaves its line far off, or nothing. Calls of one place in the model are
+/// compared: numbers that are computed with few samples are made by kernels with many, and a part that is all of a tensor is
+/// no call.
+std::string far_from_line(const OpGraph& graph, const OpGraph& far) {
+  std::unordered_map<std::string_view, std::vector<const Node*>> there;
+  for (const Node& node : far.nodes) there[node.label].push_back(&node);
+  std::unordered_map<std::string_view, std::size_t> seen;
+  for (const Node& node : graph.nodes) {
+    const auto found = there.find(node.label);
+    const std::size_t place = seen[node.label]++;
+    if (found == there.end() || place >= found->second.size()) continue;
+    const Node& other = *found->second[place];
+    if (node.op != other.op || node.outputs.size() != other.outputs.size()) continue;
+    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
+      const std::vector<Extent>&a = graph.tensors[node.outputs[o]].dims, &b = far.tensors[other.outputs[o]].dims;
+      for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+        if (a[i].constant + a[i].per_sample * far.samples == b[i].constant) continue;
+        return node_with(graph, node.outputs[o]) + ": found a size of " + std::to_string(b[i].constant) + " with " +
+               std::to_string(far.samples) + " samples, which does not follow the batch in a line";
+      }
+    }
+  }
   return "";
 }
 
@@ -223,16 +246,14 @@ Result<OpGraph> read_onnx(std::string_view bytes, const std::string& file, const
   OpGraph two, three;
   TRY(read(kSamples[1], two));
   TRY(read(kSamples[2], three));
-  std::optional<OpGraph> far;
-  for (std::size_t i = 0; !far; ++i) {
-    OpGraph with_many;
-    const auto many = read(kFarSamples[i], with_many);
-    if (!many.ok() && i + 1 == kFarSamples.size()) return many.error();
-    if (!many.ok()) continue;
-    with_many.samples = kFarSamples[i];
-    far = std::move(with_many);
+  std::string why_not = follow_batch(graph, two, three);
+  for (std::size_t i = 0; why_not.empty() && i < kFarSamples.size(); ++i) {
+    OpGraph far;
+    if (!read(kFarSamples[i], far).ok()) continue;
+    far.samples = kFarSamples[i];
+    why_not = far_from_line(graph, far);
+    break;
   }
-  const std::string why_not = follow_batch(graph, two, three, *far);
   if (!why_not.empty())
     return Error{why_not + ", expected a model with a fixed batch", file, "give the batch in model.graph.dimensions"};
   graph.any_batch = true;

@@ -105,7 +105,7 @@ class StudyRun::Parts {
 
   Error interruption() const { return {said_ ? "" : "interrupted: " + how_to_go_on(), "", ""}; }
   bool over() const { return over_; }
-  bool was_cut() const { return end_asked() && rows_.known() < list_.count; }
+  bool was_cut() const { return end_asked() && (was_cut_ || rows_.known() < list_.count); }
   const Rows& rows() const { return rows_; }
   void dismiss() { crew_.reset(); }
 
@@ -195,6 +195,7 @@ class StudyRun::Parts {
     std::vector<std::size_t> starved;
     while (crew_->open() > 0) TRY(take_all(crew_->collect(kAlone), starved));
     if (helpers_) helpers_->drop();
+    for (const auto& [index, row] : failed_before_) was_cut_ = rows_.add(index, row) || was_cut_;  // as they were
     return {};
   }
 
@@ -233,7 +234,7 @@ class StudyRun::Parts {
   PointList list_;
   const RunOptions options_;
   unsigned threads_ = 1;
-  bool over_ = false, said_ = false;
+  bool over_ = false, said_ = false, was_cut_ = false;
   Rows rows_;
   std::optional<Journal> journal_;
   std::map<std::uint64_t, std::string> failed_before_;  ///< rows of the journal without a prediction, by their point
