@@ -9,18 +9,10 @@ import pathlib
 import re
 import resource
 import subprocess
-import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-BINARY = sys.argv.pop(1)
-FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
-
-
-def run(*args, cwd=None, memory=None):
-    limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
-    return subprocess.run([BINARY, *map(str, args)], capture_output=True, text=True, cwd=cwd, timeout=60, preexec_fn=limit)
+from support.command_line import BINARY, FLAGSHIP, ROOT, run
 
 
 class Works(unittest.TestCase):

@@ -19,7 +19,6 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
-#include "base/system/descriptor.hpp"
 #include "base/system/signals.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/text/printable.hpp"
