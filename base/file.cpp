@@ -11,6 +11,7 @@
 #include <cstring>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <streambuf>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "base/system/descriptor.hpp"
 #include "base/system/inputs/link_target.hpp"
 #include "base/system/inputs/open_input.hpp"
+#include "base/system/inputs/pipe_texts.hpp"
 #include "base/system/inputs/protected_inputs.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/system/write_all.hpp"
@@ -199,6 +201,10 @@ Result<void> write_standard_output(const Producer& produce) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  if (const std::optional<std::string> known = text_of_pipe(path)) {
+    if (known->size() > max_bytes) return too_many_bytes(path, max_bytes);
+    return *known;
+  }
   TRY_ASSIGN(const Descriptor file, open_input(path));
   TRY_ASSIGN(const ExpectedSize expected, expected_size(file.get(), path, max_bytes));
   std::string text;
@@ -208,7 +214,10 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     const ssize_t n = ::read(file.get(), chunk.data(), chunk.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return file_error(path, "read", errno);
-    if (n == 0) return text;
+    if (n == 0) {
+      keep_text_of_pipe(file.get(), text);
+      return text;
+    }
     text.append(chunk.data(), static_cast<std::size_t>(n));
   }
   return too_many_bytes(path, expected.most);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,11 +20,11 @@
 
 #include "base/file.hpp"
 #include "base/system/inputs/input_record.hpp"
+#include "base/system/inputs/pipe_texts.hpp"
 
 namespace distsim {
 namespace {
 
-constexpr auto kPipeFilesystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h: pipes without a name
 constexpr auto kLook = std::chrono::milliseconds(20);
 
 /// Where it is the machine that has no more, nothing is said of the file: a study goes on past files that cannot be read.
@@ -39,11 +38,6 @@ Error nobody(const std::string& path, const char* what) {
   return {std::string("found a pipe that nobody ") + what + " within " + std::to_string(kPipeSeconds) +
               " s, expected a file or a pipe in use",
           path, ""};
-}
-
-bool has_name(int pipe) {
-  struct statfs system {};
-  return ::fstatfs(pipe, &system) != 0 || system.f_type != kPipeFilesystem;
 }
 
 /// Data, or an end that was open and is closed.

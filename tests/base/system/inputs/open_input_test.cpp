@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -35,6 +37,24 @@ TEST_F(OpenInput, ReadsFilesOfAnySize) {
   EXPECT_EQ(all_of(**open_input_stream(dir_ + "/a")), text);
   ASSERT_TRUE(write_file_atomically(dir_ + "/a", "").ok());
   EXPECT_EQ(all_of(**open_input_stream(dir_ + "/a")), "");
+}
+
+/// A pipe without a name gives what came through it once, however often it is asked for.
+TEST_F(OpenInput, WhatCameThroughAPipeIsRead) {
+  for (const char* text : {"first", "second"}) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    ASSERT_EQ(::write(ends[1], text, std::strlen(text)), static_cast<ssize_t>(std::strlen(text)));
+    ::close(ends[1]);
+    const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+    for (int time = 0; time < 3; ++time) {
+      const auto read = read_file(path, 100);
+      ASSERT_TRUE(read.ok()) << read.error().text();
+      EXPECT_EQ(*read, text) << time;
+    }
+    EXPECT_FALSE(read_file(path, 2).ok());
+    ::close(ends[0]);
+  }
 }
 
 TEST_F(OpenInput, RefusesFoldersAndWhatIsAbsent) {
