@@ -273,6 +273,18 @@ class SameProgram(unittest.TestCase):
             self.assertEqual(one, again)
             self.assertIn(f"makespan_ps {one['makespan_ps']} ", timeline.splitlines()[0])
 
+    def test_messages_of_a_program_and_its_chakra_traces(self):
+        """Priced anew, a message to the next rank is not a message to all."""
+        for nodes, gpus in ((2, 1), (1, 2), (2, 8)):
+            with self.subTest(nodes=nodes, gpus=gpus), tempfile.TemporaryDirectory() as d:
+                program = {"cluster": {"system": "dgx_a100_80gb", "nodes": nodes, "gpus_per_node": gpus},
+                           "model": {"kind": "program", "global_batch": 16, "program": {"steps": [
+                               {"name": "work", "compute": "10 us"}, {"collective": "send_recv", "size": "64 MB"}]}}}
+                (pathlib.Path(d) / "x.yaml").write_text(json.dumps(program))
+                timeline = command("--config", "x.yaml", "--write-et", "t", "--dump-after", "simulate", cwd=d)
+                played = json.loads(command("replay", "t", "--config", "x.yaml", "--json", "-", cwd=d))
+                self.assertIn(f"makespan_ps {played['makespan_ps']} ", timeline.splitlines()[0])
+
     def test_a_long_pipeline_and_its_chakra_traces(self):
         """All micro-batches are written, though a prediction plays the first and extends what follows."""
         with tempfile.TemporaryDirectory() as d:

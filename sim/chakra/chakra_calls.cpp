@@ -30,8 +30,17 @@ std::optional<graph::CollectiveKind> kind_in(std::string_view name) {
   return std::nullopt;
 }
 
+/// What a node asks for, as far as it says.
+std::optional<graph::CollectiveKind> kind_of(const traces::ChakraGraph& graph, const traces::ChakraNode& node) {
+  if (node.comm == traces::ChakraComm::unknown) return kind_in(graph.text_of(node.name));
+  const graph::CollectiveKind kind = kKinds[static_cast<std::size_t>(node.comm)];
+  return node.send_recv && kind == graph::CollectiveKind::all_to_all ? graph::CollectiveKind::send_recv : kind;
+}
+
 /// comm_size in the size column of nccl-tests: what it counts differs where one side holds all parts.
 std::int64_t bytes_of(graph::CollectiveKind kind, std::int64_t comm_bytes, std::size_t ranks) {
+  if (kind == graph::CollectiveKind::send_recv && ranks == 2)
+    return comm_bytes / 2;  // half of an all-to-all of two stays
   const bool of_one_part = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::gather;
   if (!of_one_part) return comm_bytes;
   const auto n = static_cast<std::int64_t>(ranks);
@@ -120,8 +129,7 @@ Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCo
                                std::size_t place) {
   const traces::ChakraGraph& graph = set_->graphs[set_->ranks[rank].graph];
   const traces::ChakraNode& node = graph.nodes[index];
-  const auto named = node.comm == traces::ChakraComm::unknown ? kind_in(graph.text_of(node.name))
-                                                              : kKinds[static_cast<std::size_t>(node.comm)];
+  const auto named = kind_of(graph, node);
   const bool priced = named && (node.comm_bytes >= 0 || *named == graph::CollectiveKind::barrier);
   const graph::CollectiveKind kind = named.value_or(graph::CollectiveKind::barrier);
   const std::int64_t bytes =
@@ -133,7 +141,8 @@ Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCo
   }
   ChakraCall& call = communicator.calls[place];
   call.recorded_ps = shorter(call.recorded_ps, recorded);
-  const bool same_size = call.op.bytes == bytes || kind == graph::CollectiveKind::all_to_all;
+  const bool own_sizes = kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::send_recv;
+  const bool same_size = call.op.bytes == bytes || own_sizes;
   if (call.op.kind == kind && same_size && call.priced == priced) {
     call.op.bytes = std::max(call.op.bytes, bytes);
     return {};

@@ -173,8 +173,8 @@ class ChakraExport {
     const bool of_one_part = op->kind == graph::CollectiveKind::all_gather || op->kind == graph::CollectiveKind::gather;
     node.kind = traces::ChakraKind::collective;
     node.comm = comm_of(op->kind);
-    const bool pair = op->kind == graph::CollectiveKind::send_recv &&
-                      members == 2;  // of an all-to-all of two, half goes to the other
+    node.send_recv = op->kind == graph::CollectiveKind::send_recv;
+    const bool pair = node.send_recv && members == 2;  // of an all-to-all of two, half goes to the other
     const std::int64_t bytes = report::even_size(*op, members);
     node.comm_bytes = of_one_part ? bytes / members : pair ? 2 * bytes : bytes;
     if (partition.name_of_rank[rank] != "0") node.group = intern(out, partition.name_of_rank[rank]);

@@ -52,7 +52,8 @@ struct ChakraNode {
   ChakraText name, group;             ///< group: pg_name, empty where absent
   ChakraKind kind = ChakraKind::invalid;
   ChakraComm comm = ChakraComm::unknown;
-  bool on_cpu = false;  ///< is_cpu_op
+  bool on_cpu = false;     ///< is_cpu_op
+  bool send_recv = false;  ///< of an all_to_all: each member sends to the next alone; our own files carry it
 };
 
 /// Nodes in the order in which they are played: ascending ids, unless a dependency says otherwise. Dependencies point

@@ -32,6 +32,11 @@ std::int64_t* place_of(std::string_view name, ChakraNode& node) {
   return nullptr;
 }
 
+bool* truth_of(std::string_view name, ChakraNode& node) {
+  if (name == "is_cpu_op") return &node.on_cpu;
+  return name == "send_recv" ? &node.send_recv : nullptr;
+}
+
 Error wrong(const ChakraAttribute& a, const std::string& expected) {
   const std::string found = a.number && !a.is_truth ? std::to_string(*a.number) : a.as_written;
   return {std::string(a.name) + ": found " + found + ", expected " + expected, "", ""};
@@ -107,8 +112,9 @@ Result<void> ChakraAttributes::apply_kind_of_collective(const ChakraAttribute& a
 
 Result<void> ChakraAttributes::apply(const ChakraAttribute& a) {
   std::int64_t* const place = place_of(a.name, node_);
-  const bool is_kind = a.name == "comm_type", is_group = a.name == "pg_name", is_host = a.name == "is_cpu_op";
-  if (place == nullptr && !is_kind && !is_group && !is_host) {
+  const bool is_kind = a.name == "comm_type", is_group = a.name == "pg_name";
+  bool* const truth = truth_of(a.name, node_);
+  if (place == nullptr && !is_kind && !is_group && truth == nullptr) {
     builder_.passed_by(a.name);
     return {};
   }
@@ -123,9 +129,9 @@ Result<void> ChakraAttributes::apply(const ChakraAttribute& a) {
     node_.group = builder_.intern(a.text.empty() && a.number ? std::to_string(*a.number) : a.text);
     return {};
   }
-  if (is_host) {
+  if (truth != nullptr) {
     if (!a.number || *a.number < 0 || *a.number > 1) return wrong(a, "true or false");
-    node_.on_cpu = *a.number == 1;
+    *truth = *a.number == 1;
     return {};
   }
   if (!a.number || a.is_truth) return wrong(a, "a whole number");

@@ -38,10 +38,11 @@ Result<void> check_numbers(const ChakraNode& n) {
 }
 
 /// Members and attributes that are read, by the usual spelling of each.
-constexpr std::array<std::string_view, 24> kReadNames{
-    "id",      "name",      "type",    "NodeType",  "ctrl_deps", "ctrlDeps",    "data_deps",       "dataDeps",
-    "runtime", "inputs",    "attr",    "comm_size", "comm_dst",  "comm_src",    "comm_tag",        "comm_type",
-    "pg_name", "is_cpu_op", "num_ops", "stream",    "tid",       "duration_ps", "duration_micros", "tensor_size"};
+constexpr std::array<std::string_view, 25> kReadNames{
+    "id",       "name",      "type",    "NodeType",  "ctrl_deps", "ctrlDeps",    "data_deps",       "dataDeps",
+    "runtime",  "inputs",    "attr",    "comm_size", "comm_dst",  "comm_src",    "comm_tag",        "comm_type",
+    "pg_name",  "is_cpu_op", "num_ops", "stream",    "tid",       "duration_ps", "duration_micros", "tensor_size",
+    "send_recv"};
 /// Those that PyTorch, chakra_trace_link and ASTRA-sim write as well and that say nothing of times here, and names near
 /// those above that other tools could mean something by.
 constexpr std::array<std::string_view, 35> kOtherNames{

@@ -54,6 +54,7 @@ ProtoMessage group_inputs(const ChakraGraph& graph) {
 void add_communication(ProtoMessage& out, const ChakraGraph& graph, const ChakraNode& node) {
   if (node.comm != ChakraComm::unknown) add_integer(out, "comm_type", static_cast<std::int64_t>(node.comm));
   if (node.comm_bytes >= 0) add_integer(out, "comm_size", node.comm_bytes);
+  if (node.send_recv) add_bool(out, "send_recv", true);
   if (node.kind == ChakraKind::send) add_integer(out, "comm_dst", node.peer);
   if (node.kind == ChakraKind::receive) add_integer(out, "comm_src", node.peer);
   if (node.tag != 0) add_integer(out, "comm_tag", node.tag);
