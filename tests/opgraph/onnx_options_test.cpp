@@ -296,5 +296,59 @@ TEST(OnnxOptions, ABoundFarAboveTheFirstBatchesIsNoLine) {
   EXPECT_EQ(option_refusal(first(std::numeric_limits<std::int64_t>::max())), "");
 }
 
+/// Sizes that a model computes from the table {{2, 3}, {4, 6}}; x is reshaped to them, and refused by any others.
+TEST(OnnxOptions, SizesAreComputedAlongTheDimensionsThatAreAsked) {
+  struct Case {
+    std::string op;
+    std::vector<std::vector<std::int64_t>> inputs;  ///< behind the table
+    std::vector<std::int64_t> sizes;
+    int keepdims = 0, opset = 18;
+  };
+  const std::vector<Case> cases{{"ReduceProd", {{1}}, {6, 24}},
+                                {"ReduceSum", {{0}}, {6, 9}},
+                                {"ReduceMax", {{-2}}, {4, 6}},
+                                {"ReduceMin", {{0}}, {2, 3}},
+                                {"ReduceMax", {{1}}, {3, 6}, 1},
+                                {"ReduceSum", {{0, 1}}, {15}},
+                                {"Slice", {{0, 1}, {2, 2}, {0, 1}}, {3, 6}},
+                                {"Slice", {{1}, {9}, {1}}, {3, 6}},
+                                {"Slice", {{-1}, {-9}, {0}, {-1}}, {4, 6, 2, 3}}};
+  for (const Case& c : cases) {
+    std::int64_t all = 1;
+    std::vector<std::string> inputs{"table"};
+    Model m;
+    m.opset(c.opset);
+    for (const std::int64_t n : c.sizes) all *= n;
+    m.input("x", {-1, all}).output("y").weight("table", {2, 2}, kInt64);
+    for (const std::int64_t n : {2, 3, 4, 6}) m.last_initializer().add_int64_data(n);
+    for (const auto& numbers : c.inputs) {
+      inputs.push_back("n" + std::to_string(inputs.size()));
+      m.numbers(inputs.back(), numbers);
+    }
+    m.numbers("flat", {-1}).numbers("samples", {0}).weight("w", {c.sizes.back(), 8});
+    onnx::Node& node = m.node(c.op, inputs, {"sizes"});
+    if (c.op != "Slice") Model::integer(node, "keepdims", c.keepdims);
+    m.node("Reshape", {"sizes", "flat"}, {"list"});
+    Model::integer(m.node("Concat", {"samples", "list"}, {"shape"}), "axis", 0);
+    m.node("Reshape", {"x", "shape"}, {"reshaped"});
+    m.node("MatMul", {"reshaped", "w"}, {"y"});
+    EXPECT_EQ(option_refusal(m), "") << c.op << " " << c.sizes.front();
+  }
+}
+
+/// ONNX's remainder has the sign of the divisor: -7 mod 4 is 1, and -3 by fmod.
+TEST(OnnxOptions, ARemainderHasTheSignOfTheDivisor) {
+  for (const bool as_fmod : {false, true}) {
+    Model m;
+    m.input("x", {-1, 8}).output("y").numbers("a", {-7}).numbers("b", {4}).numbers("samples", {0}).weight("w", {8, 8});
+    Model::integer(m.node("Mod", {"a", "b"}, {"rest"}), "fmod", as_fmod ? 1 : 0);
+    m.numbers("seven", {7}).numbers("eleven", {11}).node("Add", {"rest", as_fmod ? "eleven" : "seven"}, {"eight"});
+    Model::integer(m.node("Concat", {"samples", "eight"}, {"shape"}), "axis", 0);
+    m.node("Reshape", {"x", "shape"}, {"reshaped"});
+    m.node("MatMul", {"reshaped", "w"}, {"y"});
+    EXPECT_EQ(option_refusal(m), "") << as_fmod;
+  }
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

@@ -15,13 +15,19 @@ std::int64_t bounded(double n) {
   return static_cast<std::int64_t>(std::clamp(n, -kMost, kMost));
 }
 
+/// With the sign of the divisor, or, as C's fmod, of what is divided.
+std::int64_t modulo(std::int64_t a, std::int64_t b, bool as_fmod) {
+  if (b == 0 || b == -1) return 0;
+  const std::int64_t rest = a % b;
+  return !as_fmod && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 std::int64_t arithmetic(std::string_view op, std::int64_t a, std::int64_t b) {
   const auto x = static_cast<double>(a), y = static_cast<double>(b);
   if (op == "Add") return bounded(x + y);
   if (op == "Sub") return bounded(x - y);
   if (op == "Mul") return bounded(x * y);
   if (op == "Div") return b == 0 || (a == INT64_MIN && b == -1) ? 0 : a / b;
-  if (op == "Mod") return b == 0 || b == -1 ? 0 : a % b;
   if (op == "Max") return std::max(a, b);
   if (op == "Min") return std::min(a, b);
   if (op == "Equal") return a == b;
@@ -37,6 +43,13 @@ bool same_but_for_ones(const Dims& a, const Dims& b) {
   return std::equal(rest(a), a.end(), rest(b), b.end());
 }
 
+/// Numbers of places in the dimensions before an axis, and in those behind it.
+std::pair<std::size_t, std::size_t> around(const Dims& dims, std::size_t axis) {
+  const auto at = dims.begin() + static_cast<std::ptrdiff_t>(axis);
+  return {static_cast<std::size_t>(product(Dims(dims.begin(), at))),
+          static_cast<std::size_t>(product(Dims(at + 1, dims.end())))};
+}
+
 constexpr std::string_view kArithmetic[] = {"Add", "Sub",   "Mul",  "Div",     "Mod", "Max",
                                             "Min", "Equal", "Less", "Greater", "And", "Or"};
 
@@ -48,8 +61,11 @@ Result<bool> OnnxLowering::fold_arithmetic() {
   const Numbers &a = *in(0).numbers, &b = *in(1).numbers;
   if (a.size() != 1 && b.size() != 1 && !same_but_for_ones(in(0).dims, in(1).dims)) return false;
   Numbers out(std::max(a.size(), b.size()) * (a.empty() || b.empty() ? 0 : 1));
-  for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = arithmetic(node_->op_type(), a[a.size() == 1 ? 0 : i], b[b.size() == 1 ? 0 : i]);
+  const bool as_fmod = integer("fmod", 0) != 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::int64_t x = a[a.size() == 1 ? 0 : i], y = b[b.size() == 1 ? 0 : i];
+    out[i] = node_->op_type() == "Mod" ? modulo(x, y, as_fmod) : arithmetic(node_->op_type(), x, y);
+  }
   Dims dims =
       a.size() < b.size() || (a.size() == b.size() && in(0).dims.size() < in(1).dims.size()) ? in(1).dims : in(0).dims;
   TRY(give_numbers(std::move(dims), std::move(out)));
@@ -130,6 +146,63 @@ Result<bool> OnnxLowering::fold_transpose() {
   return true;
 }
 
+/// What stays of a table, dimension by dimension.
+Result<bool> OnnxLowering::fold_slice() {
+  Dims dims = in(0).dims;
+  Numbers n = *in(0).numbers;
+  if (product(dims) != static_cast<double>(n.size())) return false;
+  TRY_ASSIGN(const std::vector<Cut> all, cuts());
+  for (const Cut& c : all) {
+    const auto [before, after] = around(dims, c.axis);
+    const auto size = static_cast<std::size_t>(dims[c.axis]);
+    Numbers kept;
+    for (std::size_t at = 0; at < before; ++at) {
+      for (std::int64_t k = 0; k < c.count; ++k) {
+        const auto place = static_cast<std::size_t>(c.begin + k * c.step);
+        const auto begin = n.begin() + static_cast<std::ptrdiff_t>((at * size + place) * after);
+        kept.insert(kept.end(), begin, begin + static_cast<std::ptrdiff_t>(after));
+      }
+    }
+    n = std::move(kept);
+    dims[c.axis] = c.count;
+  }
+  TRY(give_numbers(std::move(dims), std::move(n)));
+  return true;
+}
+
+/// The sum, product, largest or smallest along dimensions.
+Result<bool> OnnxLowering::fold_reduction() {
+  const std::string_view op = node_->op_type();
+  Dims dims = in(0).dims;
+  Numbers n = *in(0).numbers;
+  if (product(dims) != static_cast<double>(n.size()) || n.empty()) return false;
+  TRY_ASSIGN(std::vector<std::size_t> axes, reduced_axes(dims.size()));
+  const std::string_view binary = op == "ReduceSum"    ? "Add"
+                                  : op == "ReduceProd" ? "Mul"
+                                  : op == "ReduceMax"  ? "Max"
+                                                       : "Min";
+  for (const std::size_t axis : axes) {
+    const auto [before, after] = around(dims, axis);
+    const auto size = static_cast<std::size_t>(dims[axis]);
+    Numbers reduced;
+    for (std::size_t i = 0; i < before * after; ++i) {
+      const auto value = [&](std::size_t k) { return n[(i / after * size + k) * after + i % after]; };
+      std::int64_t all = value(0);
+      for (std::size_t k = 1; k < size; ++k) {
+        all = arithmetic(binary, all, value(k));
+      }
+      reduced.push_back(all);
+    }
+    n = std::move(reduced);
+    dims[axis] = 1;
+  }
+  std::ranges::sort(axes, std::greater<>());
+  if (integer("keepdims", 1) == 0)
+    for (const std::size_t axis : axes) dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  TRY(give_numbers(std::move(dims), std::move(n)));
+  return true;
+}
+
 /// Whether the node only computes such numbers; then its result is known.
 Result<bool> OnnxLowering::fold() {
   const std::string_view op = node_->op_type();
@@ -191,28 +264,7 @@ Result<bool> OnnxLowering::fold() {
     TRY(give_numbers(Dims(in(1).dims), std::move(out)));
     return true;
   }
-  // Of a table, its rows.
-  const bool rows = node_->input_size() < 4 || in(3).numbers->empty() || in(3).numbers->front() == 0;
-  if (op == "Slice" && (x.dims.size() == 1 || (x.dims.size() == 2 && rows)) && node_->input_size() >= 3) {
-    const std::int64_t size = x.dims[0], width = x.dims.size() == 2 ? x.dims[1] : 1;
-    if (size * width != static_cast<std::int64_t>(n.size())) return false;
-    const Numbers &begins = *in(1).numbers, &ends = *in(2).numbers;
-    const std::int64_t step = node_->input_size() > 4 && !in(4).numbers->empty() ? in(4).numbers->front() : 1;
-    if (begins.empty() || ends.empty() || step == 0) return wrong("found a slice without begin, end or step");
-    const auto place = [&](std::int64_t at, std::int64_t least, std::int64_t most) {
-      return std::clamp(at < 0 ? at + size : at, least, most);
-    };
-    const std::int64_t begin = place(begins.front(), step > 0 ? 0 : 0, step > 0 ? size : size - 1);
-    const std::int64_t end = ends.front() < -size ? (step > 0 ? 0 : -1) : place(ends.front(), step > 0 ? 0 : -1, size);
-    Numbers out;
-    const std::int64_t stride = std::clamp<std::int64_t>(step, -size - 1, size + 1);
-    for (std::int64_t i = begin; step > 0 ? i < end : i > end; i += stride)
-      out.insert(out.end(), n.begin() + i * width, n.begin() + (i + 1) * width);
-    Dims dims = x.dims;
-    dims[0] = static_cast<std::int64_t>(out.size()) / std::max<std::int64_t>(1, width);
-    TRY(give_numbers(std::move(dims), std::move(out)));
-    return true;
-  }
+  if (op == "Slice") return fold_slice();
   if (op == "Where" && node_->input_size() == 3) {
     const Numbers &a = *in(1).numbers, &b = *in(2).numbers;
     Numbers out;
@@ -229,15 +281,7 @@ Result<bool> OnnxLowering::fold() {
     TRY(give_numbers(std::move(dims), std::move(out)));
     return true;
   }
-  if (op == "ReduceProd" || op == "ReduceSum" || op == "ReduceMax") {
-    double all = op == "ReduceProd" ? 1 : 0;
-    for (const std::int64_t v : n) {
-      const auto d = static_cast<double>(v);
-      all = op == "ReduceProd" ? all * d : op == "ReduceSum" ? all + d : std::max(all, d);
-    }
-    TRY(give_numbers(integer("keepdims", 1) != 0 ? Dims(x.dims.size(), 1) : Dims{}, {bounded(all)}));
-    return true;
-  }
+  if (op == "ReduceProd" || op == "ReduceSum" || op == "ReduceMax" || op == "ReduceMin") return fold_reduction();
   if (op == "Size") {
     TRY(give_numbers({}, {static_cast<std::int64_t>(n.size())}));
     return true;
@@ -247,6 +291,7 @@ Result<bool> OnnxLowering::fold() {
     Dims dims;
     for (const std::int64_t d : *in(1).numbers) size *= static_cast<double>(d), dims.push_back(d);
     if (n.size() != 1 || !(size >= 0 && size <= 65'536)) return false;
+    if (dims.size() < x.dims.size()) dims.insert(dims.begin(), x.dims.size() - dims.size(), 1);
     TRY(give_numbers(std::move(dims), Numbers(static_cast<std::size_t>(size), n.front())));
     return true;
   }

@@ -178,6 +178,25 @@ Result<void> OnnxLowering::dropout() {
   return give(trains ? eager_.dropout(x) : x);
 }
 
+Result<std::vector<std::size_t>> OnnxLowering::reduced_axes(std::size_t rank) {
+  const bool index = node_->op_type().starts_with("Arg");
+  std::vector<std::int64_t> stated;
+  if (index) {
+    stated = {integer("axis", 0)};
+  } else {
+    TRY_ASSIGN(stated, listed("axes", 1));
+  }
+  std::vector<std::size_t> axes;
+  for (const std::int64_t a : stated) {
+    TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
+    axes.push_back(axis);
+  }
+  TRY(expect_once(axes));
+  const bool all = stated.empty() && integer("noop_with_empty_axes", 0) == 0;
+  for (std::size_t i = 0; all && i < rank; ++i) axes.push_back(i);
+  return axes;
+}
+
 Result<void> OnnxLowering::reduce() {
   TRY_ASSIGN(const Id x, tensor(0));
   const std::size_t rank = eager_.dims(x).size();
@@ -186,21 +205,8 @@ Result<void> OnnxLowering::reduce() {
     const Dims& dims = eager_.dims(x);
     return norm_of(*norm, x, Dims(dims.end() - static_cast<std::ptrdiff_t>(averaged(*node_, rank)), dims.end()));
   }
-  const bool index = node_->op_type().starts_with("Arg");
-  std::vector<std::int64_t> listed_axes;
-  if (index) {
-    listed_axes = {integer("axis", 0)};
-  } else {
-    TRY_ASSIGN(listed_axes, listed("axes", 1));
-  }
-  if (!index && listed_axes.empty() && integer("noop_with_empty_axes", 0) != 0) return give(x);
-  std::vector<std::size_t> axes;
-  for (const std::int64_t a : listed_axes) {
-    TRY_ASSIGN(const std::size_t axis, axis_of(a, rank));
-    axes.push_back(axis);
-  }
-  TRY(expect_once(axes));
-  for (std::size_t i = 0; axes.size() < rank && listed_axes.empty(); ++i) axes.push_back(i);
+  TRY_ASSIGN(const std::vector<std::size_t> axes, reduced_axes(rank));
+  if (axes.empty() && rank > 0) return give(x);
   return give(eager_.reduce(rule_->call, x, axes, integer("keepdims", 1) != 0));
 }
 

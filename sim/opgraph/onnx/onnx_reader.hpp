@@ -123,6 +123,15 @@ class OnnxLowering {
   std::string text(std::string_view name) const;
   Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank) const;
   /// No axis twice.
+  /// What a Slice keeps of one dimension: every `step`-th place from `begin` on, `count` of them.
+  struct Cut {
+    std::size_t axis;
+    std::int64_t begin, step, count;
+  };
+  /// Those of the node's first input, each axis once.
+  Result<std::vector<Cut>> cuts();
+  /// Those that a reduction of `rank` dimensions adds up, each once; none: it does nothing.
+  Result<std::vector<std::size_t>> reduced_axes(std::size_t rank);
   Result<void> expect_once(std::vector<std::size_t> axes) const;
   /// Sizes, axes: an attribute in older versions of an op, an input in later ones.
   Result<std::vector<std::int64_t>> listed(std::string_view attribute_name, int input);
@@ -138,6 +147,8 @@ class OnnxLowering {
   Result<bool> fold_split();
   Result<bool> fold_concat();
   Result<bool> fold_transpose();
+  Result<bool> fold_slice();
+  Result<bool> fold_reduction();
   bool fold_scalars();
   Result<void> constant();
   Result<void> constant_of_shape();

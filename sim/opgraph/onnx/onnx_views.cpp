@@ -141,8 +141,8 @@ Result<void> OnnxLowering::expand() {
   return give(eager_.expand(x, dims));
 }
 
-Result<void> OnnxLowering::slice() {
-  TRY_ASSIGN(Id x, tensor(0));
+Result<std::vector<OnnxLowering::Cut>> OnnxLowering::cuts() {
+  const Dims dims = in(0).dims;
   TRY_ASSIGN(const std::vector<std::int64_t> begins, listed("starts", 1));
   TRY_ASSIGN(const std::vector<std::int64_t> ends, listed("ends", 2));
   TRY_ASSIGN(std::vector<std::int64_t> axes, listed("axes", 3));
@@ -153,11 +153,12 @@ Result<void> OnnxLowering::slice() {
   for (std::size_t i = axes.size(); i < begins.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (ends.size() != begins.size() || axes.size() != begins.size() || steps.size() != begins.size())
     return wrong("found lists of different lengths, expected a start, an end, an axis and a step each");
-  std::vector<std::size_t> sliced;
+  std::vector<Cut> out;
+  std::vector<std::size_t> cut;
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    TRY_ASSIGN(const std::size_t axis, axis_of(axes[i], eager_.dims(x).size()));
-    sliced.push_back(axis);
-    const std::int64_t size = eager_.dims(x)[axis];
+    TRY_ASSIGN(const std::size_t axis, axis_of(axes[i], dims.size()));
+    cut.push_back(axis);
+    const std::int64_t size = dims[axis];
     const auto place = [&](std::int64_t at) {
       return std::clamp<std::int64_t>(at < -size ? -1 : at < 0 ? at + size : at, -1, size);
     };
@@ -166,9 +167,16 @@ Result<void> OnnxLowering::slice() {
     if (steps[i] > 0) begin = std::max<std::int64_t>(0, begin), end = std::max<std::int64_t>(0, end);
     if (steps[i] < 0) begin = std::min(begin, size - 1);
     const double span = static_cast<double>(end - begin) / static_cast<double>(steps[i]);
-    x = eager_.slice(x, axis, span > 0 ? static_cast<std::int64_t>(span + 0.999999) : 0);
+    out.push_back({axis, begin, steps[i], span > 0 ? static_cast<std::int64_t>(span + 0.999999) : 0});
   }
-  TRY(expect_once(sliced));
+  TRY(expect_once(cut));
+  return out;
+}
+
+Result<void> OnnxLowering::slice() {
+  TRY_ASSIGN(Id x, tensor(0));
+  TRY_ASSIGN(const std::vector<Cut> all, cuts());
+  for (const Cut& c : all) x = eager_.slice(x, c.axis, c.count);
   return give(x);
 }
 
