@@ -142,6 +142,20 @@ TEST(DeviceDoubts, NoneOfShippedDevicesAndOrdinaryWhatIfs) {
   }
 }
 
+/// A matrix rate that a unit is missing of: 312 GFLOP/s are less than the plain lanes of an A100 do.
+TEST(DeviceDoubts, RatesBelowThatOfPlainLanes) {
+  for (const std::string& name : shipped("devices")) {
+    DeviceSpec d = read_device(name).value();
+    if (d.compute_capability < 70 || !d.peak.contains("fp16")) continue;
+    d.peak.at("fp16") = FlopsPerSecond(d.peak.at("fp16").value() / 4);
+    EXPECT_EQ(device_doubts(d), std::vector<std::string>{}) << name;
+    d.peak.at("fp16") = FlopsPerSecond(d.peak.at("fp16").value() * 4 / 1000);
+    ASSERT_EQ(device_doubts(d).size(), 1u) << name;
+    EXPECT_NE(device_doubts(d)[0].find("device.peak.fp16"), std::string::npos) << device_doubts(d)[0];
+    EXPECT_NE(device_doubts(d)[0].find("SMs reach without matrix units"), std::string::npos) << device_doubts(d)[0];
+  }
+}
+
 /// Of an A100 80 W go to what does not depend on the clock, so that no clock keeps a limit below that.
 TEST(DeviceDoubts, PowerLimitsThatNoClockKeeps) {
   DeviceSpec d = read_device("a100_sxm4_80gb").value();

@@ -77,6 +77,25 @@ std::string peak_doubt(const DeviceSpec& d) {
   return said;
 }
 
+/// Any GPU since Volta does as much on its plain lanes, AMD's too: 64 fused multiply-adds per SM and clock.
+constexpr double kLeastFlops = 128;
+constexpr std::int64_t kFirstKnown = 70;
+
+std::string low_peak_doubt(const DeviceSpec& d) {
+  if (d.compute_capability < kFirstKnown) return "";
+  const double least = kLeastFlops * static_cast<double>(d.sm_count) * d.clock.boost.value();
+  std::string said;
+  double lowest = 1 / kBeyondWhatIf;
+  for (const auto& [type, rate] : d.peak) {
+    if (type == "fp64" || rate.value() >= lowest * least) continue;  // few GPUs have lanes for fp64
+    lowest = rate.value() / least;
+    said = "device.peak." + type + " " + format_quantity(rate.value(), Dimension::flops_per_second) + " is below the " +
+           format_quantity(least, Dimension::flops_per_second) + " that " + std::to_string(d.sm_count) +
+           " SMs reach without matrix units at " + format_quantity(d.clock.boost.value(), Dimension::hertz);
+  }
+  return said;
+}
+
 std::string architecture_doubt(const DeviceSpec& d) {
   const std::string name = lower_case(d.architecture);
   const auto known = std::ranges::find(kArchitectures, name, &Architecture::name);
@@ -111,7 +130,7 @@ std::string memory_doubt(const DeviceSpec& d) {
 
 std::vector<std::string> device_doubts(const DeviceSpec& device) {
   std::vector<std::string> out;
-  for (const auto doubt : {memory_doubt, peak_doubt, architecture_doubt, power_doubt}) {
+  for (const auto doubt : {memory_doubt, peak_doubt, low_peak_doubt, architecture_doubt, power_doubt}) {
     if (std::string text = doubt(device); !text.empty()) out.push_back(std::move(text));
   }
   return out;
