@@ -1,6 +1,7 @@
 #include "sim/config/flag_sets.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
@@ -122,13 +123,18 @@ std::string ReplacedSet::why() const { return "no effect, replaced by --set " + 
 
 std::vector<ReplacedSet> replaced_sets(const std::vector<std::string>& sets) {
   std::vector<ReplacedSet> out;
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    for (std::size_t j = sets.size(); --j > i;) {
-      if (!is_of_key(sets[i], key_of_set(sets[j]))) continue;
-      out.push_back({sets[i], sets[j]});
-      break;
+  std::unordered_map<std::string_view, std::size_t> later;  // by key, the last one
+  for (std::size_t i = sets.size(); i-- > 0;) {
+    const std::string_view key = key_of_set(sets[i]);
+    std::size_t by = i;
+    for (std::size_t end = key.find('.');; end = key.find('.', end + 1)) {
+      if (const auto found = later.find(key.substr(0, end)); found != later.end()) by = std::max(by, found->second);
+      if (end == key.npos) break;
     }
+    if (by > i) out.push_back({sets[i], sets[by]});
+    later.try_emplace(key, i);
   }
+  std::ranges::reverse(out);
   return out;
 }
 

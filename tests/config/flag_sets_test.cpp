@@ -27,6 +27,14 @@ TEST(FlagSets, CurvesAreAListOfTheirNames) {
   EXPECT_EQ(read, names);
 }
 
+/// By the last of those that do, a later one of its key or of a map that holds it; in order.
+TEST(FlagSets, LaterSetsReplaceEarlierOnes) {
+  const Sets sets{"a.b.c=1", "a.b=2", "x=3", "a.bc=4", "a=5", "x=6", "a.b=7"};
+  Sets found;
+  for (const ReplacedSet& r : replaced_sets(sets)) found.push_back(r.set + " by " + r.by);
+  EXPECT_EQ(found, (Sets{"a.b.c=1 by a.b=7", "a.b=2 by a.b=7", "x=3 by x=6", "a.bc=4 by a=5"}));
+}
+
 TEST(FlagSets, KeysAreComparedByParts) {
   EXPECT_TRUE(is_of_key("a.b=1", "a.b"));
   EXPECT_TRUE(is_of_key("a.b.c=1", "a.b"));
