@@ -310,6 +310,9 @@ Result<void> calibrate_graph(const GraphFlags& f) {
   TRY_ASSIGN(const study::CaseFile file, study::read_cases(*in, f.cases));
   const std::vector<study::GraphCase> cases = study::graph_cases(file, f.jobs);
   TRY(check_graph_cases(cases, f.cases));
+  const std::vector<std::string> apart = study::contradictions(cases);
+  for (std::size_t i = 0; i < apart.size() && i < 3; ++i) remark(f.cases + ": " + apart[i]);
+  if (apart.size() > 3) remark(fmt::format("{}: likewise {}", f.cases, counted(apart.size() - 3, "more job")));
   const opmodels::GraphTraining how{.seed = f.seed};
   TRY_ASSIGN(const opmodels::GraphNetwork network, study::train_on(cases, how));
   TRY(check_outputs(outputs));

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "sim/pipeline/correction/graph_correction.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/validate/validate.hpp"
@@ -117,6 +119,28 @@ std::vector<GraphCase> graph_cases(const CaseFile& file, unsigned jobs) {
   for (const std::size_t i : for_each_index(out.size(), jobs, predict, [] {})) {
     out[i].source = &file.cases[i];
     out[i].failure = why_left();
+  }
+  return out;
+}
+
+std::vector<std::string> contradictions(const std::vector<GraphCase>& cases) {
+  constexpr double kFurthest = 1.5;  // of repeated runs; chosen, several times what published repetitions differ by
+  struct Ends {
+    const GraphCase *fastest, *slowest;
+  };
+  std::map<std::tuple<std::string, std::string, double>, Ends> of_job;  // what is predicted alike is the same job
+  for (const GraphCase& c : cases) {
+    if (!c.failure.empty()) continue;
+    Ends& ends = of_job.try_emplace({c.device, c.model, c.composed_ms}, Ends{&c, &c}).first->second;
+    if (c.measured_ms < ends.fastest->measured_ms) ends.fastest = &c;
+    if (c.measured_ms > ends.slowest->measured_ms) ends.slowest = &c;
+  }
+  std::vector<std::string> out;
+  for (const auto& [job, ends] : of_job) {
+    if (ends.slowest->measured_ms <= kFurthest * ends.fastest->measured_ms) continue;
+    out.push_back(fmt::format("{} and {} are one job, measured as {:.4g} ms and {:.4g} ms",
+                              printable(ends.fastest->source->id, 60), printable(ends.slowest->source->id, 60),
+                              ends.fastest->measured_ms, ends.slowest->measured_ms));
   }
   return out;
 }

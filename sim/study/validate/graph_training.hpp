@@ -23,6 +23,9 @@ struct GraphCase {
 /// Predicts every measured case without the correction. `jobs` threads; the result does not depend on their number.
 std::vector<GraphCase> graph_cases(const CaseFile& file, unsigned jobs);
 
+/// "a and b are one job, measured as 10 ms and 25 ms", for each job whose times are further apart than runs of one job are.
+std::vector<std::string> contradictions(const std::vector<GraphCase>& cases);
+
 /// By network, trained on all of them. Errors: as GraphNetwork::train.
 Result<opmodels::GraphNetwork> train_on(const std::vector<GraphCase>& cases, const opmodels::GraphTraining& how);
 
