@@ -54,6 +54,8 @@ TEST_F(GpuUseTest, AbsurdOccupancyIsUnknown) {
                           kernel("d", 92, 4, 2, 0), kernel("e", 97, 2, 0.01, 0)});
   EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 43'000);
   EXPECT_EQ(p.ranks[0].whole.occupancy.block_time, 27'000);
+  EXPECT_NE(report::profile_text(job_, p, {.width = 400}).find("occupancies and blocks per SM that cannot be: 2"),
+            std::string::npos);
 }
 
 /// Kernels with thread block clusters have blocks per SM, but an occupancy of 0: SMs (40 x 0.5 + 20) / 100 = 40 %; the

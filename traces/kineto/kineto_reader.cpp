@@ -113,8 +113,8 @@ class Reader : public JsonHandler {
   KinetoMetadata metadata_;
   KinetoPairs pairs_;
   std::uint64_t charged_ = job_.names.bytes() / kBytesOfRecord;  ///< of the budget, for names
-  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, no_duration_ = 0, python_ = 0, flows_ = 0,
-                counters_ = 0, instants_ = 0, no_name_ = 0;
+  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, no_figure_ = 0, no_duration_ = 0, python_ = 0,
+                flows_ = 0, counters_ = 0, instants_ = 0, no_name_ = 0;
   std::unordered_map<std::string, std::uint64_t> other_;
 };
 
@@ -309,6 +309,8 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
   KernelGeometry g;
   g.blocks_per_sm = figure_of(a.blocks_per_sm, kMostBlocks);
   g.occupancy = figure_of(a.occupancy, 100);
+  no_figure_ +=
+      (g.occupancy < 0 && !a.occupancy.empty() ? 1 : 0) + (g.blocks_per_sm < 0 && !a.blocks_per_sm.empty() ? 1 : 0);
   if (g.occupancy == 0 && g.blocks_per_sm > kMostBlocksAtNoOccupancy) g.occupancy = -1;
   if (g.occupancy >= 0) g.occupancy /= 100;
   g.registers_per_thread = static_cast<std::uint32_t>(unsigned_of(a.registers));
@@ -348,6 +350,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   if (builder_.host_records() == 0 && !options_.slice) rank.notes.miss("the calls of the host");
   if (no_name_ > 0) rank.notes.miss("the names of " + counted(no_name_, "kernel or copy", "kernels and copies"));
   if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
+  rank.notes.drop("occupancies and blocks per SM that cannot be", no_figure_);
   if (no_duration_ > 0) rank.notes.assume(counted(no_duration_, "event") + " without a duration counted as 0");
   builder_.finish(rank);
   metadata_.finish(out_);
