@@ -110,6 +110,14 @@ TEST_F(HostStacksTest, WhatIsNoStackIsRefused) {
 }
 
 /// What the line above a table says counts, and a total beyond the sum of what is listed.
+TEST_F(HostStacksTest, TwoTablesInOneFileAreNoProfile) {
+  const std::string table =
+      "   3 function calls in 1.000 seconds\n\n   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+      "        3    1.000    0.333    1.000    0.333 t.py:1(train)\n";
+  EXPECT_EQ(refusal(table), "accepted");
+  EXPECT_NE(refusal(table + "\n" + table).find("found 2 tables of cProfile, expected one"), std::string::npos);
+}
+
 TEST_F(HostStacksTest, ATableThatLeavesFunctionsOutHasSharesOfTheWhole) {
   const std::string rows =
       "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"

@@ -358,15 +358,22 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
     stacks.seconds = in_table;
     const bool pstats = in_table;
     std::optional<double> stated;
+    std::size_t tables = 0;
     in_table = false;
     for_each_line(text, [&](std::string_view line) {
+      tables += is_pstats_header(line) ? 1 : 0;
       if (!pstats)
         add_collapsed(line, stack, parsed);
+      else if (tables > 1)
+        return;
       else if (in_table)
         add_pstats(line, parsed);
       else if (!(in_table = is_pstats_header(line)) && !stated)
         stated = stated_seconds(line), parsed.stated_calls = stated_calls(line);
     });
+    if (tables > 1)
+      return Error{"found " + std::to_string(tables) + " tables of cProfile, expected one", path,
+                   "add profiles up before they are printed: pstats.Stats('FIRST', 'SECOND').print_stats()"};
     if (pstats) parsed.stated = stated;
   }
   if (2 * parsed.framed < parsed.stacks)
