@@ -296,6 +296,22 @@ TEST(OnnxOptions, ABoundFarAboveTheFirstBatchesIsNoLine) {
   EXPECT_EQ(option_refusal(first(std::numeric_limits<std::int64_t>::max())), "");
 }
 
+/// Nor where nothing that is made has the batch: a sum over the samples is as large of 100 as of all.
+TEST(OnnxOptions, ABoundThatNoResultShowsIsNoLine) {
+  for (const bool bounded : {true, false}) {
+    Model m;
+    m.input("x", {-1, 64}).output("y").weight("w", {64, 8});
+    m.numbers("begin", {0})
+        .numbers("end", {bounded ? 100 : std::numeric_limits<std::int64_t>::max()})
+        .numbers("axis", {0});
+    m.node("Slice", {"x", "begin", "end", "axis"}, {"first"});
+    Model::list(m.node("Transpose", {"first"}, {"across"}), "perm", {1, 0});
+    m.node("MatMul", {"across", "first"}, {"square"});
+    m.node("MatMul", {"square", "w"}, {"y"});
+    EXPECT_EQ(option_refusal(m).find("expected a model with a fixed batch") != std::string::npos, bounded);
+  }
+}
+
 /// Sizes that a model computes from the table {{2, 3}, {4, 6}}; x is reshaped to them, and refused by any others.
 TEST(OnnxOptions, SizesAreComputedAlongTheDimensionsThatAreAsked) {
   struct Case {

@@ -51,6 +51,12 @@ std::string follow_batch(OpGraph& one, const OpGraph& two, const OpGraph& three)
   return "";
 }
 
+std::vector<std::uint32_t> tensors_of(const Node& node) {
+  std::vector<std::uint32_t> out = node.outputs;
+  for (const Argument& a : node.inputs) out.insert(out.end(), a.tensors.begin(), a.tensors.end());
+  return out;
+}
+
 /// Where a size of a graph that follows the batch leaves its line far off, or nothing. Calls of one place in the model are
 /// compared: numbers that are computed with few samples are made by kernels with many, and a part that is all of a tensor is
 /// no call.
@@ -63,12 +69,13 @@ std::string far_from_line(const OpGraph& graph, const OpGraph& far) {
     const std::size_t place = seen[node.label]++;
     if (found == there.end() || place >= found->second.size()) continue;
     const Node& other = *found->second[place];
-    if (node.op != other.op || node.outputs.size() != other.outputs.size()) continue;
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-      const std::vector<Extent>&a = graph.tensors[node.outputs[o]].dims, &b = far.tensors[other.outputs[o]].dims;
+    const std::vector<std::uint32_t> here = tensors_of(node), beyond = tensors_of(other);
+    if (node.op != other.op || here.size() != beyond.size()) continue;
+    for (std::size_t t = 0; t < here.size(); ++t) {
+      const std::vector<Extent>&a = graph.tensors[here[t]].dims, &b = far.tensors[beyond[t]].dims;
       for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
         if (a[i].constant + a[i].per_sample * far.samples == b[i].constant) continue;
-        return node_with(graph, node.outputs[o]) + ": found a size of " + std::to_string(b[i].constant) + " with " +
+        return node_with(graph, here[t]) + ": found a size of " + std::to_string(b[i].constant) + " with " +
                std::to_string(far.samples) + " samples, which does not follow the batch in a line";
       }
     }
