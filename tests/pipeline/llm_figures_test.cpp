@@ -152,6 +152,26 @@ TEST(LlmFigures, WhatDoesNotFitIsRefusedAsThePredictionIs) {
   EXPECT_FALSE(bounds->fits);
 }
 
+/// 50257 words on 8 GPUs: the largest part has 6283, as of 50264, and the others wait for it.
+TEST(LlmFigures, GpusWaitForTheLargestPartOfAVocabulary) {
+  CostModelCache cache;
+  const auto figures = [&](int words) {
+    const auto e = experiment_of_text(
+        "cluster: {system: dgx_a100_80gb}\nmodel: {name: gpt2_large, global_batch: 16, llm: {"
+        "vocabulary: " +
+        std::to_string(words) + "}}\nframework: {name: megatron_lm}\nparallel: {tensor: 4, data: 2}\n");
+    EXPECT_TRUE(e.ok()) << e.error().text();
+    auto out = predict_figures(*e, cache);
+    EXPECT_TRUE(out.ok()) << out.error().text();
+    return std::move(out).value();
+  };
+  const auto below = figures(50256), odd = figures(50257), above = figures(50260);
+  EXPECT_EQ(odd.iteration, above.iteration);
+  EXPECT_EQ(odd.context.memory_per_rank, above.context.memory_per_rank);
+  EXPECT_LE(below.iteration, odd.iteration);
+  EXPECT_LT(below.context.memory_per_rank.front(), odd.context.memory_per_rank.front());
+}
+
 double tokens_of_model(const std::string& model, const std::string& framework = "megatron") {
   const auto e = experiment_of_text("cluster: {system: dgx_a100_80gb}\nmodel: {" + model +
                                     ", per_gpu_batch: 2, memory_check: false}\nframework: {name: " + framework + "}\n");

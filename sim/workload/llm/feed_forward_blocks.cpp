@@ -11,7 +11,8 @@ namespace {
 using graph::CollectiveKind;
 using Side = BlockBuilder::Side;
 
-std::int64_t split(std::int64_t width, std::int64_t by) { return std::max<std::int64_t>(1, width / by); }
+/// The largest of the parts, which the other GPUs wait for.
+std::int64_t split(std::int64_t width, std::int64_t by) { return (width + by - 1) / by; }
 
 /// Reads and writes of an activation over `inner` elements a token, forward and backward, in tensors of that width.
 struct ActivationTraffic {

@@ -1,6 +1,7 @@
 #include "sim/workload/llm/llm_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -477,7 +478,7 @@ bool settle_scatter(LlmPlan& plan) {
 bool LlmPlan::keeps_gradients() const { return mode_of(model) == StepMode::forward_backward; }
 
 double LlmPlan::tied_elements() const {
-  return static_cast<double>(spec.vocabulary) / tensor * static_cast<double>(spec.hidden);
+  return std::ceil(static_cast<double>(spec.vocabulary) / tensor) * static_cast<double>(spec.hidden);
 }
 
 bool keeps_stated_steps(const ModelSpec& model, const FrameworkSpec& framework) {
