@@ -30,7 +30,7 @@ mirror=${MIRROR-$(apt-get indextargets --format '$(REPO_URI)' "Codename: $suite"
 root=$(mktemp -d)
 chmod 755 "$root"  # apt downloads as a user of its own
 leave() {
-  for mounted in proc dev/pts dev; do umount "$root/$mounted" 2>/dev/null || true; done
+  for mounted in proc sys dev/pts dev; do umount "$root/$mounted" 2>/dev/null || true; done
   if [ "${KEEP-no}" = yes ]; then say "left in $root"; else rm -rf --one-file-system "$root"; fi
 }
 trap leave EXIT
@@ -48,6 +48,7 @@ make_root() {
   for file in /etc/resolv.conf /etc/hosts; do [ ! -e "$file" ] || cp -L "$file" "$root$file"; done
   if [ -d /usr/local/share/ca-certificates ]; then cp -a /usr/local/share/ca-certificates "$root/usr/local/share/"; fi
   mount -t proc proc "$root/proc"
+  mount -t sysfs -o ro sysfs "$root/sys"
   mount --bind /dev "$root/dev"
   mount -t devpts devpts "$root/dev/pts"  # for the tests of what a terminal sees
   inside apt-get update -qq

@@ -40,7 +40,7 @@ class Linked(unittest.TestCase):
     @classmethod
     def built(cls, source, name):
         build = cls.folder / f"build_{name}"
-        call(CMAKE, "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={cls.prefix}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
+        call(CMAKE, "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={cls.prefix}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror")
         call(CMAKE, "--build", build)
         return build / name
 

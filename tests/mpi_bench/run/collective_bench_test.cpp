@@ -1,6 +1,7 @@
 // mpirun collective_bench on this machine, with as many ranks as asked for however few cores there are.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -346,7 +347,8 @@ TEST_F(CollectiveBench, AStrangerOnThePortDoesNotHoldTheRanks) {
 TEST_F(CollectiveBench, RankZeroNamesIdleFlags) {
   const Finished f = mpirun(2, "--backend mpi -b 8 -e 8 -n 1 --imbalance 2 --streams 4");
   EXPECT_EQ(f.code, 0) << f.err;
-  EXPECT_EQ(f.err,
+  const std::size_t own = f.err.find("collective_bench:");  // behind what MPI says of a machine without /sys
+  EXPECT_EQ(f.err.substr(std::min(own, f.err.size())),
             "collective_bench: --imbalance: no effect, no measured collective has uneven sizes\n"
             "collective_bench: --streams: no effect, only the tcp backend opens connections of its own\n");
 }
