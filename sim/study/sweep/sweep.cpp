@@ -40,8 +40,7 @@ class SweepEvaluator {
 /// Variants are compared as a whole: none of them is another one on more GPUs.
 Result<void> check_variants(const SweepRequest& request) {
   for (const char* key : {"cluster.nodes", "cluster.gpus_per_node"}) {
-    if (std::ranges::any_of(request.axes,
-                            [&](const SweepAxis& axis) { return !axis.sets.empty() && gives(axis, key); }))
+    if (std::ranges::any_of(request.axes, [&](const SweepAxis& axis) { return gives(axis, key); }))
       return Error{fmt::format("--scaling: found {}, and variants that set {}, expected a list of its values",
                                name_of(request.scaling), key),
                    "", fmt::format("give {} under vary, or with --set", key)};
@@ -58,8 +57,7 @@ Result<void> check_scaling(const SweepRequest& request) {
                  "", fmt::format("sweep {}", other)};
   };
   if (request.scaling == Scaling::as_given) return {};
-  TRY(check_variants(request));
-  if (std::ranges::none_of(request.axes, counts_gpus)) return {};
+  if (std::ranges::none_of(request.axes, counts_gpus)) return check_variants(request);
   return request.scaling == Scaling::weak ? check("model.global_batch", "model.per_gpu_batch")
                                           : check("model.per_gpu_batch", "model.global_batch");
 }
