@@ -3,6 +3,7 @@
 #include <unistd.h>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -246,6 +247,34 @@ TEST_F(CollectiveBenchStart, ARankThatDiesWhileMeasuringIsNamed) {
     EXPECT_TRUE(line.find("rank 1 has disconnected (") != std::string::npos ||
                 line.find("rank 1 on ") != std::string::npos)
         << said;
+  }
+}
+
+/// Whom a survivor has lost first may have ended because of another, and it cannot know.
+TEST_F(CollectiveBenchStart, AmongSeveralALostRankMayHaveEndedForAnother) {
+  const int port = test::free_port();
+  const std::string flags =
+      " --backend tcp --collectives alltoall -b 64K -e 64K -n 10000000 --hosts 127.0.0.1,127.0.0.1,127.0.0.1 --port " +
+      std::to_string(port) + " --rank ";
+  const auto said_by = [&](int rank) {
+    const auto text = read_file(dir_ + "/" + std::to_string(rank), 1 << 20);
+    return text.ok() ? *text : "";
+  };
+  std::vector<std::unique_ptr<test::Background>> ranks;
+  for (int r = 0; r < 3; ++r) {
+    const std::string rank = std::to_string(r);
+    ranks.push_back(
+        std::make_unique<test::Background>(std::string(BINARY) + flags + rank + " >" + dir_ + "/" + rank + " 2>&1"));
+  }
+  for (int looks = 0; looks < 300 && said_by(0).find("#  Rank  2") == std::string::npos; ++looks)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ranks[2]->send(SIGKILL);
+  for (int r = 0; r < 2; ++r) {
+    ASSERT_TRUE(ranks[r]->end_within(200).has_value());
+    EXPECT_TRUE(said_by(r).find("rank 2") != std::string::npos ||
+                said_by(r).find(", or ended as another rank had") != std::string::npos)
+        << said_by(r);
   }
 }
 

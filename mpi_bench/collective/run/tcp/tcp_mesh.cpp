@@ -28,6 +28,7 @@ Piece piece_of(std::uint64_t bytes, int streams, int number) {
 struct TcpMesh::Impl {
   tcp::Io io;
   int streams = 1, me = 0;
+  int of_job = 0;                                              ///< ranks, of which this team may be a part
   std::vector<std::vector<std::optional<tcp::Socket>>> lines;  ///< by peer, by stream
   std::vector<int> ranks;                                      ///< by peer
   std::size_t pending = 0;
@@ -114,6 +115,7 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team
   auto impl = std::move(opened).value();
   impl->streams = streams;
   impl->me = team.index;
+  impl->of_job = ranks.size();
   impl->ranks = team.members;
   impl->lines.resize(team.members.size());
   for (auto& line : impl->lines) line.resize(static_cast<std::size_t>(streams));
@@ -170,7 +172,8 @@ Result<void> TcpMesh::exchange(std::span<const TcpMessage> sends, std::span<cons
     }
   }
   mesh.wait();
-  if (mesh.failed) return Error{tcp::has_disconnected(mesh.ranks[mesh.failed_peer], mesh.failed.message()), "", ""};
+  if (mesh.failed)
+    return Error{tcp::has_disconnected(mesh.ranks[mesh.failed_peer], mesh.of_job, mesh.failed.message()), "", ""};
   return {};
 }
 

@@ -197,7 +197,7 @@ class TcpRanks : public ProcessRanks {
   /// A rank that has exited ends the job.
   template <class T>
   T must(int other, Result<T> result) const {
-    if (!result.ok()) abort(tcp::has_disconnected(other, result.error().what));
+    if (!result.ok()) abort(tcp::has_disconnected(other, size(), result.error().what));
     if constexpr (!std::is_void_v<T>) return std::move(result).value();
   }
 

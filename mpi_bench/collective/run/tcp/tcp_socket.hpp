@@ -187,8 +187,9 @@ inline Result<std::string> read_text(Socket& socket) {
 }
 
 /// What a rank says of another one whose connection has ended.
-inline std::string has_disconnected(int rank, const std::string& why) {
-  return "rank " + std::to_string(rank) + " has disconnected (" + why + ")";
+inline std::string has_disconnected(int rank, int ranks, const std::string& why) {
+  return "rank " + std::to_string(rank) + " has disconnected (" + why + ")" +
+         (ranks > 2 ? ", or ended as another rank had" : "");
 }
 
 /// The handshake of every connection, so that other programs' connections are not mistaken for a rank's.
