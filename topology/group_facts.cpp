@@ -167,12 +167,16 @@ void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, S
                const Fold& fold, GroupFacts& facts) {
   facts.nic_bandwidth = nic_rate(t.spec);
   facts.node_bandwidth = BytesPerSecond(fold.network());
-  if (facts.nodes < 2) return;
+  const bool several_rails = fold.rails() > 1;
+  if (facts.nodes < 2) {
+    if (facts.has_own_nics()) facts.inter_latency = t.fabric.latency(switches_spanned(t, members, several_rails));
+    return;
+  }
   if (facts.min_per_node < facts.max_per_node) {
     facts.pairs_bandwidth = BytesPerSecond(fold.pairs_bandwidth());
     facts.pairs_nics = fold.pairs_nics();
   }
-  facts.inter_latency = t.fabric.latency(switches_spanned(t, members, fold.rails() > 1));
+  facts.inter_latency = t.fabric.latency(switches_spanned(t, members, several_rails));
   facts.uplink_limits = uplink_limits(t, members, siblings, use, facts.nics_per_node, fold.rails());
   facts.sharp = t.spec.fabric.sharp;
 }
@@ -245,6 +249,10 @@ BytesPerSecond GroupFacts::network_rate(Traffic traffic) const {
 BytesPerSecond GroupFacts::ring_limit() const {
   return intra_socket_bandwidth.value() > 0 ? std::min(intra_ring_bandwidth, intra_socket_bandwidth)
                                             : intra_ring_bandwidth;
+}
+
+bool GroupFacts::has_own_nics() const {
+  return !nvlink() && gpu_direct && max_per_node > 1 && nics_per_node >= max_per_node;
 }
 
 bool GroupFacts::switched() const { return intra != nullptr && intra->switched; }

@@ -95,13 +95,14 @@ struct GroupFacts {
   /// By Traffic: the value of node_bandwidth at which the busiest uplink of a leaf or pod is full (topology/uplinks.hpp).
   /// 0: no uplink is ever full, for none is on the way or all have what the NICs below them can send.
   std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits{};
-  Duration inter_latency;  ///< one way between nodes of the group, worst pair
+  Duration inter_latency;  ///< one way between nodes of the group, worst pair; in one node between GPUs' own NICs
   bool gpu_direct = true;
   bool sharp = false;
   bool beside_others = false;  ///< other groups on the same nodes communicate at the same time
   Transport transport = Transport::infiniband;
   std::string bottleneck;                              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
   bool nvlink() const;                                 ///< members of a node are connected by NVLink
+  bool has_own_nics() const;                           ///< and reach them past the CPU, while no NVLink connects them
   BytesPerSecond ring_limit() const;                   ///< the lower of intra_ring_bandwidth and intra_socket_bandwidth
   bool switched() const;                               ///< and through switches: every pair at full speed
   BytesPerSecond network_rate(Traffic traffic) const;  ///< the lower of node_bandwidth and the uplinks' limit

@@ -53,10 +53,6 @@ double channel_count(const Channels& c) {
   return std::clamp(2 * c.nics, 2.0, 32.0);
 }
 
-bool has_own_nics(const topology::GroupFacts& f, const Channels& c) {
-  return !c.nvlink && f.gpu_direct && c.per_node > 1 && f.nics_per_node >= c.per_node;
-}
-
 /// NCCL sends over the network inside a node where both GPUs reach it faster than each other (ncclTopoCheckNet).
 bool prefers_nics(const Channels& c) { return c.own_nics && c.inter_gbps / c.per_node > c.intra_gbps; }
 
@@ -94,12 +90,12 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.extra_intra_us =
       c.per_node > 1 ? std::max(0.0, f.intra_latency.us() - (c.nvlink ? k.reference_nvlink : k.reference_pcie)) : 0;
   c.count = channel_count(c);
-  c.own_nics = has_own_nics(f, c);
+  c.own_nics = f.has_own_nics();
   c.through_nics = prefers_nics(c);
-  if (c.through_nics) {
-    c.intra_gbps = c.inter_gbps / c.per_node;
-    c.extra_intra_us = 0;
-  }
+  if (c.through_nics) c.intra_gbps = c.inter_gbps / c.per_node;
+  // Of both ways the faster, in rate and in latency: a better link of one is never worse.
+  if (c.own_nics)
+    c.extra_intra_us = std::min(c.extra_intra_us, std::max(0.0, hop_latency_us(f, g, k) - k.reference_net));
   return c;
 }
 

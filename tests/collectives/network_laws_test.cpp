@@ -492,5 +492,34 @@ TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
   }
 }
 
+/// Inside a node without NVLink NCCL takes the GPUs' own NICs where PCIe is slower: no link of either way is better slower,
+/// and a NIC far away is no way.
+TEST(NetworkLaws, BetterPcieAndNearerNicsAreNeverSlowerInsideANode) {
+  for (System s : all_systems()) {
+    if (s.spec.gpu_links.has_nvlink() || !has_network(s) || s.spec.nic.count < s.spec.gpus_per_node) continue;
+    CollectiveOptions options;
+    options.use_curves = false;
+    const auto price = [&](double pcie, double nic_us, double bytes) {
+      System other = s;
+      other.spec.pcie.bandwidth = BytesPerSecond(pcie * s.spec.pcie.bandwidth.value());
+      other.spec.pcie.cpu_interconnect = BytesPerSecond(pcie * s.spec.pcie.cpu_interconnect.value());
+      other.spec.nic.latency = Duration::microseconds(static_cast<std::int64_t>(nic_us));
+      const topology::Topology t = built(other, 1);
+      const auto members = first_ranks(static_cast<std::uint32_t>(s.spec.gpus_per_node));
+      return cost_of(models_of(t, options), CollectiveKind::all_reduce, t.facts(members), bytes).mean.us();
+    };
+    for (const double bytes : {8., 65536., 1e6, 16e6, 256e6}) {
+      double before = price(0.5, 3, bytes);
+      for (const double pcie : {0.9, 1., 1.2, 1.4, 1.6, 2., 3., 4., 8.}) {
+        const double now = price(pcie, 3, bytes);
+        EXPECT_LE(now, before * kSlack) << s.name << " " << bytes << " " << pcie;
+        before = now;
+      }
+      EXPECT_GE(price(1, 900, bytes), price(1, 3, bytes)) << s.name << " " << bytes;
+      EXPECT_GE(price(1, 3, bytes), price(1, 1, bytes)) << s.name << " " << bytes;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace distsim::collectives
