@@ -109,7 +109,7 @@ class Sweeps(Folder):
             swept(number, *words)
         tables["b.csv"].write_text("model,gpu,batch,layer,time_us\nm,a,1,0,2000\nm,a,1,1,1000\n", encoding="utf-8")
         for number, words in enumerate(studies):
-            self.assertIn("a journal of another study: configuration files: found", swept(number, *words, code=2))
+            self.assertRegex(swept(number, *words, code=2), "a journal of another study: configuration file .*b.csv: found")
         swept(9, "--set", "load.rate_per_s=100,200")
         device.write_text(device.read_text(encoding="utf-8") + "# edited\n", encoding="utf-8")
         self.assertIn("configuration files in devices: found", swept(9, "--set", "load.rate_per_s=100,200", code=2))

@@ -6,7 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/fnv.hpp"
 #include "base/system/descriptor.hpp"
@@ -19,70 +24,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kFileFact = "configuration file ";  // of a file that is named, before its path
 constexpr std::size_t kMostNamingBytes = 1 << 20;  // of a file of configurations, as config_folders.hpp reads them
 
-/// CRC-32 of a file; 0 where it cannot be read. `text`: where its first bytes go, up to one more than kMostNamingBytes.
-std::uint32_t file_sum(const std::string& path, std::string* text = nullptr) {
+/// CRC-32 of a file; nothing where it cannot be read. `text`: where its first bytes go, up to one more than kMostNamingBytes.
+std::optional<std::uint32_t> file_sum(const std::string& path, std::string* text = nullptr) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return std::nullopt;
   std::array<char, 1 << 16> block;
   uLong sum = 0;
-  for (ssize_t n = 0; file.valid() && (n = ::read(file.get(), block.data(), block.size())) > 0;) {
+  ssize_t n = 0;
+  while ((n = ::read(file.get(), block.data(), block.size())) > 0) {
     sum = ::crc32(sum, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(n));
     if (text != nullptr && text->size() <= kMostNamingBytes) text->append(block.data(), static_cast<std::size_t>(n));
   }
-  return static_cast<std::uint32_t>(sum);
+  return n == 0 ? std::optional(static_cast<std::uint32_t>(sum)) : std::nullopt;
+}
+
+std::string hex_of(std::uint32_t sum) {
+  Fnv64 out;
+  out.add_word(sum);
+  return out.hex();
 }
 
 bool is_config_file(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
-
-/// Texts, and the contents of all files that they name, whether by a path or by a name without any dot or slash.
-class FileSum {
- public:
-  void add_tree(const ConfigNode& node) {
-    sum_.add_word(static_cast<std::uint64_t>(node.kind));
-    sum_.add(node.scalar);
-    if (node.kind == ConfigNode::Kind::scalar) add_named(node.scalar, config::folder_of_value(node));
-    for (const ConfigNode& item : node.items) add_tree(item);
-    for (const ConfigNode::Entry& entry : node.entries) {
-      sum_.add(entry.key);
-      add_tree(entry.value);
-    }
-  }
-
-  /// VALUE of a --set: mostly a number or a name, else a text of YAML.
-  void add_value(const std::string& value) {
-    sum_.add(value);
-    add_named(value, ".");
-    if (value.find_first_of("[{\"'#&!|> \t\n") == std::string::npos) return;
-    if (const auto parsed = config::parse_set("value=" + value); parsed.ok()) add_tree(parsed->value);
-  }
-
-  /// What a file of configurations names counts, too.
-  void add_file(const std::string& path) {
-    std::error_code error;
-    if (!fs::is_regular_file(path, error)) return;
-    if (!seen_.insert(fs::path(path).lexically_normal().string()).second) return;
-    std::string text;
-    sum_.add_word(file_sum(path, is_config_file(path) ? &text : nullptr));
-    if (text.empty() || text.size() > kMostNamingBytes) return;
-    if (const auto tree = parse_yaml(text, path); tree.ok()) add_tree(*tree);
-  }
-
-  void add_name(const std::string& name) { sum_.add(name); }
-  std::string hex() const { return sum_.hex(); }
-
- private:
-  /// From the folder of the file that it was written in, or from the working directory.
-  void add_named(const std::string& name, const std::string& folder) {
-    constexpr std::size_t kLongest = 4096;  // of a path
-    if (name.empty() || name.size() > kLongest) return;
-    add_file(name);
-    if (folder != ".") add_file((fs::path(folder) / name).string());
-  }
-
-  Fnv64 sum_;
-  std::set<std::string> seen_;
-};
 
 /// Files of configs/<kind> that are found by their names: those of the folder itself. Of other kinds all files below count.
 struct FolderKind {
@@ -106,22 +71,114 @@ std::set<std::string> files_below(const std::string& folder, bool is_named) {
   return paths;
 }
 
-/// Names and contents, folder by folder: of two files of one name the first counts.
-Fact folders_fact(const FolderKind& kind, const std::string& experiment_folder) {
-  FileSum sum;
-  for (const std::string& folder : config::config_folders(kind.name, kind.is_named ? experiment_folder : "")) {
-    sum.add_name("");
-    for (const std::string& path : files_below(folder, kind.is_named)) {
-      sum.add_name(fs::path(path).filename().string());
-      sum.add_file(path);
+/// The files of a kind, folder by folder: of two files of one name the first counts.
+std::vector<std::set<std::string>> files_of(const FolderKind& kind, const std::string& experiment_folder) {
+  std::vector<std::set<std::string>> out;
+  for (const std::string& folder : config::config_folders(kind.name, kind.is_named ? experiment_folder : ""))
+    out.push_back(files_below(folder, kind.is_named));
+  return out;
+}
+
+/// The files that texts name, whether by a path or by a name without any dot or slash, and those that these name in turn.
+class FileWalk {
+ public:
+  explicit FileWalk(const std::string& experiment_folder) {
+    std::error_code error;
+    base_ = fs::absolute(experiment_folder, error).lexically_normal();
+  }
+
+  void add_tree(const ConfigNode& node) {
+    if (node.kind == ConfigNode::Kind::scalar) add_named(node.scalar, config::folder_of_value(node));
+    for (const ConfigNode& item : node.items) add_tree(item);
+    for (const ConfigNode::Entry& entry : node.entries) add_tree(entry.value);
+  }
+
+  /// VALUE of a --set: mostly a number or a name, else a text of YAML.
+  void add_value(const std::string& value) {
+    add_named(value, ".");
+    if (value.find_first_of("[{\"'#&!|> \t\n") == std::string::npos) return;
+    if (const auto parsed = config::parse_set("value=" + value); parsed.ok()) add_tree(parsed->value);
+  }
+
+  /// A file that counts itself, and what it names. Its checksum, where it can be read.
+  std::optional<std::uint32_t> visit(const std::string& path) {
+    const bool is_read = seen_.insert(fs::path(path).lexically_normal().string()).second && is_config_file(path);
+    std::string text;
+    const std::optional<std::uint32_t> sum = file_sum(path, is_read ? &text : nullptr);
+    add_text(text, path);
+    return sum;
+  }
+
+  /// A fact for each file that is named and can be read, by its path from the experiment's folder on.
+  void move_facts(Identity& out) const {
+    for (const auto& [path, sum] : files_) out.push_back({std::string(kFileFact) + path, hex_of(sum)});
+  }
+
+ private:
+  void add_text(const std::string& text, const std::string& path) {
+    if (text.empty() || text.size() > kMostNamingBytes) return;
+    if (const auto tree = parse_yaml(text, path); tree.ok()) add_tree(*tree);
+  }
+
+  /// `folder`: of the file that it was written in, or the working directory.
+  void add_named(const std::string& name, const std::string& folder) {
+    constexpr std::size_t kLongest = 4096;  // of a path
+    if (name.empty() || name.size() > kLongest) return;
+    const std::string path = (fs::path(folder) / name).lexically_normal().string();
+    std::error_code error;
+    if (fs::is_regular_file(path, error) && !seen_.contains(path)) {
+      if (const auto sum = visit(path)) files_[name_of(path)] = *sum;
+    }
+  }
+
+  /// The same wherever the experiment's folder lies, and from whatever folder it is looked at.
+  std::string name_of(const std::string& path) const {
+    std::error_code error;
+    const fs::path whole = fs::absolute(path, error).lexically_normal(), inside = whole.lexically_relative(base_);
+    return inside.empty() || *inside.begin() == ".." ? whole.string() : inside.string();
+  }
+
+  fs::path base_;  ///< folder of the experiment
+  std::set<std::string> seen_;
+  std::map<std::string, std::uint32_t> files_;  ///< that are named, by name_of()
+};
+
+/// What a text says, wherever it is written.
+void add_said(const ConfigNode& node, Fnv64& sum) {
+  sum.add_word(static_cast<std::uint64_t>(node.kind));
+  sum.add(node.scalar);
+  for (const ConfigNode& item : node.items) add_said(item, sum);
+  for (const ConfigNode::Entry& entry : node.entries) {
+    sum.add(entry.key);
+    add_said(entry.value, sum);
+  }
+}
+
+/// Names and contents, folder by folder.
+Fact folders_fact(const FolderKind& kind, const std::string& experiment_folder, FileWalk& walk) {
+  Fnv64 sum;
+  std::error_code error;
+  for (const std::set<std::string>& paths : files_of(kind, experiment_folder)) {
+    sum.add("");
+    for (const std::string& path : paths) {
+      sum.add(fs::path(path).filename().string());
+      if (fs::is_regular_file(path, error)) sum.add_word(walk.visit(path).value_or(0));
     }
   }
   return {std::string("configuration files in ") + kind.name, sum.hex()};
 }
 
-const Fact* find_fact(const Identity& facts, const std::string& name) {
-  const auto it = std::ranges::find(facts, name, &Fact::name);
-  return it == facts.end() ? nullptr : &*it;
+using FactsByName = std::unordered_map<std::string_view, const Fact*>;
+
+FactsByName by_name(const Identity& facts) {
+  FactsByName out;
+  for (const Fact& fact : facts) out.emplace(fact.name, &fact);
+  return out;
+}
+
+const Fact* find_fact(const FactsByName& facts, const std::string& name) {
+  const auto it = facts.find(name);
+  return it == facts.end() ? nullptr : it->second;
 }
 
 /// Of long values, from a little before `differs` on.
@@ -138,36 +195,46 @@ std::size_t first_difference(const Fact* a, const Fact* b) {
   return static_cast<std::size_t>(at - a->value.begin());
 }
 
+std::string say_difference(const std::string& name, const Fact* a, const Fact* b) {
+  return printable(name, 200) + ": found " + value_of(a, first_difference(a, b)) + ", expected " +
+         value_of(b, first_difference(a, b));
+}
+
 }  // namespace
 
 std::string difference(const Identity& found, const Identity& expected) {
-  if (found == expected) return "";
-  const auto say = [](const std::string& name, const Fact* a, const Fact* b) {
-    return printable(name, 80) + ": found " + value_of(a, first_difference(a, b)) + ", expected " +
-           value_of(b, first_difference(a, b));
-  };
+  const FactsByName was = by_name(found), is = by_name(expected);
   for (const Fact& fact : expected) {
-    const Fact* other = find_fact(found, fact.name);
-    if (other == nullptr || *other != fact) return say(fact.name, other, &fact);
+    const Fact* other = find_fact(was, fact.name);
+    if (other == nullptr || *other != fact) return say_difference(fact.name, other, &fact);
   }
   for (const Fact& fact : found) {
-    if (find_fact(expected, fact.name) == nullptr) return say(fact.name, &fact, nullptr);
+    if (find_fact(is, fact.name) == nullptr) return say_difference(fact.name, &fact, nullptr);
   }
-  return "the order of its facts";
+  return "";
 }
 
-Fact program_fact() {
-  Fnv64 sum;
-  sum.add_word(file_sum("/proc/self/exe"));
-  return {"program of distsim", sum.hex()};
+Identity files_since(const Identity& found, const Identity& expected) {
+  const FactsByName was = by_name(found);
+  Identity out;
+  std::ranges::copy_if(expected, std::back_inserter(out), [&](const Fact& fact) {
+    return fact.name.starts_with(kFileFact) && find_fact(was, fact.name) == nullptr;
+  });
+  return out;
 }
+
+Fact program_fact() { return {"program of distsim", hex_of(file_sum("/proc/self/exe").value_or(0))}; }
 
 Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values) {
-  FileSum sum;
-  sum.add_tree(experiment);
-  for (const std::string& value : values) sum.add_value(value);
-  Identity out{{"configuration files", sum.hex()}};
-  for (const FolderKind& kind : kFolderKinds) out.push_back(folders_fact(kind, config::folder_of_value(experiment)));
+  const std::string folder = config::folder_of_value(experiment);
+  FileWalk walk(folder);
+  walk.add_tree(experiment);
+  std::ranges::for_each(values, [&](const std::string& value) { walk.add_value(value); });
+  Fnv64 said;
+  add_said(experiment, said);
+  Identity out{{"text of the experiment", said.hex()}};
+  for (const FolderKind& kind : kFolderKinds) out.push_back(folders_fact(kind, folder, walk));
+  walk.move_facts(out);
   return out;
 }
 

@@ -21,12 +21,16 @@ using Identity = std::vector<Fact>;
 /// "" where the two are the same; else what differs, of the first such fact: "--scaling: found weak, expected strong".
 std::string difference(const Identity& found, const Identity& expected);
 
+/// The facts of files in `expected` that `found` knows nothing of: those that were not there then, or could not be read. No row
+/// can depend on them that had a prediction.
+Identity files_since(const Identity& found, const Identity& expected);
+
 /// The program: its version and a checksum of its file.
 Fact program_fact();
 
-/// Checksums of all files that can lie under the rows: the text of the experiment, every file that it or one of the `values`
-/// that are laid on it names, those that these name in turn, and all files of the configuration folders, also those beside the
-/// experiment, for which of them a name reaches depends on the point. A fact for each kind of folder says where one changed.
+/// The text of the experiment, and checksums of all files that can lie under the rows: a fact for each that it or one of the
+/// `values` that are laid on it names, and for each that these name in turn; and one for each kind of configuration folder,
+/// also those beside the experiment, for which of their files a name reaches depends on the point.
 Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values);
 
 }  // namespace distsim::study

@@ -4,6 +4,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,8 @@ constexpr std::string_view kMarker = "\xD1\x57\x51\x4A";
 constexpr std::size_t kHead = 12, kMostPayload = std::size_t{1} << 26, kWorthWriting = std::size_t{1} << 16;
 constexpr std::size_t kBlock = std::size_t{1} << 20;  // of the file, read at once
 constexpr auto kSyncEvery = std::chrono::seconds(1);
-constexpr const char* kFormat = "1";  // of the records and rows
+constexpr const char* kFormat = "1";                     // of the records and rows
+constexpr std::uint64_t kMoreFacts = ~std::uint64_t{0};  // in place of the number of a point
 
 void put_word(std::string& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
@@ -113,16 +115,19 @@ Result<std::optional<Found>> next_record(Window& window, std::uint64_t at) {
   return std::optional<Found>();
 }
 
-std::string beginning_of(const Identity& identity) {
-  Row facts{{}, {"journal", kFormat}, ""};
+std::string row_of_facts(const Identity& identity) {
+  Row facts;
   for (const Fact& fact : identity) facts.texts.insert(facts.texts.end(), {fact.name, fact.value});
-  return std::string(kMagic) + record_of(encode(facts));
+  return encode(facts);
 }
 
-std::optional<Identity> identity_in(std::string_view payload) {
+std::string beginning_of(const Identity& of_journal) {
+  return std::string(kMagic) + record_of(row_of_facts(of_journal));
+}
+
+std::optional<Identity> facts_in(std::string_view payload) {
   const std::optional<Row> facts = decode_row(payload);
-  if (!facts || facts->texts.size() % 2 != 0 || facts->texts.size() < 2 || facts->texts[0] != "journal")
-    return std::nullopt;
+  if (!facts || facts->texts.size() % 2 != 0) return std::nullopt;
   Identity out;
   for (std::size_t i = 0; i < facts->texts.size(); i += 2) out.push_back({facts->texts[i], facts->texts[i + 1]});
   return out;
@@ -132,23 +137,34 @@ Error no_journal(const std::string& path) {
   return {"found no journal of distsim, or its beginning is damaged", path, "give another file with --journal"};
 }
 
-/// Where the records of points begin.
-Result<std::uint64_t> check_header(Window& window, const std::string& path, const Identity& identity) {
+/// What a journal says of its study, and where the records of points begin.
+struct Header {
+  Identity facts;
+  std::uint64_t end = 0;
+};
+
+Result<Header> read_header(Window& window, const std::string& path) {
   TRY_ASSIGN(const std::string_view magic, window.from(0, kMagic.size()));
   if (!magic.starts_with(kMagic)) return no_journal(path);
   TRY_ASSIGN(const std::optional<Found> first, record_at(window, kMagic.size()));
-  const std::optional<Identity> found = first ? identity_in(first->payload) : std::nullopt;
-  if (!found) return no_journal(path);
-  Identity expected{{"journal", kFormat}};
-  expected.insert(expected.end(), identity.begin(), identity.end());
-  if (const std::string what = difference(*found, expected); !what.empty())
+  std::optional<Identity> facts = first ? facts_in(first->payload) : std::nullopt;
+  if (!facts || facts->empty() || facts->front().name != "journal") return no_journal(path);
+  return Header{std::move(*facts), first->end()};
+}
+
+/// The files that are new to the journal. Error: rows that have a prediction depend on something else than `expected`.
+Result<Identity> check_identity(Identity found, const Identity& expected, const std::string& path) {
+  Identity since = files_since(found, expected);
+  found.insert(found.end(), since.begin(), since.end());
+  if (const std::string what = difference(found, expected); !what.empty())
     return Error{"a journal of another study: " + what, path, "give another file with --journal"};
-  return first->end();
+  return since;
 }
 
 /// What the records say, and where the last whole one ends.
 struct Contents {
   std::uint64_t end = 0, points = 0, damaged = 0;
+  Identity more;  ///< facts of files that came later
 };
 
 Result<Contents> read_points(Window& window, std::uint64_t begin, const Journal::OnRow& on_row) {
@@ -157,9 +173,15 @@ Result<Contents> read_points(Window& window, std::uint64_t begin, const Journal:
     TRY_ASSIGN(const std::optional<Found> record, next_record(window, out.end));
     if (!record) return out;
     out.damaged += record->at - out.end;
-    if (record->payload.size() > 8 && on_row(word_at(record->payload, 0, 8), std::string(record->payload.substr(8))))
-      ++out.points;
     out.end = record->end();
+    if (record->payload.size() <= 8) continue;
+    const std::uint64_t index = word_at(record->payload, 0, 8);
+    const std::string_view row = record->payload.substr(8);
+    if (index != kMoreFacts) {
+      if (on_row(index, std::string(row))) ++out.points;
+    } else if (auto more = facts_in(row)) {
+      std::ranges::move(*more, std::back_inserter(out.more));
+    }
   }
 }
 
@@ -190,7 +212,9 @@ Journal::Journal(AppendFile file) : file_(std::move(file)), synced_at_(std::chro
 Result<Journal> Journal::open(const std::string& path, const Identity& identity, bool resume, const OnRow& on_row) {
   TRY(check_not_input(path));
   TRY_ASSIGN(AppendFile file, AppendFile::open(path));
-  const std::string header = beginning_of(identity);
+  Identity expected{{"journal", kFormat}};
+  expected.insert(expected.end(), identity.begin(), identity.end());
+  const std::string header = beginning_of(expected);
   if (file.size() > 0 && !resume)
     return Error{"--journal: found a file that exists, expected --resume, which goes on with it, or another name", path,
                  ""};
@@ -203,11 +227,15 @@ Result<Journal> Journal::open(const std::string& path, const Identity& identity,
     return Journal(std::move(file));
   }
   Window window(file);
-  TRY_ASSIGN(const std::uint64_t begin, check_header(window, path, identity));
-  TRY_ASSIGN(const Contents contents, read_points(window, begin, on_row));
+  TRY_ASSIGN(Header found, read_header(window, path));
+  TRY_ASSIGN(const Contents contents, read_points(window, found.end, on_row));
+  std::ranges::copy(contents.more, std::back_inserter(found.facts));
+  TRY_ASSIGN(const Identity since, check_identity(std::move(found.facts), expected, path));
   say_contents(path, contents, file.size());
   if (file.size() > contents.end) TRY(file.truncate(contents.end));
-  return Journal(std::move(file));
+  Journal journal(std::move(file));
+  if (!since.empty()) TRY(journal.add(kMoreFacts, row_of_facts(since)));
+  return journal;
 }
 
 Result<void> Journal::add(std::uint64_t index, std::string_view row) {

@@ -50,32 +50,58 @@ class IdentityOf : public testing::Test {
 
 /// Whatever the key, and however the value is written.
 TEST_F(IdentityOf, EveryFileThatAValueNamesCounts) {
-  const std::string changed = "configuration files";
   const SweepAxis numbers{"a.b", {"1", "2"}};
-  EXPECT_EQ(change_of("q.csv", {}, {numbers, {"parallel.placement_file", {"pa.csv", "q.csv"}}}), changed);
-  EXPECT_EQ(change_of("plan", {}, {{"parallel.placement_file", {"other", "plan"}}, numbers}), changed);
-  EXPECT_EQ(change_of("cb.txt", {}, {{"collectives.curve_files", {"[ca.txt]", "[ca.txt, cb.txt]"}}}), changed);
-  EXPECT_EQ(change_of("b.json", {}, {{"model", {"{graph: a.json}", "{graph: 'b.json'}"}}}), changed);
-  EXPECT_EQ(change_of("v.csv", {}, {{"variant", {"no", "yes"}, {{}, {"times.0=v.csv"}}}}), changed);
-  EXPECT_EQ(change_of("t.csv", {"times=[s.csv, t.csv]"}, {numbers}), changed);
+  const auto counts = [&](const std::string& file, const std::vector<std::string>& sets,
+                          const std::vector<SweepAxis>& axes) {
+    EXPECT_EQ(change_of(file, sets, axes), "configuration file " + file);
+  };
+  counts("q.csv", {}, {numbers, {"parallel.placement_file", {"pa.csv", "q.csv"}}});
+  counts("plan", {}, {{"parallel.placement_file", {"other", "plan"}}, numbers});
+  counts("cb.txt", {}, {{"collectives.curve_files", {"[ca.txt]", "[ca.txt, cb.txt]"}}});
+  counts("b.json", {}, {{"model", {"{graph: a.json}", "{graph: 'b.json'}"}}});
+  counts("v.csv", {}, {{"variant", {"no", "yes"}, {{}, {"times.0=v.csv"}}}});
+  counts("t.csv", {"times=[s.csv, t.csv]"}, {numbers});
   EXPECT_EQ(change_of("nobody.csv", {"times=[s.csv, t.csv]"}, {numbers}), "");
   std::vector<std::string> many;
   for (int i = 0; i < 3000; ++i) many.push_back("p" + std::to_string(i) + ".csv");
-  EXPECT_EQ(change_of("p2999.csv", {}, {{"parallel.placement_file", many}}), changed);
+  counts("p2999.csv", {}, {{"parallel.placement_file", many}});
 }
 
 TEST_F(IdentityOf, FilesThatFilesNameCount) {
   write("inner.yaml", "model: {graph: g.json}\nself: inner.yaml\n");
-  EXPECT_EQ(change_of("g.json", {}, {{"model.name", {"m", "./inner.yaml"}}}), "configuration files");
+  EXPECT_EQ(change_of("g.json", {}, {{"model.name", {"m", "./inner.yaml"}}}), "configuration file g.json");
   text_ = "times: [u.csv]\n";
-  EXPECT_EQ(change_of("u.csv", {}, {}), "configuration files");
+  EXPECT_EQ(change_of("u.csv", {}, {}), "configuration file u.csv");
+}
+
+/// A file that cannot be read is as one that is not there: what comes later is no contradiction, what changes or goes is one.
+TEST_F(IdentityOf, FilesThatAreNotThereAreNoFacts) {
+  text_ = "times: [first.csv, later.csv]\n";
+  write("first.csv", "1");
+  const Identity before = facts({}, {});
+  write("later.csv", "1");
+  const Identity after = facts({}, {});
+  const Identity since = files_since(before, after);
+  ASSERT_EQ(since.size(), 1u);
+  EXPECT_EQ(since[0].name, "configuration file later.csv");
+  EXPECT_EQ(difference(before, after).substr(0, 42), "configuration file later.csv: found nothin");
+  EXPECT_EQ(files_since(after, before).size(), 0u);
+}
+
+/// The same from whatever folder it is looked at.
+TEST_F(IdentityOf, FilesAreNamedFromTheExperimentOn) {
+  text_ = "times: [u.csv]\n";
+  write("u.csv", "1");
+  const Identity here = facts({}, {});
+  fs::current_path(folder_ / "models");
+  EXPECT_EQ(difference(here, facts({}, {})), "");
 }
 
 /// Which of them a name reaches, as an alias or through another file, may differ from point to point.
 TEST_F(IdentityOf, FilesThatAreFoundByNameCount) {
   EXPECT_EQ(change_of("models/m.yaml", {}, {}), "configuration files in models");
   write("models/other.yaml", "name: other\ngraph: h.json\n");
-  EXPECT_EQ(change_of("models/h.json", {}, {}), "configuration files in models");
+  EXPECT_EQ(change_of("models/h.json", {}, {}), "configuration file models/h.json");
 }
 
 TEST_F(IdentityOf, ASweepHasThatOfItsFiles) {

@@ -69,6 +69,30 @@ TEST_F(JournalTest, GivesBackWhatWasAdded) {
   EXPECT_EQ(open(true).value(), rows(101));
 }
 
+/// Rows that depend on a file that was not there had no prediction, and those that came since depend on it.
+TEST_F(JournalTest, GoesOnWithFilesThatWereNotThere) {
+  const Fact set{"--set x", "1,2"}, a{"configuration file a.onnx", "1"}, b{"configuration file b.onnx", "2"},
+      c{"configuration file c.onnx", "3"};
+  const auto said = [&](const Identity& identity) {
+    const auto kept = open(true, identity);
+    return kept.ok() ? std::to_string(kept->size()) : kept.error().what;
+  };
+  const std::string other = "a journal of another study: ";
+  ASSERT_TRUE(open(false, {set, a}).ok());
+  ASSERT_TRUE(journal_->add(0, row(0)).ok());
+  ASSERT_TRUE(journal_->finish().ok());
+  EXPECT_EQ(said({set, b}), other + "configuration file a.onnx: found '1', expected nothing");
+  EXPECT_EQ(said({set, a, b}), "1");
+  ASSERT_TRUE(journal_->add(1, row(1)).ok());
+  ASSERT_TRUE(journal_->finish().ok());
+  EXPECT_EQ(said({set, a}), other + "configuration file b.onnx: found '2', expected nothing");
+  EXPECT_EQ(said({set, a, {b.name, "4"}}), other + "configuration file b.onnx: found '2', expected '4'");
+  EXPECT_EQ(said({set, {a.name, "4"}, b, c}), other + "configuration file a.onnx: found '1', expected '4'");
+  EXPECT_EQ(said({set, a, b, c}), "2");
+  EXPECT_EQ(said({set, a, b, c, {"configuration files in models", "5"}}),
+            other + "configuration files in models: found nothing, expected '5'");
+}
+
 TEST_F(JournalTest, ResumingWithoutAFileBegins) { EXPECT_EQ(open(true).value(), Kept{}); }
 
 TEST_F(JournalTest, AFileThatExistsNeedsResume) {
