@@ -13,6 +13,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "base/config/template_text.hpp"
 #include "base/fnv.hpp"
 #include "base/system/descriptor.hpp"
 #include "base/text/printable.hpp"
@@ -85,6 +86,13 @@ class FileWalk {
   explicit FileWalk(const std::string& experiment_folder) {
     std::error_code error;
     base_ = fs::absolute(experiment_folder, error).lexically_normal();
+    for (const FolderKind& kind : kFolderKinds) {
+      if (!kind.is_named) continue;
+      for (const auto& paths : files_of(kind, experiment_folder)) {
+        for (const std::string& path : paths)
+          if (path.find('{', path.rfind('/') + 1) != std::string::npos) templates_.push_back(path);
+      }
+    }
   }
 
   void add_tree(const ConfigNode& node) {
@@ -129,6 +137,18 @@ class FileWalk {
     if (fs::is_regular_file(path, error) && !seen_.contains(path)) {
       if (const auto sum = visit(path)) files_[name_of(path)] = *sum;
     }
+    if (!templates_.empty() && name.find_first_of("0123456789") != std::string::npos) add_filled(name);
+  }
+
+  /// Of a template the texts that it has for this name.
+  void add_filled(const std::string& name) {
+    for (const std::string& path : templates_) {
+      const auto values = match_template(fs::path(path).stem().string(), name);
+      if (!values || !filled_.insert(path + '\0' + name).second) continue;
+      std::string text;
+      if (!file_sum(path, &text)) continue;
+      if (const auto filled = fill_template(text, *values, path); filled.ok()) add_text(*filled, path);
+    }
   }
 
   /// The same wherever the experiment's folder lies, and from whatever folder it is looked at.
@@ -138,8 +158,9 @@ class FileWalk {
     return inside.empty() || *inside.begin() == ".." ? whole.string() : inside.string();
   }
 
-  fs::path base_;  ///< folder of the experiment
-  std::set<std::string> seen_;
+  fs::path base_;                               ///< folder of the experiment
+  std::vector<std::string> templates_;          ///< paths
+  std::set<std::string> seen_, filled_;         ///< paths; of templates with a name
   std::map<std::string, std::uint32_t> files_;  ///< that are named, by name_of()
 };
 

@@ -97,6 +97,17 @@ TEST_F(IdentityOf, FilesAreNamedFromTheExperimentOn) {
   EXPECT_EQ(difference(here, facts({}, {})), "");
 }
 
+/// Those that a template names for the names that are asked.
+TEST_F(IdentityOf, FilesThatTemplatesNameCount) {
+  write("models/own_w{width}_d{depth}.yaml",
+        "graph: {file: 'g_${width * 2}.json'}\nlayers: [${repeat(width, depth)}]\n");
+  text_ = "model: {name: own_w8_d2}\n";
+  EXPECT_EQ(change_of("models/g_16.json", {}, {}), "configuration file models/g_16.json");
+  EXPECT_EQ(change_of("models/g_32.json", {}, {}), "");
+  EXPECT_EQ(change_of("models/g_32.json", {}, {{"model.name", {"own_w8_d2", "own_w16_d2"}}}),
+            "configuration file models/g_32.json");
+}
+
 /// Which of them a name reaches, as an alias or through another file, may differ from point to point.
 TEST_F(IdentityOf, FilesThatAreFoundByNameCount) {
   EXPECT_EQ(change_of("models/m.yaml", {}, {}), "configuration files in models");
