@@ -10,6 +10,7 @@ import pathlib
 import pty
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -174,6 +175,42 @@ class Outputs(unittest.TestCase):
                 self.assertIn(b"a file that this command reads", r.stderr)
                 self.assertEqual(system.read_bytes(), before)
                 self.assertEqual(sorted(os.listdir(d)), ["e.yaml", "mine.yaml"])
+
+    def test_files_of_points_that_are_not_evaluated_here(self):
+        """Those that a journal has, that an early end leaves, or that another process may take: refused before the work."""
+        model = (ROOT / "configs/models/resnet50_v1_5.yaml").read_bytes()
+        table = b"model,gpu,batch,layer,time_us\nm,a,1,0,1000\nm,a,1,1,1000\n"
+        serving = "gpus: [{name: a}]\nmodels: [{name: m, deadline: 10 ms}]\nload: {rate_per_s: 100, requests: 50}\npolicies: [dynamic_batching, priority]\ntimes: [1.csv]\n"
+        training = "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {name: 1.yaml, per_gpu_batch: 64}\nframework: {name: pytorch}\n"
+        cases = ["cluster.system,cluster.nodes,model.name,model.per_gpu_batch,framework.name"]
+        cases += [f"dgx_a100_80gb,1,./1.yaml,{batch},pytorch" for batch in range(1, 4000)] + ["dgx_a100_80gb,1,./3.yaml,64,pytorch"]
+        models, batches = "model.name=1.yaml,2.yaml,3.yaml", "model.per_gpu_batch=" + ",".join(map(str, range(1, 3001)))
+        for before, words, output in (
+                (["sweep", "--config", "x.yaml", "--set", models, "--journal", "j"], ["--resume", "--csv", "2.yaml"], "2.yaml"),
+                (["sweep", "--config", "s.yaml", "--set", "times=[1.csv],[2.csv],[3.csv]", "--journal", "j"], ["--resume", "--html", "3.csv"], "3.csv"),
+                (None, ["sweep", "--config", "x.yaml", "--set", models, "--set", batches, "--jobs", "1", "--csv", "3.yaml"], "3.yaml"),
+                (None, ["validate", "--cases", "c.csv", "--csv", "3.yaml"], "3.yaml")):
+            with tempfile.TemporaryDirectory() as d, self.subTest(command=words[0], output=output):
+                folder = pathlib.Path(d)
+                for i in "123":
+                    (folder / f"{i}.yaml").write_bytes(model)
+                    (folder / f"{i}.csv").write_bytes(table)
+                (folder / "x.yaml").write_text(training)
+                (folder / "s.yaml").write_text(serving)
+                (folder / "c.csv").write_text("\n".join(cases) + "\n")
+                if before:
+                    r = run(before, cwd=d)
+                    self.assertEqual(r.returncode, 0, r.stderr)
+                held = (folder / output).read_bytes()
+                with subprocess.Popen([BINARY, *(before or []), *words], cwd=d, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+                    try:
+                        said = process.communicate(timeout=1.5)[1]
+                    except subprocess.TimeoutExpired:
+                        process.send_signal(signal.SIGINT)
+                        said = process.communicate()[1]
+                self.assertEqual((process.returncode, said.count(b"\n")), (2, 1), said)
+                self.assertIn(b"a file that this command reads", said)
+                self.assertEqual((folder / output).read_bytes(), held)
 
     def test_no_output_among_the_files_of_the_configuration(self):
         """Read lazily, while the output is made, or not at all by this command: the next prediction would break."""

@@ -168,7 +168,7 @@ Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Te
   TRY(check_outputs(outputs));
   TRY_ASSIGN(study::PlanRequest request, request_of(flags));
   request.team = team;
-  TRY(check_named_inputs(outputs, flags.config, flags.sets));
+  TRY(check_named_inputs(outputs, {flags.config, flags.sets, study::values_of(request.sets, request.varied)}));
   study::Plan plan;
   {
     const EarlyEnd early;

@@ -197,6 +197,8 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   study::SweepRequest& request = recipe.request;
   note_input(request.config);
   TRY(check_flags(flags));
+  TRY(check_named_inputs(outputs_of(flags),
+                         {request.config, study::sets_at(request, 0), study::values_of(request.sets, request.axes)}));
   if (is_serving_experiment(request.config)) {
     constexpr const char* kServing = "the experiment is one of serving";
     name_unheeded(command, {"--scaling", "--columns", "--sort"}, kServing);
@@ -212,7 +214,6 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
     name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");
-  TRY(check_named_inputs(outputs_of(flags), request.config, study::sets_at(request, 0)));
   TRY_ASSIGN(study::PointList points, study::sweep_points(request, team != nullptr || !flags.journal.empty()));
   std::unique_ptr<study::StudyRun> study;
   const EarlyEnd early;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <set>
 
 #include "base/file.hpp"
 #include "base/log.hpp"
@@ -12,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/earlier_results.hpp"
+#include "sim/app/named_inputs.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/study/validate/idle_columns.hpp"
 #include "sim/study/validate/validate.hpp"
@@ -29,6 +31,16 @@ struct ValidateFlags {
 std::string published_cases() {
   const std::string file = config::config_file("validation", "cases.csv");
   return file.empty() ? "configs/validation/cases.csv" : file;
+}
+
+/// All that the cases say, whatever column reads it.
+std::vector<std::string> texts_of_cases(const study::CaseFile& file) {
+  std::set<std::string> values;
+  for (const study::Case& c : file.cases) {
+    values.insert(c.fields.begin(), c.fields.end());
+    for (const study::Setting& setting : c.settings) values.insert(setting.text);
+  }
+  return {values.begin(), values.end()};
 }
 
 /// Columns that say nothing: of the experiments, or of what was measured.
@@ -63,7 +75,7 @@ Result<void> run(const ValidateFlags& flags) {
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
   TRY_ASSIGN(const auto in, open_input_stream(path));
   TRY_ASSIGN(const study::CaseFile file, study::read_cases(*in, path));
-  TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
+  TRY(check_named_inputs({{"--csv", flags.csv}, {"--plot", flags.plot}}, {"", {}, texts_of_cases(file)}));
   if (!flags.explain.empty()) {
     TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
     return print(text);

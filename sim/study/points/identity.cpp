@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "base/config/template_text.hpp"
+#include "base/file.hpp"
 #include "base/fnv.hpp"
 #include "base/system/descriptor.hpp"
 #include "base/text/printable.hpp"
@@ -80,10 +81,12 @@ std::vector<std::set<std::string>> files_of(const FolderKind& kind, const std::s
   return out;
 }
 
-/// The files that texts name, whether by a path or by a name without any dot or slash, and those that these name in turn.
+/// The files that texts name, whether by a path or by a name without any dot or slash, and those that these name in turn. Each
+/// is noted as an input (base/file.hpp).
 class FileWalk {
  public:
-  explicit FileWalk(const std::string& experiment_folder) {
+  /// Without `sums` only files of configurations are read.
+  FileWalk(const std::string& experiment_folder, bool sums) : sums_(sums) {
     std::error_code error;
     base_ = fs::absolute(experiment_folder, error).lexically_normal();
     for (const FolderKind& kind : kFolderKinds) {
@@ -108,9 +111,12 @@ class FileWalk {
     if (const auto parsed = config::parse_set("value=" + value); parsed.ok()) add_tree(parsed->value);
   }
 
-  /// A file that counts itself, and what it names. Its checksum, where it can be read.
+  /// A file that counts itself, and what it names. Its checksum, where sums are asked for and it can be read.
   std::optional<std::uint32_t> visit(const std::string& path) {
-    const bool is_read = seen_.insert(fs::path(path).lexically_normal().string()).second && is_config_file(path);
+    const bool is_new = seen_.insert(fs::path(path).lexically_normal().string()).second;
+    if (is_new) note_input(path);
+    const bool is_read = is_new && is_config_file(path);
+    if (!is_read && !sums_) return std::nullopt;
     std::string text;
     const std::optional<std::uint32_t> sum = file_sum(path, is_read ? &text : nullptr);
     add_text(text, path);
@@ -158,6 +164,7 @@ class FileWalk {
     return inside.empty() || *inside.begin() == ".." ? whole.string() : inside.string();
   }
 
+  const bool sums_;
   fs::path base_;                               ///< folder of the experiment
   std::vector<std::string> templates_;          ///< paths
   std::set<std::string> seen_, filled_;         ///< paths; of templates with a name
@@ -248,7 +255,7 @@ Fact program_fact() { return {"program of distsim", hex_of(file_sum("/proc/self/
 
 Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values) {
   const std::string folder = config::folder_of_value(experiment);
-  FileWalk walk(folder);
+  FileWalk walk(folder, true);
   walk.add_tree(experiment);
   std::ranges::for_each(values, [&](const std::string& value) { walk.add_value(value); });
   Fnv64 said;
@@ -257,6 +264,16 @@ Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::strin
   for (const FolderKind& kind : kFolderKinds) out.push_back(folders_fact(kind, folder, walk));
   walk.move_facts(out);
   return out;
+}
+
+void note_named_files(const ConfigNode& experiment, const std::vector<std::string>& values) {
+  const std::string folder = config::folder_of_value(experiment);
+  FileWalk walk(folder, false);
+  walk.add_tree(experiment);
+  std::ranges::for_each(values, [&](const std::string& value) { walk.add_value(value); });
+  for (const FolderKind& kind : kFolderKinds) {
+    if (kind.is_named) (void)folders_fact(kind, folder, walk);
+  }
 }
 
 }  // namespace distsim::study
