@@ -27,8 +27,8 @@ class Sweep(Table):
     @property
     def without_effect(self) -> List[str]:
         """What was asked and changes none of the points, in lines that begin with the argument: "vary parallel.tensor: no effect at
-        any point", "set model.accumulation=2: no effect on the prediction", "scaling: no effect, ...". The first look takes some
-        predictions for each key of ``set``."""
+        any point", "set model.accumulation=2: no effect on the prediction" (of a large sweep "on the 64 predictions tried"), "scaling: no
+        effect, ...". The first look takes some predictions for each key of ``set``."""
         return self._sweep.without_effect()
 
     def best(self, figure: str = "samples_per_s") -> Record:
@@ -94,7 +94,7 @@ class Plan(Table):
     @property
     def without_effect(self) -> List[str]:
         """What was asked and changes none of the rows, in lines that begin with the argument: "vary framework.gradients.bucket_size: no
-        effect on any row", "set model.accumulation=2: no effect on the prediction", "top: no effect, no more were played". An argument
+        effect on any row", "set model.accumulation=2: no effect on the 5 predictions tried", "top: no effect, no more were played". An argument
         that has its default value counts as not given. The first look takes some predictions for each key of ``set``."""
         return self._plan.without_effect()
 

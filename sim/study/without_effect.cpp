@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/config/config_folders.hpp"
@@ -399,13 +400,22 @@ class Asked {
   Asked(const ConfigNode& parsed, pipeline::CostModelCache& cache)
       : parsed_(parsed), whole_(config::resolve(parsed)), cache_(cache) {}
 
+  /// `unasked`: it is needed, a name, or repeats what would hold without it; `unknown`: there is no prediction.
+  enum class Effect : std::uint8_t { some, none, unasked, unknown };
+  Effect effect_of(const Path& path) {
+    const ConfigNode* value = find_at(parsed_, path);
+    if (!whole_.ok()) return Effect::unknown;
+    if (value == nullptr || is_name(path)) return Effect::unasked;
+    const auto rest = config::resolve(without(parsed_, path));
+    if (!rest.ok() || repeats({path, value}, rest->merged)) return Effect::unasked;
+    if (!is_predicted()) return Effect::unknown;
+    return comparison_->is_idle(parsed_, {path, value}) ? Effect::none : Effect::some;
+  }
+
   /// As the function of that name says.
   std::optional<bool> has_effect(const Path& path) {
-    const ConfigNode* value = find_at(parsed_, path);
-    if (value == nullptr || is_name(path) || !whole_.ok()) return std::nullopt;
-    const auto rest = config::resolve(without(parsed_, path));
-    if (!rest.ok() || repeats({path, value}, rest->merged) || !is_predicted()) return std::nullopt;
-    return !comparison_->is_idle(parsed_, {path, value});
+    const Effect effect = effect_of(path);
+    return effect == Effect::some || effect == Effect::none ? std::optional(effect == Effect::some) : std::nullopt;
   }
 
  private:
@@ -425,24 +435,26 @@ class Asked {
   std::optional<Comparison> comparison_;
 };
 
-/// An experiment of a study, read.
-struct Read {
-  const std::vector<std::string>* sets;
-  std::unique_ptr<const ConfigNode> parsed;
-  std::unique_ptr<Asked> asked;
+/// A key that is idle in the experiments that were asked until now.
+struct OpenKey {
+  SetKey key;
+  const std::string* set;
+  bool is_open = true;
+  std::size_t idle_in = 0;  ///< experiments
 };
 
-/// Nothing where one of them cannot be read.
-std::vector<Read> read_all(const std::vector<VariedExperiment>& experiments, pipeline::CostModelCache& cache) {
-  std::vector<Read> out;
-  for (const VariedExperiment& e : experiments) {
-    auto parsed = e.experiment->parsed(e.sets);
-    if (!parsed.ok()) return {};
-    auto kept = std::make_unique<const ConfigNode>(std::move(*parsed));
-    auto asked = std::make_unique<Asked>(*kept, cache);
-    out.push_back({&e.sets, std::move(kept), std::move(asked)});
+/// Nothing is known of a key from an experiment that cannot be predicted.
+void ask(const VariedExperiment& e, std::vector<OpenKey>& keys, pipeline::CostModelCache& cache) {
+  const auto parsed = e.experiment->parsed(e.sets);
+  if (!parsed.ok()) return;
+  Asked asked(*parsed, cache);
+  for (OpenKey& open : keys) {
+    if (!open.is_open) continue;
+    const Asked::Effect effect =
+        is_replaced(*open.set, open.key, e.sets) ? Asked::Effect::unasked : asked.effect_of(open.key.path);
+    open.is_open = effect == Asked::Effect::none || effect == Asked::Effect::unknown;
+    if (effect == Asked::Effect::none) ++open.idle_in;
   }
-  return out;
 }
 
 }  // namespace
@@ -474,23 +486,25 @@ std::vector<IdleArgument> replaced_arguments(const std::vector<std::string>& set
 }
 
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
-                                              const std::vector<std::string>& sets, const std::string& of) {
+                                              const std::vector<std::string>& sets, const std::string& of,
+                                              bool are_all) {
   pipeline::CostModelCache cache;
-  std::vector<IdleArgument> out;
   const LogSilence silence;
-  const std::vector<Read> read = read_all(experiments, cache);
+  std::vector<OpenKey> keys;
   for (const std::string& set : sets) {
-    const Path* list = nullptr;  // that is idle as a whole: its keys are not named, too
-    const std::vector<SetKey> keys = keys_of(set);
-    for (const SetKey& key : keys) {
-      const bool idle = !read.empty() && (list == nullptr || !is_inside(key.path, *list)) &&
-                        std::ranges::all_of(read, [&](const Read& e) {
-                          return !is_replaced(set, key, *e.sets) && e.asked->has_effect(key.path) == false;
-                        });
-      if (!idle) continue;
-      out.push_back({"--set " + key.set, "no effect on the prediction" + of});
-      list = &key.path;
-    }
+    for (SetKey& key : keys_of(set)) keys.push_back({std::move(key), &set});
+  }
+  for (const VariedExperiment& e : experiments) {
+    if (std::ranges::any_of(keys, &OpenKey::is_open)) ask(e, keys, cache);
+  }
+  std::vector<IdleArgument> out;
+  const OpenKey* list = nullptr;  // that is idle as a whole: its keys are not named, too
+  for (const OpenKey& key : keys) {
+    const bool within = list != nullptr && list->set == key.set && is_inside(key.key.path, list->key.path);
+    if (!key.is_open || key.idle_in == 0 || within) continue;
+    const std::string tried = are_all ? "the prediction" + of : "the " + counted(key.idle_in, "prediction") + " tried";
+    out.push_back({"--set " + key.key.set, "no effect on " + tried});
+    list = &key;
   }
   return out;
 }
@@ -500,12 +514,17 @@ std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tr
   const LogSilence silence;
   std::map<Path, bool> idle;  // of the keys that were asked, false where one had an effect
   for (const TriedMap& t : tried) {
-    const std::vector<Read> read = read_all({t.experiment}, cache);
-    if (read.empty()) continue;
-    for (const SetKey& key : keys_of(t.set)) {
+    std::vector<SetKey> open = keys_of(t.set);
+    std::erase_if(open, [&](const SetKey& key) {
       const auto before = idle.find(key.path);
-      if (before != idle.end() && !before->second) continue;
-      if (const auto effect = read.front().asked->has_effect(key.path)) idle[key.path] = !*effect;
+      return before != idle.end() && !before->second;
+    });
+    if (open.empty()) continue;
+    const auto parsed = t.experiment.experiment->parsed(t.experiment.sets);
+    if (!parsed.ok()) continue;
+    Asked asked(*parsed, cache);
+    for (const SetKey& key : open) {
+      if (const auto effect = asked.has_effect(key.path)) idle[key.path] = !*effect;
     }
   }
   std::vector<std::string> out;

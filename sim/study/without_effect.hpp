@@ -53,10 +53,12 @@ struct VariedExperiment {
 };
 
 /// Those of `sets` that change the prediction of none of the experiments, which all have them; of a map each key by itself,
-/// as "--set parallel.prefetch=4". `of`: what the prediction is of, where it is not of all: " of x.yaml". Without
-/// replaced_arguments(). Cost: one prediction of each experiment, and of each key those of keys_without_effect().
+/// as "--set parallel.prefetch=4". `of`: what the prediction is of, where it is not of all: " of x.yaml". Without `are_all` the
+/// study has more experiments, and the line says how many were tried. Without replaced_arguments(). Cost: one prediction of
+/// each experiment, up to the first in which every key has an effect, and of each key those of keys_without_effect().
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
-                                              const std::vector<std::string>& sets, const std::string& of = "");
+                                              const std::vector<std::string>& sets, const std::string& of = "",
+                                              bool are_all = true);
 
 /// The same of one experiment that is in a file. Nothing where it cannot be read.
 std::vector<IdleArgument> sets_without_effect(const std::string& file, const std::vector<std::string>& sets);

@@ -1,5 +1,6 @@
 // What was asked of a plan and changes none of its rows.
 #include <algorithm>
+#include <set>
 
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
@@ -7,25 +8,56 @@
 namespace distsim::study {
 namespace {
 
-/// The experiment as it is, and as the first row, the last one and the first that does not fit have it: what changes nothing
-/// of the experiment itself may decide what else there is.
-Result<std::vector<VariedExperiment>> tried_experiments(const PlanRequest& request, const Plan& plan) {
+/// Experiments of a plan at which a key is looked for: each takes predictions.
+constexpr std::size_t kMostTriedRows = 64;
+
+struct TriedExperiments {
+  std::vector<VariedExperiment> experiments;
+  bool are_all = true;  ///< all that were played are among them
+};
+
+/// The experiment as it is, and as rows have it: the first, the last, the first that does not fit, and others until every value
+/// that a row has is there; of values that are varied and no row has, the first row with them. What changes nothing of the
+/// experiment itself may decide what else there is.
+Result<TriedExperiments> tried_experiments(const PlanRequest& request, const Plan& plan) {
   std::shared_ptr<config::Variants> experiment = request.experiment;
   if (!experiment) {
     TRY_ASSIGN(experiment, config::Variants::of(request.config));
   }
-  std::vector<VariedExperiment> out{{experiment, request.sets}};
-  const auto add = [&](const PlanRow& row) {
-    if (!row.error.empty() || row.sets.empty()) return;
+  TriedExperiments out{{{experiment, request.sets}}};
+  std::set<std::string> seen;
+  const auto sets_of = [&](const std::vector<std::string>& row) {
     std::vector<std::string> sets = request.sets;
-    for (const std::string& set : row.sets) sets = with_set(std::move(sets), set);
-    out.push_back({experiment, std::move(sets)});
+    for (const std::string& set : row) sets = with_set(std::move(sets), set);
+    return sets;
   };
-  if (plan.rows.empty()) return out;
-  add(plan.rows.front());
-  add(plan.rows.back());
-  const auto unfit = std::ranges::find_if(plan.rows, [](const PlanRow& row) { return !row.fits; });
-  if (unfit != plan.rows.end()) add(*unfit);
+  const auto is_tried = [&](const std::vector<std::string>& sets) {
+    return std::ranges::any_of(out.experiments, [&](const VariedExperiment& e) { return e.sets == sets; });
+  };
+  const auto add = [&](const std::vector<std::string>& row) {
+    std::vector<std::string> sets = sets_of(row);
+    if (out.experiments.size() < kMostTriedRows && !is_tried(sets))
+      out.experiments.push_back({experiment, std::move(sets)});
+    seen.insert(row.begin(), row.end());
+  };
+  const auto is_usable = [](const PlanRow& row) { return row.error.empty() && !row.sets.empty(); };
+  std::vector<const PlanRow*> rows;
+  for (const PlanRow& row : plan.rows)
+    if (is_usable(row)) rows.push_back(&row);
+  if (rows.empty()) return out;
+  add(rows.front()->sets);
+  add(rows.back()->sets);
+  const auto unfit = std::ranges::find_if(rows, [](const PlanRow* row) { return !row->fits; });
+  if (unfit != rows.end()) add((*unfit)->sets);
+  const auto is_new = [&](const std::string& set) { return !seen.contains(set); };
+  for (const PlanRow* row : rows)
+    if (std::ranges::any_of(row->sets, is_new)) add(row->sets);
+  for (const SweepAxis& axis : request.varied) {
+    for (const std::string& value : axis.values)
+      if (is_new(axis.key + "=" + value)) add(with_set(rows.front()->sets, axis.key + "=" + value));
+  }
+  out.are_all = plan.played_all && static_cast<double>(rows.size()) >= plan.counts.played &&
+                std::ranges::all_of(rows, [&](const PlanRow* row) { return is_tried(sets_of(row->sets)); });
   return out;
 }
 
@@ -60,9 +92,10 @@ std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const 
   add("--max-played", plan.counts.left == 0 ? "there is no more to play" : "");
   for (const std::string& key : plan.idle) out.push_back({"--vary " + key, "no effect on any row"});
   if (request.sets.empty()) return out;
-  const auto experiments = tried_experiments(request, plan);
-  if (!experiments) return out;
-  for (IdleArgument& set : sets_without_effect(*experiments, request.sets)) out.push_back(std::move(set));
+  const auto tried = tried_experiments(request, plan);
+  if (!tried) return out;
+  for (IdleArgument& set : sets_without_effect(tried->experiments, request.sets, "", tried->are_all))
+    out.push_back(std::move(set));
   return out;
 }
 

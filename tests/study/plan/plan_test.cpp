@@ -61,6 +61,32 @@ TEST_F(PlanTest, IsSortedWithTheBaselineAmongThem) {
   EXPECT_NE(plan_text(plan).find("baseline"), std::string::npos);
 }
 
+/// Also where a value that is varied, and none of the best, reads them.
+TEST_F(PlanTest, FixedKeysAreTriedAtEveryValueThatIsVaried) {
+  PlanRequest request;
+  request.config = test::config("megatron_gpt_7_5b.yaml");
+  request.sets = {"cluster.nodes=1",
+                  "cluster.gpus_per_node=4",
+                  "model.llm.layers=2",
+                  "model.global_batch=8",
+                  "parallel.tensor=4",
+                  "framework.kernels.attention=flash",
+                  "framework.kernels.flash_library=flash1",
+                  "model.rnn.encoder_layers=3"};
+  request.varied = {{"cluster.system", {"dgx1_v100_32gb", "dgx_a100_80gb", "mi300x_8x"}},
+                    {"parallel.micro_batch", {"8"}},
+                    {"parallel.recompute", {"none"}},
+                    {"parallel.schedule", {"1f1b"}}};
+  for (const std::size_t top : {1u, 10u}) {
+    request.top = top;
+    std::vector<std::string> idle;
+    for (const IdleArgument& line : plan_without_effect(request, planned(request).value()))
+      if (line.argument.starts_with("--set")) idle.push_back(line.text());
+    ASSERT_EQ(idle.size(), 1u);
+    EXPECT_TRUE(idle[0].starts_with("--set model.rnn.encoder_layers=3: no effect on the ")) << idle[0];
+  }
+}
+
 /// A key of another kind of model makes every row twice, and nothing says why.
 TEST_F(PlanTest, VariedKeysThatChangeNoRowAreNamed) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});

@@ -213,6 +213,29 @@ TEST(Sweep, ASweptBatchPerGpuHoldsOnAnyNumberOfGpus) {
   }
 }
 
+/// The first and the last value of an axis may leave a key unread that those between them read.
+TEST(Sweep, FixedKeysAreTriedAtEveryValueOfAnAxis) {
+  SweepRequest request{.config = test::config("megatron_gpt_7_5b.yaml"),
+                       .sets = {"cluster.nodes=1", "cluster.gpus_per_node=4", "model.llm.layers=2",
+                                "model.global_batch=8", "parallel.tensor=4", "framework.kernels.attention=flash",
+                                "framework.kernels.flash_library=flash1", "model.rnn.encoder_layers=3"},
+                       .axes = {{"cluster.system", {"dgx1_v100_32gb", "dgx_a100_80gb", "mi300x_8x"}}}};
+  const auto idle = [&] {
+    std::vector<std::string> out;
+    for (const IdleArgument& line : sweep_without_effect(*Swept(request).result, "--set"))
+      if (line.argument != "--scaling") out.push_back(line.text());
+    return out;
+  };
+  const std::string everywhere = "--set model.rnn.encoder_layers=3: no effect on the prediction";
+  EXPECT_EQ(idle(), std::vector<std::string>{everywhere});
+  std::swap(request.axes[0].values[1], request.axes[0].values[2]);
+  EXPECT_EQ(idle(), std::vector<std::string>{everywhere});
+  request.axes.push_back({"model.transformer_xl.layers", {"12", "4"}});
+  EXPECT_EQ(idle(),
+            (std::vector<std::string>{"--set model.transformer_xl.layers: no effect at any point",
+                                      "--set model.rnn.encoder_layers=3: no effect on the 4 predictions tried"}));
+}
+
 /// A row is computed with the batch that it is labelled with.
 TEST(Sweep, ABatchGivenTwiceIsRefusedAsInAPrediction) {
   SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}});
