@@ -74,6 +74,39 @@ void add_table(const fs::path& file, std::vector<std::string>& remarks) {
                     in_quotes(name + ".ops"));
 }
 
+/// A text without digits and without the ${...} that stand for some in a template.
+std::string without_numbers(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text.substr(at).starts_with("${"))
+      at = std::min(text.find('}', at), text.size());
+    else if (text[at] < '0' || text[at] > '9')
+      out += text[at];
+  }
+  return out;
+}
+
+/// The files of configurations below a root, which may name others: as they are, and templates without numbers. Read when they
+/// are first asked.
+class NamingTexts {
+ public:
+  explicit NamingTexts(std::string root) : root_(std::move(root)) {}
+  bool name_file(const std::string& name) {
+    if (!are_read_) read();
+    const std::string general = without_numbers(name);
+    const auto has = [](const std::string& part) {
+      return [&part](const std::string& text) { return !part.empty() && text.find(part) != std::string::npos; };
+    };
+    return std::ranges::any_of(texts_, has(name)) || std::ranges::any_of(templates_, has(general));
+  }
+
+ private:
+  void read();
+  const std::string root_;
+  bool are_read_ = false;
+  std::vector<std::string> texts_, templates_;
+};
+
 std::string endings_of(const Room& room) {
   std::string text;
   for (const char* ending : room.endings) {
@@ -95,7 +128,23 @@ std::vector<std::pair<std::string, bool>> entries_of(const fs::path& folder) {
   return out;
 }
 
-void add_files(const fs::path& folder, const Room& room, std::vector<std::string>& remarks) {
+void NamingTexts::read() {
+  constexpr std::size_t kMostNamingText = 1 << 20;  // of a file of configurations, as it is read by its name
+  are_read_ = true;
+  std::vector<fs::path> folders{root_};
+  for (const Room& room : kRooms) folders.push_back(fs::path(root_) / room.name);
+  for (const fs::path& folder : folders) {
+    for (const auto& [name, is_folder] : entries_of(folder)) {
+      if (is_folder || !name.ends_with(".yaml")) continue;
+      auto text = read_file((folder / name).string(), kMostNamingText);
+      if (!text.ok()) continue;
+      if (text->find("${") != std::string::npos) templates_.push_back(without_numbers(*text));
+      texts_.push_back(std::move(*text));
+    }
+  }
+}
+
+void add_files(const fs::path& folder, const Room& room, NamingTexts& naming, std::vector<std::string>& remarks) {
   for (const auto& [name, is_folder] : entries_of(folder)) {
     if (remarks.size() == kMostRemarks) return;
     if (is_folder || is_text_about_it(name)) continue;
@@ -103,8 +152,9 @@ void add_files(const fs::path& folder, const Room& room, std::vector<std::string
       if (name.ends_with(".ops")) add_table(folder / name, remarks);
       continue;
     }
-    remarks.push_back(in_quotes((folder / name).string(), 300) + " is not read: names in " + room.name + " end in " +
-                      endings_of(room));
+    if (naming.name_file(name)) continue;
+    remarks.push_back(in_quotes((folder / name).string(), 300) + " is not looked for: names in " + room.name +
+                      " end in " + endings_of(room));
   }
 }
 
@@ -130,6 +180,7 @@ void note_rooms(const std::string& root) {
 std::vector<std::string> unread_in(const std::string& root) {
   static const std::vector<std::string> names = config_rooms();
   std::vector<std::string> remarks;
+  NamingTexts naming(root);
   bool ours = false;
   const auto entries = entries_of(root);
   for (const auto& [name, is_folder] : entries) {
@@ -140,7 +191,7 @@ std::vector<std::string> unread_in(const std::string& root) {
     }
     if (const Room* room = room_of(name)) {
       ours = true;
-      add_files(fs::path(root) / name, *room, remarks);
+      add_files(fs::path(root) / name, *room, naming, remarks);
     } else if (std::ranges::find(names, name) != names.end()) {
       ours = true;
     } else if (const std::string nearest = nearest_spelling(name, names); !nearest.empty()) {

@@ -15,8 +15,8 @@ std::vector<std::string> config_rooms();
 void note_rooms(const std::string& root);
 
 /// Remarks, a few at most: folders that are nearly called like one of ours ("system"), files in ours with another ending
-/// ("systems/mine.yml", "curves/all_reduce.log"), a folder that holds nothing of ours. READMEs, licences and hidden files
-/// are none.
+/// ("systems/mine.yml", "curves/all_reduce.log"), a folder that holds nothing of ours. READMEs, licences, hidden files and
+/// what a file of configurations there names ("models/x.onnx") are none.
 std::vector<std::string> unread_in(const std::string& root);
 
 }  // namespace distsim::config

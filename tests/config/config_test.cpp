@@ -189,12 +189,22 @@ TEST_F(ConfigTest, WhatAUsersFolderHoldsInVainIsNamed) {
   write("systems/mine.yml", "");
   const std::vector<std::string> remarks = unread_in(dir_);
   ASSERT_EQ(remarks.size(), 3u);
-  EXPECT_EQ(remarks[0], "'" + dir_ + "/curves/mine.log' is not read: names in curves end in .curve.txtpb");
+  EXPECT_EQ(remarks[0], "'" + dir_ + "/curves/mine.log' is not looked for: names in curves end in .curve.txtpb");
   EXPECT_EQ(remarks[1], "the folder '" + dir_ + "/system' is not read; did you mean 'systems'?");
-  EXPECT_EQ(remarks[2], "'" + dir_ + "/systems/mine.yml' is not read: names in systems end in .yaml");
+  EXPECT_EQ(remarks[2], "'" + dir_ + "/systems/mine.yml' is not looked for: names in systems end in .yaml");
   std::filesystem::create_directories(dir_ + "/results/deep");
   ASSERT_EQ(unread_in(dir_ + "/results").size(), 1u);
   EXPECT_NE(unread_in(dir_ + "/results")[0].find("holds nothing that distsim looks for"), std::string::npos);
+}
+
+TEST_F(ConfigTest, WhatAFileOfAUsersFolderNamesIsNotInVain) {
+  std::filesystem::create_directories(dir_ + "/models");
+  for (const char* name : {"models/a.onnx", "models/w_64.onnx", "models/other.onnx"}) write(name, "");
+  write("models/own.yaml", "graph: {file: ./a.onnx}\n");
+  write("models/own_w{width}.yaml", "graph: {file: 'w_${width}.onnx'}\nsize: ${width}\n");
+  const std::vector<std::string> remarks = unread_in(dir_);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0], "'" + dir_ + "/models/other.onnx' is not looked for: names in models end in .yaml");
 }
 
 /// A table is read by the name of its device, not by another name of it.
