@@ -119,6 +119,7 @@ Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command
     if (!flags.study.empty() && asked == recipe.request.scaling)
       name_unheeded(command, {"--scaling"}, "the study says so already");
     recipe.request.scaling = asked;
+    recipe.request.scaling_asked = "--scaling";
   }
   TRY(add_sets(flags, recipe.request));
   return recipe;

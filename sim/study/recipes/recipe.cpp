@@ -125,6 +125,7 @@ Result<void> read_entry(Recipe& recipe, const ConfigNode::Entry& entry, const st
     if (value.scalar != "weak" && value.scalar != "strong")
       return schema_detail::expected(value, entry.key, "strong or weak");
     recipe.request.scaling = value.scalar == "weak" ? Scaling::weak : Scaling::strong;
+    recipe.request.scaling_asked = value.where.text() + ": scaling";
   } else if (entry.key == "find") {
     TRY_ASSIGN(recipe.find, find_of_node(value));
   }

@@ -41,8 +41,8 @@ class SweepEvaluator {
 Result<void> check_variants(const SweepRequest& request) {
   for (const char* key : {"cluster.nodes", "cluster.gpus_per_node"}) {
     if (std::ranges::any_of(request.axes, [&](const SweepAxis& axis) { return gives(axis, key); }))
-      return Error{fmt::format("--scaling: found {}, and variants that set {}, expected a list of its values",
-                               name_of(request.scaling), key),
+      return Error{fmt::format("{}: found {}, and variants that set {}, expected a list of its values",
+                               request.scaling_asked, name_of(request.scaling), key),
                    "", fmt::format("give {} under vary, or with --set", key)};
   }
   return {};
@@ -52,8 +52,8 @@ Result<void> check_variants(const SweepRequest& request) {
 Result<void> check_scaling(const SweepRequest& request) {
   const auto check = [&](std::string_view replaced, std::string_view other) -> Result<void> {
     if (std::ranges::none_of(request.axes, [&](const SweepAxis& axis) { return gives(axis, replaced); })) return {};
-    return Error{fmt::format("--scaling: found {}, which sets the batch itself, and a swept {}, expected one of them",
-                             name_of(request.scaling), replaced),
+    return Error{fmt::format("{}: found {}, which sets the batch itself, and a swept {}, expected one of them",
+                             request.scaling_asked, name_of(request.scaling), replaced),
                  "", fmt::format("sweep {}", other)};
   };
   if (request.scaling == Scaling::as_given) return {};

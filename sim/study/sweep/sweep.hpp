@@ -28,6 +28,7 @@ struct SweepRequest {
   /// same row on the first number of GPUs, also where the model gives it per GPU. weak: the samples per GPU are. A swept
   /// model.global_batch contradicts weak, a swept model.per_gpu_batch strong.
   Scaling scaling = Scaling::as_given;
+  std::string scaling_asked = "--scaling";  ///< what asked for it, for messages: "x.yaml:3:1: scaling"
 };
 
 struct SweepPoint {
