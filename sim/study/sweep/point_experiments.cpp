@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/workload/registry.hpp"
 
@@ -34,6 +35,11 @@ void share_batch(config::Experiment& e, std::int64_t batch) {
   m.parallel.states_micro_batch = true;
 }
 
+/// Messages about a number that scaling gives say so, and do not name the place of another one.
+void say_scaled(config::Experiment& e, const char* key, std::int64_t value, const std::string& by) {
+  CHECK(set_config_path(e.merged, key, std::to_string(value), by).ok());
+}
+
 }  // namespace
 
 PointExperiments::PointExperiments(SweepRequest request, std::shared_ptr<config::Variants> variants)
@@ -61,10 +67,14 @@ Result<config::Experiment> PointExperiments::at(std::size_t index) {
   const bool weak = request_.scaling == Scaling::weak;
   if (weak && e.model.per_gpu_batch > 0) return e;  // these are the samples per GPU
   TRY_ASSIGN(const First first, on_first_gpus(index));
+  const workload::ModelSpec given = e.model;
   if (e.model.per_gpu_batch > 0)
     share_batch(e, first.batch);
   else
     e.model.global_batch = weak ? first.batch * gpus_of(e) / first.gpus : first.batch;
+  const std::string by = fmt::format("{} {}", request_.scaling_asked, name_of(request_.scaling));
+  if (e.model.global_batch != given.global_batch) say_scaled(e, "model.global_batch", e.model.global_batch, by);
+  if (e.model.per_gpu_batch != given.per_gpu_batch) say_scaled(e, "model.per_gpu_batch", e.model.per_gpu_batch, by);
   return e;
 }
 
