@@ -36,6 +36,16 @@ std::string file_beside(std::span<const std::string> curve_dirs, const char* fol
   return "";
 }
 
+/// Names of the device files beside these curve folders.
+std::vector<std::string> devices_beside(const std::vector<std::string>& curve_dirs) {
+  std::vector<std::string> folders, names;
+  for (const std::string& dir : curve_dirs) folders.push_back((fs::path(dir) / ".." / "devices").string());
+  for (const auto& files : files_by_folder(folders, ".yaml")) {
+    for (const std::string& file : files) names.push_back(fs::path(file).stem().string());
+  }
+  return names;
+}
+
 /// A system with the links that curves were measured on.
 struct MeasuredSpec {
   topology::ClusterSpec spec;
@@ -182,8 +192,11 @@ class Loader {
     }
     return {};
   }
-  /// That curves which state this system were measured on another GPU than it has; empty where they were not.
-  std::string other_gpu(const CurveSet& set) const { return has_other_gpu_ ? "" : other_gpu_remark(set, spec_); }
+  /// That curves of this system, or of a sibling of what its file describes, were measured on another GPU than it has; empty
+  /// where they were not.
+  std::string other_gpu(const CurveSet& set, const std::vector<std::string>& devices) const {
+    return set.system == spec_.name || has_other_gpu_ ? other_gpu_remark(set, spec_, devices) : "";
+  }
   /// Of curves of the user and of those that are checked; each once.
   std::vector<std::string> take_remarks() { return std::exchange(remarks_, {}); }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
@@ -245,7 +258,9 @@ bool comes_before(const LibraryCurve& a, const LibraryCurve& b) {
 /// The curves of `options.curve_files`.
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
                                                  const ModelConstants& constants, std::vector<std::string>* remarks) {
+  if (options.curve_files.empty()) return std::vector<LibraryCurve>{};
   Loader loader(topology.spec(), compute_capability_of(topology), constants);
+  const std::vector<std::string> devices = devices_beside(options.curve_dirs);
   std::vector<Curve> known;
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
@@ -256,7 +271,7 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
     std::vector<std::string> far = loader.take_remarks();
     if (remarks == nullptr) continue;
     remarks->insert(remarks->end(), far.begin(), far.end());
-    for (std::string& line : provenance_remarks(set, topology.spec(), file)) {
+    for (std::string& line : provenance_remarks(set, topology.spec(), devices, file)) {
       if (!names(*remarks, line)) remarks->push_back(std::move(line));
     }
     remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
@@ -313,7 +328,8 @@ Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, co
     TRY(check_complete(set, options, file));
     leave_out_repeated(set, file, known);
     if (remarks != nullptr) {
-      std::string other = set.system == system ? loader.other_gpu(set) : "";
+      std::string other =
+          set.system == system || sibling ? loader.other_gpu(set, devices_beside(options.curve_dirs)) : "";
       if (!other.empty()) remarks->push_back(file + ": " + other);
       remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
     }

@@ -48,14 +48,20 @@ std::vector<std::string> unused(const CurveSet& set, const std::string& file) {
   return out;
 }
 
+/// The GPU of another kind than `device` that a file says its curves were measured on; empty where it says none.
+std::string other_gpu_of(const CurveSet& set, const std::string& device, const std::vector<std::string>& devices) {
+  if (!set.device.empty() && !topology::may_be_gpu(set.device, device)) return set.device;
+  for (const std::string& named : {set.listed_gpu, set.hardware}) {
+    if (topology::names_other_gpu(named, device, devices)) return named;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string gpu_of(const CurveSet& set) {
   if (!set.device.empty()) return set.device;
-  for (const std::string& named : {set.listed_gpu, set.hardware}) {
-    if (topology::is_driver_name(named)) return named;
-  }
-  return "";
+  return set.listed_gpu.empty() ? set.hardware : set.listed_gpu;
 }
 
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec) {
@@ -77,10 +83,10 @@ std::vector<std::string> assumed_nodes(const CurveSet& set, const topology::Clus
   return out;
 }
 
-std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec) {
-  const std::string gpu = gpu_of(set);
-  if (gpu.empty() || spec.device.empty() || topology::may_be_gpu(gpu, spec.device)) return "";
-  return "using curves measured on " + in_quotes(gpu) + " for " + spec.device;
+std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec,
+                             const std::vector<std::string>& devices) {
+  const std::string gpu = spec.device.empty() ? "" : other_gpu_of(set, spec.device, devices);
+  return gpu.empty() ? "" : "using curves measured on " + in_quotes(gpu, 120) + " for " + spec.device;
 }
 
 bool is_date(std::string_view text) {
@@ -114,10 +120,10 @@ Result<void> check_dates(const CurveSet& set, const std::string& file) {
 }
 
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
-                                            const std::string& file) {
+                                            const std::vector<std::string>& devices, const std::string& file) {
   std::vector<std::string> out = unused(set, file);
   if (std::none_of(set.curves.begin(), set.curves.end(), is_used)) return out;
-  if (std::string other = other_gpu_remark(set, spec); !other.empty())
+  if (std::string other = other_gpu_remark(set, spec, devices); !other.empty())
     out.push_back(std::move(other));
   else if (!is_of_system(set, spec))
     out.push_back("using curves of the system " + in_quotes(set.system) + " for " + spec.name);

@@ -11,20 +11,22 @@
 
 namespace distsim::collectives {
 
-/// What a file's curves were measured on, where it says so: a log by the name that the driver gave. May be empty.
+/// What a file's curves were measured on, in its words: the device, else a log's list of ranks, else its author's. May be empty.
 std::string gpu_of(const CurveSet& set);
 
 /// The nodes of a curve: as few as hold its ranks where they are not stated.
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);
 
+/// `devices`: names of device files, whose chips the words of a log's author may name.
 /// A line for each of: the file names another GPU than the system has, or else another system (neither the one in question
 /// nor one of `also_for`); it leaves nodes open, so that they are assumed, which a node of one GPU leaves no choice in;
 /// some curves are not used, and why. Of those nothing else is said.
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
-                                            const std::string& file);
+                                            const std::vector<std::string>& devices, const std::string& file);
 
 /// "using curves measured on ... for ...", where the set names another GPU than the system has; empty where it does not.
-std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec);
+std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec,
+                             const std::vector<std::string>& devices);
 
 /// Whether `text` is a day, a month or a year of the calendar: "2026-11-20", "2026-11", "2026".
 bool is_date(std::string_view text);

@@ -97,18 +97,10 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
 }
 
-/// A curve file names the device of its system.
-bool is_other_device(const std::string& named, const ImportRequest& request) {
-  return std::ranges::find(request.devices, named) != request.devices.end() &&
-         !topology::may_be_gpu(named, request.device);
-}
-
 /// A log that names a GPU was measured on it, whatever --system says.
 Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
   for (const std::string& named : {set.device, set.hardware, set.listed_gpu}) {
-    if (topology::other_chip(named, request.device, request.devices).empty() &&
-        !topology::is_other_gpu(named, request.device) && !is_other_device(named, request))
-      continue;
+    if (!topology::names_other_gpu(named, request.device, request.devices)) continue;
     return Error{
         "hardware: found " + in_quotes(named, 120) + ", expected " + request.device + ", the GPU of " + request.system,
         log, "--system names the system of the measurement"};

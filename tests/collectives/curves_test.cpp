@@ -259,6 +259,39 @@ TEST(CurvePrices, DoNotDependOnTheOrderOfTheFiles) {
   EXPECT_EQ(b.source, "few nodes");
 }
 
+/// The lines on the user's files; names of devices are those beside the shipped curves.
+std::vector<std::string> remarks_of(const topology::Topology& t, const std::string& name, const std::string& text) {
+  CollectiveOptions options;
+  options.curve_dirs = {test::config("curves")};
+  if (!name.empty()) options.curve_files = {file_with(name, text)};
+  return models_of(t, options).remarks();
+}
+
+TEST(CurveRemarks, TheWordsOfALogMayNameAnotherGpu) {
+  const std::string log =
+      "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8 25.5\n1048576 150.5\n";
+  const std::string words = "ABCI: 8x V100-SXM2-16GB, 2 IB ports", shape = "# nodes: 2  ranks: 16\n# hardware: ";
+  const topology::Topology t = a100_cluster(2);
+  const auto lines = remarks_of(t, "words.txt", shape + words + "\n" + log);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0], "using curves measured on '" + words + "' for a100_sxm4_40gb");
+  for (const char* own : {"2x 8 A100-SXM4-40GB", "two nodes with NVSwitch", "NVIDIA A100-SXM4-80GB"})
+    EXPECT_TRUE(remarks_of(t, "words.txt", shape + own + "\n" + log).empty()) << own;
+}
+
+TEST(CurveRemarks, AReplacedDeviceIsSaidOfShippedCurves) {
+  for (const char* system : {"oci_gpu4", "dgx_a100_40gb"}) {  // its own curves, and those of a sibling
+    topology::ClusterSpec spec = a100_cluster(2, system).spec();
+    EXPECT_TRUE(remarks_of(a100_cluster(2, system), "", "").empty());
+    spec.device = "h100_sxm5_80gb";
+    std::string all;
+    for (const std::string& line : remarks_of(*topology::Topology::build(spec, 90), "", "")) all += line + "\n";
+    EXPECT_NE(all.find("oci_gpu4.curve.txtpb: using curves measured on 'a100_sxm4_40gb' for h100_sxm5_80gb\n"),
+              std::string::npos)
+        << system << ": " << all;
+  }
+}
+
 TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
   CollectiveOptions options;
   options.curve_files = {

@@ -163,7 +163,10 @@ TEST(SeveralRuns, TheGpuOfTheListIsKnownBesideTheWordsOfTheAuthor) {
       << set.error().text();
   const auto read_alone = read_curve_file(log[0]);
   ASSERT_TRUE(read_alone.ok());
-  EXPECT_EQ(gpu_of(*read_alone), "NVIDIA A100-SXM4-80GB");
+  topology::ClusterSpec spec;
+  spec.device = "h100_sxm5_80gb";
+  EXPECT_EQ(other_gpu_remark(*read_alone, spec, request.devices),
+            "using curves measured on 'NVIDIA A100-SXM4-80GB' for h100_sxm5_80gb");
 }
 
 }  // namespace

@@ -118,6 +118,12 @@ bool is_other_gpu(std::string_view text, std::string_view device) {
   return is_driver_name(text) && !chip_words(device).empty() && !may_be_gpu(text, device);
 }
 
+bool names_other_gpu(std::string_view text, std::string_view device, const std::vector<std::string>& devices) {
+  const bool is_name = std::ranges::find(devices, text) != devices.end();
+  return !other_chip(text, device, devices).empty() || is_other_gpu(text, device) ||
+         (is_name && !may_be_gpu(text, device));
+}
+
 std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices) {
   const std::set<std::string> own = chip_words(device), named = chip_words(text);
   if (own.empty()) return "";

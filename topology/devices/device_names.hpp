@@ -25,6 +25,10 @@ std::string other_chip(std::string_view text, std::string_view device, const std
 /// the same on a PCIe card where `device` is an SXM module, or the other way round.
 bool is_other_gpu(std::string_view text, std::string_view device);
 
+/// Whether the words of a log's author, or the name in its list of ranks, are of another GPU than `device`: they name another
+/// chip of `devices`, or are a driver's name or a name of `devices` of one that it is not.
+bool names_other_gpu(std::string_view text, std::string_view device, const std::vector<std::string>& devices);
+
 /// Whether `text`, of any kind, may speak of `device`: it has the chip's name as a word ("h20" is in "NVIDIA H20-3e", not in
 /// "NVIDIA H200"; "NVIDIA A100-SXM4-80GB" is "a100_sxm4_40gb"), and does not name a PCIe card where `device` is an SXM
 /// module, nor the other way round. Letters that follow the name may be those of a board. Of a device without digits in its
