@@ -1,6 +1,7 @@
 // CollectiveOptions: the `collectives` section of an experiment, and the words of its keys.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/config/schema.hpp"
 #include "base/text/names/words.hpp"
 #include "collectives/algorithms/algorithm.hpp"
+#include "topology/devices/cluster_spec.hpp"
 
 namespace distsim::collectives {
 
@@ -29,6 +31,9 @@ struct CollectiveOptions {
   bool allow_partial = false;                   ///< use curve files of a run that did not end
   Reduction all_reduce = Reduction::automatic;  ///< automatic: NCCL here
   std::string constants;  ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
+  /// The system's file without the keys of the experiment, whose links `curve_files` were measured on; set by the loader, not
+  /// a key.
+  std::optional<topology::ClusterSpec> described{};
   bool operator==(const CollectiveOptions&) const = default;
 };
 Schema<CollectiveOptions> collective_schema();

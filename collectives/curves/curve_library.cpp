@@ -255,11 +255,29 @@ bool comes_before(const LibraryCurve& a, const LibraryCurve& b) {
   return std::ranges::lexicographical_compare(a.curve.points, b.curve.points, {}, numbers_of, numbers_of);
 }
 
+/// The system of the topology as its file describes it, with the GPUs that the topology has in a node; nothing where the
+/// experiment names no such file, or another GPU.
+std::optional<topology::ClusterSpec> described_of_user(const topology::Topology& topology,
+                                                       const CollectiveOptions& options) {
+  const topology::ClusterSpec& now = topology.spec();
+  if (!options.described || options.described->name != now.name || options.described->device != now.device)
+    return std::nullopt;
+  topology::ClusterSpec out = *options.described;
+  out.gpus_per_node = now.gpus_per_node;
+  out.gpus_installed = now.gpus_installed;
+  return out;
+}
+
+/// What the user's own curves were measured on.
+topology::ClusterSpec spec_of_user(const topology::Topology& topology, const CollectiveOptions& options) {
+  return described_of_user(topology, options).value_or(topology.spec());
+}
+
 /// The curves of `options.curve_files`.
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
                                                  const ModelConstants& constants, std::vector<std::string>* remarks) {
   if (options.curve_files.empty()) return std::vector<LibraryCurve>{};
-  Loader loader(topology.spec(), compute_capability_of(topology), constants);
+  Loader loader(spec_of_user(topology, options), compute_capability_of(topology), constants);
   const std::vector<std::string> devices = devices_beside(options.curve_dirs);
   std::vector<Curve> known;
   for (const std::string& file : options.curve_files) {
@@ -383,7 +401,8 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
 Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,
                                                               const CollectiveOptions& options) {
   std::optional<topology::ClusterSpec> out;
-  if (!options.use_curves || !options.curve_files.empty()) return out;
+  if (!options.use_curves) return out;
+  if (!options.curve_files.empty()) return described_of_user(topology, options);
   const std::string& name = topology.spec().name;
   if (name.empty() || file_beside(options.curve_dirs, "systems", name).empty()) return out;
   TRY_ASSIGN(MeasuredSpec measured, measured_spec(topology, options.curve_dirs));

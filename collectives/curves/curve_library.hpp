@@ -30,8 +30,8 @@ struct LibraryCurve {
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
 
-/// The system as its own file describes it, with the links that shipped curves were measured on; nothing where there is
-/// no such file or it has another GPU, and where the user's own curves apply, which are of the topology as it is.
+/// The system as its own file describes it, with the links that curves were measured on; nothing where there is no such file
+/// or it has another GPU. Where the user's own curves apply: the file that the experiment names (CollectiveOptions::described).
 Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,
                                                               const CollectiveOptions& options);
 
@@ -49,9 +49,9 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
 /// `also_for` or `same_network` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
 /// A file hides those of the same name in later folders. The measured hardware is `<folder>/../systems/<system>.yaml`
-/// of the curve's folder or of the first one after it that has it, else the topology itself, so that a changed link
-/// rate
-/// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored. `remarks`: what there is to say of
+/// of the curve's folder or of the first one after it that has it, else the topology itself; of the user's curves, the system
+/// as described_system has it. So a changed link rate (`--set cluster.nic.bandwidth`) scales measured curves instead of being
+/// ignored. `remarks`: what there is to say of
 /// the user's files (curve_provenance.hpp; what the reader says, rows left out among it) is added.
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants = shipped_constants(),

@@ -125,6 +125,8 @@ class Merger {
 
   /// The device's file without the keys of the experiment; nothing where the experiment has none.
   const std::optional<ConfigNode>& described_device() const { return described_device_; }
+  /// The same of the system's file.
+  const std::optional<ConfigNode>& described_system() const { return described_system_; }
 
   Result<ConfigNode> merge() {
     merged_.kind = ConfigNode::Kind::map;
@@ -147,12 +149,13 @@ class Merger {
   }
 
   /// The section with the file that it names laid under it; a section that names none stands for itself.
-  Result<ConfigNode> expand(ConfigNode section, const Naming& naming) const {
+  Result<ConfigNode> expand(ConfigNode section, const Naming& naming) {
     TRY(check_naming_key(section, naming.section, naming.key, naming.known));
     const ConfigNode* name = section.find(naming.key);
     if (!name) return section;
     TRY_ASSIGN(ConfigNode base, files_.read(*name, naming.section + "." + naming.key, naming.kind, folder_));
     erase_key(section, naming.key);
+    if (naming.section == "cluster" && parsed_.find("collectives")) described_system_ = base;
     keep_one_batch(base, section);
     TRY(merge_config(base, section));
     return base;
@@ -256,17 +259,27 @@ class Merger {
     TRY_ASSIGN(ConfigNode base, files_.read(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
     if (!section.entries.empty()) described_device_ = base;
+    name_described_device(*name, base);
     TRY(merge_config(base, section));
     set_key(cluster, "device", text_node(base.find("name")->scalar, name->where));  // aliases and paths end here
     set_key(merged_, "device", std::move(base));
     return {};
   }
 
+  /// As add_device writes it: aliases and paths end in the name of the device's file. `name` gave `device`.
+  void name_described_device(const ConfigNode& name, const ConfigNode& device) {
+    ConfigNode* own = described_system_ ? described_system_->find("device") : nullptr;
+    if (own == nullptr) return;
+    const auto file = says_the_same(*own, name) ? Result<ConfigNode>(device)
+                                                : files_.read(*own, "cluster.device", "devices", folder_);
+    if (file.ok()) *own = text_node(file->find("name")->scalar, own->where);
+  }
+
   const ConfigNode& parsed_;
   NamedFiles& files_;
   std::string folder_;
   ConfigNode merged_;
-  std::optional<ConfigNode> described_device_;
+  std::optional<ConfigNode> described_device_, described_system_;
 };
 
 template <class S>
@@ -304,6 +317,13 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
   if (options.constants.empty()) options.constants = changed_constants();
   note_collective_files(options);
   return options;
+}
+
+/// For curves of the user: the system's file without the keys of the experiment. One that is not complete without them
+/// describes nothing.
+void describe_system(collectives::CollectiveOptions& options, const std::optional<ConfigNode>& described) {
+  if (options.curve_files.empty() || !described) return;
+  if (auto read = cluster_keys().read(*described, "cluster"); read.ok()) options.described = std::move(*read);
 }
 
 /// Embedding tables' places, where the experiment names a file of them; found from the file that names it.
@@ -385,6 +405,7 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   TRY(read_placement(e));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
   TRY_ASSIGN(e.collectives, read_collectives(e.merged, files));
+  describe_system(e.collectives, merger.described_system());
   if (e.merged.find("engine")) {
     TRY_ASSIGN(e.engine, read_section(e.merged, "engine", engine_keys()));
   }

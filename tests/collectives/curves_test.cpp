@@ -341,5 +341,36 @@ TEST(ShippedCurves, ASlowerNicScalesThem) {
   EXPECT_EQ(b.basis, graph::Basis::scaled);
 }
 
+/// As a shipped curve, one of the user is of the system as its file describes it.
+TEST(CurvePrices, OtherLinksThanDescribedScaleCurvesOfTheUser) {
+  const topology::Topology described = a100_cluster(2);
+  CollectiveOptions options;
+  // 64 MiB in 700 us are 180 GB/s, as 8 NICs of 25 GB/s allow
+  options.curve_files = {file_with(
+      "own.curve.txtpb",
+      "version: 1 curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" points { bytes: 1048576 time_us: 90 } "
+      "points { bytes: 67108864 time_us: 700 } }\n")};
+  const auto op = op_of(graph::CollectiveKind::all_reduce, 64 << 20);
+  const graph::Cost alone = *models_of(described, options).price(op, described.facts(first_ranks(16)));
+  options.described = described.spec();
+  const auto with_nics = [&](double share) {
+    topology::ClusterSpec spec = described.spec();
+    spec.nic.bandwidth = BytesPerSecond(share * spec.nic.bandwidth.value());
+    const topology::Topology t = *topology::Topology::build(spec, 80);
+    return *models_of(t, options).price(op, t.facts(first_ranks(16)));
+  };
+  EXPECT_EQ(with_nics(1).mean, alone.mean);
+  EXPECT_EQ(with_nics(1).basis, graph::Basis::measured);
+  EXPECT_GT(with_nics(0.25).mean.us(), 2 * alone.mean.us());
+  EXPECT_EQ(with_nics(0.25).basis, graph::Basis::scaled);
+  options.described->name = "another";
+  const topology::Topology slow = [&] {
+    topology::ClusterSpec spec = described.spec();
+    spec.nic.bandwidth = BytesPerSecond(0.25 * spec.nic.bandwidth.value());
+    return *topology::Topology::build(spec, 80);
+  }();
+  EXPECT_FALSE(CollectiveModels::create(slow, options).ok()) << "faster than its links";
+}
+
 }  // namespace
 }  // namespace distsim::collectives

@@ -142,6 +142,23 @@ TEST_F(ConfigTest, CurveFilesStartAtTheExperiment) {
   EXPECT_EQ(e->collectives.constants, dir_ + "/mine.yaml");
 }
 
+/// They were measured on the system of that file, whatever the experiment changes of it.
+TEST_F(ConfigTest, CurveFilesComeWithTheSystemAsItsFileDescribesIt) {
+  const std::string text =
+      "cluster: {system: boxes, nodes: 2, nic: {count: 3, bandwidth: 7 GB/s}}\nmodel: {name: net}\n";
+  write("x.yaml", text);
+  ASSERT_TRUE(load().ok()) << load().error().text();
+  EXPECT_FALSE(load()->collectives.described);
+  write("x.yaml", "cluster: {system: boxes}\nmodel: {name: net}\n");
+  const auto as_it_is = load();
+  write("x.yaml", text + "collectives: {curve_files: [/b.txt]}\n");
+  const auto e = load();
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  ASSERT_TRUE(e->collectives.described);
+  EXPECT_EQ(*e->collectives.described, as_it_is->cluster);
+  EXPECT_EQ(e->cluster.nic.count, 3);
+}
+
 TEST_F(ConfigTest, ASectionWithoutANameDescribesTheThingInPlace) {
   write("x.yaml",
         "cluster: {name: inline, gpus_per_node: 2, device: chip, gpu_links: {kind: pcie}}\n"
