@@ -279,12 +279,12 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
   if (options.curve_files.empty()) return std::vector<LibraryCurve>{};
   Loader loader(spec_of_user(topology, options), compute_capability_of(topology), constants);
   const std::vector<std::string> devices = devices_beside(options.curve_dirs);
-  std::vector<Curve> known;
+  KnownCurves known;
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
     TRY(check_complete(set, options, file));
     TRY(check_dates(set, file));
-    leave_out_repeated(set, file, known);
+    known.take(set, file, topology.spec().name);
     TRY(loader.add(set, Origin::user, file));
     std::vector<std::string> far = loader.take_remarks();
     if (remarks == nullptr) continue;
@@ -327,7 +327,7 @@ Result<void> check_called_so(const std::string& text, const std::string& system,
 Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
                                                    std::span<const std::string> curve_dirs,
                                                    const CollectiveOptions& options, Loader loader,
-                                                   const ModelConstants& constants, std::vector<Curve>& known,
+                                                   const ModelConstants& constants, KnownCurves& known,
                                                    std::vector<std::string>* remarks) {
   std::vector<LibraryCurve> of_network;
   for (const std::string& file : files) {
@@ -344,7 +344,7 @@ Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, co
       continue;
     }
     TRY(check_complete(set, options, file));
-    leave_out_repeated(set, file, known);
+    known.take(set, file, set.system);
     if (remarks != nullptr) {
       std::string other =
           set.system == system || sibling ? loader.other_gpu(set, devices_beside(options.curve_dirs)) : "";
@@ -378,7 +378,7 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
   }
   TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants, remarks));
   const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
-  std::vector<Curve> known;
+  KnownCurves known;
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto dirs = std::span(options.curve_dirs).subspan(i);
     TRY_ASSIGN(MeasuredSpec spec, measured_spec(topology, dirs));

@@ -1,6 +1,7 @@
 #include "collectives/curves/curve_set.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -61,6 +62,9 @@ Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(Line
   LineSource lines(*in, path);
   return read(lines, hints);
 }
+
+/// More than versions and machines of one group differ by, as those of one op do; chosen.
+constexpr double kContradicts = 3;
 
 /// More than repeated runs of a size differ by; chosen.
 constexpr double kFallsNotably = 1.25;
@@ -131,18 +135,59 @@ bool same_measurement(const Curve& a, const Curve& b) {
          });
 }
 
-void leave_out_repeated(CurveSet& set, const std::string& file, std::vector<Curve>& known) {
+void KnownCurves::take(CurveSet& set, const std::string& file, const std::string& system) {
   std::vector<Curve> kept;
   for (Curve& c : set.curves) {
-    if (std::ranges::any_of(known, [&](const Curve& other) { return same_measurement(c, other); })) {
+    if (std::ranges::any_of(curves_, [&](const Curve& other) { return same_measurement(c, other); })) {
       set.remarks.push_back(printable(file, 200) + ": left out: a curve of " + std::string(graph::name_of(c.kind)) +
                             " with the times of another, measured once");
       continue;
     }
-    known.push_back(c);
+    curves_.push_back(c);
+    from_.push_back(printable(file, 200) + (c.label.empty() ? "" : " (" + printable(c.label) + ")"));
+    if (c.not_used.empty()) {
+      Measured& group = groups_[{system, c.kind, c.ranks, c.nodes, c.single_process, c.cuda_graph, c.groups_at_once > 1,
+                                 c.timed_by, c.settings}];
+      std::string line = contradiction(c, from_.back(), group);
+      if (!line.empty()) set.remarks.push_back(std::move(line));
+      keep(c, group);
+    }
     kept.push_back(std::move(c));
   }
   set.curves = std::move(kept);
+}
+
+std::string KnownCurves::contradiction(const Curve& curve, const std::string& from, Measured& group) const {
+  if (group.named) return "";
+  const CurvePoint* worst = nullptr;
+  Extreme other;
+  double apart = kContradicts;
+  for (const CurvePoint& p : curve.points) {
+    const auto known = group.by_size.find(p.bytes);
+    if (known == group.by_size.end()) continue;
+    for (const Extreme& e : {known->second.first, known->second.second}) {
+      const double ratio = std::max(p.time_us, e.us) / std::min(p.time_us, e.us);
+      if (ratio > apart) apart = ratio, worst = &p, other = e;
+    }
+  }
+  if (worst == nullptr) return "";
+  group.named = true;
+  const auto measured = [](double us, const std::string& where) { return microseconds(us) + " us in " + where; };
+  return std::string(graph::name_of(curve.kind)) + " of " + std::to_string(std::llround(worst->bytes)) + " B, " +
+         counted(curve.ranks, "rank") + (curve.nodes == 0 ? "" : " on " + counted(curve.nodes, "node")) + ": found " +
+         measured(other.us, from_[other.of]) + " and " + measured(worst->time_us, from) +
+         ", expected at most three times as much; such curves are priced at a mean";
+}
+
+void KnownCurves::keep(const Curve& curve, Measured& group) const {
+  for (const CurvePoint& p : curve.points) {
+    const Extreme now{p.time_us, from_.size() - 1};
+    const auto [it, fresh] = group.by_size.try_emplace(p.bytes, now, now);
+    if (fresh) continue;
+    auto& [least, most] = it->second;
+    if (now.us < least.us) least = now;
+    if (now.us > most.us) most = now;
+  }
 }
 
 Result<void> check_range(const CurvePoint& p) {

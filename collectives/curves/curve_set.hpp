@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -82,9 +85,32 @@ inline constexpr double kWidestRange =
 /// The same log twice, or one printed twice: kind, ranks, nodes and all times are equal.
 bool same_measurement(const Curve& a, const Curve& b);
 
-/// Takes the curves out of `set` that are in `known` or in the set already, with a remark for each; adds the others to `known`.
-/// A measurement counts once, however often it is named.
-void leave_out_repeated(CurveSet& set, const std::string& file, std::vector<Curve>& known);
+/// The curves of the files that were read so far.
+class KnownCurves {
+ public:
+  /// Takes the curves out of `set` that are known or in the set already, with a remark for each: a measurement counts once,
+  /// however often it is named. A remark also for each group of which curves that were measured alike (launch, settings,
+  /// traffic) on `system` differ by more than three times at a size: the price is a mean of them.
+  void take(CurveSet& set, const std::string& file, const std::string& system);
+
+ private:
+  using Group = std::tuple<std::string, graph::CollectiveKind, std::uint32_t, std::uint32_t, bool, bool, bool, TimedBy,
+                           std::string>;
+  struct Extreme {
+    double us = 0;
+    std::size_t of = 0;  ///< index in from_
+  };
+  struct Measured {
+    std::map<double, std::pair<Extreme, Extreme>> by_size;  ///< the least and the most time
+    bool named = false;
+  };
+  std::string contradiction(const Curve& curve, const std::string& from, Measured& group) const;
+  void keep(const Curve& curve, Measured& group) const;
+
+  std::vector<Curve> curves_;
+  std::vector<std::string> from_;  ///< of each: its file, and its label
+  std::map<Group, Measured> groups_;
+};
 
 /// Whether low and high, where they are known, lie around the time. Errors: no position; the text begins with the name of
 /// the one that does not.

@@ -181,7 +181,7 @@ void keep_run(const CurveSet& set, CurveSet& out) {
 Result<CurveSet> import_curves(const ImportRequest& request) {
   if (const auto date = check_date(request.date); !date.ok()) return Error{"--" + date.error().what, "", ""};
   CurveSet out;
-  std::vector<Curve> known;
+  KnownCurves known;
   for (const std::string& log : request.logs) {
     TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
     TRY(check_hardware(out.hardware, set.hardware, log));
@@ -205,7 +205,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
       for (std::string& r : assumed_nodes(set, *request.spec, printable(log, 200))) out.remarks.push_back(std::move(r));
     }
     TRY(check_dates(set, log));
-    leave_out_repeated(set, log, known);
+    known.take(set, log, request.system);
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     if (is_of_host(set) && out.device.empty()) {
       out.device = kHostMemory;

@@ -292,6 +292,23 @@ TEST(CurveRemarks, AReplacedDeviceIsSaidOfShippedCurves) {
   }
 }
 
+TEST(CurveRemarks, CurvesThatContradictEachOtherAreNamedOnce) {
+  const auto curve = [](const char* launch, const char* first, const char* second) {
+    return std::string("curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"") + launch +
+           "\" points { bytes: 1024 time_us: " + first + " } points { bytes: 1048576 time_us: " + second + " } }\n";
+  };
+  const topology::Topology t = a100_cluster(2);
+  const auto both = [&](const std::string& other) {
+    return remarks_of(t, "apart.curve.txtpb", "version: 1 curve_count: 2\n" + curve("mpi", "30", "100") + other);
+  };
+  EXPECT_TRUE(both(curve("mpi", "80", "290")).empty());
+  EXPECT_TRUE(both(curve("single_process", "100", "310")).empty()) << "another launch";
+  const auto lines = both(curve("mpi", "100", "400"));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].find("all_reduce of 1048576 B, 16 ranks on 2 nodes: found 100 us in "), 0u) << lines[0];
+  EXPECT_NE(lines[0].find("apart.curve.txtpb and 400 us in "), std::string::npos) << lines[0];
+}
+
 TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
   CollectiveOptions options;
   options.curve_files = {
