@@ -395,6 +395,19 @@ void LogContext::forget_list() {
   other_groups.clear();
 }
 
+void take_failure(LogContext& context, std::string_view line) {
+  if (!context.failure.empty()) return;
+  for (const std::string_view sign :
+       {"Test NCCL failure", "Test CUDA failure", "Test failure", " noticed that process", "Segmentation fault",
+        "srun: error:", "slurmstepd: error:", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+        "Traceback (most recent call last)", "DistBackendError", "# Interrupted: the table is partial",
+        "# Stopped at a wrong element"}) {
+    if (line.find(sign) == line.npos) continue;
+    context.failure = std::string(line.substr(0, 120));
+    return;
+  }
+}
+
 Result<void> take_hardware(LogContext& context, std::string_view found, const std::string& where) {
   if (!context.hardware.empty() && context.hardware != found)
     return Error{"hardware: found " + in_quotes(found, 120) + " after " + in_quotes(context.hardware, 120) +

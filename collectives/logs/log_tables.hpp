@@ -90,6 +90,9 @@ bool has_rows(const std::vector<LogTable>& tables);
 Result<void> take_count(std::uint32_t& kept, std::uint32_t found, const char* what, const std::vector<LogTable>& tables,
                         const std::string& where);
 
+/// Keeps a line that says that a run broke off, by what the tools of a format or what starts and runs processes prints.
+void take_failure(LogContext& context, std::string_view line);
+
 /// Keeps the words of a log on its hardware. Errors: it has said others, of which one would be taken for the other.
 Result<void> take_hardware(LogContext& context, std::string_view found, const std::string& where);
 

@@ -164,16 +164,6 @@ bool is_whole_number(std::string_view w) {
   return !w.empty() && w.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Lines that say that a run broke off.
-bool tells_failure(std::string_view line) {
-  for (std::string_view sign :
-       {"Test NCCL failure", "Test CUDA failure", "Test failure", "mpirun noticed that process", "Segmentation fault",
-        "srun: error:", "# Interrupted: the table is partial", "# Stopped at a wrong element"}) {
-    if (line.find(sign) != std::string_view::npos) return true;
-  }
-  return false;
-}
-
 /// "# Out of bounds values : 12 FAILED": nccl-tests' own verdict on the results, and their number.
 bool says_wrong(std::string_view line) {
   const auto words = words_of(after(line, "Out of bounds values"));
@@ -301,7 +291,7 @@ class NcclTestsReader {
   Result<void> read_around(std::string_view line) {
     choice_.take(line);
     if (auto test = test_in(line)) test_ = std::move(*test), is_named_ = true;
-    if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
+    take_failure(context_, line);
     if (line.find('#') == std::string_view::npos) return {};
     if (const std::size_t at = line.find("Avg bus bandwidth"); at != std::string_view::npos) {
       summary_is_due_ = false;

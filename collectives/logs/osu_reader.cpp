@@ -155,6 +155,7 @@ class OsuReader {
     if (!osu_number(words[0])) {
       if (fields_ > 0 && (is_rest_of_row(words) || stands_as_row(line, words) || is_end_of_row(words)))
         return damaged(line);
+      take_failure(context_, line);
       if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
         context_.failure = std::string(line.substr(0, 120));
       return {};

@@ -127,6 +127,7 @@ class Reader {
       if (const std::string_view word = word_behind(line, key); !word.empty())
         (key[0] == 'b' ? gloo_ : cpu_) = word == host;
     }
+    take_failure(context_, line);
     const auto words = words_of(line);
     const bool in_table = has_header_ || !tables_.empty();
     return is_rest_of_param_row(words) || is_piece_of_param_row(words, in_table) ? damaged(line) : Result<void>();

@@ -23,6 +23,18 @@ TEST(Osu, CollectiveWithItsRange) {
   EXPECT_DOUBLE_EQ(c.points[1].high_us, 170);
 }
 
+TEST(Osu, ARunThatWasKilledIsPartial) {
+  for (const char* line :
+       {"mpirun noticed that process rank 5 with PID 31245 on node a002 exited on signal 9 (Killed).",
+        "[a002:31245] *** Segmentation fault (core dumped)", "srun: error: a002: task 5: Killed",
+        "slurmstepd: error: *** JOB 77 ON a001 CANCELLED AT 2026-11-20T10:00:00 ***"}) {
+    const auto set = read("killed.txt", kOsu + std::string(line) + "\n");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_TRUE(set->partial) << line;
+  }
+  EXPECT_FALSE(read("killed.txt", kOsu + std::string("real 12.53\n"))->partial);
+}
+
 TEST(Osu, WhatMovesTheDataIsItsLibrary) {
   const auto of_title = [](const std::string& words) {
     std::string text = kOsu;

@@ -30,6 +30,14 @@ TEST(Param, RowsBecomeACurve) {
                "expected 9 or 10");
 }
 
+TEST(Param, ARunThatBrokeOffIsPartial) {
+  const std::string log = "world_size: 8\n" + param_row("1048576", "50.0", "20.972", "36.700");
+  EXPECT_FALSE(read("param_whole.log", log)->partial);
+  for (const char* line : {"Traceback (most recent call last):", "torch.distributed.DistBackendError: NCCL error in: x",
+                           "srun: error: n2: task 5: Killed", "mpirun noticed that process rank 5 exited on signal 9"})
+    EXPECT_TRUE(read("param_killed.log", log + line + "\n")->partial) << line;
+}
+
 TEST(Param, DamagedRowsAndOtherUnitsAreRefused) {
   const std::string head = "world_size: 8\n", row = param_row("1048576", "50.0", "20.972", "36.700");
   ASSERT_TRUE(read("param_front.log", head + row).ok());
