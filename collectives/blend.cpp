@@ -132,10 +132,12 @@ Blend::Blend(const std::vector<Evidence>& evidence, AnalyticModel model, bool on
   CHECK(!evidence.empty());
   std::vector<CarriedCurve> curves;
   curves.reserve(evidence.size());
+  const Evidence* heaviest = &evidence.front();
   for (const Evidence& e : evidence) {
     curves.emplace_back(e);
-    same_group_ = same_group_ || (e.carry == Carry::none && e.own);
+    if (e.trust > heaviest->trust) heaviest = &e;
   }
+  same_group_ = heaviest->carry == Carry::none && heaviest->own;
   const std::vector<double> grid = grid_of(curves);
   nodes_.reserve(grid.size());
   for (double t : grid) nodes_.push_back(mix(curves, t));

@@ -28,7 +28,7 @@ class Blend {
     std::string_view source;  ///< empty where the basis is analytic
   };
   Value at(double bytes) const;
-  /// Whether a curve of the system itself was measured on this very group.
+  /// Whether the curve that weighs most is one of the system itself, measured on this very group.
   bool same_group() const { return same_group_; }
 
  private:

@@ -205,6 +205,28 @@ TEST(NetworkLaws, MoreNodesNeverCostLessUnlessMeasuredSo) {
   }
 }
 
+/// A curve of the user weighs most on larger groups too, also where the system has one of the very group.
+TEST(NetworkLaws, MoreNodesThanTheUserMeasuredCostNoLess) {
+  for (const System& s : all_systems()) {
+    if (s.name != "abci_a") continue;
+    const topology::Topology t = built(s, 8);
+    CollectiveOptions options;
+    options.curve_dirs = {test::config("curves")};
+    options.curve_files = {
+        file_with("slow.curve.txtpb",
+                  "version: 1 curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" points { bytes: 1048576 "
+                  "time_us: 1500 } points { bytes: 16777216 time_us: 24347 } }\n")};
+    const CollectiveModels models = models_of(t, options);
+    const auto us = [&](std::uint32_t nodes) {
+      return cost_of(models, CollectiveKind::all_reduce, t.facts(first_ranks(8 * nodes)), 1 << 24).mean.us();
+    };
+    EXPECT_NEAR(us(2), 24347, 2500);  // of two points, smoothed
+    EXPECT_GE(us(8) * kSlack, us(2));
+    return;
+  }
+  FAIL() << "no abci_a";
+}
+
 /// What NCCL is not allowed costs nothing where it would not have taken it, and never makes it faster.
 TEST(NetworkLaws, ARestrictedChoiceCostsAtLeastTheFreeOneUnlessMeasured) {
   for (const System& s : all_systems()) {
