@@ -44,9 +44,9 @@ std::string title_of(const Curve& c) {
   if (c.groups_at_once > 1) text += ", concurrent with " + counted(c.groups_at_once - 1, "other group");
   if (c.groups_at_once == 1) text += ", no concurrent groups";
   for (const std::string& extra : {c.library, c.settings, c.label, c.date}) {
-    if (!extra.empty()) text += ", " + extra;
+    if (!extra.empty()) text += ", " + printable(extra, 200);
   }
-  if (!c.not_used.empty()) text += "; not used: " + c.not_used;
+  if (!c.not_used.empty()) text += "; not used: " + printable(c.not_used, 200);
   return text + "\n";
 }
 
@@ -227,8 +227,8 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
 
 std::string show_curves(const CurveSet& set) {
   std::string out = "system " + (set.system.empty() ? "not stated" : printable(set.system)) +
-                    (set.device.empty() ? "" : ", device " + set.device) +
-                    (set.hardware.empty() ? "" : ": " + set.hardware) +
+                    (set.device.empty() ? "" : ", device " + printable(set.device)) +
+                    (set.hardware.empty() ? "" : ": " + printable(set.hardware, 200)) +
                     (set.partial ? " (partial: the run did not finish)" : "") + "\n" + clocks_text(set.clocks);
   for (const Curve& c : set.curves) {
     out += "\n" + title_of(c) + rows_of(c);

@@ -206,6 +206,16 @@ TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
       << text;
 }
 
+TEST(CurveShow, NoFieldBreaksALine) {
+  CurveSet set = *import_of({file_with("breaks.log", log_of("A100"))});
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  const auto before = lines(show_curves(set));
+  set.hardware = set.device = set.system = "a\nb";
+  Curve& c = set.curves[0];
+  c.library = c.settings = c.label = c.date = c.not_used = "x\ny\rz";
+  EXPECT_EQ(lines(show_curves(set)), before) << show_curves(set);
+}
+
 TEST(CurveShow, PrintsTheClocksOfTheRun) {
   CurveSet set = *import_of({file_with("run.log", log_of("A100"))});
   EXPECT_EQ(show_curves(set).find("clocks"), std::string::npos);
