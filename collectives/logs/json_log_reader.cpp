@@ -109,12 +109,14 @@ Result<void> read_out_of_place(const Json& json, NcclRow& row, const std::string
   const auto time = half.number({"time", "time_us"});
   const auto algbw = half.number({"alg_bw", "algbw"});
   const auto calls_each = half.number({"calls_each"});
-  row.busbw = half.number({"bus_bw", "busbw"}).value_or(0);
+  const auto busbw = half.number({"bus_bw", "busbw"});
   const Json* const samples = half.object({"iterations"});
   TRY(half.check());
   if (!time) return Error{"time: found nothing, expected microseconds", where, ""};
   TRY(check_calls("calls_each", calls_each, where));
   row.time_us = *time;
+  row.busbw = busbw.value_or(0);
+  row.no_busbw = !busbw;
   row.algbw = algbw.value_or(0);
   row.no_bandwidth = !algbw;
   TRY_ASSIGN(row.wrong, wrong_results(json, where));

@@ -31,6 +31,7 @@ struct NcclRow {
   std::optional<double> in_place_busbw;        ///< where the table has the column, and a number in it
   double in_place_us = 0, in_place_algbw = 0;  ///< likewise; 0: not there
   bool no_bandwidth = false;                   ///< the format has only times
+  bool no_busbw = false;                       ///< the format has it, this row does not
   bool counts_all = false;                     ///< the count may be that of all ranks together
 };
 

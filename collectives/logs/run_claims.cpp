@@ -70,6 +70,7 @@ Result<void> RunClaims::read(std::optional<double> iterations, double least, dou
 
 std::string RunClaims::add(const NcclRow& row) {
   ++rows_;
+  has_gaps_ = has_gaps_ || row.no_busbw;
   filled_ += row.bytes > 0 ? 1 : 0;
   outside_ += row.busbw;
   both_ += row.busbw;
@@ -88,7 +89,7 @@ std::string RunClaims::add(const NcclRow& row) {
 std::string RunClaims::end(std::string_view line) {
   const RunClaims run = *this;
   begin();
-  if (run.rows_ == 0 || !std::isfinite(run.both_)) return "";
+  if (run.rows_ == 0 || run.has_gaps_ || !std::isfinite(run.both_)) return "";
   const std::size_t colon = line.find(':');
   const auto words = words_of(colon == std::string_view::npos ? "" : line.substr(colon + 1));
   const std::optional<double> said = words.empty() ? std::nullopt : whole_number_in(words.front());

@@ -40,6 +40,7 @@ class RunClaims {
 
   double least_ = 0, most_ = 0;  ///< bytes; 0: not said
   bool out_of_range_ = false;    ///< said once a run
+  bool has_gaps_ = false;        ///< a row without a bandwidth: the mean is not known
   double outside_ = 0, both_ = 0;
   std::size_t rows_ = 0, filled_ = 0, in_place_ = 0;
 };

@@ -221,6 +221,16 @@ TEST(JsonLog, AMeanThatIsNoNumberIsNotThatOfTheRows) {
   EXPECT_TRUE(read("mean.json", mean("\"5.0\""))->remarks.empty());
 }
 
+TEST(JsonLog, ARowWithoutABandwidthIsNoneOfNothing) {
+  const auto bench = [](const std::string& said) {
+    return R"({"tables": [{"collective": "all_reduce", "ranks": 2, "nodes": 1, "avg_busbw": 10, "rows": [)"
+           R"({"size": 1048576, "out_of_place": {"time_us": 104.86, "algbw": 10, "busbw": 10}},)"
+           R"({"size": 2097152, "out_of_place": {"time_us": 209.72, "algbw": )" +
+           said + R"(, "busbw": )" + said + "}}]}]}";
+  };
+  for (const char* said : {"10", "null"}) EXPECT_TRUE(read("bench_null.json", bench(said))->remarks.empty()) << said;
+}
+
 TEST(JsonLog, EachTableOfCollectiveBenchHasItsMean) {
   const auto bench = [](const std::string& mean) {
     return R"({"tables": [{"collective": "all_reduce", "ranks": 2, "nodes": 1, "avg_busbw": )" + mean +
