@@ -28,6 +28,7 @@ OpCost cost_op(const OpRequest& request) {
   for (const std::size_t i : priced.idle)
     out.remarks.push_back(printable(request.sizes[i].first + "=" + request.sizes[i].second, 120) +
                           ": no effect, the op is the same");
+  for (std::string& text : devices.doubts()) out.remarks.push_back(std::move(text));
   return out;
 }
 
@@ -57,6 +58,7 @@ CollectiveCosts cost_collective(const CollectiveRequest& request) {
                       "");
   out.csv = priced.table.text;
   out.remarks = priced.remarks;
+  out.remarks.insert(out.remarks.end(), priced.doubts.begin(), priced.doubts.end());
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "topology/devices/device_doubts.hpp"
 
 namespace distsim::api {
 namespace {
@@ -143,6 +144,7 @@ Result<PricedCollective> priced_collective(const CollectiveRequest& f) {
   TRY_ASSIGN(out.options, options_of(f));
   TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, out.options));
   out.remarks.assign(models.remarks().begin(), models.remarks().end());
+  for (const std::string& text : topology::device_doubts(device)) out.doubts.push_back(device.name + ": " + text);
   TRY_ASSIGN(out.table, collectives::collective_cost_table(
                             topology, models, {out.kind, f.nodes, gpus, out.sizes, true, f.side_by_side, f.explain}));
   return out;

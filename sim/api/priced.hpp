@@ -18,6 +18,7 @@ struct PricedCollective {
   std::uint32_t ranks = 0;
   collectives::CollectiveOptions options;
   std::vector<std::string> remarks;  ///< on the files of `curves`
+  std::vector<std::string> doubts;   ///< on the system's device (device_doubts.hpp)
   collectives::CostTable table;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/pipeline/device_models.hpp"
 
 #include <filesystem>
+#include <set>
 
 #include "base/file.hpp"
 #include "base/log.hpp"
@@ -8,6 +9,7 @@
 #include "opmodels/measured/measured_table.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "topology/devices/device_doubts.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::pipeline {
@@ -68,6 +70,17 @@ Result<const opmodels::OpModels*> DeviceModels::operator()(std::string_view gpu)
   if (models.ok()) return &models_.emplace(name, std::move(*models)).first->second;
   if (unknown_.size() >= kMaxUnknown) unknown_.clear();  // a hostile file with a new name on every row must not grow
   return unknown_.emplace(name, models.error()).first->second;
+}
+
+std::vector<std::string> DeviceModels::doubts() const {
+  std::vector<std::string> out;
+  std::set<std::string> said;
+  for (const auto& [asked, models] : models_) {
+    if (!said.insert(models.device().name).second) continue;
+    for (const std::string& text : topology::device_doubts(models.device()))
+      out.push_back(models.device().name + ": " + text);
+  }
+  return out;
 }
 
 }  // namespace distsim::pipeline

@@ -22,6 +22,8 @@ Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device, cons
 class DeviceModels {
  public:
   Result<const opmodels::OpModels*> operator()(std::string_view gpu);
+  /// What their figures say against each other (device_doubts.hpp), of all devices that were asked for, each once.
+  std::vector<std::string> doubts() const;
 
  private:
   std::map<std::string, opmodels::OpModels, std::less<>> models_;

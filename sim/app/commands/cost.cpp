@@ -129,6 +129,7 @@ Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command)
   warn_of_parts(with.kind, with.sizes, with.ranks);
   for (const std::string& remark : with.remarks)
     distsim::remark((is_of_flag(remark, f, with.options) ? "--curve: " : "") + remark);
+  for (const std::string& doubt : with.doubts) distsim::remark(doubt);
   const bool choice_ignored = warn_of_unheeded(with.kind, with.table.facts, with.options);
   name_idle_flags(f, with, command, choice_ignored);
   const EarlierResults earlier(with.table.unpriced == with.sizes.size(), {f.csv});
@@ -220,6 +221,7 @@ Result<void> price_one(const OpFlags& f, const CLI::App& command) {
   if (!request.dtype.empty() && !priced.heeds_dtype) name_unheeded(command, {"--dtype"}, "the cost is the same");
   for (const std::size_t i : priced.idle)
     log_warn([&] { return printable(f.sizes[i], 120) + ": no effect, the op is the same"; });
+  for (const std::string& doubt : devices.doubts()) remark(doubt);
   return print(priced.text);
 }
 
@@ -239,6 +241,7 @@ Result<void> price_file(const OpFlags& f) {
   const EarlierResults earlier(count.rows > 0 && count.unpriced == count.rows, {f.csv});
   if (earlier.gives_way(f.csv)) TRY(files.keep());
   for (const std::string& text : count.remarks) remark(f.input + ": " + text);
+  for (const std::string& doubt : devices.doubts()) remark(doubt);
   if (count.rows > 0 && count.unpriced == count.rows)
     return Error{"none of " + std::to_string(count.rows) + " rows could be priced", f.input,
                  where_to_look(earlier, count.first_problem)};
