@@ -75,6 +75,18 @@ struct ErrorFigures {
   double mean = 0, median = 0, worst = 0;
 };
 
+/// A measurement counts once, however often it stands in the file. What is predicted alike is the same job.
+void leave_out_repeats(std::vector<GraphCase>& cases) {
+  std::map<std::tuple<std::string, std::string, double, double>, const GraphCase*> seen;
+  for (GraphCase& c : cases) {
+    if (!c.failure.empty()) continue;
+    const auto [it, fresh] = seen.emplace(std::tuple(c.device, c.model, c.composed_ms, c.measured_ms), &c);
+    if (!fresh)
+      c.failure = c.source->where + ": found the experiment and the time of " + it->second->source->where +
+                  " again, which count once";
+  }
+}
+
 ErrorFigures figures_of_errors(std::vector<double> errors) {
   if (errors.empty()) return {};
   for (double& e : errors) e = std::abs(e);
@@ -120,6 +132,7 @@ std::vector<GraphCase> graph_cases(const CaseFile& file, unsigned jobs) {
     out[i].source = &file.cases[i];
     out[i].failure = why_left();
   }
+  leave_out_repeats(out);
   return out;
 }
 
