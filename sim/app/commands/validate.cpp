@@ -44,7 +44,8 @@ std::vector<std::string> texts_of_cases(const study::CaseFile& file) {
 }
 
 /// Columns that say nothing: of the experiments, or of what was measured.
-void name_unused(const study::CaseFile& file, const std::string& path, unsigned jobs) {
+void name_unused(const study::CaseFile& file, const std::vector<study::ValidatedCase>& validated,
+                 const std::string& path, unsigned jobs) {
   std::string idle;
   for (const std::string& column : study::columns_without_effect(file, jobs))
     idle += (idle.empty() ? "" : ", ") + printable(column, 80);
@@ -57,7 +58,8 @@ void name_unused(const study::CaseFile& file, const std::string& path, unsigned 
   const bool measured = static_cast<std::size_t>(empty) < file.cases.size();
   if (asked && !measured)
     log_warn([&] { return path + ": measured_ms: every cell is empty; nothing to compare with"; });
-  if (const std::string apart = study::measured_apart(file); !apart.empty()) log_warn([&] { return apart; });
+  if (const std::string apart = study::measured_apart(file, validated); !apart.empty()) log_warn([&] { return apart; });
+  if (const std::string again = study::measured_again(file, validated); !again.empty()) log_warn([&] { return again; });
   if (asked && measured && empty > 0)
     log_warn([&] {
       return path + ": measured_ms: found " + counted(static_cast<std::uint64_t>(empty), "empty cell") + ", which " +
@@ -91,7 +93,7 @@ Result<void> run(const ValidateFlags& flags) {
     ProgressLine progress("distsim validate:", file.cases.size());
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
-  name_unused(file, path, flags.jobs);
+  name_unused(file, validated, path, flags.jobs);
   TRY(check_apart({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   const bool nothing = std::ranges::none_of(validated, [](const auto& v) { return v.failure.empty(); });
   const EarlierResults earlier(nothing, {flags.csv, flags.plot});

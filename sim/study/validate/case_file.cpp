@@ -8,7 +8,6 @@
 #include "base/text/names/spelling.hpp"
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/quantity_text.hpp"
 #include "sim/config/reference.hpp"
 
 namespace distsim::study {
@@ -136,13 +135,8 @@ Result<std::optional<double>> measured_of(const Case& c, const CaseFile& file) {
 }
 
 /// Cases of one series differ in the number of GPUs and the batch that goes with it.
-std::string series_of(const Case& c) {
-  std::string out = cell(c, "series");
-  for (const Setting& s : c.settings) {
-    const bool scales = s.key == "cluster.nodes" || s.key == "cluster.gpus_per_node" || s.key == "model.global_batch";
-    if (!scales) out += "|" + s.key + "=" + s.text;
-  }
-  return out;
+bool scales(const Setting& s) {
+  return s.key == "cluster.nodes" || s.key == "cluster.gpus_per_node" || s.key == "model.global_batch";
 }
 
 void label(Case& c, const CaseFile& file) {
@@ -156,7 +150,7 @@ void label(Case& c, const CaseFile& file) {
   c.tier = cell(c, "tier");
   c.family = file.table ? file.table->label("family", c.cells) : cell(c, "family");
   if (c.family.empty()) c.family = c.setting("model.name");
-  c.series = file.table ? file.table->label("series", c.cells) : series_of(c);
+  c.series = file.table ? file.table->label("series", c.cells) : cell(c, "series");
 }
 
 /// Tables of language models name what is trained in a column without a section.
@@ -221,19 +215,6 @@ void check_id(CaseFile& file, std::map<std::string, std::string>& seen) {
   if (!wrong.empty() && c.failure.empty()) c.failure = c.where + ": case_id: " + wrong;
 }
 
-/// All that a row says of its experiment; through a column table, all that it says but for its labels.
-std::string experiment_text(const CaseFile& file, const Case& c) {
-  std::string out;
-  if (!file.table) {
-    for (const Setting& s : c.settings) out += s.key + "=" + s.text + "\n";
-    return out;
-  }
-  for (const auto& [column, text] : c.cells) {
-    if (!is_label(column) || column == "finetune") out += column + "=" + text + "\n";
-  }
-  return out;
-}
-
 Result<ConfigNode> node_of(const std::vector<Setting>& settings, const std::string& where) {
   ConfigNode root;
   root.kind = ConfigNode::Kind::map;
@@ -282,20 +263,35 @@ Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
   return file;
 }
 
-std::string measured_apart(const CaseFile& file) {
-  constexpr double kApart = 3;  // chosen: versions and machines of one experiment differ by less, as those of one op do
-  std::map<std::string, const Case*> first;
-  std::string said;
-  std::size_t found = 0;
-  for (const Case& c : file.cases) {
-    if (!c.failure.empty() || !c.measured_ms) continue;
-    const auto [it, fresh] = first.emplace(experiment_text(file, c), &c);
-    const double before = *it->second->measured_ms, now = *c.measured_ms;
-    if (fresh || std::max(before, now) <= kApart * std::min(before, now) || ++found > 1) continue;
-    said = c.where + ": measured_ms: found " + format_quantity(now, Dimension::none) + ", where " + it->second->where +
-           " has the same experiment with " + format_quantity(before, Dimension::none);
+std::string resolved(const Setting& s, const ResolvedNames& names) {
+  const auto known = names.find(s.key);
+  const bool is_path = s.text.find('/') != std::string::npos || s.text.ends_with(".yaml");
+  return known == names.end() || known->second.empty() || is_path ? s.text : known->second;
+}
+
+std::string experiment_text(const CaseFile& file, const Case& c, const ResolvedNames& names) {
+  std::string out;
+  if (!file.table) {
+    for (const Setting& s : c.settings) out += s.key + "=" + resolved(s, names) + "\n";
+    return out;
   }
-  return found < 2 ? said : said + " (and " + std::to_string(found - 1) + " more)";
+  ResolvedNames by_text;  // a cell says no key
+  for (const Setting& s : c.settings) by_text.emplace(s.text, resolved(s, names));
+  for (const auto& [column, text] : c.cells) {
+    if (is_label(column) && column != "finetune") continue;
+    const auto known = by_text.find(text);
+    out += column + "=" + (known == by_text.end() ? text : known->second) + "\n";
+  }
+  return out;
+}
+
+std::string series_text(const CaseFile& file, const Case& c, const ResolvedNames& names) {
+  std::string out = c.series;
+  if (file.table) return out;
+  for (const Setting& s : c.settings) {
+    if (!scales(s)) out += "|" + s.key + "=" + resolved(s, names);
+  }
+  return out;
 }
 
 Result<ConfigNode> config_of(const Case& c) { return node_of(c.settings, c.where); }

@@ -22,7 +22,8 @@ namespace distsim::study {
 struct Case {
   std::vector<std::string> fields;  ///< the input row, repeated in the output
   std::string where;                ///< "cases.csv:12"
-  std::string id, series, family, tier;
+  std::string id, family, tier;
+  std::string series;  ///< a label; series_text says which cases are of one
   std::optional<double> measured_ms;
   std::string failure;            ///< why the row cannot be used; empty where it can
   TemplateValues cells;           ///< by column, "8.0" written as "8"
@@ -43,9 +44,19 @@ struct CaseFile {
 /// keys nor belong to a table. A row that cannot be used keeps its place with the reason in `failure`.
 Result<CaseFile> read_cases(std::istream& in, const std::string& name);
 
-/// "cases.csv:3: measured_ms: found 1000, where cases.csv:2 has the same experiment with 100": the first case whose
-/// experiment another was measured with as well, far apart; with how many more there are. Empty: none.
-std::string measured_apart(const CaseFile& file);
+/// Names of files by the keys that give them ("cluster.system"), where a case may give an alias.
+using ResolvedNames = std::map<std::string, std::string>;
+
+/// The text of a setting, or the name that it is an alias of. A path stays what it is: its file may have the name of another.
+std::string resolved(const Setting& setting, const ResolvedNames& names);
+
+/// All that a row says of its experiment; through a column table, all that it says but for its labels. Aliases are replaced
+/// by the names in `names`.
+std::string experiment_text(const CaseFile& file, const Case& c, const ResolvedNames& names);
+
+/// The same for all cases of a series: its label and, unless a column table gives that, all that a row says of its experiment
+/// but for the GPUs and the batch that goes with them.
+std::string series_text(const CaseFile& file, const Case& c, const ResolvedNames& names);
 
 /// What a case says of its experiment, before any file is looked at; of a file whose columns are keys.
 Result<ConfigNode> config_of(const Case& c);

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
+#include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/workers.hpp"
@@ -49,6 +52,35 @@ void take_report(ValidatedCase& v, const config::Experiment& e, const report::Re
   v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
                 r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
 }
+
+/// What the names of a case lead to.
+ResolvedNames names_of(const ValidatedCase& v) {
+  return {{"cluster.system", v.system}, {"model.name", v.model}, {"framework.name", v.framework}};
+}
+
+/// Those whose experiments are known and measured, by these.
+std::map<std::string, std::vector<const Case*>> by_experiment(const CaseFile& file,
+                                                              const std::vector<ValidatedCase>& cases) {
+  std::map<std::string, std::vector<const Case*>> out;
+  for (const ValidatedCase& v : cases) {
+    if (v.source->failure.empty() && v.source->measured_ms)
+      out[experiment_text(file, *v.source, names_of(v))].push_back(v.source);
+  }
+  return out;
+}
+
+/// The first pair in the order of the file, with the number of others.
+struct FoundPair {
+  const Case *first = nullptr, *again = nullptr;
+  std::size_t more = 0;
+
+  void add(const Case& one, const Case& other) {
+    if (again != nullptr) ++more;
+    if (again != nullptr && again < &other) return;
+    first = &one;
+    again = &other;
+  }
+};
 
 ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostModelCache& cache) {
   ValidatedCase v;
@@ -134,7 +166,40 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
     out[i].source = &file.cases[i];
     out[i].failure = why_left();
   }
+  for (ValidatedCase& v : out) v.series = series_text(file, *v.source, names_of(v));
   return out;
+}
+
+std::string measured_apart(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
+  constexpr double kApart = 3;  // chosen: versions and machines of one experiment differ by less, as those of one op do
+  FoundPair found;
+  for (const auto& [experiment, same] : by_experiment(file, cases)) {
+    const double before = *same.front()->measured_ms;
+    for (const Case* c : same) {
+      const double now = *c->measured_ms;
+      if (std::max(before, now) > kApart * std::min(before, now)) found.add(*same.front(), *c);
+    }
+  }
+  if (found.again == nullptr) return "";
+  const std::string said = found.again->where + ": measured_ms: found " +
+                           format_quantity(*found.again->measured_ms, Dimension::none) + ", where " +
+                           found.first->where + " has the same experiment with " +
+                           format_quantity(*found.first->measured_ms, Dimension::none);
+  return found.more == 0 ? said : said + " (and " + std::to_string(found.more) + " more)";
+}
+
+std::string measured_again(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
+  FoundPair found;
+  for (const auto& [experiment, same] : by_experiment(file, cases)) {
+    std::map<double, const Case*> seen;
+    for (const Case* c : same) {
+      const auto [it, fresh] = seen.emplace(*c->measured_ms, c);
+      if (!fresh) found.add(*it->second, *c);
+    }
+  }
+  if (found.again == nullptr) return "";
+  return found.again->where + ": found the experiment and the time of " + found.first->where + " again" +
+         (found.more == 0 ? "" : " (and " + counted(found.more, "row") + " more like it)") + "; each counts";
 }
 
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases) {

@@ -16,6 +16,7 @@ struct ValidatedCase {
   const Case* source = nullptr;
   std::string failure;                              ///< empty when predicted
   std::string framework, model, system, precision;  ///< that the case was predicted with
+  std::string series;                               ///< series_text
   std::int64_t nodes = 0, gpus = 0;
   double predicted_ms = 0, low_ms = 0, high_ms = 0;
   double memory_gb = 0;                        ///< of the fullest GPU, in 10^9 bytes
@@ -40,6 +41,14 @@ std::string why_implausible(const Case& c, double predicted_ms, double mfu);
 
 /// Predicts every case. `jobs` threads; the result does not depend on their number.
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case);
+
+/// "cases.csv:3: measured_ms: found 1000, where cases.csv:2 has the same experiment with 100": the first case whose
+/// experiment another was measured with as well, far apart; with how many more there are. Empty: none.
+std::string measured_apart(const CaseFile& file, const std::vector<ValidatedCase>& cases);
+
+/// "cases.csv:3: found the experiment and the time of cases.csv:2 again, as in 4 cases more; each counts": rows of which the
+/// same was measured. Empty: none.
+std::string measured_again(const CaseFile& file, const std::vector<ValidatedCase>& cases);
 
 /// The input columns, then predicted_ms, low_ms, high_ms, error_percent, memory_gb, tokens_per_s_per_gpu, limited_by,
 /// error (why there is no prediction), and what the prediction is made of. An input column of one of these names is

@@ -114,7 +114,7 @@ using Series = std::map<std::string, std::vector<const ValidatedCase*>>;
 
 Series plot_series(const std::vector<const ValidatedCase*>& cases) {
   Series out;
-  for (const auto* v : cases) out[v->source->series].push_back(v);
+  for (const auto* v : cases) out[v->series].push_back(v);
   for (auto it = out.begin(); it != out.end();) {
     auto& list = it->second;
     std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->gpus < b->gpus; });

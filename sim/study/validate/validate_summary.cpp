@@ -63,7 +63,7 @@ std::string section(const std::vector<ValidatedCase>& cases, Key key) {
 std::string scaling(const std::vector<ValidatedCase>& cases) {
   std::map<std::string, std::vector<const ValidatedCase*>> series;
   for (const auto& v : cases) {
-    if (v.measured()) series[v.source->series].push_back(&v);
+    if (v.measured()) series[v.series].push_back(&v);
   }
   Errors errors;
   for (auto& [key, list] : series) {
@@ -115,7 +115,8 @@ std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   out += line("all", all);
   out += "by family\n" + section(cases, [](const auto& v) { return v.source->family; });
   out += "by system\n" + section(cases, [](const auto& v) {
-           return v.source->setting("cluster.system").empty() ? v.system : v.source->setting("cluster.system");
+           const std::string asked = v.source->setting("cluster.system");
+           return asked.empty() ? v.system : resolved({"cluster.system", asked}, {{"cluster.system", v.system}});
          });
   out += "by nodes\n" + section(cases, node_class);
   out += "by tier\n" +
