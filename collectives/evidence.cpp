@@ -74,13 +74,24 @@ bool same_rates(const topology::GroupFacts& a, const topology::GroupFacts& b, co
          a.multicast == b.multicast;
 }
 
+/// The slower of the links that a large collective takes. Rings and trees are alike in that, however they load each of them;
+/// of others it is what limits them.
+std::string_view slower_link_of(const AnalyticModel& model, const topology::GroupFacts& facts,
+                                const ModelConstants& constants) {
+  constexpr double kLarge = 1 << 30;  // bytes: bandwidth decides
+  const Candidate& chosen = *model.choice(kLarge).candidate;
+  if (chosen.algorithm->name != "ring" && chosen.algorithm->name != "tree") return chosen.limit;
+  const Channels c = channels_of(facts, constants);
+  const topology::Traffic traffic = chosen.algorithm->traffic;
+  return slower_link(c, traffic, c.intra_gbps, nics_gbps(c, traffic));
+}
+
 /// A curve inside a node says nothing about the network, and the other way round, unless the same link limits both.
 bool comparable(const topology::GroupFacts& a, const AnalyticModel& model_a, const topology::GroupFacts& b,
-                const AnalyticModel& model_b) {
-  constexpr double kLarge = 1 << 30;  // bytes: bandwidth decides
+                const AnalyticModel& model_b, const ModelConstants& constants) {
   if ((a.max_per_node == 1) != (b.max_per_node == 1)) return false;
   return (a.nodes == 1) == (b.nodes == 1) ||
-         model_a.choice(kLarge).candidate->limit == model_b.choice(kLarge).candidate->limit;
+         slower_link_of(model_a, a, constants) == slower_link_of(model_b, b, constants);
 }
 
 bool is_exchange(graph::CollectiveKind kind) {
@@ -257,7 +268,7 @@ std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::G
     const Carry carry = carry_of(c, kind, facts, model, mode);
     if (carry == Carry::regime && carried_curves == kMostCarried) continue;
     AnalyticModel source(c.curve.kind, c.facts, mode_of(c.curve), constants);
-    if (!comparable(c.facts, source, facts, model)) continue;
+    if (!comparable(c.facts, source, facts, model, constants)) continue;
     const Calibration factors = c.calibration.points > 0 ? c.calibration : calibration_of(c.curve, c.facts, constants);
     const bool same_group = c.curve.kind == kind && same_shape(c.facts, facts);
     const Calibration& used = same_group ? factors : carried(factors);

@@ -141,9 +141,10 @@ std::string_view network_limit(const Channels& c, topology::Traffic traffic) {
   return across_gbps(c, traffic) < nics_gbps(c, traffic) ? "uplinks" : "network";
 }
 
-std::string_view slower_link(const Channels& c, topology::Traffic traffic) {
-  const bool network = c.nodes > 1 && across_gbps(c, traffic) < c.intra_gbps;
-  return network ? network_limit(c, traffic) : "links within the node";
+std::string_view slower_link(const Channels& c, topology::Traffic traffic, double inside_gbps, double over_nics) {
+  const double uplinks = uplinks_gbps(c, traffic);
+  if (c.nodes == 1 || (c.per_node > 1 && inside_gbps <= std::min(over_nics, uplinks))) return "links within the node";
+  return uplinks < over_nics ? "uplinks" : "network";
 }
 
 }  // namespace distsim::collectives

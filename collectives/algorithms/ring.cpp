@@ -35,6 +35,11 @@ std::uint32_t ring_steps(graph::CollectiveKind kind, std::uint32_t n) {
   }
 }
 
+/// Of what the links of a node carry, with Simple.
+double inside_share(const Channels& c) {
+  return c.nvlink ? c.k->ring_simple_share[static_cast<std::size_t>(c.generation)] : c.k->ring_net_share;
+}
+
 double ring_bus(const Channels& c, Protocol p) {
   const ModelConstants& k = *c.k;
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
@@ -47,8 +52,7 @@ double ring_bus(const Channels& c, Protocol p) {
     case Protocol::ll128:
       return std::min(kLl128Share * bus, c.count * k.nccl.ring_ll128_per_channel[g][scale]);
     case Protocol::simple:
-      return std::min((c.nvlink ? k.ring_simple_share[g] : k.ring_net_share) * inside,
-                      c.nodes > 1 ? k.ring_net_share * across : kUnlimitedGbps);
+      return std::min(inside_share(c) * inside, c.nodes > 1 ? k.ring_net_share * across : kUnlimitedGbps);
   }
   return bus;
 }
@@ -81,7 +85,10 @@ void add_ring(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
       x.fill_us = k.fill_per_node[p] * c.nodes;
       x.fill_gbps = k.fill_gbps[p] * c.count;
     }
-    x.limit = slower_link(c, topology::Traffic::ring);
+    // Of what links carry, rings reach different parts within a node and across with Simple.
+    const double inside =
+        protocol == Protocol::simple ? inside_share(c) / k.ring_net_share * c.intra_gbps : c.intra_gbps;
+    x.limit = slower_link(c, topology::Traffic::ring, inside, c.inter_gbps);
     out.push_back(x);
   }
 }

@@ -14,14 +14,16 @@ namespace {
 // Of the rate that trees reach with Simple, by protocol: NCCL 2.30 tuning.cc.
 constexpr double kSimpleOverLl = 3.8, kLl128ShareInNode = 7.0 / 9, kLl128ShareAcross = 120.0 / 128;
 
+/// On two nodes only half of the traffic crosses the network.
+double tree_nics(const Channels& c) { return c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0); }
+
 double tree_bus(const Channels& c, Protocol p) {
   const ModelConstants& k = *c.k;
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
   const double inside = c.per_node > 1 ? c.intra_gbps : kUnlimitedGbps;
   // Two nodes load uplinks with half of the edges too; their limit counts that.
-  const double across = c.nodes == 1 ? kUnlimitedGbps
-                                     : std::min(c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0),
-                                                uplinks_gbps(c, topology::Traffic::tree));
+  const double across =
+      c.nodes == 1 ? kUnlimitedGbps : std::min(tree_nics(c), uplinks_gbps(c, topology::Traffic::tree));
   const double bus = std::min({inside, across});
   const double simple = std::min(k.tree_simple_share * bus, c.count * k.nccl.tree_per_channel[g][scale]);
   switch (p) {
@@ -50,7 +52,7 @@ void add_tree(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& 
     x.correction = &k.nccl.tree_correction[p];
     x.ramp_us = ramp_us(c, protocol);
     x.steps = 2 * (c.per_node - 1 + levels);
-    x.limit = slower_link(c, topology::Traffic::tree);
+    x.limit = slower_link(c, topology::Traffic::tree, c.intra_gbps, tree_nics(c));
     out.push_back(x);
   }
 }
