@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 4> kProducts{"aten::mm", "aten::addmm", "
 
 /// FLOP/s that the device allows an op; 0: not known.
 double peak_of(const OpRate& op, const topology::DeviceSpec& device) {
-  if (std::ranges::find(kProducts, op.name) == kProducts.end() || !op.shapes.ends_with(')')) return 0;
-  const std::size_t open = op.shapes.rfind('(');
+  const std::size_t open = op.shapes.find('(');  // of "8x4, 4x2 (Tensor(c10::Half))" the outer one
+  if (std::ranges::find(kProducts, op.name) == kProducts.end() || open == std::string::npos) return 0;
   const auto dtype = traces::dtype_of_text(std::string_view(op.shapes).substr(open + 1, op.shapes.size() - open - 2));
   return dtype ? topology::product_peak(device, graph::name_of(*dtype)) : 0;
 }

@@ -184,16 +184,18 @@ TEST(ImpossibleRates, AProductAboveThePeakIsNamed) {
   device.name = "a100";
   device.peak["fp32"] = FlopsPerSecond(19.5e12);
   device.peak["tf32"] = FlopsPerSecond(156e12);
-  const auto found = [&](const std::string& op, std::int64_t ns) {
+  const auto found = [&](const std::string& op, std::int64_t ns, const char* type = "float") {
     Profile profile;
     profile.ranks.emplace_back().ops.push_back(
-        {op, "4096x4096, 4096x4096 (float)", 1, ns, 2.0 * 4096 * 4096 * 4096, 0, 0});
+        {op, "4096x4096, 4096x4096 (" + std::string(type) + ")", 1, ns, 2.0 * 4096 * 4096 * 4096, 0, 0});
     return rate_above_peak(profile, device);
   };
   EXPECT_EQ(found("aten::mm", 1'000'000), "");
   EXPECT_EQ(found("aten::mm", 100'000),
             "aten::mm of 4096x4096, 4096x4096 (float): found 1.374 PFLOP/s, expected at most 156 TFLOP/s, the peak of "
             "a100: are times and shapes those of one run?");
+  EXPECT_NE(found("aten::mm", 100'000, "Tensor(float)"), "") << "as execution traces have it";
+  EXPECT_EQ(found("aten::mm", 1'000'000, "Tensor(float)"), "");
   EXPECT_EQ(found("aten::convolution", 100'000), "") << "Winograd's needs fewer";
 }
 
