@@ -51,6 +51,15 @@ std::optional<graph::CollectiveKind> kind_in(const std::string& word) {
   return std::nullopt;
 }
 
+/// Where "nccl" or "rccl" begins in a name; npos: nowhere.
+std::size_t library_in(std::string_view name) {
+  for (std::size_t i = 0; i + 4 <= name.size(); ++i) {
+    const auto at = [&](std::size_t k) { return static_cast<char>(name[i + k] | 0x20); };
+    if ((at(0) == 'n' || at(0) == 'r') && at(1) == 'c' && at(2) == 'c' && at(3) == 'l') return i;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 std::optional<graph::CollectiveKind> collective_of_call(std::string_view name) {
@@ -62,6 +71,10 @@ std::optional<graph::CollectiveKind> collective_of_call(std::string_view name) {
 
 std::optional<graph::CollectiveKind> collective_of_kernel(std::string_view name) {
   if (!is_communication_kernel(name)) return std::nullopt;
+  name = name.substr(std::min(library_in(name), name.size()), 256);
+  const std::string_view first =
+      name.substr(0, name.find_first_of("_(<"));  // "ncclAllReduceRingLLKernel", "ncclDevKernel"
+  if (const auto kind = kind_in(letters(first))) return kind;
   const std::size_t bar = name.find('_');
   if (bar == std::string_view::npos) return std::nullopt;
   name = name.substr(bar + 1, 40);
@@ -81,13 +94,7 @@ std::optional<graph::DType> dtype_of_kernel(std::string_view name) {
   return std::nullopt;
 }
 
-bool is_communication_kernel(std::string_view name) {
-  for (std::size_t i = 0; i + 4 <= name.size(); ++i) {
-    const auto at = [&](std::size_t k) { return static_cast<char>(name[i + k] | 0x20); };
-    if ((at(0) == 'n' || at(0) == 'r') && at(1) == 'c' && at(2) == 'c' && at(3) == 'l') return true;
-  }
-  return false;
-}
+bool is_communication_kernel(std::string_view name) { return library_in(name) != std::string_view::npos; }
 
 std::optional<graph::DType> dtype_of_text(std::string_view text) {
   std::string t = lower_case(text);

@@ -136,10 +136,33 @@ TEST(CollectiveSize, KernelsThatReduceStateAType) {
            {"ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t", std::nullopt},
            {"ncclKernel_Broadcast_RING_LL_Sum_int8_t", std::nullopt},
            {"ncclKernel_AllGather_RING_LL_Sum_int8_t", std::nullopt},
+           {"ncclAllReduceRingLLKernel_sum_f16(ncclColl)", DType::fp16},
+           {"ncclBroadcastRingLLKernel_copy_i8(ncclColl)", std::nullopt},
            {"ncclDevKernel_AllReduce(half)", std::nullopt},
            {"ncclDevKernel_Generic", std::nullopt},
            {"gemm_float", std::nullopt}})
     EXPECT_EQ(dtype_of_kernel(name), type) << name;
+}
+
+/// NCCL up to 2.7 names kernels by collective, algorithm and protocol in one word.
+TEST(CollectiveSize, OldKernelsNameTheirCollective) {
+  using Kind = graph::CollectiveKind;
+  for (const auto& [word, kind] : std::vector<std::pair<std::string, Kind>>{{"AllReduce", Kind::all_reduce},
+                                                                            {"AllGather", Kind::all_gather},
+                                                                            {"ReduceScatter", Kind::reduce_scatter},
+                                                                            {"Reduce", Kind::reduce},
+                                                                            {"Broadcast", Kind::broadcast}}) {
+    for (const char* algorithm : {"RingLL", "TreeLL", "RingLL128", "TreeLL128", "Ring", "Tree", "CollNet", ""}) {
+      for (const char* type : {"sum_f32", "prod_f16", "min_i8", "max_u64", "copy_i8"}) {
+        const std::string name = "nccl" + word + algorithm + "Kernel_" + type;
+        EXPECT_EQ(collective_of_kernel(name), kind) << name;
+        EXPECT_EQ(collective_of_kernel("void " + name + "(ncclColl)"), kind) << name;
+      }
+    }
+  }
+  EXPECT_EQ(collective_of_kernel("ncclSendRecvKernel_copy_i8(ncclColl)"), Kind::send_recv);
+  EXPECT_EQ(collective_of_kernel("ncclKernel_AllGather_RING_LL_Sum_int8_t"), Kind::all_gather);
+  EXPECT_EQ(collective_of_kernel("ncclDevKernel_Generic(reduce)"), std::nullopt);
 }
 
 TEST(CollectiveSize, ATypeThatIsContradictedGivesNone) {
