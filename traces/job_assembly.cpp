@@ -160,7 +160,7 @@ Result<void> assemble(TraceJob& job, std::vector<ReadRank> read) {
     const bool belongs =
         !job.ranks.empty() && job.ranks.back().rank == r.rank.rank && job.ranks.back().has_times && !r.rank.has_times;
     if (belongs)
-      link_execution_trace(job, job.ranks.back(), r.rank);
+      TRY(link_execution_trace(job, job.ranks.back(), r.rank));
     else
       job.ranks.push_back(std::move(r.rank));
   }

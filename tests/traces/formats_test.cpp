@@ -14,6 +14,7 @@
 #include "traces/job_assembly.hpp"
 #include "traces/nsight/nsys_report.hpp"
 #include "traces/trace_reader.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -298,6 +299,35 @@ TEST_F(FormatsTest, OurOwnTwoRanksWithExecutionTraces) {
     EXPECT_TRUE(found) << "shapes come from the execution trace";
   }
   EXPECT_EQ(job.matches.size(), 3u);
+}
+
+/// One product of each of 2 traces: times beside one, sizes in both.
+TEST_F(FormatsTest, AnExecutionTraceIsOfTheSameRun) {
+  const auto run = [&](const std::string& shapes, const std::string& type, const std::string& rest = "]}") {
+    const std::string kineto = test::write(
+        folder_, "run_kineto_rank0.json",
+        test::trace(
+            {test::event(
+                 "cpu_op", "aten::mm", "5", "10", 0, 50,
+                 "\"Record function id\":1,\"Input Dims\":[[8,4],[4,2]],\"Input type\":[\"c10::Half\",\"c10::Half\"]"),
+             test::event("cuda_runtime", "cudaLaunchKernel", "5", "10", 2, 5, "\"correlation\":1"),
+             test::event("kernel", "gemm", "0", "7", 10, 20, "\"correlation\":1,\"device\":0,\"stream\":7")}));
+    const std::string et = test::write(
+        folder_, "run_et_rank0.json",
+        R"x({"schema":"1.0.1","pid":1,"nodes":[{"name":"aten::mm","id":2,"rf_id":1,"parent":1,"tid":1,"input_shapes":)x" +
+            shapes + R"x(,"input_types":["Tensor()x" + type + R"x()","Tensor()x" + type +
+            R"x()"],"inputs":["",""],"outputs":[],"output_shapes":[],"output_types":[]})x" + rest);
+    return read_traces({kineto, et});
+  };
+  const auto same = run("[[8,4],[4,2]]", "c10::Half");
+  ASSERT_TRUE(same.ok()) << same.error().text();
+  EXPECT_TRUE(missing_parts(*same).empty());
+  for (const auto& other : {run("[[4,4],[4,2]]", "c10::Half"), run("[[8,4],[4,2]]", "float")}) {
+    ASSERT_FALSE(other.ok());
+    EXPECT_NE(other.error().text().find("1 of 1 call with sizes in both: the execution trace is of another run"),
+              std::string::npos)
+        << other.error().text();
+  }
 }
 
 TEST_F(FormatsTest, FoldersAndPatterns) {
