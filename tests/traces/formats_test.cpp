@@ -328,6 +328,9 @@ TEST_F(FormatsTest, AnExecutionTraceIsOfTheSameRun) {
               std::string::npos)
         << other.error().text();
   }
+  const auto cut = run("[[8,4],[4,2]]", "c10::Half", ",{\"name\":\"aten::m");
+  ASSERT_TRUE(cut.ok()) << cut.error().text();
+  EXPECT_EQ(missing_parts(*cut), std::vector<std::string>{"the rest of a file that is cut off (execution trace)"});
 }
 
 TEST_F(FormatsTest, FoldersAndPatterns) {

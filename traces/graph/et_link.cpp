@@ -169,6 +169,8 @@ Result<void> link_execution_trace(TraceJob& job, TraceRank& timed, const TraceRa
   timed.notes.assume(std::to_string(matched) + " of " + std::to_string(ops) + " ops matched to the execution trace (" +
                      counted(nodes.host_records.size(), "node") + ") by " + how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
+  for (const std::string& part : nodes.notes.missing) timed.notes.miss(part + " (execution trace)");
+  for (const std::string& text : nodes.notes.assumptions) timed.notes.assume("execution trace: " + text);
   return {};
 }
 
