@@ -244,6 +244,30 @@ TEST_F(FormatsTest, HugectrBothGenerations) {
   EXPECT_TRUE(second.ranks[0].device_records[0].communication);
 }
 
+std::string hugectr_event(const std::string& name, double start, double duration, int first, int last) {
+  return R"x({"device_id":0,"stream":"0x1","event_name":")x" + name + R"x(","start_index":)x" + std::to_string(first) +
+         R"x(,"end_index":)x" + std::to_string(last) + R"x(,"measured_times_ms":[)x" + std::to_string(duration) +
+         R"x(],"iter_start_to_event_start_times_ms":[)x" + std::to_string(start) + "]}";
+}
+
+TEST_F(FormatsTest, HugectrExchangesAreCommunication) {
+  for (const auto& [name, exchange] :
+       std::vector<std::pair<const char*, bool>>{{"all2all_forward", true},
+                                                 {"all2all_backward", true},
+                                                 {"exchange_wgrad", true},
+                                                 {"inter_node_hier_a2a.fprop", true},
+                                                 {"multi_node_fre_backward_allreduce", true},
+                                                 {"multi_node_inf_forward_a2a_wait_completion", true},
+                                                 {"fre_local_reduce.reset_all_gradients", false},
+                                                 {"multi_node_inf_hier_update_model", false},
+                                                 {"calculate_frequent_sample_indices", false}}) {
+    const TraceJob job = read({test::write(
+        folder_, "label.prof.json",
+        R"x({"host_name":"h","iter_time_ms":[2],"events":[)x" + hugectr_event(name, 0.1, 1, 0, 1) + "]}")});
+    EXPECT_EQ(job.ranks.at(0).device_records.at(0).communication, exchange) << name;
+  }
+}
+
 TEST_F(FormatsTest, HugectrTimesAreThoseOfIterationsAndOfGpus) {
   const auto text = [](const char* iterations, const char* device, const char* measured) {
     return std::string(R"x({"host_name":"h","iter_time_ms":)x") + iterations + R"x(,"events":[)x" +

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
@@ -83,12 +84,14 @@ std::optional<std::int64_t> number_at(const dom::element& event, std::string_vie
   return event[key].get_int64().get(n) ? std::nullopt : std::optional(n);
 }
 
-/// Events that are an exchange with other GPUs.
+/// Events that are an exchange with other GPUs: "all2all_forward", "multi_node_inf_backward_a2a", "exchange_wgrad",
+/// "multi_node_fre_backward_allreduce"; not "fre_local_reduce".
 bool communicates(const std::string& name) {
-  return name.find("a2a") != std::string::npos || name.find("llreduce") != std::string::npos ||
-         name.find("ll_reduce") != std::string::npos || name.find("lltoall") != std::string::npos ||
-         name.find("ll_to_all") != std::string::npos || name.find("llgather") != std::string::npos ||
-         name.find("exchange") != std::string::npos || is_communication_kernel(name);
+  constexpr std::array<std::string_view, 11> kWords{"a2a",           "all2all",      "lltoall",  "ll_to_all",
+                                                    "llreduce",      "ll_reduce",    "llgather", "ll_gather",
+                                                    "educe_scatter", "educeScatter", "exchange"};
+  return std::ranges::any_of(kWords, [&](std::string_view w) { return name.find(w) != std::string::npos; }) ||
+         is_communication_kernel(name);
 }
 
 class Reader : public JsonHandler {
