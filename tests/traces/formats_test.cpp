@@ -250,6 +250,24 @@ std::string hugectr_event(const std::string& name, double start, double duration
          R"x(],"iter_start_to_event_start_times_ms":[)x" + std::to_string(start) + "]}";
 }
 
+/// bprop holds two GEMMs of 0.9 of its 1.0 ms; the second ends after it in the medians.
+TEST_F(FormatsTest, HugectrEventsCountBesideThoseThatTheyHold) {
+  const std::string events = hugectr_event("bprop", 0.1, 1.0, 0, 5) + "," + hugectr_event("gemm_1", 0.2, 0.3, 1, 2) +
+                             "," + hugectr_event("gemm_2", 0.6, 0.6, 3, 4) + "," +
+                             hugectr_event("update", 1.3, 0.5, 6, 7);
+  const TraceJob job = read({test::write(folder_, "nested.prof.json",
+                                         R"x({"host_name":"h","iter_time_ms":[2],"events":[)x" + events + "]}")});
+  std::vector<std::pair<std::string, std::int64_t>> found;
+  for (const DeviceRecord& d : job.ranks.at(0).device_records)
+    found.emplace_back(job.name(d.name), d.duration_ns / 1000);
+  EXPECT_EQ(found, (std::vector<std::pair<std::string, std::int64_t>>{
+                       {"bprop", 100}, {"gemm_1", 300}, {"gemm_2", 600}, {"update", 500}}));
+  EXPECT_EQ(std::ranges::count(
+                job.ranks[0].notes.assumptions,
+                "1 event of 4 holds others: only the time beside those is its own, in as many parts as they leave"),
+            1);
+}
+
 TEST_F(FormatsTest, HugectrExchangesAreCommunication) {
   for (const auto& [name, exchange] :
        std::vector<std::pair<const char*, bool>>{{"all2all_forward", true},

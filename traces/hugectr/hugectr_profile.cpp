@@ -9,6 +9,7 @@
 #include "base/json/parse_once.hpp"
 #include "base/text/printable.hpp"
 #include "traces/hugectr/hugectr_bounds.hpp"
+#include "traces/hugectr/hugectr_nesting.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -92,16 +93,10 @@ std::string label_of(Fields& event, const std::vector<HugectrEvent>& known) {
   return met == 0 ? name : name + "#" + std::to_string(met);
 }
 
-/// Events in order of start; level: how many of those before it have not stopped.
+/// Events in order of start; level: how many of those before it stop after it.
 void nest(std::vector<HugectrTimedEvent>& events) {
   std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.start_index < b.start_index; });
-  std::vector<std::int64_t> open;
-  for (HugectrTimedEvent& e : events) {
-    std::erase_if(open, [&](std::int64_t end) { return end < e.start_index; });
-    e.level = static_cast<std::uint32_t>(
-        std::count_if(open.begin(), open.end(), [&](std::int64_t end) { return end > e.end_index; }));
-    open.push_back(e.end_index);
-  }
+  each_held_event(events, [&](std::size_t, std::size_t inner) { ++events[inner].level; });
 }
 
 /// How often an event of a name without layers was met on a stream, at most.

@@ -16,6 +16,7 @@
 #include "traces/files/json_memory.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/hugectr/hugectr_bounds.hpp"
+#include "traces/hugectr/hugectr_nesting.hpp"
 #include "traces/hugectr/hugectr_verdict.hpp"
 
 namespace distsim::traces {
@@ -94,6 +95,37 @@ bool communicates(const std::string& name) {
          is_communication_kernel(name);
 }
 
+/// An event, and those that it holds.
+struct OfStream {
+  DeviceInput input;
+  std::int64_t start_index = 0, end_index = 0;
+  std::uint32_t holder = kNone;                             ///< the innermost event that holds it
+  std::int64_t within = 0;                                  ///< what those take of which it is the holder
+  std::vector<std::pair<std::int64_t, std::int64_t>> held;  ///< times of all that it holds
+};
+
+/// What an event does beside those that it holds: its time without theirs, in parts. Medians are of different iterations, so that
+/// some lie outside of their holder's: it is shorter by those too.
+std::vector<DeviceInput> parts_of(OfStream& event) {
+  std::vector<DeviceInput> out;
+  const DeviceRecord& whole = event.input.record;
+  if (event.held.empty()) return {event.input};
+  std::ranges::sort(event.held);
+  event.held.emplace_back(whole.end_ns(), whole.end_ns());
+  std::int64_t from = whole.start_ns, left = whole.duration_ns - event.within;
+  for (const auto& [begin, end] : event.held) {
+    const std::int64_t part = std::min(left, std::min(begin, whole.end_ns()) - from);
+    if (part > 0) {
+      out.push_back(event.input);
+      out.back().record.start_ns = from;
+      out.back().record.duration_ns = part;
+      left -= part;
+    }
+    from = std::max(from, end);
+  }
+  return out;
+}
+
 class Reader : public JsonHandler {
  public:
   Reader(const TraceFile& file, TraceJob& job) : file_(file), job_(job), bounds_(file.path) {
@@ -133,6 +165,7 @@ class Reader : public JsonHandler {
   Result<void> add(std::size_t place, const dom::element& event);
   Result<void> take_iterations(const dom::element& list);
   void note_unfinished(TraceNotes& notes) const;
+  void build();
 
   const TraceFile& file_;
   TraceJob& job_;
@@ -140,10 +173,11 @@ class Reader : public JsonHandler {
   dom::parser parser_;
   std::string host_;
   std::vector<std::int64_t> iterations_;
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<OfStream>> streams_;  ///< by device and handle
   std::map<std::uint32_t, RankBuilder> builders_;
   std::map<std::size_t, std::uint64_t> repetitions_;  ///< events by how often they were timed
   std::size_t events_ = 0;                            ///< read so far, the broken ones too
-  std::uint64_t broken_ = 0, no_times_ = 0, bad_iterations_ = 0;
+  std::uint64_t broken_ = 0, no_times_ = 0, bad_iterations_ = 0, holders_ = 0, kept_ = 0;
   bool layers_ = false;
 };
 
@@ -199,8 +233,34 @@ Result<void> Reader::add(std::size_t place, const dom::element& event) {
     return {};
   }
   ++repetitions_[measured.durations.size()];
-  builders_.try_emplace(input.device, job_).first->second.device(input);
+  builders_.try_emplace(input.device, job_);
+  if (++kept_ > job_.budget.left) {
+    job_.budget.is_spent = true;
+    return {};
+  }
+  std::vector<OfStream>& stream_events = streams_[{input.device, measured.stream}];
+  const std::int64_t first = measured.start_index && measured.end_index ? *measured.start_index : INT64_MAX;
+  stream_events.push_back({input, first, measured.end_index.value_or(INT64_MAX), kNone, 0, {}});
   return {};
+}
+
+/// Hands all events over. Of one that holds others only what it does beside them, so that no time of a stream counts twice.
+void Reader::build() {
+  for (auto& [key, events] : streams_) {
+    std::ranges::stable_sort(events, {}, &OfStream::start_index);
+    each_held_event(events, [&](std::size_t outer, std::size_t inner) {
+      const DeviceRecord& d = events[inner].input.record;
+      events[outer].held.emplace_back(d.start_ns, d.end_ns());
+      events[inner].holder = static_cast<std::uint32_t>(outer);
+    });
+    for (const OfStream& event : events) {
+      if (event.holder != kNone) events[event.holder].within += event.input.record.duration_ns;
+    }
+    for (OfStream& event : events) {
+      holders_ += event.held.empty() ? 0 : 1;
+      for (const DeviceInput& part : parts_of(event)) builders_.at(key.first).device(part);
+    }
+  }
 }
 
 /// The profiler stops once every event was timed as often as it was asked to.
@@ -219,6 +279,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
                      ", expected HugeCTR's prof.json",
                  file_.path, ""};
   TRY(bounds_.check_ends());
+  build();
   std::vector<ReadRank> out;
   for (auto& [device, b] : builders_) {
     ReadRank r;
@@ -251,6 +312,11 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
       r.rank.notes.lose("events without times", no_times_);
       r.rank.notes.drop("iterations without a usable time", bad_iterations_);
       note_unfinished(r.rank.notes);
+      if (holders_ > 0)
+        r.rank.notes.assume(counted(holders_, "event") + " of " + std::to_string(events_) + " " +
+                            std::string(agreeing(holders_, "holds", "hold")) +
+                            " others: only the time beside those is " +
+                            std::string(agreeing(holders_, "its", "their")) + " own, in as many parts as they leave");
       if (std::string fewer = fewer_iterations(iterations_.size() + bad_iterations_, repetitions_.rbegin()->first);
           !fewer.empty())
         r.rank.notes.assume(std::move(fewer));

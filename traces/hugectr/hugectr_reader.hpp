@@ -9,8 +9,9 @@ namespace distsim::traces {
 bool sniff_hugectr(const TraceHead& head);
 
 /// A rank for each device. Every event was timed in iterations of its own, so records are medians over its repetitions
-/// (TraceRank::times_are_medians), and so is the one step, of the median iter_time_ms. Events nest: fprop holds its
-/// GEMMs. Errors: not JSON; no event with times; what no result can hold (hugectr_bounds.hpp).
+/// (TraceRank::times_are_medians), and so is the one step, of the median iter_time_ms. Of events that hold others, as
+/// fprop holds its GEMMs, the records are the time beside those, in parts. Errors: not JSON; no event with times; what no
+/// result can hold (hugectr_bounds.hpp).
 ReadRanks read_hugectr;
 
 inline constexpr TraceFormat kHugectrProfile{
