@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/file.hpp"
 #include "kineto_text.hpp"
@@ -150,6 +151,55 @@ TEST_F(Nvprof, WhatNvprofWarnsOfMakesTheTracePartial) {
       text + "==4242== Warning: 12 records have invalid timestamps due to insufficient device buffer space.\n"));
   ASSERT_EQ(job.ranks.at(0).notes.missing.size(), 1u);
   EXPECT_NE(job.ranks[0].notes.missing[0].find("12 records have invalid timestamps"), std::string::npos);
+}
+
+TEST_F(Nvprof, LinesThatNvprofSaysAreNoRows) {
+  const std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  const TraceJob job = read(test::write(folder_, "said.csv",
+                                        text + "==4242== Warning: 12 records have invalid timestamps, due to buffers\n"
+                                               "==4243== NVPROF is profiling process 4243, command: ./train\n"));
+  EXPECT_TRUE(job.ranks.at(0).notes.dropped.empty());
+  EXPECT_EQ(job.ranks[0].notes.missing.size(), 1u) << "the warning itself";
+}
+
+/// One log of two processes: each has a header, below what nvprof says of it.
+TEST_F(Nvprof, ProcessesOfOneLogAreRanks) {
+  const std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  const std::string rows = text.substr(text.find("\"Start\""));
+  const auto of = [&](const char* id) {
+    return "==" + std::string(id) + "== NVPROF is profiling process " + id + ", command: ./train\n" + rows;
+  };
+  const TraceJob two = read(test::write(folder_, "two.csv", of("4242") + of("4243")));
+  ASSERT_EQ(two.ranks.size(), 2u);
+  for (const TraceRank& r : two.ranks) {
+    EXPECT_EQ(r.device_records.size(), 3u);
+    EXPECT_TRUE(has_note(r, "2 processes used GPU 0, each taken for a rank"));
+  }
+  EXPECT_TRUE(two.ranks[1].path.ends_with(":GPU 0 of process 4243")) << two.ranks[1].path;
+  EXPECT_EQ(read(test::write(folder_, "one.csv", of("4242") + "==4242== Profiling result:\n")).ranks.size(), 1u);
+}
+
+TEST_F(Nvprof, UnifiedMemoryIsCopiedOrWaitedFor) {
+  const std::string nvprof =
+      "\"Start\",\"Duration\",\"Device\",\"Stream\",\"Unified Memory\",\"Name\"\nms,us,,,,\n"
+      "1.0,10.0,\"V100 (0)\",\"7\",,\"gemm\"\n1.2,50.0,\"V100 (0)\",,\"128KB\",\"[Unified Memory Memcpy HtoD]\"\n"
+      "1.3,9.0,\"V100 (0)\",,\"8\",\"[Unified Memory GPU page faults]\"\n1.4,,,,\"1\",\"[Unified Memory CPU page faults]\"\n";
+  const std::string nsys =
+      "Start (ns),Duration (ns),Device,Strm,Name\n1000,500,A (0),7,gemm\n"
+      "2000,500,A (0),,[CUDA Unified Memory memcpy HtoD]\n3000,500,A (0),,[CUDA Unified Memory memset]\n";
+  const TraceJob a = read(test::write(folder_, "a.csv", nvprof)), b = read(test::write(folder_, "b.csv", nsys));
+  const auto kinds = [](const TraceJob& job) {
+    std::map<DeviceRecordKind, int> counts;
+    for (const DeviceRecord& d : job.ranks.at(0).device_records) ++counts[d.kind];
+    return counts;
+  };
+  using Kind = DeviceRecordKind;
+  EXPECT_EQ(kinds(a), (std::map<Kind, int>{{Kind::kernel, 1}, {Kind::memcpy, 1}}));
+  EXPECT_EQ(kinds(b), (std::map<Kind, int>{{Kind::kernel, 1}, {Kind::memcpy, 1}, {Kind::memset, 1}}));
+  EXPECT_TRUE(a.ranks[0].notes.missing.empty());
+  ASSERT_EQ(a.ranks[0].notes.dropped.size(), 1u);
+  EXPECT_EQ(a.ranks[0].notes.dropped[0].what, "page faults and other events of unified memory");
+  EXPECT_EQ(a.ranks[0].notes.dropped[0].count, 2u);
 }
 
 TEST_F(Nvprof, NegativeDurationsAndACutLastRowAreNamed) {

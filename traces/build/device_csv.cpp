@@ -74,6 +74,35 @@ CopyDirection csv_direction(std::string_view name) {
   return CopyDirection::unknown;
 }
 
+/// "==4242== ...", what nvprof says between the rows of process 4242. Nothing where no process is named. REQUIRES: it begins so.
+std::optional<std::uint64_t> process_of_remark(std::string_view line) {
+  std::uint64_t process = 0;
+  const char* last = line.data() + line.size();
+  const auto [end, error] = std::from_chars(line.data() + 2, last, process);
+  if (error != std::errc() || !std::string_view(end, last).starts_with("== ")) return std::nullopt;
+  return process;
+}
+
+constexpr std::string_view kUnified = "[Unified Memory ";
+
+/// "[CUDA memcpy HtoD]", nvprof's "[Unified Memory Memcpy HtoD]" and nsys' "[CUDA Unified Memory memcpy HtoD]".
+DeviceRecordKind csv_kind(std::string_view name) {
+  for (const std::string_view start :
+       {std::string_view("[CUDA "), std::string_view("[CUDA Unified Memory "), kUnified}) {
+    if (!name.starts_with(start)) continue;
+    const std::string_view what = name.substr(start.size());
+    if (what.starts_with("memset") || what.starts_with("Memset")) return DeviceRecordKind::memset;
+    if (what.starts_with("memcpy") || what.starts_with("Memcpy")) return DeviceRecordKind::memcpy;
+  }
+  return DeviceRecordKind::kernel;
+}
+
+/// "[Unified Memory GPU page faults]", "[Unified Memory CPU page faults]", "[Unified Memory thrashing]": kernels wait for them, so that
+/// their time is within that of those.
+bool is_unified_event(std::string_view name) {
+  return name.starts_with(kUnified) && csv_kind(name) == DeviceRecordKind::kernel;
+}
+
 /// "kernel(int) [106]" -> 106, and the name without it; 0: no number behind the name.
 std::uint64_t take_correlation(std::string_view& name) {
   const std::size_t open = name.rfind(" [");
@@ -101,10 +130,14 @@ class DeviceCsv {
       ++lines;
       note_warning(line);
       line_ = lines;
+      if (line.starts_with("==")) {
+        said_of_ = process_of_remark(line).value_or(said_of_);
+        continue;
+      }
       if (columns_)
         row(line, end == text.size());
       else if (!titles_.empty())
-        columns_ = below(titles_, split_csv_line(line));
+        columns_ = below(titles_, split_csv_line(line)), process_ = said_of_;
       else if (lines > kHeaderWithin)
         break;
       else if (format_.is_header(line))
@@ -149,6 +182,7 @@ class DeviceCsv {
   }
   void end_header_again(const DeviceColumns& again) {
     ++headers_again_;
+    process_ = said_of_;
     if (columns_->wrong.empty() && !(again == *columns_))
       columns_->wrong = "line " + std::to_string(line_) +
                         ": found a header with other columns or units, expected those of the first header";
@@ -180,10 +214,14 @@ class DeviceCsv {
   void row(std::string_view line, bool last) {
     const std::vector<std::string> cells = split_csv_line(line);
     if (is_header_again(cells)) return;
-    if (cells.size() == 1 && (cells[0].empty() || cells[0].starts_with("=="))) return;
+    if (cells.size() == 1 && cells[0].empty()) return;
     const bool open_quote = last && std::ranges::count(line, '"') % 2 != 0;
     if (cells.size() != columns_->count || open_quote) {
       ++(last ? cut_ : broken_);
+      return;
+    }
+    if (is_unified_event(cells[*columns_->name])) {
+      ++unified_;
       return;
     }
     const auto start = csv_scaled(cells[*columns_->start], columns_->start_unit),
@@ -214,9 +252,7 @@ class DeviceCsv {
     const std::uint64_t behind = format_.correlation_behind_name ? take_correlation(name) : 0;
     no_name_ += name.empty() ? 1 : 0;
     d.name = job_.names.intern(name.empty() ? "(name not in the file)" : name);
-    d.kind = name.starts_with("[CUDA memset")   ? DeviceRecordKind::memset
-             : name.starts_with("[CUDA memcpy") ? DeviceRecordKind::memcpy
-                                                : DeviceRecordKind::kernel;
+    d.kind = csv_kind(name);
     d.direction = d.kind == DeviceRecordKind::memcpy ? csv_direction(name) : CopyDirection::unknown;
     d.communication = d.kind == DeviceRecordKind::kernel && is_communication_kernel(name);
     if (columns_->bytes && !cells[*columns_->bytes].empty())
@@ -236,7 +272,7 @@ class DeviceCsv {
     input.stream = static_cast<std::uint64_t>(csv_whole(cells, columns_->stream));
     input.correlation =
         columns_->correlation ? static_cast<std::uint64_t>(csv_whole(cells, columns_->correlation)) : behind;
-    builders_.try_emplace(input.device, job_).first->second.device(input);
+    builders_.try_emplace({process_, input.device}, job_).first->second.device(input);
   }
 
   void check_throughput(const std::vector<std::string>& cells, const DeviceRecord& d) {
@@ -263,18 +299,32 @@ class DeviceCsv {
     return geometries_.intern(g);
   }
 
+  /// How many processes have rows of a GPU.
+  std::uint64_t processes_on(std::uint32_t device) const {
+    return static_cast<std::uint64_t>(
+        std::ranges::count_if(builders_, [device](const auto& entry) { return entry.first.second == device; }));
+  }
+
   std::vector<ReadRank> ranks() {
     std::vector<ReadRank> out;
-    for (auto& [device, b] : builders_) {
+    const bool several = std::ranges::any_of(
+        builders_, [&](const auto& entry) { return entry.first.first != builders_.begin()->first.first; });
+    for (auto& [key, b] : builders_) {
+      const auto [process, device] = key;
       ReadRank r;
       r.rank.rank = static_cast<std::uint32_t>(out.size());
       r.rank.format = format_.name;
-      r.rank.path = builders_.size() == 1 ? file_.path : file_.path + ":GPU " + std::to_string(device);
+      r.rank.path = file_.path;
+      if (builders_.size() > 1) r.rank.path += ":GPU " + std::to_string(device);
+      if (several) r.rank.path += " of process " + std::to_string(process);
       r.rank.devices.push_back({device, names_[device], 0, 0});
       b.finish(r.rank);
       r.rank.notes.assumptions.clear();  // that launches are missing lies in the format
       r.rank.notes.assume("the CSV has no host records: launches and host overheads are unknown");
       if (out.empty()) note_rows(r.rank.notes);
+      if (const std::uint64_t processes = processes_on(device); processes > 1)
+        r.rank.notes.assume(std::to_string(processes) + " processes used GPU " + std::to_string(device) +
+                            ", each taken for a rank: a process left over from an earlier run would slow the others");
       out.push_back(std::move(r));
     }
     return out;
@@ -284,6 +334,7 @@ class DeviceCsv {
     notes.drop("unreadable rows", broken_);
     if (headers_again_ > 0) notes.assume(counted(headers_again_, "repeated header") + " skipped");
     notes.drop("rows without a GPU (calls of the host)", elsewhere_);
+    notes.drop("page faults and other events of unified memory", unified_);
     if (broken_ > 0) notes.miss("the rows that cannot be read");
     if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
     note_work_without_gpu(notes, no_gpu_);
@@ -310,10 +361,11 @@ class DeviceCsv {
   std::vector<std::string> titles_again_;  ///< likewise of one below the first
   std::size_t line_ = 0;                   ///< that is read
   std::optional<DeviceColumns> columns_;
-  std::map<std::uint32_t, RankBuilder> builders_;
+  std::uint64_t said_of_ = 0, process_ = 0;  ///< process of the last remark, and of the rows that are read
+  std::map<std::pair<std::uint64_t, std::uint32_t>, RankBuilder> builders_;  ///< by process and GPU
   std::map<std::uint32_t, std::string> names_;
   std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, headers_again_ = 0,
-                with_throughput_ = 0, wrong_throughput_ = 0;
+                unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
   bool no_line_end_ = false;
   std::string other_name_;  ///< the first GPU that has two
   std::vector<std::string> warnings_;
