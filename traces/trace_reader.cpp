@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/system/inputs/input_record.hpp"
 #include "base/text/printable.hpp"
 #include "traces/agreement.hpp"
 #include "traces/build/collective_join.hpp"
@@ -50,9 +51,11 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
 }  // namespace
 
 Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceOptions& options) {
+  InputRecord opened;  // a file is opened to tell its format, and again to be read
   Result<TraceJob> job = read(paths, options);
-  if (job.ok()) return job;
-  Error error = job.error();
+  const Result<void> unchanged = check_unchanged(opened.take());
+  if (job.ok() && unchanged.ok()) return job;
+  Error error = unchanged.ok() ? job.error() : unchanged.error();
   error.where = printable(error.where, 300);  // a path may hold anything
   return error;
 }

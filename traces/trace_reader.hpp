@@ -48,8 +48,8 @@ void note_folders(const std::vector<std::string>& paths);
 /// Reads every path: a file, a folder (all trace files in it), or a pattern (`run/rank*.json.gz`); together they are
 /// the ranks of one job. The format is detected from the content. Files of one rank that belong together (execution
 /// trace and Kineto) are linked. Errors, one line each: no such file, no known format, damage that leaves nothing to
-/// use, two files of one rank, ranks that do not belong together, times
-/// that no GPU can have (verdict.hpp).
+/// use, two files of one rank, ranks that do not belong together, times that no GPU can have (verdict.hpp), a file that
+/// is replaced or changed while it is read.
 Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceOptions& options = {});
 
 }  // namespace distsim::traces

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/system/inputs/input_record.hpp"
 #include "base/text/printable.hpp"
 #include "sim/profile/collective_table.hpp"
 #include "sim/profile/gpu_use.hpp"
@@ -375,10 +376,8 @@ Result<traces::TraceFile> only_trace(const std::vector<std::string>& paths, cons
   return traces.front();
 }
 
-}  // namespace
-
-Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options,
-                                        std::uint64_t records) {
+Result<PiecedProfile> read_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options,
+                                     std::uint64_t records) {
   TRY_ASSIGN(const traces::TraceFile file, only_trace(paths, options));
   TRY_ASSIGN(const traces::KinetoSurvey survey, traces::survey_kineto(file, options));
   if (survey.steps.empty() && !options.step_pattern.empty())
@@ -393,6 +392,20 @@ Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, c
     pieces.add_slice(std::move(job), slice);
   }
   return pieces.finish();
+}
+
+}  // namespace
+
+Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options,
+                                        std::uint64_t records) {
+  InputRecord opened;  // each slice reads the file anew
+  Result<PiecedProfile> pieces = read_in_pieces(paths, options, records);
+  if (const Result<void> unchanged = check_unchanged(opened.take()); !unchanged.ok()) {
+    Error error = unchanged.error();
+    error.where = printable(error.where, 300);
+    return error;
+  }
+  return pieces;
 }
 
 }  // namespace distsim::profile

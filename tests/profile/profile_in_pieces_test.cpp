@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <set>
 #include <sstream>
+#include <thread>
 #include <tuple>
 
 #include "peak_memory.hpp"
@@ -270,6 +273,39 @@ TEST_F(ProfileInPieces, OneKinetoTraceIsExpected) {
       test::write(folder_, "et.json", R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":1}]})x");
   EXPECT_FALSE(profile_in_pieces({et}, {}).ok());
   EXPECT_FALSE(profile_in_pieces({folder_ + "/none.json"}, {}).ok());
+}
+
+/// Slices of a file that becomes another one while it is read are never of both.
+TEST_F(ProfileInPieces, AFileThatIsReplacedIsRefused) {
+  const std::string steady = test::write(folder_, "a.json", test::trace(many_steps(8))),
+                    other = test::write(folder_, "b.json", test::trace(many_steps(9))), link = folder_ + "/link.json";
+  const auto table = [](const PiecedProfile& p) {
+    return report::profile_csv(p.job, p.profile, report::ProfileTable::steps);
+  };
+  std::set<std::string> good;
+  for (const std::string& path : {steady, other}) good.insert(table(*profile_in_pieces({path}, {}, 1)));
+  ASSERT_EQ(good.size(), 2u);
+  std::filesystem::create_symlink(steady, link);
+  std::atomic<bool> ends = false;
+  std::jthread changing([&] {
+    for (bool first = false; !ends; first = !first) {
+      std::filesystem::create_symlink(first ? steady : other, folder_ + "/next");
+      std::filesystem::rename(folder_ + "/next", link);
+      std::this_thread::yield();
+    }
+  });
+  bool refused = false;
+  for (int run = 0; run < 10'000 && !refused; ++run) {
+    const auto pieces = profile_in_pieces({link}, {}, 1);
+    if (pieces.ok()) EXPECT_TRUE(good.contains(table(*pieces)));
+    refused = !pieces.ok();
+    if (refused)
+      EXPECT_NE(pieces.error().text().find("link.json: found another file than at first"), std::string::npos)
+          << pieces.error().text();
+    if (HasFailure()) break;
+  }
+  ends = true;
+  EXPECT_TRUE(refused);
 }
 
 /// Whatever numbers a trace holds, and wherever it ends: an answer or one line.

@@ -1,16 +1,23 @@
 // Traces that are damaged, absurd or meant to harm: bounded time and memory, one line, no crash.
 #include <gtest/gtest.h>
+#include <minizip/zip.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <thread>
 
+#include "base/file.hpp"
 #include "kineto_text.hpp"
 #include "peak_memory.hpp"
+#include "test_data.hpp"
 #include "traces/trace_reader.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -66,6 +73,24 @@ TEST_F(HostileTrace, GzipCutAnywhere) {
   for (std::size_t n = 0; n <= packed.size(); ++n) reads("cut.json.gz", packed.substr(0, n), small_window());
   EXPECT_TRUE(reads("whole.json.gz", packed));
   EXPECT_TRUE(reads("padded.json.gz", packed + std::string(100, '\0')));
+}
+
+/// The first file is another one when the second is read.
+TEST_F(HostileTrace, AFileThatIsReplacedMeanwhileIsRefused) {
+  const auto rank = [](int n) {
+    return trace(test::two_steps(), "\"distributedInfo\":{\"rank\":" + std::to_string(n) + ",\"world_size\":2},");
+  };
+  const std::string first = test::write(folder_, "first.json", rank(0)), pipe = folder_ + "/pipe.json";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::jthread writer([&] {
+    std::ofstream out(pipe);  // opens when the reader does
+    std::filesystem::rename(test::write(folder_, "other.json", rank(0)), first);
+    out << rank(1);
+  });
+  const auto job = read_traces({first, pipe});
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.error().text().find("first.json: found another file than at first"), std::string::npos)
+      << job.error().text();
 }
 
 TEST_F(HostileTrace, ExecutionTraceCutAndFlipped) {

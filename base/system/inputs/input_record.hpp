@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace distsim {
 
 /// What identifies the contents of a file, or the names in a folder: device, inode, size and time of the last change.
@@ -13,6 +15,7 @@ struct FileStamp {
   std::uint64_t device = 0, inode = 0;
   std::int64_t size = -1;  ///< -1: there is none
   std::int64_t changed_ns = 0;
+  bool is_file = false;  ///< a regular one: the times of pipes change as they are read
   bool operator==(const FileStamp&) const = default;
 };
 
@@ -21,7 +24,12 @@ FileStamp stamp_of(const std::string& path);
 /// Whether every one of them is as it was. Cost: about a microsecond each.
 bool are_unchanged(const std::vector<FileStamp>& stamps);
 
-/// While one lives, its thread records every file that it opens (base/system/inputs/open_input.hpp).
+/// For what was read in several openings and must be of one file each. Error: a file of them that was replaced or changed
+/// since it was opened, or between two openings.
+Result<void> check_unchanged(const std::vector<FileStamp>& stamps);
+
+/// While one lives, its thread records every file that it opens (base/system/inputs/open_input.hpp), also for those that
+/// lived before.
 class InputRecord {
  public:
   InputRecord();
