@@ -65,9 +65,13 @@ Result<std::string> head_of(const TraceFile& file) {
 
 /// What of a packed file the reader of its text did not see.
 void note_end(const TraceFile& file, TraceNotes& notes) {
-  if (file.gzip_end == nullptr) return;
-  if (file.gzip_end->cut) notes.miss("the rest of a file that is cut off");
-  if (file.gzip_end->behind > 0) notes.miss("the " + counted(file.gzip_end->behind, "byte") + " behind its gzip data");
+  if (file.packed_end == nullptr) return;
+  if (file.packed_end->damaged) notes.assume("its packed data are damaged; what follows the damage cannot be unpacked");
+  if (file.packed_end->altered)
+    notes.miss("the contents as they were written: the checksum of its packed data is of others");
+  if (file.packed_end->cut) notes.miss("the rest of a file that is cut off");
+  if (file.packed_end->behind > 0)
+    notes.miss("the " + counted(file.packed_end->behind, "byte") + " behind its gzip data");
 }
 
 }  // namespace

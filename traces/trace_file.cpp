@@ -100,7 +100,7 @@ Result<std::vector<TraceFile>> traces_in(const Opener& open, const std::string& 
   if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
     return refusal("an Nsight Systems report, which only nsys can read", path, "run `nsys export --type sqlite` on it");
   if (head.starts_with("\x1f\x8b")) {
-    const auto end = std::make_shared<GzipEnd>();
+    const auto end = std::make_shared<PackedEnd>();
     const Opener expanded = [open, path, limit, end]() -> Result<std::unique_ptr<ByteSource>> {
       TRY_ASSIGN(std::unique_ptr<ByteSource> packed, open());
       return expand_gzip(std::move(packed), path, limit, end);

@@ -20,7 +20,7 @@ struct TraceFile {
   std::string path;                                           ///< for messages; "run.zip:rank0.json" for a member
   std::function<Result<std::unique_ptr<ByteSource>>()> open;  ///< expanded text from its start; may be called again
   std::string plain_path;                                     ///< not empty: the text is this very file, unpacked
-  std::shared_ptr<const GzipEnd> gzip_end;                    ///< of the latest reading to the end; null: no gzip
+  std::shared_ptr<const PackedEnd> packed_end;                ///< of the latest reading to the end; null: not packed
 };
 
 /// Paths, folders and patterns to files, in order and each once. Folders give the files in them that have an extension

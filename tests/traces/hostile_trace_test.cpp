@@ -75,6 +75,60 @@ TEST_F(HostileTrace, GzipCutAnywhere) {
   EXPECT_TRUE(reads("padded.json.gz", packed + std::string(100, '\0')));
 }
 
+/// All is there, but a byte of it is not as it was written; none is cut off.
+TEST_F(HostileTrace, AWrongChecksumIsNoCut) {
+  const std::string altered = "partial, without the contents as they were written: the checksum of its packed data is";
+  const std::string text = trace(test::two_steps());
+  const auto verdict = [&](const std::string& name, const std::string& bytes) {
+    const auto job = read_traces({test::write(folder_, name, bytes)});
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    if (!job.ok()) return std::string();
+    for (const std::string& note : job->ranks[0].notes.assumptions)
+      EXPECT_EQ(note.find("truncated"), std::string::npos) << note;
+    EXPECT_EQ(job->ranks[0].device_records.size(), 4u);
+    return verdict_of(*job);
+  };
+  const std::string packed = gzipped(text, 0);
+  EXPECT_EQ(verdict("good.json.gz", packed), "complete");
+  for (const std::size_t from_end : {8u, 5u, 4u, 1u}) {  // the checksum, the length
+    std::string wrong = packed;
+    wrong[wrong.size() - from_end] = static_cast<char>(wrong[wrong.size() - from_end] ^ 1);
+    EXPECT_EQ(verdict("wrong.json.gz", wrong).find(altered), 0u) << from_end;
+  }
+  std::string digit = packed;
+  digit[digit.find("\"dur\":") + 6] ^= 1;
+  EXPECT_EQ(verdict("digit.json.gz", digit).find(altered), 0u);
+  // The members of a file are read to the last, wherever a window ends.
+  const std::string front = gzipped(text.substr(0, 100), 0), back = gzipped(text.substr(100), 0);
+  std::string wrong = front;
+  wrong[wrong.size() - 8] = static_cast<char>(wrong[wrong.size() - 8] ^ 1);
+  EXPECT_EQ(verdict("members.json.gz", front + back), "complete");
+  EXPECT_EQ(verdict("members.json.gz", wrong + back).find(altered), 0u);
+  // Damage that ends the unpacking is a cut, too, and says what it is.
+  std::string damaged = gzipped("]}", 0);
+  damaged[10] = '\xff';  // a block of no known kind, behind the header
+  damaged.insert(0, gzipped(text.substr(0, text.size() - 2), 0));
+  const auto job = read_traces({test::write(folder_, "damaged.json.gz", damaged)});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_NE(verdict_of(*job).find("the rest of a file that is cut off"), std::string::npos);
+  EXPECT_EQ(job->ranks[0].notes.assumptions.back().find("its packed data are damaged"), 0u);
+}
+
+TEST_F(HostileTrace, AWrongChecksumOfAZipMemberIsSaid) {
+  const std::string path = folder_ + "/run.zip", text = trace(test::two_steps());
+  zipFile zip = zipOpen64(path.c_str(), 0);
+  ASSERT_EQ(zipOpenNewFileInZip(zip, "a.json", nullptr, nullptr, 0, nullptr, 0, nullptr, 0, 0), ZIP_OK);
+  zipWriteInFileInZip(zip, text.data(), static_cast<unsigned>(text.size()));
+  zipCloseFileInZip(zip);
+  zipClose(zip, nullptr);
+  EXPECT_EQ(verdict_of(*read_traces({path})), "complete");
+  std::string bytes = *read_file(path, 1 << 20);
+  bytes[bytes.find("\"dur\":") + 6] ^= 1;
+  const auto job = read_traces({test::write(folder_, "wrong.zip", bytes)});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_EQ(verdict_of(*job).find("partial, without the contents as they were written"), 0u) << verdict_of(*job);
+}
+
 /// The first file is another one when the second is read.
 TEST_F(HostileTrace, AFileThatIsReplacedMeanwhileIsRefused) {
   const auto rank = [](int n) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <string_view>
 #include <vector>
 
 #include "base/system/inputs/open_input.hpp"
@@ -47,7 +48,7 @@ class PlainFile : public ByteSource {
 
 class GzipSource : public ByteSource {
  public:
-  GzipSource(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit, std::shared_ptr<GzipEnd> end)
+  GzipSource(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit, std::shared_ptr<PackedEnd> end)
       : packed_(std::move(packed)), name_(std::move(name)), limit_(limit), end_(std::move(end)), chunk_(kPackedChunk) {
     ready_ = inflateInit2(&z_, 15 + 16) == Z_OK;
   }
@@ -80,6 +81,11 @@ class GzipSource : public ByteSource {
   /// One call of inflate, or the start of the next member.
   Result<void> step() {
     if (z_.avail_in == 0 && !at_end_) TRY(refill());
+    if (member_done_ && trailer_left_ > 0 && z_.avail_in > 0) {
+      const uInt passed = std::min(trailer_left_, z_.avail_in);
+      z_.next_in += passed, z_.avail_in -= passed, trailer_left_ -= passed;
+      return {};
+    }
     if (member_done_) return next_member();
     const int code = inflate(&z_, Z_NO_FLUSH);
     if (code == Z_MEM_ERROR) throw std::bad_alloc();  // no damage: not to be read over
@@ -87,12 +93,21 @@ class GzipSource : public ByteSource {
       member_done_ = true;
     } else if (code == Z_BUF_ERROR || (code == Z_OK && z_.avail_in == 0 && at_end_)) {
       if (at_end_ && z_.avail_out > 0) end_->cut = done_ = true;
+    } else if (code == Z_DATA_ERROR && is_at_trailer()) {
+      end_->altered = member_done_ = true;
     } else if (code != Z_OK) {
       if (out_ == 0 && z_.total_out == 0)
         return Error{std::string("found damaged gzip data (") + (z_.msg ? z_.msg : "no reason given") + ")", name_, ""};
-      end_->cut = done_ = true;  // what came before the damage is still good
+      end_->cut = end_->damaged = done_ = true;  // what came before the damage is still good
     }
     return {};
+  }
+
+  /// Whether what zlib refuses is the checksum or the length behind a member, which it tells by its text alone.
+  bool is_at_trailer() {
+    const std::string_view said = z_.msg != nullptr ? z_.msg : "";
+    if (said == "incorrect data check") trailer_left_ = 4;  // bytes of the length, not looked at any more
+    return said == "incorrect data check" || said == "incorrect length check";
   }
 
   Result<void> next_member() {
@@ -120,10 +135,11 @@ class GzipSource : public ByteSource {
   std::unique_ptr<ByteSource> packed_;
   std::string name_;
   ExpansionLimit limit_;
-  std::shared_ptr<GzipEnd> end_;
+  std::shared_ptr<PackedEnd> end_;
   z_stream z_{};
   std::vector<char> chunk_;
   std::uint64_t in_ = 0, out_ = 0;
+  uInt trailer_left_ = 0;
   bool ready_ = false, at_end_ = false, member_done_ = false, done_ = false;
 };
 
@@ -151,7 +167,7 @@ Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path) {
 }
 
 std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit,
-                                        std::shared_ptr<GzipEnd> end) {
+                                        std::shared_ptr<PackedEnd> end) {
   return std::make_unique<GzipSource>(std::move(packed), std::move(name), limit, std::move(end));
 }
 

@@ -30,16 +30,18 @@ struct ExpansionLimit {
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
 };
 
-/// How the gzip data of a file ended, once they were read to their end.
-struct GzipEnd {
+/// How the packed data of a file (gzip, a member of a zip archive) ended, once they were read to their end.
+struct PackedEnd {
   bool cut = false;          ///< before they say that they are complete
+  bool damaged = false;      ///< cut, as they cannot be unpacked any further
+  bool altered = false;      ///< all of them unpack, but not to what their checksum or length is of
   std::uint64_t behind = 0;  ///< bytes of the file behind them that are neither another member nor padding of zeros
 };
 
 /// Expands gzip (also several members in a row) read from `packed`. `name` appears in messages; `end` is told how the
 /// data ended. Error: damaged data, or more than the limit.
 std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit,
-                                        std::shared_ptr<GzipEnd> end = std::make_shared<GzipEnd>());
+                                        std::shared_ptr<PackedEnd> end = std::make_shared<PackedEnd>());
 
 /// Reads until `n` bytes are there or the source ends.
 Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n);

@@ -21,39 +21,44 @@ Error damaged(const std::string& name) { return Error{"found a damaged zip archi
 
 class ZipSource : public ByteSource {
  public:
-  ZipSource(Zip zip, std::string name, ExpansionLimit limit, std::uint64_t packed)
-      : zip_(std::move(zip)), name_(std::move(name)), limit_(limit), packed_(packed) {}
+  ZipSource(Zip zip, std::string name, ExpansionLimit limit, std::uint64_t packed, std::shared_ptr<PackedEnd> end)
+      : zip_(std::move(zip)), name_(std::move(name)), limit_(limit), packed_(packed), end_(std::move(end)) {}
 
   Result<std::size_t> read(char* to, std::size_t n) override {
-    if (cut_) return std::size_t{0};
+    if (done_) return std::size_t{0};
     const int got =
         unzReadCurrentFile(zip_.get(), to, static_cast<unsigned>(std::min<std::size_t>(n, std::size_t{1} << 30)));
     if (got < 0) {
       if (out_ == 0) return damaged(name_);
-      cut_ = true;
+      end_->cut = end_->damaged = done_ = true;
       return std::size_t{0};
+    }
+    if (got == 0 && n > 0) {
+      done_ = true;
+      end_->altered = unzCloseCurrentFile(zip_.get()) == UNZ_CRCERROR;
     }
     out_ += static_cast<std::uint64_t>(got);
     TRY(check_expansion(limit_, packed_, out_, name_));
     return static_cast<std::size_t>(got);
   }
-  bool cut_short() const override { return cut_; }
+  bool cut_short() const override { return end_->cut; }
 
  private:
   Zip zip_;
   std::string name_;
   ExpansionLimit limit_;
   std::uint64_t packed_, out_ = 0;
-  bool cut_ = false;
+  std::shared_ptr<PackedEnd> end_;
+  bool done_ = false;
 };
 
 Result<std::unique_ptr<ByteSource>> open_member(const std::string& path, const std::string& shown,
                                                 const unz64_file_pos& position, ExpansionLimit limit,
-                                                std::uint64_t packed) {
+                                                std::uint64_t packed, std::shared_ptr<PackedEnd> end) {
   Zip zip(unzOpen64(path.c_str()));
   if (zip == nullptr || unzGoToFilePos64(zip.get(), &position) != UNZ_OK || unzOpenCurrentFile(zip.get()) != UNZ_OK)
     return damaged(shown);
-  return std::unique_ptr<ByteSource>(std::make_unique<ZipSource>(std::move(zip), shown, limit, packed));
+  return std::unique_ptr<ByteSource>(std::make_unique<ZipSource>(std::move(zip), shown, limit, packed, std::move(end)));
 }
 
 bool wanted(const std::string& name) {
@@ -81,9 +86,11 @@ Result<std::vector<TraceFile>> open_zip(const std::string& path, ExpansionLimit 
       return Error{"found more than 65536 members, expected the ranks of one job", path, ""};
     const std::string shown = path + ":" + printable(name.data(), 200);
     const std::uint64_t packed = info.compressed_size;
+    const auto end = std::make_shared<PackedEnd>();
     members.push_back(
-        {shown, [path, shown, position, limit, packed] { return open_member(path, shown, position, limit, packed); },
-         "", nullptr});
+        {shown,
+         [path, shown, position, limit, packed, end] { return open_member(path, shown, position, limit, packed, end); },
+         "", end});
   }
   if (members.empty()) return Error{"found no file in the zip archive, expected a trace", path, ""};
   return members;
