@@ -147,6 +147,38 @@ TEST_F(HostileTrace, AFileThatIsReplacedMeanwhileIsRefused) {
       << job.error().text();
 }
 
+/// SQLite leaves files beside a database in WAL mode that it reads, and reads none in memory.
+TEST_F(HostileTrace, DatabasesInWalMode) {
+  const std::string sample = *read_file(test::root() + "/tests/traces/data/formats/nvprof.nvvp", 1 << 24);
+  const std::string dir = folder_ + "/wal #1?%41";
+  std::filesystem::create_directory(dir);
+  const std::string path = test::write(dir, "w.nvvp", sample);
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "PRAGMA journal_mode=WAL; CREATE TABLE t(a)", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  const std::string wal = *read_file(path, 1 << 24);
+  ASSERT_EQ(wal[18], 2);
+  const auto records = [](const std::string& file) {
+    const auto job = read_traces({file});
+    return job.ok() ? std::to_string(job->ranks.at(0).device_records.size()) : job.error().text();
+  };
+  const std::string expected = records(test::write(folder_, "plain.nvvp", sample));
+  EXPECT_EQ(records(path), expected);
+  std::filesystem::create_symlink("w.nvvp", dir + "/link.nvvp");
+  EXPECT_EQ(records(dir + "/link.nvvp"), expected);
+  EXPECT_FALSE(std::filesystem::exists(path + "-wal"));
+  EXPECT_FALSE(std::filesystem::exists(path + "-shm"));
+  EXPECT_EQ(records(test::write(folder_, "w.nvvp.gz", gzipped(wal))), expected);
+  // What a log holds belongs to the database.
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_TRUE(std::filesystem::exists(path + "-wal"));
+  EXPECT_NE(records(path), expected);
+  EXPECT_EQ(records(dir + "/link.nvvp"), records(path));
+  sqlite3_close(db);
+}
+
 TEST_F(HostileTrace, ExecutionTraceCutAndFlipped) {
   const std::string text =
       R"x({"schema":"1.1.1-chakra.0.0.4","nodes":[{"id":2,"name":"aten::mm","ctrl_deps":1,"inputs":{"values":[[1,2,0,)x"

@@ -3,10 +3,12 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <new>
 
+#include "base/system/inputs/link_target.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 
@@ -46,6 +48,34 @@ Result<void> check_whole(std::string_view head, std::uint64_t bytes, const std::
   return Error{"found " + std::to_string(bytes) + " bytes, expected " + std::to_string(expected) +
                    " as its header says: a SQLite file that is cut off",
                name, ""};
+}
+
+bool has_content(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && info.st_size > 0;
+}
+
+/// How SQLite opens the file. In WAL mode it leaves files beside a database that it only reads, unless it is told that
+/// nobody writes to it; then it reads over logs, so that there must be none.
+std::string uri_of(const std::string& path) {
+  const std::string file = resolved_path(path);
+  std::string uri = path.starts_with('/') ? "file://" : "file:";
+  for (const char c : path) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/';
+    char text[4];
+    std::snprintf(text, sizeof text, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    uri += plain ? std::string(1, c) : std::string(text);
+  }
+  return has_content(file + "-wal") || has_content(file + "-journal") ? uri : uri + "?immutable=1";
+}
+
+/// In memory no database can be in WAL mode: the two bytes of its header that say so. Its log is not there either way.
+void leave_wal_mode(unsigned char* header, std::size_t size) {
+  constexpr std::size_t kWriteVersion = 18, kReadVersion = 19;
+  constexpr unsigned char kRollback = 1, kWal = 2;
+  for (const std::size_t at : {kWriteVersion, kReadVersion}) {
+    if (at < size && header[at] == kWal) header[at] = kRollback;
+  }
 }
 
 }  // namespace
@@ -118,7 +148,8 @@ Result<SqliteDb> SqliteDb::checked(std::unique_ptr<sqlite3, Close> handle, const
 
 Result<SqliteDb> SqliteDb::open(const std::string& path) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(uri_of(path).c_str(), &raw,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nullptr);
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
   struct stat info {};
@@ -140,6 +171,7 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
   if (code != SQLITE_OK || copy == nullptr)
     return Error{"out of memory for a SQLite file of " + std::to_string(bytes.size()) + " bytes", name, ""};
   std::memcpy(copy, bytes.data(), bytes.size());
+  leave_wal_mode(copy, bytes.size());
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   // From here on the copy is SQLite's, also when this fails.
   if (sqlite3_deserialize(raw, "main", copy, size, size,
