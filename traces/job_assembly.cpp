@@ -13,6 +13,8 @@ namespace distsim::traces {
 namespace {
 
 constexpr std::int64_t kFarApart = std::int64_t{600} * 1'000'000'000;
+/// The year 2000: times before it count from the start of a machine, a process or a recording.
+constexpr std::int64_t kFirstOfDay = std::int64_t{946'684'800} * 1'000'000'000;
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of("/:") + 1); }
 
@@ -124,6 +126,13 @@ Result<void> set_epoch(TraceJob& job) {
     const Span &a = spans[0], &b = spans[i];
     if (!job.ranks[i].has_times || !job.ranks[0].has_times || a.end < a.start || b.end < b.start) continue;
     const std::int64_t apart = std::max(b.start - a.end, a.start - b.end);
+    const bool a_of_day = a.start >= kFirstOfDay, b_of_day = b.start >= kFirstOfDay;
+    if (apart > kFarApart && a_of_day != b_of_day)
+      return Error{"found times that begin " + std::to_string((b_of_day ? a : b).start / 1'000'000'000) +
+                       " s after a moment that the file does not state, expected the time of day as in " +
+                       in_quotes(job.ranks[b_of_day ? i : 0].path, 200),
+                   job.ranks[b_of_day ? 0 : i].path,
+                   "how the two lie to each other is not known: read them separately"};
     if (apart > kFarApart) {
       return Error{"found a trace that is " + std::to_string(apart / 1'000'000'000) + " s apart from " +
                        in_quotes(job.ranks[0].path, 200) + ": they belong to different runs",
@@ -141,11 +150,15 @@ Result<void> set_epoch(TraceJob& job) {
 }  // namespace
 
 std::optional<std::uint32_t> rank_in_name(const std::string& path) {
-  static const std::regex named("(?:rank|worker|npu|gpu)[-_.]?([0-9]{1,7})", std::regex::icase);
-  static const std::regex numbered("[-_.]([0-9]{1,5})(?:\\.[A-Za-z]+)+$");
+  static const std::regex kinds[] = {
+      std::regex("rank[-_.]?([0-9]{1,7})", std::regex::icase),
+      std::regex("(?:worker|npu|gpu)[-_.]?([0-9]{1,7})", std::regex::icase),  // may be how many there are
+      std::regex("[-_.]([0-9]{1,5})(?:\\.[A-Za-z]+)+$"),
+  };
   const std::string name = file_name(path).substr(0, 255);
   std::smatch found;
-  if (!std::regex_search(name, found, named) && !std::regex_search(name, found, numbered)) return std::nullopt;
+  if (std::ranges::none_of(kinds, [&](const std::regex& kind) { return std::regex_search(name, found, kind); }))
+    return std::nullopt;
   std::uint32_t n = 0;
   const std::string digits = found[1].str();
   std::from_chars(digits.data(), digits.data() + digits.size(), n);

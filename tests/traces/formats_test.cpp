@@ -406,6 +406,10 @@ TEST(RankInName, FindsNumbers) {
   EXPECT_EQ(n("chakra.5.et"), 5u);
   EXPECT_EQ(n("trace_7.json.gz"), 7u);
   EXPECT_EQ(n("resnet50.json"), 999u);
+  EXPECT_EQ(n("bert_gpu8_rank1.nvvp"), 1u);
+  EXPECT_EQ(n("worker8.RANK_3.json"), 3u);
+  EXPECT_EQ(n("rank2_gpu8.json"), 2u);
+  EXPECT_EQ(n("gpu5.0.json"), 5u);
 }
 
 TEST_F(FormatsTest, ClocksAreMovedTogether) {

@@ -308,6 +308,15 @@ TEST_F(HostileTrace, RanksThatDoNotBelongTogether) {
   EXPECT_NE(both(rank(0, 2, 0), rank(1, 4, 5)).find("they belong to different jobs"), std::string::npos);
   EXPECT_NE(both(rank(0, 2, 0), rank(1, 2, 3'600'000'000)).find("they belong to different runs"), std::string::npos);
   EXPECT_NE(both(rank(0, 2, 0), rank(7, 2, 5)).find("below"), std::string::npos);
+  // A time of day beside one that counts from the start of something says nothing of the runs.
+  for (const bool first : {true, false}) {
+    const std::string day = rank(first ? 0 : 1, 2, 1'779'782'329'000'000), bare = rank(first ? 1 : 0, 2, 2'000'000);
+    const std::string refused = first ? both(day, bare) : both(bare, day);
+    EXPECT_EQ(refused.find(folder_ + (first ? "/b.json" : "/a.json") + ": found times that begin 2 s after a moment"),
+              0u)
+        << refused;
+    EXPECT_EQ(refused.find("different runs"), std::string::npos) << refused;
+  }
 }
 
 TEST_F(HostileTrace, FlippedBytesOfEverything) {
