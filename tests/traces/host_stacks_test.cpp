@@ -130,6 +130,30 @@ TEST_F(HostStacksTest, ATableThatLeavesFunctionsOutHasSharesOfTheWhole) {
   EXPECT_EQ(whole.notes.assumptions[0], "the table lists 1.500 of 10.000 s of the host: functions are left out of it");
 }
 
+/// Times of functions are rounded one by one, so that what they add up to may be less than the whole.
+TEST_F(HostStacksTest, SharesOfAPrintedTableAreAtMostTheWhole) {
+  const HostStacks s = read(
+      "   4 function calls in 1.008 seconds\n\n"
+      "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+      "        1    0.500    0.500    1.008    1.008 a.py:1(main)\n"
+      "        3    0.500    0.167    0.508    0.169 a.py:9(forward)\n");
+  EXPECT_DOUBLE_EQ(s.sum, 1.008);
+  for (const HostFunction& f : s.functions) EXPECT_LE(f.total, s.sum) << f.name;
+  EXPECT_TRUE(s.notes.assumptions.empty());
+}
+
+/// py-spy's --threads makes threads the roots of stacks, below processes with --subprocesses.
+TEST_F(HostStacksTest, ThreadsThatAreAddedUpAreNamed) {
+  const auto notes = [&](const std::string& text) { return read(text).notes.assumptions; };
+  const std::vector<std::string> two{"2 threads of the host are added up"};
+  const std::string main = "thread (0x7F01): MainThread;main (t.py:1);forward (t.py:3) 6\n",
+                    loader = "thread (0x7F02): loader;wait (q.py:4) 10\n";
+  EXPECT_EQ(notes(main + loader + main), two);
+  EXPECT_TRUE(notes(main + main).empty());
+  EXPECT_TRUE(notes("main (t.py:1);forward (t.py:3) 6\nmain (t.py:1) 2\n").empty());
+  EXPECT_EQ(notes("process 7:\"train\";" + main + "process 8:\"train\";" + main), two);
+}
+
 TEST_F(HostStacksTest, ProfilesOfOneFileHaveOneUnit) {
   const auto profile = [](const char* unit) {
     return std::string(R"({"type": "sampled", "unit": ")") + unit + R"(", "samples": [[0]], "weights": [4]})";

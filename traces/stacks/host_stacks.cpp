@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "base/file.hpp"
@@ -85,12 +86,13 @@ void for_each_line(std::string_view text, Each each) {
 struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
-  std::uint64_t stacks = 0, framed = 0;  ///< collapsed; those of several frames, or of one that names its line
-  std::optional<double> stated;          ///< seconds of all, where a table says so
-  std::optional<double> stated_calls;    ///< likewise calls
-  double calls = 0;                      ///< of all rows of a table
-  std::string said;                      ///< what the profiler says of itself among the stacks, its first line
-  std::string impossible;                ///< the first row of a table that contradicts itself
+  std::uint64_t stacks = 0, framed = 0;        ///< collapsed; those of several frames, or of one that names its line
+  std::optional<double> stated;                ///< seconds of all, where a table says so
+  std::optional<double> stated_calls;          ///< likewise calls
+  double calls = 0;                            ///< of all rows of a table
+  std::set<std::string, std::less<>> threads;  ///< roots of stacks that name one
+  std::string said;                            ///< what the profiler says of itself among the stacks, its first line
+  std::string impossible;                      ///< the first row of a table that contradicts itself
 };
 
 constexpr double kPrintedTolerance = 1.01, kPrintedDigit = 1e-3;  // of seconds with three digits
@@ -100,6 +102,21 @@ bool names_its_line(std::string_view frame) {
   const std::size_t colon = frame.rfind(':');
   return frame.ends_with(')') && colon != frame.npos && frame.find(" (") < colon &&
          stack_number(frame.substr(colon + 1, frame.size() - colon - 2));
+}
+
+constexpr std::size_t kMostThreads = 4096;  // that are told apart
+
+/// "thread (0x7F01): MainThread;..." of py-spy with --threads, below "process 12:..." where it follows processes.
+void add_thread(const std::vector<std::string_view>& stack, Parsed& out) {
+  const std::size_t at = stack.front().starts_with("process ") ? 1 : 0;
+  if (stack.size() <= at || !stack[at].starts_with("thread (")) return;
+  const std::string thread = (at == 0 ? "" : std::string(stack[0]) + ';') + std::string(stack[at]);
+  if (out.threads.size() < kMostThreads) out.threads.insert(thread);
+}
+
+/// Of several threads that work beside each other.
+void note_threads(TraceNotes& notes, std::size_t threads) {
+  if (threads > 1) notes.assume(std::to_string(threads) + " threads of the host are added up");
 }
 
 /// "main;train;forward 12"
@@ -120,6 +137,7 @@ void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, 
     ++out.broken;
     return;
   }
+  add_thread(stack, out);
   ++out.stacks;
   out.framed += stack.size() > 1 || names_its_line(stack.front()) ? 1 : 0;
 }
@@ -206,6 +224,7 @@ void complete_table(const Parsed& parsed, HostStacks& stacks) {
   for (const HostFunction& f : stacks.functions) whole = std::max(whole, f.total);
   char text[160];
   if (whole <= kRounding * stacks.sum) {
+    stacks.sum = std::max(stacks.sum, whole);  // times in themselves, rounded one by one, may be less
     if (!parsed.stated_calls || parsed.calls >= *parsed.stated_calls) return;
     std::snprintf(text, sizeof text, "the table lists %.0f of %.0f calls: functions are left out of it", parsed.calls,
                   *parsed.stated_calls);
@@ -331,7 +350,7 @@ Result<void> add_speedscope(const std::string& text, const std::string& path, Ho
     add_profile(p, names, unit.value_or(1), out);
     ++read;
   }
-  if (read > 1) stacks.notes.assume(std::to_string(read) + " threads of the host are added up");
+  note_threads(stacks.notes, read);
   return {};
 }
 
@@ -382,6 +401,7 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
                      "output, or cProfile's table",
                  path, ""};
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
+  note_threads(stacks.notes, parsed.threads.size());
   if (!parsed.said.empty()) stacks.notes.assume("the profiler says of itself: " + in_quotes(parsed.said, 120));
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
