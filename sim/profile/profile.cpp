@@ -108,6 +108,13 @@ Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profil
 
 }  // namespace
 
+bool knows_waits(const RankProfile& rank) {
+  const std::uint64_t on_gpu = rank.records.kernels + rank.records.copies;
+  return on_gpu == 0 || rank.records.unlaunched < on_gpu;
+}
+
+bool knows_launches(const RankProfile& rank) { return knows_waits(rank) || rank.whole.launches > 0; }
+
 std::string work_before_steps(const RankProfile& rank) {
   constexpr double kNegligible = 0.01;  // chosen
   const auto ms = [](std::int64_t ns) { return format_quantity(static_cast<double>(ns) * 1e-9, Dimension::seconds); };

@@ -146,6 +146,11 @@ struct RankProfile {
   std::vector<KernelVariant> variants;  ///< by layer in order of appearance, then op, shapes; the longest kernel first
 };
 
+/// Whether it is known of any GPU work when it was launched, so that GapSummary::waiting_for_host is; and whether launches
+/// are, as some were recorded or nothing ran on a GPU.
+bool knows_waits(const RankProfile& rank);
+bool knows_launches(const RankProfile& rank);
+
 /// Collectives of one kind, group and size.
 struct CollectiveSummary {
   std::string kind, group;

@@ -55,6 +55,27 @@ TEST_F(ProfileReportTest, StepsHaveTheirFigures) {
   EXPECT_EQ(value("idle_ms"), "0.054000");
 }
 
+/// Where no record says when GPU work was launched, nothing is known of what waits for it.
+TEST_F(ProfileReportTest, UnknownLaunchesAreEmpty) {
+  const std::string bare = test::trace({test::event("kernel", "a", "0", "7", 10, 5, "\"stream\":7"),
+                                        test::event("kernel", "b", "0", "7", 40, 5, "\"stream\":7")});
+  const auto job = traces::read_traces({test::write(test::scratch_dir("profile_report"), "bare.json", bare)});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  const Profile unknown = *make_profile(*job);
+  for (const bool known : {true, false}) {
+    const traces::TraceJob& of = known ? job_ : *job;
+    const Profile& p = known ? profile_ : unknown;
+    std::istringstream in(report::profile_csv(of, p, report::ProfileTable::steps));
+    auto csv = CsvReader::open(in, "steps");
+    const auto first = csv->next();
+    for (const char* column : {"host_gap_ms", "launches"})
+      EXPECT_EQ((**first)[*csv->column(column)].empty(), !known) << column;
+    const auto whole = nlohmann::json::parse(report::profile_json(of, p)).at("ranks").at(0).at("whole_trace");
+    EXPECT_EQ(whole.at("host_gap_ms").is_null(), !known);
+    EXPECT_EQ(whole.at("launches").is_null(), !known);
+  }
+}
+
 TEST_F(ProfileReportTest, JsonParsesAndAgrees) {
   const auto json = nlohmann::json::parse(report::profile_json(job_, profile_));
   EXPECT_EQ(json.at("schema"), "distsim-profile");

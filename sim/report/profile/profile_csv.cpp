@@ -30,10 +30,11 @@ std::string share(double part, std::int64_t time) {
 
 Row step_row(const profile::RankProfile& r, const profile::StepProfile& s, const std::string& name) {
   const profile::TimeSplit& t = s.split;
-  return {number(r.rank),    one_line(name),       known_ms(s.measured), ms(t.wall),
-          ms(t.busy),        ms(t.compute),        ms(t.comm),           ms(t.exposed),
-          ms(t.idle),        number(s.gaps.count), ms(s.gaps.total),     ms(s.gaps.waiting_for_host),
-          number(s.kernels), number(s.launches)};
+  const std::string host_gap = profile::knows_waits(r) ? ms(s.gaps.waiting_for_host) : "";
+  const std::string launches = profile::knows_launches(r) ? number(s.launches) : "";
+  return {number(r.rank),   one_line(name), known_ms(s.measured), ms(t.wall), ms(t.busy),
+          ms(t.compute),    ms(t.comm),     ms(t.exposed),        ms(t.idle), number(s.gaps.count),
+          ms(s.gaps.total), host_gap,       number(s.kernels),    launches};
 }
 
 void steps(const profile::Profile& p, std::string& out) {

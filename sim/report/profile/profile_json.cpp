@@ -37,7 +37,7 @@ Json notes_json(const traces::TraceNotes& n) {
   return {{"assumptions", std::move(assumptions)}, {"left_out", std::move(dropped)}};
 }
 
-Json step_json(const profile::StepProfile& s, const std::string& name) {
+Json step_json(const profile::RankProfile& r, const profile::StepProfile& s, const std::string& name) {
   const profile::TimeSplit& t = s.split;
   return {{"step", one_line(name)},
           {"start_ms", ms(s.step.start_ns)},
@@ -52,9 +52,9 @@ Json step_json(const profile::StepProfile& s, const std::string& name) {
           {"gaps", s.gaps.count},
           {"gap_ms", ms(s.gaps.total)},
           {"longest_gap_ms", ms(s.gaps.longest)},
-          {"host_gap_ms", ms(s.gaps.waiting_for_host)},
+          {"host_gap_ms", profile::knows_waits(r) ? Json(ms(s.gaps.waiting_for_host)) : Json(nullptr)},
           {"kernels", s.kernels},
-          {"launches", s.launches},
+          {"launches", profile::knows_launches(r) ? Json(s.launches) : Json(nullptr)},
           {"sm_efficiency", s.occupancy.block_time > 0 ? share(s.occupancy.sm_time, t.wall) : Json(nullptr)},
           {"occupancy", share(s.occupancy.warp_time, s.occupancy.kernel_time)},
           {"occupancy_covers", share(static_cast<double>(s.occupancy.kernel_time), s.occupancy.all_time)},
@@ -148,7 +148,7 @@ Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p, std::s
   if (const std::string before = profile::work_before_steps(p); !before.empty()) notes.assume(before);
   for (const traces::TraceDevice& d : t.devices) devices.push_back(one_line(d.name));
   for (const profile::StepProfile& s : front_of(p.steps, most)) {
-    if (p.steps_marked) steps.push_back(step_json(s, s.step.name));
+    if (p.steps_marked) steps.push_back(step_json(p, s, s.step.name));
   }
   Json out{{"rank", p.rank},
            {"file", one_line(t.path)},
@@ -160,7 +160,7 @@ Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p, std::s
            {"collectives", p.records.collectives},
            {"notes", notes_json(notes)},
            {"steps", std::move(steps)}};
-  if (!p.steps.empty()) out["whole_trace"] = step_json(p.whole, "whole trace");
+  if (!p.steps.empty()) out["whole_trace"] = step_json(p, p.whole, "whole trace");
   const profile::HostOverheads &o = p.overheads, &c = p.corrected;
   const bool known = p.profiler.per_record > 0;
   out["host_overheads"] = {{"T1", overhead_json(o.t1, c.t1, known)},

@@ -105,7 +105,7 @@ class Writer {
     line("");
   }
 
-  void step_line(const std::string& label, const profile::StepProfile& s) {
+  void step_line(const std::string& label, const profile::RankProfile& r, const profile::StepProfile& s) {
     const profile::TimeSplit& t = s.split;
     row(label, {{s.measured < 0 ? "-" : ms(s.measured), 10},
                 {ms(t.wall), 9},
@@ -114,9 +114,9 @@ class Writer {
                 {ms(t.comm), 9},
                 {ms(t.exposed), 9},
                 {ms(t.idle), 9},
-                {ms(s.gaps.waiting_for_host), 9},
+                {profile::knows_waits(r) ? ms(s.gaps.waiting_for_host) : "-", 9},
                 {std::to_string(s.kernels), 9},
-                {std::to_string(s.launches), 9}});
+                {profile::knows_launches(r) ? std::to_string(s.launches) : "-", 9}});
   }
 
   void steps() {
@@ -137,11 +137,11 @@ class Writer {
       for (const profile::StepProfile& s : r.steps) {
         if (!r.steps_marked) continue;
         if (++all <= kStepRows) {
-          step_line(prefix + s.step.name, s);
+          step_line(prefix + s.step.name, r, s);
           ++shown;
         }
       }
-      if (!r.steps.empty() && (!r.steps_marked || !several)) step_line(prefix + "whole trace", r.whole);
+      if (!r.steps.empty() && (!r.steps_marked || !several)) step_line(prefix + "whole trace", r, r.whole);
     }
     if (all > shown) line("  " + counted(all - shown, "more step") + " in --csv");
     remark(
