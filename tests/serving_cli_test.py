@@ -264,6 +264,29 @@ class Sensitivities(Folder):
             means.append(float(row["p99_ms"]))
         self.assertAlmostEqual(float(speed["p99_ms"]), sum(means) / 5, places=5)
 
+    def test_times_beyond_the_longest_run_are_refused(self):
+        """A factor on a time does not leave the range of times: a point that needs more than the longest run says so."""
+        trace = pathlib.Path(self.path("t.csv"))
+        pathlib.Path(self.config).write_text(
+            "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [3 ms]}]\nload: {kind: trace, file: t.csv}\nrun: {warm_up: 0}\npolicies: [fifo]\n", encoding="utf-8")
+        for last in ("4.1", "9.3", "20", "100"):
+            trace.write_text(f"arrival_s,model\n0,m\n{last},m\n", encoding="utf-8")
+            table = self.table("--resource", "load", "--factors", "2,1e5,inf")
+            self.assertEqual(table["load", "2"]["error"], "")
+            self.assertIn("the run goes on after 4e+06 s", table["load", "inf"]["error"], last)
+
+    def test_a_longer_delay_does_not_help(self):
+        """Nor does one that is longer than any run, where batches are full before."""
+        words = ("sensitivity", "--config", "configs/serving/two_gpus.yaml", "--set", "policies=[dynamic_batching]", "--set", "load.requests=300",
+                 "--set", "load.rate_per_s=100", "--set", "batching.delay=10 s", "--set", "batching.size=2", "--resource", "batch_delay",
+                 "--factors", "1e-6,1e-3", "--csv", "-")
+        rows = {row["factor"]: row for row in csv.DictReader(self.run_distsim(*words).stdout.splitlines())}
+        for factor in ("1e-06", "0.001"):
+            if rows[factor]["error"]:
+                self.assertIn("the run goes on after 4e+06 s", rows[factor]["error"])
+            else:
+                self.assertGreaterEqual(float(rows[factor]["delta_percent"]), 0)
+
     def test_outputs_agree(self):
         words = ("sensitivity", "--config", self.config, "--set", "policies=[fifo]", "--resource", "gpu_speed,policy", "--factors", "0.5,2")
         data = json.loads(self.run_distsim(*words, "--json", "-").stdout)

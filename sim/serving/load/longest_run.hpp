@@ -17,5 +17,11 @@ inline std::int64_t later(std::int64_t at_ps, std::int64_t by_ps) {
 }
 /// To the picosecond, at most kLongestPs.
 inline std::int64_t bounded_ps(double ps) { return std::llround(std::min(ps, static_cast<double>(kLongestPs))); }
+/// A time so many times as long, to the picosecond. Beyond the longest run it is just past it, so that a run that gets there
+/// is refused. Preconditions: ps >= 0, factor > 0.
+inline std::int64_t times_factor(std::int64_t ps, double factor) {
+  const double longer = static_cast<double>(ps) * factor;
+  return longer < static_cast<double>(kLongestPs) ? std::llround(longer) : kLongestPs + 1;
+}
 
 }  // namespace distsim::serving

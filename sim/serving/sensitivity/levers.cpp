@@ -33,7 +33,7 @@ void add_links(std::vector<Lever>& out, const std::string& name, const std::stri
                  [links](Experiment& e, double factor) {
                    for (const std::uint32_t link : links) {
                      std::int64_t& latency = e.scenario.links[link].latency_ps;
-                     latency = std::llround(static_cast<double>(latency) / factor);
+                     latency = times_factor(latency, 1 / factor);
                    }
                  },
                  false});
@@ -113,7 +113,7 @@ void scale_load(Experiment& e, double factor) {
   for (double& rate : e.rates_per_s) rate /= factor;
   load.rate_per_s /= factor;
   for (BurstState& b : load.bursts) b.rate_per_s /= factor;
-  for (TraceRow& row : load.trace) row.time_ps = std::llround(static_cast<double>(row.time_ps) * factor);
+  for (TraceRow& row : load.trace) row.time_ps = times_factor(row.time_ps, factor);
 }
 
 }  // namespace
@@ -144,8 +144,7 @@ std::vector<Lever> levers_of(const ServingSpec& spec, const Experiment& e) {
   if (e.policies[0]->delays) {
     out.push_back({"batch_delay", "batching.delay", "batching",
                    [](ServingSpec& x, double factor) -> Result<void> {
-                     x.batching.delay =
-                         Duration::picoseconds(std::llround(static_cast<double>(x.batching.delay.ps()) / factor));
+                     x.batching.delay = Duration::picoseconds(times_factor(x.batching.delay.ps(), 1 / factor));
                      return {};
                    },
                    nullptr, false});
