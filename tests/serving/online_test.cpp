@@ -1,8 +1,11 @@
 // Decisions as requests come, and classes of service.
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/random.hpp"
 #include "scenarios.hpp"
 #include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
@@ -42,6 +45,63 @@ TEST(Online, DecidesLineByLine) {
                    "\n"
                    R"({"time_s":0.03,"do":"answer","request":0,"model":"m","latency_s":0.03})"
                    "\n");
+}
+
+/// Latencies in milliseconds of every answer, by request.
+std::vector<double> latencies(const Experiment& e, bool as_they_come) {
+  struct Answers : Observer {
+    std::vector<double> ms;
+    void answered(const Answered& a) override {
+      ms.resize(std::max<std::size_t>(ms.size(), a.number + 1));
+      ms[a.number] = static_cast<double>(a.answer_ps - a.arrival_ps) * 1e-9;
+    }
+  } answers;
+  if (as_they_come) {
+    std::string lines;
+    for (const TraceRow& row : e.load.trace)
+      lines += fmt::format("{:.12f},{}\n", static_cast<double>(row.time_ps) * 1e-12, e.scenario.models[row.model].name);
+    std::istringstream in(online(e, lines).out);
+    for (std::string line; std::getline(in, line);) {
+      const auto json = nlohmann::json::parse(line);
+      if (json["do"] != "answer") continue;
+      const std::size_t number = json["request"];
+      answers.ms.resize(std::max(answers.ms.size(), number + 1));
+      answers.ms[number] = json["latency_s"].get<double>() * 1e3;
+    }
+    return answers.ms;
+  }
+  RunOptions options = e.run;
+  options.warm_up = 0;
+  const auto r = emulate(e.scenario, *e.policies[0], e.policy_options, e.load, options, &answers);
+  EXPECT_TRUE(r.ok()) << (r.ok() ? "" : r.error().text());
+  return answers.ms;
+}
+
+/// The last requests of a trace are decided as if more could come: whoever sends them one by one does not say when it ends.
+TEST(Online, AReplayDoesNotKnowTheFuture) {
+  for (const char* policy : {"dynamic_batching", "static_batching", "fifo", "lazy_batching"}) {
+    Experiment e = experiment({std::string("policies=[") + policy + "]", "batching.delay=7 ms", "batching.size=4"});
+    e.load.kind = LoadKind::trace;
+    e.load.requests = 0;
+    Random random(3);
+    std::int64_t at = 0;
+    for (int i = 0; i < 101; ++i) {
+      at += 1'000'000 + static_cast<std::int64_t>(random.below(20'000)) * 1'000'000;
+      e.load.trace.push_back({at, static_cast<std::uint32_t>(i % 2)});
+    }
+    const std::vector<double> replayed = latencies(e, false), online = latencies(e, true);
+    ASSERT_EQ(replayed.size(), online.size()) << policy;
+    for (std::size_t i = 0; i < replayed.size(); ++i) EXPECT_NEAR(replayed[i], online[i], 1e-6) << policy << " " << i;
+  }
+  Experiment e = experiment({"policies=[dynamic_batching]", "batching.delay=1 ms"});
+  e.load.kind = LoadKind::trace;
+  e.load.requests = 0;
+  e.load.trace = {{0, 1}, {5'000'000'000'000, 1}};
+  const std::vector<double> both = latencies(e, false);
+  EXPECT_NEAR(both[0], 5, 1e-9);  // n has batches of one, which are full at once
+  e.load.trace = {{0, 0}, {5'000'000'000'000, 0}};
+  EXPECT_NEAR(latencies(e, false)[0], 31, 1e-9);
+  EXPECT_NEAR(latencies(e, false)[1], 31, 1e-9);
 }
 
 /// A stream that hands out a line when the test says so, to see what has been written by then.

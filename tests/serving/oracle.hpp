@@ -104,16 +104,16 @@ class Oracle : OracleMachines {
       }
       last = last && requests_[i].here;
     }
-    if (last && !draining_) {
-      draining_ = true;
-      everyone = true;
-    }
     everyone = everyone || new_task_;
     new_task_ = false;
     ask_all_of([&](std::uint32_t g) { return everyone || freed_[g] != 0; });
     const bool left = std::ranges::any_of(went_on_, [&](std::size_t t) { return tasks_[t].waiting; });
     if (left) ask_all_of([](std::uint32_t) { return true; });
     went_on_.clear();
+    if (last && !draining_) {  // known after the last one is decided
+      draining_ = true;
+      ask_all_of([](std::uint32_t) { return true; });
+    }
     return true;
   }
 
@@ -348,7 +348,8 @@ class Oracle : OracleMachines {
       const bool full = b.size() == std::min(options_.batch, s_.models[m].max_batch);
       const bool due =
           policy_ == "dynamic_batching" && requests_[tasks_[b[0]].request].arrival + options_.delay_ps <= now_;
-      if ((full || due || draining_) && (best.empty() || b[0] < best[0])) best = b;
+      const bool ends = policy_ == "static_batching" && draining_;
+      if ((full || due || ends) && (best.empty() || b[0] < best[0])) best = b;
     }
     return best;
   }

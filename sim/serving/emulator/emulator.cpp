@@ -77,6 +77,7 @@ class Emulation {
         if (!more) break;
         continue;
       }
+      if (now > kLongestPs && is_over()) break;  // what is left are timers of batches that have filled since
       if (now > kLongestPs) return check_.too_long(account_.in_system());
       now_ps_ = now;
       view_.set_now(now);
@@ -87,7 +88,7 @@ class Emulation {
         return check_.too_many(account_.in_system(), now, load_, account_.overload());
       TRY(assign_all());
       sender_.decided();
-      look_at_sender();
+      if (look_at_sender()) TRY(assign_all());
       ++rounds_;
       if (watch_.is_due(now, pool_.size())) TRY(check_.check_waits(watch_, free_.held(), now));
       if ((rounds_ & 0xFFFF) != 0) continue;
@@ -108,16 +109,21 @@ class Emulation {
 
   // ---- load
 
-  /// Whether more comes. After the last request batches have nothing to wait for.
-  void look_at_sender() {
-    if (load_.is_closed() || sender_.is_over() == view_.draining()) return;
+  bool sends_no_more() const {
+    return load_.is_closed() ? clients_.end(now_ps_, account_.result().sent) : sender_.is_over();
+  }
+  bool is_over() const { return sends_no_more() && account_.in_system() == 0; }
+  /// Whether the end of the load has been seen just now: after the last request was decided, as whoever sends them one by one
+  /// says so. Batches have nothing more to wait for.
+  bool look_at_sender() {
+    if (load_.is_closed() || sender_.is_over() == view_.draining()) return false;
     view_.set_draining(sender_.is_over());
     if (sender_.is_over()) ask_all_ = true;
+    return sender_.is_over();
   }
   void take_arrival() {
     const TraceRow row = sender_.take();
     if (!row.tick) add_request(row.model, 0);
-    look_at_sender();
   }
   void send_query(std::uint32_t client) {
     if (clients_.end(now_ps_, account_.result().sent)) return;
@@ -510,7 +516,7 @@ class Emulation {
     view_.set_draining(true);
     ask_all_ = true;
     TRY(assign_all());
-    view_.set_draining(!load_.is_closed() || clients_.end(now_ps_, account_.result().sent));
+    view_.set_draining(sends_no_more());
     if (heap_.empty()) TRY(check_.check_end(now_ps_));
     return true;
   }

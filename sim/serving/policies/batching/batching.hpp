@@ -11,8 +11,8 @@
 
 namespace distsim::serving {
 
-/// A batch is ripe when it is full, when its oldest request has waited for `delay`, or when nothing more will come. Of
-/// the ripe ones the one with the oldest request is taken.
+/// A batch is ripe when it is full, or when its oldest request has waited for `delay`; where that is for ever, when nothing
+/// more will come. Of the ripe ones the one with the oldest request is taken.
 class Batching : public Policy {
  public:
   Batching(const Scenario& s, const PolicyOptions& options, std::int64_t delay_ps)
@@ -54,8 +54,9 @@ class Batching : public Policy {
  private:
   std::int64_t ripe_ps(const View& view, std::uint32_t model) const {
     const std::int64_t arrival = view.request(queues_[model].front()).arrival_ps;
-    if (view.draining() || queues_[model].size() >= full_[model]) return arrival;
-    return delay_ps_ == kNever ? kNever : arrival + delay_ps_;
+    if (queues_[model].size() >= full_[model]) return arrival;
+    if (delay_ps_ != kNever) return arrival + delay_ps_;
+    return view.draining() ? arrival : kNever;
   }
   std::uint64_t number_of(const View& view, std::uint32_t model) const {
     return view.request(queues_[model].front()).number;
