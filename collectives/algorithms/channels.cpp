@@ -7,6 +7,9 @@ namespace distsim::collectives {
 namespace {
 
 constexpr double kGiga = 1e-9;
+/// Keeps quotients finite. No link that can be asked for is as slow: 100 MB/s, a hundredth of it usable, and a millionth of
+/// that in a sensitivity.
+constexpr double kLeastGbps = 1e-12;
 
 constexpr int kAmd = 4;
 
@@ -72,17 +75,17 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.gpu_direct = f.gpu_direct;
   const auto g = static_cast<std::size_t>(c.generation);
   const double usable = c.nvlink ? k.nvlink_usable[g] : k.pcie_ring_share;
-  c.intra_nominal_gbps = std::max(0.1, f.intra_bandwidth.value() * kGiga);
-  c.intra_gbps = std::max(0.1, f.intra_ring_bandwidth.value() * kGiga * usable);
+  c.intra_nominal_gbps = std::max(kLeastGbps, f.intra_bandwidth.value() * kGiga);
+  c.intra_gbps = std::max(kLeastGbps, f.intra_ring_bandwidth.value() * kGiga * usable);
   if (f.intra_socket_bandwidth.value() > 0)
-    c.intra_gbps = std::min(c.intra_gbps, std::max(0.1, f.intra_socket_bandwidth.value() * kGiga));
-  c.inter_gbps = std::max(0.01, f.node_bandwidth.value() * kGiga * network_share(f, g, k));
+    c.intra_gbps = std::min(c.intra_gbps, std::max(kLeastGbps, f.intra_socket_bandwidth.value() * kGiga));
+  c.inter_gbps = std::max(kLeastGbps, f.node_bandwidth.value() * kGiga * network_share(f, g, k));
   const BytesPerSecond pairs = f.pairs_bandwidth.value() > 0 ? f.pairs_bandwidth : f.node_bandwidth;
-  c.pairs_gbps = std::max(0.01, pairs.value() * kGiga * network_share(f, g, k));
+  c.pairs_gbps = std::max(kLeastGbps, pairs.value() * kGiga * network_share(f, g, k));
   for (const topology::Traffic traffic : topology::kTraffic) {
     const auto i = static_cast<std::size_t>(traffic);
     if (f.uplink_limits[i].value() > 0)
-      c.uplink_gbps[i] = std::max(0.01, f.uplink_limits[i].value() * kGiga * network_share(f, g, k));
+      c.uplink_gbps[i] = std::max(kLeastGbps, f.uplink_limits[i].value() * kGiga * network_share(f, g, k));
   }
   c.nics = std::max(1.0, f.nics_per_node);
   c.extra_net_us = c.nodes > 1 ? hop_latency_us(f, g, k) - k.reference_net : 0;

@@ -1,6 +1,7 @@
 // The NCCL model against figures worked out by hand from its formulas.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 
 #include "collective_fixture.hpp"
@@ -112,6 +113,26 @@ TEST(Launch, OneProcessIsAFloorThatOverlaps) {
   EXPECT_NEAR(model.with_launch(0.001), 36.8, 1e-6);
   EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {true, true}).launch_us(), 0)
       << "a CUDA graph is replayed";
+}
+
+/// However slow: no rate below which it would not matter.
+TEST(Channels, ASlowerLinkIsSlower) {
+  topology::GroupFacts facts = a100_cluster(2).facts(first_ranks(16));
+  const auto times = [&] {
+    const Channels c = channels_of(facts, plain());
+    return std::array{1 / c.inter_gbps, 1 / c.pairs_gbps, 1 / c.intra_gbps};
+  };
+  auto before = times();
+  for (int i = 0; i < 10; ++i) {
+    facts.node_bandwidth = BytesPerSecond(facts.node_bandwidth.value() / 10);
+    facts.pairs_bandwidth = BytesPerSecond(facts.pairs_bandwidth.value() / 10);
+    facts.intra_ring_bandwidth = BytesPerSecond(facts.intra_ring_bandwidth.value() / 10);
+    const auto after = times();
+    EXPECT_NEAR(after[0], 10 * before[0], 1e-6 * after[0]) << i;
+    EXPECT_NEAR(after[1], before[1] * 10, 1e-6 * after[1]) << i;
+    EXPECT_NEAR(after[2], before[2] * 10, 1e-6 * after[2]) << i;
+    before = after;
+  }
 }
 
 }  // namespace
