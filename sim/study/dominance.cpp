@@ -1,53 +1,35 @@
 #include "sim/study/dominance.hpp"
 
-#include <algorithm>
-#include <iterator>
-#include <string_view>
+#include <cmath>
+#include <map>
+
+#include "sim/study/sensitivity/resources.hpp"
 
 namespace distsim::study {
 namespace {
 
-using config::Experiment;
-
-/// A figure by its key, the larger the better.
-struct HardwareFigure {
-  std::string_view key;
-  double (*of)(const Experiment&);
-};
-
-constexpr HardwareFigure kHardwareFigures[] = {
-    {"cluster.nic.bandwidth", [](const Experiment& e) { return e.cluster.nic.bandwidth.value(); }},
-    {"cluster.nic.latency", [](const Experiment& e) { return -e.cluster.nic.latency.seconds(); }},
-    {"cluster.fabric.oversubscription", [](const Experiment& e) { return -e.cluster.fabric.oversubscription; }},
-    {"cluster.fabric.spine_oversubscription",
-     [](const Experiment& e) { return -e.cluster.fabric.spine_oversubscription; }},
-    {"cluster.fabric.switch_latency", [](const Experiment& e) { return -e.cluster.fabric.switch_latency.seconds(); }},
-    {"cluster.gpu_links.bandwidth_per_link",
-     [](const Experiment& e) { return e.cluster.gpu_links.bandwidth_per_link.value(); }},
-    {"cluster.gpu_links.latency", [](const Experiment& e) { return -e.cluster.gpu_links.latency.seconds(); }},
-    {"cluster.pcie.bandwidth", [](const Experiment& e) { return e.cluster.pcie.bandwidth.value(); }},
-    {"cluster.pcie.cpu_interconnect", [](const Experiment& e) { return e.cluster.pcie.cpu_interconnect.value(); }},
-    {"cluster.pcie.latency", [](const Experiment& e) { return -e.cluster.pcie.latency.seconds(); }},
-    {"cluster.host.dispatch_scale", [](const Experiment& e) { return -e.cluster.host.dispatch_scale; }},
-    {"collectives.launch_scale", [](const Experiment& e) { return -e.collectives.launch_scale; }},
-    {"device.pcie_bandwidth", [](const Experiment& e) { return e.device.pcie_bandwidth.value(); }},
-    {"device.hbm.bandwidth", [](const Experiment& e) { return e.device.hbm.bandwidth.value(); }},
-    {"device.l2.bandwidth", [](const Experiment& e) { return e.device.l2.bandwidth.value(); }},
-    {"device.power_limit", [](const Experiment& e) { return e.device.power_limit.value(); }},
-    {"device.launch.kernel_floor", [](const Experiment& e) { return -e.device.launch.kernel_floor.seconds(); }},
-    {"device.launch.kernel_gap", [](const Experiment& e) { return -e.device.launch.kernel_gap.seconds(); }},
-    {"device.launch.graph_kernel_gap", [](const Experiment& e) { return -e.device.launch.graph_kernel_gap.seconds(); }},
-};
+/// How good each figure is that a sensitivity improves, by its key.
+std::map<std::string, double> goodness_of(config::Experiment e) {
+  std::map<std::string, double> out;
+  for (const Resource& resource : resources()) {
+    if (resource.figures == nullptr) continue;
+    for (const Figure& figure : resource.figures(e)) out.emplace(figure.key, figure.good);
+  }
+  return out;
+}
 
 }  // namespace
 
-Better better_hardware(const Experiment& a, const Experiment& b, const std::vector<std::string>& differing) {
+Better better_hardware(const config::Experiment& a, const config::Experiment& b,
+                       const std::vector<std::string>& differing) {
+  const std::map<std::string, double> of_a = goodness_of(a), of_b = goodness_of(b);
   bool a_better = false, b_better = false;
   for (const std::string& key : differing) {
-    const auto figure = std::ranges::find(kHardwareFigures, key, &HardwareFigure::key);
-    if (figure == std::end(kHardwareFigures)) return Better::neither;
-    a_better = a_better || figure->of(a) > figure->of(b);
-    b_better = b_better || figure->of(b) > figure->of(a);
+    const auto in_a = of_a.find(key), in_b = of_b.find(key);
+    if (in_a == of_a.end() || in_b == of_b.end()) return Better::neither;
+    if (std::isnan(in_a->second) || std::isnan(in_b->second)) return Better::neither;
+    a_better = a_better || in_a->second > in_b->second;
+    b_better = b_better || in_b->second > in_a->second;
   }
   if (a_better == b_better) return Better::neither;
   return a_better ? Better::first : Better::second;

@@ -13,8 +13,8 @@ namespace distsim::study {
 
 enum class Better : std::uint8_t { neither, first, second };
 
-/// Of experiments that differ in these keys. Neither where one of them is no rate, latency or other figure of the hardware
-/// that `distsim sensitivity` improves, such as the model, the number of nodes or the name of the system.
+/// Of experiments that differ in these keys. Neither where one of them is no figure that `distsim sensitivity` improves
+/// (resources.hpp), such as the model, the number of nodes, the memory or the name of the system, or that one of the two lacks.
 Better better_hardware(const config::Experiment& a, const config::Experiment& b,
                        const std::vector<std::string>& differing);
 

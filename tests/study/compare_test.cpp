@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "sim/study/dominance.hpp"
+#include "sim/study/sensitivity/resources.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::study {
@@ -111,6 +113,39 @@ TEST(Compare, TheRangeOfTheRatioIsContinuousWhereTheCriticalCycleChanges) {
     limiters.insert(report::text_of(c.sides[i].prediction.report.limits.limited_by));
   }
   EXPECT_GE(limiters.size(), 2u) << "the critical cycle changes on the way";
+}
+
+/// Of everything that a sensitivity improves, alone and with others; not where one of them is worse.
+TEST(Compare, TheRangeOfBetterHardwareEndsAtOne) {
+  const std::string nic = "cluster.nic.latency=1 us", peak = "device.peak.fp16=320 TFLOP/s",
+                    bandwidth = "cluster.nic.bandwidth=400 Gb/s", host = "cluster.host.dispatch_scale=1.02";
+  const Comparison c = comparison_of({{"a", kFlagship, {}},
+                                      {"b", kFlagship, {peak}},
+                                      {"c", kFlagship, {nic, peak}},
+                                      {"d", kFlagship, {bandwidth, peak}},
+                                      {"e", kFlagship, {bandwidth, peak, host}}});
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_LE(c.ratios[i].high, 1) << i;
+  EXPECT_GT(c.ratios[4].high, 1);
+}
+
+/// Better by each figure of each resource, which the comparison knows by its key.
+TEST(Compare, KnowsEveryFigureThatASensitivityImproves) {
+  const auto e = config::load_experiment(
+      kFlagship, {"framework.input.per_sample=1 ns", "device.calibration.speed_variation=0.01",
+                  "cluster.fabric.oversubscription=2", "cluster.fabric.spine_oversubscription=2"});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  for (const Resource& resource : resources()) {
+    if (resource.figures == nullptr || !resource.present(*e)) continue;
+    config::Experiment same = *e, better = *e;
+    resource.improve(better, 1.5);
+    std::size_t improved = 0;
+    for (const Figure& figure : resource.figures(better)) {
+      const Better which = better_hardware(same, better, {figure.key});
+      EXPECT_NE(which, Better::first) << figure.key;
+      improved += which == Better::second ? 1 : 0;
+    }
+    EXPECT_GT(improved, 0u) << resource.name;
+  }
 }
 
 /// Half the batch in half the time is the same time per sample.

@@ -58,7 +58,7 @@ TEST(Sensitivity, EveryPointIsThePredictionOfItsExperiment) {
   ASSERT_TRUE(s.ok()) << s.error().text();
   for (const ResourceSensitivity& r : s->resources) {
     for (const ResourcePoint& p : r.points) {
-      if (r.resource->improve == nullptr || std::isinf(p.factor)) continue;
+      if (r.resource->figures == nullptr || std::isinf(p.factor)) continue;
       config::Experiment changed = *e;
       r.resource->improve(changed, p.factor);
       pipeline::Passes passes;

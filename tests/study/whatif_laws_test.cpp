@@ -172,7 +172,7 @@ class WhatIfLaws : public testing::Test {
     const auto all = resources();
     const std::size_t law = random.below(all.size() + kOtherLaws);
     if (law < all.size()) {
-      if (!all[law].improve || !all[law].present(e)) return;
+      if (!all[law].figures || !all[law].present(e)) return;
       check_resource_from(drawn, e, 1, all[law]);
       if (random.below(3) == 0) check_resource_from(drawn, e, std::exp2(4 * random.uniform() - 2), all[law]);
       return;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/config/config.hpp"
 
@@ -21,14 +24,26 @@ inline constexpr std::array kFactors{0.5, 0.9, 1.1, 2.0, std::numeric_limits<dou
 /// What "no limit" is computed as: a millionth of the time is below a picosecond for anything that takes a microsecond.
 inline constexpr double kNoLimit = 1e6;
 
+/// A figure of an experiment. It refers to the experiment.
+struct Figure {
+  std::string key;
+  double good = 0;  ///< the larger the better; not a number: not known
+  std::function<void(double factor)> improve;
+};
+
 struct Resource {
   std::string_view name;   ///< "nic_bandwidth", as in the column `resource`
   std::string_view words;  ///< "NIC bandwidth"
   Level level = Level::gpu;
   std::string_view keys;  ///< the configuration keys that the factor changes
   bool (*present)(const config::Experiment&) = nullptr;
-  void (*improve)(config::Experiment&, double factor) = nullptr;  ///< null: memory, which sensitivity.cpp treats itself
+  std::vector<Figure> (*figures)(config::Experiment&) = nullptr;  ///< null: memory, which sensitivity.cpp treats itself
   bool in_workload = false;  ///< changes the work of an iteration, not only what it takes
+
+  /// Precondition: it has figures.
+  void improve(config::Experiment& e, double factor) const {
+    for (const Figure& figure : figures(e)) figure.improve(factor);
+  }
 };
 
 /// All resources, in the order of the table. Times that the user gives (steps of `kind: program`) belong to none.

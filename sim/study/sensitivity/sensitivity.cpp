@@ -58,7 +58,7 @@ class Study {
     const std::vector<const Resource*> present = wanted();
     out_.resources.resize(present.size());
     const auto study = [&](std::size_t i) {
-      out_.resources[i] = present[i]->improve ? points_of(*present[i]) : memory(*present[i]);
+      out_.resources[i] = present[i]->figures ? points_of(*present[i]) : memory(*present[i]);
     };
     if (!for_each_index(present.size(), std::thread::hardware_concurrency(), study, on_resource).empty())
       throw std::bad_alloc();  // what is left makes no table
