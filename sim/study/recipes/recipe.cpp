@@ -146,8 +146,14 @@ Result<Recipe> load_recipe(const std::string& name) {
   if (file.kind != ConfigNode::Kind::map) return schema_detail::expected(file, "study", "a map with vary or variants");
   Recipe recipe{path, {}, Find::nothing};
   for (const ConfigNode::Entry& entry : file.entries) TRY(read_entry(recipe, entry, path));
-  if (const std::string twice = key_given_twice(recipe.request.axes); !twice.empty())
+  if (const std::string twice = key_given_twice(recipe.request.axes); !twice.empty()) {
+    std::vector<SweepAxis> varied = recipe.request.axes;
+    std::erase_if(varied, [](const SweepAxis& axis) { return !axis.sets.empty(); });
+    if (key_given_twice(varied).empty())
+      return Error{"vary: found the key " + in_quotes(twice) + ", which a variant sets, expected one of them", path,
+                   ""};
     return Error{"vary: found the key " + in_quotes(twice) + " twice, expected one list of values", path, ""};
+  }
   return recipe;
 }
 
