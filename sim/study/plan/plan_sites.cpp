@@ -42,7 +42,7 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
   if (batch <= 0) return Error{"model.global_batch: found none, expected the samples of an iteration", e.path, ""};
   LayoutSite site{e,
                   std::move(values),
-                  LayoutSpace(e.model, e.framework, shape, batch, offer, held),
+                  LayoutSpace(e.model, settled_offload(e), e.framework, shape, batch, offer, held),
                   static_cast<double>(shape.ranks()),
                   static_cast<double>(batch),
                   plays_layers};

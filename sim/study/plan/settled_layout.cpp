@@ -50,4 +50,8 @@ ParallelSpec settled_layout(const config::Experiment& e) {
   return out;
 }
 
+workload::Offload settled_offload(const config::Experiment& e) {
+  return plan_of(e) ? settled_layout(e).offload : workload::Offload::none;
+}
+
 }  // namespace distsim::study

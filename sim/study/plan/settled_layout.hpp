@@ -11,4 +11,7 @@ namespace distsim::study {
 /// value of its own, such as an offload of a part of the weights. Overlaps, which the framework decides, stay as written.
 workload::ParallelSpec settled_layout(const config::Experiment& experiment);
 
+/// What it moves to the host; none where it cannot be planned.
+workload::Offload settled_offload(const config::Experiment& experiment);
+
 }  // namespace distsim::study

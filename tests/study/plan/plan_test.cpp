@@ -227,6 +227,27 @@ TEST_F(PlanTest, SaysWhatWouldFit) {
   EXPECT_NE(plan.error().text().find("--set cluster.nodes="), std::string::npos) << plan.error().text();
 }
 
+/// What the experiment as it is keeps on the host to fit, other layouts may keep there too.
+TEST_F(PlanTest, LayoutsMayOffloadWhatTheExperimentDoes) {
+  PlanRequest request = small();
+  request.config = file("p.yaml", test::llm_text("qwen3_30b_a3b", "deepspeed_hf", "p4d_a100_40gb", 1, 48));
+  request.top = 4;
+  const Plan plan = planned(request).value();
+  const PlanRow& best = plan.rows.front();
+  EXPECT_EQ(best.kind, PlanRowKind::candidate);
+  EXPECT_NE(std::ranges::find(best.sets, "parallel.offload=optimizer"), best.sets.end());
+  EXPECT_EQ(plan.counts.above_bound, 0);
+  PlanRequest given = request;
+  given.sets = {"parallel.offload=optimizer"};
+  EXPECT_EQ(planned(given).value().rows.front().report.iteration, best.report.iteration);
+  request.exhaustive = true;
+  const Plan all = planned(request).value();
+  ASSERT_EQ(all.rows.size(), plan.rows.size());
+  for (std::size_t i = 0; i < all.rows.size(); ++i)
+    EXPECT_EQ(all.rows[i].report.iteration, plan.rows[i].report.iteration) << i;
+  EXPECT_EQ(all.counts.above_bound, 0);
+}
+
 /// Draws are rows of the journal too, and a run that is resumed finds them there.
 TEST_F(PlanTest, DrawsAreKept) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});

@@ -66,8 +66,8 @@ std::vector<std::int64_t> balanced_chunks(const std::vector<double>& weights, st
   return best;
 }
 
-LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec framework, workload::ClusterShape cluster,
-                         std::int64_t batch, LayoutOffer offer, HeldValues held)
+LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::Offload offload, workload::FrameworkSpec framework,
+                         workload::ClusterShape cluster, std::int64_t batch, LayoutOffer offer, HeldValues held)
     : base_(std::move(base)),
       own_(base_.parallel),
       framework_(std::move(framework)),
@@ -78,7 +78,13 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec frame
   ParallelSpec& p = base_.parallel;
   p.data = 0;
   p.stage_layers.clear();
-  if (p.offload == workload::Offload::automatic) p.offload = workload::Offload::none;
+  if (p.offload == workload::Offload::automatic) {
+    p.offload = workload::Offload::none;
+    add_own(offloads_, p.offload);
+    add_own(offloads_, offload);
+  } else {
+    add_own(offloads_, p.offload);
+  }
   const auto spec = workload::as_run<workload::LlmSpec>(base_);
   const ParallelSpec whole;
   const workload::LlmShape shape{
@@ -373,7 +379,7 @@ void LayoutSpace::add_levels(const P& shape, std::vector<P>& out) const {
       for (const auto w : values("overlap_parameters", &P::overlap_parameters, {next.overlap_parameters})) {
         for (const auto p : values("overlap_pipeline", &P::overlap_pipeline, {next.overlap_pipeline})) {
           for (const auto f : values("prefetch", &P::prefetch, {next.prefetch})) {
-            for (const auto o : values("offload", &P::offload, {next.offload})) {
+            for (const auto o : values("offload", &P::offload, offloads_)) {
               next.overlap_gradients = g;
               next.overlap_parameters = w;
               next.overlap_pipeline = p;

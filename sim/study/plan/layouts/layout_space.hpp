@@ -12,8 +12,9 @@
 //   recompute    what is offered, and 1/4, 1/2 and 3/4 of a stage's blocks
 //   shard_group  all replicas; those of a node, and of four
 //   order        with several stages, replicas and NVLink domains, where the GPUs that split experts keep together
-// Everything else is as in the experiment, offload and recompute left open there being none. Steps that do not divide are
-// counted, not visited: a space may have 10^18 layouts.
+//   offload      left open in the experiment: none, and what the experiment as it is comes to
+// Everything else is as in the experiment, recompute left open there being none. Steps that do not divide are counted, not
+// visited: a space may have 10^18 layouts.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,9 @@ struct SpaceCounts {
 class LayoutSpace {
  public:
   /// `base`: the model with the layout that the search starts from: its values are tried too, and its other keys hold.
-  LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec framework, workload::ClusterShape cluster,
-              std::int64_t batch, LayoutOffer offer, HeldValues held);
+  /// `offload`: what that layout comes to move to the host.
+  LayoutSpace(workload::ModelSpec base, workload::Offload offload, workload::FrameworkSpec framework,
+              workload::ClusterShape cluster, std::int64_t batch, LayoutOffer offer, HeldValues held);
 
   /// Grids whose degrees divide; adds what lies below those that do not to `counts`.
   std::vector<workload::ParallelSpec> grids(SpaceCounts& counts) const;
@@ -75,6 +77,7 @@ class LayoutSpace {
   std::int64_t batch_ = 0;
   LayoutOffer offer_;
   HeldValues held_;
+  std::vector<workload::Offload> offloads_;
   std::vector<double> block_weights_;  ///< FLOPs of each block, of one sample
   double embedding_weight_ = 0, head_weight_ = 0;
   std::vector<std::vector<std::int64_t>> balanced_;  ///< by number of chunks
