@@ -132,7 +132,8 @@ Result<void> check_products(workload::Precision precision, const config::Experim
   return {};
 }
 
-/// Of products that the GPU has no unit for, at the key that asks for them, with what it could say instead.
+}  // namespace
+
 std::optional<Error> precision_error(const config::Experiment& e, const CostModels& models) {
   const Result<void> found = check_products(e.model.precision, e, models);
   if (found.ok()) return std::nullopt;
@@ -149,8 +150,6 @@ std::optional<Error> precision_error(const config::Experiment& e, const CostMode
                    ", expected a precision of that device (" + known + ")",
                key == nullptr ? "" : key->where.text(), found.error().hint};
 }
-
-}  // namespace
 
 Error first_reason(const config::Experiment& e, const CostModels& models, Error why) {
   if (e.model.family->needs == nullptr || !e.model.memory_check) return why;

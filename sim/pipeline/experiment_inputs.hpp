@@ -1,6 +1,7 @@
 // What the passes take from an experiment.
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,9 @@ SharedDevice shared_device_of(const CostModels& models);
 
 /// Without assumptions, which the passes add.
 report::ReportContext report_context_of(const config::Experiment& experiment, const workload::Workload& workload);
+
+/// Where the GPU does not multiply the types of the experiment's precision: that, at its key, with what it could say instead.
+std::optional<Error> precision_error(const config::Experiment& experiment, const CostModels& models);
 
 /// Why an experiment cannot be played: where its GPU does not multiply the types of its precision, that, for what is said of
 /// its memory would not help; else `why`.

@@ -59,7 +59,9 @@ class LayoutPlanner {
     name_columns();
     // Files that cannot be read are no matter of the baseline alone.
     TRY(cache_.models({experiment_.cluster, experiment_.device, pipeline::collective_options_of(experiment_)}));
+    TRY(check_precisions());
     PlanRow baseline = baseline_row(request_, experiment_, cache_);
+    baseline_error_ = baseline.error;
     baseline.values = std::vector<std::string>(sites_.axes.size(), "-");
     const ParallelSpec base = settled_layout(experiment_);
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
@@ -81,6 +83,16 @@ class LayoutPlanner {
   }
 
  private:
+  /// Before the memory, for more of it would not help.
+  Result<void> check_precisions() {
+    for (const LayoutSite& site : sites_.sites) {
+      const config::Experiment& e = site.experiment;
+      TRY_ASSIGN(const auto models, cache_.models({e.cluster, e.device, pipeline::collective_options_of(e)}));
+      if (auto error = pipeline::precision_error(e, *models)) return *std::move(error);
+    }
+    return {};
+  }
+
   void name_columns() {
     for (const SweepAxis& axis : sites_.axes) {
       out_.keys.push_back(axis.key);
@@ -192,16 +204,21 @@ class LayoutPlanner {
     return fmt::format("{} to {} GPUs", least, most);
   }
 
-  Error nothing() const {
+  Error nothing() {
     if (end_asked()) return {"interrupted: no layout was played", "", ""};
     const SearchCounts& c = out_.counts;
     if (c.unfit == 0)
       return {fmt::format("none of {:.0f} layouts divides the {}, the model and the batch", c.space.considered,
                           gpus_of_sites()),
-              request_.config, "let go of keys that --set or --vary hold"};
+              request_.config, why_none_divides()};
     return {fmt::format("none of {:.0f} layouts fits: {:.0f} need more memory than a GPU has, the others do not divide",
                         c.space.considered, c.unfit),
-            request_.config, change_that_fits(request_, experiment_, sites_)};
+            request_.config, change_that_fits(request_, experiment_, sites_, cache_)};
+  }
+
+  std::string why_none_divides() const {
+    if (!sites_.held.empty() || !sites_.axes.empty()) return "let go of keys that --set or --vary hold";
+    return baseline_error_.empty() ? "" : "the experiment as it is: " + baseline_error_;
   }
 
   const PlanRequest& request_;
@@ -209,6 +226,7 @@ class LayoutPlanner {
   const std::function<void()>& on_played_;
   PlanSites sites_;
   pipeline::CostModelCache cache_;
+  std::string baseline_error_;
   Plan out_;
 };
 

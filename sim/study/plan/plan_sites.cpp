@@ -71,6 +71,11 @@ void keep_batch(config::Experiment& e, const config::Experiment& base, const std
   e.model.per_gpu_batch = 0;
 }
 
+bool lacks_precision(const config::Experiment& e, pipeline::CostModelCache& cache) {
+  const auto models = cache.models({e.cluster, e.device, pipeline::collective_options_of(e)});
+  return !models || pipeline::precision_error(e, **models);
+}
+
 }  // namespace
 
 bool is_held(const std::vector<std::string>& sets, const config::Experiment& e, const std::string& key) {
@@ -169,7 +174,8 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
 /// Interrupted, it is not known.
 bool fits_somewhere(const LayoutSpace& space) { return !count_unfit(space) && !end_asked(); }
 
-std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites) {
+std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites,
+                             pipeline::CostModelCache& cache) {
   for (const auto& [key, values] : sites.held) {
     HeldValues without = sites.held;
     without.erase(key);
@@ -192,7 +198,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
   for (const char* precision : {"bf16", "fp8"}) {
     const std::vector<std::string> sets = with_set(request.sets, std::string("model.precision=") + precision);
     const Result<config::Experiment> e = request.with(sets);
-    if (!e) continue;
+    if (!e || lacks_precision(*e, cache)) continue;
     const auto site = site_of(*e, sites.held, {});
     if (site && fits_somewhere(site->space))
       return std::string("something fits with --set model.precision=") + precision;

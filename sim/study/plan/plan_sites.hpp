@@ -41,6 +41,7 @@ bool fits_somewhere(const LayoutSpace& space);
 
 /// The smallest change with which something fits: a pinned key let go, more GPUs, another precision. Empty where none was
 /// found.
-std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites);
+std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites,
+                             pipeline::CostModelCache& cache);
 
 }  // namespace distsim::study

@@ -227,6 +227,28 @@ TEST_F(PlanTest, SaysWhatWouldFit) {
   EXPECT_NE(plan.error().text().find("--set cluster.nodes="), std::string::npos) << plan.error().text();
 }
 
+/// No memory helps where the GPU does not multiply the precision's type.
+TEST_F(PlanTest, APrecisionThatTheGpuLacksIsSaidBeforeItsMemory) {
+  PlanRequest request = small();
+  for (const int nodes : {1, 4}) {
+    request.config = file("v.yaml", test::llm_text("qwen3_30b_a3b", "megatron_deepspeed", "dgx1_v100_32gb", nodes, 64));
+    const Result<Plan> plan = planned(request);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_NE(plan.error().text().find("model.precision: found bf16 on v100_sxm2_32gb"), std::string::npos)
+        << plan.error().text();
+  }
+}
+
+/// Nothing is held that could be let go of.
+TEST_F(PlanTest, ABatchThatNoLayoutDividesIsTheReason) {
+  PlanRequest request = small();
+  request.config = file("b.yaml", test::llm_text("mixtral_8x7b", "fsdp1_fms", "dgx_h100", 4, 48));
+  const Result<Plan> plan = planned(request);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().text().find("let go of"), std::string::npos) << plan.error().text();
+  EXPECT_NE(plan.error().text().find("global_batch: found 48"), std::string::npos) << plan.error().text();
+}
+
 /// What the experiment as it is keeps on the host to fit, other layouts may keep there too.
 TEST_F(PlanTest, LayoutsMayOffloadWhatTheExperimentDoes) {
   PlanRequest request = small();
