@@ -212,7 +212,7 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--gpus", flags.asked.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two");
   self.add_option("--objective", flags.asked.objective,
-                  "What is least, of a sample: time (default), cost, energy or memory")
+                  "What is least: time (default), cost or energy of a sample, or memory of the fullest GPU")
       ->check(CLI::IsMember({"time", "cost", "energy", "memory"}));
   self.add_option("--pareto", flags.asked.pareto, "Two objectives: all rows that nothing beats in both")
       ->check(refuse_empty);
