@@ -4,6 +4,7 @@ that is shown has flags, keys and configuration files that exist."""
 import functools
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import unittest
@@ -117,6 +118,17 @@ class Docs(unittest.TestCase):
                     with self.subTest(page=page.name, command=command):
                         self.assertTrue((ROOT / path).is_file())
         self.assertGreater(seen, 20, "the pattern no longer finds the commands")
+
+    def test_what_the_page_of_contention_sets_has_an_effect(self):
+        commands = list(commands_of(ROOT / "docs" / "contention.md"))
+        self.assertGreater(len(commands), 3, "the pattern no longer finds the commands")
+        for command in commands:
+            with self.subTest(command=command):
+                done = subprocess.run([BINARY, *shlex.split(command), "--json", "-"], capture_output=True, text=True, timeout=120, cwd=ROOT)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for line in (done.stdout + done.stderr).splitlines():
+                    if "no effect" in line:
+                        self.assertNotIn("(--set)", line)
 
 
 if __name__ == "__main__":
