@@ -104,6 +104,9 @@ class Shell:
                             ("distsim calibrate ops --out res", "distsim calibrate ops --out results"),
                             ("distsim curves show my", "distsim curves show my experiment.yaml"),
                             ("distsim --set cluster.nod", "distsim --set cluster.nodes="),
+                            ("distsim serving --set load.rate", "distsim serving --set load.rate_per_s="),
+                            ("distsim serving --set gpus.0.sp", "distsim serving --set gpus.0.speed="),
+                            ("distsim serving --set cluster.nod", "distsim serving --set cluster.nod"),
                             ("distsim --set cluster.system=dgx_b2", "distsim --set cluster.system=dgx_b200"),
                             ("distsim --set framework.name=mega", "distsim --set framework.name=megatron"),
                             ("distsim sweep --set=model.name=resnet50_v1b", "distsim sweep --set=model.name=resnet50_v1b")]:

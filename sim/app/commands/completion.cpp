@@ -9,6 +9,7 @@
 #include "sim/app/completion/command_table.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/reference.hpp"
+#include "sim/serving/spec/serving_spec.hpp"
 
 namespace distsim::app {
 namespace {
@@ -25,16 +26,18 @@ std::string lines_of(const std::vector<std::string>& words) {
 Result<void> print_completion(const CLI::App& app, const std::string& what) {
   if (what == "bash") return print(bash_completion(command_table(app)));
   if (what == "zsh") return print(zsh_completion(command_table(app)));
+  if (what == "serving_keys") return print(lines_of(serving::serving_keys()));
   return print(lines_of(what == "keys" ? config::config_keys() : config::names_in(what)));
 }
 
 void declare_completion(CLI::App& self, Action& action) {
   const CLI::App& app = *self.get_parent();
   auto what = std::make_shared<std::string>();
-  self.add_option("what", *what,
-                  "bash or zsh: the script; systems, devices, models, frameworks, keys: the names that it offers")
+  self.add_option(
+          "what", *what,
+          "bash or zsh: the script; systems, devices, models, frameworks, keys, serving_keys: the names that it offers")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "systems", "devices", "models", "frameworks", "keys"}));
+      ->check(CLI::IsMember({"bash", "zsh", "systems", "devices", "models", "frameworks", "keys", "serving_keys"}));
   self.callback([&app, what, &action] { action = [&app, what] { return print_completion(app, *what); }; });
 }
 

@@ -10,7 +10,7 @@ constexpr const char* kBashHead = R"bash(# Completion of distsim for bash, print
 )bash";
 
 constexpr const char* kFunctions = R"bash(
-# Names that the program knows: _distsim_names PROGRAM systems|devices|models|frameworks|keys
+# Names that the program knows: _distsim_names PROGRAM systems|devices|models|frameworks|keys|serving_keys
 _distsim_names() {
   local program folder
   program=$(type -P -- "$1") || return
@@ -53,10 +53,10 @@ _distsim_offer() {
 }
 _distsim_offer_words() { _distsim_offer "${1// /$'\n'}"; }
 
-# The key of KEY=VALUE, or a value for the key $1.
+# The key of KEY=VALUE, one of the names $2, or a value for the key $1.
 _distsim_setting() {
   case $1 in
-    '') _distsim_offer "$(_distsim_names "$program" keys)"; [[ ${#COMPREPLY[@]} == 1 ]] && COMPREPLY[0]=${COMPREPLY[0]}=; compopt -o nospace 2>/dev/null ;;
+    '') _distsim_offer "$(_distsim_names "$program" "$2")"; [[ ${#COMPREPLY[@]} == 1 ]] && COMPREPLY[0]=${COMPREPLY[0]}=; compopt -o nospace 2>/dev/null ;;
     cluster.system) _distsim_offer "$(_distsim_names "$program" systems)" ;;
     device.name | cluster.device) _distsim_offer "$(_distsim_names "$program" devices)" ;;
     model.name) _distsim_offer "$(_distsim_names "$program" models)" ;;
@@ -85,7 +85,7 @@ _distsim() {
     '') _distsim_offer_words "$(_distsim_flags "$command")" ;;
     file) _distsim_files -f ;;
     folder) _distsim_files -d ;;
-    setting) _distsim_setting "$key" ;;
+    setting\ *) _distsim_setting "$key" "${value#setting }" ;;
     word\ *) _distsim_offer_words "${value#word }" ;;
     name\ *)
       words=''
@@ -116,7 +116,9 @@ std::string completion_of(const FlagEntry& f) {
     case Completes::systems_or_devices:
       return "name systems devices";
     case Completes::settings:
-      return "setting";
+      return "setting keys";
+    case Completes::serving_settings:
+      return "setting serving_keys";
   }
   return "any";
 }

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kZshHead = R"zsh(#compdef distsim
 # Completion of distsim for zsh, printed by `distsim completion zsh`.
 
-# Names that the program knows: _distsim_names systems|devices|models|frameworks|keys
+# Names that the program knows: _distsim_names systems|devices|models|frameworks|keys|serving_keys
 _distsim_names() {
   local program=${commands[$distsim_program]:-$distsim_program}
   local folder=${program:h}
@@ -36,8 +36,12 @@ _distsim_setting() {
       framework.name=) compadd -- ${(f)"$(_distsim_names frameworks)"} ;;
     esac
   else
-    compadd -S = -- ${(f)"$(_distsim_names keys)"}
+    compadd -S = -- ${(f)"$(_distsim_names ${distsim_keys:-keys})"}
   fi
+}
+_distsim_serving_setting() {
+  local distsim_keys=serving_keys
+  _distsim_setting
 }
 )zsh";
 
@@ -82,6 +86,8 @@ std::string action_of(const FlagEntry& f) {
       return "_distsim_name systems devices";
     case Completes::settings:
       return "_distsim_setting";
+    case Completes::serving_settings:
+      return "_distsim_serving_setting";
   }
   return " ";
 }

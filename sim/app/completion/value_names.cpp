@@ -14,11 +14,12 @@ struct Word {
 };
 
 /// A word that is not here completes nothing.
-constexpr std::array kWords{Word{"FILE", Completes::files},          Word{"PREFIX", Completes::files},
-                            Word{"NAME=FILE,...", Completes::files}, Word{"STUDY|FILE", Completes::files},
-                            Word{"FOLDER", Completes::folders},      Word{"SYSTEM", Completes::systems},
-                            Word{"GPU", Completes::devices},         Word{"SYSTEM|GPU", Completes::systems_or_devices},
-                            Word{"KEY=VALUE", Completes::settings}};
+constexpr std::array kWords{
+    Word{"FILE", Completes::files},          Word{"PREFIX", Completes::files},
+    Word{"NAME=FILE,...", Completes::files}, Word{"STUDY|FILE", Completes::files},
+    Word{"FOLDER", Completes::folders},      Word{"SYSTEM", Completes::systems},
+    Word{"GPU", Completes::devices},         Word{"SYSTEM|GPU", Completes::systems_or_devices},
+    Word{"KEY=VALUE", Completes::settings},  Word{"SERVING_KEY=VALUE", Completes::serving_settings}};
 
 struct Named {
   std::string_view command;  ///< "calibrate ops"; empty: any
@@ -31,6 +32,7 @@ constexpr std::array kValueNames{Named{"calibrate ops", "--out", "FOLDER"},
                                  Named{"calibrate graph", "--out", "FOLDER"},
                                  Named{"generate dlrm", "--out", "FOLDER"},
                                  Named{"generate dlrm", "--tables", "FILE"},
+                                 Named{"serving", "--set", "SERVING_KEY=VALUE"},
                                  Named{"", "--config", "FILE"},
                                  Named{"", "--set", "KEY=VALUE"},
                                  Named{"", "--curves", "FILE"},

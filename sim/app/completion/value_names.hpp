@@ -11,9 +11,9 @@ class App;
 
 namespace distsim::app {
 
-/// What completes a value. The names of systems, devices and keys come from `distsim completion systems|devices|keys`,
+/// What completes a value. The names of systems, devices and keys come from `distsim completion systems|devices|keys|...`,
 /// so that files of the user are among them; `anything` is left to the user.
-enum class Completes { anything, files, folders, systems, devices, systems_or_devices, settings };
+enum class Completes { anything, files, folders, systems, devices, systems_or_devices, settings, serving_settings };
 
 /// Gives each flag and argument of `app` and of its subcommands that has no word of its own (type_name("WORD")) the
 /// word of its name.

@@ -302,6 +302,18 @@ Schema<ServingSpec> serving_schema() {
   return s;
 }
 
+std::vector<std::string> serving_keys() {
+  constexpr std::string_view kItem = "[]";
+  std::vector<std::string> out;
+  const Schema<ServingSpec> schema = serving_schema();
+  for (const FieldDoc& d : schema.docs()) {
+    std::string& key = out.emplace_back(d.key);
+    for (std::size_t at = key.find(kItem); at != std::string::npos; at = key.find(kItem))
+      key.replace(at, kItem.size(), ".0");
+  }
+  return out;
+}
+
 std::string serving_reference() {
   std::string out = "Keys of a serving experiment (distsim serving --config FILE):\n";
   const Schema<ServingSpec> schema = serving_schema();

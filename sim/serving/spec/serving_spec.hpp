@@ -156,4 +156,7 @@ SourcePos position_in(const ConfigNode& root, std::string_view key);
 /// All keys with their types, ranges, defaults and meanings.
 std::string serving_reference();
 
+/// Those keys as --set takes them: of a list, the first item.
+std::vector<std::string> serving_keys();
+
 }  // namespace distsim::serving
