@@ -352,6 +352,26 @@ TEST(OnnxOptions, SizesAreComputedAlongTheDimensionsThatAreAsked) {
   }
 }
 
+/// Nor is there anything to copy of a table without elements, however long it is; a step beyond the end leaves the first place.
+TEST(OnnxOptions, SlicesOfEmptyTablesAndFarStepsAreSizes) {
+  for (const std::int64_t axis : {0, 1}) {
+    Model m;
+    m.input("x", {-1, 8}).output("y").weight("table", {std::int64_t{1} << 40, 0}, kInt64).weight("w", {8, 8});
+    m.numbers("begin", {0}).numbers("end", {5}).numbers("axis", {axis});
+    m.node("Slice", {"table", "begin", "end", "axis"}, {"none"});
+    m.node("MatMul", {"x", "w"}, {"y"});
+    EXPECT_EQ(option_refusal(m), "") << axis;
+  }
+  Model m;
+  m.input("x", {-1, 8}).output("y").numbers("sizes", {8, 3}).numbers("samples", {0}).weight("w", {8, 8});
+  m.numbers("begin", {0}).numbers("end", {5}).numbers("axis", {0}).numbers("step", {std::int64_t{1} << 40});
+  m.node("Slice", {"sizes", "begin", "end", "axis", "step"}, {"first"});
+  Model::integer(m.node("Concat", {"samples", "first"}, {"shape"}), "axis", 0);
+  m.node("Reshape", {"x", "shape"}, {"reshaped"});
+  m.node("MatMul", {"reshaped", "w"}, {"y"});
+  EXPECT_EQ(option_refusal(m), "");
+}
+
 /// ONNX's remainder has the sign of the divisor: -7 mod 4 is 1, and -3 by fmod.
 TEST(OnnxOptions, ARemainderHasTheSignOfTheDivisor) {
   for (const bool as_fmod : {false, true}) {

@@ -153,6 +153,10 @@ Result<bool> OnnxLowering::fold_slice() {
   if (product(dims) != static_cast<double>(n.size())) return false;
   TRY_ASSIGN(const std::vector<Cut> all, cuts());
   for (const Cut& c : all) {
+    if (n.empty()) {  // however long the other dimensions are
+      dims[c.axis] = c.count;
+      continue;
+    }
     const auto [before, after] = around(dims, c.axis);
     const auto size = static_cast<std::size_t>(dims[c.axis]);
     Numbers kept;

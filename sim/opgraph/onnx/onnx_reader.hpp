@@ -122,7 +122,6 @@ class OnnxLowering {
   std::int64_t concat_axis() const { return integer("axis", opset_ < 4 ? 1 : 0); }
   std::string text(std::string_view name) const;
   Result<std::size_t> axis_of(std::int64_t axis, std::size_t rank) const;
-  /// No axis twice.
   /// What a Slice keeps of one dimension: every `step`-th place from `begin` on, `count` of them.
   struct Cut {
     std::size_t axis;
@@ -132,6 +131,7 @@ class OnnxLowering {
   Result<std::vector<Cut>> cuts();
   /// Those that a reduction of `rank` dimensions adds up, each once; none: it does nothing.
   Result<std::vector<std::size_t>> reduced_axes(std::size_t rank);
+  /// No axis twice.
   Result<void> expect_once(std::vector<std::size_t> axes) const;
   /// Sizes, axes: an attribute in older versions of an op, an input in later ones.
   Result<std::vector<std::int64_t>> listed(std::string_view attribute_name, int input);

@@ -166,8 +166,8 @@ Result<std::vector<OnnxLowering::Cut>> OnnxLowering::cuts() {
     std::int64_t begin = place(begins[i]), end = place(ends[i]);
     if (steps[i] > 0) begin = std::max<std::int64_t>(0, begin), end = std::max<std::int64_t>(0, end);
     if (steps[i] < 0) begin = std::min(begin, size - 1);
-    const double span = static_cast<double>(end - begin) / static_cast<double>(steps[i]);
-    out.push_back({axis, begin, steps[i], span > 0 ? static_cast<std::int64_t>(span + 0.999999) : 0});
+    const std::int64_t step = std::clamp(steps[i], -size - 1, size + 1), span = step > 0 ? end - begin : begin - end;
+    out.push_back({axis, begin, step, span > 0 ? (span - 1) / std::abs(step) + 1 : 0});
   }
   TRY(expect_once(cut));
   return out;
