@@ -54,7 +54,7 @@ TEST_F(GpuUseTest, AbsurdOccupancyIsUnknown) {
                           kernel("d", 92, 4, 2, 0), kernel("e", 97, 2, 0.01, 0)});
   EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 43'000);
   EXPECT_EQ(p.ranks[0].whole.occupancy.block_time, 27'000);
-  EXPECT_NE(report::profile_text(job_, p, {.width = 400}).find("occupancies and blocks per SM that cannot be: 2"),
+  EXPECT_NE(report::profile_text(job_, p, {.width = 400}).find("occupancies and blocks per SM that cannot be: 3"),
             std::string::npos);
 }
 

@@ -261,11 +261,30 @@ TEST_F(FormatsTest, HugectrEventsCountBesideThoseThatTheyHold) {
   for (const DeviceRecord& d : job.ranks.at(0).device_records)
     found.emplace_back(job.name(d.name), d.duration_ns / 1000);
   EXPECT_EQ(found, (std::vector<std::pair<std::string, std::int64_t>>{
-                       {"bprop", 100}, {"gemm_1", 300}, {"gemm_2", 600}, {"update", 500}}));
+                       {"bprop", 100}, {"gemm_1", 300}, {"bprop", 100}, {"gemm_2", 600}, {"update", 500}}));
   EXPECT_EQ(std::ranges::count(
                 job.ranks[0].notes.assumptions,
                 "1 event of 4 holds others: only the time beside those is its own, in as many parts as they leave"),
             1);
+}
+
+/// One that does not say where it began holds nothing; of one whose inner events take all, nothing is left.
+TEST_F(FormatsTest, HugectrEventsHoldWhatTheirIndicesSay) {
+  const auto durations = [&](const std::string& events) {
+    const TraceJob job = read({test::write(folder_, "held.prof.json",
+                                           R"x({"host_name":"h","iter_time_ms":[2],"events":[)x" + events + "]}")});
+    std::vector<std::int64_t> out;
+    for (const DeviceRecord& d : job.ranks.at(0).device_records) out.push_back(d.duration_ns / 1000);
+    return out;
+  };
+  const std::string outer = hugectr_event("a", 0.1, 1.0, 0, 5);
+  std::string without = hugectr_event("b", 2.0, 0.7, 1, 2);
+  without.erase(without.find("\"start_index\""), without.find("\"end_index\"") - without.find("\"start_index\""));
+  EXPECT_EQ(durations(outer + "," + without), (std::vector<std::int64_t>{1000, 700}));
+  EXPECT_EQ(durations(outer + "," + hugectr_event("b", 0.1, 0.6, 1, 2) + "," + hugectr_event("c", 0.7, 0.6, 3, 4)),
+            (std::vector<std::int64_t>{600, 600}));
+  EXPECT_EQ(durations(outer + "," + hugectr_event("b", 0.2, 0.6, 1, 2) + "," + hugectr_event("c", 0.7, 0.6, 3, 4)),
+            (std::vector<std::int64_t>{100, 600, 600}));
 }
 
 TEST_F(FormatsTest, HugectrExchangesAreCommunication) {

@@ -109,7 +109,6 @@ TEST_F(HostStacksTest, WhatIsNoStackIsRefused) {
   EXPECT_NE(refusal(deep + " 1\n").find("found no stack"), std::string::npos);
 }
 
-/// What the line above a table says counts, and a total beyond the sum of what is listed.
 TEST_F(HostStacksTest, TwoTablesInOneFileAreNoProfile) {
   const std::string table =
       "   3 function calls in 1.000 seconds\n\n   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
@@ -118,6 +117,7 @@ TEST_F(HostStacksTest, TwoTablesInOneFileAreNoProfile) {
   EXPECT_NE(refusal(table + "\n" + table).find("found 2 tables of cProfile, expected one"), std::string::npos);
 }
 
+/// What the line above a table says counts, and a total beyond the sum of what is listed.
 TEST_F(HostStacksTest, ATableThatLeavesFunctionsOutHasSharesOfTheWhole) {
   const std::string rows =
       "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"

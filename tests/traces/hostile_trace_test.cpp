@@ -1,4 +1,5 @@
 // Traces that are damaged, absurd or meant to harm: bounded time and memory, one line, no crash.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <minizip/zip.h>
 #include <sqlite3.h>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "base/file.hpp"
+#include "base/system/descriptor.hpp"
 #include "kineto_text.hpp"
 #include "peak_memory.hpp"
 #include "test_data.hpp"
@@ -142,6 +144,9 @@ TEST_F(HostileTrace, AFileThatIsReplacedMeanwhileIsRefused) {
     out << rank(1);
   });
   const auto job = read_traces({first, pipe});
+  const Descriptor reader(
+      ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK));  // should nobody have opened it, the writer ends
+  writer.join();
   ASSERT_FALSE(job.ok());
   EXPECT_NE(job.error().text().find("first.json: found another file than at first"), std::string::npos)
       << job.error().text();

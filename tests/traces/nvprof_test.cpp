@@ -173,9 +173,10 @@ TEST_F(Nvprof, ProcessesOfOneLogAreRanks) {
   ASSERT_EQ(two.ranks.size(), 2u);
   for (const TraceRank& r : two.ranks) {
     EXPECT_EQ(r.device_records.size(), 3u);
-    EXPECT_TRUE(has_note(r, "2 processes used GPU 0, each taken for a rank"));
+    EXPECT_TRUE(has_note(r, "2 processes name a GPU 0, each taken for a rank"));
   }
   EXPECT_TRUE(two.ranks[1].path.ends_with(":GPU 0 of process 4243")) << two.ranks[1].path;
+  EXPECT_EQ(read(test::write(folder_, "alike.csv", of("4242") + of("4242"))).ranks.size(), 2u) << "of two machines";
   EXPECT_EQ(read(test::write(folder_, "one.csv", of("4242") + "==4242== Profiling result:\n")).ranks.size(), 1u);
 }
 

@@ -131,7 +131,7 @@ class DeviceCsv {
       note_warning(line);
       line_ = lines;
       if (line.starts_with("==")) {
-        said_of_ = process_of_remark(line).value_or(said_of_);
+        take_remark(line);
         continue;
       }
       if (columns_)
@@ -181,7 +181,7 @@ class DeviceCsv {
     return again.has_value();
   }
   void end_header_again(const DeviceColumns& again) {
-    ++headers_again_;
+    headers_again_ += process_ == said_of_ ? 1 : 0;  // that of another process is its own
     process_ = said_of_;
     if (columns_->wrong.empty() && !(again == *columns_))
       columns_->wrong = "line " + std::to_string(line_) +
@@ -209,6 +209,15 @@ class DeviceCsv {
       const std::size_t at = line.find(sign);
       if (at != std::string_view::npos && at < 32) warnings_.emplace_back(line.substr(at + 3));
     }
+  }
+
+  /// Processes of two machines may have one number.
+  void take_remark(std::string_view line) {
+    const auto process = process_of_remark(line);
+    if (!process || *process >= kNumbers) return;
+    std::uint64_t& begun = begun_[*process];
+    begun += line.find("NVPROF is profiling process") != line.npos ? 1 : 0;
+    said_of_ = *process + (begun > 1 ? (begun - 1) * kNumbers : 0);
   }
 
   void row(std::string_view line, bool last) {
@@ -263,7 +272,7 @@ class DeviceCsv {
       input.device = *gpu;
       const std::string& shown = cells[*columns_->device];
       const std::string name = shown.substr(0, shown.rfind(" ("));
-      const auto known = names_.emplace(input.device, name).first;
+      const auto known = names_.emplace(std::pair(process_, input.device), name).first;
       if (known->second != name && other_name_.empty())
         other_name_ = "GPU " + std::to_string(input.device) + " is called " + printable(known->second, 60) + " and " +
                       printable(name, 60);
@@ -299,16 +308,12 @@ class DeviceCsv {
     return geometries_.intern(g);
   }
 
-  /// How many processes have rows of a GPU.
-  std::uint64_t processes_on(std::uint32_t device) const {
-    return static_cast<std::uint64_t>(
-        std::ranges::count_if(builders_, [device](const auto& entry) { return entry.first.second == device; }));
-  }
-
   std::vector<ReadRank> ranks() {
     std::vector<ReadRank> out;
     const bool several = std::ranges::any_of(
         builders_, [&](const auto& entry) { return entry.first.first != builders_.begin()->first.first; });
+    std::map<std::uint32_t, std::uint64_t> processes;  // by GPU
+    for (const auto& [key, b] : builders_) ++processes[key.second];
     for (auto& [key, b] : builders_) {
       const auto [process, device] = key;
       ReadRank r;
@@ -316,15 +321,15 @@ class DeviceCsv {
       r.rank.format = format_.name;
       r.rank.path = file_.path;
       if (builders_.size() > 1) r.rank.path += ":GPU " + std::to_string(device);
-      if (several) r.rank.path += " of process " + std::to_string(process);
-      r.rank.devices.push_back({device, names_[device], 0, 0});
+      if (several) r.rank.path += " of process " + std::to_string(process % kNumbers);
+      r.rank.devices.push_back({device, names_[key], 0, 0});
       b.finish(r.rank);
       r.rank.notes.assumptions.clear();  // that launches are missing lies in the format
       r.rank.notes.assume("the CSV has no host records: launches and host overheads are unknown");
       if (out.empty()) note_rows(r.rank.notes);
-      if (const std::uint64_t processes = processes_on(device); processes > 1)
-        r.rank.notes.assume(std::to_string(processes) + " processes used GPU " + std::to_string(device) +
-                            ", each taken for a rank: a process left over from an earlier run would slow the others");
+      if (processes[device] > 1)
+        r.rank.notes.assume(std::to_string(processes[device]) + " processes name a GPU " + std::to_string(device) +
+                            ", each taken for a rank with a GPU of its own");
       out.push_back(std::move(r));
     }
     return out;
@@ -361,9 +366,11 @@ class DeviceCsv {
   std::vector<std::string> titles_again_;  ///< likewise of one below the first
   std::size_t line_ = 0;                   ///< that is read
   std::optional<DeviceColumns> columns_;
+  static constexpr std::uint64_t kNumbers = std::uint64_t{1} << 32;  // of processes on a machine
+  std::map<std::uint64_t, std::uint64_t> begun_;                     ///< how often a process of that number has begun
   std::uint64_t said_of_ = 0, process_ = 0;  ///< process of the last remark, and of the rows that are read
   std::map<std::pair<std::uint64_t, std::uint32_t>, RankBuilder> builders_;  ///< by process and GPU
-  std::map<std::uint32_t, std::string> names_;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> names_;     ///< likewise
   std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, headers_again_ = 0,
                 unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
   bool no_line_end_ = false;

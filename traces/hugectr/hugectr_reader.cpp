@@ -99,27 +99,24 @@ bool communicates(const std::string& name) {
 struct OfStream {
   DeviceInput input;
   std::int64_t start_index = 0, end_index = 0;
-  std::uint32_t holder = kNone;                             ///< the innermost event that holds it
-  std::int64_t within = 0;                                  ///< what those take of which it is the holder
   std::vector<std::pair<std::int64_t, std::int64_t>> held;  ///< times of all that it holds
 };
 
 /// What an event does beside those that it holds: its time without theirs, in parts. Medians are of different iterations, so that
-/// some lie outside of their holder's: it is shorter by those too.
+/// some lie outside of their holder's, or leave nothing of it.
 std::vector<DeviceInput> parts_of(OfStream& event) {
   std::vector<DeviceInput> out;
   const DeviceRecord& whole = event.input.record;
   if (event.held.empty()) return {event.input};
   std::ranges::sort(event.held);
   event.held.emplace_back(whole.end_ns(), whole.end_ns());
-  std::int64_t from = whole.start_ns, left = whole.duration_ns - event.within;
+  std::int64_t from = whole.start_ns;
   for (const auto& [begin, end] : event.held) {
-    const std::int64_t part = std::min(left, std::min(begin, whole.end_ns()) - from);
+    const std::int64_t part = std::min(begin, whole.end_ns()) - from;
     if (part > 0) {
       out.push_back(event.input);
       out.back().record.start_ns = from;
       out.back().record.duration_ns = part;
-      left -= part;
     }
     from = std::max(from, end);
   }
@@ -239,8 +236,9 @@ Result<void> Reader::add(std::size_t place, const dom::element& event) {
     return {};
   }
   std::vector<OfStream>& stream_events = streams_[{input.device, measured.stream}];
-  const std::int64_t first = measured.start_index && measured.end_index ? *measured.start_index : INT64_MAX;
-  stream_events.push_back({input, first, measured.end_index.value_or(INT64_MAX), kNone, 0, {}});
+  const bool is_placed = measured.start_index && measured.end_index;
+  stream_events.push_back(
+      {input, is_placed ? *measured.start_index : INT64_MAX, is_placed ? *measured.end_index : INT64_MAX, {}});
   return {};
 }
 
@@ -251,11 +249,7 @@ void Reader::build() {
     each_held_event(events, [&](std::size_t outer, std::size_t inner) {
       const DeviceRecord& d = events[inner].input.record;
       events[outer].held.emplace_back(d.start_ns, d.end_ns());
-      events[inner].holder = static_cast<std::uint32_t>(outer);
     });
-    for (const OfStream& event : events) {
-      if (event.holder != kNone) events[event.holder].within += event.input.record.duration_ns;
-    }
     for (OfStream& event : events) {
       holders_ += event.held.empty() ? 0 : 1;
       for (const DeviceInput& part : parts_of(event)) builders_.at(key.first).device(part);

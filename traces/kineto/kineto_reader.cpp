@@ -309,9 +309,9 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
   KernelGeometry g;
   g.blocks_per_sm = figure_of(a.blocks_per_sm, kMostBlocks);
   g.occupancy = figure_of(a.occupancy, 100);
+  if (g.occupancy == 0 && g.blocks_per_sm > kMostBlocksAtNoOccupancy) g.occupancy = -1;
   no_figure_ +=
       (g.occupancy < 0 && !a.occupancy.empty() ? 1 : 0) + (g.blocks_per_sm < 0 && !a.blocks_per_sm.empty() ? 1 : 0);
-  if (g.occupancy == 0 && g.blocks_per_sm > kMostBlocksAtNoOccupancy) g.occupancy = -1;
   if (g.occupancy >= 0) g.occupancy /= 100;
   g.registers_per_thread = static_cast<std::uint32_t>(unsigned_of(a.registers));
   g.shared_memory = unsigned_of(a.shared_memory);
