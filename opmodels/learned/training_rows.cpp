@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 #include <ostream>
-#include <unordered_map>
 
 #include "base/fnv.hpp"
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
-#include "opmodels/measured/measured_table.hpp"
-#include "opmodels/measured/op_calibration.hpp"
-#include "opmodels/measured/op_point.hpp"
 #include "opmodels/measured/possible_times.hpp"
 #include "opmodels/registry.hpp"
 
@@ -66,32 +61,13 @@ double priced_of(const std::vector<Prepared>& prepared) {
   return seconds;
 }
 
-/// The times of each op of each GPU; of as many ops as a table may hold.
-class OpTimes {
- public:
-  /// Whether this is the first time that rows of the op differ by more than runs do.
-  bool are_apart_since(const std::string& device, const OpRow& row, double seconds) {
-    const auto point = point_of(row.ops.front());
-    auto& of_device = times_[{device, row.ops.size()}];
-    if (!point || (of_device.size() >= MeasuredTable::kMaxPoints && !of_device.contains(*point))) return false;
-    auto& [shortest, longest] = of_device.try_emplace(*point, seconds, seconds).first->second;
-    const bool were_apart = longest > kOpTimesApart * shortest;
-    shortest = std::min(shortest, seconds), longest = std::max(longest, seconds);
-    return !were_apart && longest > kOpTimesApart * shortest;
-  }
-
- private:
-  using Times = std::unordered_map<OpPoint, std::pair<double, double>, OpPointHash>;
-  std::map<std::pair<std::string, std::size_t>, Times> times_;  ///< by GPU and kernels of a row
-};
-
 class Writer {
  public:
   Writer(const OpColumns& columns, std::size_t latency, LearnedKernel kernel, const DeviceLookup& lookup)
       : columns_(columns), latency_(latency), kernel_(kernel), lookup_(lookup) {}
 
   /// A line for each kernel; empty where the row is left out, and `count` says why.
-  std::string lines(const std::vector<std::string>& row, const std::string& position, TrainingCount& count) {
+  std::string lines(const std::vector<std::string>& row, const std::string& position, TrainingCount& count) const {
     const OpFields fields(columns_, row);
     const auto problem = [&](std::size_t& counter, const Error& error) {
       ++counter;
@@ -127,9 +103,6 @@ class Writer {
                                     "", ""});
     if (kernels > kOpTimesTooLong * priced_of(prepared) && ++count.too_long == 1)
       count.first_too_long = position + ": " + too_long_text(kernels, priced_of(prepared));
-    if (times_.are_apart_since((*models)->device().name, *parsed, kernels - prepared.front().other) &&
-        ++count.apart == 1)
-      count.first_apart = position;
     std::string lines;
     for (const Prepared& one : prepared) lines += text(fields, *parsed, one, measured, (*models)->rates(parsed->warm));
     return lines;
@@ -158,7 +131,6 @@ class Writer {
   std::size_t latency_;
   LearnedKernel kernel_;
   const DeviceLookup& lookup_;
-  OpTimes times_;
 };
 
 }  // namespace
@@ -172,7 +144,7 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, require_latency(reader));
-  Writer writer(columns, latency, kernel, lookup);
+  const Writer writer(columns, latency, kernel, lookup);
   TrainingCount count;
   count.unused = columns.unused();
   for (;;) {

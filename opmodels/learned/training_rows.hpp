@@ -27,8 +27,6 @@ struct TrainingCount {
   std::size_t hidden = 0;        ///< no longer than the launch and the kernels that come with the op
   std::size_t too_long = 0;      ///< kept, with times far above the models' (kOpTimesTooLong)
   std::string first_too_long;    ///< the first of them, with its line
-  std::size_t apart = 0;         ///< ops of one GPU whose kept rows say times far apart (kOpTimesApart)
-  std::string first_apart;       ///< where the first of them is, by the row that shows it
   std::string first_problem;     ///< with its line, of the first row that is unpriced, impossible or hidden
   std::string unused;            ///< OpColumns::unused()
 };

@@ -1,6 +1,7 @@
 #include "opmodels/measured/op_calibration.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <unordered_map>
@@ -17,6 +18,16 @@ namespace {
 
 constexpr std::size_t kMaxLibraries = 4;
 constexpr double kClearOfTail = 1.2;  // chosen: kernels that run so much longer than the host's tail show in the time
+
+std::uint64_t hash_of(const OpPoint& point) {
+  std::uint64_t hash = point.group;
+  for (const float x : point.at) hash = (hash ^ std::bit_cast<std::uint32_t>(x)) * 0x9E3779B97F4A7C15ULL;
+  return hash ^ (hash >> 29);
+}
+
+struct Hash {
+  std::size_t operator()(const OpPoint& point) const { return static_cast<std::size_t>(hash_of(point)); }
+};
 
 Result<double> positive(std::string_view text) {
   const auto value = plain_number(text);
@@ -126,12 +137,12 @@ class OpPoints {
     bool other_clocks = false;
     double mean_us() const { return std::exp(log_measured / static_cast<double>(count)); }
   };
-  bool is_thinned(const OpPoint& point) const { return (OpPointHash()(point) >> 8) % keep_one_of_ != 0; }
+  bool is_thinned(const OpPoint& point) const { return (hash_of(point) >> 8) % keep_one_of_ != 0; }
   void thin() {
     keep_one_of_ *= 2;
     std::erase_if(sums_, [&](const auto& entry) { return is_thinned(entry.first); });
   }
-  std::unordered_map<OpPoint, Sum, OpPointHash> sums_;
+  std::unordered_map<OpPoint, Sum, Hash> sums_;
   std::uint64_t keep_one_of_ = 1;
 };
 

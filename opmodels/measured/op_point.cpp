@@ -1,7 +1,6 @@
 #include "opmodels/measured/op_point.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -102,12 +101,6 @@ std::optional<OpPoint> point(const graph::Op& op, const graph::EmbeddingBag& bag
 }
 
 }  // namespace
-
-std::size_t OpPointHash::operator()(const OpPoint& point) const {
-  std::uint64_t hash = point.group;
-  for (const float x : point.at) hash = (hash ^ std::bit_cast<std::uint32_t>(x)) * 0x9E3779B97F4A7C15ULL;
-  return static_cast<std::size_t>(hash ^ (hash >> 29));
-}
 
 std::optional<OpPoint> point_of(const graph::Op& op) {
   return std::visit([&](const auto& shape) { return point(op, shape); }, op);

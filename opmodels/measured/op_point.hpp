@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -16,11 +15,6 @@ struct OpPoint {
   std::uint64_t group = 0;        ///< FNV-1a of the op's place in graph::Op and of its settings: see group_of
   std::array<float, kDims> at{};  ///< log2 of sizes; unused ones are 0
   bool operator==(const OpPoint&) const = default;
-};
-
-/// For hashed containers.
-struct OpPointHash {
-  std::size_t operator()(const OpPoint& point) const;
 };
 
 /// Nothing for ops that no table holds: given durations, collectives, several unlike embedding tables in one op.

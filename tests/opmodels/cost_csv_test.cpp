@@ -336,19 +336,6 @@ TEST_F(Fixture, TrainingRowsNameTimesFarAboveTheModels) {
       << nanoseconds.error().text();
 }
 
-TEST_F(Fixture, TrainingRowsNameOpsOfUnlikeTimes) {
-  const std::string a100 = "A100-SXM4-80GB,linear,", size = ",bf16,4096,4096,4096,";
-  std::istringstream in("gpu,op,pass,dtype,m,n,k,latency_us\n" + a100 + "fwd" + size + "600\n" + a100 +
-                        "fwd,bf16,4096,4096,2048,2100\n" + a100 + "bwd" + size + "2000\n" +
-                        "V100-SXM2-16GB,linear,fwd,fp16," + "4096,4096,4096,1900\n" + a100 + "fwd" + size + "1700\n" +
-                        a100 + "fwd" + size + "6000\n" + a100 + "fwd" + size + "600\n");
-  out_.str("");
-  const auto count = training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
-  ASSERT_TRUE(count.ok()) << count.error().text();
-  EXPECT_EQ(count->apart, 1u);
-  EXPECT_EQ(count->first_apart, "x.csv:7");
-}
-
 TEST_F(Fixture, TrainingRowsLeaveOutWhatNoGpuDoes) {
   std::istringstream in(
       "gpu,op,dtype,m,n,k,latency_us\n"

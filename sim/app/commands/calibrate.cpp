@@ -56,15 +56,6 @@ void name_too_long(const Count& c) {
   remark(fmt::format("{}{}; expected microseconds", c.first_too_long, and_more(c.too_long)));
 }
 
-template <class Count>
-void name_apart(const Count& c, const char* use) {
-  if (c.apart == 0) return;
-  remark(fmt::format("{}: {} measured with times that differ by more than a factor of {}; {}", c.first_apart,
-                     c.apart == 1 ? "an op was" : counted(c.apart, "op") + " were", opmodels::kOpTimesApart, use));
-}
-
-constexpr const char* kMeanIsUsed = "the geometric mean is used";
-
 Result<void> write_training_rows(const TrainingFlags& f) {
   TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
@@ -83,7 +74,6 @@ Result<void> write_training_rows(const TrainingFlags& f) {
                                {count.impossible, "faster than the GPU allows"},
                                {count.hidden, "no longer than what comes with the op"}})));
   name_too_long(count);
-  name_apart(count, "each is a row of its own");
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   return {};
 }
@@ -121,6 +111,13 @@ std::string left_out(const opmodels::CalibrationCount& c) {
                    {c.several, "of more than one kernel"},
                    {c.thinned, "beyond the capacity of a table"},
                    {c.unreported, "beyond the capacity of the report"}});
+}
+
+void name_apart(const opmodels::CalibrationCount& c) {
+  if (c.apart == 0) return;
+  remark(fmt::format("{}: {} measured with times that differ by more than a factor of {}; the geometric mean is used",
+                     c.first_apart, c.apart == 1 ? "an op was" : counted(c.apart, "op") + " were",
+                     opmodels::kOpTimesApart));
 }
 
 void name_alike(const opmodels::CalibrationCount& c) {
@@ -185,7 +182,7 @@ Result<void> write_table(const std::string& path, const std::string& folder, con
   remark(fmt::format("{}: {} from {} of {} rows{}", path, counted(table.size(), "point"), count.used, count.rows,
                      left_out(count)));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
-  name_apart(count, kMeanIsUsed);
+  name_apart(count);
   name_alike(count);
   name_too_long(count);
   name_clocks(count);
@@ -214,7 +211,7 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
   TRY(files.keep());
   if (takes_stdout({{"--csv", f.csv}})) return {};
   const opmodels::CalibrationCount& count = calibration.count();
-  if (f.out.empty()) name_apart(count, kMeanIsUsed);
+  if (f.out.empty()) name_apart(count);
   if (f.out.empty()) name_alike(count);
   if (f.out.empty()) name_too_long(count);
   if (f.out.empty()) name_clocks(count);
