@@ -168,7 +168,8 @@ struct CollectiveModels::Known {
     same.launch_scale = options.launch_scale;
     return described && options.curve_dirs.size() == 1 && same == options && spec.name == loaded_for.name &&
            spec.device == loaded_for.device && capability == compute_capability &&
-           (options.curve_files.empty() || spec.gpus_per_node == loaded_for.gpus_per_node);
+           (options.curve_files.empty() ||
+            (spec.gpus_per_node == loaded_for.gpus_per_node && spec.gpus_installed == loaded_for.gpus_installed));
   }
 
   std::shared_ptr<const MeasuredPrice> price(graph::CollectiveKind kind, const topology::GroupFacts& facts,

@@ -49,7 +49,7 @@ std::vector<std::string> devices_beside(const std::vector<std::string>& curve_di
 /// A system with the links that curves were measured on.
 struct MeasuredSpec {
   topology::ClusterSpec spec;
-  bool other_gpu = false;  ///< than its file has: `spec` is what was asked for, and curves tell nothing about its links
+  bool other_gpu = false;  ///< than its file has
 };
 
 /// The system as it was when the curves of the first of these folders were measured.
@@ -59,8 +59,9 @@ Result<MeasuredSpec> measured_spec(const topology::Topology& topology, std::span
   if (path.empty()) return MeasuredSpec{now};
   TRY_ASSIGN(ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
-  if (spec.device != now.device) return MeasuredSpec{now, true};  // another system, whatever its name
-  return MeasuredSpec{std::move(spec)};
+  const bool other_gpu = spec.device != now.device;  // which says nothing of the links
+  spec.device = now.device;
+  return MeasuredSpec{std::move(spec), other_gpu};
 }
 
 /// A system as curves were measured on it.
@@ -256,13 +257,13 @@ bool comes_before(const LibraryCurve& a, const LibraryCurve& b) {
 }
 
 /// The system of the topology as its file describes it, with the GPUs that the topology has in a node; nothing where the
-/// experiment names no such file, or another GPU.
+/// experiment names no such file.
 std::optional<topology::ClusterSpec> described_of_user(const topology::Topology& topology,
                                                        const CollectiveOptions& options) {
   const topology::ClusterSpec& now = topology.spec();
-  if (!options.described || options.described->name != now.name || options.described->device != now.device)
-    return std::nullopt;
+  if (!options.described || options.described->name != now.name) return std::nullopt;
   topology::ClusterSpec out = *options.described;
+  out.device = now.device;
   out.gpus_per_node = now.gpus_per_node;
   out.gpus_installed = now.gpus_installed;
   return out;
@@ -406,8 +407,7 @@ Result<std::optional<topology::ClusterSpec>> described_system(const topology::To
   const std::string& name = topology.spec().name;
   if (name.empty() || file_beside(options.curve_dirs, "systems", name).empty()) return out;
   TRY_ASSIGN(MeasuredSpec measured, measured_spec(topology, options.curve_dirs));
-  if (!measured.other_gpu) out = std::move(measured.spec);
-  return out;
+  return std::optional(std::move(measured.spec));
 }
 
 std::optional<topology::Topology> as_described(topology::ClusterSpec spec, const topology::Topology& topology) {

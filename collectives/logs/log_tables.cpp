@@ -397,11 +397,31 @@ void LogContext::forget_list() {
 
 void take_failure(LogContext& context, std::string_view line) {
   if (!context.failure.empty()) return;
-  for (const std::string_view sign :
-       {"Test NCCL failure", "Test CUDA failure", "Test failure", " noticed that process", "Segmentation fault",
-        "srun: error:", "slurmstepd: error:", "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
-        "Traceback (most recent call last)", "DistBackendError", "# Interrupted: the table is partial",
-        "# Stopped at a wrong element"}) {
+  for (const std::string_view sign : {"Test NCCL failure",
+                                      "Test CUDA failure",
+                                      "Test failure",
+                                      " noticed that process",
+                                      " detected that one or more processes exited",
+                                      "Primary job  terminated normally, but",
+                                      "MPI_ABORT was invoked",
+                                      "Fatal error in ",
+                                      "Segmentation fault",
+                                      "(core dumped)",
+                                      "terminate called after throwing",
+                                      "srun: error:",
+                                      "srun: Job step aborted",
+                                      "srun: Force Terminated",
+                                      "slurmstepd: error: ***",
+                                      "oom-kill event",
+                                      "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+                                      "TERMINATED WITH THE EXIT STRING",
+                                      "Traceback (most recent call last)",
+                                      "DistBackendError",
+                                      "ChildFailedError",
+                                      "Watchdog caught collective operation timeout",
+                                      " death signal, ",
+                                      "# Interrupted: the table is partial",
+                                      "# Stopped at a wrong element"}) {
     if (line.find(sign) == line.npos) continue;
     context.failure = std::string(line.substr(0, 120));
     return;

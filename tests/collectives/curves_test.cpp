@@ -389,5 +389,30 @@ TEST(CurvePrices, OtherLinksThanDescribedScaleCurvesOfTheUser) {
   EXPECT_FALSE(CollectiveModels::create(slow, options).ok()) << "faster than its links";
 }
 
+/// What one machine has read of them is not taken for another's: half of the NICs of a node may be a smaller node's.
+TEST(CurvePrices, CurvesOfTheUserAreReadForTheGpusOfANode) {
+  CollectiveOptions options;
+  options.curve_files = {file_with(
+      "own.curve.txtpb",
+      "version: 1 curves { kind: \"all_reduce\" ranks: 8 nodes: 2 launch: \"mpi\" points { bytes: 1048576 time_us: 90 } "
+      "points { bytes: 67108864 time_us: 1400 } }\n")};
+  options.described = a100_cluster(2).spec();
+  const auto machine = [&](std::int64_t installed) {
+    topology::ClusterSpec spec = a100_cluster(2).spec();
+    spec.gpus_per_node = 4, spec.gpus_installed = installed;
+    spec.nic.bandwidth = BytesPerSecond(0.5 * spec.nic.bandwidth.value());
+    return *topology::Topology::build(spec, 80);
+  };
+  const auto op = op_of(graph::CollectiveKind::all_reduce, 64 << 20);
+  const topology::Topology whole = machine(4), half = machine(8);
+  for (const auto& [first, second] : {std::pair(&whole, &half), std::pair(&half, &whole)}) {
+    const CollectiveModels before = models_of(*first, options), alone = models_of(*second, options);
+    const auto after = CollectiveModels::create(*second, options, &before);
+    ASSERT_TRUE(after.ok());
+    EXPECT_EQ(after->price(op, second->facts(first_ranks(8)))->mean,
+              alone.price(op, second->facts(first_ranks(8)))->mean);
+  }
+}
+
 }  // namespace
 }  // namespace distsim::collectives
