@@ -9,7 +9,7 @@ namespace distsim::study {
 namespace {
 
 /// Experiments of a plan at which a key is looked for: each takes predictions.
-constexpr std::size_t kMostTriedRows = 64;
+constexpr std::size_t kMostTriedRows = 16;
 
 struct TriedExperiments {
   std::vector<VariedExperiment> experiments;

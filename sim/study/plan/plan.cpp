@@ -63,7 +63,7 @@ class LayoutPlanner {
     PlanRow baseline = baseline_row(request_, experiment_, cache_);
     baseline_error_ = baseline.error;
     baseline.values = std::vector<std::string>(sites_.axes.size(), "-");
-    const ParallelSpec base = settled_layout(experiment_);
+    const ParallelSpec base = settled_layout(experiment_).value_or(experiment_.model.parallel);
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
     if (baseline.error.empty() && sites_.axes.empty() && agrees_with(sites_.held, base))

@@ -24,10 +24,10 @@ bool decides_alike(const LlmPlan& a, const LlmPlan& b) {
 
 }  // namespace
 
-ParallelSpec settled_layout(const config::Experiment& e) {
+std::optional<ParallelSpec> settled_layout(const config::Experiment& e) {
   const Result<LlmPlan> plan = plan_of(e);
   const ParallelSpec& given = e.model.parallel;
-  if (!plan) return given;
+  if (!plan) return std::nullopt;
   config::Experiment settled = e;
   ParallelSpec& out = settled.model.parallel;
   out = plan->parallel;
@@ -48,10 +48,6 @@ ParallelSpec settled_layout(const config::Experiment& e) {
   if (is_same()) return out;
   out.recompute = given.recompute;
   return out;
-}
-
-workload::Offload settled_offload(const config::Experiment& e) {
-  return plan_of(e) ? settled_layout(e).offload : workload::Offload::none;
 }
 
 }  // namespace distsim::study

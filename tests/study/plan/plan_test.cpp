@@ -257,17 +257,28 @@ TEST_F(PlanTest, LayoutsMayOffloadWhatTheExperimentDoes) {
   const Plan plan = planned(request).value();
   const PlanRow& best = plan.rows.front();
   EXPECT_EQ(best.kind, PlanRowKind::candidate);
-  EXPECT_NE(std::ranges::find(best.sets, "parallel.offload=optimizer"), best.sets.end());
   EXPECT_EQ(plan.counts.above_bound, 0);
   PlanRequest given = request;
-  given.sets = {"parallel.offload=optimizer"};
-  EXPECT_EQ(planned(given).value().rows.front().report.iteration, best.report.iteration);
+  for (const char* offload : {"parallel.offload=optimizer", "parallel.offload=automatic"}) {  // the latter is its own
+    given.sets = {offload};
+    EXPECT_EQ(planned(given).value().rows.front().report.iteration, best.report.iteration) << offload;
+  }
   request.exhaustive = true;
   const Plan all = planned(request).value();
   ASSERT_EQ(all.rows.size(), plan.rows.size());
   for (std::size_t i = 0; i < all.rows.size(); ++i)
     EXPECT_EQ(all.rows[i].report.iteration, plan.rows[i].report.iteration) << i;
   EXPECT_EQ(all.counts.above_bound, 0);
+}
+
+/// Of another layout the framework may offload another part.
+TEST_F(PlanTest, WhatIsLeftOpenMayOffloadMoreOfAnotherLayout) {
+  PlanRequest request = small();
+  request.config = file("g.yaml", test::llm_text("qwen3_30b_a3b", "deepspeed_hf", "g4dn_t4", 2, 64));
+  request.sets = {"model.precision=fp16"};
+  const Duration best = planned(request).value().rows.front().report.iteration;
+  request.sets.push_back("parallel.offload=automatic");
+  EXPECT_EQ(planned(request).value().rows.front().report.iteration, best);
 }
 
 /// Draws are rows of the journal too, and a run that is resumed finds them there.

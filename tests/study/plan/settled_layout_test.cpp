@@ -38,7 +38,7 @@ TEST(SettledLayout, ItsKeysBringTheSameFigures) {
         };
         const Duration left_open = iteration(sets);
         if (left_open == Duration()) continue;
-        const workload::ParallelSpec layout = settled_layout(test::experiment_of(text, sets));
+        const workload::ParallelSpec layout = settled_layout(test::experiment_of(text, sets)).value();
         ++fit;
         open += layout.offload == workload::Offload::automatic ? 1 : 0;
         for (std::string& set : sets_of(layout)) sets.push_back(std::move(set));

@@ -79,9 +79,10 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::Offload offload, wo
   p.data = 0;
   p.stage_layers.clear();
   if (p.offload == workload::Offload::automatic) {
+    // What is left open may move more or less of another layout.
+    add_own(offloads_, workload::Offload::none);
+    if (offload != workload::Offload::none) add_own(offloads_, p.offload);
     p.offload = workload::Offload::none;
-    add_own(offloads_, p.offload);
-    add_own(offloads_, offload);
   } else {
     add_own(offloads_, p.offload);
   }

@@ -12,7 +12,7 @@
 //   recompute    what is offered, and 1/4, 1/2 and 3/4 of a stage's blocks
 //   shard_group  all replicas; those of a node, and of four
 //   order        with several stages, replicas and NVLink domains, where the GPUs that split experts keep together
-//   offload      left open in the experiment: none, and what the experiment as it is comes to
+//   offload      left open in the experiment: none, and left open where the experiment as it is moves anything
 // Everything else is as in the experiment, recompute left open there being none. Steps that do not divide are counted, not
 // visited: a space may have 10^18 layouts.
 #pragma once
