@@ -27,7 +27,7 @@ class Sweep(Table):
     @property
     def without_effect(self) -> List[str]:
         """What was asked and changes none of the points, in lines that begin with the argument: "vary parallel.tensor: no effect at
-        any point", "set model.accumulation=2: no effect on the prediction" (of a large sweep "on the 64 predictions tried"), "scaling: no
+        any point", "set model.accumulation=2: no effect on the prediction" (of a large sweep "on the 16 predictions tried"), "scaling: no
         effect, ...". The first look takes some predictions for each key of ``set``."""
         return self._sweep.without_effect()
 

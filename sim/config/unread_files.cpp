@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <set>
 
+#include "base/config/config_node.hpp"
 #include "base/file.hpp"
 #include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/lower_case.hpp"
@@ -86,25 +88,22 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-/// The files of configurations below a root, which may name others: as they are, and templates without numbers. Read when they
-/// are first asked.
-class NamingTexts {
+/// The files that those of configurations below a root name; of templates without numbers. Looked for when they are first asked.
+class NamesOfFiles {
  public:
-  explicit NamingTexts(std::string root) : root_(std::move(root)) {}
-  bool name_file(const std::string& name) {
+  explicit NamesOfFiles(std::string root) : root_(std::move(root)) {}
+  bool have(const std::string& name) {
     if (!are_read_) read();
     const std::string general = without_numbers(name);
-    const auto has = [](const std::string& part) {
-      return [&part](const std::string& text) { return !part.empty() && text.find(part) != std::string::npos; };
-    };
-    return std::ranges::any_of(texts_, has(name)) || std::ranges::any_of(templates_, has(general));
+    return names_.contains(name) || (!general.empty() && general_names_.contains(general));
   }
 
  private:
   void read();
+  void add(const ConfigNode& node);
   const std::string root_;
   bool are_read_ = false;
-  std::vector<std::string> texts_, templates_;
+  std::set<std::string> names_, general_names_;
 };
 
 std::string endings_of(const Room& room) {
@@ -128,23 +127,31 @@ std::vector<std::pair<std::string, bool>> entries_of(const fs::path& folder) {
   return out;
 }
 
-void NamingTexts::read() {
-  constexpr std::size_t kMostNamingText = 1 << 20;  // of a file of configurations, as it is read by its name
+void NamesOfFiles::add(const ConfigNode& node) {
+  const std::string name = fs::path(node.scalar).filename().string();
+  if (name.find("${") != std::string::npos)
+    general_names_.insert(without_numbers(name));
+  else if (!name.empty())
+    names_.insert(name);
+  for (const ConfigNode& item : node.items) add(item);
+  for (const ConfigNode::Entry& entry : node.entries) {
+    if (entry.key != "title" && entry.key != "description" && entry.key != "source") add(entry.value);
+  }
+}
+
+void NamesOfFiles::read() {
   are_read_ = true;
   std::vector<fs::path> folders{root_};
   for (const Room& room : kRooms) folders.push_back(fs::path(root_) / room.name);
   for (const fs::path& folder : folders) {
     for (const auto& [name, is_folder] : entries_of(folder)) {
       if (is_folder || !name.ends_with(".yaml")) continue;
-      auto text = read_file((folder / name).string(), kMostNamingText);
-      if (!text.ok()) continue;
-      if (text->find("${") != std::string::npos) templates_.push_back(without_numbers(*text));
-      texts_.push_back(std::move(*text));
+      if (const auto tree = parse_yaml_file((folder / name).string()); tree.ok()) add(*tree);
     }
   }
 }
 
-void add_files(const fs::path& folder, const Room& room, NamingTexts& naming, std::vector<std::string>& remarks) {
+void add_files(const fs::path& folder, const Room& room, NamesOfFiles& named, std::vector<std::string>& remarks) {
   for (const auto& [name, is_folder] : entries_of(folder)) {
     if (remarks.size() == kMostRemarks) return;
     if (is_folder || is_text_about_it(name)) continue;
@@ -152,7 +159,7 @@ void add_files(const fs::path& folder, const Room& room, NamingTexts& naming, st
       if (name.ends_with(".ops")) add_table(folder / name, remarks);
       continue;
     }
-    if (naming.name_file(name)) continue;
+    if (named.have(name)) continue;
     remarks.push_back(in_quotes((folder / name).string(), 300) + " is not looked for: names in " + room.name +
                       " end in " + endings_of(room));
   }
@@ -180,7 +187,7 @@ void note_rooms(const std::string& root) {
 std::vector<std::string> unread_in(const std::string& root) {
   static const std::vector<std::string> names = config_rooms();
   std::vector<std::string> remarks;
-  NamingTexts naming(root);
+  NamesOfFiles named(root);
   bool ours = false;
   const auto entries = entries_of(root);
   for (const auto& [name, is_folder] : entries) {
@@ -191,7 +198,7 @@ std::vector<std::string> unread_in(const std::string& root) {
     }
     if (const Room* room = room_of(name)) {
       ours = true;
-      add_files(fs::path(root) / name, *room, naming, remarks);
+      add_files(fs::path(root) / name, *room, named, remarks);
     } else if (std::ranges::find(names, name) != names.end()) {
       ours = true;
     } else if (const std::string nearest = nearest_spelling(name, names); !nearest.empty()) {

@@ -204,7 +204,7 @@ class Outputs(unittest.TestCase):
                 held = (folder / output).read_bytes()
                 with subprocess.Popen([BINARY, *(before or []), *words], cwd=d, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
                     try:
-                        said = process.communicate(timeout=1.5)[1]
+                        said = process.communicate(timeout=60)[1]  # unless it is mended, it runs on
                     except subprocess.TimeoutExpired:
                         process.send_signal(signal.SIGINT)
                         said = process.communicate()[1]

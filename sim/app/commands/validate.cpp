@@ -33,11 +33,12 @@ std::string published_cases() {
   return file.empty() ? "configs/validation/cases.csv" : file;
 }
 
-/// All that the cases say, whatever column reads it.
+/// What the cases say of their experiments.
 std::vector<std::string> texts_of_cases(const study::CaseFile& file) {
   std::set<std::string> values;
   for (const study::Case& c : file.cases) {
-    values.insert(c.fields.begin(), c.fields.end());
+    for (std::size_t i = 0; i < std::min(c.fields.size(), file.header.size()); ++i)
+      if (std::ranges::find(file.carried, file.header[i]) == file.carried.end()) values.insert(c.fields[i]);
     for (const study::Setting& setting : c.settings) values.insert(setting.text);
   }
   return {values.begin(), values.end()};

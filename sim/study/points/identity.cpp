@@ -1,6 +1,7 @@
 #include "sim/study/points/identity.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -43,6 +44,13 @@ std::optional<std::uint32_t> file_sum(const std::string& path, std::string* text
   return n == 0 ? std::optional(static_cast<std::uint32_t>(sum)) : std::nullopt;
 }
 
+/// When a file came to be what and where it is, in nanoseconds.
+std::int64_t changed_at(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return 0;
+  return static_cast<std::int64_t>(info.st_ctim.tv_sec) * 1'000'000'000 + info.st_ctim.tv_nsec;
+}
+
 std::string hex_of(std::uint32_t sum) {
   Fnv64 out;
   out.add_word(sum);
@@ -81,14 +89,15 @@ std::vector<std::set<std::string>> files_of(const FolderKind& kind, const std::s
   return out;
 }
 
+/// A key of text that nothing is read from, though it may be a file's name.
+bool is_for_people(std::string_view key) { return key == "title" || key == "description" || key == "source"; }
+
 /// The files that texts name, whether by a path or by a name without any dot or slash, and those that these name in turn. Each
 /// is noted as an input (base/file.hpp).
 class FileWalk {
  public:
   /// Without `sums` only files of configurations are read.
   FileWalk(const std::string& experiment_folder, bool sums) : sums_(sums) {
-    std::error_code error;
-    base_ = fs::absolute(experiment_folder, error).lexically_normal();
     for (const FolderKind& kind : kFolderKinds) {
       if (!kind.is_named) continue;
       for (const auto& paths : files_of(kind, experiment_folder)) {
@@ -101,7 +110,9 @@ class FileWalk {
   void add_tree(const ConfigNode& node) {
     if (node.kind == ConfigNode::Kind::scalar) add_named(node.scalar, config::folder_of_value(node));
     for (const ConfigNode& item : node.items) add_tree(item);
-    for (const ConfigNode::Entry& entry : node.entries) add_tree(entry.value);
+    for (const ConfigNode::Entry& entry : node.entries) {
+      if (!is_for_people(entry.key)) add_tree(entry.value);
+    }
   }
 
   /// VALUE of a --set: mostly a number or a name, else a text of YAML.
@@ -123,9 +134,10 @@ class FileWalk {
     return sum;
   }
 
-  /// A fact for each file that is named and can be read, by its path from the experiment's folder on.
+  /// A fact for each file that is named and can be read.
   void move_facts(Identity& out) const {
-    for (const auto& [path, sum] : files_) out.push_back({std::string(kFileFact) + path, hex_of(sum)});
+    for (const auto& [name, file] : files_)
+      out.push_back({std::string(kFileFact) + name, hex_of(file.sum), changed_at(file.path)});
   }
 
  private:
@@ -141,7 +153,7 @@ class FileWalk {
     const std::string path = (fs::path(folder) / name).lexically_normal().string();
     std::error_code error;
     if (fs::is_regular_file(path, error) && !seen_.contains(path)) {
-      if (const auto sum = visit(path)) files_[name_of(path)] = *sum;
+      if (const auto sum = visit(path)) files_[new_name(name)] = {path, *sum};
     }
     if (!templates_.empty() && name.find_first_of("0123456789") != std::string::npos) add_filled(name);
   }
@@ -152,23 +164,28 @@ class FileWalk {
       const auto values = match_template(fs::path(path).stem().string(), name);
       if (!values || !filled_.insert(path + '\0' + name).second) continue;
       std::string text;
-      if (!file_sum(path, &text)) continue;
+      if (!file_sum(path, &text) || !filling_.insert(path).second) continue;  // that names another name of its own
       if (const auto filled = fill_template(text, *values, path); filled.ok()) add_text(*filled, path);
+      filling_.erase(path);
     }
   }
 
-  /// The same wherever the experiment's folder lies, and from whatever folder it is looked at.
-  std::string name_of(const std::string& path) const {
-    std::error_code error;
-    const fs::path whole = fs::absolute(path, error).lexically_normal(), inside = whole.lexically_relative(base_);
-    return inside.empty() || *inside.begin() == ".." ? whole.string() : inside.string();
+  /// As it is written, so that a study may be moved; of several files that are written alike, with a number.
+  std::string new_name(const std::string& name) const {
+    std::string out = name;
+    for (int n = 2; files_.contains(out); ++n) out = name + " (" + std::to_string(n) + ")";
+    return out;
   }
 
+  struct NamedFile {
+    std::string path;
+    std::uint32_t sum = 0;
+  };
   const bool sums_;
-  fs::path base_;                               ///< folder of the experiment
-  std::vector<std::string> templates_;          ///< paths
-  std::set<std::string> seen_, filled_;         ///< paths; of templates with a name
-  std::map<std::string, std::uint32_t> files_;  ///< that are named, by name_of()
+  std::vector<std::string> templates_;  ///< paths
+  std::set<std::string> seen_, filled_,
+      filling_;                             ///< paths; of templates with a name; of those whose text is looked through
+  std::map<std::string, NamedFile> files_;  ///< by new_name()
 };
 
 /// What a text says, wherever it is written.
@@ -193,7 +210,7 @@ Fact folders_fact(const FolderKind& kind, const std::string& experiment_folder, 
       if (fs::is_regular_file(path, error)) sum.add_word(walk.visit(path).value_or(0));
     }
   }
-  return {std::string("configuration files in ") + kind.name, sum.hex()};
+  return {std::string("configuration files in ") + kind.name, sum.hex(), 0};
 }
 
 using FactsByName = std::unordered_map<std::string_view, const Fact*>;
@@ -242,16 +259,16 @@ std::string difference(const Identity& found, const Identity& expected) {
   return "";
 }
 
-Identity files_since(const Identity& found, const Identity& expected) {
+Identity files_since(const Identity& found, const Identity& expected, std::int64_t written_at) {
   const FactsByName was = by_name(found);
   Identity out;
   std::ranges::copy_if(expected, std::back_inserter(out), [&](const Fact& fact) {
-    return fact.name.starts_with(kFileFact) && find_fact(was, fact.name) == nullptr;
+    return fact.name.starts_with(kFileFact) && fact.changed_ns >= written_at && find_fact(was, fact.name) == nullptr;
   });
   return out;
 }
 
-Fact program_fact() { return {"program of distsim", hex_of(file_sum("/proc/self/exe").value_or(0))}; }
+Fact program_fact() { return {"program of distsim", hex_of(file_sum("/proc/self/exe").value_or(0)), 0}; }
 
 Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values) {
   const std::string folder = config::folder_of_value(experiment);
@@ -260,7 +277,7 @@ Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::strin
   std::ranges::for_each(values, [&](const std::string& value) { walk.add_value(value); });
   Fnv64 said;
   add_said(experiment, said);
-  Identity out{{"text of the experiment", said.hex()}};
+  Identity out{{"text of the experiment", said.hex(), 0}};
   for (const FolderKind& kind : kFolderKinds) out.push_back(folders_fact(kind, folder, walk));
   walk.move_facts(out);
   return out;

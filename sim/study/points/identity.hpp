@@ -2,6 +2,7 @@
 // that share its points.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,8 @@ namespace distsim::study {
 /// One thing that decides a study's rows: a name for people ("--set", "configuration") and its value or a checksum of it.
 struct Fact {
   std::string name, value;
-  bool operator==(const Fact&) const = default;
+  std::int64_t changed_ns = 0;  ///< of a file, when it came to be there as it is; not kept
+  bool operator==(const Fact& other) const { return name == other.name && value == other.value; }
 };
 
 using Identity = std::vector<Fact>;
@@ -21,9 +23,9 @@ using Identity = std::vector<Fact>;
 /// "" where the two are the same; else what differs, of the first such fact: "--scaling: found weak, expected strong".
 std::string difference(const Identity& found, const Identity& expected);
 
-/// The facts of files in `expected` that `found` knows nothing of: those that were not there then, or could not be read. No row
-/// can depend on them that had a prediction.
-Identity files_since(const Identity& found, const Identity& expected);
+/// The facts of files in `expected` that `found` knows nothing of and that came to be there after the last row was written: no
+/// row that had a prediction can depend on them.
+Identity files_since(const Identity& found, const Identity& expected, std::int64_t written_at);
 
 /// The program: its version and a checksum of its file.
 Fact program_fact();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/system/inputs/input_record.hpp"
 #include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/counted.hpp"
 #include "sim/study/points/row.hpp"
@@ -154,7 +155,7 @@ Result<Header> read_header(Window& window, const std::string& path) {
 
 /// The files that are new to the journal. Error: rows that have a prediction depend on something else than `expected`.
 Result<Identity> check_identity(Identity found, const Identity& expected, const std::string& path) {
-  Identity since = files_since(found, expected);
+  Identity since = files_since(found, expected, stamp_of(path).changed_ns);
   found.insert(found.end(), since.begin(), since.end());
   if (const std::string what = difference(found, expected); !what.empty())
     return Error{"a journal of another study: " + what, path, "give another file with --journal"};

@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
-#include "base/text/quantity_text.hpp"
 #include "sim/config/flag_sets.hpp"
 
 namespace distsim::study {
@@ -148,18 +145,6 @@ class GivenPlaces {
   std::unordered_set<std::string> places_;
 };
 
-/// The same text for numbers and quantities that are equal: 1 and 1e0, 1 GB/s and 8 Gb/s.
-std::string meaning_of(const std::string& value) {
-  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // what a double tells apart
-  if (const auto whole = parse_integer(value); whole.ok() && std::abs(*whole) > kExact) return std::to_string(*whole);
-  for (const Dimension d : {Dimension::none, Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second,
-                            Dimension::flops_per_second, Dimension::hertz, Dimension::watts}) {
-    if (const auto number = parse_quantity(value, d); number.ok())
-      return fmt::format("{} {}", static_cast<int>(d), *number);
-  }
-  return value;
-}
-
 }  // namespace
 
 std::vector<std::string> values_of(const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes) {
@@ -232,13 +217,11 @@ Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag, s
 }
 
 Result<void> check_repeats(const SweepAxis& axis, const std::string& flag) {
-  std::unordered_map<std::string, std::string_view> before;
+  std::unordered_set<std::string_view> before;
   for (const std::string& value : axis.values) {
-    const auto [it, is_new] = before.emplace(meaning_of(value), value);
-    if (is_new) continue;
-    const std::string found =
-        it->second == value ? in_quotes(value) + " twice" : in_quotes(it->second) + " and " + in_quotes(value);
-    return Error{"found " + found + ", expected each value once", flag + " " + printable(axis.key), ""};
+    if (!before.insert(value).second)
+      return Error{"found " + in_quotes(value) + " twice, expected each value once", flag + " " + printable(axis.key),
+                   ""};
   }
   return {};
 }

@@ -10,7 +10,7 @@ namespace distsim::study {
 namespace {
 
 /// Points at which a key is looked for, and values of an axis whose keys are: each takes predictions.
-constexpr std::size_t kMostTried = 64;
+constexpr std::size_t kMostTried = 16, kMostMaps = 64;
 
 /// The number of the point at such places of its values.
 std::size_t point_at(const std::vector<SweepAxis>& axes, const std::vector<std::size_t>& places) {
@@ -69,7 +69,7 @@ IdleMapKeys idle_keys_within(const SweepResult& result, std::size_t axis, PointE
                              const std::shared_ptr<config::Variants>& experiment) {
   const std::vector<SweepAxis>& axes = result.request().axes;
   const SweepAxis& swept = axes[axis];
-  if (!swept.sets.empty() || swept.values.size() > kMostTried) return {};
+  if (!swept.sets.empty() || swept.values.size() > kMostMaps) return {};
   const std::size_t of_each = std::max<std::size_t>(2, kMostTried / swept.values.size()),
                     others = result.size() / swept.values.size();
   std::vector<TriedMap> tried;

@@ -137,7 +137,6 @@ std::vector<GraphCase> graph_cases(const CaseFile& file, unsigned jobs) {
 }
 
 std::vector<std::string> contradictions(const std::vector<GraphCase>& cases) {
-  constexpr double kFurthest = 1.5;  // of repeated runs; chosen, several times what published repetitions differ by
   struct Ends {
     const GraphCase *fastest, *slowest;
   };
@@ -150,7 +149,7 @@ std::vector<std::string> contradictions(const std::vector<GraphCase>& cases) {
   }
   std::vector<std::string> out;
   for (const auto& [job, ends] : of_job) {
-    if (ends.slowest->measured_ms <= kFurthest * ends.fastest->measured_ms) continue;
+    if (ends.slowest->measured_ms <= kMeasuredApart * ends.fastest->measured_ms) continue;
     out.push_back(fmt::format("{} and {} are one job, measured as {:.4g} ms and {:.4g} ms",
                               printable(ends.fastest->source->id, 60), printable(ends.slowest->source->id, 60),
                               ends.fastest->measured_ms, ends.slowest->measured_ms));

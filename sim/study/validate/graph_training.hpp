@@ -20,7 +20,8 @@ struct GraphCase {
   double error() const { return composed_ms / measured_ms - 1; }
 };
 
-/// Predicts every measured case without the correction; one that repeats the job and the time of another is left out. `jobs` threads; the result does not depend on their number.
+/// Predicts every measured case without the correction; one that repeats the job and the time of another is left out. `jobs`
+/// threads; the result does not depend on their number.
 std::vector<GraphCase> graph_cases(const CaseFile& file, unsigned jobs);
 
 /// "a and b are one job, measured as 10 ms and 25 ms", for each job whose times are further apart than runs of one job are.

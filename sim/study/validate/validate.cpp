@@ -171,13 +171,12 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
 }
 
 std::string measured_apart(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
-  constexpr double kApart = 3;  // chosen: versions and machines of one experiment differ by less, as those of one op do
   FoundPair found;
   for (const auto& [experiment, same] : by_experiment(file, cases)) {
     const double before = *same.front()->measured_ms;
     for (const Case* c : same) {
       const double now = *c->measured_ms;
-      if (std::max(before, now) > kApart * std::min(before, now)) found.add(*same.front(), *c);
+      if (std::max(before, now) > kMeasuredApart * std::min(before, now)) found.add(*same.front(), *c);
     }
   }
   if (found.again == nullptr) return "";

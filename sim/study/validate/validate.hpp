@@ -42,12 +42,16 @@ std::string why_implausible(const Case& c, double predicted_ms, double mfu);
 /// Predicts every case. `jobs` threads; the result does not depend on their number.
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case);
 
+/// Times of one experiment that are this many times apart contradict each other. Chosen: versions and machines differ by less,
+/// as those of one op do.
+inline constexpr double kMeasuredApart = 3;
+
 /// "cases.csv:3: measured_ms: found 1000, where cases.csv:2 has the same experiment with 100": the first case whose
 /// experiment another was measured with as well, far apart; with how many more there are. Empty: none.
 std::string measured_apart(const CaseFile& file, const std::vector<ValidatedCase>& cases);
 
-/// "cases.csv:3: found the experiment and the time of cases.csv:2 again, as in 4 cases more; each counts": rows of which the
-/// same was measured. Empty: none.
+/// "cases.csv:3: found the experiment and the time of cases.csv:2 again (and 4 rows more like it); each counts": rows of which
+/// the same was measured. Empty: none.
 std::string measured_again(const CaseFile& file, const std::vector<ValidatedCase>& cases);
 
 /// The input columns, then predicted_ms, low_ms, high_ms, error_percent, memory_gb, tokens_per_s_per_gpu, limited_by,

@@ -81,11 +81,33 @@ TEST_F(IdentityOf, FilesThatAreNotThereAreNoFacts) {
   const Identity before = facts({}, {});
   write("later.csv", "1");
   const Identity after = facts({}, {});
-  const Identity since = files_since(before, after);
+  const Identity since = files_since(before, after, 0);
   ASSERT_EQ(since.size(), 1u);
   EXPECT_EQ(since[0].name, "configuration file later.csv");
   EXPECT_EQ(difference(before, after).substr(0, 42), "configuration file later.csv: found nothin");
-  EXPECT_EQ(files_since(after, before).size(), 0u);
+  EXPECT_EQ(files_since(after, before, 0).size(), 0u);
+  EXPECT_EQ(files_since(before, after, since[0].changed_ns + 1).size(), 0u) << "a row may have read it";
+}
+
+/// A study that is copied with all of its files is the same study; of a title nothing is read.
+TEST_F(IdentityOf, AStudyMayBeMoved) {
+  const auto at = [&](const std::string& place, const std::string& title) {
+    fs::create_directories(folder_ / place / "jobs");
+    write(place + "/u.csv", "1");
+    write(place + "/title.csv", place);
+    return inputs_facts(
+        parse_yaml("title: " + title + "\ntimes: [../u.csv]\n", (folder_ / place / "jobs/x.yaml").string()).value(),
+        {});
+  };
+  EXPECT_EQ(difference(at("here", "../title.csv"), at("there", "../title.csv")), "");
+  EXPECT_NE(difference(at("here", "one"), at("there", "another")), "");
+}
+
+/// It is not followed without end.
+TEST_F(IdentityOf, ATemplateMayNameAnotherOfItsOwn) {
+  write("models/own_w{width}.yaml", "base: own_w${width + 1}\ngraph: g.json\n");
+  text_ = "model: {name: own_w8}\n";
+  EXPECT_EQ(change_of("models/g.json", {}, {}), "configuration file g.json");
 }
 
 /// The same from whatever folder it is looked at.
@@ -102,17 +124,17 @@ TEST_F(IdentityOf, FilesThatTemplatesNameCount) {
   write("models/own_w{width}_d{depth}.yaml",
         "graph: {file: 'g_${width * 2}.json'}\nlayers: [${repeat(width, depth)}]\n");
   text_ = "model: {name: own_w8_d2}\n";
-  EXPECT_EQ(change_of("models/g_16.json", {}, {}), "configuration file models/g_16.json");
+  EXPECT_EQ(change_of("models/g_16.json", {}, {}), "configuration file g_16.json");
   EXPECT_EQ(change_of("models/g_32.json", {}, {}), "");
   EXPECT_EQ(change_of("models/g_32.json", {}, {{"model.name", {"own_w8_d2", "own_w16_d2"}}}),
-            "configuration file models/g_32.json");
+            "configuration file g_32.json");
 }
 
 /// Which of them a name reaches, as an alias or through another file, may differ from point to point.
 TEST_F(IdentityOf, FilesThatAreFoundByNameCount) {
   EXPECT_EQ(change_of("models/m.yaml", {}, {}), "configuration files in models");
   write("models/other.yaml", "name: other\ngraph: h.json\n");
-  EXPECT_EQ(change_of("models/h.json", {}, {}), "configuration file models/h.json");
+  EXPECT_EQ(change_of("models/h.json", {}, {}), "configuration file h.json");
 }
 
 TEST_F(IdentityOf, ASweepHasThatOfItsFiles) {
