@@ -28,7 +28,7 @@ class Sweep(Table):
     def without_effect(self) -> List[str]:
         """What was asked and changes none of the points, in lines that begin with the argument: "vary parallel.tensor: no effect at
         any point", "set model.accumulation=2: no effect on the prediction" (of a large sweep "on the 16 predictions tried"), "scaling: no
-        effect, ...". The first look takes some predictions for each key of ``set``."""
+        effect, ...". The first look takes some predictions for each key of ``set`` and point."""
         return self._sweep.without_effect()
 
     def best(self, figure: str = "samples_per_s") -> Record:

@@ -200,4 +200,6 @@ std::string reference_text() {
   return out;
 }
 
+bool is_for_people(std::string_view key) { return key == "title" || key == "description" || key == "source"; }
+
 }  // namespace distsim::config

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config/schema.hpp"
@@ -36,6 +37,10 @@ std::vector<std::string> choices_of(const std::string& key);
 
 /// What the schemas say of a key of earlier files: where it is now, or that it is gone. Nothing for other keys.
 std::optional<Error> moved_key(const std::string& key);
+
+/// Whether a key of any map is there for people: a title, a description, a source. Nothing is read from its text, which may be
+/// the name of a file.
+bool is_for_people(std::string_view key);
 
 /// All keys, dotted, in the order of the reference: "cluster.nodes".
 std::vector<std::string> config_keys();

@@ -13,6 +13,7 @@
 #include "base/text/printable.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/reference.hpp"
 
 namespace distsim::config {
 namespace {
@@ -88,7 +89,8 @@ std::string without_numbers(std::string_view text) {
   return out;
 }
 
-/// The files that those of configurations below a root name; of templates without numbers. Looked for when they are first asked.
+/// The files that those of configurations below a root name; of templates without numbers. Looked for when they are first
+/// asked.
 class NamesOfFiles {
  public:
   explicit NamesOfFiles(std::string root) : root_(std::move(root)) {}
@@ -135,7 +137,7 @@ void NamesOfFiles::add(const ConfigNode& node) {
     names_.insert(name);
   for (const ConfigNode& item : node.items) add(item);
   for (const ConfigNode::Entry& entry : node.entries) {
-    if (entry.key != "title" && entry.key != "description" && entry.key != "source") add(entry.value);
+    if (!is_for_people(entry.key)) add(entry.value);
   }
 }
 

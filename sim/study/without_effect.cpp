@@ -1,7 +1,6 @@
 #include "sim/study/without_effect.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -36,9 +35,8 @@ std::string dotted(const Path& path) {
 
 /// What names a file or is there for people.
 bool is_name(const Path& path) {
-  static constexpr std::array<std::string_view, 4> for_people{"name", "description", "source", "aliases"};
-  return dotted(path) == "title" || dotted(path) == "cluster.system" ||
-         std::ranges::find(for_people, path.back()) != for_people.end();
+  const std::string& key = path.back();
+  return config::is_for_people(key) || key == "name" || key == "aliases" || dotted(path) == "cluster.system";
 }
 
 struct Given {

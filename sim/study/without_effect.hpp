@@ -52,6 +52,9 @@ struct VariedExperiment {
   std::vector<std::string> sets;  ///< laid on it
 };
 
+/// Experiments of a study at which its keys are looked for: each takes predictions.
+inline constexpr std::size_t kMostTried = 16;
+
 /// Those of `sets` that change the prediction of none of the experiments, which all have them; of a map each key by itself,
 /// as "--set parallel.prefetch=4". `of`: what the prediction is of, where it is not of all: " of x.yaml". Without `are_all` the
 /// study has more experiments, and the line says how many were tried. Without replaced_arguments(). Cost: one prediction of

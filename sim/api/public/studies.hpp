@@ -55,9 +55,9 @@ class DISTSIM_API Sweep {
 
   /// What was asked and changes none of the points, in lines: "vary parallel.tensor: no effect at any point",
   /// "set model.rnn.encoder_layers=3: no effect on the prediction", "scaling: no effect, ...". A key of the experiment's `sets`
-  /// is tried at up to 16 points, with every value of every axis at one of them; where there are more, the line says so: "no
-  /// effect on the 16 predictions tried". The first call looks, which takes some predictions for each key and point, and asks
-  /// `stop` meanwhile: Interrupted, and the next call looks again. So it is with the other studies.
+  /// is tried at up to 16 points, with every value of axes of up to 16 at one of them; where there are more, the line says
+  /// so: "no effect on the 16 predictions tried". The first call looks, which takes some predictions for each key and point,
+  /// and asks `stop` meanwhile: Interrupted, and the next call looks again. So it is with the other studies.
   const std::vector<std::string>& without_effect(const Stop& stop = {}) const;
 
   class Parts;

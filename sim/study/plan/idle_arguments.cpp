@@ -8,9 +8,6 @@
 namespace distsim::study {
 namespace {
 
-/// Experiments of a plan at which a key is looked for: each takes predictions.
-constexpr std::size_t kMostTriedRows = 16;
-
 struct TriedExperiments {
   std::vector<VariedExperiment> experiments;
   bool are_all = true;  ///< all that were played are among them
@@ -36,7 +33,7 @@ Result<TriedExperiments> tried_experiments(const PlanRequest& request, const Pla
   };
   const auto add = [&](const std::vector<std::string>& row) {
     std::vector<std::string> sets = sets_of(row);
-    if (out.experiments.size() < kMostTriedRows && !is_tried(sets))
+    if (out.experiments.size() < kMostTried && !is_tried(sets))
       out.experiments.push_back({experiment, std::move(sets)});
     seen.insert(row.begin(), row.end());
   };

@@ -20,6 +20,7 @@
 #include "base/system/descriptor.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/config/reference.hpp"
 #include "sim/config/variants.hpp"
 
 namespace distsim::study {
@@ -89,9 +90,6 @@ std::vector<std::set<std::string>> files_of(const FolderKind& kind, const std::s
   return out;
 }
 
-/// A key of text that nothing is read from, though it may be a file's name.
-bool is_for_people(std::string_view key) { return key == "title" || key == "description" || key == "source"; }
-
 /// The files that texts name, whether by a path or by a name without any dot or slash, and those that these name in turn. Each
 /// is noted as an input (base/file.hpp).
 class FileWalk {
@@ -111,7 +109,7 @@ class FileWalk {
     if (node.kind == ConfigNode::Kind::scalar) add_named(node.scalar, config::folder_of_value(node));
     for (const ConfigNode& item : node.items) add_tree(item);
     for (const ConfigNode::Entry& entry : node.entries) {
-      if (!is_for_people(entry.key)) add_tree(entry.value);
+      if (!config::is_for_people(entry.key)) add_tree(entry.value);
     }
   }
 

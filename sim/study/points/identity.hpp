@@ -36,7 +36,7 @@ Fact program_fact();
 Identity inputs_facts(const ConfigNode& experiment, const std::vector<std::string>& values);
 
 /// Notes the same files as inputs (base/file.hpp) that no output may replace: also those of points that this process does not
-/// evaluate. Reads only files of configurations, which takes some 0.05 s.
+/// evaluate. Reads only files of configurations.
 void note_named_files(const ConfigNode& experiment, const std::vector<std::string>& values);
 
 }  // namespace distsim::study

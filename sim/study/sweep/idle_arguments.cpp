@@ -9,8 +9,8 @@
 namespace distsim::study {
 namespace {
 
-/// Points at which a key is looked for, and values of an axis whose keys are: each takes predictions.
-constexpr std::size_t kMostTried = 16, kMostMaps = 64;
+/// Keys in the maps of an axis of more values are not looked for: each takes predictions.
+constexpr std::size_t kMostMaps = 64;
 
 /// The number of the point at such places of its values.
 std::size_t point_at(const std::vector<SweepAxis>& axes, const std::vector<std::size_t>& places) {
