@@ -80,7 +80,7 @@ std::string_view slower_link_of(const AnalyticModel& model, const topology::Grou
                                 const ModelConstants& constants) {
   constexpr double kLarge = 1 << 30;  // bytes: bandwidth decides
   const Candidate& chosen = *model.choice(kLarge).candidate;
-  if (chosen.algorithm->name != "ring" && chosen.algorithm->name != "tree") return chosen.limit;
+  if (!chosen.algorithm->by_slower_link) return chosen.limit;
   const Channels c = channels_of(facts, constants);
   const topology::Traffic traffic = chosen.algorithm->traffic;
   return slower_link(c, traffic, c.intra_gbps, nics_gbps(c, traffic));

@@ -102,7 +102,7 @@ struct GroupFacts {
   Transport transport = Transport::infiniband;
   std::string bottleneck;                              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
   bool nvlink() const;                                 ///< members of a node are connected by NVLink
-  bool has_own_nics() const;                           ///< and reach them past the CPU, while no NVLink connects them
+  bool has_own_nics() const;                           ///< no NVLink, and a NIC each that is reached past the CPU
   BytesPerSecond ring_limit() const;                   ///< the lower of intra_ring_bandwidth and intra_socket_bandwidth
   bool switched() const;                               ///< and through switches: every pair at full speed
   BytesPerSecond network_rate(Traffic traffic) const;  ///< the lower of node_bandwidth and the uplinks' limit

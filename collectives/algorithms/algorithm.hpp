@@ -64,8 +64,9 @@ struct AlgorithmInfo {
   Kinds kinds;
   std::array<std::string_view, 2> nccl_names{};         ///< words of NCCL_ALGO that select it; empty: none does
   topology::Traffic traffic = topology::Traffic::ring;  ///< between nodes: what uplinks of the fabric carry of it
-  std::optional<Exchange> exchange{};                   ///< where `collectives.exchange` decides whether it is used
-  std::optional<Reduction> reduction{};                 ///< the choice of `collectives.all_reduce` that asks for it
+  bool by_slower_link = false;  ///< the slower of the links within a node and across bounds it, as it loads both alike
+  std::optional<Exchange> exchange{};    ///< where `collectives.exchange` decides whether it is used
+  std::optional<Reduction> reduction{};  ///< the choice of `collectives.all_reduce` that asks for it
   /// What it needs of a group of two ranks or more.
   bool (*applies)(const Channels& channels) = [](const Channels&) { return true; };
   /// Appends a candidate for each protocol. Called for its kinds on groups that it applies to.

@@ -120,6 +120,7 @@ extern constinit const AlgorithmInfo ring_algorithm = checked(
                graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::broadcast, graph::CollectiveKind::reduce},
      .nccl_names = {"Ring"},
      .traffic = topology::Traffic::ring,
+     .by_slower_link = true,
      .add = add_ring,
      .schedule = {transfers, ring_traffic}});
 

@@ -65,6 +65,7 @@ extern constinit const AlgorithmInfo tree_algorithm =
              .kinds = {graph::CollectiveKind::all_reduce},
              .nccl_names = {"Tree"},
              .traffic = topology::Traffic::tree,
+             .by_slower_link = true,
              .add = add_tree,
              .schedule = {[](graph::CollectiveKind, Grid g, std::int64_t bytes) {
                             return double_tree_all_reduce(g.ranks(), bytes);

@@ -165,7 +165,7 @@ class Loader {
         return wrong_shape(c, nodes, file);
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
-      if (!has_other_gpu_) TRY(check_links(c, *facts, file));
+      TRY(check_links(c, *facts, file));
       if (origin == Origin::user) TRY(remark_far(c, *facts, file));
       Curve curve = curve_without_launch(c, *facts, constants_);
       if (curve.points.empty()) {
@@ -401,11 +401,11 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
 
 Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,
                                                               const CollectiveOptions& options) {
-  std::optional<topology::ClusterSpec> out;
-  if (!options.use_curves) return out;
+  if (!options.use_curves) return std::optional<topology::ClusterSpec>();
   if (!options.curve_files.empty()) return described_of_user(topology, options);
   const std::string& name = topology.spec().name;
-  if (name.empty() || file_beside(options.curve_dirs, "systems", name).empty()) return out;
+  if (name.empty() || file_beside(options.curve_dirs, "systems", name).empty())
+    return std::optional<topology::ClusterSpec>();
   TRY_ASSIGN(MeasuredSpec measured, measured_spec(topology, options.curve_dirs));
   return std::optional(std::move(measured.spec));
 }

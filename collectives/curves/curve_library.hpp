@@ -30,8 +30,8 @@ struct LibraryCurve {
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
 
-/// The system as its own file describes it, with the links that curves were measured on; nothing where there is no such file
-/// or it has another GPU. Where the user's own curves apply: the file that the experiment names (CollectiveOptions::described).
+/// The system as its own file describes it, with the links that curves were measured on and the device that is asked for;
+/// nothing where there is no such file. Where the user's own curves apply: the file that the experiment names (CollectiveOptions::described).
 Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,
                                                               const CollectiveOptions& options);
 

@@ -11,7 +11,8 @@
 
 namespace distsim::collectives {
 
-/// What a file's curves were measured on, in its words: the device, else a log's list of ranks, else its author's. May be empty.
+/// What a file's curves were measured on, in its words: the device, else a log's list of ranks, else its author's. May be
+/// empty.
 std::string gpu_of(const CurveSet& set);
 
 /// The nodes of a curve: as few as hold its ranks where they are not stated.

@@ -135,5 +135,21 @@ TEST(Channels, ASlowerLinkIsSlower) {
   }
 }
 
+/// On two nodes only half of what a tree carries crosses the network: faster NICs change nothing, and it is not named.
+TEST(Channels, ATreeIsLimitedByTheLinkThatItWaitsFor) {
+  topology::GroupFacts facts = a100_cluster(2).facts(first_ranks(16));
+  const auto tree = [&] {
+    return pick(candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts, plain())), "tree",
+                Protocol::simple);
+  };
+  const Candidate before = tree();
+  facts.node_bandwidth = BytesPerSecond(2 * facts.node_bandwidth.value());
+  EXPECT_EQ(tree().gbps, before.gbps);
+  EXPECT_EQ(before.limit, "links within the node");
+  facts.node_bandwidth = BytesPerSecond(facts.node_bandwidth.value() / 8);
+  EXPECT_LT(tree().gbps, before.gbps);
+  EXPECT_EQ(tree().limit, "network");
+}
+
 }  // namespace
 }  // namespace distsim::collectives
