@@ -18,8 +18,8 @@ namespace distsim::traces {
 std::optional<graph::CollectiveKind> collective_of_call(std::string_view name);
 
 /// The kind in a kernel's name: "ncclDevKernel_AllReduce_Sum_f16_RING_LL(...)",
-/// "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(...)"; up to NCCL 2.7 "ncclAllReduceRingLLKernel_sum_f32(...)". Nothing for "ncclDevKernel_Generic" and for kernels that do not
-/// communicate. SendRecv may also be an all-to-all: ask the call.
+/// "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(...)"; up to NCCL 2.7 "ncclAllReduceRingLLKernel_sum_f32(...)". Nothing for
+/// "ncclDevKernel_Generic" and for kernels that do not communicate. SendRecv may also be an all-to-all: ask the call.
 std::optional<graph::CollectiveKind> collective_of_kernel(std::string_view name);
 
 /// The element type in the name of a kernel that reduces: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(...)",

@@ -74,7 +74,8 @@ CopyDirection csv_direction(std::string_view name) {
   return CopyDirection::unknown;
 }
 
-/// "==4242== ...", what nvprof says between the rows of process 4242. Nothing where no process is named. REQUIRES: it begins so.
+/// Of "==4242== ...", what nvprof says between the rows of process 4242. Nothing where no process is named. REQUIRES: a line
+/// that begins with "==".
 std::optional<std::uint64_t> process_of_remark(std::string_view line) {
   std::uint64_t process = 0;
   const char* last = line.data() + line.size();
@@ -97,8 +98,8 @@ DeviceRecordKind csv_kind(std::string_view name) {
   return DeviceRecordKind::kernel;
 }
 
-/// "[Unified Memory GPU page faults]", "[Unified Memory CPU page faults]", "[Unified Memory thrashing]": kernels wait for them, so that
-/// their time is within that of those.
+/// "[Unified Memory GPU page faults]", "[Unified Memory CPU page faults]", "[Unified Memory thrashing]": kernels wait for
+/// them, so that their time is within that of those.
 bool is_unified_event(std::string_view name) {
   return name.starts_with(kUnified) && csv_kind(name) == DeviceRecordKind::kernel;
 }

@@ -7,8 +7,8 @@
 
 namespace distsim::traces {
 
-/// Calls held(outer, inner) with the places of each two events of which one stops after the other and starts before it. REQUIRES:
-/// `events` of one stream, by start_index. Of more than 64 events that hold another the first 64 are told; real ones have 3.
+/// Calls held(outer, inner) with the places of each two events of which one stops after the other and starts before it.
+/// REQUIRES: `events` of one stream, by start_index. Of more than 64 events that hold another the first 64 are told; real ones have 3.
 template <class Event, class Held>
 void each_held_event(const std::vector<Event>& events, Held held) {
   constexpr std::size_t kDeepestEvents = 64;

@@ -102,8 +102,8 @@ struct OfStream {
   std::vector<std::pair<std::int64_t, std::int64_t>> held;  ///< times of all that it holds
 };
 
-/// What an event does beside those that it holds: its time without theirs, in parts. Medians are of different iterations, so that
-/// some lie outside of their holder's, or leave nothing of it.
+/// What an event does beside those that it holds: its time without theirs, in parts. Medians are of different iterations, so
+/// that some lie outside of their holder's, or leave nothing of it.
 std::vector<DeviceInput> parts_of(OfStream& event) {
   std::vector<DeviceInput> out;
   const DeviceRecord& whole = event.input.record;
