@@ -73,7 +73,8 @@ class Browser:
         return result["result"].get("value")
 
     def text(self, selector):
-        return self.js(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")
+        """Of what content-visibility leaves undrawn until it is near the window, too, which has no innerText before."""
+        return self.js(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); return e?.innerText || e?.textContent || ''; }})()")
 
     def click(self, selector):
         """Waits until it is there: views come with scripts of their own."""
