@@ -126,6 +126,54 @@ std::string microseconds(double us) {
   return text;
 }
 
+std::string bytes_text(double bytes) { return std::to_string(std::llround(bytes)) + " B"; }
+
+/// A curve at a size within its range, `before` and `after` the measured sizes around it; both are one where it was measured.
+struct TimeWithin {
+  double low_us = 0, high_us = 0;
+  const CurvePoint *before = nullptr, *after = nullptr;
+
+  double times_apart(double us) const { return std::max(us / high_us, low_us / us); }
+  /// "at most 20 us between 1048576 B and 4194304 B", of a time that is more.
+  std::string text(double us) const {
+    if (before == after) return microseconds(low_us) + " us";
+    return (us > high_us ? "at most " + microseconds(high_us) : "at least " + microseconds(low_us)) + " us between " +
+           bytes_text(before->bytes) + " and " + bytes_text(after->bytes);
+  }
+};
+
+/// Time rises with size, and no faster than it: a message may be sent in parts.
+TimeWithin time_within(const CurvePoint& before, const CurvePoint& after, double bytes) {
+  const double least = std::max(before.time_us, after.time_us * bytes / after.bytes),
+               most = std::min(after.time_us, before.time_us * bytes / before.bytes);
+  return {std::min(least, most), std::max(least, most), &before, &after};  // a measured curve may do neither
+}
+
+/// The measured time that is farthest from what another curve says of its size.
+struct Apart {
+  double times = kContradicts;
+  const CurvePoint* point = nullptr;
+  TimeWithin other;
+};
+
+/// Whether one of `timed` is farther from the curve through `others`. REQUIRES: both ascend in bytes.
+bool take_farther(const std::vector<CurvePoint>& timed, const std::vector<CurvePoint>& others, Apart& worst) {
+  bool found = false;
+  auto after = others.begin();
+  for (const CurvePoint& p : timed) {
+    while (after != others.end() && after->bytes < p.bytes) ++after;
+    if (after == others.end()) break;
+    const bool measured = after->bytes == p.bytes;
+    if (!measured && after == others.begin()) continue;
+    const TimeWithin there = time_within(measured ? *after : *(after - 1), *after, p.bytes);
+    const double times = there.times_apart(p.time_us);
+    if (times <= worst.times) continue;
+    worst = {times, &p, there};
+    found = true;
+  }
+  return found;
+}
+
 }  // namespace
 
 bool same_measurement(const Curve& a, const Curve& b) {
@@ -148,46 +196,34 @@ void KnownCurves::take(CurveSet& set, const std::string& file, const std::string
     if (c.not_used.empty()) {
       Measured& group = groups_[{system, c.kind, c.ranks, c.nodes, c.single_process, c.cuda_graph, c.groups_at_once > 1,
                                  c.timed_by, c.settings}];
-      std::string line = contradiction(c, from_.back(), group);
+      std::string line = contradiction(curves_.size() - 1, group);
       if (!line.empty()) set.remarks.push_back(std::move(line));
-      keep(c, group);
+      group.curves.push_back(curves_.size() - 1);
     }
     kept.push_back(std::move(c));
   }
   set.curves = std::move(kept);
 }
 
-std::string KnownCurves::contradiction(const Curve& curve, const std::string& from, Measured& group) const {
+std::string KnownCurves::contradiction(std::size_t curve, Measured& group) const {
   if (group.named) return "";
-  const CurvePoint* worst = nullptr;
-  Extreme other;
-  double apart = kContradicts;
-  for (const CurvePoint& p : curve.points) {
-    const auto known = group.by_size.find(p.bytes);
-    if (known == group.by_size.end()) continue;
-    for (const Extreme& e : {known->second.first, known->second.second}) {
-      const double ratio = std::max(p.time_us, e.us) / std::min(p.time_us, e.us);
-      if (ratio > apart) apart = ratio, worst = &p, other = e;
+  Apart worst;
+  std::size_t of_time = 0, of_other = 0;
+  for (const std::size_t known : group.curves) {
+    for (const auto& [timed, other] : {std::pair(curve, known), std::pair(known, curve)}) {
+      if (take_farther(curves_[timed].points, curves_[other].points, worst)) of_time = timed, of_other = other;
     }
   }
-  if (worst == nullptr) return "";
+  if (worst.point == nullptr) return "";
   group.named = true;
-  const auto measured = [](double us, const std::string& where) { return microseconds(us) + " us in " + where; };
-  return std::string(graph::name_of(curve.kind)) + " of " + std::to_string(std::llround(worst->bytes)) + " B, " +
-         counted(curve.ranks, "rank") + (curve.nodes == 0 ? "" : " on " + counted(curve.nodes, "node")) + ": found " +
-         measured(other.us, from_[other.of]) + " and " + measured(worst->time_us, from) +
+  const Curve& c = curves_[curve];
+  const std::string time = microseconds(worst.point->time_us) + " us in " + from_[of_time],
+                    other = worst.other.text(worst.point->time_us) + " in " + from_[of_other];
+  const bool time_first = of_time < of_other;
+  return std::string(graph::name_of(c.kind)) + " of " + bytes_text(worst.point->bytes) + ", " +
+         counted(c.ranks, "rank") + (c.nodes == 0 ? "" : " on " + counted(c.nodes, "node")) + ": found " +
+         (time_first ? time : other) + " and " + (time_first ? other : time) +
          ", expected at most three times as much; such curves are priced at a mean";
-}
-
-void KnownCurves::keep(const Curve& curve, Measured& group) const {
-  for (const CurvePoint& p : curve.points) {
-    const Extreme now{p.time_us, from_.size() - 1};
-    const auto [it, fresh] = group.by_size.try_emplace(p.bytes, now, now);
-    if (fresh) continue;
-    auto& [least, most] = it->second;
-    if (now.us < least.us) least = now;
-    if (now.us > most.us) most = now;
-  }
 }
 
 Result<void> check_range(const CurvePoint& p) {

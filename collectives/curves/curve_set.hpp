@@ -90,22 +90,18 @@ class KnownCurves {
  public:
   /// Takes the curves out of `set` that are known or in the set already, with a remark for each: a measurement counts once,
   /// however often it is named. A remark also for each group of which curves that were measured alike (launch, settings,
-  /// traffic) on `system` differ by more than three times at a size: the price is a mean of them.
+  /// traffic) on `system` differ by more than three times at a size: the price is a mean of them. Between two sizes a curve's
+  /// time is known to lie where it rises with size, and no faster than it.
   void take(CurveSet& set, const std::string& file, const std::string& system);
 
  private:
   using Group = std::tuple<std::string, graph::CollectiveKind, std::uint32_t, std::uint32_t, bool, bool, bool, TimedBy,
                            std::string>;
-  struct Extreme {
-    double us = 0;
-    std::size_t of = 0;  ///< index in from_
-  };
   struct Measured {
-    std::map<double, std::pair<Extreme, Extreme>> by_size;  ///< the least and the most time
+    std::vector<std::size_t> curves;  ///< places in curves_
     bool named = false;
   };
-  std::string contradiction(const Curve& curve, const std::string& from, Measured& group) const;
-  void keep(const Curve& curve, Measured& group) const;
+  std::string contradiction(std::size_t curve, Measured& group) const;
 
   std::vector<Curve> curves_;
   std::vector<std::string> from_;  ///< of each: its file, and its label

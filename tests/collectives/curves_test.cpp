@@ -309,6 +309,36 @@ TEST(CurveRemarks, CurvesThatContradictEachOtherAreNamedOnce) {
   EXPECT_NE(lines[0].find("apart.curve.txtpb and 400 us in "), std::string::npos) << lines[0];
 }
 
+/// Between two sizes the time is not below that of the smaller, nor of a lower bandwidth than its; so from above.
+TEST(CurveRemarks, CurvesOfOtherSizesContradictEachOtherWhereTheirRangesMeet) {
+  const auto curve = [](double small, double us, double large, double more_us) {
+    return "curves { kind: \"all_reduce\" ranks: 16 nodes: 2 points { bytes: " + std::to_string(std::llround(small)) +
+           " time_us: " + std::to_string(us) + " } points { bytes: " + std::to_string(std::llround(large)) +
+           " time_us: " + std::to_string(more_us) + " } }\n";
+  };
+  const topology::Topology t = a100_cluster(2);
+  constexpr double kMiB = 1 << 20;
+  const auto both = [&](const std::string& one, const std::string& other) {
+    return remarks_of(t, "sizes.curve.txtpb", "version: 1 curve_count: 2\n" + one + other);
+  };
+  const std::string first = curve(kMiB, 100, 4 * kMiB, 400);
+  EXPECT_TRUE(both(first, curve(2 * kMiB, 500, 8 * kMiB, 1000)).empty()) << "2.5 times";
+  EXPECT_TRUE(both(first, curve(8 * kMiB, 9000, 16 * kMiB, 18000)).empty()) << "no common range";
+  EXPECT_TRUE(both(curve(8, 20, 1024 * kMiB, 10000), curve(kMiB / 16, 40, kMiB, 90)).empty())
+      << "between sizes far apart little is certain";
+  const auto slower = both(first, curve(2 * kMiB, 1000, 8 * kMiB, 3000));
+  ASSERT_EQ(slower.size(), 1u);
+  EXPECT_EQ(slower[0].find("all_reduce of 2097152 B, 16 ranks on 2 nodes: found at most 200 us between 1048576 B and "
+                           "4194304 B in "),
+            0u)
+      << slower[0];
+  EXPECT_NE(slower[0].find("sizes.curve.txtpb and 1000 us in "), std::string::npos) << slower[0];
+  const auto faster = both(first, curve(2 * kMiB, 40, 8 * kMiB, 70));
+  ASSERT_EQ(faster.size(), 1u);
+  EXPECT_NE(faster[0].find("found 400 us in "), std::string::npos) << faster[0];
+  EXPECT_NE(faster[0].find(" and at most 70 us between 2097152 B and 8388608 B in "), std::string::npos) << faster[0];
+}
+
 TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
   CollectiveOptions options;
   options.curve_files = {
