@@ -181,7 +181,24 @@ TEST_F(HostileTrace, DatabasesInWalMode) {
   ASSERT_TRUE(std::filesystem::exists(path + "-wal"));
   EXPECT_NE(records(path), expected);
   EXPECT_EQ(records(dir + "/link.nvvp"), records(path));
+  const std::string from_log = records(path), kept = folder_ + "/kept";
+  std::filesystem::create_directory(kept);
+  for (const char* end : {"", "-wal"}) std::filesystem::copy_file(path + end, kept + "/w.nvvp" + end);
   sqlite3_close(db);
+  // A database that was copied with its log, of a writer that is gone: it stays as it is, and so does what is beside it.
+  const auto files = [&] {
+    std::map<std::string, std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(kept))
+      out[entry.path().filename()] = *read_file(entry.path(), 1 << 24);
+    return out;
+  };
+  const auto before = files();
+  EXPECT_EQ(records(kept + "/w.nvvp"), from_log);
+  EXPECT_EQ(files(), before);
+  test::write(kept, "w.nvvp-shm", std::string(32768, 'x'));  // of another state of the log: left alone as well
+  const auto with_index = files();
+  EXPECT_EQ(records(kept + "/w.nvvp"), from_log);
+  EXPECT_EQ(files(), with_index);
 }
 
 TEST_F(HostileTrace, ExecutionTraceCutAndFlipped) {

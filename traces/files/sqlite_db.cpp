@@ -55,10 +55,14 @@ bool has_content(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && info.st_size > 0;
 }
 
-/// How SQLite opens the file. In WAL mode it leaves files beside a database that it only reads, unless it is told that
-/// nobody writes to it; then it reads over logs, so that there must be none.
-std::string uri_of(const std::string& path) {
+bool has_log(const std::string& path) {
   const std::string file = resolved_path(path);
+  return has_content(file + "-wal") || has_content(file + "-journal");
+}
+
+/// How SQLite opens the file. A database without a log is told to have no writers: in WAL mode SQLite would else leave files
+/// beside it. Told so, it reads over logs.
+std::string uri_of(const std::string& path, bool with_log) {
   std::string uri = path.starts_with('/') ? "file://" : "file:";
   for (const char c : path) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/';
@@ -66,8 +70,18 @@ std::string uri_of(const std::string& path) {
     std::snprintf(text, sizeof text, "%%%02X", static_cast<unsigned>(static_cast<unsigned char>(c)));
     uri += plain ? std::string(1, c) : std::string(text);
   }
-  return has_content(file + "-wal") || has_content(file + "-journal") ? uri : uri + "?immutable=1";
+  return with_log ? uri : uri + "?immutable=1";
 }
+
+/// Of a database with a log: its index in memory, and not in a file -shm beside it, which is what a database has that nobody
+/// else may open; and the log stays where it is.
+void leave_log_alone(sqlite3* db) {
+  sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE", nullptr, nullptr, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+/// Locks nothing: an exclusive lock needs a file that may be written.
+constexpr const char* kWithoutLocks = "unix-none";
 
 /// In memory no database can be in WAL mode: the two bytes of its header that say so. Its log is not there either way.
 void leave_wal_mode(unsigned char* header, std::size_t size) {
@@ -148,10 +162,13 @@ Result<SqliteDb> SqliteDb::checked(std::unique_ptr<sqlite3, Close> handle, const
 
 Result<SqliteDb> SqliteDb::open(const std::string& path) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(uri_of(path).c_str(), &raw,
-                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nullptr);
+  const bool with_log = has_log(path);
+  const int code =
+      sqlite3_open_v2(uri_of(path, with_log).c_str(), &raw,
+                      SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, with_log ? kWithoutLocks : nullptr);
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
+  if (with_log) leave_log_alone(raw);
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
     std::string head(100, '\0');
