@@ -181,7 +181,7 @@ struct CollectiveMatch {
 };
 
 struct TraceThread {
-  std::uint64_t process = 0, id = 0;
+  std::uint64_t process = 0, id = 0;  ///< below 0 in two's complement, as ids of pthreads may be
   std::string name;
   std::uint32_t begin = 0, end = 0;  ///< its records: [begin, end) of TraceRank::host_records
 };

@@ -292,6 +292,25 @@ TEST_F(KinetoTest, LayersComeFromModuleFrames) {
   EXPECT_EQ(r.host_records[1].parent, 0u);
 }
 
+/// The lower half of a pthread_t may be below 0; and all ones is a thread like others.
+TEST_F(KinetoTest, ThreadsBelowZeroAreThreadsOfTheirOwn) {
+  const TraceJob job =
+      read(trace({event("cpu_op", "first", "-1", "-1", 0, 50), event("cpu_op", "a", "5", "10", 5, 50),
+                  event("cpu_op", "b", "5", "-10", 6, 10), event("cpu_op", "c", "5", "\"-10\"", 20, 5)}));
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_EQ(r.threads.size(), 3u);
+  ASSERT_EQ(r.host_records.size(), 4u);
+  for (const HostRecord& h : r.host_records) {
+    EXPECT_LT(h.thread, 3u);
+    EXPECT_EQ(h.parent, kNone) << job.name(h.name);
+  }
+  std::map<std::string, std::uint32_t> thread_of;
+  for (const HostRecord& h : r.host_records) thread_of[std::string(job.name(h.name))] = h.thread;
+  EXPECT_NE(thread_of["a"], thread_of["b"]);
+  EXPECT_EQ(thread_of["b"], thread_of["c"]);
+  EXPECT_EQ(static_cast<std::int64_t>(r.threads[thread_of["b"]].id), -10);
+}
+
 TEST_F(KinetoTest, CountsWhatItLeavesOut) {
   const TraceJob job =
       read(trace({event("kernel", "a", "0", "7", 0, -3, "\"stream\":7"), event("python_function", "f", "5", "10", 0, 1),

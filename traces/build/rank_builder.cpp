@@ -21,7 +21,7 @@ Error no_gpu_in(const std::string& path, std::uint64_t records) {
 }
 
 std::uint32_t RankBuilder::thread_index(std::uint64_t process, std::uint64_t thread) {
-  if (last_thread_ == std::pair(process, thread)) return last_thread_index_;
+  if (last_thread_index_ != kNone && last_thread_ == std::pair(process, thread)) return last_thread_index_;
   last_thread_ = {process, thread};
   const auto [at, fresh] = thread_ids_.emplace(last_thread_, static_cast<std::uint32_t>(threads_.size()));
   if (fresh) threads_.push_back({process, thread, "", 0, 0});

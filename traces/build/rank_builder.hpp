@@ -118,7 +118,7 @@ class RankBuilder {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> thread_ids_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> stream_ids_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> thread_names_;
-  std::pair<std::uint64_t, std::uint64_t> last_thread_{~0ull, ~0ull};
+  std::pair<std::uint64_t, std::uint64_t> last_thread_;
   std::uint32_t last_thread_index_ = kNone;
   std::uint64_t beyond_streams_ = 0;
 };

@@ -31,15 +31,14 @@ std::int64_t signed_of(std::string_view text, std::int64_t absent) {
   return integer_of(text, v) ? v : absent;
 }
 
-/// Threads are numbers, also in quotes and below 0; "stream 7" is 7; other names get a number of their own.
+/// Threads are numbers, also in quotes and below 0 (of a pthread_t the lower half); "stream 7" is 7; other names get a number
+/// of their own, which is that of none below 0: these have both of the upper bits.
 std::uint64_t lane_of(std::string_view text) {
+  constexpr std::uint64_t kUpper = std::uint64_t{1} << 63, kNext = std::uint64_t{1} << 62;
   std::int64_t v = 0;
-  const auto magnitude = [](std::int64_t n) {
-    return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
-  };
-  if (integer_of(text, v)) return magnitude(v);
+  if (integer_of(text, v)) return static_cast<std::uint64_t>(v);
   if (text.starts_with("stream ") && integer_of(text.substr(7), v)) return static_cast<std::uint64_t>(v);
-  return std::hash<std::string_view>()(text) | (std::uint64_t{1} << 63);
+  return (std::hash<std::string_view>()(text) | kUpper) & ~kNext;
 }
 
 CopyDirection direction_of(std::string_view name, std::string_view kind) {

@@ -14,7 +14,7 @@ using SliceSink = std::function<void(const traces::Slice&)>;
 std::string rank_name(const traces::TraceRank& rank) { return "rank " + std::to_string(rank.rank); }
 
 std::string thread_name(const traces::TraceThread& t) {
-  return t.name.empty() ? "thread " + std::to_string(t.id) : t.name + " " + std::to_string(t.id);
+  return (t.name.empty() ? "thread" : t.name) + " " + std::to_string(static_cast<std::int64_t>(t.id));
 }
 
 std::string stream_name(const traces::TraceStream& s) {
