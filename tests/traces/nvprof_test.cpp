@@ -180,6 +180,30 @@ TEST_F(Nvprof, ProcessesOfOneLogAreRanks) {
   EXPECT_EQ(read(test::write(folder_, "one.csv", of("4242") + "==4242== Profiling result:\n")).ranks.size(), 1u);
 }
 
+/// A recording does not go back in time.
+TEST_F(Nvprof, OutputsWithoutTheirProcessesAreToldApartByTime) {
+  const std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  const std::string output = text.substr(text.find("\"Start\"")), rows = output.substr(output.find("221.264"));
+  const TraceJob two = read(test::write(folder_, "two.csv", output + output));
+  ASSERT_EQ(two.ranks.size(), 2u);
+  for (const TraceRank& r : two.ranks) EXPECT_EQ(r.device_records.size(), 3u);
+  EXPECT_TRUE(has_note(two.ranks[0], "2 processes name a GPU 0, each taken for a rank"));
+  EXPECT_FALSE(has_note(two.ranks[0], "repeated header"));
+  EXPECT_TRUE(two.ranks[0].path.ends_with(":GPU 0 of output 1")) << two.ranks[0].path;
+  EXPECT_TRUE(two.ranks[1].path.ends_with(":GPU 0 of output 2")) << two.ranks[1].path;
+  const std::string below_one_header = refusal(test::write(folder_, "rows.csv", output + rows));
+  EXPECT_NE(below_one_header.find("line 6: found a start before that of the row above it, and the id 106 of a launch "
+                                  "again, expected the rows of one recording"),
+            std::string::npos)
+      << below_one_header;
+  const std::string first = rows.substr(0, rows.find('\n') + 1), others = rows.substr(first.size());
+  const TraceJob sorted = read(test::write(folder_, "sorted.csv", replaced(output, rows, others + first)));
+  EXPECT_EQ(sorted.ranks.at(0).device_records.size(), 3u);
+  EXPECT_TRUE(has_note(sorted.ranks[0], "1 row begins before the one above it: are all of one recording?"));
+  const std::string nsys = "Start (ns),Duration (ns),Device,Strm,Name\n1000,500,A (0),7,k\n2000,500,A (0),7,k\n";
+  EXPECT_EQ(read(test::write(folder_, "nsys.csv", nsys + nsys)).ranks.size(), 2u);
+}
+
 TEST_F(Nvprof, UnifiedMemoryIsCopiedOrWaitedFor) {
   const std::string nvprof =
       "\"Start\",\"Duration\",\"Device\",\"Stream\",\"Unified Memory\",\"Name\"\nms,us,,,,\n"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "base/text/counted.hpp"
@@ -145,6 +146,8 @@ class DeviceCsv {
         header(split_csv_line(line));
     }
     const std::string expected(format_.expected);
+    headers_again_ += header_open_ ? 1 : 0;
+    if (columns_ && columns_->wrong.empty()) columns_->wrong = of_two_outputs();
     if (columns_ && !columns_->wrong.empty()) return Error{columns_->wrong, file_.path, ""};
     if (!columns_)
       return Error{"found no header with the columns Start, Duration and Name, expected " + expected, file_.path, ""};
@@ -182,7 +185,9 @@ class DeviceCsv {
     return again.has_value();
   }
   void end_header_again(const DeviceColumns& again) {
-    headers_again_ += process_ == said_of_ ? 1 : 0;  // that of another process is its own
+    headers_again_ += header_open_ ? 1 : 0;
+    header_open_ = process_ == said_of_;  // that of another process is its own
+    ++outputs_;
     process_ = said_of_;
     if (columns_->wrong.empty() && !(again == *columns_))
       columns_->wrong = "line " + std::to_string(line_) +
@@ -221,6 +226,33 @@ class DeviceCsv {
     said_of_ = *process + (begun > 1 ? (begun - 1) * kNumbers : 0);
   }
 
+  /// Of the first row below a header of no process of its own: a recording does not go back, another one begins. Its number is
+  /// that of the output; those of processes are below kNumbers or between its multiples.
+  void end_header(std::int64_t start) {
+    header_open_ = false;
+    if (start < last_start_)
+      said_of_ = process_ = (outputs_ - 1) * kNumbers;
+    else
+      ++headers_again_;
+  }
+
+  void note_order(const std::pair<std::uint64_t, std::uint32_t>& gpu, std::int64_t start, std::uint64_t id) {
+    Order& order = orders_[gpu];
+    if (start < order.last) {
+      if (back_++ == 0) first_back_ = line_;
+    }
+    order.last = start;
+    if (id != 0 && !order.ids.insert(id).second && ids_again_++ == 0) first_again_ = id;
+  }
+
+  /// Below one header. Rows that were sorted by something else go back in time as well, but have each id once.
+  std::string of_two_outputs() const {
+    if (!format_.by_start || back_ == 0 || ids_again_ == 0) return "";
+    return "line " + std::to_string(first_back_) + ": found a start before that of the row above it, and the id " +
+           std::to_string(first_again_) +
+           " of a launch again, expected the rows of one recording; put each in a file of its own";
+  }
+
   void row(std::string_view line, bool last) {
     const std::vector<std::string> cells = split_csv_line(line);
     if (is_header_again(cells)) return;
@@ -252,6 +284,8 @@ class DeviceCsv {
     if (format_.starts_at_zero && *start < 0 && columns_->wrong.empty())
       columns_->wrong = "line " + std::to_string(line_) + ": found the start " +
                         in_quotes(cells[*columns_->start], 40) + ", expected none before the recording began";
+    if (header_open_) end_header(*start);
+    last_start_ = *start;
     DeviceInput input;
     DeviceRecord& d = input.record;
     d.start_ns = *start;
@@ -282,6 +316,7 @@ class DeviceCsv {
     input.stream = static_cast<std::uint64_t>(csv_whole(cells, columns_->stream));
     input.correlation =
         columns_->correlation ? static_cast<std::uint64_t>(csv_whole(cells, columns_->correlation)) : behind;
+    if (format_.by_start) note_order({process_, input.device}, *start, input.correlation);
     builders_.try_emplace({process_, input.device}, job_).first->second.device(input);
   }
 
@@ -322,7 +357,9 @@ class DeviceCsv {
       r.rank.format = format_.name;
       r.rank.path = file_.path;
       if (builders_.size() > 1) r.rank.path += ":GPU " + std::to_string(device);
-      if (several) r.rank.path += " of process " + std::to_string(process % kNumbers);
+      if (several)
+        r.rank.path += process % kNumbers == 0 ? " of output " + std::to_string(process / kNumbers + 1)
+                                               : " of process " + std::to_string(process % kNumbers);
       r.rank.devices.push_back({device, names_[key], 0, 0});
       b.finish(r.rank);
       r.rank.notes.assumptions.clear();  // that launches are missing lies in the format
@@ -339,6 +376,9 @@ class DeviceCsv {
   void note_rows(TraceNotes& notes) const {
     notes.drop("unreadable rows", broken_);
     if (headers_again_ > 0) notes.assume(counted(headers_again_, "repeated header") + " skipped");
+    if (format_.by_start && back_ > 0)
+      notes.assume(counted(back_, "row begins", "rows begin") + " before the one above " +
+                   std::string(agreeing(back_, "it", "them")) + ": are all of one recording?");
     notes.drop("rows without a GPU (calls of the host)", elsewhere_);
     notes.drop("page faults and other events of unified memory", unified_);
     if (broken_ > 0) notes.miss("the rows that cannot be read");
@@ -375,7 +415,16 @@ class DeviceCsv {
   std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, headers_again_ = 0,
                 unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
   bool no_line_end_ = false;
-  std::string other_name_;  ///< the first GPU that has two
+  struct Order {
+    std::int64_t last = INT64_MIN;  ///< start of the row before
+    std::unordered_set<std::uint64_t> ids;
+  };
+  std::map<std::pair<std::uint64_t, std::uint32_t>, Order> orders_;  ///< by process and GPU
+  std::uint64_t back_ = 0, ids_again_ = 0, first_again_ = 0, outputs_ = 1;
+  std::size_t first_back_ = 0;
+  std::int64_t last_start_ = INT64_MIN;
+  bool header_open_ = false;  ///< one of the process of the rows above it, no row read since
+  std::string other_name_;    ///< the first GPU that has two
   std::vector<std::string> warnings_;
 };
 

@@ -15,6 +15,7 @@ struct DeviceCsvFormat {
   std::string_view hint_when_empty;          ///< of the error for a header without a row
   bool units_below = false;                  ///< the units of the columns are a line of their own below the header
   bool starts_at_zero = false;               ///< times are after the beginning of the recording
+  bool by_start = false;                     ///< rows ascend in their starts, and an id is of one launch
   bool correlation_behind_name = false;      ///< "kernel(int) [106]"
 };
 

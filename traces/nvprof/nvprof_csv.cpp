@@ -16,6 +16,7 @@ constexpr DeviceCsvFormat kFormat{.is_header = is_nvprof_header,
                                   .hint_when_empty = kNeverStarted,
                                   .units_below = true,
                                   .starts_at_zero = true,
+                                  .by_start = true,
                                   .correlation_behind_name = true};
 
 /// "==4242== NVPROF is profiling process 4242, command: ..."
