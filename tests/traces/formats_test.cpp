@@ -405,11 +405,44 @@ TEST_F(FormatsTest, FoldersAndPatterns) {
   for (const std::string bad : {"/empty", "/none.json", "/x*.json"})
     EXPECT_FALSE(read_traces({folder_ + bad}).ok()) << bad;
   EXPECT_FALSE(read_traces({}).ok());
+  std::string others = "]}";
+  for (int id = 100; id < 130; ++id)
+    others.insert(0, R"x(,{"name":"aten::other","rf_id":)x" + std::to_string(id) + R"x(,"id":)x" + std::to_string(id) +
+                         R"x(,"parent":1,"tid":1,"inputs":[],"input_shapes":[],"input_types":[],"outputs":[]})x");
+  EXPECT_TRUE(run("[[8,4],[4,2]]", "c10::Half", others).ok()) << "all ops of the Kineto trace are in the other";
 }
 
 TEST_F(FormatsTest, PipesAreReadOnce) {
   const std::string path = folder_ + "/pipe";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+/// Ids of two runs may be equal, and a name or two.
+TEST_F(FormatsTest, AnExecutionTraceOfAnotherRunHasOtherOps) {
+  const auto run = [&](int alike) {
+    std::vector<std::string> events;
+    std::string nodes;
+    for (int id = 1; id <= 6; ++id) {
+      events.push_back(test::event("cpu_op", id <= alike ? "aten::mm" : "aten::relu", "5", "10", id * 100, 50,
+                                   "\"Record function id\":" + std::to_string(id)));
+      nodes += std::string(id == 1 ? "" : ",") + R"x({"name":"aten::mm","rf_id":)x" + std::to_string(id) +
+               R"x(,"id":)x" + std::to_string(id + 1) +
+               R"x(,"parent":1,"tid":1,"inputs":[],"input_shapes":[],"input_types":[],"outputs":[]})x";
+    }
+    return read_traces(
+        {test::write(folder_, "alike_kineto_rank0.json", test::trace(events)),
+         test::write(folder_, "alike_et_rank0.json", R"x({"schema":"1.0.1","pid":1,"nodes":[)x" + nodes + "]}")});
+  };
+  const auto most = run(5);
+  EXPECT_TRUE(most.ok()) << most.error().text();
+  for (const int alike : {0, 1}) {
+    const auto other = run(alike);
+    ASSERT_FALSE(other.ok());
+    EXPECT_NE(other.error().text().find("alike_et_rank0.json: found 6 ops, " + std::to_string(alike) +
+                                        " of them among the 6 ops of "),
+              std::string::npos)
+        << other.error().text();
+  }
+}
+
   std::thread writer([&] { std::ofstream(path, std::ios::binary) << test::trace(test::two_steps()); });
   const TraceJob job = read({path});
   writer.join();
