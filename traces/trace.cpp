@@ -91,6 +91,7 @@ void TraceNotes::lose(std::string_view what, std::uint64_t n) {
 void move_times(TraceRank& rank, std::int64_t by) {
   for (HostRecord& r : rank.host_records) r.start_ns += by;
   for (DeviceRecord& r : rank.device_records) r.start_ns += by;
+  for (MedianEvent& e : rank.median_events) e.start_ns += by;
   for (SyncRecord& r : rank.syncs) r.start_ns += by;
   for (MemoryRecord& r : rank.memory) r.start_ns += by;
   for (ProfilerWork& r : rank.profiler_work) r.start_ns += by;

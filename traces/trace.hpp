@@ -233,6 +233,12 @@ struct TraceNotes {
   void miss(std::string text);                        ///< once each
 };
 
+/// An event of many iterations, as it was timed: the medians of its start and of how long it took.
+struct MedianEvent {
+  std::int64_t start_ns = 0, duration_ns = 0;
+  std::int64_t end_ns() const { return start_ns + duration_ns; }
+};
+
 struct TraceRank {
   std::uint32_t rank = 0;
   std::string path;       ///< file it came from (for zip members: "a.zip:member")
@@ -252,6 +258,7 @@ struct TraceRank {
   std::vector<TraceStream> streams;
   std::vector<HostRecord> host_records;      ///< by thread, then start
   std::vector<DeviceRecord> device_records;  ///< by stream, then start
+  std::vector<MedianEvent> median_events;    ///< where times_are_medians: whole, of which device_records are parts
   std::vector<SyncRecord> syncs;             ///< by start
   std::vector<MemoryRecord> memory;          ///< by start
   std::vector<ProfilerWork> profiler_work;   ///< in any order

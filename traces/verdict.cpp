@@ -194,27 +194,31 @@ Result<void> check_host_waits(TraceRank& rank, const WorkCounts& found) {
   return {};
 }
 
-/// Of times in whole microseconds, none is rounded to 0.
-void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
-  if (work.timeless == work.kernels) return;  // all: check_order
-  const std::uint64_t found = work.too_short - (work.in_nanoseconds > 0 ? 0 : work.timeless);
+void note_short(TraceRank& rank, std::uint64_t found, std::uint64_t all, const char* what) {
   if (found == 0) return;
   rank.notes.assume(
-      std::to_string(found) + " of " + counted(work.kernels, "kernel") + " " +
-      std::string(agreeing(found, "takes", "take")) +
+      std::to_string(found) + " of " + counted(all, what) + " " + std::string(agreeing(found, "takes", "take")) +
       " less than 0.2 us, in which no GPU starts one, reads memory and ends it: are all times in one unit?");
 }
 
-/// Medians over iterations have no launches. Iterations consist of the events.
+/// Of times in whole microseconds, none is rounded to 0.
+void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
+  if (work.timeless == work.kernels) return;  // all: check_order
+  note_short(rank, work.too_short - (work.in_nanoseconds > 0 ? 0 : work.timeless), work.kernels, "kernel");
+}
+
+/// Medians over iterations have no launches. Iterations consist of the events, of which the records are parts.
 void note_medians(TraceRank& rank) {
   std::vector<std::int64_t> starts, ends;
-  std::uint64_t timeless = 0;
-  for (const DeviceRecord& d : rank.device_records) {
-    starts.push_back(d.start_ns);
-    ends.push_back(d.end_ns());
-    timeless += d.duration_ns == 0 ? 1 : 0;
+  std::uint64_t timeless = 0, too_short = 0;
+  for (const MedianEvent& e : rank.median_events) {
+    starts.push_back(e.start_ns);
+    ends.push_back(e.end_ns());
+    timeless += e.duration_ns == 0 ? 1 : 0;
+    too_short += e.duration_ns > 0 && e.duration_ns < kShortestKernel ? 1 : 0;
   }
-  const std::size_t events = rank.device_records.size();
+  note_short(rank, too_short, rank.median_events.size(), "event");
+  const std::size_t events = rank.median_events.size();
   if (timeless > 0)
     rank.notes.assume(std::to_string(timeless) + " of " + counted(events, "event") + " " +
                       std::string(agreeing(timeless, "takes", "take")) + " no time");
@@ -444,9 +448,9 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   TRY(check_far(rank, work));
   note_memory(rank, work);
   note_collectives(rank, work);
-  if (rank.has_times) note_short_kernels(rank, work);
   if (rank.times_are_medians) note_medians(rank);
   if (!rank.has_times || rank.times_are_medians) return {};
+  note_short_kernels(rank, work);
   TRY(check_order(rank, work));
   TRY(check_host_waits(rank, work));
   TRY(check_copies(rank, work));

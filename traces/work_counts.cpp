@@ -14,8 +14,6 @@ namespace distsim::traces {
 namespace {
 
 constexpr std::int64_t kRounding = 2'000;  // ns: profilers round the two ends of an interval by themselves
-/// A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
-constexpr std::int64_t kShortestKernel = 200;                // ns
 constexpr std::int64_t kLargeBytes = std::int64_t{1} << 20;  // the clock of a profiler is too coarse for shorter ones
 
 /// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.

@@ -41,6 +41,9 @@ struct LaunchCounts {
   void add(const LaunchCounts& other);
 };
 
+/// ns. A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
+inline constexpr std::int64_t kShortestKernel = 200;
+
 struct WorkCounts {
   // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
   bool joined = false;

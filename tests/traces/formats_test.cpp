@@ -268,6 +268,22 @@ TEST_F(FormatsTest, HugectrEventsCountBesideThoseThatTheyHold) {
             1);
 }
 
+/// Three GEMMs within bprop, of which the last is beyond the median iteration, and with it the fourth part of bprop.
+TEST_F(FormatsTest, HugectrNotesCountEventsAndNotTheirParts) {
+  const std::string events = hugectr_event("bprop", 0.1, 3.0, 0, 7) + "," + hugectr_event("gemm_1", 0.2, 0.3, 1, 2) +
+                             "," + hugectr_event("gemm_2", 0.6, 0.6, 3, 4) + "," +
+                             hugectr_event("gemm_3", 2.5, 0.5999, 5, 6) + "," + hugectr_event("update", 3.2, 0.0, 8, 9);
+  const TraceJob job = read({test::write(folder_, "parts.prof.json",
+                                         R"x({"host_name":"h","iter_time_ms":[2,2,9],"events":[)x" + events + "]}")});
+  EXPECT_EQ(missing_parts(job), std::vector<std::string>{
+                                    "2 of 5 events in the iteration (of 2 ms; they begin up to 3.2 ms after its start, "
+                                    "in longer ones)"});
+  const std::vector<std::string>& notes = job.ranks.at(0).notes.assumptions;
+  EXPECT_EQ(std::ranges::count(notes, "1 of 5 events takes no time"), 1);
+  EXPECT_TRUE(std::ranges::none_of(notes, [](const auto& n) { return n.find("less than 0.2 us") != n.npos; }))
+      << "the last part of bprop takes 0.1 us";
+}
+
 /// One that does not say where it began holds nothing; of one whose inner events take all, nothing is left.
 TEST_F(FormatsTest, HugectrEventsHoldWhatTheirIndicesSay) {
   const auto durations = [&](const std::string& events) {
@@ -389,32 +405,16 @@ TEST_F(FormatsTest, AnExecutionTraceIsOfTheSameRun) {
               std::string::npos)
         << other.error().text();
   }
-  const auto cut = run("[[8,4],[4,2]]", "c10::Half", ",{\"name\":\"aten::m");
-  ASSERT_TRUE(cut.ok()) << cut.error().text();
-  EXPECT_EQ(missing_parts(*cut), std::vector<std::string>{"the rest of a file that is cut off (execution trace)"});
-}
-
-TEST_F(FormatsTest, FoldersAndPatterns) {
-  std::filesystem::create_directory(folder_ + "/run");
-  std::filesystem::create_directory(folder_ + "/empty");
-  for (const std::string n : {"0", "1", "2"})
-    test::write(folder_ + "/run", "trace_rank" + n + ".json", test::trace(test::two_steps()));
-  EXPECT_EQ(read({folder_ + "/run"}).ranks.size(), 3u);
-  EXPECT_EQ(read({folder_ + "/run/*[01].json"}).ranks.size(), 2u);
-  EXPECT_EQ(read({folder_ + "/run", folder_ + "/run/trace_rank0.json"}).ranks.size(), 3u);  // each file once
-  for (const std::string bad : {"/empty", "/none.json", "/x*.json"})
-    EXPECT_FALSE(read_traces({folder_ + bad}).ok()) << bad;
-  EXPECT_FALSE(read_traces({}).ok());
   std::string others = "]}";
   for (int id = 100; id < 130; ++id)
     others.insert(0, R"x(,{"name":"aten::other","rf_id":)x" + std::to_string(id) + R"x(,"id":)x" + std::to_string(id) +
                          R"x(,"parent":1,"tid":1,"inputs":[],"input_shapes":[],"input_types":[],"outputs":[]})x");
   EXPECT_TRUE(run("[[8,4],[4,2]]", "c10::Half", others).ok()) << "all ops of the Kineto trace are in the other";
+  const auto cut = run("[[8,4],[4,2]]", "c10::Half", ",{\"name\":\"aten::m");
+  ASSERT_TRUE(cut.ok()) << cut.error().text();
+  EXPECT_EQ(missing_parts(*cut), std::vector<std::string>{"the rest of a file that is cut off (execution trace)"});
 }
 
-TEST_F(FormatsTest, PipesAreReadOnce) {
-  const std::string path = folder_ + "/pipe";
-  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
 /// Ids of two runs may be equal, and a name or two.
 TEST_F(FormatsTest, AnExecutionTraceOfAnotherRunHasOtherOps) {
   const auto run = [&](int alike) {
@@ -443,6 +443,22 @@ TEST_F(FormatsTest, AnExecutionTraceOfAnotherRunHasOtherOps) {
   }
 }
 
+TEST_F(FormatsTest, FoldersAndPatterns) {
+  std::filesystem::create_directory(folder_ + "/run");
+  std::filesystem::create_directory(folder_ + "/empty");
+  for (const std::string n : {"0", "1", "2"})
+    test::write(folder_ + "/run", "trace_rank" + n + ".json", test::trace(test::two_steps()));
+  EXPECT_EQ(read({folder_ + "/run"}).ranks.size(), 3u);
+  EXPECT_EQ(read({folder_ + "/run/*[01].json"}).ranks.size(), 2u);
+  EXPECT_EQ(read({folder_ + "/run", folder_ + "/run/trace_rank0.json"}).ranks.size(), 3u);  // each file once
+  for (const std::string bad : {"/empty", "/none.json", "/x*.json"})
+    EXPECT_FALSE(read_traces({folder_ + bad}).ok()) << bad;
+  EXPECT_FALSE(read_traces({}).ok());
+}
+
+TEST_F(FormatsTest, PipesAreReadOnce) {
+  const std::string path = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(path, std::ios::binary) << test::trace(test::two_steps()); });
   const TraceJob job = read({path});
   writer.join();

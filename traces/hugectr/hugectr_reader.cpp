@@ -172,8 +172,9 @@ class Reader : public JsonHandler {
   std::vector<std::int64_t> iterations_;
   std::map<std::pair<std::uint32_t, std::string>, std::vector<OfStream>> streams_;  ///< by device and handle
   std::map<std::uint32_t, RankBuilder> builders_;
-  std::map<std::size_t, std::uint64_t> repetitions_;  ///< events by how often they were timed
-  std::size_t events_ = 0;                            ///< read so far, the broken ones too
+  std::map<std::uint32_t, std::vector<MedianEvent>> whole_;  ///< all events, by device
+  std::map<std::size_t, std::uint64_t> repetitions_;         ///< events by how often they were timed
+  std::size_t events_ = 0;                                   ///< read so far, the broken ones too
   std::uint64_t broken_ = 0, no_times_ = 0, bad_iterations_ = 0, holders_ = 0, kept_ = 0;
   bool layers_ = false;
 };
@@ -235,6 +236,7 @@ Result<void> Reader::add(std::size_t place, const dom::element& event) {
     job_.budget.is_spent = true;
     return {};
   }
+  whole_[input.device].push_back({input.record.start_ns, input.record.duration_ns});
   std::vector<OfStream>& stream_events = streams_[{input.device, measured.stream}];
   const bool is_placed = measured.start_index && measured.end_index;
   stream_events.push_back(
@@ -287,6 +289,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     r.rank.notes.assumptions.clear();  // the format has no launches
     r.rank.notes.assume("each interval is the median over its repetitions, which come from different iterations");
     r.rank.measured_iterations_ns = iterations_;
+    r.rank.median_events = std::move(whole_[device]);
     if (!iterations_.empty()) {
       TraceStep step{"median iteration",
                      0,

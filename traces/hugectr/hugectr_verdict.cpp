@@ -66,7 +66,7 @@ std::vector<std::string> missing_from_hugectr(const TraceJob& job) {
     for (const TraceDevice& d : rank.devices) hosts[rank.host_name].insert(d.index);
     if (rank.steps.empty()) continue;
     const double iteration = static_cast<double>(rank.steps.front().end_ns) * 1e-6;  // the median one
-    for (const DeviceRecord& d : rank.device_records) found.take(static_cast<double>(d.start_ns) * 1e-6, iteration);
+    for (const MedianEvent& e : rank.median_events) found.take(static_cast<double>(e.start_ns) * 1e-6, iteration);
   }
   return joined(missing_events(found), missing_gpus(hosts));
 }
