@@ -431,6 +431,14 @@ TEST_F(FormatsTest, AnExecutionTraceOfAnotherRunHasOtherOps) {
         {test::write(folder_, "alike_kineto_rank0.json", test::trace(events)),
          test::write(folder_, "alike_et_rank0.json", R"x({"schema":"1.0.1","pid":1,"nodes":[)x" + nodes + "]}")});
   };
+  const auto without_ops = read_traces(
+      {test::write(folder_, "marks_kineto_rank0.json",
+                   test::trace({test::event("user_annotation", "ProfilerStep#1", "5", "10", 0, 500),
+                                test::event("kernel", "gemm", "0", "7", 10, 20, "\"device\":0,\"stream\":7")})),
+       test::write(folder_, "marks_et_rank0.json",
+                   R"x({"schema":"1.0.1","pid":1,"nodes":[{"name":"aten::mm","rf_id":1,"id":2,"parent":1,"tid":1,)x"
+                   R"x("inputs":[],"input_shapes":[],"input_types":[],"outputs":[]}]})x")});
+  EXPECT_TRUE(without_ops.ok()) << without_ops.error().text();
   const auto most = run(5);
   EXPECT_TRUE(most.ok()) << most.error().text();
   for (const int alike : {0, 1}) {

@@ -143,15 +143,14 @@ Result<void> leave_out_unlike(const TraceJob& job, TraceRank& timed, const Trace
   return {};
 }
 
-/// Annotations count: they are joined as well.
-std::size_t ops_of(const TraceRank& rank) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      rank.host_records, [](const HostRecord& r) { return r.kind == HostKind::op || r.kind == HostKind::annotation; }));
+std::size_t count_of(const TraceRank& rank, HostKind kind) {
+  return static_cast<std::size_t>(std::ranges::count(rank.host_records, kind, &HostRecord::kind));
 }
 
-/// Error: hardly any op is in both.
+/// Error: hardly any op is in both. A Kineto trace without ops has annotations all the same, which say nothing of a run.
 Result<void> check_matched(const TraceRank& timed, const TraceRank& nodes, std::size_t matched) {
-  const std::size_t here = ops_of(timed), there = ops_of(nodes), fewer = std::min(here, there);
+  const std::size_t here = count_of(timed, HostKind::op), there = count_of(nodes, HostKind::op),
+                    fewer = std::min(here, there);
   if (static_cast<double>(matched) >= kLeastMatched * static_cast<double>(fewer)) return {};
   return Error{"found " + counted(there, "op") + ", " + std::to_string(matched) + " of them among the " +
                    counted(here, "op") + " of " + in_quotes(timed.path, 200) +
@@ -186,9 +185,9 @@ Result<void> link_execution_trace(TraceJob& job, TraceRank& timed, const TraceRa
     }
   }
   timed.format += " + " + nodes.format;
-  timed.notes.assume(std::to_string(matched) + " of " + std::to_string(ops_of(timed)) +
-                     " ops matched to the execution trace (" + counted(nodes.host_records.size(), "node") + ") by " +
-                     how);
+  const std::size_t ops = count_of(timed, HostKind::op) + count_of(timed, HostKind::annotation);
+  timed.notes.assume(std::to_string(matched) + " of " + std::to_string(ops) + " ops matched to the execution trace (" +
+                     counted(nodes.host_records.size(), "node") + ") by " + how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
   for (const std::string& part : nodes.notes.missing) timed.notes.miss(part + " (execution trace)");
   for (const std::string& text : nodes.notes.assumptions) timed.notes.assume("execution trace: " + text);
