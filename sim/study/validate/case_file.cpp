@@ -9,6 +9,7 @@
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/reference.hpp"
+#include "sim/study/validate/experiment_values.hpp"
 
 namespace distsim::study {
 namespace {
@@ -269,18 +270,15 @@ std::string resolved(const Setting& s, const ResolvedNames& names) {
   return known == names.end() || known->second.empty() || is_path ? s.text : known->second;
 }
 
-std::string experiment_text(const CaseFile& file, const Case& c, const ResolvedNames& names) {
+std::string cells_text(const Case& c, const ResolvedNames& names) {
   std::string out;
-  if (!file.table) {
-    for (const Setting& s : c.settings) out += s.key + "=" + resolved(s, names) + "\n";
-    return out;
-  }
   ResolvedNames by_text;  // a cell says no key
   for (const Setting& s : c.settings) by_text.emplace(s.text, resolved(s, names));
   for (const auto& [column, text] : c.cells) {
     if (is_label(column) && column != "finetune") continue;
     const auto known = by_text.find(text);
-    out += column + "=" + (known == by_text.end() ? text : known->second) + "\n";
+    const auto whole = parse_integer(text);
+    out += column + "=" + (known != by_text.end() ? known->second : whole.ok() ? std::to_string(*whole) : text) + "\n";
   }
   return out;
 }
@@ -289,7 +287,7 @@ std::string series_text(const CaseFile& file, const Case& c, const ResolvedNames
   std::string out = c.series;
   if (file.table) return out;
   for (const Setting& s : c.settings) {
-    if (!scales(s)) out += "|" + s.key + "=" + resolved(s, names);
+    if (!scales(s)) out += "|" + s.key + "=" + plain_value(s.key, resolved(s, names));
   }
   return out;
 }

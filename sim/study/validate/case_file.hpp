@@ -50,9 +50,8 @@ using ResolvedNames = std::map<std::string, std::string>;
 /// The text of a setting, or the name that it is an alias of. A path stays what it is: its file may have the name of another.
 std::string resolved(const Setting& setting, const ResolvedNames& names);
 
-/// All that a row says of its experiment; through a column table, all that it says but for its labels. Aliases are replaced
-/// by the names in `names`.
-std::string experiment_text(const CaseFile& file, const Case& c, const ResolvedNames& names);
+/// All that a row says but for its labels. Aliases are replaced by the names in `names`.
+std::string cells_text(const Case& c, const ResolvedNames& names);
 
 /// The same for all cases of a series: its label and, unless a column table gives that, all that a row says of its experiment
 /// but for the GPUs and the batch that goes with them.

@@ -10,6 +10,7 @@
 #include "base/text/quantity_text.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/validate/experiment_values.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/family.hpp"
 
@@ -30,6 +31,7 @@ void take_experiment(ValidatedCase& v, const config::Experiment& e) {
   v.model = e.model.name;
   v.system = e.cluster.name;
   v.precision = text_at(e.merged, "model.precision");
+  v.values = values_text(e.merged);
   v.nodes = e.cluster.nodes;
   v.gpus = e.cluster.nodes * e.cluster.gpus_per_node;
 }
@@ -58,13 +60,14 @@ ResolvedNames names_of(const ValidatedCase& v) {
   return {{"cluster.system", v.system}, {"model.name", v.model}, {"framework.name", v.framework}};
 }
 
-/// Those whose experiments are known and measured, by these.
+/// Those whose experiments are known and measured, by these. Cells of a column table may tell experiments apart that are one
+/// to the model.
 std::map<std::string, std::vector<const Case*>> by_experiment(const CaseFile& file,
                                                               const std::vector<ValidatedCase>& cases) {
   std::map<std::string, std::vector<const Case*>> out;
   for (const ValidatedCase& v : cases) {
-    if (v.source->failure.empty() && v.source->measured_ms)
-      out[experiment_text(file, *v.source, names_of(v))].push_back(v.source);
+    if (v.values.empty() || !v.source->measured_ms) continue;
+    out[file.table ? cells_text(*v.source, names_of(v)) : v.values].push_back(v.source);
   }
   return out;
 }

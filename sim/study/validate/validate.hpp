@@ -17,6 +17,7 @@ struct ValidatedCase {
   std::string failure;                              ///< empty when predicted
   std::string framework, model, system, precision;  ///< that the case was predicted with
   std::string series;                               ///< series_text
+  std::string values;                               ///< values_text of its experiment; empty: there is none
   std::int64_t nodes = 0, gpus = 0;
   double predicted_ms = 0, low_ms = 0, high_ms = 0;
   double memory_gb = 0;                        ///< of the fullest GPU, in 10^9 bytes
