@@ -144,9 +144,11 @@ std::string_view network_limit(const Channels& c, topology::Traffic traffic) {
   return across_gbps(c, traffic) < nics_gbps(c, traffic) ? "uplinks" : "network";
 }
 
+std::string_view inside_limit(const Channels& c) { return c.through_nics ? "network" : "links within the node"; }
+
 std::string_view slower_link(const Channels& c, topology::Traffic traffic, double inside_gbps, double over_nics) {
   const double uplinks = uplinks_gbps(c, traffic);
-  if (c.nodes == 1 || (c.per_node > 1 && inside_gbps <= std::min(over_nics, uplinks))) return "links within the node";
+  if (c.nodes == 1 || (c.per_node > 1 && inside_gbps <= std::min(over_nics, uplinks))) return inside_limit(c);
   return uplinks < over_nics ? "uplinks" : "network";
 }
 

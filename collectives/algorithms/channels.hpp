@@ -72,6 +72,8 @@ double exchange_link_gbps(const Channels& channels);
 double nvls_all_reduce_gbps(const Channels& channels);
 /// What bounds this traffic between nodes, in words: "network" (the NICs) or "uplinks".
 std::string_view network_limit(const Channels& channels, topology::Traffic traffic);
+/// What traffic within a node goes over, in words: the NICs, where GPUs reach those faster than each other.
+std::string_view inside_limit(const Channels& channels);
 /// What bounds rings and trees, in words, where they reach these rates over the links of a node and over its NICs.
 std::string_view slower_link(const Channels& channels, topology::Traffic traffic, double inside_gbps, double over_nics);
 

@@ -49,7 +49,7 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const double across = network_of_one_gpu(c, topology::Traffic::ring);
     const bool network = c.nodes > 1 && (p <= 1 || across < link_gbps(c));  // one GPU a node: no link inside takes part
     add(out, c, k.send_base, network ? across : link_gbps(c), 1,
-        network ? slower_of_network(c, topology::Traffic::ring) : "links within the node");
+        network ? slower_of_network(c, topology::Traffic::ring) : inside_limit(c));
   } else {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : kUnlimitedGbps;
@@ -59,7 +59,7 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const double both = c.nvlink || c.nodes == 1 ? kUnlimitedGbps : link_gbps(c) / (inside_bytes + crossing_bytes);
     add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min({inside, across, both}),
         static_cast<std::uint32_t>(n) - 1,
-        across < std::min(inside, both) ? slower_of_network(c, topology::Traffic::rooted) : "links within the node");
+        across < std::min(inside, both) ? slower_of_network(c, topology::Traffic::rooted) : inside_limit(c));
   }
 }
 

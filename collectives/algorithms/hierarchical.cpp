@@ -19,8 +19,7 @@ void add_hierarchical(graph::CollectiveKind, const Channels& c, std::vector<Cand
   Candidate x{Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
   x.latency_us = k.hierarchical_phase * 2 + net + (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
-  x.limit = across_us_per_byte >= inside_us_per_byte ? network_limit(c, topology::Traffic::all_pairs)
-                                                     : "links within the node";
+  x.limit = across_us_per_byte >= inside_us_per_byte ? network_limit(c, topology::Traffic::all_pairs) : inside_limit(c);
   out.push_back(x);
 }
 

@@ -35,8 +35,7 @@ void add_one_shot(graph::CollectiveKind, const Channels& c, std::vector<Candidat
               1 / (std::max(inside_us_per_byte, across_us_per_byte) + first_block)};
   if (!node_alone(c)) x.latency_us += 2 * network_hop_us(c, k.nccl.tree_net[0]) + k.hierarchical_per_message;
   x.steps = node_alone(c) ? 2 : 4;
-  x.limit =
-      across_us_per_byte > inside_us_per_byte ? network_limit(c, topology::Traffic::ring) : "links within the node";
+  x.limit = across_us_per_byte > inside_us_per_byte ? network_limit(c, topology::Traffic::ring) : inside_limit(c);
   out.push_back(x);
 }
 

@@ -21,8 +21,7 @@ void add_rdma(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& 
   x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + network_hop_us(c, k.nccl.tree_net[0]) +
                  (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
-  x.limit = across_us_per_byte >= inside_us_per_byte ? network_limit(c, topology::Traffic::all_pairs)
-                                                     : "links within the node";
+  x.limit = across_us_per_byte >= inside_us_per_byte ? network_limit(c, topology::Traffic::all_pairs) : inside_limit(c);
   out.push_back(x);
 }
 

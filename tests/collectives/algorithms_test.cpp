@@ -151,5 +151,22 @@ TEST(Channels, ATreeIsLimitedByTheLinkThatItWaitsFor) {
   EXPECT_EQ(tree().limit, "network");
 }
 
+/// GPUs that reach their NICs faster than each other send over these within a node too: what limits them is the network.
+TEST(Channels, TrafficWithinANodeThatTakesTheNicsIsLimitedByTheNetwork) {
+  topology::GroupFacts facts = a100_cluster(1).facts(first_ranks(8));
+  facts.intra = nullptr;  // no NVLink
+  facts.intra_bandwidth = facts.intra_ring_bandwidth = BytesPerSecond(10e9);
+  facts.node_bandwidth = BytesPerSecond(8 * 25e9);
+  facts.nics_per_node = 8;
+  facts.gpu_direct = true;
+  ASSERT_TRUE(channels_of(facts, plain()).through_nics);
+  for (const graph::CollectiveKind kind : {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,
+                                           graph::CollectiveKind::all_to_all, graph::CollectiveKind::broadcast}) {
+    for (const Candidate& c : candidates_for(kind, channels_of(facts, plain()))) {
+      EXPECT_EQ(c.limit, "network") << graph::name_of(kind) << " " << c.algorithm->name;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace distsim::collectives
