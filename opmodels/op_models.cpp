@@ -16,8 +16,8 @@ struct OpModels::Impl {
   topology::DeviceSpec spec;
   DeviceRates rates;
   DeviceRates warm;
-  std::optional<DeviceRates> unlocked;  ///< where the clock is locked: the clocks that a table was measured at
   std::shared_ptr<const MeasuredTable> measured;
+  std::optional<DeviceRates> as_measured;  ///< the device that the table was measured on, where it is not this one
 };
 
 namespace {
@@ -55,14 +55,25 @@ Result<OpTime> by_models(const OpModelEntry& entry, const DeviceRates& rates, co
   return at_least(time, std::max(memory_takes(rates, op), products_take(rates, op)));
 }
 
-/// The models' time at a locked clock, corrected as the table corrects it at the clock that it was measured at.
-Result<OpTime> by_table_at_lock(const MeasuredTable& table, const OpModelEntry& entry, const DeviceRates& unlocked,
-                                const graph::Op& op, const OpTime& locked) {
-  TRY_ASSIGN(const OpTime free, by_models(entry, unlocked, op));
-  OpTime time = by_table(table, op, free);
-  if (free.seconds > 0) time.seconds *= locked.seconds / free.seconds;
-  if (time.basis == graph::Basis::measured) time.basis = graph::Basis::interpolated;
+/// The models' time of a device with other figures or a locked clock, corrected as the table corrects it on the device that it
+/// was measured on. Where that one cannot run the op, nothing near was measured.
+OpTime by_table_of(const DeviceRates& as_measured, const MeasuredTable& table, const OpModelEntry& entry,
+                   const graph::Op& op, const OpTime& asked) {
+  const Result<OpTime> before = by_models(entry, as_measured, op);
+  if (!before.ok() || before->seconds <= 0) return asked;
+  OpTime time = by_table(table, op, *before);
+  if (asked.seconds == before->seconds) return time;
+  time.seconds *= asked.seconds / before->seconds;
+  if (time.basis == graph::Basis::measured) time.basis = graph::Basis::scaled;
   return time;
+}
+
+/// A table is of the device as its file describes it, at free clocks.
+topology::DeviceSpec measured_device(const topology::DeviceSpec& device) {
+  topology::DeviceSpec spec = device.described.empty() ? device : device.described.front();
+  spec.described = device.described;
+  spec.clock.locked = Hertz(0);
+  return spec;
 }
 
 void add_learned(DeviceRates& rates, const std::shared_ptr<const ReferenceGpus>& gpus) {
@@ -87,24 +98,23 @@ Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::share
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
   if (device.is_amd()) learned = nullptr;  // the forests know NVIDIA's libraries
   const auto gpus = reference_gpus(learned, like);
+  std::optional<DeviceRates> as_measured;
+  if (measured) {
+    TRY_ASSIGN(as_measured, device_rates(measured_device(device)));
+    if (same_rates(rates, *as_measured)) as_measured.reset();
+  }
+  if (as_measured) add_learned(*as_measured, gpus);
   add_learned(rates, gpus);
   DeviceRates warm = rates;
   warm.warm = true;
-  std::optional<DeviceRates> unlocked;
-  if (measured && device.clock.locked.value() > 0) {
-    topology::DeviceSpec spec = device;
-    spec.clock.locked = Hertz(0);
-    TRY_ASSIGN(unlocked, device_rates(spec));
-    add_learned(*unlocked, gpus);
-  }
   return OpModels(std::make_shared<const Impl>(
-      Impl{device, std::move(rates), std::move(warm), std::move(unlocked), std::move(measured)}));
+      Impl{device, std::move(rates), std::move(warm), std::move(measured), std::move(as_measured)}));
 }
 
 bool OpModels::prices_as(const OpModels& other) const {
   const Impl &a = *impl_, &b = *other.impl_;
-  if (a.measured != b.measured || a.unlocked.has_value() != b.unlocked.has_value()) return false;
-  return same_rates(a.rates, b.rates) && (!a.unlocked || same_rates(*a.unlocked, *b.unlocked));
+  if (a.measured != b.measured || a.as_measured.has_value() != b.as_measured.has_value()) return false;
+  return same_rates(a.rates, b.rates) && (!a.as_measured || same_rates(*a.as_measured, *b.as_measured));
 }
 
 const topology::DeviceSpec& OpModels::device() const { return impl_->spec; }
@@ -116,8 +126,8 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   Result<void> good = check_fields(op, entry.passes);
   Result<OpTime> time = good.ok() ? by_models(entry, rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
-  if (impl_->measured && impl_->unlocked) {
-    TRY_ASSIGN(*time, by_table_at_lock(*impl_->measured, entry, *impl_->unlocked, op, *time));
+  if (impl_->measured && impl_->as_measured) {
+    *time = by_table_of(*impl_->as_measured, *impl_->measured, entry, op, *time);
   } else if (impl_->measured) {
     *time = by_table(*impl_->measured, op, *time);
   }
@@ -133,11 +143,7 @@ Result<graph::Cost> OpModels::price_steady(const graph::Op& op, bool warm) const
   const topology::DeviceSpec& d = impl_->spec;
   const topology::UnitsBusy busy{cost.busy.matrix, cost.busy.vector, cost.busy.memory};
   const Hertz priced = topology::clock_of_prices(d);
-  TRY_ASSIGN(
-      graph::Cost steady,
-      graph::at_clock(cost, priced.value() / topology::clock_of_mix(d.clock, d.power_limit, busy, priced).value()));
-  if (steady.mean != cost.mean) steady.basis = std::max(steady.basis, graph::Basis::scaled);  // no time of the table
-  return steady;
+  return graph::at_clock(cost, priced.value() / topology::clock_of_mix(d.clock, d.power_limit, busy, priced).value());
 }
 
 }  // namespace distsim::opmodels

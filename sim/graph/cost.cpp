@@ -38,9 +38,11 @@ Result<Cost> at_clock(Cost cost, double slower) {
   const double fourth = slower * slower * slower * slower;
   const double factor =
       busy > 0 ? 1 - busy + busy * std::sqrt(std::sqrt((units * fourth + cost.shares.memory) / busy)) : 1;
+  const Duration before = cost.mean;
   for (Duration* time : {&cost.mean, &cost.low, &cost.high}) {
     TRY_ASSIGN(*time, Duration::from_seconds(time->seconds() * factor));
   }
+  if (cost.mean != before && cost.basis == Basis::measured) cost.basis = Basis::scaled;
   if (cost.bound == Bound::matrix) {
     TRY_ASSIGN(cost.least, Duration::from_seconds(cost.least.seconds() * slower));
   }

@@ -39,7 +39,7 @@ struct Cost {
 /// `cost` where the SMs run at a clock lower by the factor `slower` (below 1: a higher one): what the matrix units and the
 /// plain lanes take goes with it, what memory and latency take does not. Units and memory overlap, so with shares u and m
 /// and latency l = 1 - u - m the time is multiplied by l + (u + m) ((u slower^4 + m) / (u + m))^(1/4), the fourth powers
-/// that shares are made of. Refuses what leaves the range of Duration.
+/// that shares are made of. A measured time that this changes is `scaled`. Refuses what leaves the range of Duration.
 Result<Cost> at_clock(Cost cost, double slower);
 
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.

@@ -18,13 +18,19 @@ Result<graph::Cost> scaled(graph::Cost cost, double factor) {
   return cost;
 }
 
+/// Of a kernel: measured, or carried from the device or the clock that it was measured at. Such a time needs no correction for
+/// its device.
+bool is_of_table(const graph::Cost& cost) {
+  return cost.basis == graph::Basis::measured || cost.basis == graph::Basis::scaled;
+}
+
 double factor_of(const Correction& c, const graph::BoundShares& shares) {
   return 1 + shares.matrix * (c.matrix - 1) + (shares.vector + shares.memory) * (c.memory - 1);
 }
 
 double factor_of(const KernelTime& t, const graph::Cost& cost, double graph_ratio) {
   const double factor = graph_ratio * framework_factor(t, cost) * device_factor(t, cost);
-  if (cost.basis == graph::Basis::measured) return t.slowest * factor;
+  if (is_of_table(cost)) return t.slowest * factor;
   const double least = cost.least.seconds() / cost.mean.seconds();
   return t.slowest * std::max(factor, least);
 }
@@ -69,7 +75,7 @@ bool has_others(const graph::CostedGraph& graph, const KernelTime& t) {
   for (std::uint32_t i = 0; i < graph.graph.ops.size(); ++i) {
     const graph::Cost& cost = graph.costs[OpId(i)];
     if (graph::work_of(graph.graph.ops[OpId(i)]) == graph::Work::kernel && cost.described_shares.matrix > 0 &&
-        cost.basis != graph::Basis::measured && cost.wide_products != t.wide)
+        !is_of_table(cost) && cost.wide_products != t.wide)
       return true;
   }
   return false;
@@ -82,7 +88,7 @@ double framework_factor(const KernelTime& t, const graph::Cost& cost) {
 }
 
 double device_factor(const KernelTime& t, const graph::Cost& cost) {
-  if (cost.basis == graph::Basis::measured) return 1;
+  if (is_of_table(cost)) return 1;
   const double matrix = cost.wide_products == t.wide ? t.device.matrix : t.other_matrix;
   return factor_of({matrix, t.device.memory, {}}, cost.described_shares);
 }

@@ -238,7 +238,49 @@ TEST(OpModels, AMeasuredTableIsCarriedToALockedClock) {
   const double locked_us = mean_us(*OpModels::create(spec), product);
   const OpModels both = *OpModels::create(spec, nullptr, table);
   EXPECT_NEAR(mean_us(both, product), 1.5 * locked_us, 0.01);
-  EXPECT_EQ(both.price(product)->basis, graph::Basis::interpolated);
+  EXPECT_EQ(both.price(product)->basis, graph::Basis::scaled);
+}
+
+/// A table was measured on the device as its file describes it. What a what-if says of the device holds for measured ops too, and
+/// only for those that depend on it.
+TEST(OpModels, AMeasuredTableIsCarriedToTheDeviceOfAWhatIf) {
+  topology::DeviceSpec spec = measured_devices().at("A100-SXM4-80GB");
+  spec.described = {spec};
+  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16},
+                  stream = graph::Elementwise{1'000'000'000};
+  const OpModels plain = *OpModels::create(spec);
+  const auto table = std::make_shared<const MeasuredTable>(
+      "a", "b",
+      std::vector<MeasuredPoint>{
+          {*point_of(product), 1.5 * mean_us(plain, product), mean_us(plain, product)},
+          {*point_of(stream), 1.5 * mean_us(plain, stream), mean_us(plain, stream)},
+      });
+  const auto with_table = [&](const topology::DeviceSpec& device) { return *OpModels::create(device, nullptr, table); };
+  const OpModels as_described = with_table(spec);
+  EXPECT_EQ(as_described.price(product)->basis, graph::Basis::measured);
+  spec.hbm.bandwidth = BytesPerSecond(2 * spec.hbm.bandwidth.value());
+  const OpModels faster = with_table(spec);
+  EXPECT_FALSE(faster.prices_as(as_described));
+  EXPECT_EQ(faster.price(stream)->basis, graph::Basis::scaled);
+  EXPECT_NEAR(mean_us(faster, stream), 1.5 * mean_us(*OpModels::create(spec), stream), 0.01);
+  EXPECT_LT(mean_us(faster, stream), 0.6 * mean_us(as_described, stream));
+  EXPECT_EQ(mean_us(faster, product), mean_us(as_described, product));
+  EXPECT_EQ(faster.price(product)->basis, graph::Basis::measured);
+  const graph::Op near = graph::Elementwise{1'200'000'000};
+  EXPECT_EQ(faster.price(near)->basis, graph::Basis::interpolated);
+  EXPECT_LT(mean_us(faster, near), 0.6 * mean_us(as_described, near));
+}
+
+/// An op that the device of the table cannot run was not measured.
+TEST(OpModels, ATypeThatAWhatIfAddsIsPricedByTheModels) {
+  topology::DeviceSpec spec = measured_devices().at("A100-SXM4-80GB");
+  spec.described = {spec};
+  const graph::Op product = graph::Gemm{1, 4096, 4096, 4096, graph::DType::fp8};
+  const auto table =
+      std::make_shared<const MeasuredTable>("a", "b", std::vector<MeasuredPoint>{{*point_of(product), 100, 50}});
+  EXPECT_FALSE(OpModels::create(spec, nullptr, table)->price(product).ok());
+  spec.peak["fp8"] = FlopsPerSecond(624e12);
+  EXPECT_EQ(OpModels::create(spec, nullptr, table)->price(product)->mean, OpModels::create(spec)->price(product)->mean);
 }
 
 /// Half the power beyond what does not go with the clock: a clock lower by the cube root of two. More power is never
