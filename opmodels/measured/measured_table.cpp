@@ -21,6 +21,16 @@ double distance(const OpPoint& a, const OpPoint& b) {
   return std::sqrt(sum);
 }
 
+/// Below 0 where `at` lies between the two, so that the angle at which it sees them is above 90 degrees.
+double sides(const OpPoint& at, const OpPoint& a, const OpPoint& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < OpPoint::kDims; ++i) {
+    const double x = static_cast<double>(at.at[i]);
+    sum += (static_cast<double>(a.at[i]) - x) * (static_cast<double>(b.at[i]) - x);
+  }
+  return sum;
+}
+
 double log_below(const MeasuredPoint& p) { return p.low_us > 0 ? std::log(p.measured_us / p.low_us) : 0; }
 double log_above(const MeasuredPoint& p) { return p.high_us > 0 ? std::log(p.high_us / p.measured_us) : 0; }
 
@@ -45,6 +55,20 @@ struct MeasuredTable::Nearest {
     point[i] = &p;
   }
 };
+
+/// Beyond measured points it fades from the nearest on; between them those on the other side add theirs, so that points an octave
+/// apart are trusted all the way from one to the next.
+double MeasuredTable::trust_of(const Nearest& nearest, const OpPoint& at) {
+  double trust = kReach - nearest.distance[0], around = 0;
+  bool between = false;
+  for (std::size_t i = 1; i < kNeighbours && nearest.point[i]; ++i) {
+    const double side = sides(at, nearest.point[0]->point, nearest.point[i]->point);
+    between = between || side < -kSmallest;
+    if (side <= kSmallest) around += kReach - nearest.distance[i];
+  }
+  if (between) trust += around;
+  return std::clamp(trust, 0.0, 1.0);
+}
 
 MeasuredTable::MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points)
     : device_(std::move(device)), library_(std::move(library)), points_(std::move(points)), axis_(points_.size()) {
@@ -111,7 +135,7 @@ MeasuredTable::Answer MeasuredTable::ask(const OpPoint& point) const {
     below += log_below(*nearest.point[i]) / (d * d);
     above += log_above(*nearest.point[i]) / (d * d);
   }
-  return {0, sum / weights, std::max(0.0, 1 - nearest.distance[0]), below / weights, above / weights};
+  return {0, sum / weights, trust_of(nearest, point), below / weights, above / weights};
 }
 
 }  // namespace distsim::opmodels

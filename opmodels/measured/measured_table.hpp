@@ -4,7 +4,8 @@
 //   within an octave of some       models' time * exp(trust * r); basis interpolated
 //       r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances in
 //              octaves
-//       trust  1 - distance of the nearest
+//       trust  1 - distance of the nearest; between points also 1 - distance of each of the four on the other side of the op;
+//              at most 1
 //                                  the range is at least that of the points, averaged and faded likewise
 //   beyond                         the models' time
 //
@@ -55,6 +56,7 @@ class MeasuredTable {
     std::uint32_t first, last;
   };
   struct Nearest;
+  static double trust_of(const Nearest& nearest, const OpPoint& at);
   void split(std::size_t first, std::size_t last);
   void search(std::size_t first, std::size_t last, const OpPoint& point, Nearest& nearest) const;
 

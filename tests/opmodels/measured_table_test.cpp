@@ -32,6 +32,30 @@ TEST(MeasuredTable, IsExactAtItsPointsAndFadesWithDistance) {
   EXPECT_EQ(table.ask(*point_of(graph::Gemm{1, 1024, 1024, 1024, graph::DType::bf16})).trust, 0) << "another type";
 }
 
+/// Sizes that double are how people measure: no size between two of them falls back to the models.
+TEST(MeasuredTable, IsTrustedFromOnePointToTheNext) {
+  const MeasuredTable table = table_of({{1024, 2.5}, {2048, 2.5}, {4096, 2.5}});
+  for (std::int64_t m = 1025; m < 4096; m += 97) {
+    const auto answer = table.ask(*point_of(gemm(m)));
+    if (answer.measured_us > 0) continue;
+    EXPECT_NEAR(answer.trust, 1, 1e-6) << m;
+    EXPECT_NEAR(answer.log_ratio, std::log(2.5), 1e-9) << m;
+  }
+  EXPECT_NEAR(table.ask(*point_of(gemm(5793))).trust, 0.5, 1e-3) << "beyond the last";
+  EXPECT_NEAR(table.ask(*point_of(gemm(724))).trust, 0.5, 1e-3) << "before the first";
+}
+
+TEST(MeasuredTable, IsTrustedWithinAGridOfSizes) {
+  std::vector<MeasuredPoint> points;
+  for (const std::int64_t m : {1024, 2048}) {
+    for (const std::int64_t n : {1024, 2048})
+      points.push_back({*point_of(graph::Gemm{1, m, n, 1024, graph::DType::fp16}), 200, 100});
+  }
+  const MeasuredTable table("gpu", "library", points);
+  EXPECT_NEAR(table.ask(*point_of(graph::Gemm{1, 1448, 1448, 1024, graph::DType::fp16})).trust, 1, 1e-6);
+  EXPECT_LT(table.ask(*point_of(graph::Gemm{1, 2896, 1448, 1024, graph::DType::fp16})).trust, 0.6);
+}
+
 TEST(MeasuredTable, WeighsNeighboursByTheSquareOfTheirDistance) {
   // Between 1024 and 2048, a quarter octave above the first: weights 16 and 1 / 0.75^2 = 1.778.
   const MeasuredTable table = table_of({{1024, 2.0}, {2048, 1.0}});
@@ -51,13 +75,22 @@ TEST(MeasuredTable, FindsTheSamePointsAsALookAtAllOfThem) {
   const MeasuredTable table("gpu", "library", points);
   for (int i = 0; i < 300; ++i) {
     const OpPoint at = *point_of(graph::Gemm{1, random(4096), random(4096), random(4096), graph::DType::fp16});
-    double nearest = 1;
+    std::vector<std::pair<double, const MeasuredPoint*>> near;
     for (const MeasuredPoint& p : points) {
       double sum = 0;
       for (std::size_t d = 0; d < OpPoint::kDims; ++d) sum += std::pow(double(p.point.at[d]) - double(at.at[d]), 2);
-      nearest = std::min(nearest, std::sqrt(sum));
+      if (sum < 1) near.emplace_back(std::sqrt(sum), &p);
     }
-    EXPECT_NEAR(table.ask(at).trust, 1 - nearest, 1e-9);
+    std::sort(near.begin(), near.end());
+    near.resize(std::min<std::size_t>(near.size(), 4));
+    double weights = 0, sum = 0;
+    for (const auto& [d, p] : near) {
+      weights += 1 / (d * d);
+      sum += std::log(p->measured_us) / (d * d);
+    }
+    const MeasuredTable::Answer answer = table.ask(at);
+    EXPECT_GE(answer.trust, near.empty() ? 0 : 1 - near[0].first - 1e-9);
+    if (answer.measured_us == 0 && !near.empty()) EXPECT_NEAR(answer.log_ratio, sum / weights, 1e-9);
   }
 }
 
