@@ -94,6 +94,8 @@ Result<void> check_members(const Json& body, const TypeWord& type) {
 
 /// With more ranks their times are not sent with every answer.
 constexpr std::size_t kMostRankTimes = 256;
+/// Of the critical path, in order of time: some 20 MB. Jobs of very many micro-batches have more.
+constexpr std::size_t kMostPathSteps = 100'000;
 constexpr std::size_t kMostText = 256 << 10;  ///< bytes of an experiment
 constexpr std::size_t kMostEdits = 64;
 constexpr int kMostColumns = 8192;  ///< of a timeline
@@ -147,8 +149,8 @@ std::string with_parts(const Json& head, std::initializer_list<Part> parts) {
 
 KeptReport report_of(const Shown& shown) {
   const report::Report& report = shown.prediction.report;
-  return {shown.text, std::to_string(report.iteration.ps()),
-          report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes})};
+  return {shown.text, std::to_string(report.iteration.ps()), report.critical_path.size(),
+          report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes, .most_steps = kMostPathSteps})};
 }
 
 /// Larger ones would come back as others.
@@ -297,6 +299,7 @@ Result<std::string> Answers::predict(const Message& m) {
   if (predictions_.is_renewed()) reports_.clear();
   if (const auto kept = wants_values ? nullptr : reports_.find(text)) {
     head["iteration_ps"] = kept->iteration_ps;
+    head["path_steps"] = kept->path_steps;
     return with_parts(head, {{"report", kept->report}});
   }
   const auto shown = predictions_.of(text);
@@ -309,6 +312,7 @@ Result<std::string> Answers::predict(const Message& m) {
   if (wants_values) head["values"] = values_json((*shown)->experiment.merged);
   KeptReport report = report_of(**shown);
   head["iteration_ps"] = report.iteration_ps;
+  head["path_steps"] = report.path_steps;
   std::string out = with_parts(head, {{"report", report.report}});
   reports_.keep(std::move(report));
   return out;

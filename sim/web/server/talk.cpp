@@ -1,5 +1,7 @@
 #include "sim/web/server/talk.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -148,18 +150,22 @@ void Talk::finish(Lane& lane, std::string answer) {
   lane.patience.cancel();
   lane.is_busy = false;
   if (answer.empty() || answer == plain_answer(lane.id, "cancelled")) answer = plain_answer(lane.id, lane.why);
+  if (answer.size() > kMostUnsent)
+    answer = error_answer(lane.id, Error{fmt::format("found an answer of {} MiB, expected at most {} MiB for a page",
+                                                     answer.size() >> 20, kMostUnsent >> 20),
+                                         "", "the command writes it: distsim --json"});
   if (!lane.is_told) say(std::move(answer));
   begin_next(lane);
 }
 
 void Talk::say(std::string line) {
   if (is_over_) return;
-  unsent_bytes_ += line.size();
-  unsent_.push_back(std::move(line));
-  if (unsent_bytes_ > kMostUnsent) {
+  if (unsent_bytes_ > kMostUnsent) {  // what waits already: one answer alone is no page that does not read
     is_over_ = true;
     return beast::get_lowest_layer(socket_).close();
   }
+  unsent_bytes_ += line.size();
+  unsent_.push_back(std::move(line));
   if (is_sending_) return;
   is_sending_ = true;
   net::co_spawn(

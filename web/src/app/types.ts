@@ -22,7 +22,7 @@ export interface Report {
   memory: { capacity_bytes: number; used_bytes_per_rank: number[] };
   assumptions: string[]; assumption_kinds: string[];
 }
-export interface Shown { text: string; report: Report; values: Values }
+export interface Shown { text: string; report: Report; steps: number; values: Values }  // steps: of the critical path, of which the report may have the first
 export interface Track { process: string; thread: string; rank: number; alike?: number; like?: number; slices?: number[] }
 export interface SliceName { name: string; category: string; args: Record<string, string> }
 export interface Timeline { period: number; from: number; to: number; columns: number; first: number; total: number; categories: string[]; tracks: Track[]; names?: [name: string, category: number, args?: number][]; arg_sets?: Record<string, string>[]; left_out: string; cycle_start: number }

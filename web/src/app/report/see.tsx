@@ -94,7 +94,7 @@ export function longestSteps(path: PathStep[]): Steps[] {
 const timesOf = (steps: number, name: string) => (steps > 1 && !name.endsWith(`(${steps})`) && !name.startsWith(`${steps} `) ? ` (${count(steps)})` : "");
 
 // `causes`: the cycle in a few rows, of pages that hold them; else its longest steps.
-export function Overview({ report: r, causes }: { report: Report; causes?: Causes }) {
+export function Overview({ report: r, causes, steps = 0 }: { report: Report; causes?: Causes; steps?: number }) {
   const parts = PARTS.map((p) => ({ ...p, value: r.breakdown[p.key] }));
   const total = r.iteration_ms || 1;
   const top = causes ? [] : longestSteps(r.critical_path).slice(0, 12);
@@ -127,6 +127,7 @@ export function Overview({ report: r, causes }: { report: Report; causes?: Cause
             <tbody>{top.map(({ step: s, index, time, count: n, rank }, place) => <WhyRow key={place} id={`step ${index}`}><td><span class="named"><span class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></span><span class="soft small">{timesOf(n, s.name)}</span></span></td><td class="n">{ms(time)}</td><td class="n">{rank ?? ""}</td><td>{s.kind}</td><td>{s.basis}</td></WhyRow>)}</tbody>
           </table></Scroll>
         )}
+        {!causes && steps > r.critical_path.length && <p class="small soft">Of the first {count(r.critical_path.length)} of {count(steps)} steps.</p>}
       </section>
     </div>
   );
