@@ -212,6 +212,15 @@ TEST(Sensitivity, PutsWhatHelpsMostFirst) {
 }
 
 /// One row per resource and factor, with the columns that scripts read.
+/// Detours that are so much longer leave a process none of its core.
+TEST(Sensitivity, RanksThatNeverRunHaveTheirReason) {
+  const auto e = config::load_experiment(test::root() + "/configs/dgx_a100_4node.yaml", {});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  const auto s = sensitivity(*e, {.factors = {1e-4}, .resources = {*find_resource("stragglers", *e)}}, [] {});
+  ASSERT_TRUE(s.ok()) << s.error().text();
+  EXPECT_EQ(s->resources.front().at(1e-4).error, "cluster.host.jitter_time would take all of the core");
+}
+
 TEST(Sensitivity, CsvHasARowForEachFactor) {
   const Sensitivity s = sensitivity_of({});
   std::istringstream in(sensitivity_csv(s));

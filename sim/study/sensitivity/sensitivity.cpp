@@ -117,6 +117,8 @@ class Study {
     ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), {}, ""};
     const auto at = [&](double factor) {
       const Experiment e = improved(e_, resource, factor);
+      if (e.cluster.host.share_taken() >= 1)  // its work would take forever
+        return ResourcePoint{factor, {}, "", "cluster.host.jitter_time would take all of the core"};
       return resource.in_workload ? point_of(with_its_own_work(e), factor) : point(e, factor);
     };
     const auto unchanged = [&](const ResourcePoint& p) {
