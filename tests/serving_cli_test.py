@@ -253,6 +253,13 @@ class Sensitivities(Folder):
             encoding="utf-8")
         self.assertIn("leaves no GPU that m is placed on", self.table("--resource", "gpu_count", "--factors", "0.5,2")["gpu_count", "0.5"]["error"])
 
+    def test_says_why_a_larger_number_changes_nothing(self):
+        """Rounding is not the reason where the times of the models end."""
+        words = ("--set", "policies=[dynamic_batching]", "--resource", "batch_size", "--resource", "slots", "--factors", "1.1,4")
+        table = self.table(*words, "--set", "batching.size=4")
+        self.assertEqual(table["batch_size", "4"]["error"], "changes nothing: no model takes batches of more than 4")
+        self.assertEqual(table["slots", "1.1"]["error"], "changes nothing: a whole number stays what it is")
+
     def test_points_are_runs_of_their_own(self):
         """With one seed's changes taken apart: the same figures as runs with the key changed, at the same warm-up."""
         fixed = ("--set", "run.warm_up=0")

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <utility>
 
 namespace distsim::serving {
 namespace {
@@ -12,6 +13,12 @@ constexpr double kMostCount = 1e5;  ///< GPUs of a kind, slots, requests of a ba
 
 std::int64_t scaled_count(std::int64_t count, double factor) {
   return std::llround(std::clamp(static_cast<double>(count) * factor, 1.0, kMostCount));
+}
+
+/// Whether it became another.
+template <class Value>
+bool replace(Value& value, const Value& by) {
+  return std::exchange(value, by) != by;
 }
 
 /// Links that GPUs use in one way.
@@ -65,17 +72,21 @@ Result<void> set_count(ServingSpec& s, std::size_t kind, std::int64_t count) {
 
 void add_gpus(std::vector<Lever>& out, const ServingSpec& spec) {
   const auto speed = [](std::size_t only, std::size_t count) {
-    return [only, count](ServingSpec& s, double factor) -> Result<void> {
+    return [only, count](ServingSpec& s, double factor) -> Result<bool> {
       for (std::size_t i = 0; i < s.gpus.size(); ++i) s.gpus[i].speed *= i == only || only == count ? factor : 1;
-      return {};
+      return factor != 1;
     };
   };
   const auto number = [](std::size_t only, std::size_t count) {
-    return [only, count](ServingSpec& s, double factor) -> Result<void> {
+    return [only, count](ServingSpec& s, double factor) -> Result<bool> {
+      bool changed = false;
       for (std::size_t i = 0; i < s.gpus.size(); ++i) {
-        if (i == only || only == count) TRY(set_count(s, i, scaled_count(s.gpus[i].count, factor)));
+        if (i != only && only != count) continue;
+        const std::int64_t before = s.gpus[i].count;
+        TRY(set_count(s, i, scaled_count(before, factor)));
+        changed = changed || s.gpus[i].count != before;
       }
-      return {};
+      return changed;
     };
   };
   const std::size_t all = spec.gpus.size();
@@ -87,9 +98,10 @@ void add_gpus(std::vector<Lever>& out, const ServingSpec& spec) {
     out.push_back({"gpu_count:" + name, "number of " + name, "gpu", number(i, all), nullptr, true});
   }
   out.push_back({"slots", "slots of a GPU", "gpu",
-                 [](ServingSpec& s, double factor) -> Result<void> {
-                   for (GpuSpec& g : s.gpus) g.slots = scaled_count(g.slots, factor);
-                   return {};
+                 [](ServingSpec& s, double factor) -> Result<bool> {
+                   bool changed = false;
+                   for (GpuSpec& g : s.gpus) changed |= replace(g.slots, scaled_count(g.slots, factor));
+                   return changed;
                  },
                  nullptr, true});
 }
@@ -116,6 +128,13 @@ void scale_load(Experiment& e, double factor) {
   for (TraceRow& row : load.trace) row.time_ps = times_factor(row.time_ps, factor);
 }
 
+/// By its key, or by where its times end.
+std::uint32_t largest_batch(const Scenario& s) {
+  std::uint32_t largest = 1;
+  for (const Model& m : s.models) largest = std::max(largest, m.max_batch);
+  return largest;
+}
+
 }  // namespace
 
 std::vector<Lever> levers_of(const ServingSpec& spec, const Experiment& e) {
@@ -135,17 +154,16 @@ std::vector<Lever> levers_of(const ServingSpec& spec, const Experiment& e) {
   if (!single) out.push_back({"load", "time between requests", "load", nullptr, scale_load, e.load.is_closed()});
   if (e.policies[0]->batches) {
     out.push_back({"batch_size", "batching.size", "batching",
-                   [](ServingSpec& x, double factor) -> Result<void> {
-                     x.batching.size = scaled_count(x.batching.size, factor);
-                     return {};
+                   [](ServingSpec& x, double factor) -> Result<bool> {
+                     return replace(x.batching.size, scaled_count(x.batching.size, factor));
                    },
-                   nullptr, true});
+                   nullptr, true, "no model takes batches of more than " + std::to_string(largest_batch(s))});
   }
   if (e.policies[0]->delays) {
     out.push_back({"batch_delay", "batching.delay", "batching",
-                   [](ServingSpec& x, double factor) -> Result<void> {
-                     x.batching.delay = Duration::picoseconds(times_factor(x.batching.delay.ps(), 1 / factor));
-                     return {};
+                   [](ServingSpec& x, double factor) -> Result<bool> {
+                     return replace(x.batching.delay,
+                                    Duration::picoseconds(times_factor(x.batching.delay.ps(), 1 / factor)));
                    },
                    nullptr, false});
   }

@@ -15,10 +15,11 @@ struct Lever {
   std::string level;  ///< gpu, memory, pcie, nvlink, nic, load or batching
   /// Makes it so many times as good: bandwidths, speeds, counts and sizes are multiplied, times and rates of arrival
   /// divided. Either of the description before it is compiled, or of what was compiled; the other is empty.
-  /// The first says where it cannot be done.
-  std::function<Result<void>(ServingSpec&, double factor)> of_spec;
+  /// The first says whether what it multiplies became another, and where it cannot be done.
+  std::function<Result<bool>(ServingSpec&, double factor)> of_spec;
   std::function<void(Experiment&, double factor)> of_experiment;
-  bool has_limit = false;  ///< a number of things, of which there are not infinitely many
+  bool has_limit = false;                   ///< a number of things, of which there are not infinitely many
+  std::string why_idle = "it is not used";  ///< where another value leaves the experiment as it is
 };
 
 /// Those that an experiment has, in the order of the table.

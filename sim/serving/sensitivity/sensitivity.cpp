@@ -170,7 +170,7 @@ class Study {
       return out;
     }
     const double finite = std::isinf(factor) ? kNoLimit : factor;
-    Result<void> done;
+    Result<bool> done = !l.has_limit;  // numbers of what was compiled are part of the fingerprint
     auto changed = load_changed(
         path_, sets_,
         [&](ServingSpec& s) {
@@ -187,7 +187,7 @@ class Study {
     }
     if (l.of_experiment) l.of_experiment(*changed, finite);
     if (factor != 1 && fingerprint(*changed) == base_print_) {
-      out.error = "changes nothing: " + std::string(l.has_limit ? "a whole number stays what it is" : "it is not used");
+      out.error = "changes nothing: " + (*done ? l.why_idle : "a whole number stays what it is");
       return out;
     }
     for (std::size_t m = 0; m < base_.scenario.models.size(); ++m) {
