@@ -502,6 +502,20 @@ class Online(Folder):
                 rest, said = process.communicate(timeout=60)
             self.assertEqual((process.returncode, rest, said), (3, "", "distsim: interrupted before the input ended\n"))
 
+    def test_names_what_has_no_effect(self):
+        """As without --online, but for what the load decides, which comes as lines."""
+        words = ("serving", "--config", self.config, "--set", "policies=[fifo]", "--online")
+        said = self.run_distsim(*words, "--set", "batching.size=3", "--set", "load.cv=2", "--set", "models.0.weight=2").stderr
+        self.assertIn("--set batching.size: no effect, no policy batches\n", said)
+        self.assertIn("--set load.cv=2: no effect, requests come as lines with --online\n", said)
+        self.assertEqual(said.count("load.cv"), 1)
+        self.assertNotIn("models.0.weight", said)
+
+    def test_a_run_that_is_too_long_names_the_lines(self):
+        r = self.run_distsim("serving", "--config", self.config, "--set", "policies=[fifo]", "--online", text="4e6,m\n", code=2)
+        self.assertIn("the run goes on after 4e+06 s", r.stderr)
+        self.assertIn("the times of the lines are how long it is", r.stderr)
+
     def test_names_a_bad_line(self):
         r = self.run_distsim("serving", "--config", self.config, "--set", "policies=[fifo]", "--online", text="1\n0\n", code=2)
         self.assertIn("standard input:2: found '0' after 1, expected times in ascending order", r.stderr)

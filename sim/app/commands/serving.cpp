@@ -13,7 +13,6 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
-#include "sim/config/flag_sets.hpp"
 #include "sim/report/html/page.hpp"
 #include "sim/serving/online/online.hpp"
 #include "sim/serving/report/comparison.hpp"
@@ -117,19 +116,10 @@ Result<void> run_serving(const ServingFlags& flags) {
   return serving::failed_points(found);
 }
 
-/// Of an experiment's load only the seed counts where requests come as lines, and nothing that is found from a whole run.
-void name_unheeded_sets(const std::vector<std::string>& sets) {
-  for (const std::string& set : sets) {
-    const bool of_load = config::is_of_key(set, "load") && !config::gives(set, "load.seed");
-    if (of_load || config::is_of_key(set, "run.rates_per_s") || config::is_of_key(set, "run.warm_up"))
-      remark("--set " + printable(set, 200) + ": no effect, requests come as lines with --online");
-  }
-}
-
 /// Requests as lines of the standard input, decisions as lines of the standard output.
 Result<void> run_online(const ServingFlags& flags) {
   TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
-  name_unheeded_sets(flags.sets);
+  for (const std::string& line : serving::without_effect_online(flags.config, flags.sets)) remark(line);
   const EarlyEnd early;
   TRY_ASSIGN(const serving::RunResult result, serving::serve_online(experiment, std::cin, "standard input", std::cout));
   if (!std::cout) return Error{"standard output: cannot be written", "", ""};

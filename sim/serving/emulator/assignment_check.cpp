@@ -96,7 +96,9 @@ Error AssignmentCheck::too_long(std::uint64_t in_system) const {
   return Error{policy_name() + ": the run goes on after " + seconds_text(kLongestPs) +
                    (in_system > 0 ? " with " + counted(in_system, "request") + " in the system" : "") +
                    ", expected its end before",
-               "", "load.requests and load.duration are how long it is"};
+               "",
+               options_.arrivals != nullptr ? "the times of the lines are how long it is"
+                                            : "load.requests and load.duration are how long it is"};
 }
 
 Error AssignmentCheck::in_no_time(std::int64_t now_ps) const {

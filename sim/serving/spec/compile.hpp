@@ -29,8 +29,12 @@ Result<void> add_models(const ServingSpec& spec, const Text& text, const ModelPr
 Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario& scenario);
 /// A line for each key of the text that changes nothing here, for graphs of which not all is priced by models of its ops,
 /// for kinds of GPU that tables have no times of a model for, and for a file that may be cut: "x.yaml:3:12: load.cv: no effect, it is of kind gamma".
+/// But for those of the load.
 std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
-                                   const Scenario& scenario, const Load& load);
+                                   const Scenario& scenario);
+/// The same of the load and of what it decides, and a line for a file of arrivals that may be cut or has columns of no use.
+std::vector<std::string> idle_keys_of_load(const ServingSpec& spec, const Text& text, const Scenario& scenario,
+                                           const Load& load);
 
 /// Of these lines those about tables of times: kinds of GPU and names that they have no rows of, and files of which no row
 /// counts.

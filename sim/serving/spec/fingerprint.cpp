@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/text/printable.hpp"
+#include "sim/config/flag_sets.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -67,6 +68,18 @@ WithSets of_file(const std::string& path, PriceStore* prices) {
   return [&path, prices](const std::vector<std::string>& sets) { return load_experiment(path, sets, prices); };
 }
 
+/// A line for each of these that `lines` has none for.
+std::vector<std::string> with_idle_sets(std::vector<std::string> lines, const std::vector<std::string>& idle) {
+  const std::size_t reasons = lines.size();
+  for (const std::string& set : idle) {
+    const std::string key = "--set " + set.substr(0, set.find('=')) + ":";
+    const auto end = lines.begin() + static_cast<std::ptrdiff_t>(reasons);
+    if (std::none_of(lines.begin(), end, [&](const std::string& line) { return line.starts_with(key); }))
+      lines.push_back("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string fingerprint(const Experiment& e) {
@@ -114,15 +127,24 @@ std::vector<std::string> sets_without_effect(const WithSets& experiment, const s
 }
 
 std::vector<std::string> without_effect(const WithSets& experiment, const std::vector<std::string>& sets) {
-  std::vector<std::string> lines;
   const auto e = experiment(sets);
-  if (e.ok()) lines = e->idle_keys;
-  const std::size_t reasons = lines.size();
-  for (const std::string& set : sets_without_effect(experiment, sets)) {
-    const std::string key = "--set " + set.substr(0, set.find('=')) + ":";
-    const auto end = lines.begin() + static_cast<std::ptrdiff_t>(reasons);
-    if (std::none_of(lines.begin(), end, [&](const std::string& line) { return line.starts_with(key); }))
-      lines.push_back("--set " + printable(set, 200) + ": no effect, the experiment is the same without it");
+  return with_idle_sets(e.ok() ? e->idle_keys : std::vector<std::string>(), sets_without_effect(experiment, sets));
+}
+
+std::vector<std::string> without_effect_online(const std::string& path, const std::vector<std::string>& sets) {
+  const WithSets experiment = of_file(path, nullptr);
+  const auto is_unheeded = [](const std::string& set) {
+    return (config::is_of_key(set, "load") && !config::gives(set, "load.seed")) ||
+           config::is_of_key(set, "run.rates_per_s") || config::is_of_key(set, "run.warm_up");
+  };
+  const auto e = experiment(sets);
+  std::vector<std::string> lines = e.ok() ? e->idle_keys_online : std::vector<std::string>();
+  std::vector<std::string> idle = sets_without_effect(experiment, sets);
+  std::erase_if(idle, is_unheeded);
+  lines = with_idle_sets(std::move(lines), idle);
+  for (const std::string& set : sets) {
+    if (is_unheeded(set))
+      lines.push_back("--set " + printable(set, 200) + ": no effect, requests come as lines with --online");
   }
   return lines;
 }

@@ -26,4 +26,7 @@ std::vector<std::string> without_effect(const WithSets& experiment, const std::v
 std::vector<std::string> without_effect(const std::string& path, const std::vector<std::string>& sets,
                                         PriceStore* prices = nullptr);
 
+/// The same where requests come as lines. Of the load only the seed counts then, and nothing that is found from a whole run.
+std::vector<std::string> without_effect_online(const std::string& path, const std::vector<std::string>& sets);
+
 }  // namespace distsim::serving

@@ -83,25 +83,26 @@ bool is_random(const Load& load, const Scenario& s) {
 }
 
 /// What requests of models are, beside when they come.
-void look_at_mix(const ServingSpec& spec, const Load& load, const Scenario& s, IdleKeys& out) {
-  const bool named = load.kind == LoadKind::trace &&
-                     std::ranges::all_of(load.trace, [&](const TraceRow& r) { return r.model < s.models.size(); });
+void look_at_mix(const ServingSpec& spec, const Scenario& s, IdleKeys& out) {
   const bool promised = !s.classes.empty() && std::ranges::all_of(s.classes, [](const ServiceClass& c) {
     return c.deadline_ps != kNever || c.weight == 0;
   });
   for (std::size_t i = 0; i < spec.models.size(); ++i) {
     const std::string where = "models[" + std::to_string(i) + "]";
-    if (named) out.add(where, "weight", "all arrivals of the file name their model");
     if (spec.models.size() == 1) out.add(where, "weight", "there is one model");
     for (const char* key : {"deadline", "deadline_factor"})
       if (promised) out.add(where, key, "all classes have deadlines of their own");
   }
-  if (spec.models.size() == 1) out.add("load", "per_model", "there is one model");
   if (spec.classes.size() == 1) out.add("classes[0]", "weight", "there is one class");
 }
 
 void look_at_load(const ServingSpec& spec, const Load& load, const Scenario& s, IdleKeys& out) {
   const LoadSpec& l = spec.load;
+  const bool named = load.kind == LoadKind::trace &&
+                     std::ranges::all_of(load.trace, [&](const TraceRow& r) { return r.model < s.models.size(); });
+  for (std::size_t i = 0; i < spec.models.size() && named && spec.models.size() > 1; ++i)
+    out.add("models[" + std::to_string(i) + "]", "weight", "all arrivals of the file name their model");
+  if (spec.models.size() == 1) out.add("load", "per_model", "there is one model");
   if (!is_random(load, s)) out.add("load", "seed", "nothing is drawn");
   if (!spec.run.rates_per_s.empty() && !out.gives_way("load.rate_per_s", "run.rates_per_s"))
     out.add("load", "rate_per_s", "run.rates_per_s has the rates");
@@ -325,11 +326,23 @@ void name_unused_columns(const std::string& path, std::vector<std::string>& line
 
 }  // namespace
 
-std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
-                                   const Scenario& s, const Load& load) {
+std::vector<std::string> idle_keys_of_load(const ServingSpec& spec, const Text& text, const Scenario& s,
+                                           const Load& load) {
   IdleKeys out(text.root);
   look_at_load(spec, load, s, out);
-  look_at_mix(spec, load, s, out);
+  std::vector<std::string> lines = out.lines();
+  const std::string path = load.kind == LoadKind::trace ? text.path_of("load.file", spec.load.file) : "";
+  if (!path.empty() && ends_within_a_line(path))
+    lines.push_back(printable(path, 200) +
+                    ": the last line has no end; if the file was cut, its last request is not what was recorded");
+  if (!path.empty()) name_unused_columns(path, lines);
+  return lines;
+}
+
+std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, const ModelPricer& pricer,
+                                   const Scenario& s) {
+  IdleKeys out(text.root);
+  look_at_mix(spec, s, out);
   look_at_weights(spec, s, out);
   for (std::size_t i = 0; i < spec.models.size(); ++i) look_at_model(spec, i, pricer, s, out);
   for (std::size_t i = 0; i < spec.gpus.size(); ++i) {
@@ -350,11 +363,6 @@ std::vector<std::string> idle_keys(const ServingSpec& spec, const Text& text, co
     const std::string key = "models[" + std::to_string(i) + "].graph";
     if (!estimated.empty()) lines.push_back(position_in(text.root, key).text() + ": " + key + ": " + estimated);
   }
-  const std::string path = load.kind == LoadKind::trace ? text.path_of("load.file", spec.load.file) : "";
-  if (!path.empty() && ends_within_a_line(path))
-    lines.push_back(printable(path, 200) +
-                    ": the last line has no end; if the file was cut, its last request is not what was recorded");
-  if (!path.empty()) name_unused_columns(path, lines);
   for (std::string& line : pricer.table().notes()) lines.push_back(std::move(line));
   for (std::size_t i = 0; i < spec.times.size(); ++i) {
     const std::string table = text.path_of("times[" + std::to_string(i) + "]", spec.times[i]);

@@ -102,7 +102,9 @@ Result<Experiment> compile(const ConfigNode& root, const ChangeSpec& change, Pri
   e.run.max_in_system = static_cast<std::uint64_t>(spec->run.max_in_system);
   e.rates_per_s = spec->run.rates_per_s.empty() ? std::vector<double>{spec->load.rate_per_s} : spec->run.rates_per_s;
   e.confidence = spec->run.confidence;
-  e.idle_keys = idle_keys(*spec, text, pricer, e.scenario, e.load);
+  e.idle_keys_online = idle_keys(*spec, text, pricer, e.scenario);
+  e.idle_keys = idle_keys_of_load(*spec, text, e.scenario, e.load);
+  e.idle_keys.insert(e.idle_keys.end(), e.idle_keys_online.begin(), e.idle_keys_online.end());
   return e;
 }
 

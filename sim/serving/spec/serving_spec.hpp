@@ -132,7 +132,8 @@ struct Experiment {
   bool find_warm_up = true;
   std::vector<double> rates_per_s;  ///< at least one; of open loads without rates of their own: 0
   double confidence = 0.95;
-  std::vector<std::string> idle_keys;  ///< lines about keys that are written and change nothing
+  std::vector<std::string> idle_keys;         ///< lines about keys that are written and change nothing
+  std::vector<std::string> idle_keys_online;  ///< of these, those that say nothing of the load: it may come as lines
 };
 
 class PriceStore;
