@@ -287,7 +287,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   std::unique_ptr<study::StudyRun> study;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), sweep.run));
   if (study->is_over()) return {};
-  for (const std::string& line : idle) remark(line);
+  for (const std::string& line : idle) remark(sweep.as_given(line));
   TRY(study->evaluate());
   std::string first;
   bool nothing = true;

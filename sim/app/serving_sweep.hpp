@@ -1,6 +1,7 @@
 // Sweeps over serving experiments: `distsim sweep` where --config is one.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ServingSweep {
   std::vector<std::string> sets;       ///< fixed
   std::vector<study::SweepAxis> axes;  ///< the first varies slowest
   study::RunOptions run;
+  std::function<std::string(const std::string& line)> as_given;  ///< a remark, with its key as it was given
 };
 
 /// Plays every policy and rate of the experiment at every combination of values. Writes a CSV row for each, and a page

@@ -166,19 +166,25 @@ Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view
   return written;
 }
 
-/// What the study says is not called a flag that nobody gave.
+/// What the study says is not called a flag that nobody gave: "--set KEY" or "--set KEY=VALUE", where it ends or a colon
+/// comes, is "KEY of the study".
+std::string as_given(const std::string& text, const SweepFlags& flags) {
+  constexpr std::string_view kFlag = "--set ";
+  if (flags.study.empty() || !text.starts_with(kFlag)) return text;
+  const std::string key = text.substr(kFlag.size(), text.find_first_of("=:", kFlag.size()) - kFlag.size());
+  const bool given =
+      std::ranges::any_of(flags.sets, [&](const std::string& set) { return config::key_of_set(set) == key; });
+  if (given) return text;
+  const std::size_t end = std::min(text.find(": "), text.size());
+  return text.substr(kFlag.size(), end - kFlag.size()) + " of the study" + text.substr(end);
+}
+
 std::vector<study::IdleArgument> as_given(std::vector<study::IdleArgument> idle, const SweepFlags& flags,
                                           const study::SweepRequest& request) {
-  constexpr std::string_view kFlag = "--set ";
-  const std::vector<std::string>& sets = flags.sets;
   for (study::IdleArgument& one : idle) {
     if (one.argument == "--scaling" && flags.scaling.empty() && request.scaling != study::Scaling::as_given)
       one.argument = kScalingOfStudy;
-    if (!one.argument.starts_with(kFlag)) continue;
-    const std::string said = one.argument.substr(kFlag.size());
-    const bool given = std::ranges::any_of(
-        sets, [&](const std::string& set) { return config::key_of_set(set) == config::key_of_set(said); });
-    if (!given) one.argument = said + " of the study";
+    one.argument = as_given(one.argument, flags);
   }
   return idle;
 }
@@ -192,7 +198,7 @@ void name_study_unheeded(const SweepFlags& flags, const study::Recipe& recipe, c
   name_idle(idle);
 }
 
-Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
+Result<void> sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
   if (!flags.config.empty()) note_input(flags.config);
   TRY_ASSIGN(study::Recipe recipe, recipe_of(flags, command));
   study::SweepRequest& request = recipe.request;
@@ -209,7 +215,8 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
                           flags.html,
                           request.sets,
                           request.axes,
-                          {flags.jobs, flags.journal, flags.resume, team}});
+                          {flags.jobs, flags.journal, flags.resume, team},
+                          [&](const std::string& line) { return as_given(line, flags); }});
   }
   TRY_ASSIGN(request.experiment, study::variants_of(request));  // all that is said of it is of the file as it is now
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
@@ -230,6 +237,14 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   return Error{
       "none of " + counted(result.size(), "point") + " could be predicted; the first: " + result.point(0).error, "",
       earlier.unchanged()};
+}
+
+Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
+  Result<void> done = sweep(flags, command, team);
+  if (done.ok()) return done;
+  Error error = done.error();
+  if (as_given(error.where, flags) != error.where) error.where = flags.study;  // the text begins with the key
+  return error;
 }
 
 /// As one of the processes that mpirun started, or alone.

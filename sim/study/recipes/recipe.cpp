@@ -8,7 +8,9 @@
 
 #include "base/config/schema.hpp"
 #include "base/text/names/spelling.hpp"
+#include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/config/flag_sets.hpp"
 
 namespace distsim::study {
 namespace {
@@ -58,6 +60,18 @@ Result<std::vector<SweepAxis>> axes_of_entries(const std::vector<ConfigNode::Ent
     axes.push_back(std::move(axis));
   }
   return axes;
+}
+
+/// What cannot be read, or has no effect, is said of the place where it is written.
+Result<void> check_sets(const ConfigNode& list, const std::vector<std::string>& sets) {
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const auto parsed = config::parse_set(sets[i]);
+    if (!parsed.ok()) return Error{"set: " + parsed.error().what, list.items[i].where.text(), parsed.error().hint};
+  }
+  for (const config::ReplacedSet& replaced : config::replaced_sets(sets))
+    return Error{"set: found the key " + in_quotes(config::key_of_set(replaced.set)) + " twice, expected one value",
+                 list.where.text(), ""};
+  return {};
 }
 
 Result<SweepAxis> axis_of_variants(const ConfigNode& node) {
@@ -113,6 +127,7 @@ Result<void> read_entry(Recipe& recipe, const ConfigNode::Entry& entry, const st
                             : (std::filesystem::path(config::folder_of_path(path)) / given).lexically_normal().string();
   } else if (entry.key == "set") {
     TRY_ASSIGN(recipe.request.sets, texts_of_node(value, entry.key));
+    TRY(check_sets(value, recipe.request.sets));
   } else if (entry.key == "vary") {
     if (value.kind != ConfigNode::Kind::map)
       return schema_detail::expected(value, entry.key, "a map from keys to values");
@@ -154,6 +169,8 @@ Result<Recipe> load_recipe(const std::string& name) {
                    ""};
     return Error{"vary: found the key " + in_quotes(twice) + " twice, expected one list of values", path, ""};
   }
+  if (const std::string twice = key_given_twice(recipe.request.axes, recipe.request.sets); !twice.empty())
+    return Error{"vary: found the key " + in_quotes(twice) + ", which set has, expected one of them", path, ""};
   return recipe;
 }
 

@@ -147,6 +147,12 @@ TEST_F(RecipeFile, IsReadWithPositions) {
   EXPECT_NE(refusal("variants:\n  - {name: a}\n  - {name: b, sets: [cluster.nodes=2]}\n")
                 .find(":3:15: variants.sets: found an unknown key, expected a key of variants; did you mean 'set'?"),
             std::string::npos);
+  EXPECT_NE(refusal("set: [a.b=1, nonsense]\n").find(":1:14: set: found 'nonsense', expected KEY=VALUE"),
+            std::string::npos);
+  EXPECT_NE(refusal("set: [a.b=1, a.b=2]\n").find(":1:6: set: found the key 'a.b' twice"), std::string::npos);
+  EXPECT_NE(refusal("set: [cluster.nodes=3]\nvary: {cluster.nodes: [1, 2]}\n")
+                .find("vary: found the key 'cluster.nodes', which set has, expected one of them"),
+            std::string::npos);
   EXPECT_NE(refusal("scaling: wide\n").find("strong or weak"), std::string::npos);
   EXPECT_NE(load_recipe("batchsize").error().text().find("did you mean 'batch_size'"), std::string::npos);
 }
