@@ -276,7 +276,7 @@ void settle_overlaps(LlmPlan& plan) {
   FrameworkSpec::Parallel& f = plan.framework.parallel;
   plan.framework.gradients.overlap = is_on(p.overlap_gradients, plan.framework.gradients.overlap);
   f.overlap_parameters = is_on(p.overlap_parameters, f.overlap_parameters);
-  if (p.expert_tensor == 0) p.expert_tensor = p.expert > 1 ? 1 : p.tensor;
+  p.expert_tensor = settled_expert_tensor(p);
   const bool apart = expert_domains(plan) > 1;
   const bool by_framework =
       f.overlap_expert == ExpertOverlap::always || (f.overlap_expert == ExpertOverlap::between_nodes && apart);
@@ -551,6 +551,11 @@ Result<std::vector<std::int64_t>> divide(LlmPlan& plan, std::int64_t batch) {
 }
 
 }  // namespace
+
+std::int64_t settled_expert_tensor(const ParallelSpec& p) {
+  if (p.expert_tensor > 0) return p.expert_tensor;
+  return p.expert > 1 ? 1 : p.tensor;
+}
 
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch) {

@@ -83,6 +83,9 @@ LlmSpec without_padding(LlmSpec spec);
 /// nothing where it is not.
 std::optional<std::string> too_many_mean_tokens(const LlmSpec& spec);
 
+/// GPUs that a matrix of an expert is split over: where the layout leaves it open (0), those of `tensor` without expert parallelism.
+std::int64_t settled_expert_tensor(const ParallelSpec& layout);
+
 /// Errors: GPUs, heads, experts or layers that the degrees do not divide; a batch that replicas and micro-batch do not
 /// divide; sizes beyond int64.
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/threads/stop.hpp"
 #include "sanitizers.hpp"
@@ -247,6 +248,25 @@ TEST_F(PlanTest, ABatchThatNoLayoutDividesIsTheReason) {
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().text().find("let go of"), std::string::npos) << plan.error().text();
   EXPECT_NE(plan.error().text().find("global_batch: found 48"), std::string::npos) << plan.error().text();
+}
+
+/// Values of a key that come to the same are one layout, and the experiment as it is one row.
+TEST_F(PlanTest, ValuesThatMeanTheSameAreOneRow) {
+  for (const char* model : {"llama3_8b", "qwen3_30b_a3b"}) {
+    PlanRequest request = small({"parallel.expert=1", "parallel.tensor=1"});
+    request.config = file("m.yaml", test::llm_text(model, "megatron_core", "dgx_h100", 4, 64));
+    request.varied = {{"parallel.expert_tensor", {"0", "1"}}};
+    request.exhaustive = true;
+    const Result<Plan> plan = planned(request);
+    if (!plan.ok()) continue;  // it does not fit on one GPU
+    std::set<std::vector<std::string>> rows;
+    for (const PlanRow& row : plan->rows) {
+      std::vector<std::string> values = row.values;
+      for (std::size_t i = 0; i < plan->keys.size(); ++i)
+        if (plan->keys[i] == "parallel.expert_tensor") values[i].clear();
+      EXPECT_TRUE(rows.insert(values).second) << model;
+    }
+  }
 }
 
 /// What the experiment as it is keeps on the host to fit, other layouts may keep there too.

@@ -198,6 +198,7 @@ void LayoutSpace::add_experts(const P& grid, std::vector<P>& out, SpaceCounts& c
     if (e > 1 && grid.tensor > 1 && offer_.splits.expert_tensor) splits.push_back(grid.tensor);
     if (e == own_.expert && own_.expert_tensor > 0 && grid.tensor % own_.expert_tensor == 0)
       add_own(splits, own_.expert_tensor);
+    std::vector<P> alike;  // one of those that split experts in the same way
     for (const std::int64_t et : values("expert_tensor", &P::expert_tensor, splits)) {
       if (et > 1 && grid.tensor % et != 0) {
         counts.considered += below_grid();
@@ -207,9 +208,19 @@ void LayoutSpace::add_experts(const P& grid, std::vector<P>& out, SpaceCounts& c
       P next = grid;
       next.expert = e;
       next.expert_tensor = et;
-      add_exchanges(next, out);
+      const auto same = std::ranges::find_if(alike, [&](const P& one) { return splits_experts_alike(one, next); });
+      if (same == alike.end())
+        alike.push_back(next);
+      else if (et == own_.expert_tensor)
+        *same = next;
     }
+    for (const P& next : alike) add_exchanges(next, out);
   }
+}
+
+bool LayoutSpace::splits_experts_alike(const P& a, const P& b) const {
+  if (base_.as<workload::LlmSpec>().experts == 0) return true;
+  return a.expert == b.expert && workload::settled_expert_tensor(a) == workload::settled_expert_tensor(b);
 }
 
 void LayoutSpace::add_exchanges(P grid, std::vector<P>& out) const {

@@ -12,6 +12,7 @@
 //   recompute    what is offered, and 1/4, 1/2 and 3/4 of a stage's blocks
 //   shard_group  all replicas; those of a node, and of four
 //   order        with several stages, replicas and NVLink domains, where the GPUs that split experts keep together
+//   expert_tensor  of values that split experts alike one: the experiment's own, else the first
 //   offload      left open in the experiment: none, and left open where the experiment as it is moves anything
 // Everything else is as in the experiment, recompute left open there being none. Steps that do not divide are counted, not
 // visited: a space may have 10^18 layouts.
@@ -60,6 +61,7 @@ class LayoutSpace {
   std::vector<T> values(std::string_view key, T P::*member, std::vector<T> otherwise) const;
   std::vector<std::int64_t> degrees(std::int64_t of, std::int64_t most, bool offered, std::int64_t own) const;
   std::vector<workload::PipelineSchedule> schedules(const P& shape) const;
+  bool splits_experts_alike(const P& a, const P& b) const;
   void add_exchanges(P grid, std::vector<P>& out) const;
   void add_experts(const P& grid, std::vector<P>& out, SpaceCounts& counts) const;
   void add_stages(const P& shape, std::vector<P>& out) const;
