@@ -217,8 +217,12 @@ class LayoutPlanner {
   }
 
   std::string why_none_divides() const {
-    if (!sites_.held.empty() || !sites_.axes.empty()) return "let go of keys that --set or --vary hold";
-    return baseline_error_.empty() ? "" : "the experiment as it is: " + baseline_error_;
+    const std::string keys = keys_that_bar(sites_);
+    if (!keys.empty()) return "some do where " + keys + " may be chosen";
+    if (!baseline_error_.empty()) return "the experiment as it is: " + baseline_error_;
+    const config::Experiment& first = sites_.sites.front().experiment;
+    const auto built = workload::build_workload(first.model, first.framework, pipeline::shape_of(first));
+    return built.ok() ? "" : built.error().text();
   }
 
   const PlanRequest& request_;

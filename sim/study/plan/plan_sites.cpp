@@ -1,5 +1,7 @@
 #include "sim/study/plan/plan_sites.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -172,6 +174,39 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
     out.sites.push_back(std::move(site));
   }
   return out;
+}
+
+namespace {
+
+/// Whether some layout of a site can be planned, whatever its memory, with these values held.
+bool divides_with(const PlanSites& sites, const HeldValues& held) {
+  return std::ranges::any_of(sites.sites, [&](const LayoutSite& of) {
+    const auto site = site_of(of.experiment, held, {});
+    if (!site) return false;
+    const auto unfit = count_unfit(site->space);
+    return (!unfit || unfit->unfit > 0) && !end_asked();
+  });
+}
+
+}  // namespace
+
+std::string keys_that_bar(const PlanSites& sites) {
+  HeldValues held = sites.held;
+  std::vector<std::string> barring;
+  for (const auto& [key, values] : sites.held) {  // one that is enough alone
+    HeldValues others = sites.held;
+    others.erase(key);
+    if (divides_with(sites, others)) return "parallel." + std::string(key);
+  }
+  if (!divides_with(sites, {})) return "";
+  held.clear();
+  for (const auto& [key, values] : sites.held) {
+    held[key] = values;
+    if (divides_with(sites, held)) continue;
+    held.erase(key);
+    barring.push_back("parallel." + std::string(key));
+  }
+  return fmt::format("{}", fmt::join(barring, ", "));
 }
 
 /// Interrupted, it is not known.

@@ -250,6 +250,14 @@ TEST_F(PlanTest, ABatchThatNoLayoutDividesIsTheReason) {
   EXPECT_NE(plan.error().text().find("global_batch: found 48"), std::string::npos) << plan.error().text();
 }
 
+/// The fewest keys without which there is a layout.
+TEST_F(PlanTest, HeldKeysAreNamedWhereNoLayoutDividesForThem) {
+  const auto said = [&](std::vector<std::string> sets) { return planned(small(std::move(sets))).error().text(); };
+  EXPECT_TRUE(said({"parallel.tensor=3"}).ends_with("; some do where parallel.tensor may be chosen"));
+  EXPECT_TRUE(said({"parallel.tensor=3", "parallel.pipeline=3", "parallel.shard=optimizer"})
+                  .ends_with("; some do where parallel.pipeline, parallel.tensor may be chosen"));
+}
+
 /// Values of a key that come to the same are one layout, and the experiment as it is one row.
 TEST_F(PlanTest, ValuesThatMeanTheSameAreOneRow) {
   for (const char* model : {"llama3_8b", "qwen3_30b_a3b"}) {
