@@ -238,9 +238,24 @@ bool same_memory(const report::ReportContext::Memory& a, const report::ReportCon
   return a.rank == b.rank && a.kinds == b.kinds;
 }
 
+bool same_exposure(const report::CollectiveTime& a, const report::CollectiveTime& b) { return a.exposed == b.exposed; }
+
+bool same_step(const report::CriticalStep& a, const report::CriticalStep& b) {
+  return a.name == b.name && a.stream == b.stream && a.rank == b.rank && a.start == b.start && a.time == b.time &&
+         a.kind == b.kind && a.phase == b.phase && a.steps == b.steps;
+}
+
 template <class Rows, class Same>
 bool same_rows(const Rows& a, const Rows& b, Same same) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+/// What sets the period, and what would if that took no time: a report shows both. REQUIRES: Detail::report of both.
+bool same_limits(const report::Report& a, const report::Report& b) {
+  const report::Limits &x = a.limits, &y = b.limits;
+  return x.limited_by == y.limited_by && x.runner_up == y.runner_up && x.slack == y.slack &&
+         same_rows(a.critical_path, b.critical_path, same_step) &&
+         same_rows(a.collectives, b.collectives, same_exposure);
 }
 
 /// What an attempt gives, or another where it fails: a file that could not be opened once says nothing of a key, and what
@@ -326,12 +341,12 @@ class Comparison {
     // The cheaper figures are the same to the bit: most keys are told by them.
     const auto quick = pipeline::predict_figures(rest, cache_);
     if (quick.ok() && (quick->iteration != report_.iteration || quick->compute != report_.compute)) return true;
-    if (quick.ok() && !quick->ops.empty()) return !same_figures(report_, *quick);  // it was the whole prediction
+    if (quick.ok() && !quick->ops.empty() && !same_figures(report_, *quick)) return true;
     const auto p = with_second_try([&] {
       pipeline::Passes passes;
-      return pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
+      return pipeline::predict(rest, passes, cache_);
     });
-    return !p.ok() || !same_figures(report_, p->report);
+    return !p.ok() || !same_figures(report_, p->report) || !same_limits(report_, p->report);
   }
 
  private:
@@ -420,7 +435,7 @@ class Asked {
   bool is_predicted() {
     if (!prediction_) {
       pipeline::Passes passes;
-      prediction_ = pipeline::predict(*whole_, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
+      prediction_ = pipeline::predict(*whole_, passes, cache_);
       if (prediction_->ok()) comparison_.emplace(*whole_, (*prediction_)->report, false, cache_);
     }
     return prediction_->ok();

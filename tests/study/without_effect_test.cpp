@@ -268,6 +268,14 @@ TEST(MapKeysWithoutEffect, AreIdleInAllMaps) {
             std::vector<std::string>{});
 }
 
+/// A report shows what limits next, and how far behind it is.
+TEST(KeysWithoutEffect, WhatLimitsNextIsAFigureToo) {
+  const std::string dlrm =
+      "cluster: {system: dgx_a100_80gb, nodes: 4}\nmodel: {name: dlrm_mlperf, global_batch: 1024}\nframework: {name: "
+      "torchrec}\n";
+  EXPECT_EQ(idle_keys({"framework.gradients.separate_stream=false"}, dlrm), std::vector<std::string>{});
+}
+
 TEST(Describe, OneLine) {
   EXPECT_EQ(describe(std::vector<GivenKey>{}), "");
   EXPECT_EQ(describe(std::vector<GivenKey>{{"a.b", "x.yaml:1:2"}, {"c", "--set c"}}),
