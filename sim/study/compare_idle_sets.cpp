@@ -38,12 +38,21 @@ std::vector<IdleArgument> compare_without_effect(const std::vector<Side>& sides)
                        [&](const std::string& set) { return sides_with(set) == sides.size(); });
   std::vector<IdleArgument> out = sets_without_effect(experiments, shared);
   for (std::size_t i = 0; i < sides.size(); ++i) {
+    std::vector<std::string> alike;  // one after another that only this side has, or that some have: asked together
+    bool of_some = false;
+    const auto look = [&] {
+      const std::string of = of_some ? " of " + printable(sides[i].name, 200) : "";
+      for (IdleArgument& idle : sets_without_effect({experiments[i]}, alike, of)) out.push_back(std::move(idle));
+      alike.clear();
+    };
     for (const std::string& set : sides[i].sets) {
       const std::size_t count = sides_with(set);
       if (count == sides.size()) continue;
-      const std::string of = count > 1 ? " of " + printable(sides[i].name, 200) : "";
-      for (IdleArgument& idle : sets_without_effect({experiments[i]}, {set}, of)) out.push_back(std::move(idle));
+      if ((count > 1) != of_some) look();
+      of_some = count > 1;
+      alike.push_back(set);
     }
+    look();
   }
   return out;
 }

@@ -1,12 +1,16 @@
 #include "sim/study/without_effect.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <mutex>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/log.hpp"
@@ -407,11 +411,11 @@ bool is_replaced(const std::string& set, const SetKey& own, const std::vector<st
          });
 }
 
-/// An experiment of which keys are asked one after another: as a whole it is predicted once.
+/// An experiment of which keys are asked, by several threads: as a whole it is predicted once.
 class Asked {
  public:
-  Asked(const ConfigNode& parsed, pipeline::CostModelCache& cache)
-      : parsed_(parsed), whole_(config::resolve(parsed)), cache_(cache) {}
+  Asked(ConfigNode parsed, pipeline::CostModelCache& cache)
+      : parsed_(std::move(parsed)), whole_(config::resolve(parsed_)), cache_(cache) {}
 
   /// `unasked`: it is needed, a name, or repeats what would hold without it; `unknown`: there is no prediction.
   enum class Effect : std::uint8_t { some, none, unasked, unknown };
@@ -433,6 +437,7 @@ class Asked {
 
  private:
   bool is_predicted() {
+    const std::lock_guard lock(predicting_);
     if (!prediction_) {
       pipeline::Passes passes;
       prediction_ = pipeline::predict(*whole_, passes, cache_);
@@ -441,34 +446,102 @@ class Asked {
     return prediction_->ok();
   }
 
-  const ConfigNode& parsed_;
+  const ConfigNode parsed_;
   const Result<config::Experiment> whole_;
   pipeline::CostModelCache& cache_;
+  std::mutex predicting_;
   std::optional<Result<pipeline::Prediction>> prediction_;
   std::optional<Comparison> comparison_;
 };
 
-/// A key that is idle in the experiments that were asked until now.
-struct OpenKey {
-  SetKey key;
-  const std::string* set;
-  bool is_open = true;
-  std::size_t idle_in = 0;  ///< experiments
+/// A key that is looked for in several experiments.
+struct Question {
+  Path path;
+  std::vector<std::size_t> in;     ///< numbers of experiments
+  bool is_answered_where_unasked;  ///< Effect::unasked in one of them counts as an effect
 };
 
-/// Nothing is known of a key from an experiment that cannot be predicted.
-void ask(const VariedExperiment& e, std::vector<OpenKey>& keys, pipeline::CostModelCache& cache) {
-  const auto parsed = e.experiment->parsed(e.sets);
-  if (!parsed.ok()) return;
-  Asked asked(*parsed, cache);
-  for (OpenKey& open : keys) {
-    if (!open.is_open) continue;
-    const Asked::Effect effect =
-        is_replaced(*open.set, open.key, e.sets) ? Asked::Effect::unasked : asked.effect_of(open.key.path);
-    open.is_open = effect == Asked::Effect::none || effect == Asked::Effect::unknown;
-    if (effect == Asked::Effect::none) ++open.idle_in;
+/// Of a question: in how many experiments the key is idle; nothing where it has an effect in one, or that is not known for the
+/// lack of memory, or an early end.
+using Idle = std::optional<std::size_t>;
+
+/// Experiments and keys that are looked for in them. Which thread asks what, and in which order, makes no difference: a key is
+/// idle if it is so in all of them that can be predicted.
+class Questions {
+ public:
+  Questions(const std::vector<VariedExperiment>& experiments, const std::vector<Question>& questions)
+      : experiments_(experiments), questions_(questions), asked_(experiments.size()), answers_(questions.size()) {
+    for (std::size_t q = 0; q < questions.size(); ++q) {
+      for (const std::size_t e : questions[q].in) pieces_.push_back({e, q});
+    }
+    std::ranges::stable_sort(pieces_, {}, &Piece::experiment);  // most keys have an effect in the first that has them
+    for (const Piece& piece : pieces_) ++asked_[piece.experiment].left;
   }
-}
+
+  std::vector<Idle> answers(unsigned jobs) {
+    const auto ask = [&](std::size_t i) {
+      const LogSilence silence;
+      answer(pieces_[i]);
+    };
+    if (jobs == 0) jobs = std::max(1u, std::thread::hardware_concurrency());
+    for (const std::size_t i : for_each_index(pieces_.size(), jobs, ask, [] {}))
+      answers_[pieces_[i].question].is_open = false;
+    std::vector<Idle> out;
+    for (const Answer& a : answers_) out.push_back(a.is_open ? Idle(a.idle_in) : std::nullopt);
+    return out;
+  }
+
+ private:
+  struct Piece {
+    std::size_t experiment, question;
+  };
+  struct Answer {
+    std::atomic<bool> is_open = true;
+    std::atomic<std::size_t> idle_in = 0;
+  };
+  /// Kept from its first question to its last.
+  struct Shared {
+    std::mutex making;
+    std::shared_ptr<Asked> asked;
+    bool is_made = false;
+    std::atomic<std::size_t> left = 0;
+  };
+
+  void answer(const Piece& piece) {
+    const Question& question = questions_[piece.question];
+    Answer& answer = answers_[piece.question];
+    Shared& shared = asked_[piece.experiment];
+    if (answer.is_open) {
+      const std::shared_ptr<Asked> asked = experiment(piece.experiment);
+      const Asked::Effect effect = asked ? asked->effect_of(question.path) : Asked::Effect::unknown;
+      if (effect == Asked::Effect::none) ++answer.idle_in;
+      const bool closes = effect == Asked::Effect::unasked && question.is_answered_where_unasked;
+      if (effect == Asked::Effect::some || closes) answer.is_open = false;
+    }
+    if (--shared.left > 0) return;
+    const std::lock_guard lock(shared.making);
+    shared.asked.reset();
+  }
+
+  /// Null where its text cannot be read: nothing is known of a key from that.
+  std::shared_ptr<Asked> experiment(std::size_t e) {
+    Shared& shared = asked_[e];
+    const std::lock_guard lock(shared.making);
+    if (!shared.is_made) {
+      auto parsed = experiments_[e].experiment->parsed(experiments_[e].sets);
+      if (parsed.ok()) shared.asked = std::make_shared<Asked>(std::move(*parsed), cache_);
+      shared.is_made = true;
+    }
+    return shared.asked;
+  }
+
+  const std::vector<VariedExperiment>& experiments_;
+  const std::vector<Question>& questions_;
+  std::vector<Shared> asked_;
+  std::vector<Answer> answers_;
+  std::vector<Piece> pieces_;
+  pipeline::CostModelCache cache_;
+};
 
 }  // namespace
 
@@ -499,51 +572,53 @@ std::vector<IdleArgument> replaced_arguments(const std::vector<std::string>& set
 }
 
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
-                                              const std::vector<std::string>& sets, const std::string& of,
-                                              bool are_all) {
-  pipeline::CostModelCache cache;
-  const LogSilence silence;
-  std::vector<OpenKey> keys;
+                                              const std::vector<std::string>& sets, const std::string& of, bool are_all,
+                                              unsigned jobs) {
+  struct Asking {
+    SetKey key;
+    const std::string* set;
+  };
+  std::vector<Asking> keys;
+  std::vector<Question> questions;
   for (const std::string& set : sets) {
-    for (SetKey& key : keys_of(set)) keys.push_back({std::move(key), &set});
+    for (SetKey& key : keys_of(set)) {
+      const bool replaced =
+          std::ranges::any_of(experiments, [&](const VariedExperiment& e) { return is_replaced(set, key, e.sets); });
+      if (replaced) continue;
+      Question& question = questions.emplace_back(key.path, std::vector<std::size_t>(experiments.size()), true);
+      std::iota(question.in.begin(), question.in.end(), std::size_t{0});
+      keys.push_back({std::move(key), &set});
+    }
   }
-  for (const VariedExperiment& e : experiments) {
-    if (std::ranges::any_of(keys, &OpenKey::is_open)) ask(e, keys, cache);
-  }
+  const std::vector<Idle> idle = Questions(experiments, questions).answers(jobs);
   std::vector<IdleArgument> out;
-  const OpenKey* list = nullptr;  // that is idle as a whole: its keys are not named, too
-  for (const OpenKey& key : keys) {
+  const Asking* list = nullptr;  // that is idle as a whole: its keys are not named, too
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Asking& key = keys[i];
     const bool within = list != nullptr && list->set == key.set && is_inside(key.key.path, list->key.path);
-    if (!key.is_open || key.idle_in == 0 || within) continue;
-    const std::string tried = are_all ? "the prediction" + of : "the " + counted(key.idle_in, "prediction") + " tried";
+    if (idle[i].value_or(0) == 0 || within) continue;
+    const std::string tried = are_all ? "the prediction" + of : "the " + counted(*idle[i], "prediction") + " tried";
     out.push_back({"--set " + key.key.set, "no effect on " + tried});
     list = &key;
   }
   return out;
 }
 
-std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried) {
-  pipeline::CostModelCache cache;
-  const LogSilence silence;
-  std::map<Path, bool> idle;  // of the keys that were asked, false where one had an effect
-  for (const TriedMap& t : tried) {
-    std::vector<SetKey> open = keys_of(t.set);
-    std::erase_if(open, [&](const SetKey& key) {
-      const auto before = idle.find(key.path);
-      return before != idle.end() && !before->second;
-    });
-    if (open.empty()) continue;
-    const auto parsed = t.experiment.experiment->parsed(t.experiment.sets);
-    if (!parsed.ok()) continue;
-    Asked asked(*parsed, cache);
-    for (const SetKey& key : open) {
-      if (const auto effect = asked.has_effect(key.path)) idle[key.path] = !*effect;
-    }
+std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried, unsigned jobs) {
+  std::map<Path, std::vector<std::size_t>> keys;
+  std::vector<VariedExperiment> experiments;
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    for (SetKey& key : keys_of(tried[i].set)) keys[std::move(key.path)].push_back(i);
+    experiments.push_back(tried[i].experiment);
   }
+  std::vector<Question> questions;
+  for (const auto& [path, in] : keys) questions.emplace_back(path, in, false);
+  const std::vector<Idle> idle = Questions(experiments, questions).answers(jobs);
   std::vector<std::string> out;
   const Path* list = nullptr;
-  for (const auto& [path, is_idle] : idle) {  // a list stands before its keys
-    if (!is_idle || (list != nullptr && is_inside(path, *list))) continue;
+  for (std::size_t i = 0; i < questions.size(); ++i) {  // a list stands before its keys
+    const Path& path = questions[i].path;
+    if (idle[i].value_or(0) == 0 || (list != nullptr && is_inside(path, *list))) continue;
     out.push_back(dotted(path));
     list = &path;
   }

@@ -58,10 +58,11 @@ inline constexpr std::size_t kMostTried = 16;
 /// Those of `sets` that change the prediction of none of the experiments, which all have them; of a map each key by itself,
 /// as "--set parallel.prefetch=4". `of`: what the prediction is of, where it is not of all: " of x.yaml". Without `are_all` the
 /// study has more experiments, and the line says how many were tried. Without replaced_arguments(). Cost: one prediction of
-/// each experiment, up to the first in which every key has an effect, and of each key those of keys_without_effect().
+/// each experiment, up to the first in which every key has an effect, and of each key those of keys_without_effect(), on
+/// `jobs` threads; 0: as many as there are cores. The lines are the same for any number of them.
 std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment>& experiments,
                                               const std::vector<std::string>& sets, const std::string& of = "",
-                                              bool are_all = true);
+                                              bool are_all = true, unsigned jobs = 0);
 
 /// The same of one experiment that is in a file. Nothing where it cannot be read.
 std::vector<IdleArgument> sets_without_effect(const std::string& file, const std::vector<std::string>& sets);
@@ -72,8 +73,8 @@ struct TriedMap {
   std::string set;  ///< KEY={...}
 };
 
-/// Keys within those maps that change none of the predictions of the experiments that have them.
-std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried);
+/// Keys within those maps that change none of the predictions of the experiments that have them, on as many threads.
+std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried, unsigned jobs = 0);
 
 /// All steps begin and end at the same time, with the same ranges and the same memory.
 bool same_figures(const report::Report& a, const report::Report& b);

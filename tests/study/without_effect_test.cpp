@@ -268,6 +268,29 @@ TEST(MapKeysWithoutEffect, AreIdleInAllMaps) {
             std::vector<std::string>{});
 }
 
+/// Whichever thread asks what.
+TEST(SetsWithoutEffect, LinesAreTheSameForAnyNumberOfThreads) {
+  const auto experiment = config::Variants::of_text(kSplit, "x.yaml");
+  ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+  const std::vector<std::string> sets{"parallel.prefetch=4", "model.rnn.encoder_layers=3", "parallel.micro_batch=2",
+                                      "model.resnet.classes=7"};
+  std::vector<VariedExperiment> experiments;
+  for (const char* tensor : {"parallel.tensor=1", "parallel.tensor=2", "parallel.tensor=3", "parallel.tensor=4"}) {
+    experiments.push_back({*experiment, sets});  // some of them cannot be predicted
+    experiments.back().sets.emplace_back(tensor);
+  }
+  const auto lines = [&](unsigned jobs) {
+    std::string out;
+    for (const IdleArgument& idle : sets_without_effect(experiments, sets, "", false, jobs)) out += idle.text() + "\n";
+    return out;
+  };
+  const std::string one = lines(1);
+  EXPECT_NE(one.find("--set parallel.prefetch=4: no effect on the 2 predictions tried\n--set model.rnn"),
+            std::string::npos)
+      << one;
+  for (const unsigned jobs : {0u, 2u, 7u}) EXPECT_EQ(lines(jobs), one) << jobs;
+}
+
 /// A report shows what limits next, and how far behind it is.
 TEST(KeysWithoutEffect, WhatLimitsNextIsAFigureToo) {
   const std::string dlrm =

@@ -91,7 +91,7 @@ std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const 
   if (request.sets.empty()) return out;
   const auto tried = tried_experiments(request, plan);
   if (!tried) return out;
-  for (IdleArgument& set : sets_without_effect(tried->experiments, request.sets, "", tried->are_all))
+  for (IdleArgument& set : sets_without_effect(tried->experiments, request.sets, "", tried->are_all, request.jobs))
     out.push_back(std::move(set));
   return out;
 }

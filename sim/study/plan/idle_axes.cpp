@@ -1,5 +1,7 @@
 // Keys that a plan varied and that change none of its rows.
 #include <algorithm>
+#include <map>
+#include <optional>
 
 #include "base/log.hpp"
 #include "base/system/signals.hpp"
@@ -38,14 +40,15 @@ class VariedKeys {
       if (row.kind != PlanRowKind::candidate || !row.error.empty()) continue;
       std::vector<std::string> sets = request_.sets;
       for (const std::string& set : row.sets) sets = with_set(std::move(sets), set);
-      const auto own = figures(sets);
-      if (!own) continue;
+      auto& own = own_[&row];  // another key may have asked for it
+      if (!own) own.emplace(figures(sets));
+      if (!*own) continue;
       for (const std::string& value : axis.values) {
         if (end_asked()) return false;
         const std::string set = axis.key + "=" + value;
         if (std::ranges::find(sets, set) != sets.end()) continue;
         const auto other = figures(with_set(sets, set));
-        if (!other || !same_figures(*own, *other)) return false;
+        if (!other || !same_figures(**own, *other)) return false;
         compared = true;
       }
     }
@@ -63,6 +66,7 @@ class VariedKeys {
   const PlanRequest& request_;
   const Plan& plan_;
   pipeline::CostModelCache cache_;
+  std::map<const PlanRow*, std::optional<Result<report::Report>>> own_;  ///< figures of rows
 };
 
 }  // namespace

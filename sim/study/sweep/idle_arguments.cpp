@@ -50,14 +50,14 @@ std::vector<std::size_t> spread_points(const std::vector<SweepAxis>& axes, std::
 
 /// The fixed overrides, at points that have a prediction.
 std::vector<IdleArgument> idle_sets(const SweepResult& result, PointExperiments& points,
-                                    const std::shared_ptr<config::Variants>& experiment) {
+                                    const std::shared_ptr<config::Variants>& experiment, unsigned jobs) {
   const SweepRequest& request = result.request();
   if (request.sets.empty()) return {};
   std::vector<VariedExperiment> tried;
   for (const std::size_t index : spread_points(request.axes, kMostTried)) {
     if (result.point(index).error.empty()) tried.push_back({experiment, points.sets(index)});
   }
-  return sets_without_effect(tried, request.sets, "", tried.size() == result.size());
+  return sets_without_effect(tried, request.sets, "", tried.size() == result.size(), jobs);
 }
 
 /// Keys within the maps that an axis has as values.
@@ -66,7 +66,7 @@ struct IdleMapKeys {
   bool are_all = true;  ///< every point was tried
 };
 IdleMapKeys idle_keys_within(const SweepResult& result, std::size_t axis, PointExperiments& points,
-                             const std::shared_ptr<config::Variants>& experiment) {
+                             const std::shared_ptr<config::Variants>& experiment, unsigned jobs) {
   const std::vector<SweepAxis>& axes = result.request().axes;
   const SweepAxis& swept = axes[axis];
   if (!swept.sets.empty() || swept.values.size() > kMostMaps) return {};
@@ -82,12 +82,12 @@ IdleMapKeys idle_keys_within(const SweepResult& result, std::size_t axis, PointE
     for (const std::size_t index : at) tried.push_back({{experiment, points.sets(index)}, set});
     are_all = are_all && at.size() == others;
   }
-  return {map_keys_without_effect(tried), are_all};
+  return {map_keys_without_effect(tried, jobs), are_all};
 }
 
 }  // namespace
 
-std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag) {
+std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag, unsigned jobs) {
   std::vector<IdleArgument> out;
   if (std::ranges::none_of(result.request().axes, counts_gpus))
     out.push_back({"--scaling", std::string("no effect, ") + kNoGpusSwept});
@@ -104,10 +104,10 @@ std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const 
   const std::vector<SweepAxis>& axes = result.request().axes;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (std::ranges::find(idle, axes[a].key) != idle.end()) continue;
-    const IdleMapKeys within = idle_keys_within(result, a, points, experiment);
+    const IdleMapKeys within = idle_keys_within(result, a, points, experiment, jobs);
     for (const std::string& key : within.keys) add(key, within.are_all);
   }
-  for (IdleArgument& set : idle_sets(result, points, experiment)) out.push_back(std::move(set));
+  for (IdleArgument& set : idle_sets(result, points, experiment, jobs)) out.push_back(std::move(set));
   return out;
 }
 
