@@ -18,8 +18,9 @@ inline constexpr std::size_t kMostConnections = 1024;  ///< more are closed at o
 inline constexpr std::size_t kMostPages = 256;         ///< of them with a WebSocket
 inline constexpr std::size_t kMostHeader = 16 << 10;   ///< bytes of a request
 inline constexpr std::size_t kMostMessage = 512 << 10;
-inline constexpr std::size_t kMostUnsent = std::size_t{64} << 20;  ///< of one answer, and to one page that does not read
-inline constexpr std::size_t kMostWaiting = 16;                    ///< messages of one page
+inline constexpr std::size_t kMostUnsent = std::size_t{64}
+                                           << 20;       ///< of one answer, and to one page that does not read
+inline constexpr std::size_t kMostWaiting = 16;         ///< messages of one page
 inline constexpr std::chrono::seconds kHeaderTime{10};  ///< for a whole request, also the next of a connection
 inline constexpr std::chrono::seconds kSendTime{60};
 inline constexpr std::chrono::seconds kIdleTime{300};   ///< of a page that answers no ping
