@@ -42,16 +42,14 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
   const workload::ClusterShape shape = pipeline::shape_of(e);
   const std::int64_t batch = workload::samples_of(e.model, shape.ranks());
   if (batch <= 0) return Error{"model.global_batch: found none, expected the samples of an iteration", e.path, ""};
-  const std::optional<workload::ParallelSpec> settled = settled_layout(e);
-  const workload::Offload offload = settled ? settled->offload : workload::Offload::none;
+  workload::ParallelSpec own = settled_layout(e).value_or(e.model.parallel);
   LayoutSite site{e,
                   std::move(values),
-                  LayoutSpace(e.model, offload, e.framework, shape, batch, offer, held),
+                  LayoutSpace(e.model, own.offload, e.framework, shape, batch, offer, held),
                   static_cast<double>(shape.ranks()),
                   static_cast<double>(batch),
                   plays_layers};
-  if (workload::ParallelSpec own = settled.value_or(e.model.parallel); agrees_with(held, own))
-    site.own = std::move(own);
+  if (agrees_with(held, own)) site.own = std::move(own);
   return site;
 }
 

@@ -309,6 +309,51 @@ TEST_F(PlanTest, WhatIsLeftOpenMayOffloadMoreOfAnotherLayout) {
   EXPECT_EQ(planned(request).value().rows.front().report.iteration, best);
 }
 
+/// An experiment that cannot be planned says nothing of what other layouts need, whether it divides nowhere or on some GPUs.
+TEST_F(PlanTest, WhatIsLeftOpenMayOffloadWhereTheExperimentCannotBePlanned) {
+  struct Case {
+    const char *model, *system;
+    int batch;
+    const char* parallel;
+    std::vector<std::int64_t> gpus;
+  };
+  const std::vector<Case> cases = {
+      {"qwen3_30b_a3b", "g4dn_t4", 1024, "{micro_batch: 48, recompute: none}", {}},  // nothing fits without it
+      {"llama2_7b", "dgx1_v100_16gb", 32, "{micro_batch: 4}", {}},                   // something does, and is slower
+      {"qwen3_30b_a3b", "g4dn_t4", 64, "{micro_batch: 4, shard: weights}", {16, 32}},
+      {"qwen3_30b_a3b", "g4dn_t4", 64, "{micro_batch: 4, shard: weights}", {32}}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(c.model) + " " + c.parallel);
+    PlanRequest request = small({"model.precision=fp16"});
+    request.config = file("u.yaml", test::llm_text(c.model, "deepspeed_hf", c.system, c.batch == 32 ? 4 : 2, c.batch) +
+                                        "parallel: " + c.parallel + "\n");
+    request.gpus = c.gpus;
+    const Result<Plan> plan = planned(request);
+    ASSERT_TRUE(plan.ok()) << plan.error().text();
+    EXPECT_EQ(plan->counts.above_bound, 0);
+    PlanRequest open = request;
+    open.sets.emplace_back("parallel.offload=automatic");
+    const Plan given = planned(open).value();
+    EXPECT_EQ(plan->rows.front().report.iteration, given.rows.front().report.iteration);
+    request.exhaustive = true;
+    const Plan all = planned(request).value();
+    ASSERT_EQ(all.rows.size(), plan->rows.size());
+    for (std::size_t i = 0; i < all.rows.size(); ++i)
+      EXPECT_EQ(all.rows[i].report.iteration, plan->rows[i].report.iteration) << i;
+    EXPECT_EQ(all.counts.above_bound, 0);
+  }
+}
+
+/// Left open it is none, whatever does not divide.
+TEST_F(PlanTest, FrameworksThatDoNotOffloadHaveNoLayoutTwice) {
+  PlanRequest request = small();
+  request.config = file(
+      "n.yaml", test::llm_text("llama3_8b", "fsdp2_torchtitan", "dgx_h100", 1, 16) + "parallel: {micro_batch: 3}\n");
+  const Plan plan = planned(request).value();
+  request.sets = {"parallel.offload=none"};
+  EXPECT_EQ(plan.counts.space.considered, planned(request).value().counts.space.considered);
+}
+
 /// Draws are rows of the journal too, and a run that is resumed finds them there.
 TEST_F(PlanTest, DrawsAreKept) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});

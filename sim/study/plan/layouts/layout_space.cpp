@@ -81,7 +81,8 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::Offload offload, wo
   if (p.offload == workload::Offload::automatic) {
     // What is left open may move more or less of another layout.
     add_own(offloads_, workload::Offload::none);
-    if (offload != workload::Offload::none) add_own(offloads_, p.offload);
+    const bool may_move = framework_.parallel.offloads != workload::Offload::none;
+    if (may_move && offload != workload::Offload::none) add_own(offloads_, p.offload);
     p.offload = workload::Offload::none;
   } else {
     add_own(offloads_, p.offload);
