@@ -77,6 +77,12 @@ void add_table(const fs::path& file, std::vector<std::string>& remarks) {
                     in_quotes(name + ".ops"));
 }
 
+std::string_view without_outer_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n";
+  const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
 /// A text without digits and without the ${...} that stand for some in a template.
 std::string without_numbers(std::string_view text) {
   std::string out;
@@ -103,6 +109,7 @@ class NamesOfFiles {
  private:
   void read();
   void add(const ConfigNode& node);
+  void add_text(const std::string& text);
   const std::string root_;
   bool are_read_ = false;
   std::set<std::string> names_, general_names_;
@@ -129,12 +136,23 @@ std::vector<std::pair<std::string, bool>> entries_of(const fs::path& folder) {
   return out;
 }
 
+/// A text may be a name, or hold some: A,B or KEY=A or {KEY: A}. What is none does no harm among them.
+void NamesOfFiles::add_text(const std::string& text) {
+  const bool is_general = text.find("${") != std::string::npos;
+  const std::string whole = is_general ? without_numbers(text) : text;
+  std::set<std::string>& names = is_general ? general_names_ : names_;
+  for (const char* ends : {"", ",=:{}[]'\"", ",=:{}[]'\" \t\n"}) {
+    for (std::size_t begin = 0; begin < whole.size();) {
+      const std::size_t end = std::min(whole.find_first_of(ends, begin), whole.size());
+      const std::string_view piece = without_outer_blanks(std::string_view(whole).substr(begin, end - begin));
+      if (std::string name = fs::path(piece).filename().string(); !name.empty()) names.insert(std::move(name));
+      begin = end + 1;
+    }
+  }
+}
+
 void NamesOfFiles::add(const ConfigNode& node) {
-  const std::string name = fs::path(node.scalar).filename().string();
-  if (name.find("${") != std::string::npos)
-    general_names_.insert(without_numbers(name));
-  else if (!name.empty())
-    names_.insert(name);
+  add_text(node.scalar);
   for (const ConfigNode& item : node.items) add(item);
   for (const ConfigNode::Entry& entry : node.entries) {
     if (!is_for_people(entry.key)) add(entry.value);
@@ -144,7 +162,7 @@ void NamesOfFiles::add(const ConfigNode& node) {
 void NamesOfFiles::read() {
   are_read_ = true;
   std::vector<fs::path> folders{root_};
-  for (const Room& room : kRooms) folders.push_back(fs::path(root_) / room.name);
+  for (const std::string& room : config_rooms()) folders.push_back(fs::path(root_) / room);
   for (const fs::path& folder : folders) {
     for (const auto& [name, is_folder] : entries_of(folder)) {
       if (is_folder || !name.ends_with(".yaml")) continue;

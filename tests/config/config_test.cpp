@@ -224,6 +224,20 @@ TEST_F(ConfigTest, WhatAFileOfAUsersFolderNamesIsNotInVain) {
   EXPECT_EQ(remarks[0], "'" + dir_ + "/models/other.onnx' is not looked for: names in models end in .yaml");
 }
 
+/// Also several in one text, as --set and studies take them.
+TEST_F(ConfigTest, WhatATextOfAUsersFolderNamesIsNotInVain) {
+  for (const char* folder : {"models", "studies", "serving"}) std::filesystem::create_directories(dir_ + "/" + folder);
+  for (const char* name : {"a", "b", "c", "d", "e e", "f", "g_8", "h", "i", "other"})
+    write("models/" + std::string(name) + ".csv", "");
+  write("studies/map.yaml", "set: ['model.parallel={placement_file: models/a.csv, sharding: plan}', 'x={y: b.csv}']\n");
+  write("studies/list.yaml", "vary: {parallel.placement_file: '../models/c.csv,d.csv, e e.csv'}\n");
+  write("studies/key.yaml", "set: [parallel.placement_file=f.csv]\nvary: {x: ['[g_${n}.csv, h.csv]']}\n");
+  write("serving/own.yaml", "set: [model.graph=i.csv]\n");
+  const std::vector<std::string> remarks = unread_in(dir_);
+  ASSERT_EQ(remarks.size(), 1u) << remarks.front();
+  EXPECT_NE(remarks[0].find("/models/other.csv' is not looked for"), std::string::npos) << remarks[0];
+}
+
 /// A table is read by the name of its device, not by another name of it.
 TEST_F(ConfigTest, ATableUnderAnotherNameOfItsDeviceIsNamed) {
   std::filesystem::create_directories(dir_ + "/op_models");
