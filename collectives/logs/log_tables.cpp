@@ -1,6 +1,7 @@
 #include "collectives/logs/log_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <tuple>
 
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/printed_ratio.hpp"
 
@@ -68,6 +70,77 @@ void fill_open(RunFacts& run, const RunFacts& below) {
   if (!run.launch_stated && below.launch_stated)
     run.launch_stated = true, run.single_process = below.single_process, run.single_stated = below.single_stated,
     run.ranks_each = below.ranks_each;
+}
+
+/// What only a run that breaks off prints.
+constexpr auto kFailureSigns = std::to_array<std::string_view>({
+    "Test NCCL failure",
+    "Test CUDA failure",
+    "Test failure",
+    "' failed with ",  // OSU: CUDA call 'cudaMalloc(...)' failed with 2
+    " noticed that process",
+    "Primary job  terminated normally, but",
+    "MPI_ABORT was invoked",
+    "Fatal error in ",
+    "(core dumped)",
+    "terminate called after throwing",
+    "srun: error:",
+    "slurmstepd: error: ***",
+    "oom-kill event",
+    "Traceback (most recent call last)",
+    "DistBackendError",
+    "ChildFailedError",
+    "Watchdog caught collective operation timeout",
+    " death signal, ",
+    "# Interrupted: the table is partial",
+    "# Stopped at a wrong element",
+});
+
+/// Signals that end a process, as the C library calls them, and shells, MPI and PyTorch with it.
+constexpr auto kEndingSignals = std::to_array<std::string_view>(
+    {"Killed", "Aborted", "Terminated", "Segmentation fault", "Bus error", "Illegal instruction",
+     "Floating point exception", "User defined signal", "CPU time limit exceeded"});
+
+/// Who starts and watches processes, what these are called, and what is said of those that did not end by themselves.
+constexpr auto kProcessWords = std::to_array<std::string_view>(
+    {"mpirun", "mpiexec", "orterun", "prterun", "orte", "prte", "srun", "slurmstepd", "process", "processes", "job",
+     "step", "task", "tasks", "rank", "daemon", "application"});
+constexpr auto kEndWords =
+    std::to_array<std::string_view>({"killed", "killing", "aborted", "aborting", "terminated", "terminating",
+                                     "termination", "exited", "died", "lost", "unexpectedly", "cancelled", "timed"});
+
+bool is_letter_or_digit(char c) { return is_digit(c) || (lower_case(c) >= 'a' && lower_case(c) <= 'z'); }
+
+/// Without what stands around it: "(Killed)." is killed.
+std::string bare_word(std::string_view word) {
+  while (!word.empty() && !is_letter_or_digit(word.front())) word.remove_prefix(1);
+  while (!word.empty() && !is_letter_or_digit(word.back())) word.remove_suffix(1);
+  return lower_case(word);
+}
+
+bool names_ending_signal(std::string_view line) {
+  return std::ranges::any_of(kEndingSignals, [&](std::string_view name) {
+    const std::size_t at = line.find(name), end = at + name.size();
+    return at != line.npos && (at == 0 || !is_letter_or_digit(line[at - 1])) &&
+           (end == line.size() || !is_letter_or_digit(line[end]));
+  });
+}
+
+/// "mpirun has exited due to process rank 1", "=>> PBS: job killed: walltime 60 exceeded limit 30"; a flag such as
+/// --kill-on-bad-exit is another word, and with "exited with status 0" nothing was wrong.
+bool tells_end_of_process(std::string_view line) {
+  bool of_process = false, ended = false, well = false;
+  std::string before;
+  for (const std::string_view whole : words_of(line)) {
+    std::string word = bare_word(whole);
+    const auto is_it = [&](std::string_view known) { return word == known; };
+    of_process = of_process || std::ranges::any_of(kProcessWords, is_it);
+    ended = ended || std::ranges::any_of(kEndWords, is_it);
+    well = well || word == "normally" || word == "successfully" ||
+           (word == "0" && (before == "status" || before == "code"));
+    before = std::move(word);
+  }
+  return of_process && ended && !well;
 }
 
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
@@ -397,35 +470,9 @@ void LogContext::forget_list() {
 
 void take_failure(LogContext& context, std::string_view line) {
   if (!context.failure.empty()) return;
-  for (const std::string_view sign : {"Test NCCL failure",
-                                      "Test CUDA failure",
-                                      "Test failure",
-                                      " noticed that process",
-                                      " detected that one or more processes exited",
-                                      "Primary job  terminated normally, but",
-                                      "MPI_ABORT was invoked",
-                                      "Fatal error in ",
-                                      "Segmentation fault",
-                                      "(core dumped)",
-                                      "terminate called after throwing",
-                                      "srun: error:",
-                                      "srun: Job step aborted",
-                                      "srun: Force Terminated",
-                                      "slurmstepd: error: ***",
-                                      "oom-kill event",
-                                      "BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
-                                      "TERMINATED WITH THE EXIT STRING",
-                                      "Traceback (most recent call last)",
-                                      "DistBackendError",
-                                      "ChildFailedError",
-                                      "Watchdog caught collective operation timeout",
-                                      " death signal, ",
-                                      "# Interrupted: the table is partial",
-                                      "# Stopped at a wrong element"}) {
-    if (line.find(sign) == line.npos) continue;
+  const auto is_in_line = [&](std::string_view sign) { return line.find(sign) != line.npos; };
+  if (std::ranges::any_of(kFailureSigns, is_in_line) || names_ending_signal(line) || tells_end_of_process(line))
     context.failure = std::string(line.substr(0, 120));
-    return;
-  }
 }
 
 Result<void> take_hardware(LogContext& context, std::string_view found, const std::string& where) {

@@ -34,7 +34,8 @@ TEST(Param, ARunThatBrokeOffIsPartial) {
   const std::string log = "world_size: 8\n" + param_row("1048576", "50.0", "20.972", "36.700");
   EXPECT_FALSE(read("param_whole.log", log)->partial);
   for (const char* line : {"Traceback (most recent call last):", "torch.distributed.DistBackendError: NCCL error in: x",
-                           "srun: error: n2: task 5: Killed", "mpirun noticed that process rank 5 exited on signal 9"})
+                           "srun: error: n2: task 5: Killed", "mpirun noticed that process rank 5 exited on signal 9",
+                           "mpirun: killing job...", "PRTE has lost communication with a remote daemon.", "Killed"})
     EXPECT_TRUE(read("param_killed.log", log + line + "\n")->partial) << line;
 }
 
