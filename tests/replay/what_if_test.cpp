@@ -152,6 +152,58 @@ TEST(KernelEdits, StepsBeginWithTheFirstKernelThatIsLeft) {
   EXPECT_DOUBLE_EQ(steps[1].replayed * 1e-6, 295);
 }
 
+/// The GPU is busy for 20 ms with what was launched before the recording began; meanwhile the host launches ten kernels, 1 ms
+/// apart.
+traces::TraceJob late_first(bool in_two_streams) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream(), other = in_two_streams ? b.stream() : stream;
+  b.launch(host, 0, stream, "fill", 20'000, 10);
+  if (in_two_streams) b.call(host, traces::RuntimeCall::stream_wait_event, 20, 1);
+  for (int i = 0; i < 10; ++i) b.launch(host, 400 + 1000 * i, other, i < 2 ? "copy" : "gemm", 20'012 + 102 * i, 100);
+  b.finish();
+  return job;
+}
+
+/// What held up a kernel that is taken out holds up what comes after it.
+TEST(KernelEdits, WithoutTheFirstKernelNothingTakesLonger) {
+  for (const bool in_two_streams : {false, true}) {
+    const double whole = static_cast<double>(step_results(Replay(late_first(in_two_streams)).graph,
+                                                          Replay(late_first(in_two_streams)).times)[0]
+                                                 .replayed) *
+                         1e-6;
+    for (const auto& [remove, fuse] : {std::pair<std::vector<std::string>, std::vector<std::string>>{{"fill"}, {}},
+                                       {{"fill", "copy"}, {}},
+                                       {{}, {"gemm"}},
+                                       {{}, {"fill|copy"}},
+                                       {{"fill"}, {"copy|gemm"}}}) {
+      Replay r(late_first(in_two_streams));
+      ASSERT_TRUE(edit_kernels(remove, fuse, r.graph, r.costs).ok());
+      r.run();
+      EXPECT_GE(r.start_us(0, 10), 19'900);
+      EXPECT_LE(static_cast<double>(step_results(r.graph, r.times)[0].replayed) * 1e-6, whole);
+    }
+  }
+}
+
+/// Without launches, in a list of the GPU's work, the time before the first and a wait of 50 us in between stay.
+TEST(KernelEdits, GapsThatNoDeviceHasStay) {
+  traces::TraceJob job;
+  RankBuilder b(job, 0);
+  const auto stream = b.stream(), other = b.stream();
+  b.kernel(other, "copy", 0, 40);
+  b.kernel(stream, "fill", 100, 10);
+  b.kernel(stream, "add", 112, 100);
+  b.kernel(stream, "fill", 262, 10);
+  b.kernel(stream, "add", 274, 100);
+  b.finish();
+  Replay r(std::move(job));
+  ASSERT_TRUE(edit_kernels({"fill"}, {}, r.graph, r.costs).ok());
+  r.run();
+  EXPECT_DOUBLE_EQ(r.start_us(0, 2), 102);
+  EXPECT_DOUBLE_EQ(r.start_us(0, 4), 202 + 50 + 2);
+}
+
 TEST(KernelEdits, BadExpressionsAreRefused) {
   Replay r(three_kernels());
   EXPECT_NE(edit_kernels({"("}, {}, r.graph, r.costs).error().text().find("expected a regular expression"),

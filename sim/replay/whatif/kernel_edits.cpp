@@ -5,6 +5,7 @@
 
 #include "base/text/names/name_pattern.hpp"
 #include "base/text/printable.hpp"
+#include "sim/replay/build/device_causes.hpp"
 #include "traces/trace_steps.hpp"
 
 namespace distsim::replay {
@@ -41,7 +42,7 @@ class Editor {
     for_each_lane([&](std::uint32_t rank, const std::vector<std::uint32_t>& lane) {
       for (const std::uint32_t r : lane) {
         if (!names[record(rank, r).name.value()]) continue;
-        take_out(rank, r);
+        take_out(rank, r, r == lane.front());
         ++edits_.removed;
       }
     });
@@ -73,7 +74,6 @@ class Editor {
   KernelEdits finish() {
     silence_calls();
     move_step_starts();
-    std::erase_if(graph_.waits, [&](const auto& wait) { return gone_[wait.first]; });
     return edits_;
   }
 
@@ -143,17 +143,18 @@ class Editor {
   void fuse_run(std::uint32_t rank, std::span<const std::uint32_t> run) {
     std::int64_t longest = 0;
     for (const std::uint32_t r : run) longest = std::max(longest, costs_[node(rank, r)]);
-    for (const std::uint32_t r : run.subspan(1)) take_out(rank, r);
+    for (const std::uint32_t r : run.subspan(1)) take_out(rank, r, false);
     costs_[node(rank, run.front())] = longest;
     edits_.fused += run.size();
   }
 
-  void take_out(std::uint32_t rank, std::uint32_t r) {
+  /// It still waits for all that it waited for: a launch late for work that no one recorded, or an event, held up its stream
+  /// and not just this kernel. So do the time before the first of a lane and a gap longer than a device's own.
+  void take_out(std::uint32_t rank, std::uint32_t r, bool first_of_lane) {
     const std::uint32_t n = node(rank, r), gap = graph_.ranks[rank].gap_nodes[r];
-    for (const std::uint32_t part : {n, gap}) {
-      costs_[part] = 0;
-      gone_[part] = true;
-    }
+    costs_[n] = 0;
+    if (!first_of_lane && graph_.nodes[gap].cost_ns <= kNearNs) costs_[gap] = 0;
+    gone_[n] = true;
     graph_.nodes[n].match = traces::kNone;
   }
 

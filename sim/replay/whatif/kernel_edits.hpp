@@ -6,7 +6,9 @@
 //            others are removed. Neighbours are of one step (of none, where the trace marks none), and nothing but
 //            their stream's order lies between them: no other stream or thread waits for the first, and the second
 //            waits for no other. So no work ends later.
-// Work on other streams and threads that waited for a removed kernel then waits for what stood before it on its stream.
+// A removed kernel still waits for all that it waited for, as what comes after it would: its launch, with the delay of one
+// that began late for no recorded reason, the kernel before it and those of other streams. Only the device's own gap before
+// it goes. So nothing begins later than with it.
 #pragma once
 
 #include <string>
