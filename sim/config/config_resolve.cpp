@@ -117,6 +117,12 @@ bool says_the_same(const ConfigNode& a, const ConfigNode& b) {
          std::ranges::equal(a.items, b.items, says_the_same);
 }
 
+/// A named model with another kind is none any more: only keys of it are taken.
+bool is_of_another_kind(const ConfigNode& section, const ConfigNode& base) {
+  const ConfigNode *own = section.find("kind"), *named = base.find("kind");
+  return own != nullptr && named != nullptr && !says_the_same(*own, *named);
+}
+
 /// One experiment on its way to its merged form.
 class Merger {
  public:
@@ -157,6 +163,7 @@ class Merger {
     erase_key(section, naming.key);
     if (naming.section == "cluster" && parsed_.find("collectives")) described_system_ = base;
     keep_one_batch(base, section);
+    if (naming.section == "model" && is_of_another_kind(section, base)) erase_key(base, "name");
     TRY(merge_config(base, section));
     return base;
   }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -177,15 +178,61 @@ class RecordedIteration {
 
 namespace {
 
-/// Nothing in a trace says what its batch was; a size of one of its tensors is.
-Result<void> check_recorded_batch(const opgraph::OpGraph& graph, const ModelSpec& model, std::int64_t batch) {
-  const auto has = [&](const opgraph::Tensor& t) {
-    return std::ranges::find(t.dims, batch, &opgraph::Extent::constant) != t.dims.end();
+/// Storages that were there before the iteration, and that it changes: weights, their gradients where these are kept, and
+/// the state of the optimizer. An input is there before as well, but nothing writes it.
+std::unordered_set<std::uint64_t> kept_state(const opgraph::OpGraph& graph) {
+  std::unordered_set<std::uint64_t> made, kept, state;
+  for (const opgraph::Node& node : graph.nodes) {
+    for (const opgraph::Argument& a : node.inputs) {
+      for (const std::uint32_t t : a.tensors) {
+        const std::uint64_t storage = graph.tensors[t].storage;
+        if (storage == 0 || made.contains(storage)) continue;
+        kept.insert(storage);
+        if (node.phase == graph::Phase::optimizer) state.insert(storage);
+      }
+    }
+    for (const std::uint32_t t : node.outputs) {
+      const std::uint64_t storage = graph.tensors[t].storage;
+      if (storage != 0) (kept.contains(storage) ? state : made).insert(storage);
+    }
+  }
+  return state;
+}
+
+/// Sizes that inputs and activations begin with, and how often calls have them: tensors shaped as a weight are not counted, as
+/// its gradient is.
+std::map<std::int64_t, std::uint64_t> leading_sizes(const opgraph::OpGraph& graph) {
+  const std::unordered_set<std::uint64_t> state = kept_state(graph);
+  const auto shape_of = [](const opgraph::Tensor& t) {
+    std::vector<std::int64_t> shape;
+    for (const opgraph::Extent& e : t.dims) shape.push_back(e.constant);
+    return shape;
   };
-  if (std::ranges::any_of(graph.tensors, has)) return {};
+  std::set<std::vector<std::int64_t>> of_state;
+  for (const opgraph::Tensor& t : graph.tensors) {
+    if (state.contains(t.storage)) of_state.insert(shape_of(t));
+  }
+  std::map<std::int64_t, std::uint64_t> out;
+  const auto count = [&](std::uint32_t tensor) {
+    const opgraph::Tensor& t = graph.tensors[tensor];
+    if (!t.dims.empty() && !of_state.contains(shape_of(t))) ++out[t.dims.front().constant];
+  };
+  for (const opgraph::Node& node : graph.nodes) {
+    for (const opgraph::Argument& a : node.inputs) std::ranges::for_each(a.tensors, count);
+    std::ranges::for_each(node.outputs, count);
+  }
+  return out;
+}
+
+/// Nothing in a trace says what its batch was; inputs and activations begin with it, some behind other sizes.
+Result<void> check_recorded_batch(const opgraph::OpGraph& graph, const ModelSpec& model, std::int64_t batch) {
+  const std::map<std::int64_t, std::uint64_t> sizes = leading_sizes(graph);
+  if (sizes.contains(batch)) return {};
+  const auto most = std::ranges::max_element(sizes, {}, [](const auto& size) { return size.second; });
   return Error{batch_key(model) + ": found " + counted(batch, "sample") +
-                   " of a GPU, expected the batch that was recorded: no tensor of " + graph.file + " has a size of " +
-                   std::to_string(batch),
+                   " of a GPU, expected the batch that was recorded: no input and no activation of " + graph.file +
+                   " begins with a size of " + std::to_string(batch) +
+                   (most == sizes.end() ? "" : "; most begin with " + std::to_string(most->first)),
                "", ""};
 }
 
