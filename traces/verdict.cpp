@@ -144,6 +144,25 @@ Result<void> check_far(const TraceRank& rank, const WorkCounts& work) {
                rank.path, "were two traces put together?"};
 }
 
+/// A rank is one process. A profiler within it records no other, so that a second one that launches work is another rank.
+Result<void> check_processes(TraceRank& rank, const WorkCounts& work) {
+  if (work.launches_of_process.size() < 2) return {};
+  std::uint64_t all = 0, most = 0;
+  std::string each;
+  std::size_t shown = 0;
+  for (const auto& [process, calls] : work.launches_of_process) {
+    all += calls;
+    most = std::max(most, calls);
+    if (shown++ < kShownRuns)
+      each += (each.empty() ? "" : ", ") + std::to_string(calls) + " of process " +
+              std::to_string(static_cast<std::int64_t>(process));
+  }
+  return contradiction(rank, all - most,
+                       "launches of " + std::to_string(work.launches_of_process.size()) + " processes (" + each +
+                           (shown > kShownRuns ? ", ..." : "") + ")",
+                       "those of one: a rank is a process", "were the traces of several ranks put together?");
+}
+
 /// Effects before their causes, and work without time.
 Result<void> check_order(TraceRank& rank, const WorkCounts& found) {
   if (2 * found.early > found.launched)
@@ -446,6 +465,7 @@ Result<void> check_overlaps(TraceRank& rank, const WorkCounts& found) {
 Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   const WorkCounts work = work_of(job, rank);
   TRY(check_far(rank, work));
+  TRY(check_processes(rank, work));
   note_memory(rank, work);
   note_collectives(rank, work);
   if (rank.times_are_medians) note_medians(rank);

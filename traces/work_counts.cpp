@@ -92,6 +92,8 @@ class Counter {
       out_.host_begin = std::min(out_.host_begin, h.start_ns);
       out_.host_end = std::max(out_.host_end, h.end_ns());
       const bool kernel = h.call == RuntimeCall::launch_kernel, graph = h.call == RuntimeCall::launch_graph;
+      if (kernel || graph)
+        ++out_.launches_of_process[h.thread < rank_.threads.size() ? rank_.threads[h.thread].process : 0];
       if ((kernel || graph) && !is_within(captures, h.start_ns)) {
         LaunchCounts& of = kernel ? out_.launches : out_.graph_launches;
         ++of.all;
@@ -385,6 +387,7 @@ void WorkCounts::add(const WorkCounts& o) {
     this->*sum += o.*sum;
   launches.add(o.launches);
   graph_launches.add(o.graph_launches);
+  for (const auto& [process, calls] : o.launches_of_process) launches_of_process[process] += calls;
   host_begin = std::min(host_begin, o.host_begin);
   host_end = std::max(host_end, o.host_end);
   device_end = std::max(device_end, o.device_end);

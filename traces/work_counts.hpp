@@ -48,6 +48,7 @@ struct WorkCounts {
   // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
   bool joined = false;
   LaunchCounts launches, graph_launches;
+  std::map<std::uint64_t, std::uint64_t> launches_of_process;  ///< of kernels and graphs, by the process that calls
   std::uint64_t copy_calls = 0, lost_copies = 0;
   std::int64_t first_joined = std::numeric_limits<std::int64_t>::max();  ///< start of the first launch with its kernel
   std::map<std::pair<std::uint32_t, std::uint64_t>, StreamEnd> stream_ends;  ///< by device and stream

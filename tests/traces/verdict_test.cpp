@@ -92,6 +92,29 @@ TraceRank launched(std::uint32_t kernels, std::int64_t late) {
   return rank;
 }
 
+/// A rank of 100 kernels, of which a second thread launched the last ones.
+TraceJob of_two_processes(std::uint32_t by_second, std::uint64_t second) {
+  TraceRank rank = launched(100, 5'000);
+  rank.threads = {{20, 1, "", 0, 100 - by_second}, {second, 1, "", 100 - by_second, 100}};
+  for (std::uint32_t i = 100 - by_second; i < 100; ++i) rank.host_records[i].thread = 1;
+  return job_of({rank}, 1);
+}
+
+TEST(Plausible, ARankIsOneProcess) {
+  TraceJob two = of_two_processes(40, 21);
+  const auto checked = check_plausible(two);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text(),
+            "rank0.json: found launches of 2 processes (60 of process 20, 40 of process 21), expected those of one: a "
+            "rank is a process; were the traces of several ranks put together?");
+  TraceJob few = of_two_processes(5, 21);
+  EXPECT_TRUE(check_plausible(few).ok());
+  EXPECT_EQ(few.ranks[0].notes.assumptions.size(), 1u);
+  TraceJob threads = of_two_processes(40, 20);
+  EXPECT_TRUE(check_plausible(threads).ok());
+  EXPECT_TRUE(threads.ranks[0].notes.assumptions.empty());
+}
+
 TEST(Verdict, LaunchesWithoutGpuWorkAreNamed) {
   EXPECT_EQ(verdict_of(job_of({launched(100, 5'000)}, 1)), "complete");
   TraceRank thinned = launched(100, 5'000);
