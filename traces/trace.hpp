@@ -253,6 +253,7 @@ struct TraceRank {
   WorkCounts work;                ///< of the records of a rank in slices
   bool clock_is_open = false;     ///< whether it is that of the ranks that it sends to or receives from is not known
   std::uint64_t far_records = 0;  ///< left out, as their times cannot be those of one recording with the others
+  std::uint64_t twice_elsewhere = 0;  ///< kernels and copies that another stream has as well, of the same launch
   std::vector<TraceDevice> devices;
   std::vector<TraceThread> threads;
   std::vector<TraceStream> streams;

@@ -437,11 +437,23 @@ Result<void> check_iterations_of_hosts(const TraceJob& job) {
 
 /// Error: many of them are in the trace a second time.
 Result<void> check_twice(const TraceRank& rank, std::uint64_t twice, std::uint64_t all, const char* one,
-                         const char* several) {
+                         const char* several, const char* where = "on the same stream") {
   if (all < kFewKernels || static_cast<double>(twice) <= kKernelsTwice * static_cast<double>(all)) return {};
   return Error{"found " + std::to_string(twice) + " of " + counted(all, one, several) +
-                   " a second time, of the same name at the same time on the same stream, expected each once",
+                   " a second time, of the same name at the same time " + where + ", expected each once",
                rank.path, "was the trace merged with itself?"};
+}
+
+/// Those of one launch that are there again on another stream.
+Result<void> check_elsewhere(TraceRank& rank, const WorkCounts& work) {
+  if (rank.twice_elsewhere == 0) return {};
+  TRY(check_twice(rank, rank.twice_elsewhere, work.device_records, "kernel or copy", "kernels and copies",
+                  "and of the same launch on another stream"));
+  rank.notes.assume(std::to_string(rank.twice_elsewhere) + " of " +
+                    counted(work.device_records, "kernel or copy", "kernels and copies") + " " +
+                    std::string(agreeing(rank.twice_elsewhere, "is", "are")) +
+                    " there twice, of one launch on two streams");
+  return {};
 }
 
 /// Kernels of one stream run one after the other.
@@ -478,6 +490,7 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   note_work_after_steps(rank, work);
   note_hole(rank, work);
   note_overtime(rank, work);
+  TRY(check_elsewhere(rank, work));
   return check_overlaps(rank, work);
 }
 

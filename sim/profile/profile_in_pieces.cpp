@@ -241,6 +241,7 @@ void Pieces::add_verdict(const traces::TraceJob& job, const traces::TraceSlice& 
   work.shift(offset);
   out_.job.ranks.front().work.add(work);
   out_.job.ranks.front().far_records += job.ranks.front().far_records;
+  out_.job.ranks.front().twice_elsewhere += job.ranks.front().twice_elsewhere;
   add_notes(job);
 }
 

@@ -51,6 +51,35 @@ TEST_F(KinetoTest, OpsOfOneIntervalNestInAnyOrder) {
   }
 }
 
+/// 30 kernels, `twice` of which are there again on another stream, started `by` us later.
+std::vector<std::string> with_copies(int twice, int by, const std::string& call) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 30; ++i) {
+    const std::string id = ",\"correlation\":" + std::to_string(i + 1);
+    events.push_back(event("cuda_runtime", call, "5", "10", 100 * i, 5, id.substr(1)));
+    for (int copy = 0; copy < (i < twice ? 2 : 1); ++copy)
+      events.push_back(event("kernel", "k", "0", std::to_string(7 + copy), 100 * i + 20 + by * copy, 50,
+                             "\"device\":0,\"stream\":" + std::to_string(7 + copy) + id));
+  }
+  return events;
+}
+
+/// But a graph launches many.
+TEST_F(KinetoTest, ALaunchIsOfOneKernel) {
+  EXPECT_NE(
+      refusal(trace(with_copies(10, 0, "cudaLaunchKernel")))
+          .find("found 10 of 40 kernels and copies a second time, of the same name at the same time and of the same "
+                "launch on another stream, expected each once"),
+      std::string::npos)
+      << refusal(trace(with_copies(10, 0, "cudaLaunchKernel")));
+  EXPECT_EQ(refusal(trace(with_copies(10, 0, "cudaGraphLaunch"))), "");
+  EXPECT_EQ(refusal(trace(with_copies(10, 60, "cudaLaunchKernel"))), "");
+  const TraceJob few = read(trace(with_copies(2, 0, "cudaLaunchKernel")));
+  const auto& notes = few.ranks.at(0).notes.assumptions;
+  EXPECT_NE(std::ranges::find(notes, "2 of 32 kernels and copies are there twice, of one launch on two streams"),
+            notes.end());
+}
+
 TEST_F(KinetoTest, JoinsLaunchesOpsStepsAndCollectives) {
   const TraceJob job = read(trace(test::two_steps()));
   ASSERT_EQ(job.ranks.size(), 1u);

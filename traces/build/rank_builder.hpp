@@ -100,6 +100,7 @@ class RankBuilder {
   void nest(TraceRank& rank);
   static HostIndex index_hosts(TraceRank& rank, const std::vector<Key>& host_keys);
   void join(TraceRank& rank, const HostIndex& index, const std::vector<std::uint32_t>& device_order);
+  std::uint64_t count_twice_elsewhere(const TraceRank& rank, const std::vector<std::uint32_t>& device_order) const;
   void join_syncs(TraceRank& rank, const HostIndex& index);
   void place_memory(TraceRank& rank);
   void place_collectives(TraceRank& rank, const std::vector<std::uint32_t>& device_order);

@@ -75,6 +75,32 @@ void RankBuilder::join(TraceRank& rank, const HostIndex& index, const std::vecto
     if (r.op == kNone && key.external != key.correlation) r.op = index.op(key.external);
   }
   note_unlaunched(rank.notes, without, rank.device_records.size());
+  rank.twice_elsewhere = count_twice_elsewhere(rank, device_order);
+}
+
+/// A call launches one kernel or copy, unless it launches a graph. Of a format without calls only the ids are known, and a
+/// graph's kernels have one; but none of the same name, start and duration as another.
+std::uint64_t RankBuilder::count_twice_elsewhere(const TraceRank& rank,
+                                                 const std::vector<std::uint32_t>& device_order) const {
+  std::unordered_map<std::uint64_t, std::uint32_t> of_id;
+  std::vector<std::uint32_t> of_call(rank.host_records.size(), kNone);
+  std::uint64_t twice = 0;
+  for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
+    const DeviceRecord& r = rank.device_records[i];
+    const std::uint64_t id = device_keys_[device_order[i]].correlation;
+    if (r.from_graph || (r.launch == kNone && id == 0)) continue;
+    std::uint32_t& first = r.launch != kNone ? of_call[r.launch] : of_id.emplace(id, kNone).first->second;
+    if (first == kNone) {
+      first = i;
+      continue;
+    }
+    const DeviceRecord& other = rank.device_records[first];
+    twice += other.stream != r.stream && other.start_ns == r.start_ns && other.duration_ns == r.duration_ns &&
+                     other.name == r.name && other.kind == r.kind
+                 ? 1
+                 : 0;
+  }
+  return twice;
 }
 
 void RankBuilder::join_syncs(TraceRank& rank, const HostIndex& index) {
