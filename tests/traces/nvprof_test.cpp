@@ -79,6 +79,23 @@ TEST_F(Nvprof, AThroughputIsSizeOverDuration) {
   EXPECT_TRUE(has_note(job_of("10.0", "Tesla V100").ranks.at(0), "GPU 0 is called Tesla P100 and Tesla V100"));
 }
 
+/// Both programs write it; without it all GPUs would be one.
+TEST_F(Nvprof, AListHasAColumnOfTheGpu) {
+  for (const char* title : {"GPU", "Card", "Name of device"}) {
+    for (const std::string& csv :
+         {"Start (ns),Duration (ns)," + std::string(title) + ",Strm,Name\n1000,500,A (0),7,k\n",
+          "\"Start\",\"Duration\",\"" + std::string(title) +
+              "\",\"Stream\",\"Name\"\nms,us,,,\n1.0,5.0,\"A (0)\",7,\"gemm\"\n"})
+      EXPECT_NE(refusal(test::write(folder_, "gpu.csv", csv))
+                    .find("gpu.csv: found no column 'Device', expected one with the GPU of each row"),
+                std::string::npos)
+          << refusal(test::write(folder_, "gpu.csv", csv));
+  }
+  EXPECT_NE(refusal(test::write(folder_, "gpu.csv", "Start (ns),Duration (ns),Devcie,Strm,Name\n1000,500,A (0),7,k\n"))
+                .find("column 'Devcie': found no such column, expected 'Device'"),
+            std::string::npos);
+}
+
 /// nsys writes MBps as well as MB/s, sizes to three decimals, and an empty column where nothing was copied.
 TEST_F(Nvprof, AThroughputHasItsUnitInEachSpelling) {
   const auto read_copy = [&](const std::string& unit, const std::string& size, const std::string& throughput) {

@@ -45,6 +45,7 @@ std::optional<DeviceColumns> DeviceColumns::of(const std::vector<std::string>& h
   c.count = header.size();
   for (std::size_t i = 0; i < header.size(); ++i) c.take(header[i], i);
   c.check_spelling(header);
+  if (!c.device && c.wrong.empty()) c.wrong = "found no column 'Device', expected one with the GPU of each row";
   return c.start && c.duration && c.name ? std::optional<DeviceColumns>(std::move(c)) : std::nullopt;
 }
 
