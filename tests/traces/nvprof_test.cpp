@@ -194,6 +194,13 @@ TEST_F(Nvprof, ProcessesOfOneLogAreRanks) {
   }
   EXPECT_TRUE(two.ranks[1].path.ends_with(":GPU 0 of process 4243")) << two.ranks[1].path;
   EXPECT_EQ(read(test::write(folder_, "alike.csv", of("4242") + of("4242"))).ranks.size(), 2u) << "of two machines";
+  const std::string begun = "==4242== NVPROF is profiling process 4242, command: ./train\n",
+                    result = "==4242== Profiling result:\n";
+  std::string later = rows;
+  for (int row = 0; row < 3; ++row) later = replaced(later, "\n221.", "\n921.");
+  const TraceJob mixed = read(test::write(folder_, "mixed.csv", begun + begun + result + rows + result + later));
+  ASSERT_EQ(mixed.ranks.size(), 2u) << "both begin before the first result";
+  EXPECT_EQ(mixed.ranks[1].device_records.size(), 3u);
   EXPECT_EQ(read(test::write(folder_, "one.csv", of("4242") + "==4242== Profiling result:\n")).ranks.size(), 1u);
 }
 

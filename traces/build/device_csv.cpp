@@ -217,13 +217,15 @@ class DeviceCsv {
     }
   }
 
-  /// Processes of two machines may have one number.
+  /// Processes of two machines may have one number. Their results follow each other; what is said before may be mixed.
   void take_remark(std::string_view line) {
     const auto process = process_of_remark(line);
     if (!process || *process >= kNumbers) return;
-    std::uint64_t& begun = begun_[*process];
-    begun += line.find("NVPROF is profiling process") != line.npos ? 1 : 0;
-    said_of_ = *process + (begun > 1 ? (begun - 1) * kNumbers : 0);
+    Outputs& outputs = of_number_[*process];
+    outputs.begun += line.find("NVPROF is profiling process") != line.npos ? 1 : 0;
+    outputs.results += line.find("== Profiling result") != line.npos ? 1 : 0;
+    const std::uint64_t which = outputs.results > 0 ? outputs.results : outputs.begun;
+    said_of_ = *process + (which > 1 ? (which - 1) * kNumbers : 0);
   }
 
   /// Of the first row below a header of no process of its own: a recording does not go back, another one begins. Its number is
@@ -408,8 +410,11 @@ class DeviceCsv {
   std::size_t line_ = 0;                   ///< that is read
   std::optional<DeviceColumns> columns_;
   static constexpr std::uint64_t kNumbers = std::uint64_t{1} << 32;  // of processes on a machine
-  std::map<std::uint64_t, std::uint64_t> begun_;                     ///< how often a process of that number has begun
-  std::uint64_t said_of_ = 0, process_ = 0;  ///< process of the last remark, and of the rows that are read
+  struct Outputs {
+    std::uint64_t begun = 0, results = 0;  ///< said of it: processes that began, and results, where that is said
+  };
+  std::map<std::uint64_t, Outputs> of_number_;  ///< by number of a process
+  std::uint64_t said_of_ = 0, process_ = 0;     ///< process of the last remark, and of the rows that are read
   std::map<std::pair<std::uint64_t, std::uint32_t>, RankBuilder> builders_;  ///< by process and GPU
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> names_;     ///< likewise
   std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, headers_again_ = 0,
