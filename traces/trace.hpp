@@ -216,7 +216,13 @@ struct TraceDevice {
   std::string name;  ///< "NVIDIA A100-SXM4-80GB"; empty where not recorded
   std::uint64_t memory_bytes = 0;
   std::uint32_t multiprocessors = 0;
+  std::int32_t compute_capability = 0;  ///< 80 is 8.0; 0 where not recorded
 };
+
+/// 8, 0 -> 80; 0 of what is none.
+constexpr std::int32_t compute_capability(std::int64_t major, std::int64_t minor) {
+  return major > 0 && major < 100 && minor >= 0 && minor < 10 ? static_cast<std::int32_t>(10 * major + minor) : 0;
+}
 
 /// What was found, taken for granted, counted and left out while reading; in words that a report can print.
 struct TraceNotes {

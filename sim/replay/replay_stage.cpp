@@ -11,6 +11,7 @@
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/flag_sets.hpp"
+#include "sim/replay/doubt.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::replay {
@@ -64,6 +65,10 @@ class Stager {
   /// Where the trace was taken: its device, and its system if that is known.
   Result<void> choose_source(const config::Experiment& base) {
     if (!f_.measured_on.empty()) return source_by_name();
+    if (const std::string doubt = name_doubt(job_); !doubt.empty()) {
+      out_.notes.push_back(doubt + ": kernels keep their measured times (see --measured-on)");
+      return {};
+    }
     auto device = config::load_device_of_driver(traces::driver_name_of(job_));
     if (!device) {
       const std::string name = traces::driver_name_of(job_);
@@ -109,6 +114,10 @@ class Stager {
   /// A trace that names its GPU was measured on that. Where another file has that name the user may know better, as of an
   /// edited copy of it.
   Result<void> check_source() {
+    if (const std::string doubt = name_doubt(job_); !doubt.empty()) {
+      out_.notes.push_back(doubt + "; --measured-on says that it was measured on " + device_->name);
+      return {};
+    }
     const std::string named = traces::driver_name_of(job_);
     const bool other_board = topology::is_other_gpu(named, device_->name);
     if (!other_board && topology::other_chip(named, device_->name, config::names_in("devices")).empty()) {

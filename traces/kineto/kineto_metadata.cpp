@@ -84,6 +84,7 @@ void KinetoMetadata::devices(std::string_view json) {
     d.memory_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(integer_at(item, "totalGlobalMem", 0), 0));
     d.multiprocessors =
         static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer_at(item, "numSms", 0), 0, INT32_MAX));
+    d.compute_capability = compute_capability(integer_at(item, "computeMajor", 0), integer_at(item, "computeMinor", 0));
     devices_.push_back(std::move(d));
   }
 }

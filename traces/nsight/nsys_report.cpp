@@ -62,15 +62,17 @@ Result<void> NsysReport::read_header() {
 }
 
 Result<void> NsysReport::read_devices() {
-  enum { kId, kName, kMemory, kMultiprocessors, kCudaDevice };
+  enum { kId, kName, kMemory, kMultiprocessors, kCudaDevice, kMajor, kMinor };
   return db_.each_row(
-      "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"}, [this](const SqliteRow& r) {
+      "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice", "computeMajor", "computeMinor"},
+      [this](const SqliteRow& r) {
         const auto index = r.gpu(r.is_null(kCudaDevice) ? kId : kCudaDevice);
         if (!index || devices_.size() >= kMostRanks) return;
         devices_.push_back(
             {*index, std::string(r.text(kName)),
              static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
-             static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(kMultiprocessors), 0, INT32_MAX))});
+             static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(kMultiprocessors), 0, INT32_MAX)),
+             compute_capability(r.integer(kMajor), r.integer(kMinor))});
       });
 }
 
