@@ -201,7 +201,7 @@ Json collectives_json(const profile::Profile& p, std::size_t most) {
   for (const profile::CollectiveSummary& c : front_of(p.collectives, most)) {
     Json row{{"kind", c.kind},
              {"group", one_line(c.group)},
-             {"group_size", c.group_size},
+             {"group_size", c.group_size == 0 ? Json(nullptr) : Json(c.group_size)},
              {"bytes", c.bytes < 0 ? Json(nullptr) : Json(c.bytes)},
              {"calls", c.calls},
              {"ranks_seen", c.ranks_seen}};
