@@ -154,6 +154,27 @@ TEST_F(HostStacksTest, ThreadsThatAreAddedUpAreNamed) {
   EXPECT_EQ(notes("process 7:\"train\";" + main + "process 8:\"train\";" + main), two);
 }
 
+/// Processes and threads are none, whatever functions are called.
+TEST_F(HostStacksTest, OnlyFunctionsAreListed) {
+  const auto names = [&](const std::string& text) {
+    std::string out;
+    for (const HostFunction& f : read(text).functions) out += f.name + "|";
+    return out;
+  };
+  const std::string stack = "main (t.py:1);forward (t.py:3)";
+  EXPECT_EQ(names("process 7:\"train\";process 8:\"load\";thread (0x7F01): MainThread;" + stack + " 6\n"),
+            "forward (t.py:3)|main (t.py:1)|");
+  EXPECT_EQ(names("thread (123);" + stack + " 6\nprocess 7:\"train\";" + stack + " 2\n"),
+            "forward (t.py:3)|main (t.py:1)|");
+  EXPECT_EQ(names("main (t.py:1);thread (t.py:7) 6\nprocess (t.py:9);wait (q.py:4) 2\nthread (t.py:7);run 1\n"),
+            "thread (t.py:7)|wait (q.py:4)|run|main (t.py:1)|process (t.py:9)|");
+  const HostStacks blank = read(stack + " 6\n;; 5\nmain; 3\n");
+  EXPECT_EQ(blank.functions.size(), 2u) << "without a name";
+  EXPECT_DOUBLE_EQ(blank.sum, 6);
+  ASSERT_EQ(blank.notes.dropped.size(), 1u);
+  EXPECT_EQ(blank.notes.dropped[0].count, 2u);
+}
+
 TEST_F(HostStacksTest, ProfilesOfOneFileHaveOneUnit) {
   const auto profile = [](const char* unit) {
     return std::string(R"({"type": "sampled", "unit": ")") + unit + R"(", "samples": [[0]], "weights": [4]})";

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "base/file.hpp"
@@ -24,9 +25,11 @@ constexpr double kMostWeight = 1e12;  // of one stack: seconds or samples
 /// Sums by function.
 class StackSums {
  public:
-  /// A stack from its root on. False: too deep, or no weight.
-  bool add(const std::vector<std::string_view>& stack, double weight) {
+  /// A stack from its root on. False: too deep, a function without a name, or no weight.
+  bool add(std::span<const std::string_view> stack, double weight) {
     if (stack.empty() || stack.size() > kDeepestStack || !(weight >= 0 && weight <= kMostWeight)) return false;
+    const auto is_blank = [](std::string_view frame) { return frame.find_first_not_of(" \t") == frame.npos; };
+    if (std::ranges::any_of(stack, is_blank)) return false;
     ++round_;
     for (const std::string_view frame : stack) {
       Sum& s = at(frame);
@@ -106,12 +109,34 @@ bool names_its_line(std::string_view frame) {
 
 constexpr std::size_t kMostThreads = 4096;  // that are told apart
 
-/// "thread (0x7F01): MainThread;..." of py-spy with --threads, below "process 12:..." where it follows processes.
-void add_thread(const std::vector<std::string_view>& stack, Parsed& out) {
-  const std::size_t at = stack.front().starts_with("process ") ? 1 : 0;
-  if (stack.size() <= at || !stack[at].starts_with("thread (")) return;
-  const std::string thread = (at == 0 ? "" : std::string(stack[0]) + ';') + std::string(stack[at]);
-  if (out.threads.size() < kMostThreads) out.threads.insert(thread);
+/// "process 12:\"python train.py\"" of py-spy, and no function of that name.
+bool is_process(std::string_view frame) {
+  constexpr std::string_view kProcess = "process ";
+  if (!frame.starts_with(kProcess)) return false;
+  frame.remove_prefix(kProcess.size());
+  const std::size_t digits = frame.find_first_not_of("0123456789");
+  return digits != 0 && digits != frame.npos && frame.substr(digits).starts_with(":\"");
+}
+
+/// "thread (0x7F01): MainThread" of py-spy, and no function "thread (train.py:12)".
+bool is_thread(std::string_view frame) {
+  constexpr std::string_view kThread = "thread (";
+  if (!frame.starts_with(kThread)) return false;
+  frame.remove_prefix(kThread.size());
+  return frame.find_first_not_of("0123456789abcdefABCDEFxX") == frame.find(')') && !frame.starts_with(')');
+}
+
+/// The functions of a stack of py-spy, below its processes, each the parent of the next, and its thread, which is kept.
+std::span<const std::string_view> below_thread(std::span<const std::string_view> stack, Parsed& out) {
+  std::string place;
+  while (!stack.empty() && is_process(stack.front())) {
+    place.append(stack.front()).append(";");
+    stack = stack.subspan(1);
+  }
+  if (stack.empty() || !is_thread(stack.front())) return stack;
+  place += stack.front();
+  if (out.threads.size() < kMostThreads) out.threads.insert(std::move(place));
+  return stack.subspan(1);
 }
 
 /// Of several threads that work beside each other.
@@ -133,11 +158,10 @@ void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, 
     stack.push_back(line.substr(at, end - at));
     at = end + 1;
   }
-  if (!count || !out.sums.add(stack, *count)) {
+  if (!count || !out.sums.add(below_thread(stack, out), *count)) {
     ++out.broken;
     return;
   }
-  add_thread(stack, out);
   ++out.stacks;
   out.framed += stack.size() > 1 || names_its_line(stack.front()) ? 1 : 0;
 }
@@ -314,7 +338,7 @@ void add_profile(const Json& profile, const std::vector<std::string>& names, dou
       good = samples[i][k].is_number_unsigned() && samples[i][k].get<std::uint64_t>() < names.size();
       if (good) stack.push_back(names[samples[i][k].get<std::uint64_t>()]);
     }
-    if (!good || !out.sums.add(stack, weights[i].get<double>() * unit)) ++out.broken;
+    if (!good || !out.sums.add(below_thread(stack, out), weights[i].get<double>() * unit)) ++out.broken;
   }
 }
 

@@ -352,7 +352,8 @@ class Writer {
                           {step > 0 ? ms(std::llround(f.self / h.sum * step)) : "-", 11}});
     }
     if (h.functions.size() > o_.top) line("  " + std::to_string(h.functions.size() - o_.top) + " more in --table host");
-    std::string about = fixed(h.sum * (h.seconds ? 1000 : 1), 0) + (h.seconds ? " ms" : " samples");
+    const bool whole = h.seconds || h.sum == std::floor(h.sum);  // some programs weigh their samples
+    std::string about = fixed(h.sum * (h.seconds ? 1000 : 1), whole ? 0 : 1) + (h.seconds ? " ms" : " samples");
     for (const std::string& a : h.notes.assumptions) about += "; " + a;
     for (const traces::TraceNotes::Count& c : h.notes.dropped)
       about += "; left out: " + c.what + ": " + std::to_string(c.count);
