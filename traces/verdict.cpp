@@ -404,6 +404,17 @@ void note_hole(TraceRank& rank, const WorkCounts& work) {
                     seconds_text(work.device_time) + " of all work: is the start of a record wrong?");
 }
 
+/// Nor do they say how long the host took. Where nearly all work stands alone, starts are in a larger unit than durations.
+void note_units(TraceRank& rank, const WorkCounts& work) {
+  if (work.unlaunched < work.device_records || work.device_records < kFewKernels) return;
+  if (5 * work.far_behind <= 4 * work.device_records) return;
+  rank.notes.assume(std::to_string(work.far_behind) + " of " +
+                    counted(work.device_records, "kernel or copy", "kernels and copies") + " " +
+                    std::string(agreeing(work.far_behind, "begins", "begin")) +
+                    " after the GPU had nothing to do for more than " + std::to_string(kFarBehind) +
+                    " times as long as the work before and after took: are starts and durations in one unit?");
+}
+
 /// The host waits for its GPU before a recording ends: what runs on for far longer than all that was recorded has a wrong time.
 void note_overtime(TraceRank& rank, const WorkCounts& work) {
   constexpr std::int64_t kFarLonger = 100;  // times what the host recorded; chosen: a queue of launches is shorter
@@ -489,6 +500,7 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   TRY(check_collectives(rank, work));
   note_work_after_steps(rank, work);
   note_hole(rank, work);
+  note_units(rank, work);
   note_overtime(rank, work);
   TRY(check_elsewhere(rank, work));
   return check_overlaps(rank, work);

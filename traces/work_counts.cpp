@@ -232,15 +232,20 @@ class Counter {
     for (const DeviceRecord& d : rank_.device_records) by_start.push_back(&d);
     std::ranges::stable_sort(by_start, {}, &DeviceRecord::start_ns);
     std::int64_t busy_until = INT64_MIN;
+    const DeviceRecord* before = nullptr;
     for (const DeviceRecord* d : by_start) {
       if (d->kind == DeviceRecordKind::kernel && d->launch != kNone && window_.has(d->start_ns)) {
         const std::int64_t idle = d->start_ns - std::max(busy_until, rank_.host_records[d->launch].end_ns());
         out_.late += idle > kAfterItsLaunch ? 1 : 0;
         if (idle > kAfterItsLaunch) out_.most_idle = std::max(out_.most_idle, idle);
       }
-      if (busy_until != INT64_MIN && window_.has(d->start_ns))
-        out_.widest_hole = std::max(out_.widest_hole, d->start_ns - busy_until);
+      if (busy_until != INT64_MIN && window_.has(d->start_ns)) {
+        const std::int64_t hole = d->start_ns - busy_until;
+        out_.widest_hole = std::max(out_.widest_hole, hole);
+        out_.far_behind += hole / kFarBehind > std::max(d->duration_ns, before->duration_ns) ? 1 : 0;
+      }
       busy_until = std::max(busy_until, d->end_ns());
+      before = d;
     }
   }
 
@@ -352,6 +357,7 @@ void WorkCounts::add(const WorkCounts& o) {
                                          &WorkCounts::host_records,
                                          &WorkCounts::device_records,
                                          &WorkCounts::unlaunched,
+                                         &WorkCounts::far_behind,
                                          &WorkCounts::in_steps,
                                          &WorkCounts::between_steps,
                                          &WorkCounts::after_steps,

@@ -41,6 +41,9 @@ struct LaunchCounts {
   void add(const LaunchCounts& other);
 };
 
+/// Times a record and the one before it, which hosts that launch them one by one do not take; chosen.
+inline constexpr std::int64_t kFarBehind = 100;
+
 /// ns. A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
 inline constexpr std::int64_t kShortestKernel = 200;
 
@@ -67,6 +70,7 @@ struct WorkCounts {
   std::int64_t most_idle = 0;    ///< ns that the GPU had nothing to do before one that is late
   std::int64_t device_time = 0;  ///< ns of all records
   std::int64_t widest_hole = 0;  ///< ns between two GPU records in which none runs
+  std::uint64_t far_behind = 0;  ///< records that begin after a hole of more than kFarBehind times the work around it
   // Calls of the host that wait for work of the GPU, those that end clearly before it, and those more than 1 ms before.
   std::uint64_t host_waits = 0, ended_before = 0, ended_early = 0;
   std::int64_t most_before = 0;  ///< ns from the end of such a call to that of the work
