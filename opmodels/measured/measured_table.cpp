@@ -21,7 +21,7 @@ double distance(const OpPoint& a, const OpPoint& b) {
   return std::sqrt(sum);
 }
 
-/// Below 0 where `at` lies between the two, so that the angle at which it sees them is above 90 degrees.
+/// The product of the ways to the two: below 0 where `at` lies between them.
 double sides(const OpPoint& at, const OpPoint& a, const OpPoint& b) {
   double sum = 0;
   for (std::size_t i = 0; i < OpPoint::kDims; ++i) {
@@ -56,18 +56,27 @@ struct MeasuredTable::Nearest {
   }
 };
 
-/// Beyond measured points it fades from the nearest on; between them those on the other side add theirs, so that points an octave
-/// apart are trusted all the way from one to the next.
+/// Beyond measured points it fades from the nearest on. Between them those on the other side add theirs, by the cosine under which
+/// they lie there, and with them those at the sides: points an octave apart are trusted all the way from one to the next, and
+/// nothing jumps where another point becomes the nearest.
 double MeasuredTable::trust_of(const Nearest& nearest, const OpPoint& at) {
-  double trust = kReach - nearest.distance[0], around = 0;
-  bool between = false;
-  for (std::size_t i = 1; i < kNeighbours && nearest.point[i]; ++i) {
-    const double side = sides(at, nearest.point[0]->point, nearest.point[i]->point);
-    between = between || side < -kSmallest;
-    if (side <= kSmallest) around += kReach - nearest.distance[i];
+  constexpr double kSteep =
+      4;  // chosen: points at the sides count in full where those opposite are trusted by a quarter
+  double best = 0;
+  for (std::size_t i = 0; i < kNeighbours && nearest.point[i]; ++i) {
+    double opposite = 0, around = 0;
+    for (std::size_t j = 0; j < kNeighbours && nearest.point[j]; ++j) {
+      if (i == j) continue;
+      const double sizes = std::max(nearest.distance[i] * nearest.distance[j], kSmallest * kSmallest);
+      const double cosine = sides(at, nearest.point[i]->point, nearest.point[j]->point) / sizes;
+      const double trust = kReach - nearest.distance[j];
+      opposite += std::max(0.0, -cosine) * trust;
+      around += std::clamp(1 - kSteep * cosine, 0.0, 1.0) * trust;
+    }
+    const double others = std::max(opposite, std::min(1.0, kSteep * opposite) * around);
+    best = std::max(best, kReach - nearest.distance[i] + others);
   }
-  if (between) trust += around;
-  return std::clamp(trust, 0.0, 1.0);
+  return std::min(best, 1.0);
 }
 
 MeasuredTable::MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points)

@@ -4,8 +4,7 @@
 //   within an octave of some       models' time * exp(trust * r); basis interpolated
 //       r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances in
 //              octaves
-//       trust  1 - distance of the nearest; between points also 1 - distance of each of the four on the other side of the op;
-//              at most 1
+//       trust  1 - distance of the nearest; between points also what those of the four on the other side are trusted; at most 1
 //                                  the range is at least that of the points, averaged and faded likewise
 //   beyond                         the models' time
 //

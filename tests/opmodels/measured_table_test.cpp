@@ -56,6 +56,22 @@ TEST(MeasuredTable, IsTrustedWithinAGridOfSizes) {
   EXPECT_LT(table.ask(*point_of(graph::Gemm{1, 2896, 1448, 1024, graph::DType::fp16})).trust, 0.6);
 }
 
+/// A jump would make an op cheaper than a slightly smaller one.
+TEST(MeasuredTable, TrustHasNoJumps) {
+  std::vector<MeasuredPoint> points;
+  for (const auto& [m, n] : {std::pair{1024, 4096}, {2048, 4096}, {2048, 8192}, {4096, 3000}})
+    points.push_back({*point_of(graph::Gemm{1, m, n, 4096, graph::DType::fp16}), 200, 100});
+  const MeasuredTable table("gpu", "library", points);
+  for (const std::int64_t m : {1100, 1448, 1800, 2048, 2500, 3900}) {
+    double before = -1;
+    for (std::int64_t n = 2000; n < 16000; n += n / 400) {
+      const MeasuredTable::Answer answer = table.ask(*point_of(graph::Gemm{1, m, n, 4096, graph::DType::fp16}));
+      if (before >= 0) EXPECT_LT(std::abs(answer.trust - before), 0.05) << m << " " << n;
+      before = answer.trust;
+    }
+  }
+}
+
 TEST(MeasuredTable, WeighsNeighboursByTheSquareOfTheirDistance) {
   // Between 1024 and 2048, a quarter octave above the first: weights 16 and 1 / 0.75^2 = 1.778.
   const MeasuredTable table = table_of({{1024, 2.0}, {2048, 1.0}});
