@@ -15,6 +15,12 @@ double link_gbps(const Channels& c) {
                   : std::min(c.intra_gbps, k.exchange_pcie_share * c.intra_nominal_gbps);
 }
 
+/// What link_gbps is the rate of: messages reach less of PCIe than rings, so that it bounds them where rings take the NICs.
+std::string_view link_limit(const Channels& c) {
+  const bool by_nics = c.through_nics && c.intra_gbps <= c.k->exchange_pcie_share * c.intra_nominal_gbps;
+  return by_nics ? inside_limit(c) : "links within the node";
+}
+
 /// The NICs nearest to one GPU. Neighbours send around the ranks, so one GPU of a node crosses to the next node and has
 /// them to itself.
 double nic_of_one_gpu(const Channels& c) { return c.inter_gbps / c.nics * std::max(1.0, c.nics / c.per_node); }
@@ -49,7 +55,7 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const double across = network_of_one_gpu(c, topology::Traffic::ring);
     const bool network = c.nodes > 1 && (p <= 1 || across < link_gbps(c));  // one GPU a node: no link inside takes part
     add(out, c, k.send_base, network ? across : link_gbps(c), 1,
-        network ? slower_of_network(c, topology::Traffic::ring) : inside_limit(c));
+        network ? slower_of_network(c, topology::Traffic::ring) : link_limit(c));
   } else {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : kUnlimitedGbps;
@@ -59,7 +65,7 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const double both = c.nvlink || c.nodes == 1 ? kUnlimitedGbps : link_gbps(c) / (inside_bytes + crossing_bytes);
     add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min({inside, across, both}),
         static_cast<std::uint32_t>(n) - 1,
-        across < std::min(inside, both) ? slower_of_network(c, topology::Traffic::rooted) : inside_limit(c));
+        across < std::min(inside, both) ? slower_of_network(c, topology::Traffic::rooted) : link_limit(c));
   }
 }
 

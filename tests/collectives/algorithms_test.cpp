@@ -166,6 +166,14 @@ TEST(Channels, TrafficWithinANodeThatTakesTheNicsIsLimitedByTheNetwork) {
       EXPECT_EQ(c.limit, "network") << graph::name_of(kind) << " " << c.algorithm->name;
     }
   }
+  topology::GroupFacts faster = facts;
+  faster.node_bandwidth = BytesPerSecond(2 * facts.node_bandwidth.value());
+  for (const graph::CollectiveKind kind : {graph::CollectiveKind::send_recv, graph::CollectiveKind::gather}) {
+    const auto now = candidates_for(kind, channels_of(facts, plain())),
+               then = candidates_for(kind, channels_of(faster, plain()));
+    for (std::size_t i = 0; i < now.size(); ++i)
+      EXPECT_EQ(now[i].limit == "network", then[i].gbps > now[i].gbps) << graph::name_of(kind);
+  }
 }
 
 }  // namespace
