@@ -211,7 +211,6 @@ TEST(Sensitivity, PutsWhatHelpsMostFirst) {
   }
 }
 
-/// One row per resource and factor, with the columns that scripts read.
 /// Detours that are so much longer leave a process none of its core.
 TEST(Sensitivity, RanksThatNeverRunHaveTheirReason) {
   const auto e = config::load_experiment(test::root() + "/configs/dgx_a100_4node.yaml", {});
@@ -221,6 +220,7 @@ TEST(Sensitivity, RanksThatNeverRunHaveTheirReason) {
   EXPECT_EQ(s->resources.front().at(1e-4).error, "cluster.host.jitter_time would take all of the core");
 }
 
+/// One row per resource and factor, with the columns that scripts read.
 TEST(Sensitivity, CsvHasARowForEachFactor) {
   const Sensitivity s = sensitivity_of({});
   std::istringstream in(sensitivity_csv(s));

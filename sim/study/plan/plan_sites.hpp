@@ -44,7 +44,7 @@ bool fits_somewhere(const LayoutSpace& space);
 std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites,
                              pipeline::CostModelCache& cache);
 
-/// Where no layout can be planned: the fewest pinned keys without which one could. Empty where it is not for them.
+/// Where no layout can be planned: pinned keys without which one could, none of them needlessly. Empty where it is not for them.
 std::string keys_that_bar(const PlanSites& sites);
 
 }  // namespace distsim::study
