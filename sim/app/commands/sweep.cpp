@@ -172,8 +172,8 @@ Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view
   return written;
 }
 
-/// What the study says is not called a flag that nobody gave: "--set KEY" or
-/// "--set KEY=VALUE", where it ends or a colon comes, is "KEY of the study".
+/// What the study says is not called a flag that nobody gave: "--set KEY" or "--set KEY=VALUE" is "KEY of the study". It ends
+/// with the text, at a colon or, as a value may hold colons, at what is said of it.
 std::string as_given(const std::string& text, const SweepFlags& flags) {
   constexpr std::string_view kFlag = "--set ";
   if (flags.study.empty() || !text.starts_with(kFlag)) return text;
@@ -181,7 +181,9 @@ std::string as_given(const std::string& text, const SweepFlags& flags) {
   const bool given =
       std::ranges::any_of(flags.sets, [&](const std::string& set) { return config::key_of_set(set) == key; });
   if (given) return text;
-  const std::size_t end = std::min(text.find(": "), text.size());
+  const std::size_t after = kFlag.size() + key.size();
+  const bool has_value = after < text.size() && text[after] == '=';
+  const std::size_t end = std::min(has_value ? text.rfind(": no effect") : text.find(": ", after), text.size());
   return text.substr(kFlag.size(), end - kFlag.size()) + " of the study" + text.substr(end);
 }
 

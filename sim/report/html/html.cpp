@@ -48,8 +48,7 @@ std::string title_of(const ReportContext& c) {
 
 std::string page_members(const Report& r, const Played& played, const HtmlOptions& options) {
   const TimelineIndex index(played, r, options.max_ranks, {r.slowest_rank, r.fastest_rank}, true);
-  const std::string others = "\"report\":" + to_json(r, kPageForm) +
-                             ",\"steps\":" + std::to_string(r.critical_path.size()) + ",\"causes\":" + causes_json(r);
+  const std::string others = "\"report\":" + to_json(r, kPageForm) + ",\"causes\":" + causes_json(r);
   const std::size_t left = options.max_bytes - std::min(others.size(), options.max_bytes);
   return others + ",\"timeline\":" + timeline_json(index, {.slices = options.max_slices, .bytes = left});
 }

@@ -168,6 +168,7 @@ std::string to_json(const Report& r, const JsonForm& form) {
   out["ops"] = ops_json(r);
   out["collectives"] = collectives_json(r);
   out["critical_path"] = path_json(r, form.most_steps);
+  if (r.critical_path.size() > form.most_steps) out["path_steps"] = r.critical_path.size();
   out["cycle_closed"] = r.cycle_closed;
   out["basis_share"] = bases_json(r);
   out["ranks"] = ranks_json(r, form.most_ranks);

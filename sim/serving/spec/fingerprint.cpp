@@ -135,7 +135,8 @@ std::vector<std::string> without_effect_online(const std::string& path, const st
   const WithSets experiment = of_file(path, nullptr);
   const auto is_unheeded = [](const std::string& set) {
     return (config::is_of_key(set, "load") && !config::gives(set, "load.seed")) ||
-           config::is_of_key(set, "run.rates_per_s") || config::is_of_key(set, "run.warm_up");
+           config::is_of_key(set, "run.rates_per_s") || config::is_of_key(set, "run.warm_up") ||
+           config::is_of_key(set, "run.confidence");
   };
   const auto e = experiment(sets);
   std::vector<std::string> lines = e.ok() ? e->idle_keys_online : std::vector<std::string>();

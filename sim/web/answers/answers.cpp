@@ -149,7 +149,7 @@ std::string with_parts(const Json& head, std::initializer_list<Part> parts) {
 
 KeptReport report_of(const Shown& shown) {
   const report::Report& report = shown.prediction.report;
-  return {shown.text, std::to_string(report.iteration.ps()), report.critical_path.size(),
+  return {shown.text, std::to_string(report.iteration.ps()),
           report::to_json(report, {.indent = -1, .most_ranks = kMostRankTimes, .most_steps = kMostPathSteps})};
 }
 
@@ -299,7 +299,6 @@ Result<std::string> Answers::predict(const Message& m) {
   if (predictions_.is_renewed()) reports_.clear();
   if (const auto kept = wants_values ? nullptr : reports_.find(text)) {
     head["iteration_ps"] = kept->iteration_ps;
-    head["path_steps"] = kept->path_steps;
     return with_parts(head, {{"report", kept->report}});
   }
   const auto shown = predictions_.of(text);
@@ -312,7 +311,6 @@ Result<std::string> Answers::predict(const Message& m) {
   if (wants_values) head["values"] = values_json((*shown)->experiment.merged);
   KeptReport report = report_of(**shown);
   head["iteration_ps"] = report.iteration_ps;
-  head["path_steps"] = report.path_steps;
   std::string out = with_parts(head, {{"report", report.report}});
   reports_.keep(std::move(report));
   return out;

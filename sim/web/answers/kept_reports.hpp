@@ -15,7 +15,6 @@ namespace distsim::web {
 struct KeptReport {
   std::string text;          ///< of the experiment
   std::string iteration_ps;  ///< in decimal
-  std::size_t path_steps;    ///< of the critical path, of which `report` may have the first only
   std::string report;        ///< JSON
   std::size_t bytes() const { return text.size() + report.size(); }
 };

@@ -153,7 +153,7 @@ void Talk::finish(Lane& lane, std::string answer) {
   if (answer.size() > kMostUnsent)
     answer = error_answer(lane.id, Error{fmt::format("found an answer of {} MiB, expected at most {} MiB for a page",
                                                      answer.size() >> 20, kMostUnsent >> 20),
-                                         "", "the command writes it: distsim --json"});
+                                         "", "the command line has no such limit"});
   if (!lane.is_told) say(std::move(answer));
   begin_next(lane);
 }

@@ -97,8 +97,8 @@ function App({ store }: { store: Store }) {
             {TABS.map((t) => <button key={t} id={idOf(t)} role="tab" aria-selected={t === tab} tabIndex={t === tab ? 0 : -1} aria-controls="view" onClick={() => setTab(t)}>{t}{t === "Compare" && store.pins.length > 0 ? ` (${store.pins.length})` : ""}</button>)}
           </div>
           <div id="view" role="tabpanel" aria-labelledby={idOf(tab)} class={store.problem && !OWN.includes(tab) ? "old" : ""}>
-            {r && tab === "Overview" && <Overview report={r} steps={store.shown!.steps} />}
-            {r && tab === "Timeline" && <><TimelineView report={r} id={store.shown?.text ?? ""} source={timelineOf(store)} /><Cycle report={r} steps={store.shown!.steps} /></>}
+            {r && tab === "Overview" && <Overview report={r} />}
+            {r && tab === "Timeline" && <><TimelineView report={r} id={store.shown?.text ?? ""} source={timelineOf(store)} /><Cycle report={r} /></>}
             {r && tab === "Network" && <PicturesView store={store} report={r} />}
             {r && tab === "Ops and collectives" && <Tables report={r} />}
             {r && tab === "Memory and ranks" && <Ranks report={r} />}

@@ -18,7 +18,7 @@ import { ServingSweepData, ServingSweepPage } from "./pages/serving_sweep_page";
 import { Report, Timeline } from "./types";
 import { WhyId, WhyOpen, WhyPanel } from "./report/why";
 
-interface Told { report: Report; steps: number; causes: Causes; timeline: Timeline }
+interface Told { report: Report; causes: Causes; timeline: Timeline }
 interface ReportData extends Told { kind: "report"; schedule: Schedule | null; links: LinkLoads | null }
 interface Side extends Told { letter: string; name: string; ratio: { value: number; low: number; high: number; text: string }; scaled_ms: number; parts: { name: string; first_ms: number; ms: number }[] }
 interface CompareData { kind: "compare"; per_sample: boolean; inputs: { key: string; values: string[] }[]; sides: Side[] }
@@ -45,7 +45,7 @@ function ReportPage({ data }: { data: ReportData }) {
       <Overview report={r} causes={data.causes} />
       <TimelineView report={r} id="held" source={held(data.timeline)} />
       {data.schedule && <ScheduleView schedule={data.schedule} />}
-      <Cycle report={r} steps={data.steps} />
+      <Cycle report={r} />
       {data.links && <NetworkView loads={data.links} iteration={r.iteration_ms} limitedBy={r.limited_by} />}
       <Tables report={r} />
       <Ranks report={r} />

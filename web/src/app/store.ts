@@ -188,7 +188,7 @@ export class Store {
       if (this.draft === this.text) this.draft = null;
       let values = (answer.values as Values | undefined) ?? { ...this.values };
       if (!answer.values) for (const key of edits.keys()) this.moveValue(values, key, edits.get(key) ?? null);
-      this.shown = { text: this.text, report: answer.report as Report, steps: answer.path_steps as number, values };
+      this.shown = { text: this.text, report: answer.report as Report, values };
       this.told = null;
       this.problem = null;
       this.noteKeys();
@@ -226,7 +226,7 @@ export class Store {
     for (const text of [last, this.first]) {
       if (text === null || text === this.text || this.shown) continue;
       const answer = await this.connection.ask("predict", { text, edits: [], values: true });
-      if (answer.type === "prediction" && !this.shown) this.shown = { text: answer.text as string, report: answer.report as Report, steps: answer.path_steps as number, values: answer.values as Values };
+      if (answer.type === "prediction" && !this.shown) this.shown = { text: answer.text as string, report: answer.report as Report, values: answer.values as Values };
     }
     this.noteKeys();
     this.takeGiven();

@@ -17,12 +17,12 @@ export interface Report {
   breakdown: Split; limited_by: string | null; runner_up: string | null; slack_ms: number;
   cycle: { resource: string; time_ms: number }[];
   ops: { kind: string; time_ms: number; kernels: number; tflops: number }[];
-  collectives: Collective[]; critical_path: PathStep[]; cycle_closed: boolean; basis_share: Record<string, number>;
+  collectives: Collective[]; critical_path: PathStep[]; path_steps?: number; cycle_closed: boolean; basis_share: Record<string, number>;
   ranks: { alike: boolean; slowest: number; fastest: number; times: Split[] };
   memory: { capacity_bytes: number; used_bytes_per_rank: number[] };
   assumptions: string[]; assumption_kinds: string[];
 }
-export interface Shown { text: string; report: Report; steps: number; values: Values }  // steps: of the critical path, of which the report may have the first
+export interface Shown { text: string; report: Report; values: Values }
 export interface Track { process: string; thread: string; rank: number; alike?: number; like?: number; slices?: number[] }
 export interface SliceName { name: string; category: string; args: Record<string, string> }
 export interface Timeline { period: number; from: number; to: number; columns: number; first: number; total: number; categories: string[]; tracks: Track[]; names?: [name: string, category: number, args?: number][]; arg_sets?: Record<string, string>[]; left_out: string; cycle_start: number }

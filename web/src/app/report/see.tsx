@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { bytes, count, digits, ms, msRange, percent, rate, sourceText } from "../format";
 import { Picture } from "../pictures/picture";
 import { PathStep, Report, Split, Values } from "../types";
-import { Why, WhyId, WhyRow } from "./why";
+import { Why, WhyId, WhyRow, firstSteps } from "./why";
 
 export const PARTS: { key: keyof Split; name: string; colour: string; doc: string }[] = [
   { key: "compute_ms", name: "compute", colour: "c-compute", doc: "a kernel or copy runs" },
@@ -94,7 +94,7 @@ export function longestSteps(path: PathStep[]): Steps[] {
 const timesOf = (steps: number, name: string) => (steps > 1 && !name.endsWith(`(${steps})`) && !name.startsWith(`${steps} `) ? ` (${count(steps)})` : "");
 
 // `causes`: the cycle in a few rows, of pages that hold them; else its longest steps.
-export function Overview({ report: r, causes, steps = 0 }: { report: Report; causes?: Causes; steps?: number }) {
+export function Overview({ report: r, causes }: { report: Report; causes?: Causes }) {
   const parts = PARTS.map((p) => ({ ...p, value: r.breakdown[p.key] }));
   const total = r.iteration_ms || 1;
   const top = causes ? [] : longestSteps(r.critical_path).slice(0, 12);
@@ -127,7 +127,7 @@ export function Overview({ report: r, causes, steps = 0 }: { report: Report; cau
             <tbody>{top.map(({ step: s, index, time, count: n, rank }, place) => <WhyRow key={place} id={`step ${index}`}><td><span class="named"><span class="cut" title={s.name}><Why id={`step ${index}`}>{s.name}</Why></span><span class="soft small">{timesOf(n, s.name)}</span></span></td><td class="n">{ms(time)}</td><td class="n">{rank ?? ""}</td><td>{s.kind}</td><td>{s.basis}</td></WhyRow>)}</tbody>
           </table></Scroll>
         )}
-        {!causes && steps > r.critical_path.length && <p class="small soft">Of the first {count(r.critical_path.length)} of {count(steps)} steps.</p>}
+        {!causes && r.path_steps && <p class="small soft">Of the {firstSteps(r)}.</p>}
       </section>
     </div>
   );
@@ -162,10 +162,12 @@ export function Tables({ report: r }: { report: Report }) {
   );
 }
 
-// All steps of the critical cycle, in order of time.
-export function Cycle({ report: r, steps }: { report: Report; steps: number }) {
+// The steps of the critical cycle, in order of time: as many as a reader scrolls through.
+const MOST_STEPS = 2000;
+export function Cycle({ report: r }: { report: Report }) {
   const [all, setAll] = useState(false);
-  const shown = all ? r.critical_path : r.critical_path.slice(0, 40);
+  const steps = r.path_steps ?? r.critical_path.length, listed = r.critical_path.slice(0, MOST_STEPS);
+  const shown = all ? listed : listed.slice(0, 40);
   return (
     <section>
       <h2>{r.cycle_closed ? "Critical cycle, step by step" : "Critical path, step by step"}</h2>
@@ -173,8 +175,8 @@ export function Cycle({ report: r, steps }: { report: Report; steps: number }) {
         <thead><tr><th>step</th><th class="n">time</th><th class="n">share</th><th class="n">rank</th><th>stream</th><th>kind</th><th class="n">from</th><th>basis</th></tr></thead>
         <tbody>{shown.map((s, i) => <WhyRow key={i} id={`step ${i}`}><td class="cut" title={s.name}><Why id={`step ${i}`}>{s.name}</Why><span class="soft small">{timesOf(s.steps, s.name)}</span></td><td class="n">{ms(s.time_ms)}</td><td class="n">{percent(s.time_ms / (r.iteration_ms || 1))}</td><td class="n">{s.rank}</td><td>{s.stream}</td><td>{s.kind}</td><td class="n">{ms(s.start_ms)}</td><td>{s.basis}</td></WhyRow>)}</tbody>
       </table></Scroll>
-      {!all && shown.length < r.critical_path.length && <button class="quiet" onClick={() => setAll(true)}>All {r.critical_path.length} steps</button>}
-      {steps > r.critical_path.length && <p class="small soft">The first {r.critical_path.length} of {steps} steps; the JSON report has all.</p>}
+      {!all && shown.length < listed.length && <button class="quiet" onClick={() => setAll(true)}>{listed.length < steps ? "The first" : "All"} {count(listed.length)} steps</button>}
+      {listed.length < steps && <p class="small soft">Of {count(steps)} steps; the JSON report has all.{r.path_steps ? ` The timeline marks the first ${count(r.critical_path.length)}.` : ""}</p>}
     </section>
   );
 }

@@ -37,6 +37,10 @@ function sharesOf(steps: { basis: string; time_ms: number }[]): { name: string; 
   return [...by].map(([name, time]) => ({ name, share: total > 0 ? time / total : 0 })).sort((a, b) => b.share - a.share);
 }
 
+// Of a longer critical cycle a report may have the first steps only.
+export const firstSteps = (r: Report) => `first ${count(r.critical_path.length)} of ${count(r.path_steps ?? r.critical_path.length)} steps of the critical cycle`;
+const onCycle = (r: Report) => (r.path_steps ? `among the ${firstSteps(r)}` : "on the critical cycle");
+
 // What `id` says of a report; the whole iteration where it is none that is known.
 export function explain(r: Report, id: WhyId): Explained {
   const [kind, ...words] = id.split(" "), rest = words.join(" ");
@@ -62,7 +66,7 @@ export function explain(r: Report, id: WhyId): Explained {
       const isComm = rest.includes("comm");
       const steps = r.critical_path.filter((s) => (rest === "host_bound_ms" ? s.stream === "host" : isComm ? /^(comm|p2p)/.test(s.stream) : /^(compute|copy)/.test(s.stream)));
       const basis = isComm && r.collectives.length > 0 ? sharesOf(r.collectives.map((c) => ({ basis: c.basis, time_ms: c.transfer_ms }))) : sharesOf(steps);
-      return { title: names[rest] ?? rest, value: ms(time), text: PART_TEXTS[rest] ?? "Union of the times in which a collective or message transfers; a mean over the ranks.", basis, ofWhat: isComm && r.collectives.length > 0 ? "of all transfers" : "of such steps on the critical cycle", kinds: isComm ? ["collectives", "network", "contention"] : rest === "host_bound_ms" ? ["kernels", "interference"] : ["kernels", "interference", "batch"] };
+      return { title: names[rest] ?? rest, value: ms(time), text: PART_TEXTS[rest] ?? "Union of the times in which a collective or message transfers; a mean over the ranks.", basis, ofWhat: isComm && r.collectives.length > 0 ? "of all transfers" : `of such steps ${onCycle(r)}`, kinds: isComm ? ["collectives", "network", "contention"] : rest === "host_bound_ms" ? ["kernels", "interference"] : ["kernels", "interference", "batch"] };
     }
     case "cycle": {
       const time = r.cycle.find((c) => c.resource === rest)?.time_ms ?? 0;
@@ -85,7 +89,7 @@ export function explain(r: Report, id: WhyId): Explained {
     case "op": {
       const o = r.ops.find((x) => x.kind === rest);
       const steps = r.critical_path.filter((s) => s.kind === rest);
-      return { title: `Ops: ${rest}`, value: o ? ms(o.time_ms) : undefined, text: `All kernels of this kind in an iteration, as a mean over ranks.${steps.length === 0 ? " None of them is on the critical cycle, of which alone the report lists each step's basis." : ""}`, basis: sharesOf(steps), ofWhat: "of those on the critical cycle", kinds: ["kernels", "interference", "batch"] };
+      return { title: `Ops: ${rest}`, value: o ? ms(o.time_ms) : undefined, text: `All kernels of this kind in an iteration, as a mean over ranks.${steps.length === 0 ? ` None of them is ${onCycle(r)}, of which alone the report lists each step's basis.` : ""}`, basis: sharesOf(steps), ofWhat: `of those ${onCycle(r)}`, kinds: ["kernels", "interference", "batch"] };
     }
     case "ranks":
       return { ...whole, title: "Times of the ranks", value: undefined, text: "Each rank's iteration, split as the mean is. Ranks differ by what they hold and by the speed of their hardware." };
