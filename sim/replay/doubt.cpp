@@ -9,6 +9,11 @@
 namespace distsim::replay {
 namespace {
 
+/// The runtime's number of gfx90a is 9.0, as Hopper's; its device file has another.
+bool is_capability_of(const topology::DeviceSpec& device, std::int64_t stated) {
+  return device.is_amd() ? stated / 10 == device.compute_capability / 10 : stated == device.compute_capability;
+}
+
 std::string capability(std::int64_t number) { return std::to_string(number / 10) + "." + std::to_string(number % 10); }
 
 }  // namespace
@@ -22,8 +27,7 @@ std::string name_doubt(const traces::TraceJob& job) {
   for (const traces::TraceRank& rank : job.ranks) {
     for (const traces::TraceDevice& d : rank.devices) {
       if (d.name != name) continue;
-      if (d.compute_capability > 0 && known->compute_capability > 0 &&
-          d.compute_capability != known->compute_capability)
+      if (d.compute_capability > 0 && known->compute_capability > 0 && !is_capability_of(*known, d.compute_capability))
         return says + "compute capability " + capability(known->compute_capability) + ", and states " +
                capability(d.compute_capability);
       if (static_cast<std::int64_t>(d.multiprocessors) > known->sm_count)
