@@ -182,8 +182,7 @@ Carry carry_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology
   if (c.curve.kind != kind || !same_shape(c.facts, facts)) return Carry::regime;
   const LaunchMode measured = mode_of(c.curve);
   const bool same_selection = measured.selection == selection_for(kind, mode.selection);
-  const bool same_launch = measured.same_launch(mode) || c.origin == Origin::user;  // the user chose the log
-  return same_rates(c.facts, facts, model) && same_traffic(c, facts) && same_selection && same_launch
+  return same_rates(c.facts, facts, model) && same_traffic(c, facts) && same_selection && measured.same_launch(mode)
              ? Carry::none
              : Carry::same_size;
 }

@@ -339,6 +339,34 @@ TEST(CurveRemarks, CurvesOfOtherSizesContradictEachOtherWhereTheirRangesMeet) {
   EXPECT_NE(faster[0].find(" and at most 70 us between 2097152 B and 8388608 B in "), std::string::npos) << faster[0];
 }
 
+/// A curve of another launch is carried by what the model knows of both launches, also where the user named it.
+TEST(CurvePrices, ACurveOfAnotherLaunchIsScaled) {
+  const topology::Topology t = a100_cluster(1);
+  const auto price = [&](const char* launch, Launch asked, bool replayed, double bytes) {
+    CollectiveOptions options;
+    options.curve_files = {file_with(
+        "launch.curve.txtpb", std::string("version: 1 curves { kind: \"all_reduce\" ranks: 8 nodes: 1 ") + launch +
+                                  " points { bytes: 8 time_us: 37.2 } points { bytes: 1048576 time_us: 75.5 } "
+                                  "points { bytes: 1073741824 time_us: 8120 } }")};
+    options.launch = asked;
+    options.cuda_graph = replayed;
+    const auto op = op_of(graph::CollectiveKind::all_reduce, static_cast<std::int64_t>(bytes));
+    return *models_of(t, options).price(op, t.facts(first_ranks(8)));
+  };
+  const char* const single = "launch: \"single_process\"";
+  const graph::Cost own = price(single, Launch::single_process, false, 8), mpi = price(single, Launch::mpi, false, 8);
+  EXPECT_EQ(own.basis, graph::Basis::measured);
+  EXPECT_NEAR(own.mean.us(), 37.2, 0.4);
+  EXPECT_EQ(mpi.basis, graph::Basis::scaled);
+  EXPECT_LT(mpi.mean.us(), 0.7 * own.mean.us()) << "without the launches of one process";
+  const graph::Cost large = price(single, Launch::mpi, false, 1 << 30);
+  EXPECT_EQ(large.basis, graph::Basis::scaled);
+  EXPECT_NEAR(large.mean.us(), 8120, 81) << "which take no longer than the transfer";
+  const graph::Cost of_graph = price("cuda_graph: true", Launch::mpi, false, 8);
+  EXPECT_EQ(of_graph.basis, graph::Basis::scaled);
+  EXPECT_EQ(price("cuda_graph: true", Launch::mpi, true, 8).basis, graph::Basis::measured);
+}
+
 TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
   CollectiveOptions options;
   options.curve_files = {
