@@ -48,8 +48,9 @@ std::vector<std::string> unused(const CurveSet& set, const std::string& file) {
   return out;
 }
 
-/// The GPU of another kind than `device` that a file says its curves were measured on; empty where it says none.
+/// What a file says its curves were measured on where that is no GPU, or one of another kind than `device`; empty elsewhere.
 std::string other_gpu_of(const CurveSet& set, const std::string& device, const std::vector<std::string>& devices) {
+  if (is_of_host(set)) return std::string(kHostMemory);
   if (!set.device.empty() && !topology::may_be_gpu(set.device, device)) return set.device;
   for (const std::string& named : {set.listed_gpu, set.hardware}) {
     if (topology::names_other_gpu(named, device, devices)) return named;
@@ -62,6 +63,10 @@ std::string other_gpu_of(const CurveSet& set, const std::string& device, const s
 std::string gpu_of(const CurveSet& set) {
   if (!set.device.empty()) return set.device;
   return set.listed_gpu.empty() ? set.hardware : set.listed_gpu;
+}
+
+bool is_of_host(const CurveSet& set) {
+  return set.device == kHostMemory || set.listed_gpu == kHostMemory || set.hardware == kHostMemory;
 }
 
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/curves/curve_set.hpp"
@@ -14,6 +15,11 @@ namespace distsim::collectives {
 /// What a file's curves were measured on, in its words: the device, else a log's list of ranks, else its author's. May be
 /// empty.
 std::string gpu_of(const CurveSet& set);
+
+/// As collective_bench names what MPI sends from where no GPU takes part.
+inline constexpr std::string_view kHostMemory = "host memory";
+/// Whether curves are of such a run, whatever GPUs their system has.
+bool is_of_host(const CurveSet& set);
 
 /// The nodes of a curve: as few as hold its ranks where they are not stated.
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);

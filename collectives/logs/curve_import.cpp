@@ -108,10 +108,6 @@ Result<void> check_device(const ImportRequest& request, const CurveSet& set, con
   return {};
 }
 
-/// As collective_bench names what MPI sends from where no GPU takes part. Its curves stay what they are, whatever --system says.
-constexpr std::string_view kHostMemory = "host memory";
-bool is_of_host(const CurveSet& set) { return set.device == kHostMemory || set.hardware == kHostMemory; }
-
 Error contradicts(const std::string& flag, std::string_view given, std::string_view stated, const std::string& file) {
   return {flag + ": found " + std::string(given) + ", but the file states " + std::string(stated), file, ""};
 }

@@ -13,6 +13,7 @@
 #include "base/json/json_fields.hpp"
 #include "base/json/parse_once.hpp"
 #include "base/text/printable.hpp"
+#include "collectives/curves/curve_provenance.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
 #include "collectives/logs/run_claims.hpp"
@@ -200,7 +201,7 @@ Result<Device> device_of(const Json& json, const std::string& where) {
 /// What tells the GPUs of a host apart: device and bus. Empty where it may not: of processes that see one GPU each, all
 /// say device 0.
 std::string gpu_of_host(const Device& d, const std::set<std::string>& hosts_of_several) {
-  if (d.gpu == "host memory" || !(d.index >= 0) || (d.bus.empty() && !hosts_of_several.contains(d.host))) return "";
+  if (d.gpu == kHostMemory || !(d.index >= 0) || (d.bus.empty() && !hosts_of_several.contains(d.host))) return "";
   return "device " + std::to_string(std::llround(std::min(d.index, 1e9))) + (d.bus.empty() ? "" : " " + d.bus);
 }
 
@@ -434,6 +435,7 @@ Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::str
     const std::string where = file + ": tables[" + std::to_string(i) + "]";
     TRY_ASSIGN(CurveSet set, bench_curves_of(root, run, tables[i], where, file, hints));
     out.hardware = set.hardware;
+    out.listed_gpu = set.listed_gpu;
     for (Curve& c : set.curves) out.curves.push_back(std::move(c));
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
   }
