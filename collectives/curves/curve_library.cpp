@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <span>
 #include <tuple>
@@ -13,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/names/file_name.hpp"
+#include "base/text/names/spelling.hpp"
 #include "collectives/curves/curve_provenance.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
@@ -36,15 +38,61 @@ std::string file_beside(std::span<const std::string> curve_dirs, const char* fol
   return "";
 }
 
+/// The files of systems or devices (`folder`) beside these curve folders.
+std::vector<std::string> files_beside(std::span<const std::string> curve_dirs, const char* folder) {
+  std::vector<std::string> folders, out;
+  for (const std::string& dir : curve_dirs) folders.push_back((fs::path(dir) / ".." / folder).string());
+  for (std::vector<std::string>& files : files_by_folder(folders, ".yaml"))
+    std::ranges::move(files, std::back_inserter(out));
+  return out;
+}
+
 /// Names of the device files beside these curve folders.
 std::vector<std::string> devices_beside(const std::vector<std::string>& curve_dirs) {
-  std::vector<std::string> folders, names;
-  for (const std::string& dir : curve_dirs) folders.push_back((fs::path(dir) / ".." / "devices").string());
-  for (const auto& files : files_by_folder(folders, ".yaml")) {
-    for (const std::string& file : files) names.push_back(fs::path(file).stem().string());
-  }
+  std::vector<std::string> names;
+  for (const std::string& file : files_beside(curve_dirs, "devices")) names.push_back(fs::path(file).stem().string());
   return names;
 }
+
+/// The systems that have a file beside curve folders, which are read when one is asked for by an alias.
+class SystemFiles {
+ public:
+  explicit SystemFiles(std::span<const std::string> curve_dirs) : curve_dirs_(curve_dirs) {}
+
+  /// By its name or an alias; empty where there is none.
+  std::string file_of(const std::string& name) {
+    std::string path = file_beside(curve_dirs_, "systems", name);
+    if (!path.empty()) return path;
+    read();
+    const auto found = by_name_.find(name);
+    return found == by_name_.end() ? "" : found->second;
+  }
+  /// With the aliases.
+  std::vector<std::string> names() {
+    read();
+    std::vector<std::string> out;
+    for (const auto& [name, file] : by_name_) out.push_back(name);
+    return out;
+  }
+
+ private:
+  void read() {
+    if (std::exchange(is_read_, true)) return;
+    for (const std::string& file : files_beside(curve_dirs_, "systems")) {
+      by_name_.try_emplace(fs::path(file).stem().string(), file);
+      const auto node = parse_yaml_file(file);  // one that is broken is said where it is used
+      if (!node.ok()) continue;
+      if (const ConfigNode* name = node->find("name")) by_name_.try_emplace(name->scalar, file);
+      const ConfigNode* aliases = node->find("aliases");
+      if (aliases == nullptr) continue;
+      for (const ConfigNode& alias : aliases->items) by_name_.try_emplace(alias.scalar, file);
+    }
+  }
+
+  std::span<const std::string> curve_dirs_;
+  bool is_read_ = false;
+  std::map<std::string, std::string> by_name_;
+};
 
 /// A system with the links that curves were measured on.
 struct MeasuredSpec {
@@ -72,7 +120,7 @@ struct MeasuredSystem {
 
 /// Another system than the one in question; nothing where its files are not beside the curves.
 Result<std::optional<MeasuredSystem>> other_system(const std::string& name, std::span<const std::string> curve_dirs) {
-  const std::string path = file_beside(curve_dirs, "systems", name);
+  const std::string path = SystemFiles(curve_dirs).file_of(name);
   if (path.empty()) return std::optional<MeasuredSystem>();
   TRY_ASSIGN(const ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
@@ -96,9 +144,13 @@ Result<topology::GroupFacts> facts_of_shape(topology::ClusterSpec spec, std::int
   return topology.facts(members, siblings);
 }
 
-/// Whether the lines before the first curve name the system: spares parsing the files of all other systems.
-bool head_names(std::string_view text, const std::string& system) {
-  return text.substr(0, text.find("curves {")).find('"' + system + '"') != std::string_view::npos;
+/// Whether the lines before the first curve may name the system: spares parsing the files of all other systems. A file may
+/// say below which it is of.
+bool head_may_name(std::string_view text, const topology::ClusterSpec& system) {
+  const std::string_view head = curve_head(text);
+  const auto has = [&](const std::string& words) { return head.find(words) != std::string_view::npos; };
+  const auto has_name = [&](const std::string& name) { return has('"' + name + '"') || has("'" + name + "'"); };
+  return !has("system") || has_name(system.name) || std::ranges::any_of(system.aliases, has_name);
 }
 
 std::string source_of(const Curve& c, const CurveSet& set) {
@@ -193,10 +245,10 @@ class Loader {
     }
     return {};
   }
-  /// That curves of this system, or of a sibling of what its file describes, were measured on another GPU than it has; empty
-  /// where they were not.
-  std::string other_gpu(const CurveSet& set, const std::vector<std::string>& devices) const {
-    return set.system == spec_.name || has_other_gpu_ ? other_gpu_remark(set, spec_, devices) : "";
+  /// That curves of this system (`own`), or of a sibling of what its file describes, were measured on another GPU than it has;
+  /// empty where they were not.
+  std::string other_gpu(const CurveSet& set, bool own, const std::vector<std::string>& devices) const {
+    return own || has_other_gpu_ ? other_gpu_remark(set, spec_, devices) : "";
   }
   /// Of curves of the user and of those that are checked; each once.
   std::vector<std::string> take_remarks() { return std::exchange(remarks_, {}); }
@@ -323,37 +375,89 @@ Result<void> check_called_so(const std::string& text, const std::string& system,
                file, ""};
 }
 
+/// What a file of a folder of curves says it is of, held against the systems that there are: its curves would be passed by
+/// without a word. A system that is none may be one that has no file, with curves for one that has.
+class NamedSystems {
+ public:
+  NamedSystems(const topology::ClusterSpec& priced, std::span<const std::string> curve_dirs)
+      : priced_(priced), files_(curve_dirs) {}
+
+  /// A line for each name that is none.
+  std::vector<std::string> remarks(const std::string& text, const std::string& file) {
+    const auto head = parse_curve_head(text, file);
+    if (!head.ok()) return {head.error().text() + "; not used"};
+    std::vector<std::string> out;
+    const auto is_known = [&](const std::string& name) { return are(name); };
+    if (!are(head->system) && std::ranges::none_of(head->also_for, is_known))
+      out.push_back(remark("system", head->system, file));
+    for (const auto& [field, others] :
+         {std::pair("also_for", &head->also_for), {"same_network", &head->same_network}}) {
+      for (const std::string& name : *others) {
+        if (!are(name) && out.size() < kMostSaid) out.push_back(remark(field, name, file));
+      }
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::size_t kMostSaid = 8;  // of a file
+
+  bool are(const std::string& name) { return is_called(priced_, name) || !files_.file_of(name).empty(); }
+
+  std::string remark(const char* field, const std::string& name, const std::string& file) {
+    std::vector<std::string> names = files_.names();
+    names.push_back(priced_.name);
+    const std::string nearest = nearest_spelling(name, names);
+    return file + ": " + field + ": found " + in_quotes(name, 60) + ", expected a system that has a file in systems" +
+           (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") + "; its curves are not used for it";
+  }
+
+  const topology::ClusterSpec& priced_;
+  SystemFiles files_;
+};
+
+/// What is known from one folder of curves to the next.
+struct Library {
+  KnownCurves known;
+  NamedSystems systems;
+  std::vector<std::string>* remarks;  ///< may be nullptr
+};
+
 /// Those of `files`, of the first of these folders, that were measured on a system of that name, or that say they speak
-/// for it. `known`: the curves of folders before.
-Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
+/// for it. `of_user`: they did not come with the program, where each system that is named has a file.
+Result<std::vector<LibraryCurve>> curves_of_system(const topology::ClusterSpec& system,
+                                                   const std::vector<std::string>& files, bool of_user,
                                                    std::span<const std::string> curve_dirs,
                                                    const CollectiveOptions& options, Loader loader,
-                                                   const ModelConstants& constants, KnownCurves& known,
-                                                   std::vector<std::string>* remarks) {
+                                                   const ModelConstants& constants, Library& library) {
+  std::vector<std::string>* const remarks = library.remarks;
   std::vector<LibraryCurve> of_network;
   for (const std::string& file : files) {
     TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
-    if (!head_names(text, system)) {
-      TRY(check_called_so(text, system, file));
+    const bool may_name = head_may_name(text, system);
+    if (!may_name) TRY(check_called_so(text, system.name, file));
+    if (of_user && remarks != nullptr) {
+      for (std::string& line : library.systems.remarks(text, file)) remarks->push_back(std::move(line));
+    }
+    if (!may_name) {
       log_other_system(file);
       continue;
     }
     TRY_ASSIGN(CurveSet set, parse_curve_text(text, file));
-    const bool sibling = names(set.also_for, system), network = names(set.same_network, system);
-    if (set.system != system && !sibling && !network) {
+    const bool own = is_called(system, set.system), sibling = is_among(system, set.also_for);
+    if (!own && !sibling && !is_among(system, set.same_network)) {
       log_other_system(file);
       continue;
     }
     TRY(check_complete(set, options, file));
-    known.take(set, file, set.system);
+    library.known.take(set, file, own ? system.name : set.system);
     if (remarks != nullptr) {
-      std::string other =
-          set.system == system || sibling ? loader.other_gpu(set, devices_beside(options.curve_dirs)) : "";
+      std::string other = own || sibling ? loader.other_gpu(set, own, devices_beside(options.curve_dirs)) : "";
       if (!other.empty()) remarks->push_back(file + ": " + other);
       remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());
     }
-    if (set.system == system || sibling) {
-      TRY(loader.add(set, set.system == system ? Origin::own_system : Origin::sibling_system, file));
+    if (own || sibling) {
+      TRY(loader.add(set, own ? Origin::own_system : Origin::sibling_system, file));
     } else {
       TRY_ASSIGN(std::vector<LibraryCurve> curves, curves_of_network(set, file, curve_dirs, constants));
       append(of_network, std::move(curves));
@@ -379,13 +483,13 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
   }
   TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants, remarks));
   const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
-  KnownCurves known;
+  Library library{{}, {topology.spec(), options.curve_dirs}, remarks};
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto dirs = std::span(options.curve_dirs).subspan(i);
     TRY_ASSIGN(MeasuredSpec spec, measured_spec(topology, dirs));
     Loader loader(std::move(spec), compute_capability_of(topology), constants);
-    TRY_ASSIGN(std::vector<LibraryCurve> curves, curves_of_system(topology.spec().name, files[i], dirs, options,
-                                                                  std::move(loader), constants, known, remarks));
+    TRY_ASSIGN(std::vector<LibraryCurve> curves, curves_of_system(topology.spec(), files[i], dirs.size() > 1, dirs,
+                                                                  options, std::move(loader), constants, library));
     append(out, std::move(curves));
   }
   return out;

@@ -47,12 +47,13 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
                           const std::string& file, std::vector<std::string>& remarks);
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
-/// `also_for` or `same_network` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
+/// `also_for` or `same_network` names the topology's system, by its name or an alias. A file of a run that did not end is an error unless `options.allow_partial`.
 /// A file hides those of the same name in later folders. The measured hardware is `<folder>/../systems/<system>.yaml`
 /// of the curve's folder or of the first one after it that has it, else the topology itself; of the user's curves, the system
 /// as described_system has it. So a changed link rate (`--set cluster.nic.bandwidth`) scales measured curves instead of being
 /// ignored. `remarks`: what there is to say of
-/// the user's files (curve_provenance.hpp; what the reader says, rows left out among it) is added.
+/// the user's files (curve_provenance.hpp; what the reader says, rows left out among it) is added. The last of several folders
+/// came with the program; of files of the others, the systems that they name and that have no file are among it.
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants = shipped_constants(),
                                               std::vector<std::string>* remarks = nullptr);

@@ -18,10 +18,7 @@ constexpr std::size_t kMostNamed = 8;  // shapes or reasons of a file
 
 bool is_of_system(const CurveSet& set, const topology::ClusterSpec& spec) {
   if (set.system.empty() || spec.name.empty()) return true;
-  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  return set.system == spec.name || has(spec.aliases, set.system) || has(set.also_for, spec.name);
+  return is_called(spec, set.system) || is_among(spec, set.also_for);
 }
 
 bool is_used(const Curve& c) { return c.not_used.empty(); }
@@ -67,6 +64,14 @@ std::string gpu_of(const CurveSet& set) {
 
 bool is_of_host(const CurveSet& set) {
   return set.device == kHostMemory || set.listed_gpu == kHostMemory || set.hardware == kHostMemory;
+}
+
+bool is_called(const topology::ClusterSpec& spec, const std::string& name) {
+  return !name.empty() && (name == spec.name || std::ranges::find(spec.aliases, name) != spec.aliases.end());
+}
+
+bool is_among(const topology::ClusterSpec& spec, const std::vector<std::string>& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return is_called(spec, name); });
 }
 
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec) {

@@ -21,6 +21,11 @@ inline constexpr std::string_view kHostMemory = "host memory";
 /// Whether curves are of such a run, whatever GPUs their system has.
 bool is_of_host(const CurveSet& set);
 
+/// Whether the system has that name, or that alias.
+bool is_called(const topology::ClusterSpec& spec, const std::string& name);
+/// Whether one of `names` is one of the system's.
+bool is_among(const topology::ClusterSpec& spec, const std::vector<std::string>& names);
+
 /// The nodes of a curve: as few as hold its ranks where they are not stated.
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);
 

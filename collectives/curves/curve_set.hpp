@@ -125,6 +125,12 @@ Result<void> check_quantiles(std::span<const Quantile> ascending);
 /// rows, no points, more than the limits above.
 Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file);
 
+/// What stands above its first curve, without curves: system, also_for, same_network. Of a file that does not say its system
+/// there, what it says anywhere. Errors: text that does not parse.
+Result<CurveSet> parse_curve_head(std::string_view text, const std::string& file);
+/// The part of the text that stands above its first curve.
+std::string_view curve_head(std::string_view text);
+
 /// The same message in binary form. Positions in errors are those of its text form. A file begins so if it begins with
 /// version 1.
 Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& file);

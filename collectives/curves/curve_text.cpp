@@ -264,17 +264,8 @@ Result<void> parse_message(std::string_view text, const std::string& file, curve
   return errors.error(file, errors.line() >= std::count(text.begin(), text.end(), '\n'));
 }
 
-Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& file, const Positions& at) {
-  if (message.version() != 1)
-    return Error{"version: found " + std::to_string(message.version()) + ", expected 1", at.of(message, "version"), ""};
-  if (message.curve_count() != 0 && message.curve_count() != static_cast<std::uint32_t>(message.curves_size())) {
-    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected " +
-                     std::to_string(message.curve_count()) + " (curve_count)",
-                 file, "the file may be truncated"};
-  }
-  if (message.curves_size() == 0) return Error{"curves: found none, expected at least one", file, ""};
-  if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves)
-    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
+/// What a file says of all its curves.
+CurveSet set_without_curves(const curves::CurveFile& message) {
   CurveSet out{message.system(),
                message.device(),
                message.hardware(),
@@ -288,6 +279,21 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   out.flags = message.flags();
   const curves::Clocks& clocks = message.clocks();
   out.clocks = {clocks.sm_mhz(), clocks.memory_mhz(), clocks.cpu_locked_mhz()};
+  return out;
+}
+
+Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& file, const Positions& at) {
+  if (message.version() != 1)
+    return Error{"version: found " + std::to_string(message.version()) + ", expected 1", at.of(message, "version"), ""};
+  if (message.curve_count() != 0 && message.curve_count() != static_cast<std::uint32_t>(message.curves_size())) {
+    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected " +
+                     std::to_string(message.curve_count()) + " (curve_count)",
+                 file, "the file may be truncated"};
+  }
+  if (message.curves_size() == 0) return Error{"curves: found none, expected at least one", file, ""};
+  if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves)
+    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
+  CurveSet out = set_without_curves(message);
   if (topology::is_other_gpu(out.hardware, out.device))
     return Error{
         "hardware: found " + in_quotes(out.hardware) + ", expected " + in_quotes(out.device) + ", as device says",
@@ -320,6 +326,19 @@ Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file
   message.Clear();
   TRY(parse_message(text, file, message, &tree));
   return read_set(message, file, Positions(file, &tree));
+}
+
+std::string_view curve_head(std::string_view text) { return text.substr(0, text.find("curves {")); }
+
+Result<CurveSet> parse_curve_head(std::string_view text, const std::string& file) {
+  const std::string_view head = curve_head(text);
+  curves::CurveFile message;
+  TRY(parse_message(head, file, message, nullptr));
+  if (message.system().empty() && head.size() < text.size()) {
+    message.Clear();
+    TRY(parse_message(text, file, message, nullptr));
+  }
+  return set_without_curves(message);
 }
 
 std::string curve_text(const CurveSet& set) {
