@@ -186,7 +186,10 @@ bool same_measurement(const Curve& a, const Curve& b) {
 void KnownCurves::take(CurveSet& set, const std::string& file, const std::string& system) {
   std::vector<Curve> kept;
   for (Curve& c : set.curves) {
-    if (std::ranges::any_of(curves_, [&](const Curve& other) { return same_measurement(c, other); })) {
+    const auto stands_for_it = [&](const Curve& other) {  // one that is not used stands for none that is
+      return same_measurement(c, other) && (other.not_used.empty() || !c.not_used.empty());
+    };
+    if (std::ranges::any_of(curves_, stands_for_it)) {
       set.remarks.push_back(printable(file, 200) + ": left out: a curve of " + std::string(graph::name_of(c.kind)) +
                             " with the times of another, measured once");
       continue;

@@ -89,9 +89,9 @@ bool same_measurement(const Curve& a, const Curve& b);
 class KnownCurves {
  public:
   /// Takes the curves out of `set` that are known or in the set already, with a remark for each: a measurement counts once,
-  /// however often it is named. A remark also for each group of which curves that were measured alike (launch, settings,
-  /// traffic) on `system` differ by more than three times at a size: the price is a mean of them. Between two sizes a curve's
-  /// time is known to lie where it rises with size, and no faster than it.
+  /// however often it is named; a copy that must not be used stands for none that may. A remark also for each group of which
+  /// curves that were measured alike (launch, settings, traffic) on `system` differ by more than three times at a size: the
+  /// price is a mean of them. Between two sizes a curve's time is known to lie where it rises with size, and no faster than it.
   void take(CurveSet& set, const std::string& file, const std::string& system);
 
  private:

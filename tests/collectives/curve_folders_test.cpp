@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "collective_fixture.hpp"
+#include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -89,6 +90,24 @@ TEST(CurveFolders, CurvesOfNoKnownSystemAreNamed) {
     ASSERT_EQ(lines.size(), 1u) << head;
     EXPECT_NE(lines[0].find(said), std::string::npos) << lines[0];
   }
+}
+
+/// A copy of a curve that must not be used, beside one that may.
+TEST(CurveFolders, ACopyThatIsNotUsedHidesNoneThatIs) {
+  const auto set_of = [](const char* more) {
+    std::string text = std::string("version: 1 system: \"x\"\n") + kCurve;
+    return *parse_curve_text(text.insert(text.find("points"), more), "x");
+  };
+  KnownCurves known;
+  const auto kept = [&](const char* more) {
+    CurveSet set = set_of(more);
+    known.take(set, "x", "x");
+    return set.curves.size();
+  };
+  EXPECT_EQ(kept("not_used: \"by mistake\" "), 1u);
+  EXPECT_EQ(kept(""), 1u);
+  EXPECT_EQ(kept(""), 0u) << "measured once";
+  EXPECT_EQ(kept("not_used: \"by mistake\" "), 0u);
 }
 
 }  // namespace
