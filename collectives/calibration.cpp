@@ -51,6 +51,16 @@ Normal normal_of(std::span<const Pull> pulls) {
   return n;
 }
 
+/// With the residuals less what all sizes share: that is what the pull has withheld of the factors, and no doubt about them.
+std::vector<Pull> apart_from_each_other(std::vector<Pull> pulls) {
+  std::vector<double> residuals;
+  residuals.reserve(pulls.size());
+  for (const Pull& p : pulls) residuals.push_back(p.residual);
+  const double shared = upper_median(std::move(residuals));
+  for (Pull& p : pulls) p.residual -= shared;
+  return pulls;
+}
+
 /// One weighted Gauss-Newton step.
 void step(const Normal& n, FreeFactors free, double& x, double& y) {
   const double a = n.a + kPull, b = free == FreeFactors::both ? n.b : 0, c = n.c + kPull;
@@ -100,7 +110,7 @@ Calibration calibrate(std::span<const Candidate> candidates, double launch_us, s
     for (std::size_t i = 0; i < points.size(); ++i) pulls[i] = pull_of(scaled, launch_us, points[i]);
     if (round < kRounds) step(normal_of(pulls), free, x, y);
   }
-  const Normal n = normal_of(pulls);
+  const Normal n = normal_of(apart_from_each_other(pulls));
   out.latency_known = free == FreeFactors::both ? known(n.a, n.b, n.c) : 0;
   out.bandwidth_known = known(n.c, n.b, n.a);
   std::vector<double> left;

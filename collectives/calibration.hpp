@@ -8,6 +8,8 @@
 // bytes take 20 % longer. Found by Gauss-Newton on the logarithm of the times, re-weighted towards the median; a weak
 // pull to 1 decides what the available sizes do not determine. A factor is known as far as the sizes outweigh the pull,
 //   known = s / (s + pull),   s: curvature of the sum of squares along it, the other factor left free
+//
+// where sizes weigh by what is left of them beside what all have in common: the pull withholds that, they do not doubt it.
 #pragma once
 
 #include <cstddef>

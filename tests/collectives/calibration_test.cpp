@@ -66,6 +66,29 @@ TEST(Carry, FactorsGoToMoreNodesAndToOtherCollectives) {
             graph::Basis::analytic);
 }
 
+/// Times that are longer by one factor at every size: how far the sizes determine the factors is not less for it.
+TEST(Carry, OneFactorAtEverySizeMakesNothingCheaper) {
+  const topology::Topology t = a100_cluster(8);
+  const topology::GroupFacts two = t.facts(first_ranks(16)), five = t.facts(first_ranks(40));
+  for (graph::CollectiveKind kind :
+       {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter}) {
+    const AnalyticModel model(kind, two, {});
+    for (const double bytes : {8.0, 65536.0, 1048576.0, 67108864.0, 8589934592.0}) {
+      double before = 0;
+      for (const double factor : {0.5, 0.7, 0.85, 1.0, 1.2, 1.5, 1.8, 2.2}) {
+        Curve few;
+        few.kind = kind;
+        few.ranks = 16;
+        few.nodes = 2;
+        for (double b = 131072; b <= 8388608; b *= 4) few.points.push_back({b, factor * model.time_us(b), 0, 0});
+        const double us = Pricer(kind, five, {}, {{few, two, Origin::user, "x", {}}}).price(bytes)->mean.us();
+        EXPECT_GE(us, before) << graph::name_of(kind) << " of " << bytes << ", factor " << factor;
+        before = us;
+      }
+    }
+  }
+}
+
 TEST(Carry, ASiblingIsNeverCalledMeasured) {
   const topology::Topology t = a100_cluster(2);
   const topology::GroupFacts two = t.facts(first_ranks(16));
