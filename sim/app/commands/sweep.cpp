@@ -39,8 +39,7 @@ bool is_of_variants(const study::SweepRequest& request, const std::string& set) 
   });
 }
 
-/// Before the values of a range are made: those of several keys may be more
-/// points than any study has.
+/// Before the values of a range are made: those of several keys may be more points than any study has.
 Result<void> check_counts(const std::vector<std::string>& sets) {
   std::vector<double> lists;
   for (const std::string& text : sets) {
@@ -72,9 +71,8 @@ Result<GivenSets> given_sets(const std::vector<std::string>& sets) {
   return Error{"found the key '" + printable(twice) + "' twice, expected one list of values", "--set", ""};
 }
 
-/// A list of values becomes an axis, in place of one of that key in the recipe;
-/// a single value is fixed, in place of the recipe's. Errors: a list that says
-/// in another way what the recipe varies.
+/// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed, in place of the
+/// recipe's. Errors: a list that says in another way what the recipe varies.
 Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
   TRY_ASSIGN(GivenSets given, given_sets(flags.sets));
   std::erase_if(request.axes, [&](const study::SweepAxis& axis) {
@@ -133,10 +131,7 @@ std::vector<std::pair<std::string, std::string>> outputs_of(const SweepFlags& fl
 
 Result<void> check_flags(const SweepFlags& flags) {
   if (flags.resume && flags.journal.empty())
-    return Error{
-        "--resume: found no --journal, expected the file of the run "
-        "to go on with",
-        "", ""};
+    return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
   return check_outputs(outputs_of(flags));
 }
 
@@ -159,8 +154,7 @@ Result<void> write_files(const SweepFlags& flags, const study::SweepView& view, 
         [&](FilesTogether& files) { return files.write(html, study::sweep_html(result, title_of(recipe))); }}});
 }
 
-/// The table is printed, too, where a file cannot be written any more: its
-/// points may be hours of work.
+/// The table is printed, too, where a file cannot be written any more: its points may be hours of work.
 Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
                            const study::SweepResult& result, const EarlierResults& earlier) {
   const Result<void> written = write_files(flags, view, recipe, result, earlier);
@@ -226,8 +220,7 @@ Result<void> sweep(const SweepFlags& flags, const CLI::App& command, study::Team
                           {flags.jobs, flags.journal, flags.resume, team},
                           [&](const std::string& line) { return as_given(line, flags); }});
   }
-  TRY_ASSIGN(request.experiment,
-             study::variants_of(request));  // all that is said of it is of the file as it is now
+  TRY_ASSIGN(request.experiment, study::variants_of(request));  // all that is said of it is of the file as it is now
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
     name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");
@@ -269,16 +262,13 @@ void declare_sweep(CLI::App& self, Action& action) {
       ->check(refuse_empty);
   self.add_option("--study", flags->study, "A recipe: a name of configs/studies, or a file")->check(refuse_empty);
   self.add_option("--set", flags->sets,
-                  "KEY=V1,V2,... (swept; A..B, A..B:STEP and A..B:xFACTOR are "
-                  "ranges) or KEY=VALUE (fixed); may be "
+                  "KEY=V1,V2,... (swept; A..B, A..B:STEP and A..B:xFACTOR are ranges) or KEY=VALUE (fixed); may be "
                   "repeated, the first list varies slowest")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--scaling", flags->scaling,
-                  "strong: keep the global batch of the first point; weak: "
-                  "keep its samples per GPU; default: keep "
-                  "what the experiment gives, model.global_batch or "
-                  "model.per_gpu_batch")
+                  "strong: keep the global batch of the first point; weak: keep its samples per GPU; default: keep "
+                  "what the experiment gives, model.global_batch or model.per_gpu_batch")
       ->check(CLI::IsMember({"strong", "weak"}));
   self.add_option("--jobs", flags->jobs, "Threads; default: the cores that this process has to itself")
       ->check(CLI::Range(1u, 256u));
@@ -289,8 +279,7 @@ void declare_sweep(CLI::App& self, Action& action) {
   self.add_option("--sort", flags->sort, "Sort by a column; COLUMN:desc: the largest first");
   self.add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
   self.add_option("--html", flags->html,
-                  "Write a page with charts: curves, heat map, parallel "
-                  "coordinates; - is standard output")
+                  "Write a page with charts: curves, heat map, parallel coordinates; - is standard output")
       ->check(refuse_empty);
   self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
@@ -298,14 +287,12 @@ void declare_sweep(CLI::App& self, Action& action) {
 constexpr Refusal kSweepRefuses[] = {
     {"--set cluster.nodes=1,2", "--config is required"},
     {"--config configs/dgx_a100_4node.yaml --scaling sideways", "sideways"},
-    {"--config configs/resnet50_dgx_a100.yaml --scaling strong --set "
-     "cluster.nodes=1,2 --set model.per_gpu_batch=64,128",
+    {"--config configs/resnet50_dgx_a100.yaml --scaling strong --set cluster.nodes=1,2 --set model.per_gpu_batch=64,128",
      "--scaling: found strong"},
     {"--config configs/dgx_a100_4node.yaml --resume", "--journal"},
     {"--config configs/dgx_a100_4node.yaml --columns gpu", "did you mean 'gpus'"},
     {"--config configs/dgx_a100_4node.yaml --sort iteration_ms:down", ":desc"},
-    {"--config configs/dgx_a100_4node.yaml --set model.global_batch=1..1000000 "
-     "--set cluster.nodes=1..1000000",
+    {"--config configs/dgx_a100_4node.yaml --set model.global_batch=1..1000000 --set cluster.nodes=1..1000000",
      "1e+12"},
 };
 
@@ -313,9 +300,7 @@ constexpr Refusal kSweepRefuses[] = {
 
 const Command sweep_command{
     .name = "sweep",
-    .description =
-        "Predict every combination of values of some keys: node "
-        "counts, batch sizes, NICs, sharding",
+    .description = "Predict every combination of values of some keys: node counts, batch sizes, NICs, sharding",
     .refuses = kSweepRefuses,
     .declare = declare_sweep,
     .joins_teams = true,
