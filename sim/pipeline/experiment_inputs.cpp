@@ -111,6 +111,7 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
   if (e.model.family->micro_batches != nullptr) c.memory = memory_by_kind(w.memory);
   c.memory_capacity = usable_memory(e.device).value();
   c.placement = w.placement;
+  c.table_places = w.table_places;
   c.uncertainty = own_range(e);
   return c;
 }

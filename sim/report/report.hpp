@@ -85,7 +85,8 @@ struct ReportContext {
   };
   std::vector<Memory> memory;
   std::vector<graph::Assumption> assumptions;
-  std::string placement;
+  std::string placement;     ///< in words, also of what the experiment says
+  std::string table_places;  ///< the part of it that was worked out: which ranks have which tables
   /// Of the framework's profile: half-width of [low, high] over the iteration, in addition to the spreads of the costs.
   double uncertainty = 0;
 };

@@ -554,7 +554,7 @@ bool same_figures(const report::Report& a, const report::Report& b) {
          x.tokens_per_sample == y.tokens_per_sample && x.model_flops == y.model_flops &&
          x.repeated_flops == y.repeated_flops && x.nodes == y.nodes && x.gpus_per_node == y.gpus_per_node &&
          x.memory_per_rank == y.memory_per_rank && x.activations_per_rank == y.activations_per_rank &&
-         x.memory_capacity == y.memory_capacity && x.placement == y.placement;
+         x.memory_capacity == y.memory_capacity && x.table_places == y.table_places;
 }
 
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache) {

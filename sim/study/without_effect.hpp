@@ -76,7 +76,8 @@ struct TriedMap {
 /// Keys within those maps that change none of the predictions of the experiments that have them, on as many threads.
 std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried, unsigned jobs = 0);
 
-/// All steps begin and end at the same time, with the same ranges and the same memory.
+/// All steps begin and end at the same time, with the same ranges and the same memory, and the same ranks have the same
+/// tables. Words that only repeat what the experiment says, as those of a layout, are no figures.
 bool same_figures(const report::Report& a, const report::Report& b);
 
 /// "no effect on this prediction: parallel.tensor (x.yaml:12:5), device.power_limit (--set)"; empty for none.

@@ -47,6 +47,7 @@ struct Workload {
   std::int64_t dense_parameters = 0, embedding_parameters = 0;
   std::vector<graph::Assumption> assumptions;  ///< what was decided for the user
   std::string placement;                       ///< sharding plan as text, for --dump-after and the report
+  std::string table_places;                    ///< the part of it that says which ranks have which tables
 };
 
 /// Builds one training iteration (one optimizer step, all accumulation micro-steps). Errors name the key: a model that

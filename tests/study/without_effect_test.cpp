@@ -160,6 +160,26 @@ TEST(KeysWithoutEffect, ShardsOfWhatInferenceDoesNotHaveAre) {
   EXPECT_EQ(idle_keys({"parallel.shard=weights", "parallel.shard_group=4"}, llm), std::vector<std::string>{});
 }
 
+/// With one replica there is nothing to split; the layout's words repeat the key all the same.
+TEST(KeysWithoutEffect, WordsOfALayoutAreNoEffect) {
+  const std::string gpt =
+      "cluster: {system: dgx_a100_80gb, nodes: 1, gpus_per_node: 4}\nmodel: {name: megatron_gpt_7_5b, global_batch: 16, "
+      "llm: {layers: 4}}\nframework: {name: megatron}\n";
+  for (const char* set : {"parallel.shard=optimizer", "parallel.shard=gradients", "parallel.shard=weights"})
+    EXPECT_EQ(idle_keys({set}, gpt), std::vector<std::string>{"parallel.shard"}) << set;
+  EXPECT_EQ(idle_keys({"parallel.shard=weights", "parallel.tensor=2"}, gpt), std::vector<std::string>{});
+}
+
+/// Which rank has which of two equal tables changes no time and no size, but it is what was asked for.
+TEST(KeysWithoutEffect, PlacesOfTablesAreAnEffect) {
+  const std::string dlrm =
+      "cluster: {system: dgx_a100_80gb, nodes: 1, gpus_per_node: 2}\nmodel: {kind: dlrm, global_batch: 8192, dlrm: "
+      "{interaction: concat, embedding_dim: 64, tables: [{rows: 100000, count: 2}]}}\nframework: {name: torchrec}\n"
+      "parallel: {sharding: table_wise, placement: [0, 1]}\n";
+  for (const char* set : {"parallel.placement=[1, 0]", "parallel.placement=[0, 0]"})
+    EXPECT_EQ(std::ranges::count(idle_keys({set}, dlrm), "parallel.placement"), 0) << set;
+}
+
 /// A copy of the input that the first kernel waits for anyway, and one more edge that says so.
 TEST(KeysWithoutEffect, ADependencyThatOthersImplyIsNone) {
   const std::string gnmt =

@@ -47,7 +47,7 @@ double fingerprint_of(const report::Report& r) {
   for (const auto* bytes : {&c.memory_per_rank, &c.activations_per_rank}) {
     for (const std::int64_t b : *bytes) sum.add_word(static_cast<std::uint64_t>(b));
   }
-  sum.add(c.placement);
+  sum.add(c.table_places);
   return static_cast<double>(sum.value() >> 11);
 }
 

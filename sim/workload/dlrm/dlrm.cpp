@@ -42,7 +42,7 @@ Workload described(const DlrmPlan& plan) {
   for (const ModelTable& t : plan.placement.tables) out.embedding_parameters += t.rows * t.dim;
   out.assumptions.push_back({graph::AssumptionKind::batch, plan.samples.describe()});
   add_weak_constants(plan, out.assumptions);
-  out.placement = plan.placement.describe();
+  out.placement = out.table_places = plan.placement.describe();
   return out;
 }
 

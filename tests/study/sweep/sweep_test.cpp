@@ -446,6 +446,13 @@ TEST(Sweep, KeysWithoutEffectAreNamed) {
   EXPECT_EQ(points.result->axes_without_effect(), std::vector<std::string>{"model.dlrm.cross_rank"});
 }
 
+TEST(Sweep, WordsOfALayoutAreNoEffect) {
+  SweepRequest request = flagship({{"parallel.shard", {"none", "optimizer", "weights"}}});
+  request.sets = {"cluster.nodes=1", "cluster.gpus_per_node=4",
+                  "model={name: megatron_gpt_7_5b, global_batch: 16, llm: {layers: 4}}", "framework.name=megatron"};
+  EXPECT_EQ(Swept(request).result->axes_without_effect(), std::vector<std::string>{"parallel.shard"});
+}
+
 /// Axes of maps are what their values say.
 TEST(Sweep, MapsCountGpusAndSayBatches) {
   const SweepAxis machines{"cluster", {"{system: dgx_a100_80gb, nodes: 1}", "{system: dgx_a100_80gb, nodes: 2}"}};

@@ -119,7 +119,7 @@ class TabledIteration {
     out_.dense_parameters = dense_;
     for (const ModelTable& t : plan_.placement.tables) out_.embedding_parameters += t.rows * t.dim;
     out_.assumptions.push_back({graph::AssumptionKind::batch, m_.samples.describe()});
-    out_.placement = plan_.placement.describe();
+    out_.placement = out_.table_places = plan_.placement.describe();
     if (splits_weights()) out_.placement += state_.text() + "\n";
     m_.describe(out_, coverage_);
     out_.assumptions.push_back(
