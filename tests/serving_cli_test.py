@@ -294,6 +294,23 @@ class Sensitivities(Folder):
             else:
                 self.assertGreaterEqual(float(rows[factor]["delta_percent"]), 0)
 
+    def gains(self, *words):
+        """The lines of what would raise the goodput."""
+        text = self.run_distsim("sensitivity", "--config", self.config, "--set", "policies=[fifo]", *words).stdout
+        return text.split("What would raise the goodput most\n")[1].split("\n\n")[0]
+
+    def test_less_of_a_lever_may_be_better(self):
+        """Requests that come more often raise the goodput: what the table shows is not nothing that was tried."""
+        self.assertRegex(self.gains("--resource", "load"), r"^  0\.5x time between requests: \+\d+")
+        self.assertEqual(self.gains("--resource", "load", "--factors", "2"), "  nothing that was tried, by more than its interval")
+        self.assertRegex(self.gains("--resource", "load", "--factors", "0.8,1.5"), r"^  0\.8x time between requests: \+\d+")
+
+    def test_a_goodput_of_nothing_has_gains(self):
+        pathlib.Path(self.config).write_text(
+            "gpus: [{name: a}]\nmodels: [{name: m, layer_times: [3 ms], deadline: 2 ms}]\nload: {rate_per_s: 50, requests: 2000}\npolicies: [fifo]\n",
+            encoding="utf-8")
+        self.assertRegex(self.gains("--resource", "gpu_speed"), r"^  2x GPU speed: 0 -> \d+")
+
     def test_outputs_agree(self):
         words = ("sensitivity", "--config", self.config, "--set", "policies=[fifo]", "--resource", "gpu_speed,policy", "--factors", "0.5,2")
         data = json.loads(self.run_distsim(*words, "--json", "-").stdout)

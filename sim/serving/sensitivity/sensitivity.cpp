@@ -215,6 +215,8 @@ class Study {
       return;
     }
     out.p99_ms = change_of(base_runs_, *runs, &Run::p99_ms);
+    const bool all_answer = std::ranges::all_of(runs->runs, [](const Run& r) { return r.p99_ms > 0; });
+    out.p99_ms.known = out.p99_ms.known && all_answer;  // no answers are no short tail
     out.goodput_per_s = change_of(base_runs_, *runs, &Run::goodput_per_s);
     out.unstable = runs->unstable;
   }

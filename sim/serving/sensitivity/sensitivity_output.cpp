@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -24,23 +25,59 @@ std::string percent(double change) {
   return std::abs(change) < kSeenChange ? "0.0 %" : fmt::format("{:+.1f} %", 100 * change);
 }
 
-/// "-31.0 +- 1.2 % (3.00 -> 2.07 ms)"
+/// "-31.0 +- 1.2 % (3.00 -> 2.07 ms)", or, of a figure that was 0, the values alone.
 std::string change_words(const Change& c, double before, const char* unit) {
   const std::string half = c.half_width < kSeenChange ? "" : fmt::format(" +- {:.1f}", 100 * c.half_width);
-  return fmt::format("{:+.1f}{} % ({:.4g} -> {:.4g} {})", 100 * c.change, half, before, c.value, unit);
+  const std::string values = fmt::format("{:.4g} -> {:.4g} {}", before, c.value, unit);
+  return c.known ? fmt::format("{:+.1f}{} % ({})", 100 * c.change, half, values) : values;
 }
+
+/// A figure of the experiment and of its points, and which way it becomes better.
+struct Figure {
+  Change SensitivityPoint::*of;
+  double before;
+  double sign;
+  const char* unit;
+
+  /// The change in the wanted direction, relative; without limit from a figure that was 0.
+  double gain(const SensitivityPoint& p) const {
+    const Change& c = p.*of;
+    if (!p.error.empty()) return 0;
+    if (c.known) return sign * c.change;
+    return sign > 0 && c.value > before ? std::numeric_limits<double>::infinity() : 0;
+  }
+  /// By more than its interval.
+  bool is_better(const SensitivityPoint& p) const {
+    const Change& c = p.*of;
+    return gain(p) > (c.known ? std::max(kSeenChange, c.half_width) : 0);
+  }
+};
 
 struct Gain {
   std::string words;
-  const Change* change = nullptr;
-  bool unstable = false;
+  const SensitivityPoint* point = nullptr;
 };
 
-/// The factor at which levers are compared: 2, or the one above 1 that is nearest to it. None: none is above 1.
+/// The factor of the bars: 2, or the one above 1 that is nearest to it. None: none is above 1.
 std::optional<double> better_factor(const Sensitivity& s) {
   std::optional<double> best;
   for (const double factor : s.factors) {
     if (factor > 1 && (!best || std::abs(std::log(factor / 2)) < std::abs(std::log(*best / 2)))) best = factor;
+  }
+  return best;
+}
+
+/// How far a factor is from twice or half as good.
+double from_twice(double factor) { return std::abs(std::abs(std::log(factor)) - std::log(2)); }
+
+/// Of the points at which a figure is better, the one whose factor is nearest to twice or half: levers are compared there.
+/// Null: it is better at none that was tried. Less of a lever may be better, too: requests that come more often.
+const SensitivityPoint* compared_point(const LeverSensitivity& l, const Figure& figure) {
+  const SensitivityPoint* best = nullptr;
+  for (const SensitivityPoint& p : l.points) {
+    if (!figure.is_better(p)) continue;
+    const double nearer = best == nullptr ? 1 : from_twice(best->factor) - from_twice(p.factor);
+    if (nearer > 0 || (nearer == 0 && figure.gain(p) > figure.gain(*best))) best = &p;
   }
   return best;
 }
@@ -50,35 +87,32 @@ std::string better_words(const std::string& lever, double factor) {
   return std::isinf(factor) ? lever + " without limit" : fmt::format("{:g}x {}", factor, lever);
 }
 
-/// What changes a figure in the wanted direction by more than its interval: levers that are better, and policies. Most first.
-std::vector<Gain> gains(const Sensitivity& s, Change SensitivityPoint::*figure, double sign) {
+/// What changes a figure in the wanted direction by more than its interval: levers and policies. Most first.
+std::vector<Gain> gains(const Sensitivity& s, const Figure& figure) {
   std::vector<Gain> out;
-  const auto add = [&](const std::string& words, const SensitivityPoint& p) {
-    const Change& c = p.*figure;
-    if (p.error.empty() && c.known && sign * c.change > std::max(kSeenChange, c.half_width))
-      out.push_back({words, &c, p.unstable});
-  };
-  const std::optional<double> factor = better_factor(s);
   for (const LeverSensitivity& l : s.levers) {
-    if (factor) add(better_words(l.words, *factor), *l.at(*factor));
+    const SensitivityPoint* p = compared_point(l, figure);
+    if (p != nullptr) out.push_back({better_words(l.words, p->factor), p});
   }
-  for (const SensitivityPoint& p : s.policies) add("policy " + p.policy, p);
-  std::ranges::stable_sort(out, {}, [&](const Gain& g) { return -sign * g.change->change; });
+  for (const SensitivityPoint& p : s.policies) {
+    if (figure.is_better(p)) out.push_back({"policy " + p.policy, &p});
+  }
+  std::ranges::stable_sort(out, {}, [&](const Gain& g) { return -figure.gain(*g.point); });
   return out;
 }
 
 std::string gain_lines(const Sensitivity& s) {
   std::string out;
-  const auto add = [&](const char* title, const std::vector<Gain>& found, double before, const char* unit) {
+  const auto add = [&](const char* title, const Figure& figure) {
     out += title;
-    if (found.empty()) out += "  nothing that was tried\n";
+    const std::vector<Gain> found = gains(s, figure);
+    if (found.empty()) out += "  nothing that was tried, by more than its interval\n";
     for (const Gain& gain : found)
-      out += fmt::format("  {}: {}{}\n", gain.words, change_words(*gain.change, before, unit),
-                         gain.unstable ? ", unstable" : "");
+      out += fmt::format("  {}: {}{}\n", gain.words, change_words(gain.point->*figure.of, figure.before, figure.unit),
+                         gain.point->unstable ? ", unstable" : "");
   };
-  add("What would shorten the 99th percentile most\n", gains(s, &SensitivityPoint::p99_ms, -1), s.p99_ms, "ms");
-  add("\nWhat would raise the goodput most\n", gains(s, &SensitivityPoint::goodput_per_s, 1), s.goodput_per_s,
-      "requests/s");
+  add("What would shorten the 99th percentile most\n", {&SensitivityPoint::p99_ms, s.p99_ms, -1, "ms"});
+  add("\nWhat would raise the goodput most\n", {&SensitivityPoint::goodput_per_s, s.goodput_per_s, 1, "requests/s"});
   return out;
 }
 
