@@ -311,6 +311,20 @@ class Sensitivities(Folder):
             encoding="utf-8")
         self.assertRegex(self.gains("--resource", "gpu_speed"), r"^  2x GPU speed: 0 -> \d+")
 
+    def test_what_does_not_count_is_named(self):
+        """Further rates and policies of the lists, and the confidence of latencies."""
+        def said(*words):
+            return self.run_distsim("sensitivity", "--config", self.config, "--factors", "0.5", *words).stderr
+        lists = said("--resource", "load", "--set", "run.rates_per_s=[200,400]", "--set", "run.confidence=0.9")
+        self.assertIn("--set run.rates_per_s: only the first counts here\n", lists)
+        self.assertIn("x.yaml:4:11: policies: only the first counts here\n", lists)
+        self.assertIn("--set run.confidence: no effect", lists)
+        self.assertIn("--set policies: only the first counts here\n", said("--resource", "load", "--set", "policies=[sjf,fifo]"))
+        self.assertIn("policies: only the first counts here; all of", said("--resource", "load,policy"))
+        self.assertIn("--set batching.size: no effect, no policy batches", said("--resource", "load", "--set", "batching.size=2"))
+        self.assertNotIn("batching.size", said("--resource", "load,policy", "--set", "batching.size=2"))
+        self.assertNotIn("only the first", said("--resource", "load", "--set", "policies=[fifo]", "--set", "run.rates_per_s=[200]"))
+
     def test_outputs_agree(self):
         words = ("sensitivity", "--config", self.config, "--set", "policies=[fifo]", "--resource", "gpu_speed,policy", "--factors", "0.5,2")
         data = json.loads(self.run_distsim(*words, "--json", "-").stdout)

@@ -11,7 +11,6 @@
 #include "sim/app/serving_sweep.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/serving/sensitivity/sensitivity.hpp"
-#include "sim/serving/spec/fingerprint.hpp"
 #include "sim/serving/spec/price_store.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 
@@ -70,7 +69,7 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
   request.jobs = std::max(1u, std::thread::hardware_concurrency());
   serving::PriceStore prices;
   request.prices = &prices;
-  for (const std::string& line : serving::without_effect(flags.config, flags.sets, &prices)) remark(line);
+  for (const std::string& line : serving::sensitivity_without_effect(flags.config, flags.sets, request)) remark(line);
   const EarlyEnd early;
   serving::Sensitivity found;
   {

@@ -21,6 +21,7 @@ namespace {
 
 constexpr double kNoLimit = 1e6;  ///< what infinity is computed as: a millionth of the time
 constexpr double kBelow = 0.9, kAbove = 1.1;
+constexpr const char* kPolicy = "policy";  ///< as a resource
 
 /// Of each seed.
 struct Run {
@@ -119,16 +120,13 @@ class Study {
 
  private:
   Result<void> choose(std::vector<Lever>& levers) {
-    with_policies_ = request_.resources.empty();
-    if (with_policies_) return {};
-    std::vector<std::string> names{"policy"};
+    with_policies_ = tries_policies(request_);
+    if (request_.resources.empty()) return {};
+    std::vector<std::string> names{kPolicy};
     for (const Lever& l : levers) names.push_back(l.name);
     std::vector<Lever> chosen;
     for (const std::string& name : request_.resources) {
-      if (name == "policy") {
-        with_policies_ = true;
-        continue;
-      }
+      if (name == kPolicy) continue;
       const auto at = std::ranges::find(levers, name, &Lever::name);
       if (at == levers.end())
         return Error{"--resource: found " + in_quotes(name) + ", expected one that the experiment has", "",
@@ -241,6 +239,10 @@ class Study {
 };
 
 }  // namespace
+
+bool tries_policies(const SensitivityRequest& request) {
+  return request.resources.empty() || std::ranges::find(request.resources, kPolicy) != request.resources.end();
+}
 
 const SensitivityPoint* LeverSensitivity::at(double factor) const {
   const auto found = std::ranges::find(points, factor, &SensitivityPoint::factor);

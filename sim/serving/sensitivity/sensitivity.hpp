@@ -30,6 +30,9 @@ struct Change {
   bool known = false;  ///< the unchanged figure is above 0 with every seed; of the P99 the changed one, too
 };
 
+/// Whether every other policy is tried, too.
+bool tries_policies(const SensitivityRequest& request);
+
 struct SensitivityPoint {
   double factor = 1;
   std::string policy;  ///< not empty: the point is another policy, not a factor
@@ -60,6 +63,10 @@ inline constexpr int kSensitivitySeeds = 5;
 /// Errors: an experiment that cannot be read or run; an unknown resource.
 Result<Sensitivity> sensitivity(const std::string& path, const std::vector<std::string>& sets,
                                 const SensitivityRequest& request, const std::function<void()>& on_lever);
+
+/// A line for each key and each --set that changes nothing of it, and for lists of which only the first counts.
+std::vector<std::string> sensitivity_without_effect(const std::string& path, const std::vector<std::string>& sets,
+                                                    const SensitivityRequest& request);
 
 /// Columns resource, level, factor, p99_ms, delta_percent, elasticity, delta_half_width, goodput_per_s,
 /// goodput_delta_percent, goodput_delta_half_width, unstable, error. Of resource `policy`, factor is the policy's name.
