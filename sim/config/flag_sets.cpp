@@ -8,16 +8,12 @@
 #include "sim/config/variants.hpp"
 
 namespace distsim::config {
-namespace {
 
-/// A YAML text in single quotes.
 std::string single_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
   return out + "'";
 }
-
-}  // namespace
 
 FlagSet curves_flag(const std::vector<std::string>& files) {
   FlagSet out{"--curves", "collectives.curve_files", ""};

@@ -12,6 +12,9 @@ struct FlagSet {
   std::string key, value;
 };
 
+/// A YAML text in single quotes.
+std::string single_quoted(const std::string& text);
+
 /// --curves with these files.
 FlagSet curves_flag(const std::vector<std::string>& files);
 

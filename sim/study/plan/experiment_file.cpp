@@ -48,7 +48,9 @@ std::string scalar_text(const ConfigNode& node) {
 
 std::string key_text(const std::string& key) { return is_plain_text(key) ? key : quoted_text(key); }
 
-std::string flow_text(const ConfigNode& node) {
+}  // namespace
+
+std::string flow_of(const ConfigNode& node) {
   std::string out;
   switch (node.kind) {
     case ConfigNode::Kind::null:
@@ -56,15 +58,17 @@ std::string flow_text(const ConfigNode& node) {
     case ConfigNode::Kind::scalar:
       return scalar_text(node);
     case ConfigNode::Kind::sequence:
-      for (const ConfigNode& item : node.items) out += (out.empty() ? "" : ", ") + flow_text(item);
+      for (const ConfigNode& item : node.items) out += (out.empty() ? "" : ", ") + flow_of(item);
       return "[" + out + "]";
     case ConfigNode::Kind::map:
       break;
   }
   for (const ConfigNode::Entry& entry : node.entries)
-    out += (out.empty() ? "" : ", ") + key_text(entry.key) + ": " + flow_text(entry.value);
+    out += (out.empty() ? "" : ", ") + key_text(entry.key) + ": " + flow_of(entry.value);
   return "{" + out + "}";
 }
+
+namespace {
 
 void append_block(const ConfigNode& map, int indent, std::string& out) {
   for (const ConfigNode::Entry& entry : map.entries) {
@@ -73,7 +77,7 @@ void append_block(const ConfigNode& map, int indent, std::string& out) {
       out += "\n";
       append_block(entry.value, indent + 2, out);
     } else {
-      out += " " + flow_text(entry.value) + "\n";
+      out += " " + flow_of(entry.value) + "\n";
     }
   }
 }
@@ -105,7 +109,7 @@ Result<Duration> iteration_of(const ConfigNode& parsed) {
 }  // namespace
 
 std::string yaml_of(const ConfigNode& node) {
-  if (node.kind != ConfigNode::Kind::map) return flow_text(node) + "\n";
+  if (node.kind != ConfigNode::Kind::map) return flow_of(node) + "\n";
   std::string out;
   append_block(node, 0, out);
   return out;

@@ -15,6 +15,9 @@ namespace distsim::study {
 /// else.
 std::string yaml_of(const ConfigNode& node);
 
+/// The same within one line: "{a: 1, b: [2, 3]}".
+std::string flow_of(const ConfigNode& node);
+
 /// The experiment `config` with `sets` on it, as text. Files that it names by a relative path are named by an absolute one, so
 /// that the text may lie anywhere.
 Result<std::string> experiment_text(const std::string& config, const std::vector<std::string>& sets);

@@ -11,6 +11,7 @@
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/flag_sets.hpp"
+#include "sim/study/plan/experiment_file.hpp"
 
 namespace distsim::study {
 namespace {
@@ -33,17 +34,26 @@ Result<std::vector<std::string>> texts_of_node(const ConfigNode& node, const std
   return out;
 }
 
-/// "KEY: values" of `vary`, or "KEY: [a, b]".
+/// As --set takes it: an item of a list is one value, or one range.
+std::string text_of_item(const ConfigNode& item) {
+  const bool is_nested = item.kind == ConfigNode::Kind::map || item.kind == ConfigNode::Kind::sequence;
+  return is_nested ? flow_of(item) : as_one_value(item.scalar);
+}
+
+/// "KEY: values" of `vary`, "KEY: {a: b}", or "KEY: [a, b]".
 std::string text_of_entry(const ConfigNode::Entry& entry) {
-  std::string values = entry.value.scalar;
-  for (const ConfigNode& item : entry.value.items) values += (values.empty() ? "" : ",") + item.scalar;
+  const ConfigNode& value = entry.value;
+  if (value.kind != ConfigNode::Kind::sequence)
+    return entry.key + "=" + (value.kind == ConfigNode::Kind::map ? text_of_item(value) : value.scalar);
+  std::string values;
+  for (const ConfigNode& item : value.items) values += (&item == &value.items.front() ? "" : ",") + text_of_item(item);
   return entry.key + "=" + values;
 }
 
 template <class T>
 Result<T> at_entry(Result<T> result, const ConfigNode::Entry& entry) {
   if (result.ok()) return result;
-  return Error{"vary: " + result.error().what, entry.where.text(), ""};
+  return Error{"vary: " + result.error().what, entry.where.text(), result.error().hint};
 }
 
 /// Counted before the values of the first are made.

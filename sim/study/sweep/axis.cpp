@@ -19,15 +19,18 @@ std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values(1);
   int depth = 0;
   char quote = 0;
+  bool escaped = false;  // by a backslash within "..."
   for (const char c : text) {
-    if (quote != 0)
-      quote = c == quote ? 0 : quote;
-    else if (c == '"' || c == '\'')
+    if (quote != 0) {
+      quote = c == quote && !escaped ? 0 : quote;
+      escaped = quote == '"' && c == '\\' && !escaped;
+    } else if (c == '"' || c == '\'') {
       quote = c;
-    else if (c == '[' || c == '{')
+    } else if (c == '[' || c == '{') {
       ++depth;
-    else if (c == ']' || c == '}')
+    } else if (c == ']' || c == '}') {
       --depth;
+    }
     if (c == ',' && depth == 0 && quote == 0)
       values.emplace_back();
     else
@@ -146,6 +149,11 @@ class GivenPlaces {
 };
 
 }  // namespace
+
+std::string as_one_value(const std::string& text) {
+  const std::vector<std::string> values = split_values(text + ",");
+  return values.size() == 2 && values[0] == text ? text : config::single_quoted(text);
+}
 
 std::vector<std::string> values_of(const std::vector<std::string>& sets, const std::vector<SweepAxis>& axes) {
   std::vector<std::string> out;

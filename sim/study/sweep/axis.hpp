@@ -25,6 +25,9 @@ inline constexpr std::size_t kMostValues = 10'000'000;
 Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag = "--set",
                              std::size_t most = kMostValues);
 
+/// A text as one of those values: in quotes where commas, brackets or quotes in it would split it or join it to the next.
+std::string as_one_value(const std::string& text);
+
 /// How many values that text stands for, without making them. Errors: of parse_axis, except for too many or equal values.
 Result<double> count_values(const std::string& text, const std::string& flag = "--set");
 

@@ -126,8 +126,32 @@ class RecipeFile : public testing::Test {
     const auto recipe = load_recipe(path_);
     return recipe.ok() ? "" : recipe.error().text();
   }
+  /// The values of the first varied key, or why there are none.
+  std::vector<std::string> values(const std::string& text) const {
+    std::ofstream(path_) << text;
+    const auto recipe = load_recipe(path_);
+    return recipe.ok() ? recipe->request.axes.at(0).values : std::vector<std::string>{recipe.error().text()};
+  }
   const std::string path_;
 };
+
+/// Each item of a list is one value, be it a map, a list or a text with commas.
+TEST_F(RecipeFile, ItemsOfAListAreValues) {
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(values("vary: {cluster: [{system: dgx_h100}, {system: dgx_a100_80gb, nodes: 2}]}\n"),
+            (Values{"{system: dgx_h100}", "{system: dgx_a100_80gb, nodes: 2}"}));
+  EXPECT_EQ(values("vary:\n  cluster:\n    - system: 'a, b'\n      nodes: 2\n    - {system: c}\n"),
+            (Values{"{system: \"a, b\", nodes: 2}", "{system: c}"}));
+  EXPECT_EQ(values("vary: {parallel.table_order: [[1, 2], [2, 1]]}\n"), (Values{"[1, 2]", "[2, 1]"}));
+  EXPECT_EQ(values("vary: {cluster: {system: dgx_h100}}\n"), Values{"{system: dgx_h100}"});
+  EXPECT_EQ(values("vary: {model.global_batch: ['1024,2048', 4096]}\n"), (Values{"'1024,2048'", "4096"}));
+  EXPECT_EQ(values("vary: {cluster: ['{system: a, nodes: 2}', '{system: b}']}\n"),
+            (Values{"{system: a, nodes: 2}", "{system: b}"}));
+  EXPECT_EQ(values("vary: {cluster.nodes: [1, 2..4]}\n"), (Values{"1", "2", "3", "4"}));
+  EXPECT_EQ(values("vary: {cluster.nodes: '1,2'}\n"), (Values{"1", "2"}));
+  EXPECT_NE(refusal("vary: {cluster.nodes: [1, null]}\n").find("found an empty value"), std::string::npos);
+  EXPECT_NE(refusal("vary: {cluster.nodes: []}\n").find("found an empty value"), std::string::npos);
+}
 
 /// What a variant sets stands in place of what is fixed for all.
 TEST(Recipes, VariantsReplaceWhatIsFixed) {

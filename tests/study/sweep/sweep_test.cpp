@@ -24,6 +24,18 @@ TEST(ParseAxis, SplitsAtTopLevelCommas) {
   EXPECT_EQ(axis.values, (std::vector<std::string>{"[512, 1]", "[1024, 512, 1]"}));
 }
 
+/// Text that is to be one value stays one beside others.
+TEST(ParseAxis, OneValueIsNotSplit) {
+  for (const char* text :
+       {"8", "[1, 2]", "{a: 1, b: 2}", "1024,2048", "it's", "a]", "[1", "", "\"", "'a,b'", "a[1],2", "\"a\\\",b\""}) {
+    const std::string one = as_one_value(text);
+    if (*text == 0) continue;
+    EXPECT_EQ(parse_axis("k=" + one + ",last").value().values, (std::vector<std::string>{one, "last"})) << text;
+  }
+  EXPECT_EQ(as_one_value("[1, 2]"), "[1, 2]");
+  EXPECT_EQ(as_one_value("it's,1"), "'it''s,1'");
+}
+
 TEST(ParseAxis, RefusesWhatIsNoAxis) {
   EXPECT_FALSE(parse_axis("cluster.nodes").ok());
   EXPECT_FALSE(parse_axis("=1,2").ok());
