@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <new>
 #include <system_error>
 
+#include "base/system/memory.hpp"
 #include "base/system/signals.hpp"
 
 namespace distsim {
@@ -18,11 +20,12 @@ constexpr std::size_t kEnoughStack = std::size_t{1}
                                      << 20;  // the deepest path, through yaml-cpp and CLI11, takes 0.2 MB
 
 /// Without memory for a line.
-int fail_plainly(const Program& program, const char* what, const char* detail, int exit_code) {
+int fail_plainly(const Program& program, std::initializer_list<const char*> what, int exit_code) {
   std::fputs(program.name, stderr);
   std::fputs(": ", stderr);
-  std::fputs(what, stderr);
-  for (const char* c = detail; *c != 0; ++c) std::fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
+  for (const char* part : what) {
+    for (const char* c = part; *c != 0; ++c) std::fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
+  }
   std::fputc('\n', stderr);
   return exit_code;
 }
@@ -61,11 +64,11 @@ int run_caught(const Program& program, const std::function<int()>& run) {
   try {
     return run();
   } catch (const std::bad_alloc&) {
-    return fail_plainly(program, "out of memory; ", program.spends_less, 2);
+    return fail_plainly(program, {kMemoryRanOut, "; ", program.spends_less}, 2);
   } catch (const std::system_error& e) {
-    return fail_plainly(program, "the system refused what was asked of it: ", e.what(), kFailureExit);
+    return fail_plainly(program, {"the system refused what was asked of it: ", e.what()}, kFailureExit);
   } catch (const std::exception& e) {
-    return fail_plainly(program, "internal error: ", e.what(), kFailureExit);
+    return fail_plainly(program, {"internal error: ", e.what()}, kFailureExit);
   }
 }
 

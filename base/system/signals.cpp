@@ -15,6 +15,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/system/memory.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/threads/stop.hpp"
 
@@ -52,7 +53,7 @@ void end_by_signal(int signal) {
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    end_with("out of memory");
+    end_with(kMemoryRanOut);
   } catch (const std::system_error& e) {
     end_with("the system refused what was asked of it: ", e.what());
   } catch (const std::exception& e) {

@@ -16,7 +16,7 @@ namespace {
 /// Before main and before libraries have set themselves up, which takes memory that there may be none of (`ulimit -d`).
 /// Nothing is open yet.
 [[noreturn]] void end_before_main() {
-  constexpr std::string_view kLine = "distsim: out of memory at its start\n";
+  constexpr std::string_view kLine = "distsim: this machine's memory ran out at its start\n";
   (void)!::write(STDERR_FILENO, kLine.data(), kLine.size());
   ::_exit(distsim::kFailureExit);
 }

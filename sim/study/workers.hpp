@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "base/system/memory.hpp"
 #include "base/system/signals.hpp"
 #include "base/threads/side_by_side.hpp"
 
@@ -58,6 +59,6 @@ template <class Work, class OnDone>
 }
 
 /// Why a piece is left, for its row.
-inline const char* why_left() { return end_asked() ? "interrupted" : "out of memory"; }
+inline const char* why_left() { return end_asked() ? "interrupted" : kMemoryRanOut; }
 
 }  // namespace distsim::study

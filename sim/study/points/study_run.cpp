@@ -11,6 +11,7 @@
 
 #include "base/check.hpp"
 #include "base/output.hpp"
+#include "base/system/memory.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "sim/study/points/crew.hpp"
@@ -148,7 +149,9 @@ class StudyRun::Parts {
       progress.show(rows_.known(), best_);
     }
     if (end_asked()) return give_up();
-    return finish_alone(starved);
+    TRY(finish_alone(starved));
+    if (!starved.empty()) name_starved();
+    return {};
   }
 
   void feed(Pending& pending) {
@@ -207,12 +210,22 @@ class StudyRun::Parts {
         row = encode(list_.evaluate(index));
         TRY(journalize(index, row));
       } catch (const std::bad_alloc&) {
-        row = encode(Row{{}, {}, "out of memory"});
+        row = encode(Row{{}, {}, kMemoryRanOut});
         ++starved_rows_;
       }
       rows_.add(index, std::move(row));
     }
     return {};
+  }
+
+  /// Of some points. Where it is all of them, the command ends with the reason of the first.
+  void name_starved() const {
+    if (starved_rows_ == 0 || starved_rows_ == rows_.known()) return;
+    try {
+      remark(std::string(kMemoryRanOut) + ": no prediction of " + grouped(starved_rows_) + " of " +
+             counted(rows_.known(), "point"));
+    } catch (const std::bad_alloc&) {  // the rows say so, too
+    }
   }
 
   Result<void> journalize(std::uint64_t index, const std::string& row) {

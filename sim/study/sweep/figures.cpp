@@ -125,7 +125,7 @@ Row row_of(const SweepFigures& figures, std::string error) {
 
 SweepFigures figures_in(const Row& row) {
   SweepFigures f;
-  if (row.figures.size() != kFigures.size() + 1 || row.texts.size() != 1) return f;  // "out of memory"
+  if (row.figures.size() != kFigures.size() + 1 || row.texts.size() != 1) return f;  // its memory ran out
   for (std::size_t i = 0; i < kFigures.size(); ++i) f.*kFigures[i] = row.figures[i];
   const double fits = row.figures.back();
   f.fits = fits == 1 ? Fits::yes : fits == 2 ? Fits::no : Fits::unknown;

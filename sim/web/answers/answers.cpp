@@ -10,6 +10,7 @@
 
 #include "base/json/parse_once.hpp"
 #include "base/log.hpp"
+#include "base/system/memory.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/threads/stop.hpp"
@@ -218,7 +219,7 @@ std::string Answers::to(const Message& message, const Meanwhile& meanwhile) {
   } catch (const Stopped&) {
     return plain_answer(message.id, "cancelled");
   } catch (const std::bad_alloc&) {
-    return error_answer(message.id, Error{"out of memory; use fewer nodes or micro-batches", "", ""});
+    return error_answer(message.id, Error{std::string(kMemoryRanOut) + "; use fewer nodes or micro-batches", "", ""});
   } catch (const std::exception& e) {
     return error_answer(message.id, Error{std::string("internal error: ") + e.what(), "", ""});
   }

@@ -39,7 +39,7 @@ TEST(Json, AnObjectThatMemoryDoesNotSufficeForEndsTheProgramWithALine) {
         std::_Exit(1);
       },
       [](int status) { return WIFEXITED(status) && (WEXITSTATUS(status) == kFailureExit || WEXITSTATUS(status) == 0); },
-      "distsim: out of memory|^$");
+      "distsim: this machine's memory ran out|^$");
 }
 
 }  // namespace

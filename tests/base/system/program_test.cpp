@@ -26,7 +26,7 @@ std::pair<int, std::string> end_of(const Thrown& thrown) {
 
 TEST(RunCaught, WhatIsThrownIsOneLine) {
   EXPECT_EQ(run_caught(kOne, [] { return 5; }), 5);
-  EXPECT_EQ(end_of(std::bad_alloc()), std::pair(2, std::string("one: out of memory; use less\n")));
+  EXPECT_EQ(end_of(std::bad_alloc()), std::pair(2, std::string("one: this machine's memory ran out; use less\n")));
   const auto [code, line] = end_of(std::system_error(EAGAIN, std::generic_category(), "a\nthread"));
   EXPECT_EQ(code, kFailureExit);
   EXPECT_EQ(line.rfind("one: the system refused what was asked of it: a?thread", 0), 0u) << line;

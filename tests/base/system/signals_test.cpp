@@ -123,7 +123,7 @@ TEST(SignalsDeathTest, WhatNobodyCatchesIsOneLine) {
         handle_signals();
         std::thread([] { throw std::bad_alloc(); }).join();
       },
-      testing::ExitedWithCode(kFailureExit), "^distsim: out of memory\n$");
+      testing::ExitedWithCode(kFailureExit), "^distsim: this machine's memory ran out\n$");
   EXPECT_EXIT(
       {
         handle_signals("bench");
