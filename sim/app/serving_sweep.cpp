@@ -204,7 +204,7 @@ std::string csv_of(const ServingSweep& sweep, const study::SweepRequest& request
   std::string out = csv_line(header);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows.has(i)) continue;
-    const study::Row row = rows.at(i);
+    const study::Row row = shown_row(sweep, rows, i);
     const std::vector<std::string> values = study::values_at(request.axes, i);
     for (std::size_t p = 0; p < std::max<std::size_t>(1, row.texts.size() / 2); ++p) {
       std::vector<std::string> cells = values;
@@ -230,7 +230,7 @@ std::string table_of(const ServingSweep& sweep, const study::SweepRequest& reque
   const auto digits = [](double value) { return value < 0 ? "-" : fmt::format("{:.4g}", value); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!rows.has(i)) continue;
-    const study::Row row = rows.at(i);
+    const study::Row row = shown_row(sweep, rows, i);
     const std::vector<std::string> values = study::values_at(request.axes, i);
     const auto add = [&](const std::vector<std::string>& cells) {
       lines.push_back(values);
@@ -271,6 +271,12 @@ bool is_serving_experiment(const std::string& path) {
          root->find("policies") != nullptr;
 }
 
+study::Row shown_row(const ServingSweep& sweep, const study::Rows& rows, std::size_t index) {
+  study::Row row = rows.at(index);
+  row.error = sweep.as_given(row.error);
+  return row;
+}
+
 Result<void> sweep_serving(const ServingSweep& sweep) {
   serving::PriceStore prices;
   TRY_ASSIGN(const ConfigNode text, parse_yaml_file(sweep.config));
@@ -293,7 +299,7 @@ Result<void> sweep_serving(const ServingSweep& sweep) {
   bool nothing = true;
   for (std::size_t i = 0; i < study->rows().size() && nothing; ++i) {
     if (!study->rows().has(i)) continue;  // interrupted
-    const study::Row row = study->rows().at(i);
+    const study::Row row = shown_row(sweep, study->rows(), i);
     nothing = !row.error.empty();
     if (first.empty()) first = row.error;
   }

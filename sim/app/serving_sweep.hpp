@@ -19,8 +19,11 @@ struct ServingSweep {
   std::vector<std::string> sets;       ///< fixed
   std::vector<study::SweepAxis> axes;  ///< the first varies slowest
   study::RunOptions run;
-  std::function<std::string(const std::string& line)> as_given;  ///< a remark, with its key as it was given
+  std::function<std::string(const std::string& line)> as_given;  ///< a remark or an error, with its key as it was given
 };
+
+/// A row as it is shown, its error as_given. REQUIRES: rows.has(index).
+study::Row shown_row(const ServingSweep& sweep, const study::Rows& rows, std::size_t index);
 
 /// Plays every policy and rate of the experiment at every combination of values. Writes a CSV row for each, and a page
 /// with curves over the first axis whose values are numbers; or prints them. Rows do not depend on the number of threads

@@ -66,12 +66,12 @@ std::size_t place_of(std::vector<std::string>& names, const std::string& name) {
   return names.size() - 1;
 }
 
-Cells cells_of(const study::Rows& rows) {
+Cells cells_of(const ServingSweep& sweep, const study::Rows& rows) {
   Cells out;
   std::size_t most_rates = 0;
   out.rows.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const study::Row& row = out.rows.emplace_back(rows.has(i) ? rows.at(i) : study::Row());
+    const study::Row& row = out.rows.emplace_back(rows.has(i) ? shown_row(sweep, rows, i) : study::Row());
     if (!row.error.empty()) ++out.reasons[row.error];
     std::map<std::string, std::size_t> met;
     for (std::size_t p = 0; p < row.texts.size() / 2; ++p) {
@@ -161,7 +161,7 @@ std::vector<std::string> heads_of_axes(const ServingSweep& sweep) {
 
 std::string serving_sweep_page(const ServingSweep& sweep, const std::string& own_title, const study::Rows& rows,
                                const std::string& text) {
-  const Cells cells = cells_of(rows);
+  const Cells cells = cells_of(sweep, rows);
   const std::vector<std::size_t> columns = columns_of_page();
   SweepJson figures = SweepJson::array(), points = SweepJson::array();
   for (const std::size_t c : columns)

@@ -230,6 +230,7 @@ Result<void> sweep(const SweepFlags& flags, const CLI::App& command, study::Team
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), {flags.jobs, flags.journal, flags.resume, team}));
   if (study->is_over()) return {};
   TRY(study->evaluate(study::sweep_order(request)));
+  request.told = [&](const std::string& error) { return as_given(error, flags); };
   const study::SweepResult result(request, study->rows());
   if (!study->was_cut())
     name_idle(command, as_given(study::sweep_without_effect(result, "--set", flags.jobs), flags, request));

@@ -209,7 +209,7 @@ SweepPoint SweepResult::point(std::size_t index) const {
   if (!rows_.has(index)) return point;
   Row row = rows_.at(index);
   point.figures = figures_in(row);
-  point.error = std::move(row.error);
+  point.error = request_.told && !row.error.empty() ? request_.told(row.error) : std::move(row.error);
   if (!point.error.empty()) return point;
   point.speedup = point.efficiency = 1;
   if (bases_.empty()) return point;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,6 +30,8 @@ struct SweepRequest {
   /// model.global_batch contradicts weak, a swept model.per_gpu_batch strong.
   Scaling scaling = Scaling::as_given;
   std::string scaling_asked = "--scaling";  ///< what asked for it, for messages: "x.yaml:3:1: scaling"
+  /// The reason why a point has no prediction, as it is shown: rows name each key as if --set had given it. Null: as it is.
+  std::function<std::string(const std::string&)> told = nullptr;
 };
 
 struct SweepPoint {
