@@ -415,6 +415,28 @@ TEST_F(FormatsTest, AnExecutionTraceIsOfTheSameRun) {
   EXPECT_EQ(missing_parts(*cut), std::vector<std::string>{"the rest of a file that is cut off (execution trace)"});
 }
 
+/// One iteration is recorded by the execution trace, several by the profiler, without ids in common: nothing is taken.
+TEST_F(FormatsTest, AnExecutionTraceOfFewerIterationsIsNoOtherRun) {
+  std::vector<std::string> events{
+      test::event("cuda_runtime", "cudaLaunchKernel", "5", "10", 2, 5, "\"correlation\":1"),
+      test::event("kernel", "gemm", "0", "7", 10, 20, "\"correlation\":1,\"device\":0,\"stream\":7")};
+  for (int step = 0; step < 3; ++step) {
+    for (int i = 0; i < 6; ++i)
+      events.push_back(test::event("cpu_op", "aten::mm", "5", "10", 100 * step + 10 * i, 5, ""));
+  }
+  std::string nodes;
+  for (int id = 2; id < 8; ++id)
+    nodes += std::string(nodes.empty() ? "" : ",") + R"x({"name":"aten::mm","id":)x" + std::to_string(id) +
+             R"x(,"parent":1,"tid":1,"inputs":[],"input_shapes":[],"input_types":[],"outputs":[]})x";
+  const auto job = read_traces(
+      {test::write(folder_, "steps_kineto_rank0.json", test::trace(events)),
+       test::write(folder_, "steps_et_rank0.json", R"x({"schema":"1.0.1","pid":1,"nodes":[)x" + nodes + "]}")});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_TRUE(std::ranges::any_of(job->ranks.at(0).notes.assumptions, [](const std::string& text) {
+    return text.find("as of fewer iterations: nothing is taken from it") != text.npos;
+  }));
+}
+
 /// Ids of two runs may be equal, and a name or two.
 TEST_F(FormatsTest, AnExecutionTraceOfAnotherRunHasOtherOps) {
   const auto run = [&](int alike) {

@@ -147,11 +147,28 @@ std::size_t count_of(const TraceRank& rank, HostKind kind) {
   return static_cast<std::size_t>(std::ranges::count(rank.host_records, kind, &HostRecord::kind));
 }
 
+/// Ops of the two that could be paired by their names, whatever their order.
+std::size_t of_same_name(const TraceRank& a, const TraceRank& b) {
+  std::map<NameId, std::size_t> left;
+  for (const HostRecord& r : a.host_records) left[r.name] += r.kind == HostKind::op ? 1 : 0;
+  std::size_t out = 0;
+  for (const HostRecord& r : b.host_records) {
+    const auto found = r.kind == HostKind::op ? left.find(r.name) : left.end();
+    if (found == left.end() || found->second == 0) continue;
+    --found->second;
+    ++out;
+  }
+  return out;
+}
+
 /// Error: hardly any op is in both. A Kineto trace without ops has annotations all the same, which say nothing of a run.
 Result<void> check_matched(const TraceRank& timed, const TraceRank& nodes, std::size_t matched) {
   const std::size_t here = count_of(timed, HostKind::op), there = count_of(nodes, HostKind::op),
                     fewer = std::min(here, there);
-  if (static_cast<double>(matched) >= kLeastMatched * static_cast<double>(fewer)) return {};
+  const double least = kLeastMatched * static_cast<double>(fewer);
+  if (static_cast<double>(matched) >= least) return {};
+  if (matched == 0 && static_cast<double>(of_same_name(timed, nodes)) >= least)
+    return {};  // of other iterations, maybe
   return Error{"found " + counted(there, "op") + ", " + std::to_string(matched) + " of them among the " +
                    counted(here, "op") + " of " + in_quotes(timed.path, 200) +
                    ", expected most: the execution trace is of another run, or of other iterations",
@@ -186,6 +203,9 @@ Result<void> link_execution_trace(TraceJob& job, TraceRank& timed, const TraceRa
   }
   timed.format += " + " + nodes.format;
   const std::size_t ops = count_of(timed, HostKind::op) + count_of(timed, HostKind::annotation);
+  if (matched == 0 && count_of(nodes, HostKind::op) > 0)
+    timed.notes.assume(
+        "the execution trace has other numbers of the same ops, as of fewer iterations: nothing is taken from it");
   timed.notes.assume(std::to_string(matched) + " of " + std::to_string(ops) + " ops matched to the execution trace (" +
                      counted(nodes.host_records.size(), "node") + ") by " + how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
