@@ -168,6 +168,12 @@ TEST_F(HostStacksTest, OnlyFunctionsAreListed) {
             "forward (t.py:3)|main (t.py:1)|");
   EXPECT_EQ(names("main (t.py:1);thread (t.py:7) 6\nprocess (t.py:9);wait (q.py:4) 2\nthread (t.py:7);run 1\n"),
             "thread (t.py:7)|wait (q.py:4)|run|main (t.py:1)|process (t.py:9)|");
+  EXPECT_EQ(names("process 2:\"python -c from a import b; b(fd=13)\";thread (0x7F01): MainThread;" + stack + " 6\n"),
+            "forward (t.py:3)|main (t.py:1)|")
+      << "a command line with a semicolon";
+  const HostStacks idle = read("thread (0x7F01): MainThread 5\nthread (0x7F01): MainThread;" + stack + " 5\n");
+  EXPECT_TRUE(idle.notes.dropped.empty());
+  EXPECT_DOUBLE_EQ(idle.sum, 10);
   const HostStacks blank = read(stack + " 6\n;; 5\nmain; 3\n");
   EXPECT_EQ(blank.functions.size(), 2u) << "without a name";
   EXPECT_DOUBLE_EQ(blank.sum, 6);

@@ -224,6 +224,11 @@ TEST_F(Nvprof, OutputsWithoutTheirProcessesAreToldApartByTime) {
   const TraceJob sorted = read(test::write(folder_, "sorted.csv", replaced(output, rows, others + first)));
   EXPECT_EQ(sorted.ranks.at(0).device_records.size(), 3u);
   EXPECT_TRUE(has_note(sorted.ranks[0], "1 row begins before the one above it: are all of one recording?"));
+  const std::string by_duration =
+      "\"Start\",\"Duration\",\"Device\",\"Stream\",\"Name\"\nms,us,,,\n10.0,900.0,\"A (0)\",7,\"gemm [106]\"\n"
+      "30.0,800.0,\"A (0)\",7,\"gemm2 [107]\"\n10.9,700.0,\"A (0)\",7,\"relu [106]\"\n";
+  EXPECT_EQ(read(test::write(folder_, "by_duration.csv", by_duration)).ranks.at(0).device_records.size(), 3u)
+      << "kernels of one graph share its id";
   const std::string nsys = "Start (ns),Duration (ns),Device,Strm,Name\n1000,500,A (0),7,k\n2000,500,A (0),7,k\n";
   EXPECT_EQ(read(test::write(folder_, "nsys.csv", nsys + nsys)).ranks.size(), 2u);
 }

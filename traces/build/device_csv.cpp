@@ -5,7 +5,8 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <unordered_set>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "base/text/counted.hpp"
@@ -238,18 +239,23 @@ class DeviceCsv {
       ++headers_again_;
   }
 
-  void note_order(const std::pair<std::uint64_t, std::uint32_t>& gpu, std::int64_t start, std::uint64_t id) {
+  void note_order(const std::pair<std::uint64_t, std::uint32_t>& gpu, std::int64_t start, std::uint64_t id,
+                  const std::string& name) {
     Order& order = orders_[gpu];
+    ++ordered_;
     if (start < order.last) {
       if (back_++ == 0) first_back_ = line_;
     }
     order.last = start;
-    if (id != 0 && !order.ids.insert(id).second && ids_again_++ == 0) first_again_ = id;
+    if (id == 0) return;
+    const bool again = !order.launches.insert({id, std::hash<std::string>()(name)}).second;
+    if (again && ids_again_++ == 0) first_again_ = id;
   }
 
-  /// Below one header. Rows that were sorted by something else go back in time as well, but have each id once.
+  /// Below one header: another output goes back once, and has ids of the one before under the same names. Rows that were sorted
+  /// by something else go back again and again; kernels of one graph share its id.
   std::string of_two_outputs() const {
-    if (!format_.by_start || back_ == 0 || ids_again_ == 0) return "";
+    if (!format_.by_start || back_ == 0 || ids_again_ == 0 || 4 * back_ >= ordered_) return "";
     return "line " + std::to_string(first_back_) + ": found a start before that of the row above it, and the id " +
            std::to_string(first_again_) +
            " of a launch again, expected the rows of one recording; put each in a file of its own";
@@ -318,7 +324,7 @@ class DeviceCsv {
     input.stream = static_cast<std::uint64_t>(csv_whole(cells, columns_->stream));
     input.correlation =
         columns_->correlation ? static_cast<std::uint64_t>(csv_whole(cells, columns_->correlation)) : behind;
-    if (format_.by_start) note_order({process_, input.device}, *start, input.correlation);
+    if (format_.by_start) note_order({process_, input.device}, *start, input.correlation, cells[*columns_->name]);
     builders_.try_emplace({process_, input.device}, job_).first->second.device(input);
   }
 
@@ -421,11 +427,11 @@ class DeviceCsv {
                 unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
   bool no_line_end_ = false;
   struct Order {
-    std::int64_t last = INT64_MIN;  ///< start of the row before
-    std::unordered_set<std::uint64_t> ids;
+    std::int64_t last = INT64_MIN;                             ///< start of the row before
+    std::set<std::pair<std::uint64_t, std::size_t>> launches;  ///< id, and hash of the name
   };
   std::map<std::pair<std::uint64_t, std::uint32_t>, Order> orders_;  ///< by process and GPU
-  std::uint64_t back_ = 0, ids_again_ = 0, first_again_ = 0, outputs_ = 1;
+  std::uint64_t ordered_ = 0, back_ = 0, ids_again_ = 0, first_again_ = 0, outputs_ = 1;
   std::size_t first_back_ = 0;
   std::int64_t last_start_ = INT64_MIN;
   bool header_open_ = false;  ///< one of the process of the rows above it, no row read since

@@ -40,6 +40,12 @@ class StackSums {
     sum_ += weight;
     return true;
   }
+  /// Of a thread that was in no function. False: no weight.
+  bool add_idle(double weight) {
+    if (!(weight >= 0 && weight <= kMostWeight)) return false;
+    sum_ += weight;
+    return true;
+  }
   void add_function(std::string_view name, double self, double total) {
     Sum& s = at(name);
     s.self += self;
@@ -118,6 +124,15 @@ bool is_process(std::string_view frame) {
   return digits != 0 && digits != frame.npos && frame.substr(digits).starts_with(":\"");
 }
 
+/// Its command line may hold the character that separates frames; its end is a quote. Without one it is the frame alone.
+std::size_t parts_of_process(std::span<const std::string_view> stack) {
+  const std::size_t opening = stack.front().find('"');
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    if (stack[i].ends_with('"') && (i > 0 || stack[i].size() > opening + 1)) return i + 1;
+  }
+  return 1;
+}
+
 /// "thread (0x7F01): MainThread" of py-spy, and no function "thread (train.py:12)".
 bool is_thread(std::string_view frame) {
   constexpr std::string_view kThread = "thread (";
@@ -130,8 +145,8 @@ bool is_thread(std::string_view frame) {
 std::span<const std::string_view> below_thread(std::span<const std::string_view> stack, Parsed& out) {
   std::string place;
   while (!stack.empty() && is_process(stack.front())) {
-    place.append(stack.front()).append(";");
-    stack = stack.subspan(1);
+    for (const std::string_view part : stack.first(parts_of_process(stack))) place.append(part).append(";");
+    stack = stack.subspan(parts_of_process(stack));
   }
   if (stack.empty() || !is_thread(stack.front())) return stack;
   place += stack.front();
@@ -158,7 +173,9 @@ void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, 
     stack.push_back(line.substr(at, end - at));
     at = end + 1;
   }
-  if (!count || !out.sums.add(below_thread(stack, out), *count)) {
+  const std::span<const std::string_view> functions = count ? below_thread(stack, out) : stack;
+  const bool idle = functions.empty() && !stack.empty();
+  if (!count || !(idle ? out.sums.add_idle(*count) : out.sums.add(functions, *count))) {
     ++out.broken;
     return;
   }
