@@ -102,12 +102,17 @@ constexpr auto kEndingSignals = std::to_array<std::string_view>(
      "Floating point exception", "User defined signal", "CPU time limit exceeded"});
 
 /// Who starts and watches processes, what these are called, and what is said of those that did not end by themselves.
-constexpr auto kProcessWords = std::to_array<std::string_view>(
-    {"mpirun", "mpiexec", "orterun", "prterun", "orte", "prte", "srun", "slurmstepd", "process", "processes", "job",
-     "step", "task", "tasks", "rank", "daemon", "application"});
+constexpr auto kProcessWords =
+    std::to_array<std::string_view>({"mpirun", "mpiexec", "orterun", "prterun", "orte", "prte", "srun", "slurmstepd",
+                                     "process", "processes", "job", "daemon", "application"});
 constexpr auto kEndWords =
     std::to_array<std::string_view>({"killed", "killing", "aborted", "aborting", "terminated", "terminating",
-                                     "termination", "exited", "died", "lost", "unexpectedly", "cancelled", "timed"});
+                                     "termination", "exited", "died", "lost", "unexpectedly", "cancelled"});
+/// Of what might happen, as notices at login say it.
+constexpr auto kMightWords = std::to_array<std::string_view>({"will", "would", "may", "might", "if"});
+/// A number behind these is no count: "rank 0 was lost" is not "0 ranks were lost".
+constexpr auto kNumbered = std::to_array<std::string_view>(
+    {"rank", "process", "task", "job", "step", "node", "daemon", "pid", "gpu", "status", "code", "signal"});
 
 bool is_letter_or_digit(char c) { return is_digit(c) || (lower_case(c) >= 'a' && lower_case(c) <= 'z'); }
 
@@ -126,21 +131,37 @@ bool names_ending_signal(std::string_view line) {
   });
 }
 
+/// The words of a line, of which "Exit_status=0" and "0:0" are two each.
+std::vector<std::string> bare_words(std::string_view line) {
+  std::string apart(line);
+  std::ranges::replace_if(
+      apart, [](char c) { return c == '=' || c == ':'; }, ' ');
+  std::vector<std::string> out;
+  for (const std::string_view word : words_of(apart)) out.push_back(bare_word(word));
+  return out;
+}
+
 /// "mpirun has exited due to process rank 1", "=>> PBS: job killed: walltime 60 exceeded limit 30"; a flag such as
-/// --kill-on-bad-exit is another word, and with "exited with status 0" nothing was wrong.
+/// --kill-on-bad-exit is another word. Nothing was wrong with "exited with status 0", "killed 0 processes" and what might happen.
 bool tells_end_of_process(std::string_view line) {
-  bool of_process = false, ended = false, well = false;
-  std::string before;
-  for (const std::string_view whole : words_of(line)) {
-    std::string word = bare_word(whole);
-    const auto is_it = [&](std::string_view known) { return word == known; };
-    of_process = of_process || std::ranges::any_of(kProcessWords, is_it);
-    ended = ended || std::ranges::any_of(kEndWords, is_it);
-    well = well || word == "normally" || word == "successfully" ||
-           (word == "0" && (before == "status" || before == "code"));
-    before = std::move(word);
+  const std::vector<std::string> words = bare_words(line);
+  const auto is_any = [&](std::size_t i, const auto& known) {
+    return i < words.size() && std::ranges::any_of(known, [&](std::string_view one) { return words[i] == one; });
+  };
+  const auto is_end = [&](std::size_t i) {
+    return is_any(i, kEndWords) || (i > 0 && i < words.size() && words[i] == "out" && words[i - 1] == "timed");
+  };
+  bool of_process = false, ended = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    of_process = of_process || is_any(i, kProcessWords);
+    ended = ended || is_end(i);
+    if (words[i] == "normally" || words[i] == "successfully" || is_any(i, kMightWords)) return false;
+    const bool numbered = i > 0 && is_any(i - 1, kNumbered);
+    if (words[i] == "0" && i > 0 && (words[i - 1].ends_with("status") || words[i - 1].ends_with("code"))) return false;
+    const bool none = words[i] == "no" || (words[i] == "0" && !numbered);
+    if (none && ((i > 0 && is_end(i - 1)) || is_end(i + 1) || is_end(i + 2))) return false;
   }
-  return of_process && ended && !well;
+  return of_process && ended;
 }
 
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }

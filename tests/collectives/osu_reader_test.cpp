@@ -31,6 +31,7 @@ TEST(Osu, ARunThatWasKilledIsPartial) {
         "slurmstepd: error: *** JOB 77 ON a001 CANCELLED AT 2026-11-20T10:00:00 ***",
         "mpirun has exited due to process rank 1 with PID 0 on",
         "mpirun: killing job...",
+        "mpirun noticed that the job aborted, but has no info as to the process",
         "mpirun detected that one or more processes exited with non-zero status, thus causing",
         "ORTE has lost communication with a remote daemon.",
         "PRTE has lost communication with a remote daemon.",
@@ -56,8 +57,12 @@ TEST(Osu, ARunThatWasKilledIsPartial) {
   for (const char* line :
        {"real 12.53", "+ srun --kill-on-bad-exit=1 ./osu_allreduce -d cuda",
         "srun: job 77 has been allocated resources", "+ mpirun --mca orte_abort_on_non_zero_status 1 ./osu_allreduce",
-        "child process 12 exited with status 0", "all processes terminated normally",
-        "n1:12:12 [0] NCCL INFO comm 0x55 rank 0 nranks 8 - Abort COMPLETE"}) {
+        "Job 4711 exited, Exit_status=0", "TASK EPILOG: job 12 terminated, exit code 0:0",
+        "prolog: killed 0 stale processes of the last job", "rank 3: 0 packets lost",
+        "This job will be cancelled after its time limit of 01:00:00",
+        "Jobs that use more memory than asked for: each process will be killed",
+        "Info: rank 0 of 16 timed 20 iterations", "child process 12 exited with status 0",
+        "all processes terminated normally", "n1:12:12 [0] NCCL INFO comm 0x55 rank 0 nranks 8 - Abort COMPLETE"}) {
     const auto set = read("killed.txt", kOsu + std::string(line) + "\n");
     ASSERT_TRUE(set.ok()) << set.error().text();
     EXPECT_FALSE(set->partial) << line;
