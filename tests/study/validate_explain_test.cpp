@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <sstream>
 
 #include "sim/study/validate/validate.hpp"
@@ -32,6 +33,21 @@ TEST(ExplainCase, NoTermCanShrinkBelowNothing) {
   const std::string text = explain_case(scaling_series("1"), "eight").value();
   EXPECT_NE(text.find("none: it would have to be negative"), std::string::npos) << text;
   EXPECT_NE(text.find("measurement out of range"), std::string::npos);
+}
+
+/// One prediction, whether the figure is asked for or what it is made of.
+TEST(ExplainCase, ExplainsWhatIsPredictedThoughItSeemsTooLarge) {
+  std::istringstream in(
+      "case_id,cluster.system,cluster.nodes,framework.name,model.name,model.global_batch,measured_ms\n"
+      "a,dgx_a100_40gb,1,megatron_lm,llama2_70b,8,9000\n");
+  const CaseFile file = read_cases(in, "cases.csv").value();
+  const auto cases = validate_cases(file, 1, [] {});
+  ASSERT_TRUE(cases[0].memory_exceeded);
+  const auto text = explain_case(file, "a");
+  ASSERT_TRUE(text.ok()) << text.error().text();
+  char predicted[64];
+  std::snprintf(predicted, sizeof predicted, "predicted %.3f ms", cases[0].predicted_ms);
+  EXPECT_NE(text->find(predicted), std::string::npos) << predicted << " is missing in\n" << *text;
 }
 
 TEST(ExplainCase, RefusesWhatIsNotThere) {

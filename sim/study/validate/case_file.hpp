@@ -60,7 +60,8 @@ std::string series_text(const CaseFile& file, const Case& c, const ResolvedNames
 /// What a case says of its experiment, before any file is looked at; of a file whose columns are keys.
 Result<ConfigNode> config_of(const Case& c);
 
-/// The experiment of a case. Errors name the row and the key to blame.
+/// The experiment of a case. What was measured ran: no estimate of its memory refuses it. Errors name the row and the key to
+/// blame.
 Result<config::Experiment> experiment_of(const CaseFile& file, const Case& c);
 
 /// Text of a dotted key of a configuration; empty where it is absent, "present" where it is no scalar.

@@ -33,7 +33,6 @@ GraphCase graph_case(const CaseFile& file, const Case& c, pipeline::CostModelCac
     out.failure = e.error().text();
     return out;
   }
-  e->model.memory_check = false;  // it ran
   e->model.as<workload::StepSpec>().corrects_graphs = false;
   out.device = e->device.name;
   out.model = e->model.name;

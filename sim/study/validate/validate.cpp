@@ -96,7 +96,6 @@ ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostMo
     return v;
   }
   take_experiment(v, *experiment);
-  if (c.measured_ms) experiment->model.memory_check = false;  // it ran
   pipeline::Passes passes;
   const Result<pipeline::Prediction> p =
       pipeline::predict(*experiment, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
