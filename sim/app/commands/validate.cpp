@@ -79,14 +79,14 @@ Result<void> run(const ValidateFlags& flags) {
   TRY_ASSIGN(const auto in, open_input_stream(path));
   TRY_ASSIGN(const study::CaseFile file, study::read_cases(*in, path));
   TRY(check_named_inputs({{"--csv", flags.csv}, {"--plot", flags.plot}}, {"", {}, texts_of_cases(file)}));
-  if (!flags.explain.empty()) {
-    TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
-    return print(text);
-  }
   if (!file.carried.empty()) {
     std::string names;
     for (const std::string& column : file.carried) names += (names.empty() ? "" : ", ") + printable(column, 80);
     log_warn([&] { return path + ": carried along, not used: " + names; });
+  }
+  if (!flags.explain.empty()) {
+    TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
+    return print(text);
   }
   std::vector<study::ValidatedCase> validated;
   {
