@@ -50,6 +50,14 @@ TEST(ExplainCase, ExplainsWhatIsPredictedThoughItSeemsTooLarge) {
   EXPECT_NE(text->find(predicted), std::string::npos) << predicted << " is missing in\n" << *text;
 }
 
+TEST(ExplainCase, SaysThatAMeasuredTimeIsRefused) {
+  const CaseFile file = scaling_series("1");
+  const auto cases = validate_cases(file, 1, [] {});
+  ASSERT_NE(cases[2].failure, "");
+  EXPECT_NE(explain_case(file, "eight")->find("\nrefused  " + cases[2].failure), std::string::npos);
+  EXPECT_EQ(explain_case(file, "one")->find("refused"), std::string::npos);
+}
+
 TEST(ExplainCase, RefusesWhatIsNotThere) {
   const auto unknown = explain_case(scaling_series(), "eigth");
   ASSERT_FALSE(unknown.ok());

@@ -110,6 +110,10 @@ TEST(ValidateCases, AMeasuredTimeThatCannotBeIsNotCounted) {
       << v[1].failure;
   EXPECT_EQ(v[2].failure, "");
   EXPECT_NE(v[3].failure.find("expected milliseconds of an iteration"), std::string::npos) << v[3].failure;
+  EXPECT_TRUE(std::ranges::all_of(v, &ValidatedCase::predicted));
+  const std::string summary = validation_summary(v);
+  EXPECT_EQ(summary.find("not predicted:"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("measured times refused:"), std::string::npos) << summary;
 }
 
 TEST(ValidationCsv, InputColumnsKeepTheirMeaning) {

@@ -106,17 +106,21 @@ Result<void> run(const ValidateFlags& flags) {
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
   TRY(written);
   if (end_asked()) return Error{"interrupted: the cases that are left have that as their error", path, ""};
-  const auto failed = static_cast<std::size_t>(
-      std::count_if(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); }));
-  if (failed > 0 && failed < validated.size())
-    log_warn([&] {
-      return path + ": " + std::to_string(failed) + " of " + counted(validated.size(), "case") +
-             " could not be predicted";
-    });
+  const auto of_all = [&](auto counts) {
+    return std::to_string(std::ranges::count_if(validated, counts)) + " of " + counted(validated.size(), "case");
+  };
+  const auto lacks = [](const study::ValidatedCase& v) { return !v.predicted; };
+  const auto refused = [](const study::ValidatedCase& v) { return v.predicted && !v.failure.empty(); };
+  const bool some_refused = std::ranges::any_of(validated, refused);
+  if (std::ranges::any_of(validated, lacks) && !std::ranges::all_of(validated, lacks))
+    log_warn([&] { return path + ": " + of_all(lacks) + " could not be predicted"; });
+  if (some_refused && !nothing)
+    log_warn([&] { return path + ": measured_ms: refused in " + of_all(refused) + ", which count in no table"; });
   if (!nothing) return {};
   const std::string unchanged = earlier.unchanged();
-  return Error{"none of " + counted(validated.size(), "case") + " could be predicted", path,
-               validated.front().failure + (unchanged.empty() ? "" : "; " + unchanged)};
+  return Error{"none of " + counted(validated.size(), "case") +
+                   (some_refused ? " could be compared with what was measured" : " could be predicted"),
+               path, validated.front().failure + (unchanged.empty() ? "" : "; " + unchanged)};
 }
 
 void declare_validate(CLI::App& self, Action& action) {

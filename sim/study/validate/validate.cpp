@@ -43,6 +43,7 @@ std::optional<double> token_rate(const config::Experiment& e, const report::Repo
 }
 
 void take_report(ValidatedCase& v, const config::Experiment& e, const report::Report& r) {
+  v.predicted = true;
   v.tokens_per_s_per_gpu = token_rate(e, r);
   v.predicted_ms = r.iteration.ms();
   v.low_ms = r.low.ms();

@@ -11,10 +11,12 @@
 
 namespace distsim::study {
 
-/// A case with its prediction, or the reason why there is none.
+/// A case with its prediction, or the reason why there is none to compare.
 struct ValidatedCase {
   const Case* source = nullptr;
-  std::string failure;                              ///< empty when predicted
+  std::string
+      failure;  ///< why it is not compared: there is no prediction, or the measured time cannot be that of the case
+  bool predicted = false;                           ///< a failure is then one of the measured time
   std::string framework, model, system, precision;  ///< that the case was predicted with
   std::string series;                               ///< series_text
   std::string values;                               ///< values_text of its experiment; empty: there is none
@@ -33,7 +35,8 @@ struct ValidatedCase {
 };
 
 /// Why a prediction is what it is: parts, terms of the critical cycle with their ranges, and which of them could account
-/// for the difference alone. Errors: the case is not in the file (nearest ids), or could not be predicted.
+/// for the difference alone. A measured time that why_implausible refuses is explained, and that is said. Errors: the case is
+/// not in the file (nearest ids), or could not be predicted.
 Result<std::string> explain_case(const CaseFile& file, const std::string& case_id);
 
 /// Why a measured time cannot be that of the case: more than the peak of its GPUs (`mfu` is that of the predicted time), or a hundred
@@ -61,7 +64,8 @@ std::string measured_again(const CaseFile& file, const std::vector<ValidatedCase
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases);
 
 /// Count, median, mean, 90th percentile and worst absolute error, signed bias and share inside [low, high], over all,
-/// by family, system, node count and tier. Cases without a prediction are counted and listed with their reasons.
+/// by family, system, node count and tier. Cases without a prediction, and those whose measured time is refused, are counted
+/// and listed with their reasons.
 std::string validation_summary(const std::vector<ValidatedCase>& cases);
 
 }  // namespace distsim::study

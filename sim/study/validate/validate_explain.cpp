@@ -42,14 +42,16 @@ std::string headline(const Explained& e) {
   const report::Report& r = e.report;
   const config::Experiment& x = e.experiment;
   const bool inside = r.low.ms() <= e.measured_ms() && e.measured_ms() <= r.high.ms();
+  const std::string refused = why_implausible(e.source, r.iteration.ms(), r.mfu);
   return fmt::format(
       "{}\n{} with {} on {}: {}, {}, {}, global batch {}, accumulation {}\n"
-      "measured {:.3f} ms, predicted {:.3f} ms ({:+.1f} %), range {:.3f} .. {:.3f} ms: {}\n\n",
+      "measured {:.3f} ms, predicted {:.3f} ms ({:+.1f} %), range {:.3f} .. {:.3f} ms: {}\n{}\n",
       printable(e.source.id), x.model.name, x.framework.name, x.cluster.name, counted(x.cluster.nodes, "node"),
       counted(x.cluster.nodes * x.cluster.gpus_per_node, "GPU"), text_at(x.merged, "model.precision"),
       r.context.samples, x.model.accumulation, e.measured_ms(), r.iteration.ms(),
       100 * (r.iteration.ms() / e.measured_ms() - 1), r.low.ms(), r.high.ms(),
-      inside ? "measurement within range" : "measurement out of range");
+      inside ? "measurement within range" : "measurement out of range",
+      refused.empty() ? "" : "refused  " + printable(refused, 400) + "; it counts in no table\n");
 }
 
 std::string parts(const Explained& e) {

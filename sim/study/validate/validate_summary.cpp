@@ -77,15 +77,16 @@ std::string scaling(const std::vector<ValidatedCase>& cases) {
              : "scaling within a series\n" + line("  time relative to the fewest GPUs", errors, false);
 }
 
-std::string failures(const std::vector<ValidatedCase>& cases) {
+/// Why cases are not compared: those that were predicted, or those that were not.
+std::string failures(const std::vector<ValidatedCase>& cases, bool predicted, const std::string& title) {
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& v : cases) {
-    if (!v.failure.empty()) reasons[v.failure].push_back(v.source->id);
+    if (!v.failure.empty() && v.predicted == predicted) reasons[v.failure].push_back(v.source->id);
   }
   std::string out;
   for (const auto& [reason, ids] : reasons)
     out += fmt::format("  {} x {} (first: {})\n", ids.size(), reason, printable(ids.front(), 200));
-  return out.empty() ? out : "not predicted:\n" + out;
+  return out.empty() ? out : title + ":\n" + out;
 }
 
 std::string exceeded(const std::vector<ValidatedCase>& cases) {
@@ -121,7 +122,8 @@ std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   out += "by nodes\n" + section(cases, node_class);
   out += "by tier\n" +
          section(cases, [](const auto& v) { return v.source->tier.empty() ? std::string("(none)") : v.source->tier; });
-  return out + scaling(cases) + exceeded(cases) + failures(cases);
+  return out + scaling(cases) + exceeded(cases) + failures(cases, false, "not predicted") +
+         failures(cases, true, "measured times refused");
 }
 
 }  // namespace distsim::study
