@@ -117,6 +117,9 @@ bool is_unsafe(const std::string& value) {
   return value.size() > kMaxNameLength || find_bad_byte(value) || value.find("..") != std::string::npos;
 }
 
+/// Of the name of a file, or its path.
+bool is_template(const std::string& name) { return fs::path(name).filename().native().find('{') != std::string::npos; }
+
 /// In which form names are compared.
 using NameForm = std::function<std::string(std::string_view)>;
 const NameForm kAsWritten = [](std::string_view name) { return std::string(name); };
@@ -127,13 +130,15 @@ bool has_alias(const ConfigNode& file, const std::string& name, const NameForm& 
                                 [&](const ConfigNode& a) { return form(a.scalar) == name; });
 }
 
+/// first_of_name of a YAML file.
 std::optional<std::string> file_of_name(const std::string& name, const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    const fs::path path = fs::path(folder) / (name + ".yaml");
-    std::error_code error;
-    if (fs::is_regular_file(path, error)) return path.string();
-  }
-  return std::nullopt;
+  const std::string path = first_of_name(folders, name + ".yaml");
+  return path.empty() ? std::nullopt : std::optional(path);
+}
+
+bool is_regular(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
 }
 
 /// Names of all files, templates included, sorted.
@@ -147,12 +152,24 @@ std::vector<std::string> stems_in(const std::vector<std::string>& folders) {
 
 constexpr std::size_t kMaxNamedBytes = 1 << 20;
 
-/// The first file that lists the name among its aliases. Files that cannot be read are somebody else's error.
+/// The text of a file or, where it cannot be read, of the one that it hides: its names lead to what hides it, and are refused
+/// there.
+Result<std::string> text_of_names(const std::string& path, const std::vector<std::string>& folders) {
+  auto text = is_regular(path) ? read_file(path, kMaxNamedBytes) : Result<std::string>(Error{});
+  for (const std::string& folder : folders) {
+    if (text.ok()) break;
+    const std::string hidden = (fs::path(folder) / fs::path(path).filename()).string();
+    if (is_regular(hidden)) text = read_file(hidden, kMaxNamedBytes);
+  }
+  return text;
+}
+
+/// The first file that lists the name among its aliases. Files that do not parse are somebody else's error.
 std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders,
                                          const NameForm& form = kAsWritten) {
   for (const std::string& name : names_in_folders(folders)) {
     const auto path = file_of_name(name, folders);
-    const auto text = path ? read_file(*path, kMaxNamedBytes) : Result<std::string>(Error{});
+    const auto text = path ? text_of_names(*path, folders) : Result<std::string>(Error{});
     if (!text.ok() || form(*text).find(alias) == std::string::npos) continue;  // to parse a hundred files takes long
     const auto file = parse_yaml(*text, *path);
     if (file.ok() && has_alias(*file, alias, form)) return path;
@@ -175,8 +192,6 @@ std::string path_of_value(const ConfigNode& node) {
   return path.is_absolute() ? node.scalar : short_path(fs::path(folder_of_value(node)) / path);
 }
 
-bool is_template(const std::string& name) { return name.find('{') != std::string::npos; }
-
 /// A file by the values of its placeholders: "gpt_h1024_l16_a16_s1024" by gpt_h{hidden}_l{layers}_a{heads}_s{sequence}.
 struct Found {
   std::string path;
@@ -186,37 +201,36 @@ struct Found {
 std::optional<Found> file_of_template(const std::string& name, const std::vector<std::string>& folders) {
   for (const std::string& stem : stems_in(folders)) {
     if (!is_template(stem)) continue;
-    const auto path = file_of_name(stem, folders);  // none of a folder that is called so
-    if (!path) continue;
-    if (auto values = match_template(stem, name)) return Found{*path, std::move(values)};
+    auto values = match_template(stem, name);
+    const auto path = values ? file_of_name(stem, folders) : std::nullopt;
+    if (path) return Found{*path, std::move(values)};
   }
   return std::nullopt;
 }
 
-/// What is called as a file of this name would be and is none: a folder, a pipe, a link that leads nowhere.
-std::optional<std::string> no_file_of_name(const std::string& name, const std::vector<std::string>& folders) {
-  for (const std::string& folder : folders) {
-    const fs::path path = fs::path(folder) / (name + ".yaml");
-    std::error_code error;
-    if (fs::symlink_status(path, error).type() != fs::file_type::not_found && !error) return path.string();
+/// By the name of the file, an alias, what the driver calls it, or a template; what is found need not be a file.
+std::optional<Found> find_named(const std::string& name, const std::string& kind,
+                                const std::vector<std::string>& folders) {
+  if (const auto path = file_of_name(name, folders); path && !is_template(name)) return Found{*path, {}};
+  if (const auto path = file_of_alias(name, folders)) return Found{*path, {}};
+  if (kind == "devices") {
+    if (const auto path = file_of_gpu(name, folders)) return Found{*path, {}};
   }
-  return std::nullopt;
+  return file_of_template(name, folders);
 }
 
+/// Errors: no file has the name; what has it is a folder, a pipe, a link that leads nowhere.
 Result<Found> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
                         const std::string& experiment_folder) {
   const auto folders = config_folders(kind, experiment_folder);
   for (const std::string& folder : folders) note_input_endings(folder, ".yaml");  // also those beside the experiment
-  if (const auto path = file_of_name(name.scalar, folders); path && !is_template(name.scalar)) return Found{*path, {}};
-  if (const auto path = file_of_alias(name.scalar, folders)) return Found{*path, {}};
-  if (kind == "devices") {
-    if (const auto path = file_of_gpu(name.scalar, folders)) return Found{*path, {}};
-  }
-  if (auto found = file_of_template(name.scalar, folders)) return std::move(*found);
-  if (const auto path = no_file_of_name(name.scalar, folders))
-    return schema_detail::expected(name, key, "a file: " + in_quotes(*path, kMaxNameLength) + " is none", "");
-  return schema_detail::expected(name, key, "a file in configs/" + kind,
-                                 spelling_hint(name.scalar, names_in_folders(folders)));
+  std::optional<Found> found = find_named(name.scalar, kind, folders);
+  if (!found)
+    return schema_detail::expected(name, key, "a file in configs/" + kind,
+                                   spelling_hint(name.scalar, names_in_folders(folders)));
+  if (!is_regular(found->path))
+    return schema_detail::expected(name, key, "a file: " + in_quotes(found->path, kMaxNameLength) + " is none", "");
+  return std::move(*found);
 }
 
 Result<ConfigNode> read_found(const Found& found) {
@@ -314,6 +328,15 @@ std::vector<std::string> names_in(const std::string& kind) { return names_in_fol
 
 std::vector<std::string> curve_folders() { return config_folders("curves", ""); }
 
+std::string first_of_name(const std::vector<std::string>& folders, const std::string& file) {
+  for (const std::string& folder : folders) {
+    const fs::path path = fs::path(folder) / file;
+    std::error_code error;
+    if (fs::symlink_status(path, error).type() != fs::file_type::not_found && !error) return path.string();
+  }
+  return "";
+}
+
 bool is_shipped(const std::string& file) {
   std::error_code error;
   const fs::path path = fs::canonical(file, error);
@@ -328,11 +351,7 @@ bool is_shipped(const std::string& file) {
 std::string config_file(const std::string& kind, const std::string& file) {
   const auto folders = config_folders(kind, "");
   for (const std::string& folder : folders) note_input_endings(folder, "/" + file);
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    if (const fs::path path = fs::path(folder) / file; fs::is_regular_file(path, error)) return path.string();
-  }
-  return "";
+  return first_of_name(folders, file);
 }
 
 std::string changed_constants() {

@@ -25,7 +25,11 @@ Result<void> check_config_folders();
 /// Whether a file is one of those that come with the program.
 bool is_shipped(const std::string& file);
 
-/// The first configs/<kind>/<file> there is; empty where there is none.
+/// The first <folder>/<file> that there is, whatever it is; empty where there is none. A folder, a pipe or a link that leads
+/// nowhere hides those of later folders as a file does, for whoever reads it to refuse.
+std::string first_of_name(const std::vector<std::string>& folders, const std::string& file);
+
+/// first_of_name in configs/<kind>.
 std::string config_file(const std::string& kind, const std::string& file);
 
 /// configs/collectives/nccl.yaml where it says something else than the one that distsim was built with: one in
@@ -40,8 +44,8 @@ std::vector<std::string> names_in_folders(const std::vector<std::string>& folder
 std::vector<std::string> templates_in(const std::string& kind);
 
 /// Reads the file of configs/<kind> that `name` names, aliases included, or the path that it is. A device may
-/// be named as its driver names it. A file without a `name` of its own gets that of the file. Errors stand at the position of `name`; `key` is its dotted path, for
-/// messages.
+/// be named as its driver names it. A file without a `name` of its own gets that of the file. Errors stand at the
+/// position of `name`; `key` is its dotted path, for messages.
 Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind,
                                    const std::string& experiment_folder);
 

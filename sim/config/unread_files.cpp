@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 struct Room {
   const char* name;
   std::array<const char*, 3> endings;
+  bool by_path = true;  ///< others may be read by their paths
 };
 constexpr std::array<Room, 9> kRooms{{{"systems", {".yaml"}},
                                       {"devices", {".yaml"}},
@@ -31,7 +32,7 @@ constexpr std::array<Room, 9> kRooms{{{"systems", {".yaml"}},
                                       {"frameworks", {".yaml"}},
                                       {"studies", {".yaml"}},
                                       {"curves", {".curve.txtpb"}},
-                                      {"op_models", {".ops", ".forest", ".correction"}},
+                                      {"op_models", {".ops", ".forest", ".correction"}, false},
                                       {"collectives", {"nccl.yaml"}},
                                       {"planning", {"layouts.yaml"}}}};
 
@@ -123,16 +124,23 @@ std::string endings_of(const Room& room) {
   return text;
 }
 
-/// Names in a folder, sorted: the order of a disk is not that of an answer.
-std::vector<std::pair<std::string, bool>> entries_of(const fs::path& folder) {
-  std::vector<std::pair<std::string, bool>> out;  // with whether it is a folder
+struct EntryOfFolder {
+  std::string name;
+  bool is_folder = false;
+  bool is_file = false;  ///< neither for a pipe, or a link that leads nowhere
+};
+
+/// Sorted by name: the order of a disk is not that of an answer.
+std::vector<EntryOfFolder> entries_of(const fs::path& folder) {
+  std::vector<EntryOfFolder> out;
   std::error_code error;
   for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
     if (out.size() == kMostEntries) break;
     std::error_code failed;
-    out.emplace_back(it->path().filename().string(), it->is_directory(failed));
+    const fs::file_type type = it->status(failed).type();
+    out.push_back({it->path().filename().string(), type == fs::file_type::directory, type == fs::file_type::regular});
   }
-  std::ranges::sort(out);
+  std::ranges::sort(out, {}, &EntryOfFolder::name);
   return out;
 }
 
@@ -164,19 +172,30 @@ void NamesOfFiles::read() {
   std::vector<fs::path> folders{root_};
   for (const std::string& room : config_rooms()) folders.push_back(fs::path(root_) / room);
   for (const fs::path& folder : folders) {
-    for (const auto& [name, is_folder] : entries_of(folder)) {
-      if (is_folder || !name.ends_with(".yaml")) continue;
-      if (const auto tree = parse_yaml_file((folder / name).string()); tree.ok()) add(*tree);
+    for (const EntryOfFolder& entry : entries_of(folder)) {
+      if (!entry.is_file || !entry.name.ends_with(".yaml")) continue;
+      if (const auto tree = parse_yaml_file((folder / entry.name).string()); tree.ok()) add(*tree);
     }
   }
 }
 
-void add_files(const fs::path& folder, const Room& room, NamesOfFiles& named, std::vector<std::string>& remarks) {
-  for (const auto& [name, is_folder] : entries_of(folder)) {
+/// What would be read if it did not lie in a folder of the room.
+void add_deeper_files(const fs::path& folder, const Room& room, std::vector<std::string>& remarks) {
+  for (const EntryOfFolder& entry : entries_of(folder)) {
     if (remarks.size() == kMostRemarks) return;
+    if (!entry.is_folder && is_read(room, entry.name))
+      remarks.push_back(in_quotes((folder / entry.name).string(), 300) + " is not read: expected in " + room.name +
+                        " itself");
+  }
+}
+
+void add_files(const fs::path& folder, const Room& room, NamesOfFiles& named, std::vector<std::string>& remarks) {
+  for (const auto& [name, is_folder, is_file] : entries_of(folder)) {
+    if (remarks.size() == kMostRemarks) return;
+    if (is_folder && !room.by_path) add_deeper_files(folder / name, room, remarks);
     if (is_folder || is_text_about_it(name)) continue;
     if (is_read(room, name)) {
-      if (name.ends_with(".ops")) add_table(folder / name, remarks);
+      if (is_file && name.ends_with(".ops")) add_table(folder / name, remarks);
       continue;
     }
     if (named.have(name)) continue;
@@ -210,7 +229,7 @@ std::vector<std::string> unread_in(const std::string& root) {
   NamesOfFiles named(root);
   bool ours = false;
   const auto entries = entries_of(root);
-  for (const auto& [name, is_folder] : entries) {
+  for (const auto& [name, is_folder, is_file] : entries) {
     if (remarks.size() == kMostRemarks) break;
     if (!is_folder) {
       ours = ours || name.ends_with(".yaml");  // experiments

@@ -1,6 +1,5 @@
 #include "sim/pipeline/device_models.hpp"
 
-#include <filesystem>
 #include <set>
 
 #include "base/file.hpp"
@@ -26,24 +25,22 @@ Result<std::shared_ptr<const opmodels::LearnedModels>> read_learned_models() {
 
 constexpr std::size_t kMaxTableBytes = 64 << 20;
 
-/// The first configs/op_models that has a table of that name. Errors: a table that is damaged, or of another GPU.
+/// The first configs/op_models that has a table of that name. Errors: a table that is unreadable, damaged, or of another GPU.
 Result<std::shared_ptr<const opmodels::MeasuredTable>> measured_table_of(const topology::DeviceSpec& device) {
-  for (const std::string& folder : config::config_folders("op_models", "")) {
-    const std::string path = folder + "/" + device.name + ".ops";
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) continue;
-    TRY_ASSIGN(const std::string text, read_file(path, kMaxTableBytes));
-    auto table = opmodels::parse_measured_table(text);
-    if (!table.ok()) return Error{table.error().what, path, table.error().hint};
-    if (!topology::names_device(device, table->device()))
-      return Error{"device: found " + in_quotes(table->device(), 60) + ", expected " + in_quotes(device.name) +
-                       ", as the file is called",
-                   path, "write it with distsim calibrate ops --device " + device.name};
-    log_info([&] { return "measured ops of " + device.name + " read from " + path; });
-    return std::make_shared<const opmodels::MeasuredTable>(std::move(*table));
+  const std::string path = config::first_of_name(config::config_folders("op_models", ""), device.name + ".ops");
+  if (path.empty()) {
+    log_debug([&] { return "no measured ops of " + device.name; });
+    return std::shared_ptr<const opmodels::MeasuredTable>();
   }
-  log_debug([&] { return "no measured ops of " + device.name; });
-  return std::shared_ptr<const opmodels::MeasuredTable>();
+  TRY_ASSIGN(const std::string text, read_file(path, kMaxTableBytes));
+  auto table = opmodels::parse_measured_table(text);
+  if (!table.ok()) return Error{table.error().what, path, table.error().hint};
+  if (!topology::names_device(device, table->device()))
+    return Error{"device: found " + in_quotes(table->device(), 60) + ", expected " + in_quotes(device.name) +
+                     ", as the file is called",
+                 path, "write it with distsim calibrate ops --device " + device.name};
+  log_info([&] { return "measured ops of " + device.name + " read from " + path; });
+  return std::make_shared<const opmodels::MeasuredTable>(std::move(*table));
 }
 
 }  // namespace

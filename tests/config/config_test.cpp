@@ -1,10 +1,14 @@
 #include "sim/config/config.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "config_fixture.hpp"
 #include "opmodels/measured/measured_table.hpp"
+#include "sim/config/config_folders.hpp"
 #include "sim/config/unread_files.hpp"
 #include "sim/pipeline/passes/dump.hpp"
 #include "sim/workload/dlrm/dlrm_spec.hpp"
@@ -197,6 +201,27 @@ TEST_F(ConfigTest, TheEnvironmentNamesAFolder) {
   EXPECT_FALSE(load_system("boxes").ok());
 }
 
+/// It would count as one that is not there, and what is shipped be used in its place.
+TEST_F(ConfigTest, WhatHasTheNameOfAFileAndIsNoneIsRefused) {
+  std::filesystem::create_directories(dir_ + "/devices/t4.yaml");
+  std::filesystem::create_symlink("/none", dir_ + "/devices/l4.yaml");
+  ASSERT_EQ(::mkfifo((dir_ + "/devices/a10.yaml").c_str(), 0600), 0);
+  ::setenv("DISTSIM_CONFIGS", dir_.c_str(), 1);
+  std::map<std::string, std::string> errors;  // by name: the file's own, an alias of what it hides, the driver's
+  for (const char* name : {"t4", "Tesla-T4", "NVIDIA T4", "l4", "NVIDIA_L4", "a10", "NVIDIA_A10"}) {
+    const auto device = load_device(name);
+    errors[name] = device.ok() ? "no error" : device.error().text();
+  }
+  const std::string op_table = first_of_name({dir_ + "/devices", dir_}, "l4.yaml");
+  ::unsetenv("DISTSIM_CONFIGS");
+  for (const auto& [name, error] : errors) {
+    EXPECT_NE(error.find("device: found '" + name + "', expected a file: '"), std::string::npos)
+        << name << ": " << error;
+    EXPECT_NE(error.find(".yaml' is none"), std::string::npos) << name << ": " << error;
+  }
+  EXPECT_EQ(op_table, dir_ + "/devices/l4.yaml");
+}
+
 TEST_F(ConfigTest, WhatAUsersFolderHoldsInVainIsNamed) {
   EXPECT_TRUE(unread_in(dir_).empty()) << unread_in(dir_).front();
   for (const char* folder : {"system", "curves", "results"}) std::filesystem::create_directories(dir_ + "/" + folder);
@@ -236,6 +261,16 @@ TEST_F(ConfigTest, WhatATextOfAUsersFolderNamesIsNotInVain) {
   const std::vector<std::string> remarks = unread_in(dir_);
   ASSERT_EQ(remarks.size(), 1u) << remarks.front();
   EXPECT_NE(remarks[0].find("/models/other.csv' is not looked for"), std::string::npos) << remarks[0];
+}
+
+TEST_F(ConfigTest, TablesInAFolderOfOpModelsAreNamed) {
+  std::filesystem::create_directories(dir_ + "/op_models/gone.ops");
+  std::filesystem::create_symlink("/none", dir_ + "/op_models/nowhere.ops");
+  write("op_models/sub/a100_sxm4_80gb.ops", "");
+  write("op_models/sub/notes", "");
+  const std::vector<std::string> remarks = unread_in(dir_);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_EQ(remarks[0], "'" + dir_ + "/op_models/sub/a100_sxm4_80gb.ops' is not read: expected in op_models itself");
 }
 
 /// A table is read by the name of its device, not by another name of it.

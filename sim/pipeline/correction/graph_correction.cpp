@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
 #include "sim/config/config_folders.hpp"
@@ -20,18 +18,15 @@ constexpr std::size_t kMostCorrectionBytes = 1 << 20;
 using Network = std::shared_ptr<const opmodels::GraphNetwork>;
 
 Result<Network> read_graph_network() {
-  for (const std::string& folder : config::config_folders("op_models", "")) {
-    const std::string path = folder + "/" + kGraphCorrectionFile;
-    std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error)) continue;
-    TRY_ASSIGN(const std::string text, read_file(path, kMostCorrectionBytes));
-    auto network = opmodels::GraphNetwork::parse(text);
-    if (!network.ok()) return Error{network.error().what, path, network.error().hint};
-    return std::make_shared<const opmodels::GraphNetwork>(std::move(*network));
-  }
-  return Error{"model.correction: found graph, expected a file op_models/" + std::string(kGraphCorrectionFile) +
-                   " in the folders of configurations",
-               "", "distsim calibrate graph writes it"};
+  const std::string path = config::config_file("op_models", kGraphCorrectionFile);
+  if (path.empty())
+    return Error{"model.correction: found graph, expected a file op_models/" + std::string(kGraphCorrectionFile) +
+                     " in the folders of configurations",
+                 "", "distsim calibrate graph writes it"};
+  TRY_ASSIGN(const std::string text, read_file(path, kMostCorrectionBytes));
+  auto network = opmodels::GraphNetwork::parse(text);
+  if (!network.ok()) return Error{network.error().what, path, network.error().hint};
+  return std::make_shared<const opmodels::GraphNetwork>(std::move(*network));
 }
 
 }  // namespace
