@@ -164,27 +164,67 @@ Result<std::string> text_of_names(const std::string& path, const std::vector<std
   return text;
 }
 
-/// The first file that lists the name among its aliases. Files that do not parse are somebody else's error.
-std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders,
-                                         const NameForm& form = kAsWritten) {
-  for (const std::string& name : names_in_folders(folders)) {
-    const auto path = file_of_name(name, folders);
-    const auto text = path ? text_of_names(*path, folders) : Result<std::string>(Error{});
-    if (!text.ok() || form(*text).find(alias) == std::string::npos) continue;  // to parse a hundred files takes long
-    const auto file = parse_yaml(*text, *path);
-    if (file.ok() && has_alias(*file, alias, form)) return path;
-  }
-  return std::nullopt;
+/// Files that do not parse are somebody else's error.
+bool lists_alias(const std::string& path, const std::string& alias, const std::vector<std::string>& folders,
+                 const NameForm& form) {
+  const auto text = text_of_names(path, folders);
+  if (!text.ok() || form(*text).find(alias) == std::string::npos) return false;  // to parse a hundred files takes long
+  const auto file = parse_yaml(*text, path);
+  return file.ok() && has_alias(*file, alias, form);
 }
 
-/// A GPU as its driver calls it ("NVIDIA H200"). A name in the very spelling of a file or an alias comes before it.
-std::optional<std::string> file_of_gpu(const std::string& name, const std::vector<std::string>& folders) {
-  const std::string normal = topology::normal_gpu_name(name);
-  if (normal.empty()) return std::nullopt;
-  for (const std::string& known : names_in_folders(folders)) {
-    if (topology::normal_gpu_name(known) == normal) return file_of_name(known, folders);
+/// Once for each: names are looked up again and again.
+void name_hidden_alias(const std::string& name, const std::string& used, const std::string& hidden) {
+  static std::mutex mutex;
+  static std::set<std::string> named;
+  const std::lock_guard lock(mutex);
+  if (!named.insert(name + '\n' + used + '\n' + hidden).second) return;
+  log_warn([&] {
+    return in_quotes(name, 100) + " is a name of " + in_quotes(used, 300) + ", which is used, and of " +
+           in_quotes(hidden, 300);
+  });
+}
+
+/// The file that has a name by other than its own, of the first folder with one; empty: none. Files of that name in later
+/// folders are named. Error: two in one folder.
+Result<std::string> file_that_has(const ConfigNode& name, const std::string& key,
+                                  const std::vector<std::string>& folders,
+                                  const std::function<bool(const std::string& path)>& has_name) {
+  std::string found;
+  for (const auto& files : files_by_folder(folders, ".yaml")) {
+    const bool is_hidden = !found.empty();
+    for (const std::string& file : files) {
+      if (is_template(file) || !has_name(file)) continue;
+      if (is_hidden)
+        name_hidden_alias(name.scalar, found, file);
+      else if (found.empty())
+        found = file;
+      else
+        return schema_detail::expected(
+            name, key,
+            "a name of one file: " + in_quotes(found, 300) + " and " + in_quotes(file, 300) + " both have it");
+    }
   }
-  return file_of_alias(normal, folders, topology::normal_gpu_name);
+  return found;
+}
+
+/// Error: as file_that_has.
+Result<std::string> file_of_alias(const ConfigNode& name, const std::string& key,
+                                  const std::vector<std::string>& folders) {
+  return file_that_has(name, key, folders,
+                       [&](const std::string& path) { return lists_alias(path, name.scalar, folders, kAsWritten); });
+}
+
+/// A GPU as its driver calls it ("NVIDIA H200"). A name in the very spelling of a file or an alias comes before it. Error: as
+/// file_that_has.
+Result<std::string> file_of_gpu(const ConfigNode& name, const std::string& key,
+                                const std::vector<std::string>& folders) {
+  const std::string normal = topology::normal_gpu_name(name.scalar);
+  if (normal.empty()) return std::string();
+  return file_that_has(name, key, folders, [&](const std::string& path) {
+    return topology::normal_gpu_name(fs::path(path).stem().string()) == normal ||
+           lists_alias(path, normal, folders, topology::normal_gpu_name);
+  });
 }
 
 std::string path_of_value(const ConfigNode& node) {
@@ -209,14 +249,17 @@ std::optional<Found> file_of_template(const std::string& name, const std::vector
 }
 
 /// By the name of the file, an alias, what the driver calls it, or a template; what is found need not be a file.
-std::optional<Found> find_named(const std::string& name, const std::string& kind,
-                                const std::vector<std::string>& folders) {
-  if (const auto path = file_of_name(name, folders); path && !is_template(name)) return Found{*path, {}};
-  if (const auto path = file_of_alias(name, folders)) return Found{*path, {}};
+Result<std::optional<Found>> find_named(const ConfigNode& name, const std::string& key, const std::string& kind,
+                                        const std::vector<std::string>& folders) {
+  const auto own = file_of_name(name.scalar, folders);
+  if (own && !is_template(name.scalar)) return std::optional(Found{*own, {}});
+  TRY_ASSIGN(const std::string of_alias, file_of_alias(name, key, folders));
+  if (!of_alias.empty()) return std::optional(Found{of_alias, {}});
   if (kind == "devices") {
-    if (const auto path = file_of_gpu(name, folders)) return Found{*path, {}};
+    TRY_ASSIGN(const std::string of_gpu, file_of_gpu(name, key, folders));
+    if (!of_gpu.empty()) return std::optional(Found{of_gpu, {}});
   }
-  return file_of_template(name, folders);
+  return file_of_template(name.scalar, folders);
 }
 
 /// Errors: no file has the name; what has it is a folder, a pipe, a link that leads nowhere.
@@ -224,7 +267,7 @@ Result<Found> find_file(const ConfigNode& name, const std::string& key, const st
                         const std::string& experiment_folder) {
   const auto folders = config_folders(kind, experiment_folder);
   for (const std::string& folder : folders) note_input_endings(folder, ".yaml");  // also those beside the experiment
-  std::optional<Found> found = find_named(name.scalar, kind, folders);
+  TRY_ASSIGN(std::optional<Found> found, find_named(name, key, kind, folders));
   if (!found)
     return schema_detail::expected(name, key, "a file in configs/" + kind,
                                    spelling_hint(name.scalar, names_in_folders(folders)));

@@ -44,7 +44,8 @@ std::vector<std::string> names_in_folders(const std::vector<std::string>& folder
 std::vector<std::string> templates_in(const std::string& kind);
 
 /// Reads the file of configs/<kind> that `name` names, aliases included, or the path that it is. A device may
-/// be named as its driver names it. A file without a `name` of its own gets that of the file. Errors stand at the
+/// be named as its driver names it. Of files with one alias that of the first folder counts, and the others are named in the
+/// log; two of one folder are an error. A file without a `name` of its own gets that of the file. Errors stand at the
 /// position of `name`; `key` is its dotted path, for messages.
 Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind,
                                    const std::string& experiment_folder);

@@ -222,6 +222,30 @@ TEST_F(ConfigTest, WhatHasTheNameOfAFileAndIsNoneIsRefused) {
   EXPECT_EQ(op_table, dir_ + "/devices/l4.yaml");
 }
 
+/// Whatever the files are called.
+TEST_F(ConfigTest, AnAliasIsThatOfTheFirstFolder) {
+  for (const char* file : {"aaa", "zzz"}) {
+    const std::string path = std::string("devices/") + file + ".yaml";
+    write(path, "name: " + std::string(file) + "\naliases: [Tesla-T4]\n" +
+                    device(file).substr(device(file).find("architecture")));
+    ::setenv("DISTSIM_CONFIGS", dir_.c_str(), 1);
+    const auto by_alias = load_device("Tesla-T4"), by_driver = load_device("NVIDIA Tesla_T4");
+    ::unsetenv("DISTSIM_CONFIGS");
+    ASSERT_TRUE(by_alias.ok() && by_driver.ok()) << file;
+    EXPECT_EQ(by_alias->name, file);
+    EXPECT_EQ(by_driver->name, file);
+    std::filesystem::remove(dir_ + "/" + path);
+  }
+}
+
+TEST_F(ConfigTest, TwoFilesOfAFolderWithOneAliasAreRefused) {
+  write("systems/other.yaml", "name: other\naliases: [BOX]\ngpus_per_node: 1\ndevice: chip\ngpu_links: {kind: none}\n");
+  EXPECT_EQ(error_of_text("cluster: {system: BOX}\nmodel: {name: net}\n"),
+            "DIR/x.yaml:1:19: cluster.system: found 'BOX', expected a name of one file: 'DIR/systems/boxes.yaml' and "
+            "'DIR/systems/other.yaml' both have it");
+  EXPECT_EQ(error_of_text("cluster: {system: other}\nmodel: {name: net}\n"), "no error");
+}
+
 TEST_F(ConfigTest, WhatAUsersFolderHoldsInVainIsNamed) {
   EXPECT_TRUE(unread_in(dir_).empty()) << unread_in(dir_).front();
   for (const char* folder : {"system", "curves", "results"}) std::filesystem::create_directories(dir_ + "/" + folder);
