@@ -5,10 +5,9 @@
 #include <ostream>
 
 #include "base/fnv.hpp"
-#include "base/text/number_text.hpp"
-#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "opmodels/measured/possible_times.hpp"
+#include "opmodels/measured/row_statements.hpp"
 #include "opmodels/registry.hpp"
 
 namespace distsim::opmodels {
@@ -20,8 +19,6 @@ void append_number(std::string& line, double value) {
   line += ',';
   line.append(text, end.ptr);
 }
-
-double positive_or_zero(std::string_view text) { return std::max(0.0, plain_number(text).value_or(0)); }
 
 std::string header_line(LearnedKernel kernel) {
   std::string line = "kernel,gpu,op,pass,dtype,timing,held_back,hbm_GBps,floor_us,measured,launch,tail,other,seconds";
@@ -63,8 +60,9 @@ double priced_of(const std::vector<Prepared>& prepared) {
 
 class Writer {
  public:
-  Writer(const OpColumns& columns, std::size_t latency, LearnedKernel kernel, const DeviceLookup& lookup)
-      : columns_(columns), latency_(latency), kernel_(kernel), lookup_(lookup) {}
+  Writer(const OpColumns& columns, std::size_t latency, const RowStatements& statements, LearnedKernel kernel,
+         const DeviceLookup& lookup)
+      : columns_(columns), latency_(latency), statements_(statements), kernel_(kernel), lookup_(lookup) {}
 
   /// A line for each kernel; empty where the row is left out, and `count` says why.
   std::string lines(const std::vector<std::string>& row, const std::string& position, TrainingCount& count) const {
@@ -78,10 +76,13 @@ class Writer {
     if (!models.ok()) return problem(count.unpriced, models.error());
     const auto parsed = op_from_row(columns_, row);
     if (!parsed.ok()) return problem(count.unpriced, parsed.error());
-    const double measured = positive_or_zero(row[latency_]);
-    if (measured == 0)
-      return problem(count.unpriced,
-                     {"latency_us: found " + in_quotes(row[latency_], 60) + ", expected a positive number", "", ""});
+    const auto time = latency_of(row[latency_]);
+    if (!time.ok()) return problem(count.unpriced, time.error());
+    const double measured = *time;
+    if (const auto credible = statements_.check(row, measured); !credible.ok())
+      return problem(count.unpriced, credible.error());
+    const auto clock = statements_.clock(row);
+    if (!clock.ok()) return problem(count.unpriced, clock.error());
     const std::vector<Prepared> prepared = prepare(**models, *parsed, kernel_);
     if (prepared.empty()) {
       ++count.other_kernel;
@@ -90,9 +91,9 @@ class Writer {
     const double launch = host_share(parsed->timing, parsed->call, fields.text("gpu"), parsed->calls).launch;
     const double kernels = measured * 1e-6 - launch;
     const auto cost = (*models)->price(parsed->ops.front(), parsed->warm);
-    if (const auto possible =
-            check_possible((*models)->device(), *parsed, fields.text("dtype"),
-                           least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost), kernels, launch);
+    if (const auto possible = check_possible((*models)->device(), *parsed, fields.text("dtype"),
+                                             least_time((*models)->rates(parsed->warm), parsed->ops.front(), *cost),
+                                             kernels, launch, *clock);
         kernels > 0 && !possible.ok())
       return problem(count.impossible, possible.error());
     if (kernels <= prepared.front().other)
@@ -129,6 +130,7 @@ class Writer {
 
   const OpColumns& columns_;
   std::size_t latency_;
+  const RowStatements& statements_;
   LearnedKernel kernel_;
   const DeviceLookup& lookup_;
 };
@@ -144,7 +146,8 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, require_latency(reader));
-  const Writer writer(columns, latency, kernel, lookup);
+  const RowStatements statements(reader);
+  const Writer writer(columns, latency, statements, kernel, lookup);
   TrainingCount count;
   count.unused = columns.unused();
   for (;;) {

@@ -7,8 +7,8 @@
 //   hbm_GBps, floor_us   of the GPU: what the ratios among its features leave open
 //   measured   = launch + max(other + ratio * seconds, tail); the model learns log(ratio)
 // A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the
-// kernel's analytic share. Rows of other kernels, of devices that are not known, without a latency, and faster than
-// their GPU (possible_times.hpp) are left out.
+// kernel's analytic share. Rows of other kernels, of devices that are not known, without a latency, that contradict
+// themselves (row_statements.hpp), and faster than their GPU (possible_times.hpp) are left out.
 #pragma once
 
 #include <iosfwd>
@@ -22,7 +22,7 @@ namespace distsim::opmodels {
 struct TrainingCount {
   std::size_t rows = 0, kept = 0;
   std::size_t other_kernel = 0;  ///< left out: not of the kernel asked for
-  std::size_t unpriced = 0;      ///< unreadable, without a time, or of a GPU that is not known
+  std::size_t unpriced = 0;      ///< unreadable, without a time, contradictory, or of a GPU that is not known
   std::size_t impossible = 0;    ///< faster than the GPU allows
   std::size_t hidden = 0;        ///< no longer than the launch and the kernels that come with the op
   std::size_t too_long = 0;      ///< kept, with times far above the models' (kOpTimesTooLong)

@@ -6,7 +6,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "opmodels/csv/op_row.hpp"
@@ -28,13 +27,6 @@ std::uint64_t hash_of(const OpPoint& point) {
 struct Hash {
   std::size_t operator()(const OpPoint& point) const { return static_cast<std::size_t>(hash_of(point)); }
 };
-
-Result<double> positive(std::string_view text) {
-  const auto value = plain_number(text);
-  if (value && *value > 0 && *value < 1e12) return *value;
-  return Error{"latency_us: found '" + std::string(text) + "', expected a positive number of microseconds below 1e12",
-               "", ""};
-}
 
 /// Seconds of a row's first op, the least that the device's rates allow it, and those of the others.
 struct Priced {
@@ -180,7 +172,7 @@ void OpCalibration::note_unread(const OpRow& row, RowPlace place) {
 Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row, RowPlace place) {
   TRY_ASSIGN(const OpRow parsed, op_from_row(file.columns, row));
   note_unread(parsed, place);
-  TRY_ASSIGN(const double measured, positive(row[file.latency]));
+  TRY_ASSIGN(const double measured, latency_of(row[file.latency]));
   TRY(file.statements.check(row, measured));
   TRY_ASSIGN(const Hertz clock, file.statements.clock(row));
   TRY_ASSIGN(const Priced priced, price_all(models_, parsed));

@@ -18,6 +18,13 @@ Error wrong(const char* name, double value, const std::string& expected) {
 
 }  // namespace
 
+Result<double> latency_of(std::string_view text) {
+  const auto value = plain_number(text);
+  if (value && *value > 0 && *value < 1e12) return *value;
+  return Error{"latency_us: found " + in_quotes(text, 60) + ", expected a positive number of microseconds below 1e12",
+               "", ""};
+}
+
 RowStatements::RowStatements(const CsvReader& reader) {
   for (std::size_t i = 0; i < kColumns; ++i) at_[i] = reader.column(kColumnNames[i]);
 }

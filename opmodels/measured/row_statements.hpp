@@ -1,16 +1,20 @@
 // What a row of measured ops says of its measurement beside the time: spread, repetitions, error and clock, as op_bench
-// writes them.
+// writes them; and the time.
 #pragma once
 
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text/csv.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::opmodels {
+
+/// A row's latency_us. Errors: no positive number below 1e12.
+Result<double> latency_of(std::string_view text);
 
 class RowStatements {
  public:

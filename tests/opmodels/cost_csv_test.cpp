@@ -354,6 +354,32 @@ TEST_F(Fixture, TrainingRowsLeaveOutWhatNoGpuDoes) {
   EXPECT_EQ(table().size(), 1u);
 }
 
+/// As calibrate ops does.
+TEST_F(Fixture, TrainingRowsLeaveOutWhatContradictsItself) {
+  const std::string shape = "A100-SXM4-80GB,linear,bf16,4096,4096,4096,";
+  const std::pair<const char*, const char*> rows[] = {
+      {"600,590,610,5,0.1,1400\n", ""},
+      {"600,700,710,5,0.1,1400\n", "low_us: found 700, "},
+      {"600,1,2,5,0.1,1400\n", "high_us: found 2, "},
+      {"600,590,610,0,0.1,1400\n", "repetitions: found 0, "},
+      {"600,590,610,5,5,1400\n", "relative_error: found 5, "},
+      {"600,590,610,5,0.1,99999\n", "sm_clock_mhz: found 99999, "},
+      {"600,590,610,5,0.1,5000\n", "sm_clock_mhz: found 5000, expected at most 1410, "},
+      {"1e13,,,,,\n", "latency_us: found '1e13', "},
+  };
+  for (const auto& [row, problem] : rows) {
+    std::istringstream in("gpu,op,dtype,m,n,k,latency_us,low_us,high_us,repetitions,relative_error,sm_clock_mhz\n" +
+                          shape + "600,590,610,5,0.1,1400\n" + shape + row);
+    out_.str("");
+    const auto count =
+        training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
+    ASSERT_TRUE(count.ok()) << count.error().text();
+    EXPECT_EQ(count->kept, *problem == '\0' ? 2u : 1u) << row;
+    EXPECT_EQ(count->first_problem.find(*problem == '\0' ? "" : std::string("x.csv:3: ") + problem), 0u)
+        << row << count->first_problem;
+  }
+}
+
 TEST_F(Fixture, TrainingRowsLeaveOutWhatIsNoLongerThanItsLaunch) {
   const std::string row = "A100-SXM4-80GB,linear,bf16,4096,4096,4096,";
   std::istringstream in("gpu,op,dtype,m,n,k,latency_us,timing\n" + row + "600,wall_sync\n" + row + "0.001,wall_sync\n" +

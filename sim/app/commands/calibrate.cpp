@@ -70,7 +70,7 @@ Result<void> write_training_rows(const TrainingFlags& f) {
   if (!count.unused.empty()) remark(printable(f.input, 300) + ": carried along, not used: " + count.unused);
   remark(fmt::format("{} of {} rows kept{}", count.kept, count.rows,
                      left_out({{count.other_kernel, "not of this kernel"},
-                               {count.unpriced, "not a valid op of a known GPU"},
+                               {count.unpriced, "not a valid row of a known GPU"},
                                {count.impossible, "faster than the GPU allows"},
                                {count.hidden, "no longer than what comes with the op"}})));
   name_too_long(count);
