@@ -42,7 +42,7 @@ void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
   for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
                                    graph::DType::bf16, graph::DType::fp8, graph::DType::fp4, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
-    rates.most[static_cast<std::size_t>(dtype)] = topology::product_peak(device, graph::name_of(dtype)) * margin;
+    rates.most[static_cast<std::size_t>(dtype)] = topology::product_peak(device, graph::name_of(dtype)).rate * margin;
   }
   const double lanes = peak_or_zero(device, "vector_fp32");
   double& fp32 = rates.matrix[static_cast<std::size_t>(graph::DType::fp32)];

@@ -18,7 +18,8 @@ std::string left_of(const OpRow& row, double seconds, double launch) {
 Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds,
                         double launch, Hertz clock) {
   const bool slow = clock.value() > 0 && clock < device.clock.boost;
-  const double peak = topology::product_peak(device, dtype) * (slow ? clock.value() / device.clock.boost.value() : 1);
+  const topology::ProductPeak of_sheet = topology::product_peak(device, dtype);
+  const double peak = of_sheet.rate * (slow ? clock.value() / device.clock.boost.value() : 1);
   if (peak <= 0 || !has_no_shortcut(row.ops.front())) return {};
   const double rate = graph::flops_of(row.ops.front()) / seconds;
   if (rate <= peak * topology::kPeakTolerance) return {};
@@ -26,7 +27,7 @@ Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, st
       "latency_us: found " + format_quantity_beside(rate, peak, Dimension::flops_per_second) +
           (launch > 0 ? " in " + format_quantity(seconds, Dimension::seconds) : "") + left_of(row, seconds, launch) +
           ", expected at most " + format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name +
-          " in " + std::string(dtype) +
+          " in " + of_sheet.dtype + (of_sheet.dtype == dtype ? "" : ", which may stand for " + std::string(dtype)) +
           (slow ? " at an SM clock of " + format_quantity(clock.value() * 1e-6, Dimension::none) + " MHz" : ""),
       "", ""};
 }

@@ -15,12 +15,12 @@ namespace {
 /// another.
 constexpr std::array<std::string_view, 4> kProducts{"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"};
 
-/// FLOP/s that the device allows an op; 0: not known.
-double peak_of(const OpRate& op, const topology::DeviceSpec& device) {
+/// What the device allows a product; nothing where it is not known.
+topology::ProductPeak peak_of(const OpRate& op, const topology::DeviceSpec& device) {
   const std::size_t open = op.shapes.find('(');  // of "8x4, 4x2 (Tensor(c10::Half))" the outer one
-  if (std::ranges::find(kProducts, op.name) == kProducts.end() || open == std::string::npos) return 0;
+  if (std::ranges::find(kProducts, op.name) == kProducts.end() || open == std::string::npos) return {};
   const auto dtype = traces::dtype_of_text(std::string_view(op.shapes).substr(open + 1, op.shapes.size() - open - 2));
-  return dtype ? topology::product_peak(device, graph::name_of(*dtype)) : 0;
+  return dtype ? topology::product_peak(device, graph::name_of(*dtype)) : topology::ProductPeak();
 }
 
 struct ImpossibleRate {
@@ -33,7 +33,7 @@ struct ImpossibleRate {
 ImpossibleRate rate_of(const OpRate& op, const topology::DeviceSpec& device) {
   if (op.device_time <= 0) return {};
   const double seconds = static_cast<double>(op.device_time) * 1e-9;
-  if (op.flops > 0) return {op.flops / seconds, peak_of(op, device), Dimension::flops_per_second, "peak"};
+  if (op.flops > 0) return {op.flops / seconds, peak_of(op, device).rate, Dimension::flops_per_second, "peak"};
   const double cached = 2 * device.l2.capacity.value() * static_cast<double>(op.calls);
   return {(op.least_bytes - cached) / seconds, device.hbm.bandwidth.value(), Dimension::bytes_per_second,
           "memory bandwidth"};

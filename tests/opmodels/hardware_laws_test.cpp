@@ -283,7 +283,7 @@ double seconds_at_peak(const topology::DeviceSpec& spec, const graph::Op& op) {
   return std::visit(
       [&](const auto& shape) {
         double peak = 0;
-        if constexpr (requires { shape.dtype; }) peak = topology::product_peak(spec, graph::name_of(shape.dtype));
+        if constexpr (requires { shape.dtype; }) peak = topology::product_peak(spec, graph::name_of(shape.dtype)).rate;
         return peak > 0 ? graph::flops_of(op) / (topology::kPeakTolerance * peak) : 0;
       },
       op);

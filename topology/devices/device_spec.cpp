@@ -192,11 +192,12 @@ Schema<DeviceSpec> device_schema() {
   return s;
 }
 
-double product_peak(const DeviceSpec& device, std::string_view dtype) {
-  double most = 0;
+ProductPeak product_peak(const DeviceSpec& device, std::string_view dtype) {
+  ProductPeak most;
   for (const auto& [name, rate] : device.peak) {
     const bool wide = dtype == "fp32" || dtype == "tf32";
-    if (name == dtype || (wide && (name == "fp32" || name == "tf32"))) most = std::max(most, rate.value());
+    if ((name == dtype || (wide && (name == "fp32" || name == "tf32"))) && rate.value() > most.rate)
+      most = {rate.value(), name};
   }
   return most;
 }

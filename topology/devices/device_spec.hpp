@@ -98,9 +98,14 @@ inline constexpr double kMemoryPowerShare = 0.4;
 /// Boards of one kind differ in their clocks, and times are rounded: rates above the data sheet by less are let pass.
 inline constexpr double kPeakTolerance = 1.25;
 
-/// FLOP/s that the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries
-/// may take tf32 for fp32. 0: not known.
-double product_peak(const DeviceSpec& device, std::string_view dtype);
+struct ProductPeak {
+  double rate = 0;    ///< FLOP/s; 0: not known
+  std::string dtype;  ///< whose rate it is
+};
+
+/// What the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries may take
+/// tf32 for fp32.
+ProductPeak product_peak(const DeviceSpec& device, std::string_view dtype);
 
 /// Clock under dense products for seconds at the device's power limit: draw(f) = power_limit / power with the matrix
 /// units busy all the time,
