@@ -117,7 +117,7 @@ std::string misspelt(std::string_view name) {
 }
 
 std::string unread(std::string_view what, std::string_view name, const std::string& nearest) {
-  return std::string(what) + in_quotes(name, 60) + " is carried along unread; did you mean '" + nearest + "'?";
+  return std::string(what) + in_quotes(name, 60) + " is carried along unread; " + did_you_mean(name, nearest);
 }
 
 /// "heads=16" of "library=flash2; heads=16".

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "base/text/lower_case.hpp"
+#include "base/text/quantity_units.hpp"
 
 namespace distsim {
 namespace {
@@ -58,7 +60,36 @@ std::string one_of(const std::vector<std::string>& names) {
   return names.size() > kMaxListed ? list + ", ..." : list;
 }
 
+/// The unit at the end of a name, in whatever case: of "sm_clock_mhz" MHz.
+std::optional<Unit> unit_of_name(std::string_view name, Dimension dimension) {
+  const std::size_t mark = name.rfind('_');
+  if (mark == std::string_view::npos) return std::nullopt;
+  const std::string_view written = name.substr(mark + 1);
+  if (auto unit = find_unit(written, dimension)) return unit;
+  for (const std::string& unit : unit_names(dimension)) {
+    if (lower_case(unit) == lower_case(written)) return find_unit(unit, dimension);
+  }
+  return std::nullopt;
+}
+
+bool differ_in_unit(std::string_view a, std::string_view b) {
+  constexpr Dimension kWithUnits[] = {
+      Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second, Dimension::flops_per_second,
+      Dimension::hertz, Dimension::watts};
+  return std::ranges::any_of(kWithUnits, [&](Dimension dimension) {
+    const auto one = unit_of_name(a, dimension), other = unit_of_name(b, dimension);
+    return one && other && (one->decimal != other->decimal || one->binary != other->binary);
+  });
+}
+
 }  // namespace
+
+std::string did_you_mean(std::string_view word, const std::string& nearest) {
+  if (nearest.empty()) return "";
+  if (differ_in_unit(word, nearest))
+    return "'" + nearest + "' is in another unit: convert the numbers, not only the name";
+  return "did you mean '" + nearest + "'?";
+}
 
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kMaxLength) return "";
@@ -87,7 +118,7 @@ std::string spelling_hint(std::string_view word, const std::vector<std::string>&
   const std::string nearest = nearest_spelling(word, candidates);
   const std::vector<std::string> longer = that_begin_with(word, candidates);
   if (longer.size() > 1 && !lower_case(nearest).starts_with(lower_case(word))) return one_of(longer);
-  if (!nearest.empty()) return "did you mean '" + nearest + "'?";
+  if (!nearest.empty()) return did_you_mean(word, nearest);
   return candidates.empty() ? "" : one_of(candidates);
 }
 

@@ -13,7 +13,11 @@ namespace distsim {
 /// none is near.
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& candidates);
 
-/// "did you mean 'x'?", or "one of a, b, c" (at most 12, then "..."), or "" when there are no candidates.
+/// "did you mean 'x'?", or "" where nothing is near. Of names that end in units (latency_us, latency_ms) in which one
+/// number is two amounts: that a new name alone would be wrong.
+std::string did_you_mean(std::string_view word, const std::string& nearest);
+
+/// "did you mean 'x'?" as above, or "one of a, b, c" (at most 12, then "..."), or "" when there are no candidates.
 std::string spelling_hint(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace distsim

@@ -320,7 +320,7 @@ void name_unused_columns(const std::string& path, std::vector<std::string>& line
     const std::string near = is_known ? "" : nearest_spelling(column, kOwn);
     lines.push_back(printable(path, 200) + ": column " + in_quotes(column, 40) + ": no effect" +
                     (is_known ? ", it is of another format of arrivals than this file" : "") +
-                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
+                    (near.empty() ? "" : "; " + did_you_mean(column, near)));
   }
 }
 

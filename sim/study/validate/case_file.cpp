@@ -64,7 +64,7 @@ Result<void> check_other_column(const std::string& column, const std::vector<std
   if (expected.empty() && !section) return {};
   return Error{"column " + in_quotes(column) + ": found " + (section ? "a section" : "an unknown column") +
                    ", expected a configuration key, a label or a name unlike them",
-               where, expected.empty() ? "" : "did you mean '" + expected + "'?"};
+               where, did_you_mean(column, expected)};
 }
 
 Error unknown_column(const std::string& column, const std::string& key, const std::vector<std::string>& known,

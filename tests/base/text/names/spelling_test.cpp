@@ -44,6 +44,23 @@ TEST(NearestSpelling, TakesTheBeginningOfALongerName) {
   EXPECT_EQ(nearest_spelling("dg", {"dgx_a100_40gb"}), "");
 }
 
+/// To rename a column of milliseconds would be wrong by a thousand.
+TEST(DidYouMean, SaysWhereTheUnitIsAnother) {
+  const std::string other_unit = "' is in another unit: convert the numbers, not only the name";
+  for (const auto& [word, nearest] : {std::pair("latency_us", "latency_ms"),
+                                      {"latency_us", "latncy_s"},
+                                      {"sm_clock_mhz", "sm_clock_GHz"},
+                                      {"size_kb", "size_mb"}}) {
+    EXPECT_EQ(did_you_mean(word, nearest), "'" + std::string(nearest) + other_unit);
+    EXPECT_EQ(did_you_mean(nearest, word), "'" + std::string(word) + other_unit);
+  }
+  for (const auto& [word, nearest] :
+       {std::pair("latncy_us", "latency_us"), {"latency", "latency_us"}, {"pad_h", "pad_w"}, {"nods", "nodes"}})
+    EXPECT_EQ(did_you_mean(word, nearest), "did you mean '" + std::string(nearest) + "'?");
+  EXPECT_EQ(did_you_mean("nods", ""), "");
+  EXPECT_EQ(spelling_hint("latency_us", {"gpu", "latency_ms"}), "'latency_ms" + other_unit);
+}
+
 TEST(NearestSpelling, DoesNotSpendTimeOnHugeWords) {
   EXPECT_EQ(nearest_spelling(std::string(1 << 20, 'n'), {std::string(1 << 20, 'n')}), "");
 }
