@@ -33,7 +33,8 @@ std::string file_beside(std::span<const std::string> curve_dirs, const char* fol
   for (const std::string& dir : curve_dirs) {
     const fs::path path = fs::path(dir) / ".." / folder / (name + ".yaml");
     std::error_code failed;
-    if (fs::exists(path, failed)) return path.string();
+    const bool bears_name = fs::symlink_status(path, failed).type() != fs::file_type::not_found;
+    if (bears_name) return path.string();  // one that cannot be read is refused by its reader
   }
   return "";
 }
@@ -80,7 +81,9 @@ class SystemFiles {
     if (std::exchange(is_read_, true)) return;
     for (const std::string& file : files_beside(curve_dirs_, "systems")) {
       by_name_.try_emplace(fs::path(file).stem().string(), file);
-      const auto node = parse_yaml_file(file);  // one that is broken is said where it is used
+      std::error_code failed;
+      if (!fs::is_regular_file(file, failed)) continue;  // a pipe is not read in passing
+      const auto node = parse_yaml_file(file);           // one that is broken is said where it is used
       if (!node.ok()) continue;
       if (const ConfigNode* name = node->find("name")) by_name_.try_emplace(name->scalar, file);
       const ConfigNode* aliases = node->find("aliases");
@@ -151,6 +154,13 @@ bool head_may_name(std::string_view text, const topology::ClusterSpec& system) {
   const auto has = [&](const std::string& words) { return head.find(words) != std::string_view::npos; };
   const auto has_name = [&](const std::string& name) { return has('"' + name + '"') || has("'" + name + "'"); };
   return !has("system") || has_name(system.name) || std::ranges::any_of(system.aliases, has_name);
+}
+
+/// The same of the whole file, wherever a user wrote it.
+bool names_anywhere(const std::string& text, const std::string& file, const topology::ClusterSpec& system) {
+  const auto set = parse_curve_text(text, file);
+  return set.ok() &&
+         (is_called(system, set->system) || is_among(system, set->also_for) || is_among(system, set->same_network));
 }
 
 std::string source_of(const Curve& c, const CurveSet& set) {
@@ -434,7 +444,7 @@ Result<std::vector<LibraryCurve>> curves_of_system(const topology::ClusterSpec& 
   std::vector<LibraryCurve> of_network;
   for (const std::string& file : files) {
     TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
-    const bool may_name = head_may_name(text, system);
+    const bool may_name = head_may_name(text, system) || (of_user && names_anywhere(text, file, system));
     if (!may_name) TRY(check_called_so(text, system.name, file));
     if (of_user && remarks != nullptr) {
       for (std::string& line : library.systems.remarks(text, file)) remarks->push_back(std::move(line));

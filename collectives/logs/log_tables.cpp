@@ -155,11 +155,15 @@ bool tells_end_of_process(std::string_view line) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     of_process = of_process || is_any(i, kProcessWords);
     ended = ended || is_end(i);
-    if (words[i] == "normally" || words[i] == "successfully" || is_any(i, kMightWords)) return false;
+    const bool might =
+        is_any(i, kMightWords) && (words[i] == "if" || !ended);  // "X died; the job will ..." states an end
+    if (words[i] == "normally" || words[i] == "successfully" || might) return false;
     const bool numbered = i > 0 && is_any(i - 1, kNumbered);
     if (words[i] == "0" && i > 0 && (words[i - 1].ends_with("status") || words[i - 1].ends_with("code"))) return false;
-    const bool none = words[i] == "no" || (words[i] == "0" && !numbered);
-    if (none && ((i > 0 && is_end(i - 1)) || is_end(i + 1) || is_end(i + 2))) return false;
+    const bool none =
+        words[i] == "no" || (words[i] == "0" && i > 0 && !numbered);  // a 0 in front is the label of a rank
+    const bool of_processes = is_any(i + 1, kProcessWords) || is_any(i + 2, kProcessWords) || i + 1 == words.size();
+    if (none && ((i > 0 && is_end(i - 1) && of_processes) || is_end(i + 1) || is_end(i + 2))) return false;
   }
   return of_process && ended;
 }

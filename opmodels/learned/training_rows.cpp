@@ -83,6 +83,8 @@ class Writer {
       return problem(count.unpriced, credible.error());
     const auto clock = statements_.clock(row);
     if (!clock.ok()) return problem(count.unpriced, clock.error());
+    if (const auto possible = check_clock((*models)->device(), *clock); !possible.ok())
+      return problem(count.unpriced, possible.error());
     const std::vector<Prepared> prepared = prepare(**models, *parsed, kernel_);
     if (prepared.empty()) {
       ++count.other_kernel;

@@ -46,15 +46,6 @@ Result<void> check_time(const std::string& device, const OpRow& row, double leas
       "", ""};
 }
 
-/// Boards of one kind differ in their boost clock less than data sheets and rates do (kPeakTolerance).
-Result<void> check_clock(const topology::DeviceSpec& device, Hertz clock) {
-  const Hertz boost = device.clock.boost;
-  if (clock.value() <= boost.value() * topology::kPeakTolerance) return {};
-  return Error{"sm_clock_mhz: found " + format_quantity(clock.value() * 1e-6, Dimension::none) + ", expected at most " +
-                   format_quantity(boost.value() * 1e-6, Dimension::none) + ", the boost clock of " + device.name,
-               "", ""};
-}
-
 /// By how much the wires of an L2 may exceed the rate of its device file, which was measured or estimated: 5120 bytes a
 /// clock on an A100, 7.2 TB/s, where kernels reach 2.9; together with kFasterThanRates that is above all public rows but one.
 constexpr double kL2AboveMeasured = 1.5;
@@ -68,6 +59,15 @@ double gathered_bytes(const graph::EmbeddingBag& bag) {
 }
 
 }  // namespace
+
+/// Boards of one kind differ in their boost clock less than data sheets and rates do (kPeakTolerance).
+Result<void> check_clock(const topology::DeviceSpec& device, Hertz clock) {
+  const Hertz boost = device.clock.boost;
+  if (clock.value() <= boost.value() * topology::kPeakTolerance) return {};
+  return Error{"sm_clock_mhz: found " + format_quantity(clock.value() * 1e-6, Dimension::none) + ", expected at most " +
+                   format_quantity(boost.value() * 1e-6, Dimension::none) + ", the boost clock of " + device.name,
+               "", ""};
+}
 
 std::string too_long_text(double seconds, double models) {
   return "latency_us: found " + format_quantity(seconds, Dimension::seconds) + ", where the models say " +

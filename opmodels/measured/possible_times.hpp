@@ -26,6 +26,9 @@ Error most_too_long(const std::string& first, std::size_t too_long, std::size_t 
 /// between host and device run at the rate of their link, which cost models take as it is.
 double least_time(const DeviceRates& device, const graph::Op& op, const graph::Cost& cost);
 
+/// Error: an SM clock above boost.
+Result<void> check_clock(const topology::DeviceSpec& device, Hertz clock);
+
 /// Error: kernels of a row that together took `seconds`, faster than the data sheet's rate for a product of this type
 /// (product_peak; at `clock`, where it is above 0 and below boost, in proportion), or than half of `least`, the least_time of
 /// its first op, or the shortest kernel; an SM clock above boost. `launch`: seconds of the row's time that were taken off

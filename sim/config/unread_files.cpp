@@ -192,8 +192,9 @@ void add_deeper_files(const fs::path& folder, const Room& room, std::vector<std:
 void add_files(const fs::path& folder, const Room& room, NamesOfFiles& named, std::vector<std::string>& remarks) {
   for (const auto& [name, is_folder, is_file] : entries_of(folder)) {
     if (remarks.size() == kMostRemarks) return;
+    if (is_text_about_it(name)) continue;
     if (is_folder && !room.by_path) add_deeper_files(folder / name, room, remarks);
-    if (is_folder || is_text_about_it(name)) continue;
+    if (is_folder) continue;
     if (is_read(room, name)) {
       if (is_file && name.ends_with(".ops")) add_table(folder / name, remarks);
       continue;

@@ -377,6 +377,7 @@ TEST_F(Fixture, TrainingRowsLeaveOutWhatContradictsItself) {
     EXPECT_EQ(count->kept, *problem == '\0' ? 2u : 1u) << row;
     EXPECT_EQ(count->first_problem.find(*problem == '\0' ? "" : std::string("x.csv:3: ") + problem), 0u)
         << row << count->first_problem;
+    EXPECT_EQ(count->impossible, 0u) << row << "contradicts itself";
   }
 }
 

@@ -229,6 +229,12 @@ TEST_F(Nvprof, OutputsWithoutTheirProcessesAreToldApartByTime) {
       "30.0,800.0,\"A (0)\",7,\"gemm2 [107]\"\n10.9,700.0,\"A (0)\",7,\"relu [106]\"\n";
   EXPECT_EQ(read(test::write(folder_, "by_duration.csv", by_duration)).ranks.at(0).device_records.size(), 3u)
       << "kernels of one graph share its id";
+  const std::string by_name =
+      "\"Start\",\"Duration\",\"Device\",\"Stream\",\"Name\"\nms,us,,,\n10.0,9.0,\"A (0)\",7,\"gemm [106]\"\n"
+      "10.5,9.0,\"A (0)\",7,\"gemm [106]\"\n30.0,9.0,\"A (0)\",7,\"gemm [107]\"\n"
+      "10.2,9.0,\"A (0)\",7,\"relu [106]\"\n30.2,9.0,\"A (0)\",7,\"relu [107]\"\n";
+  EXPECT_EQ(read(test::write(folder_, "by_name.csv", by_name)).ranks.at(0).device_records.size(), 5u)
+      << "a graph that has one kernel twice";
   const std::string nsys = "Start (ns),Duration (ns),Device,Strm,Name\n1000,500,A (0),7,k\n2000,500,A (0),7,k\n";
   EXPECT_EQ(read(test::write(folder_, "nsys.csv", nsys + nsys)).ranks.size(), 2u);
 }

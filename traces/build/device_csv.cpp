@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -245,17 +244,19 @@ class DeviceCsv {
     ++ordered_;
     if (start < order.last) {
       if (back_++ == 0) first_back_ = line_;
+      ++order.back;
     }
     order.last = start;
     if (id == 0) return;
-    const bool again = !order.launches.insert({id, std::hash<std::string>()(name)}).second;
-    if (again && ids_again_++ == 0) first_again_ = id;
+    const auto [at, fresh] = order.launches.emplace(std::pair(id, std::hash<std::string>()(name)), order.back);
+    if (!fresh && at->second != order.back && ids_again_++ == 0) first_again_ = id;
   }
 
-  /// Below one header: another output goes back once, and has ids of the one before under the same names. Rows that were sorted
-  /// by something else go back again and again; kernels of one graph share its id.
+  /// Below one header: another output goes back once, and has ids of before that under the same names. Rows that were sorted by
+  /// something else go back again and again, or keep a name together; kernels of one graph share its id. Outputs of a kernel or
+  /// two cannot be told from these.
   std::string of_two_outputs() const {
-    if (!format_.by_start || back_ == 0 || ids_again_ == 0 || 4 * back_ >= ordered_) return "";
+    if (!format_.by_start || ids_again_ == 0 || 4 * back_ >= ordered_) return "";
     return "line " + std::to_string(first_back_) + ": found a start before that of the row above it, and the id " +
            std::to_string(first_again_) +
            " of a launch again, expected the rows of one recording; put each in a file of its own";
@@ -427,8 +428,10 @@ class DeviceCsv {
                 unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
   bool no_line_end_ = false;
   struct Order {
-    std::int64_t last = INT64_MIN;                             ///< start of the row before
-    std::set<std::pair<std::uint64_t, std::size_t>> launches;  ///< id, and hash of the name
+    std::int64_t last = INT64_MIN;  ///< start of the row before
+    std::uint64_t back = 0;         ///< how often one started before the row before
+    std::map<std::pair<std::uint64_t, std::size_t>, std::uint64_t>
+        launches;  ///< by id and hash of the name: `back` then
   };
   std::map<std::pair<std::uint64_t, std::uint32_t>, Order> orders_;  ///< by process and GPU
   std::uint64_t ordered_ = 0, back_ = 0, ids_again_ = 0, first_again_ = 0, outputs_ = 1;

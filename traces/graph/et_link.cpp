@@ -161,16 +161,17 @@ std::size_t of_same_name(const TraceRank& a, const TraceRank& b) {
   return out;
 }
 
+/// As many as two traces of one run have in common at least.
+double least_matched(const TraceRank& timed, const TraceRank& nodes) {
+  return kLeastMatched * static_cast<double>(std::min(count_of(timed, HostKind::op), count_of(nodes, HostKind::op)));
+}
+
 /// Error: hardly any op is in both. A Kineto trace without ops has annotations all the same, which say nothing of a run.
 Result<void> check_matched(const TraceRank& timed, const TraceRank& nodes, std::size_t matched) {
-  const std::size_t here = count_of(timed, HostKind::op), there = count_of(nodes, HostKind::op),
-                    fewer = std::min(here, there);
-  const double least = kLeastMatched * static_cast<double>(fewer);
-  if (static_cast<double>(matched) >= least) return {};
-  if (matched == 0 && static_cast<double>(of_same_name(timed, nodes)) >= least)
-    return {};  // of other iterations, maybe
-  return Error{"found " + counted(there, "op") + ", " + std::to_string(matched) + " of them among the " +
-                   counted(here, "op") + " of " + in_quotes(timed.path, 200) +
+  if (static_cast<double>(matched) >= least_matched(timed, nodes)) return {};
+  return Error{"found " + counted(count_of(nodes, HostKind::op), "op") + ", " + std::to_string(matched) +
+                   " of them among the " + counted(count_of(timed, HostKind::op), "op") + " of " +
+                   in_quotes(timed.path, 200) +
                    ", expected most: the execution trace is of another run, or of other iterations",
                nodes.path, "give each rank the execution trace of the same run"};
 }
@@ -188,9 +189,14 @@ Result<void> link_execution_trace(TraceJob& job, TraceRank& timed, const TraceRa
       how = "name and order";
     }
   }
+  // Ops that pair by their names alone, each as often as the other trace has it, say nothing where most are there more often.
+  const double least = least_matched(timed, nodes);
+  const bool of_other_iterations = (pairs.empty() || how != kById) && static_cast<double>(pairs.size()) < least &&
+                                   static_cast<double>(of_same_name(timed, nodes)) >= least;
+  if (of_other_iterations) pairs.clear();
   const std::size_t matched = pairs.size();
   TRY(leave_out_unlike(job, timed, nodes, pairs, how != kById));
-  TRY(check_matched(timed, nodes, matched));
+  if (!of_other_iterations) TRY(check_matched(timed, nodes, matched));
   for (const auto& [i, n] : pairs) {
     HostRecord& r = timed.host_records[i];
     const HostRecord& node = nodes.host_records[n];
@@ -203,9 +209,9 @@ Result<void> link_execution_trace(TraceJob& job, TraceRank& timed, const TraceRa
   }
   timed.format += " + " + nodes.format;
   const std::size_t ops = count_of(timed, HostKind::op) + count_of(timed, HostKind::annotation);
-  if (matched == 0 && count_of(nodes, HostKind::op) > 0)
+  if (of_other_iterations)
     timed.notes.assume(
-        "the execution trace has other numbers of the same ops, as of fewer iterations: nothing is taken from it");
+        "the execution trace has the same ops in other numbers, as of other iterations: nothing is taken from it");
   timed.notes.assume(std::to_string(matched) + " of " + std::to_string(ops) + " ops matched to the execution trace (" +
                      counted(nodes.host_records.size(), "node") + ") by " + how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);

@@ -69,13 +69,13 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
   request.jobs = std::max(1u, std::thread::hardware_concurrency());
   serving::PriceStore prices;
   request.prices = &prices;
-  for (const std::string& line : serving::sensitivity_without_effect(flags.config, flags.sets, request)) remark(line);
   const EarlyEnd early;
   serving::Sensitivity found;
   {
     ProgressLine progress("distsim sensitivity:", 2 * serving::policies().size());
     TRY_ASSIGN(found, serving::sensitivity(flags.config, flags.sets, request, [&] { progress.advance(); }));
   }
+  for (const std::string& line : serving::sensitivity_without_effect(flags.config, flags.sets, request)) remark(line);
   return write_found(
       flags, outputs,
       {[&] { return serving::sensitivity_csv(found); }, [&] { return serving::sensitivity_json(found); },

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "base/system/signals.hpp"
 #include "base/text/columns.hpp"
@@ -56,22 +59,31 @@ Result<Runs> run_all(const Experiment& e, const PolicyEntry& policy, const Runs*
 }
 
 /// The mean of a figure and of its changes run by run.
+/// Mean of some values and the half width of its interval at 95 %.
+std::pair<double, double> mean_of(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  double sum = 0, squares = 0;
+  for (const double v : values) {
+    sum += v;
+    squares += v * v;
+  }
+  const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1));
+  return {sum / n, student_quantile(0.975, values.size() - 1) * std::sqrt(variance / n)};
+}
+
 Change change_of(const Runs& base, const Runs& now, double Run::*figure) {
   Change out;
-  double sum = 0, squares = 0;
-  const auto n = static_cast<double>(now.runs.size());
+  std::vector<double> changes, differences;
   out.known = true;
   for (std::size_t i = 0; i < now.runs.size(); ++i) {
     const double before = base.runs[i].*figure, after = now.runs[i].*figure;
-    const double change = before > 0 ? after / before - 1 : 0;
+    changes.push_back(before > 0 ? after / before - 1 : 0);
+    differences.push_back(after - before);
     out.known = out.known && before > 0;
-    out.value += after / n;
-    sum += change;
-    squares += change * change;
+    out.value += after / static_cast<double>(now.runs.size());
   }
-  out.change = sum / n;
-  const double variance = std::max(0.0, (squares - sum * out.change) / (n - 1));
-  out.half_width = student_quantile(0.975, now.runs.size() - 1) * std::sqrt(variance / n);
+  std::tie(out.change, out.half_width) = mean_of(changes);
+  std::tie(out.difference, out.difference_half_width) = mean_of(differences);
   return out;
 }
 
@@ -85,9 +97,9 @@ class Study {
     TRY_ASSIGN(base_, load_changed(
                           path_, sets_, [&](ServingSpec& s) { spec = s; }, request_.prices));
     base_print_ = fingerprint(base_);
-    TRY_ASSIGN(base_runs_, run_all(base_, *base_.policies[0], nullptr));
     std::vector<Lever> levers = levers_of(spec, base_);
     TRY(choose(levers));
+    TRY_ASSIGN(base_runs_, run_all(base_, *base_.policies[0], nullptr));
     out_.title = base_.title;
     out_.policy = base_.policies[0]->name;
     out_.unstable = base_runs_.unstable;

@@ -26,7 +26,8 @@ struct SensitivityRequest {
 
 /// A figure with its change against the unchanged experiment, relative: -0.31 is 31 % less.
 struct Change {
-  double value = 0, change = 0, half_width = 0;  ///< of `change`, at 95 %
+  double value = 0, change = 0, half_width = 0;      ///< of `change`, at 95 %
+  double difference = 0, difference_half_width = 0;  ///< of the figures themselves, seed by seed
   bool known = false;  ///< the unchanged figure is above 0 with every seed; of the P99 the changed one, too
 };
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <optional>
 
@@ -39,17 +38,17 @@ struct Figure {
   double sign;
   const char* unit;
 
-  /// The change in the wanted direction, relative; without limit from a figure that was 0.
+  /// The change in the wanted direction: relative, or, of what shall rise and was 0 with some seed of the experiment and so for
+  /// all points, the difference.
   double gain(const SensitivityPoint& p) const {
     const Change& c = p.*of;
     if (!p.error.empty()) return 0;
-    if (c.known) return sign * c.change;
-    return sign > 0 && c.value > before ? std::numeric_limits<double>::infinity() : 0;
+    return c.known ? sign * c.change : sign > 0 ? c.difference : 0;
   }
   /// By more than its interval.
   bool is_better(const SensitivityPoint& p) const {
     const Change& c = p.*of;
-    return gain(p) > (c.known ? std::max(kSeenChange, c.half_width) : 0);
+    return gain(p) > (c.known ? std::max(kSeenChange, c.half_width) : c.difference_half_width);
   }
 };
 
