@@ -59,6 +59,19 @@ inline std::string file_with(const std::string& name, const std::string& text) {
   return path;
 }
 
+/// What two processes of MPI measure between host memories, as collective_bench's text and its JSON say it.
+inline std::string host_memory_log() {
+  return "# Collective test starting: all_reduce_perf\n#  Rank  0 Group  0 Pid 7 on h device  0 [host] host memory\n"
+         "#  Rank  1 Group  0 Pid 8 on h device  0 [host] host memory\n"
+         "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+         "     1048576        262144     float     sum      -1    50.00   20.97   20.97      0    50.00   20.97   20.97      0\n";
+}
+inline std::string host_memory_json() {
+  return R"({"version": 1, "ranks": 2, "nodes": 1, "backend": "Open MPI v4.1.4", "device": "host memory", "tables": [)"
+         R"({"collective": "all_reduce", "ranks": 2, "nodes": 1, "rows": [{"size": 1048576, "count": 262144, "type": "float", )"
+         R"("out_of_place": {"time_us": 50, "algbw": 20.97, "busbw": 20.97}}]}]})";
+}
+
 inline graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) {
   return {kind, bytes, graph::DType::fp32, {}, {}};
 }

@@ -81,17 +81,8 @@ TEST(CurveImport, ALostLineOfWhatMustNotBeUsedIsNoticed) {
 
 /// What MPI sends from host memory is no measurement of the GPUs, whatever --system says.
 TEST(CurveImport, HostMemoryStaysHostMemory) {
-  const std::string rank =
-      "#  Rank  0 Group  0 Pid 7 on h device  0 [host] host memory\n#  Rank  1 Group  0 Pid 8 on h device  0 [host] host memory\n";
-  const std::string log =
-      "# Collective test starting: all_reduce_perf\n" + rank +
-      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-      "     1048576        262144     float     sum      -1    50.00   20.97   20.97      0    50.00   20.97   20.97      0\n";
-  const std::string json =
-      R"({"version": 1, "ranks": 2, "nodes": 1, "backend": "Open MPI v4.1.4", "device": "host memory", "tables": [)"
-      R"({"collective": "all_reduce", "ranks": 2, "nodes": 1, "rows": [{"size": 1048576, "count": 262144, "type": "float", )"
-      R"("out_of_place": {"time_us": 50, "algbw": 20.97, "busbw": 20.97}}]}]})";
-  for (const std::string& file : {file_with("import_host.log", log), file_with("import_host.json", json)}) {
+  for (const std::string& file :
+       {file_with("import_host.log", host_memory_log()), file_with("import_host.json", host_memory_json())}) {
     const auto set = import_of({file});
     ASSERT_TRUE(set.ok()) << set.error().text();
     EXPECT_EQ(set->device, "host memory");
@@ -101,7 +92,7 @@ TEST(CurveImport, HostMemoryStaysHostMemory) {
     ASSERT_TRUE(again.ok()) << again.error().text();
     EXPECT_EQ(again->device, "host memory");
   }
-  std::string odd = json;
+  std::string odd = host_memory_json();
   odd.replace(odd.find("\"float\""), 7, "\"zz\"");
   const auto refused = import_of({file_with("import_type.json", odd)});
   ASSERT_FALSE(refused.ok());

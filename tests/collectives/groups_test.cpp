@@ -157,20 +157,11 @@ TEST(Groups, LogsOfHostMemoryAreRemarkedUpon) {
     options.curve_files = {file_with(name, text)};
     return models_of(t, options).remarks();
   };
-  const std::string log =
-      "# Collective test starting: all_reduce_perf\n#  Rank  0 Group  0 Pid 7 on h device  0 [host] host memory\n"
-      "#  Rank  1 Group  0 Pid 8 on h device  0 [host] host memory\n"
-      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-      "     1048576        262144     float     sum      -1    50.00   20.97   20.97      0    50.00   20.97   20.97      0\n";
-  const std::string json =
-      R"({"version": 1, "ranks": 2, "nodes": 1, "backend": "Open MPI v4.1.4", "device": "host memory", "tables": [)"
-      R"({"collective": "all_reduce", "ranks": 2, "nodes": 1, "rows": [{"size": 1048576, "count": 262144, "type": "float", )"
-      R"("out_of_place": {"time_us": 50, "algbw": 20.97, "busbw": 20.97}}]}]})";
   const std::vector<std::string> said{"using curves measured on 'host memory' for a100_sxm4_40gb"};
-  EXPECT_EQ(remarks("host.log", log), said);
-  EXPECT_EQ(remarks("host.log", "# hardware: a node of the new cluster\n" + log), said);
-  EXPECT_EQ(remarks("host.json", json), said);
-  std::string gpu = json;
+  EXPECT_EQ(remarks("host.log", host_memory_log()), said);
+  EXPECT_EQ(remarks("host.log", "# hardware: a node of the new cluster\n" + host_memory_log()), said);
+  EXPECT_EQ(remarks("host.json", host_memory_json()), said);
+  std::string gpu = host_memory_json();
   gpu.replace(gpu.find("host memory"), 11, "NVIDIA A100-SXM4-40GB");
   EXPECT_TRUE(remarks("gpu.json", gpu).empty());
 }
