@@ -14,9 +14,9 @@
 #include "base/json/parse_once.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/curves/curve_provenance.hpp"
+#include "collectives/logs/checks/run_claims.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
-#include "collectives/logs/run_claims.hpp"
 
 namespace distsim::collectives {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "collectives/logs/checks/run_claims.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
-#include "collectives/logs/run_claims.hpp"
 
 namespace distsim::collectives {
 

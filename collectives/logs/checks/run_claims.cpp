@@ -1,4 +1,4 @@
-#include "collectives/logs/run_claims.hpp"
+#include "collectives/logs/checks/run_claims.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -33,7 +33,7 @@ std::optional<double> stated(const std::vector<std::string_view>& words, std::st
   return std::nullopt;
 }
 
-std::string text_of(double v) {
+std::string claim_text(double v) {
   char text[32];
   std::snprintf(text, sizeof text, "%.12g", v);
   return text;
@@ -43,7 +43,7 @@ std::string text_of(double v) {
 
 std::string calls_at_once(double aggregated) {
   if (!(aggregated > 1)) return "";
-  return "agg iters: found " + text_of(aggregated) +
+  return "agg iters: found " + claim_text(aggregated) +
          ", expected 1: calls of a group start together, so a call of its own takes longer at small sizes";
 }
 
@@ -62,9 +62,9 @@ Result<void> RunClaims::read(std::optional<double> iterations, double least, dou
   begin();
   least_ = least, most_ = most;
   if (iterations && *iterations < 1)
-    return Error{"iters: found " + text_of(*iterations) + ", expected at least 1", "", "the times are of no call"};
+    return Error{"iters: found " + claim_text(*iterations) + ", expected at least 1", "", "the times are of no call"};
   if (most_ > 0 && least_ > most_)
-    return Error{"minBytes: found " + text_of(least_) + ", expected at most maxBytes, " + text_of(most_), "", ""};
+    return Error{"minBytes: found " + claim_text(least_) + ", expected at most maxBytes, " + claim_text(most_), "", ""};
   return {};
 }
 
@@ -82,7 +82,7 @@ std::string RunClaims::add(const NcclRow& row) {
   const bool out = most_ > 0 && (row.bytes > most_ || (row.bytes > 0 && 2 * row.bytes < least_));
   if (!out || out_of_range_) return "";
   out_of_range_ = true;
-  return "size: found " + text_of(row.bytes) + ", expected " + text_of(least_) + " to " + text_of(most_) +
+  return "size: found " + claim_text(row.bytes) + ", expected " + claim_text(least_) + " to " + claim_text(most_) +
          ", the minBytes and maxBytes of its run";
 }
 
@@ -103,8 +103,8 @@ std::string RunClaims::end(std::string_view line) {
     return said && std::abs(mean - *said) <= kRounded + kShare * mean;
   };
   if (std::ranges::any_of(means, agrees)) return "";
-  const std::string found = said ? text_of(*said) : words.empty() ? "nothing" : in_quotes(words.front(), 40);
-  return "Avg bus bandwidth: found " + found + ", expected " + text_of(std::round(100 * means[0]) / 100) +
+  const std::string found = said ? claim_text(*said) : words.empty() ? "nothing" : in_quotes(words.front(), 40);
+  return "Avg bus bandwidth: found " + found + ", expected " + claim_text(std::round(100 * means[0]) / 100) +
          ", the mean of the run's rows";
 }
 

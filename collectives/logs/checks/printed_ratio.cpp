@@ -1,4 +1,4 @@
-#include "collectives/logs/printed_ratio.hpp"
+#include "collectives/logs/checks/printed_ratio.hpp"
 
 #include <algorithm>
 #include <cmath>
