@@ -12,7 +12,7 @@
 #include "base/threads/stop.hpp"
 #include "sim/api/public/experiment.hpp"
 #include "sim/config/text_experiments.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::api {
 

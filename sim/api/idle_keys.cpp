@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::api {
 namespace {

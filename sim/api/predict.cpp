@@ -15,7 +15,7 @@
 #include "sim/report/html/html.hpp"
 #include "sim/study/kept_inputs.hpp"
 #include "sim/study/trials.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::api {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace CLI {
 class App;

@@ -7,7 +7,7 @@
 
 #include "sim/config/variants.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::study {
 

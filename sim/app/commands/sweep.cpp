@@ -233,7 +233,7 @@ Result<void> sweep(const SweepFlags& flags, const CLI::App& command, study::Team
   request.told = [&](const std::string& error) { return as_given(error, flags); };
   const study::SweepResult result(request, study->rows());
   if (!study->was_cut())
-    name_idle(command, as_given(study::sweep_without_effect(result, "--set", flags.jobs), flags, request));
+    name_idle(command, as_given(study::sweep_without_effect(result, "--set", study->threads()), flags, request));
   const EarlierResults earlier(result.predicted() == 0, {flags.csv, flags.html});
   TRY(write_outputs(flags, view, recipe, result, earlier));
   if (study->was_cut()) return study->interruption();

@@ -18,7 +18,7 @@
 #include "sim/study/plan_tables/plan_tables.hpp"
 #include "sim/study/points/team.hpp"
 #include "sim/study/sweep/axis.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::study {
 

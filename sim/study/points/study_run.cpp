@@ -106,6 +106,7 @@ class StudyRun::Parts {
 
   Error interruption() const { return {said_ ? "" : "interrupted: " + how_to_go_on(), "", ""}; }
   bool over() const { return over_; }
+  unsigned threads() const { return threads_; }
   bool was_cut() const { return end_asked() && (was_cut_ || rows_.known() < list_.count); }
   const Rows& rows() const { return rows_; }
   void dismiss() { crew_.reset(); }
@@ -279,6 +280,7 @@ void StudyRun::dismiss() { parts_->dismiss(); }
 bool StudyRun::is_over() const { return parts_->over(); }
 void StudyRun::share(std::span<const std::size_t> indices) { parts_->share(indices); }
 const Rows& StudyRun::rows() const { return parts_->rows(); }
+unsigned StudyRun::threads() const { return parts_->threads(); }
 bool StudyRun::was_cut() const { return parts_->was_cut(); }
 Error StudyRun::interruption() const { return parts_->interruption(); }
 

@@ -70,6 +70,9 @@ class StudyRun {
   /// No more points are asked for: its threads end, and the rows stay.
   void dismiss();
 
+  /// Threads of this process that evaluate points: as many as were asked for, or as it has cores to itself.
+  unsigned threads() const;
+
   /// A signal asked for the end before all points had a row.
   bool was_cut() const;
 

@@ -13,7 +13,7 @@
 #include "sim/study/points/study_run.hpp"
 #include "sim/study/sweep/axis.hpp"
 #include "sim/study/sweep/figures.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::study {
 

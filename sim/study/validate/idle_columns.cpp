@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 #include "sim/study/workers.hpp"
 
 namespace distsim::study {

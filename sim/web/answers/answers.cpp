@@ -18,7 +18,7 @@
 #include "sim/pipeline/folds.hpp"
 #include "sim/report/picture/stage_rows.hpp"
 #include "sim/report/text/json_form.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 #include "sim/web/answers/vocabulary.hpp"
 #include "sim/web/answers/yaml_edit.hpp"
 #include "sim/web/messages/body.hpp"

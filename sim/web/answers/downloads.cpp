@@ -9,7 +9,7 @@
 #include "sim/pipeline/folds.hpp"
 #include "sim/report/html/html.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 #include "sim/web/answers/answers.hpp"
 #include "traces/timeline/chrome_writer.hpp"
 

@@ -2,16 +2,15 @@
 // away and predicting again, so that no list of cases can be out of date.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/config/config_node.hpp"
 #include "sim/config/config.hpp"
-#include "sim/config/variants.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/report/report.hpp"
+#include "sim/study/idle/questions.hpp"
 
 namespace distsim::study {
 
@@ -46,12 +45,6 @@ struct IdleArgument {
 /// Those of `sets` that a later one of the same key, or of what holds it, replaces. Commands name them as they read them.
 std::vector<IdleArgument> replaced_arguments(const std::vector<std::string>& sets);
 
-/// An experiment of a study.
-struct VariedExperiment {
-  std::shared_ptr<config::Variants> experiment;
-  std::vector<std::string> sets;  ///< laid on it
-};
-
 /// Experiments of a study at which its keys are looked for: each takes predictions.
 inline constexpr std::size_t kMostTried = 16;
 
@@ -75,10 +68,6 @@ struct TriedMap {
 
 /// Keys within those maps that change none of the predictions of the experiments that have them, on as many threads.
 std::vector<std::string> map_keys_without_effect(const std::vector<TriedMap>& tried, unsigned jobs = 0);
-
-/// All steps begin and end at the same time, with the same ranges and the same memory, and the same ranks have the same
-/// tables. Words that only repeat what the experiment says, as those of a layout, are no figures.
-bool same_figures(const report::Report& a, const report::Report& b);
 
 /// "no effect on this prediction: parallel.tensor (x.yaml:12:5), device.power_limit (--set)"; empty for none.
 std::string describe(const std::vector<GivenKey>& keys);

@@ -1,4 +1,4 @@
-#include "sim/study/without_effect.hpp"
+#include "sim/study/idle/without_effect.hpp"
 
 #include <gtest/gtest.h>
 
