@@ -111,6 +111,19 @@ std::vector<topology::GroupFacts> fewer_nodes(const topology::GroupFacts& facts,
   return out;
 }
 
+/// A group of fewer nodes, as it was measured, on the links of `now`, which were those of `measured`.
+topology::GroupFacts fewer_now(const topology::GroupFacts& fewer, const topology::GroupFacts& measured,
+                               const topology::GroupFacts& now) {
+  topology::GroupFacts out = now;
+  out.nodes = fewer.nodes;
+  out.ranks = fewer.ranks;
+  if (fewer.nodes == 1) out.min_per_node = out.max_per_node = fewer.ranks;
+  if (measured.inter_latency > Duration())
+    out.inter_latency = Duration::picoseconds(std::llround(static_cast<double>(now.inter_latency.ps()) *
+                                                           (fewer.inter_latency.us() / measured.inter_latency.us())));
+  return out;
+}
+
 }  // namespace
 
 MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFacts& group, LaunchMode asked,
@@ -131,7 +144,7 @@ MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFa
   for (const topology::GroupFacts& fewer : fewer_nodes(facts, library)) {
     const AnalyticModel of_fewer(kind, fewer, mode, constants);
     const std::vector<Evidence> known = evidence_for(kind, fewer, of_fewer, mode, library, constants);
-    if (!known.empty()) smaller.emplace_back(known, of_fewer, false);
+    if (!known.empty()) smaller.push_back({fewer, of_fewer, Blend(known, of_fewer, false)});
   }
 }
 
@@ -158,17 +171,25 @@ Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, La
         std::make_shared<const Pricer>(kind, facts, each, constants, measured_->of_processes, constants_as_measured);
   }
   // Links that the group does not use may be others: of a group inside a node, those between nodes.
-  const bool as_measured =
-      (same_links_ && mode == measured_->mode) || (constants_as_measured && model_.prices_as(measured_->model));
-  if (!as_measured)
-    what_if_.emplace(WhatIf{model_.with(measured_->factors), measured_->model.with(measured_->factors)});
-  if (!what_if_) return;
+  if (!(same_links_ && mode == measured_->mode)) {
+    const auto unless_same = [&](const AnalyticModel& now, const AnalyticModel& before) {
+      const bool same = constants_as_measured && now.prices_as(before);
+      return same ? std::nullopt : std::optional(WhatIf{now.with(measured_->factors), before.with(measured_->factors)});
+    };
+    what_if_ = unless_same(model_, measured_->model);
+    const bool is_even = facts.min_per_node == facts.max_per_node;
+    for (const FewerNodes& fewer : measured_->smaller) {
+      const topology::GroupFacts now = fewer_now(fewer.facts, measured_->facts, facts);
+      of_fewer_.push_back(is_even ? unless_same(AnalyticModel(kind, now, mode, constants), fewer.model) : what_if_);
+    }
+  }
+  if (!what_if_ && std::ranges::none_of(of_fewer_, [](const auto& fewer) { return fewer.has_value(); })) return;
   for (double bytes = 1, most = 0; bytes <= kMaxCurveBytes; bytes *= 2)
     of_smaller_.push_back(most = std::max(most, measured_at(bytes).us));
 }
 
-double Pricer::now_over_measured(double bytes) const {
-  return what_if_ ? what_if_->now.time_us(bytes) / what_if_->measured.time_us(bytes) : 1;
+double Pricer::now_over_measured(const std::optional<WhatIf>& what_if, double bytes) {
+  return what_if ? what_if->now.time_us(bytes) / what_if->measured.time_us(bytes) : 1;
 }
 
 Result<graph::Cost> Pricer::price(double bytes) const {
@@ -204,19 +225,19 @@ double Pricer::of_smaller(double bytes) const {
 Pricer::Measured Pricer::measured_at(double bytes) const {
   Measured out{measured_->blend->at(bytes), 0, false};
   Blend::Value& v = out.value;
-  const double ratio = now_over_measured(bytes);
+  const double ratio = now_over_measured(what_if_, bytes);
   out.other = what_if_ && !(same_links_ && ratio == 1);  // NCCL may be refused what it would not take
   if (v.basis != graph::Basis::analytic && out.other) v.basis = graph::Basis::scaled;
-  double us = v.time_us;
-  for (const Blend& fewer : measured_->smaller) {
-    const Blend::Value floor = fewer.at(bytes);
-    if (floor.time_us > us * kSameTime) {  // the price is that of fewer nodes, so what it rests on is theirs
+  out.us = v.time_us * ratio;
+  for (std::size_t i = 0; i < measured_->smaller.size(); ++i) {
+    const Blend::Value floor = measured_->smaller[i].blend.at(bytes);
+    const double us = floor.time_us * (of_fewer_.empty() ? 1 : now_over_measured(of_fewer_[i], bytes));
+    if (us > out.us * kSameTime) {  // the price is that of fewer nodes, so what it rests on is theirs
       v.basis = floor.basis == graph::Basis::analytic ? floor.basis : graph::Basis::scaled;
       if (v.basis == graph::Basis::scaled) v.source = floor.source;
     }
-    us = std::max(us, floor.time_us);
+    out.us = std::max(out.us, us);
   }
-  out.us = us * ratio;
   return out;
 }
 

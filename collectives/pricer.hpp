@@ -20,6 +20,13 @@
 
 namespace distsim::collectives {
 
+/// What curves say of a group of fewer nodes or ranks, with the same links.
+struct FewerNodes {
+  topology::GroupFacts facts;
+  AnalyticModel model;
+  Blend blend;
+};
+
 /// What curves say of a kind of collective on a group with the links that they were measured on. Large and slow to make:
 /// kept from one what-if to the next.
 struct MeasuredPrice {
@@ -32,7 +39,7 @@ struct MeasuredPrice {
   AnalyticModel model;
   Calibration factors{};  ///< of the most trusted curve, as far as they carry
   std::optional<Blend> blend;
-  std::vector<Blend> smaller;  ///< of groups of fewer nodes, for what may not get cheaper with them
+  std::vector<FewerNodes> smaller;  ///< for what may not get cheaper with more of them
   std::shared_ptr<const MeasuredPrice>
       of_processes;                ///< one for each GPU, where a node has one and it was not measured so
   std::vector<std::string> notes;  ///< one line per curve that applies, for explain()
@@ -64,7 +71,7 @@ class Pricer {
     double us = 0;
     bool other = false;  ///< than what was measured
   };
-  double now_over_measured(double bytes) const;
+  static double now_over_measured(const std::optional<WhatIf>& what_if, double bytes);
   Measured measured_at(double bytes) const;
   double of_smaller(double bytes) const;
   Result<graph::Cost> alone(double bytes) const;
@@ -75,7 +82,8 @@ class Pricer {
   AnalyticModel model_;
   std::shared_ptr<const MeasuredPrice> measured_;
   std::optional<WhatIf> what_if_;
-  std::vector<double> of_smaller_;  ///< of a what-if: us of the dearest size of 1, 2, 4, ... 2^i bytes
+  std::vector<std::optional<WhatIf>> of_fewer_;  ///< of each of MeasuredPrice::smaller; none where all is as measured
+  std::vector<double> of_smaller_;               ///< of a what-if: us of the dearest size of 1, 2, 4, ... 2^i bytes
 };
 
 }  // namespace distsim::collectives

@@ -216,7 +216,7 @@ class TreeBuilder : public YAML::EventHandler {
 
 /// Without the byte-order mark, and without blanks at the end: yaml-cpp 0.7 takes a quote that is never closed for text
 /// if a line break follows it.
-std::string_view trimmed(std::string_view text) {
+std::string_view without_mark(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
 }
@@ -229,7 +229,7 @@ Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, co
         "found " + std::to_string(text.size()) + " bytes, expected at most " + std::to_string(limits.max_bytes), file,
         ""};
   }
-  text = trimmed(text);
+  text = without_mark(text);
   TRY(check_yaml_text(text, file));
   TreeBuilder builder(text, file, limits);
   try {

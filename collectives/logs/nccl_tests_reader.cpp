@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/text/trimmed.hpp"
 #include "collectives/logs/checks/run_claims.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
@@ -33,13 +34,6 @@ std::optional<std::uint32_t> whole(std::string_view s) {
 std::optional<std::uint32_t> number_after(const std::vector<std::string_view>& words, std::string_view key) {
   const auto it = std::find(words.begin(), words.end(), key);
   return it == words.end() || it + 1 == words.end() ? std::nullopt : whole(*(it + 1));
-}
-
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };  // as words_of has it
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
 }
 
 std::string_view after(std::string_view line, std::string_view key) {

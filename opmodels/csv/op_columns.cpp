@@ -9,6 +9,7 @@
 #include "base/text/names/spelling.hpp"
 #include "base/text/number_text.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/trimmed.hpp"
 #include "sim/graph/op.hpp"
 
 namespace distsim::opmodels {
@@ -86,12 +87,6 @@ std::string without_prefix(std::string_view name) {
       return std::string(name.substr(prefix.size()));
   }
   return "";
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
-  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
-  return text;
 }
 
 /// The column that `name` is but for capital letters. Empty: none, or it is written as it should be.

@@ -20,13 +20,12 @@ inline std::string llm_text(const std::string& model, const std::string& framewo
 inline study::LayoutSite site_with(const config::Experiment& e, const study::HeldValues& held) {
   const workload::ClusterShape shape = pipeline::shape_of(e);
   const std::int64_t batch = workload::samples_of(e.model, shape.ranks());
-  const workload::ParallelSpec own = study::settled_layout(e).value_or(e.model.parallel);
-  return {e,
-          {},
-          study::LayoutSpace(e.model, own.offload, e.framework, shape, batch,
-                             study::layout_offer_of(e.framework.name).value(), held),
-          static_cast<double>(shape.ranks()),
-          static_cast<double>(batch)};
+  return {
+      e,
+      {},
+      study::LayoutSpace(e.model, e.framework, shape, batch, study::layout_offer_of(e.framework.name).value(), held),
+      static_cast<double>(shape.ranks()),
+      static_cast<double>(batch)};
 }
 
 /// Values of keys: {"tensor", {"1", "2"}}.

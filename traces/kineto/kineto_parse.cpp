@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text/printable.hpp"
+#include "base/text/trimmed.hpp"
 #include "traces/files/json_memory.hpp"
 
 namespace distsim::traces {
@@ -111,12 +112,6 @@ const KeyTable<KinetoArgs>& arg_keys() {
                                  {"Global rank start", &A::rank_start},
                                  {"Global rank stride", &A::rank_stride}};
   return table;
-}
-
-std::string_view trimmed(std::string_view t) {
-  while (!t.empty() && (t.back() == ' ' || t.back() == '\n' || t.back() == '\r' || t.back() == '\t'))
-    t.remove_suffix(1);
-  return t;
 }
 
 /// The value as written; strings without their quotes, null as nothing.

@@ -9,6 +9,7 @@
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
+#include "base/text/trimmed.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -17,11 +18,6 @@ constexpr double kPsPerS = 1e12, kLatest = 4e6;  ///< 46 days, as of other loads
 constexpr std::size_t kLongestLine = 4096;
 
 double in_seconds(std::int64_t ps) { return static_cast<double>(ps) / kPsPerS; }
-
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
 
 /// The lines of the input as arrivals; stops at the first that is wrong.
 class Lines : public Arrivals {
@@ -32,7 +28,7 @@ class Lines : public Arrivals {
   bool next(TraceRow& out) override {
     std::string line;
     while (!failed_ && read_line(line)) {
-      line = trimmed(line);
+      line = std::string(trimmed(line));
       if (line.empty() || line.front() == '#') continue;
       const auto row = parse(line);
       if (!row.ok()) {
@@ -76,7 +72,7 @@ class Lines : public Arrivals {
     constexpr std::string_view kAdvance = "advance ";
     row.tick = line.starts_with(kAdvance);
     const std::size_t comma = row.tick ? std::string::npos : line.find(',');
-    const std::string time = trimmed(row.tick ? line.substr(kAdvance.size()) : line.substr(0, comma));
+    const std::string time(trimmed(row.tick ? line.substr(kAdvance.size()) : line.substr(0, comma)));
     const auto seconds = parse_quantity(time, Dimension::none);
     if (!seconds.ok() || *seconds < 0 || *seconds > kLatest)
       return wrong("found " + in_quotes(line) +
@@ -86,7 +82,7 @@ class Lines : public Arrivals {
       return wrong("found " + in_quotes(time) + " after " + fmt::format("{:.12g}", in_seconds(last_ps_)) +
                    ", expected times in ascending order");
     if (comma == std::string::npos) return row;
-    const std::string model = trimmed(line.substr(comma + 1));
+    const std::string model(trimmed(std::string_view(line).substr(comma + 1)));
     for (std::size_t m = 0; m < models_.size(); ++m) {
       if (models_[m] == model) {
         row.model = static_cast<std::uint32_t>(m);

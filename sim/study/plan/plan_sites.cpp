@@ -45,7 +45,7 @@ Result<LayoutSite> site_of(config::Experiment e, const HeldValues& held, std::ve
   workload::ParallelSpec own = settled_layout(e).value_or(e.model.parallel);
   LayoutSite site{e,
                   std::move(values),
-                  LayoutSpace(e.model, own.offload, e.framework, shape, batch, offer, held),
+                  LayoutSpace(e.model, e.framework, shape, batch, offer, held),
                   static_cast<double>(shape.ranks()),
                   static_cast<double>(batch),
                   plays_layers};

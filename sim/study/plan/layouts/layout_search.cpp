@@ -259,6 +259,14 @@ class LayoutSearch {
     return l == 0 ? shape : space.layouts(shape)[l - 1];
   }
 
+  /// Whether it fits without the offload that is left open, so that it is the same as that one.
+  static bool moves_nothing(const ParallelSpec& layout, const std::vector<ParallelSpec>& fitting) {
+    if (layout.offload != workload::Offload::automatic) return false;
+    ParallelSpec without = layout;
+    without.offload = workload::Offload::none;
+    return std::ranges::any_of(fitting, [&](const ParallelSpec& f) { return same_layout(f, without); });
+  }
+
   /// The layouts of a shape that fit.
   Result<void> expand(const Node& node) {
     end_if_stopped();
@@ -267,8 +275,13 @@ class LayoutSearch {
     const std::vector<ParallelSpec> layouts = space.layouts(layout_at(node.order));
     waiting_ -= static_cast<double>(layouts.size());
     std::optional<workload::LlmPlan> plan;
+    std::vector<ParallelSpec> fitting;
     for (std::size_t k = 0; k < layouts.size(); ++k) {
       const ParallelSpec& layout = layouts[k];
+      if (moves_nothing(layout, fitting)) {
+        counts_.space.considered -= 1;
+        continue;
+      }
       if (!plan || !can_replan_as(*plan, layout)) {
         plan.reset();
         Result<workload::LlmPlan> made = plan_of(s, layout);
@@ -287,6 +300,7 @@ class LayoutSearch {
         counts_.unfit += 1;
         continue;
       }
+      fitting.push_back(layout);
       TRY_ASSIGN(const double replicas, bounds_[s]->of_replicas(*plan, layout));
       waiting_ += 1;
       push(Node{0, 0, {s, g, i, k + 1}, node.seconds + replicas, most});
@@ -320,11 +334,17 @@ class LayoutSearch {
     return {};
   }
 
-  /// Of what was played before: it would take the place of another among the best.
+  /// It was played before, or is among the best with what an offload that is left open comes to: it would take the place of
+  /// another.
   bool is_known(const PlayedLayout& played) const {
-    return std::ranges::any_of(known_, [&](const PlayedLayout& k) {
-      return k.site == played.site && k.iteration == played.iteration && same_layout(k.layout, played.layout);
-    });
+    const auto is_same = [&](const PlayedLayout& k) {
+      if (k.site != played.site || k.iteration != played.iteration || k.memory != played.memory) return false;
+      ParallelSpec a = k.layout, b = played.layout;
+      if (a.offload == workload::Offload::automatic || b.offload == workload::Offload::automatic) a.offload = b.offload;
+      return same_layout(a, b);
+    };
+    return std::ranges::any_of(known_, is_same) ||
+           std::ranges::any_of(best_, [&](const auto& kept) { return is_same(kept.second); });
   }
 
   void keep(PlayedLayout played, const Order& order) {

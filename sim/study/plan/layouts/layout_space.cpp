@@ -66,8 +66,8 @@ std::vector<std::int64_t> balanced_chunks(const std::vector<double>& weights, st
   return best;
 }
 
-LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::Offload offload, workload::FrameworkSpec framework,
-                         workload::ClusterShape cluster, std::int64_t batch, LayoutOffer offer, HeldValues held)
+LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec framework, workload::ClusterShape cluster,
+                         std::int64_t batch, LayoutOffer offer, HeldValues held)
     : base_(std::move(base)),
       own_(base_.parallel),
       framework_(std::move(framework)),
@@ -82,7 +82,7 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::Offload offload, wo
     // What is left open may move more or less of another layout.
     add_own(offloads_, workload::Offload::none);
     const bool may_move = framework_.parallel.offloads != workload::Offload::none;
-    if (may_move && offload != workload::Offload::none) add_own(offloads_, p.offload);
+    if (may_move) add_own(offloads_, p.offload);
     p.offload = workload::Offload::none;
   } else {
     add_own(offloads_, p.offload);

@@ -13,8 +13,8 @@
 //   shard_group  all replicas; those of a node, and of four
 //   order        with several stages, replicas and NVLink domains, where the GPUs that split experts keep together
 //   expert_tensor  of values that split experts alike one: the experiment's own, else the first
-//   offload      left open in the experiment: none, and left open with frameworks that move what does not fit, where the
-//                experiment as it is moves anything or cannot be planned
+//   offload      left open in the experiment: none, and left open with frameworks that move what does not fit; where a layout
+//                fits without, the two are one
 // Everything else is as in the experiment, recompute left open there being none. Steps that do not divide are counted, not
 // visited: a space may have 10^18 layouts.
 #pragma once
@@ -35,9 +35,8 @@ struct SpaceCounts {
 class LayoutSpace {
  public:
   /// `base`: the model with the layout that the search starts from: its values are tried too, and its other keys hold.
-  /// `offload`: what that layout comes to move to the host; left open where it cannot be planned, so that nobody knows.
-  LayoutSpace(workload::ModelSpec base, workload::Offload offload, workload::FrameworkSpec framework,
-              workload::ClusterShape cluster, std::int64_t batch, LayoutOffer offer, HeldValues held);
+  LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec framework, workload::ClusterShape cluster,
+              std::int64_t batch, LayoutOffer offer, HeldValues held);
 
   /// Grids whose degrees divide; adds what lies below those that do not to `counts`.
   std::vector<workload::ParallelSpec> grids(SpaceCounts& counts) const;
