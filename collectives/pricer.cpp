@@ -144,7 +144,8 @@ MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFa
   for (const topology::GroupFacts& fewer : fewer_nodes(facts, library)) {
     const AnalyticModel of_fewer(kind, fewer, mode, constants);
     const std::vector<Evidence> known = evidence_for(kind, fewer, of_fewer, mode, library, constants);
-    if (!known.empty()) smaller.push_back({fewer, of_fewer, Blend(known, of_fewer, false)});
+    if (!known.empty())
+      smaller.push_back({fewer, of_fewer, carried(known.front().factors), Blend(known, of_fewer, false)});
   }
 }
 
@@ -172,15 +173,15 @@ Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, La
   }
   // Links that the group does not use may be others: of a group inside a node, those between nodes.
   if (!(same_links_ && mode == measured_->mode)) {
-    const auto unless_same = [&](const AnalyticModel& now, const AnalyticModel& before) {
+    const auto unless_same = [&](const AnalyticModel& now, const AnalyticModel& before, const Calibration& factors) {
       const bool same = constants_as_measured && now.prices_as(before);
-      return same ? std::nullopt : std::optional(WhatIf{now.with(measured_->factors), before.with(measured_->factors)});
+      return same ? std::nullopt : std::optional(WhatIf{now.with(factors), before.with(factors)});
     };
-    what_if_ = unless_same(model_, measured_->model);
+    what_if_ = unless_same(model_, measured_->model, measured_->factors);
     const bool is_even = facts.min_per_node == facts.max_per_node;
     for (const FewerNodes& fewer : measured_->smaller) {
-      const topology::GroupFacts now = fewer_now(fewer.facts, measured_->facts, facts);
-      of_fewer_.push_back(is_even ? unless_same(AnalyticModel(kind, now, mode, constants), fewer.model) : what_if_);
+      const AnalyticModel now(kind, fewer_now(fewer.facts, measured_->facts, facts), mode, constants);
+      of_fewer_.push_back(is_even ? unless_same(now, fewer.model, fewer.factors) : what_if_);
     }
   }
   if (!what_if_ && std::ranges::none_of(of_fewer_, [](const auto& fewer) { return fewer.has_value(); })) return;

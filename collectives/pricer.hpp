@@ -24,6 +24,7 @@ namespace distsim::collectives {
 struct FewerNodes {
   topology::GroupFacts facts;
   AnalyticModel model;
+  Calibration factors;  ///< as MeasuredPrice::factors
   Blend blend;
 };
 

@@ -181,26 +181,49 @@ bool is_measured(graph::Basis basis) {
   return basis == graph::Basis::measured || basis == graph::Basis::interpolated || basis == graph::Basis::extrapolated;
 }
 
+/// As the models price all collectives of NCCL on such groups of the first nodes; `free`: with all that NCCL may choose from,
+/// which tells the groups that were measured.
+void expect_more_nodes_cost_no_less(const CollectiveModels& models, const CollectiveModels& free,
+                                    const topology::Topology& t, const std::vector<std::uint32_t>& node_counts) {
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+        CollectiveKind::broadcast, CollectiveKind::reduce}) {
+    std::vector<double> most(kSizes.size(), 0);
+    for (const std::uint32_t nodes : node_counts) {
+      const topology::GroupFacts facts = t.facts(first_ranks(nodes * t.gpus_per_node()));
+      for (std::size_t i = 0; i < kSizes.size(); ++i) {
+        const graph::Cost c = cost_of(models, kind, facts, kSizes[i]);
+        if (!is_measured(cost_of(free, kind, facts, kSizes[i]).basis)) {
+          EXPECT_GE(c.mean.us() * kSlack, most[i]) << graph::name_of(kind) << " " << nodes << " " << kSizes[i];
+        }
+        most[i] = std::max(most[i], c.mean.us());
+      }
+    }
+  }
+}
+
 TEST(NetworkLaws, MoreNodesNeverCostLessUnlessMeasuredSo) {
   for (const System& s : all_systems()) {
     if (!has_network(s)) continue;
+    SCOPED_TRACE(s.name);
     const topology::Topology t = built(s, 128);
     const CollectiveModels models = with_curves(t);
-    for (const CollectiveKind kind :
-         {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
-          CollectiveKind::broadcast, CollectiveKind::reduce}) {
-      std::vector<double> most(kSizes.size(), 0);
-      for (const std::uint32_t nodes : {2u, 3u, 4u, 6u, 8u, 12u, 16u, 24u, 32u, 48u, 64u, 96u, 128u}) {
-        const topology::GroupFacts facts = t.facts(first_ranks(nodes * t.gpus_per_node()));
-        for (std::size_t i = 0; i < kSizes.size(); ++i) {
-          const graph::Cost c = cost_of(models, kind, facts, kSizes[i]);
-          if (!is_measured(c.basis)) {
-            EXPECT_GE(c.mean.us() * kSlack, most[i])
-                << s.name << " " << graph::name_of(kind) << " " << nodes << " " << kSizes[i];
-          }
-          most[i] = std::max(most[i], c.mean.us());
-        }
-      }
+    expect_more_nodes_cost_no_less(models, models, t, {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128});
+  }
+}
+
+/// Each group has another share of what NCCL would take, and so another ratio of what it may to that.
+TEST(NetworkLaws, MoreNodesNeverCostLessWithAStatedProtocol) {
+  for (const System& s : all_systems()) {
+    if (!has_network(s)) continue;
+    SCOPED_TRACE(s.name);
+    const topology::Topology t = built(s, 128);
+    const CollectiveModels free = with_curves(t);
+    for (const Protocol protocol : kProtocols) {
+      CollectiveOptions options;
+      options.curve_dirs = {test::config("curves")};
+      options.protocols = {protocol};
+      expect_more_nodes_cost_no_less(models_of(t, options), free, t, {2, 4, 8, 32, 48, 64, 96, 128});
     }
   }
 }
