@@ -7,6 +7,7 @@
 
 #include "base/text/printable.hpp"
 #include "sim/config/flag_sets.hpp"
+#include "sim/config/idle_together.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -112,18 +113,24 @@ std::string fingerprint(const Experiment& e) {
 }
 
 std::vector<std::string> sets_without_effect(const WithSets& experiment, const std::vector<std::string>& sets) {
-  std::vector<std::string> idle;
   const auto all = experiment(sets);
-  if (!all.ok()) return idle;
+  if (!all.ok()) return {};
   const std::string with = fingerprint(*all);
-  for (std::size_t i = 0; i < sets.size(); ++i) {
-    if (sets[i].starts_with("title=") || sets[i].starts_with("description=")) continue;
-    std::vector<std::string> rest = sets;
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+  const auto matter = [&](const std::vector<std::size_t>& some) {
+    std::vector<std::string> rest;
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      if (std::ranges::find(some, i) == some.end()) rest.push_back(sets[i]);
     const auto without = experiment(rest);
-    if (without.ok() && fingerprint(*without) == with) idle.push_back(sets[i]);
+    return !without.ok() || fingerprint(*without) != with;
+  };
+  std::vector<std::size_t> idle;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const bool is_for_people = sets[i].starts_with("title=") || sets[i].starts_with("description=");
+    if (!is_for_people && !matter({i})) idle.push_back(i);
   }
-  return idle;
+  std::vector<std::string> out;
+  for (const std::size_t i : config::idle_together(std::move(idle), matter)) out.push_back(sets[i]);
+  return out;
 }
 
 std::vector<std::string> without_effect(const WithSets& experiment, const std::vector<std::string>& sets) {

@@ -19,6 +19,15 @@ Asked::Effect Asked::effect_of(const Path& path) {
   return comparison_->is_idle(parsed_, {path, value}) ? Effect::none : Effect::some;
 }
 
+bool Asked::depends_on(const std::vector<Path>& paths) {
+  if (!whole_.ok() || !is_predicted()) return false;
+  ConfigNode rest = parsed_;
+  for (const Path& path : paths) {
+    if (find_at(rest, path) != nullptr) rest = without(rest, path);
+  }
+  return comparison_->differs(rest);
+}
+
 bool Asked::is_predicted() {
   const std::lock_guard lock(predicting_);
   if (!prediction_) {

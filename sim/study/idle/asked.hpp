@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/result.hpp"
 #include "sim/config/config.hpp"
@@ -22,6 +23,9 @@ class Asked {
   /// `unasked`: it is needed, a name, or repeats what would hold without it; `unknown`: there is no prediction.
   enum class Effect : std::uint8_t { some, none, unasked, unknown };
   Effect effect_of(const Path& path);
+
+  /// Whether the prediction is another without these keys together. False where there is none.
+  bool depends_on(const std::vector<Path>& paths);
 
  private:
   bool is_predicted();

@@ -48,6 +48,11 @@ bool Comparison::is_idle(const ConfigNode& text, const Given& given) const {
   return twice == Move::none || half == Move::none || (twice == Move::unknown && half == Move::unknown);
 }
 
+bool Comparison::differs(const ConfigNode& text) const {
+  const auto other = with_second_try([&] { return config::resolve(text); });
+  return !other.ok() || has_effect(*other);
+}
+
 bool Comparison::changes_ops(const config::Experiment& rest) const {
   if (!graph_) return false;
   const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));

@@ -24,6 +24,9 @@ class Comparison {
   /// is not reached is not. `text`: of the experiment, with the key.
   bool is_idle(const ConfigNode& text, const Given& given) const;
 
+  /// Whether another text gives other figures, or none.
+  bool differs(const ConfigNode& text) const;
+
  private:
   /// What another value of a key does: changes figures, does not, or nothing that is known: there is none, or it is refused for
   /// its size.

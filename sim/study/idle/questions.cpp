@@ -31,7 +31,6 @@ class Questions {
       const LogSilence silence;
       answer(pieces_[i]);
     };
-    if (jobs == 0) jobs = cores_for_each(1);
     for (const std::size_t i : for_each_index(pieces_.size(), jobs, ask, [] {}))
       answers_[pieces_[i].question].is_open = false;
     std::vector<Idle> out;
@@ -91,11 +90,25 @@ class Questions {
   pipeline::CostModelCache cache_;
 };
 
+unsigned threads_for(unsigned jobs) { return jobs == 0 ? cores_for_each(1) : jobs; }
+
 }  // namespace
+
+bool depend_on(const std::vector<VariedExperiment>& experiments, const std::vector<Path>& paths, unsigned jobs) {
+  std::atomic<bool> out = false;
+  pipeline::CostModelCache cache;
+  const auto ask = [&](std::size_t i) {
+    if (out) return;
+    const LogSilence silence;
+    auto parsed = experiments[i].experiment->parsed(experiments[i].sets);
+    if (parsed.ok() && Asked(std::move(*parsed), cache).depends_on(paths)) out = true;
+  };
+  return !for_each_index(experiments.size(), threads_for(jobs), ask, [] {}).empty() || out;
+}
 
 std::vector<Idle> answers_to(const std::vector<Question>& questions, const std::vector<VariedExperiment>& experiments,
                              unsigned jobs) {
-  return Questions(experiments, questions).answers(jobs);
+  return Questions(experiments, questions).answers(threads_for(jobs));
 }
 
 }  // namespace distsim::study::idle

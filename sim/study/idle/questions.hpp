@@ -33,6 +33,9 @@ struct Question {
 /// lack of memory, or an early end.
 using Idle = std::optional<std::size_t>;
 
+/// Whether one of the experiments has another prediction without these keys together, on as many threads.
+bool depend_on(const std::vector<VariedExperiment>& experiments, const std::vector<Path>& paths, unsigned jobs);
+
 /// The answers in the order of the questions. Which thread asks what, and in which order, makes no difference: a key is idle if
 /// it is so in all of the experiments that can be predicted. `jobs`: 0: as many threads as this process has cores.
 std::vector<Idle> answers_to(const std::vector<Question>& questions, const std::vector<VariedExperiment>& experiments,

@@ -8,11 +8,36 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/flag_sets.hpp"
+#include "sim/config/idle_together.hpp"
 #include "sim/study/idle/asked.hpp"
 #include "sim/study/idle/comparison.hpp"
 #include "sim/study/workers.hpp"
 
 namespace distsim::study {
+namespace {
+
+/// The experiment's text with several of its keys, and of those of a model file of the user's own, taken away.
+ConfigNode without_all(const ConfigNode& parsed, const std::vector<idle::Given>& given,
+                       const std::vector<std::size_t>& some) {
+  ConfigNode rest = parsed;
+  bool of_model = false;
+  for (const std::size_t i : some) {
+    const bool of_experiment = idle::find_at(parsed, given[i].path) != nullptr;
+    if (of_experiment) rest = idle::without(rest, given[i].path);
+    of_model = of_model || !of_experiment;
+  }
+  if (!of_model) return rest;
+  const auto resolved = config::resolve(rest);
+  if (!resolved.ok()) return rest;
+  rest = idle::with_own_model(rest, resolved->merged);
+  for (const std::size_t i : some) {
+    const bool of_experiment = idle::find_at(parsed, given[i].path) != nullptr;
+    if (!of_experiment && idle::find_at(rest, given[i].path) != nullptr) rest = idle::without(rest, given[i].path);
+  }
+  return rest;
+}
+
+}  // namespace
 
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache) {
   const LogSilence silence;
@@ -51,15 +76,25 @@ std::vector<IdleArgument> sets_without_effect(const std::vector<VariedExperiment
     }
   }
   const std::vector<idle::Idle> found = idle::answers_to(questions, experiments, jobs);
-  std::vector<IdleArgument> out;
+  std::vector<std::size_t> idle;
   const Asking* list = nullptr;  // that is idle as a whole: its keys are not named, too
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const Asking& key = keys[i];
     const bool within = list != nullptr && list->set == key.set && idle::is_inside(key.key.path, list->key.path);
     if (found[i].value_or(0) == 0 || within) continue;
+    idle.push_back(i);
+    list = &key;
+  }
+  const auto matter = [&](const std::vector<std::size_t>& some) {
+    std::vector<idle::Path> paths;
+    for (const std::size_t i : some) paths.push_back(keys[i].key.path);
+    return idle::depend_on(experiments, paths, jobs);
+  };
+  std::vector<IdleArgument> out;
+  for (const std::size_t i : config::idle_together(std::move(idle), matter)) {
+    const Asking& key = keys[i];
     const std::string tried = are_all ? "the prediction" + of : "the " + counted(*found[i], "prediction") + " tried";
     out.push_back({"--set " + key.key.set, "no effect on " + tried});
-    list = &key;
   }
   return out;
 }
@@ -108,14 +143,21 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
   };
   // Nothing is said of a key for which memory does not suffice: the prediction itself is there.
   (void)for_each_index(given.size(), jobs, compare, [] {});
-  std::vector<GivenKey> out;
+  std::vector<std::size_t> named;
   const idle::Path* list = nullptr;  // that is idle as a whole: its keys are not named, too
   for (std::size_t i = 0; i < given.size(); ++i) {
     const idle::Path& key = given[i].path;
     if (idle[i] == 0 || (list != nullptr && idle::is_inside(key, *list))) continue;
-    out.push_back({idle::dotted(key), given[i].value->where.text()});
+    named.push_back(i);
     list = &key;
   }
+  const auto matter = [&](const std::vector<std::size_t>& some) {
+    const LogSilence silence;
+    return comparison.differs(without_all(parsed, given, some));
+  };
+  std::vector<GivenKey> out;
+  for (const std::size_t i : config::idle_together(std::move(named), matter))
+    out.push_back({idle::dotted(given[i].path), given[i].value->where.text()});
   return out;
 }
 

@@ -285,8 +285,7 @@ class CombinationPlanner {
       row.fits = kept[i]->figures[2] > 0;
     }
     out_.counts.space.considered = count;
-    out_.counts.played = static_cast<double>(rows.size());
-    out_.counts.left = count - out_.counts.played;
+    out_.counts.left = count - static_cast<double>(rows.size());
     return keep_best(std::move(rows), axes);
   }
 
@@ -322,6 +321,32 @@ class CombinationPlanner {
     return row;
   }
 
+  /// What would fit is said of the experiment as it is, where that does not.
+  Error nothing(std::uint64_t tried, const std::string& first_error) {
+    const std::string what = "none of " + counted(tried, "combination") + " could be predicted; ";
+    const Result<report::Report> own = predicted_report(experiment_, cache_);
+    if (own.ok()) return {what + "the first: " + first_error, request_.config, ""};
+    return {what + "the experiment as it is: " + own.error().what, own.error().where, own.error().hint};
+  }
+
+  /// Columns where rows need them to be predicted again: more micro-steps of the same batch are smaller ones.
+  void add_batch() {
+    const auto keeps = [](const std::string& set) { return set.starts_with("model.global_batch="); };
+    const auto is_kept = [&](const PlanRow& row) { return std::ranges::any_of(row.sets, keeps); };
+    if (std::ranges::none_of(out_.rows, is_kept)) return;
+    for (const char* key : {"model.global_batch", "model.per_gpu_batch"}) {
+      out_.keys.emplace_back(key);
+      out_.heads.emplace_back(std::string_view(key).substr(6));
+    }
+    const workload::ModelSpec& own = experiment_.model;
+    const std::int64_t batch = workload::samples_of(own, pipeline::shape_of(experiment_).ranks());
+    for (PlanRow& row : out_.rows) {
+      const bool candidate = row.kind == PlanRowKind::candidate, kept = is_kept(row);
+      row.values.push_back(!candidate ? "-" : std::to_string(kept ? batch : own.global_batch));
+      row.values.push_back(!candidate ? "-" : std::to_string(kept ? 0 : own.per_gpu_batch));
+    }
+  }
+
   /// Of threads, one at a time.
   void tell(const PlanRow& row, double count) {
     const std::lock_guard lock(telling_);
@@ -346,12 +371,11 @@ class CombinationPlanner {
       out_.counts.not_priced += row.fits && !row.error.empty() ? 1 : 0;
       if (first_error.empty()) first_error = row.error;
     }
+    const std::uint64_t tried = rows.size();
     std::erase_if(rows, [](const PlanRow& row) { return !row.error.empty(); });
     if (rows.empty() && end_asked()) return Error{"interrupted: no combination was played", "", ""};
-    if (rows.empty())
-      return Error{"none of " + counted(static_cast<std::uint64_t>(out_.counts.played), "combination") +
-                       " could be predicted; the first: " + first_error,
-                   "", ""};
+    if (rows.empty()) return nothing(tried, first_error);
+    out_.counts.played = static_cast<double>(rows.size());
     std::ranges::stable_sort(rows, {}, [](const PlanRow& row) { return std::pair(row.value, row.second); });
     if (request_.goal.second)
       keep_front(rows);
@@ -366,6 +390,7 @@ class CombinationPlanner {
       baseline = interrupted_row();
     baseline.values.assign(axes.size(), "-");
     out_.rows.push_back(std::move(baseline));
+    add_batch();
     finish_rows(out_);
     return std::move(out_);
   }
@@ -448,6 +473,13 @@ class TablesPlanner {
 
 namespace {
 
+/// Whether there is more to choose than of data parallel jobs: the experiment's model is split, or can be by its framework.
+Result<bool> chooses_layouts(const config::Experiment& e) {
+  if (e.model.family->name != std::string_view("llm")) return false;
+  TRY_ASSIGN(const LayoutOffer offer, layout_offer_of(e.framework.name));
+  return offer.splits != OfferedSplits() || !is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
+}
+
 Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void()>& on_played) {
   TRY_ASSIGN(const config::Experiment experiment, request.with(request.sets));
   if (request.purchase.tokens > 0 && experiment.model.family->tokens_per_sample == nullptr)
@@ -455,9 +487,8 @@ Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void
   const std::string_view family = experiment.model.family->name;
   if (!request.tables.wanted_by.empty() && (family != "dlrm" || !request.varied.empty()))
     return Error{request.tables.wanted_by + ": found no tables to plan, expected a recommender without --vary", "", ""};
-  const std::uint32_t ranks = pipeline::shape_of(experiment).ranks();
-  const bool splits = family == "llm" && !is_layer_by_layer(experiment.model, experiment.framework, ranks);
-  if (splits) return LayoutPlanner(request, experiment, on_played).run();
+  TRY_ASSIGN(const bool has_layouts, chooses_layouts(experiment));
+  if (has_layouts) return LayoutPlanner(request, experiment, on_played).run();
   if (family == "dlrm" && request.varied.empty()) {
     if (request.team != nullptr && !request.team->leads()) return Plan();  // the first process does all of it
     std::optional<Result<Plan>> plan;

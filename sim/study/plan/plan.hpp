@@ -14,11 +14,11 @@
 #include "sim/config/config.hpp"
 #include "sim/config/variants.hpp"
 #include "sim/report/report.hpp"
+#include "sim/study/idle/without_effect.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
 #include "sim/study/points/team.hpp"
 #include "sim/study/sweep/axis.hpp"
-#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::study {
 

@@ -109,7 +109,7 @@ Result<std::vector<Edit>> edits_in(const Json& body) {
   for (const Json& e : *it) {
     const bool valid = e.is_object() && e.size() == 2 && e.contains("key") && e["key"].is_string() &&
                        e.contains("value") && (e["value"].is_string() || e["value"].is_null());
-    if (!valid) return unexpected("edits", "objects with key and value, and no other member");
+    if (!valid) return unexpected("edits", "objects with key and value, a text or null, and no other member");
     Edit edit{e["key"].get<std::string>(), {}};
     if (e["value"].is_string()) edit.value = e["value"].get<std::string>();
     out.push_back(std::move(edit));

@@ -311,6 +311,26 @@ TEST(SetsWithoutEffect, LinesAreTheSameForAnyNumberOfThreads) {
   for (const unsigned jobs : {0u, 2u, 7u}) EXPECT_EQ(lines(jobs), one) << jobs;
 }
 
+/// Each of two keys that say the same hides that the other is gone.
+TEST(KeysWithoutEffect, WhatIsNamedChangesNothingTogether) {
+  const std::string gpt =
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: megatron_gpt_7_5b, global_batch: 64}\n"
+      "parallel: {tensor: 8, sequence_parallel: true, shard: optimizer, recompute: full}\nframework: {name: megatron}\n";
+  const std::vector<std::string> both{"framework.parallel.overlap_tensor=ring", "parallel.overlap_tensor=true"};
+  EXPECT_EQ(idle_keys({both[0]}, gpt), std::vector<std::string>{});
+  EXPECT_EQ(idle_keys({both[1]}, gpt), std::vector<std::string>{});
+  EXPECT_EQ(idle_keys(both, gpt), std::vector<std::string>{"parallel.overlap_tensor"});
+  EXPECT_EQ(idle_keys({both[0], both[1], "parallel.prefetch=4"}, gpt),
+            (std::vector<std::string>{"parallel.overlap_tensor", "parallel.prefetch"}));
+
+  const std::string folder = testing::TempDir() + "together";
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_file_atomically(folder + "/x.yaml", gpt).ok());
+  const std::vector<IdleArgument> idle = sets_without_effect(folder + "/x.yaml", both);
+  ASSERT_EQ(idle.size(), 1u);
+  EXPECT_EQ(idle[0].argument, "--set framework.parallel.overlap_tensor=ring");
+}
+
 /// A report shows what limits next, and how far behind it is.
 TEST(KeysWithoutEffect, WhatLimitsNextIsAFigureToo) {
   const std::string dlrm =

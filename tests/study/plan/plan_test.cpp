@@ -6,6 +6,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <ranges>
 #include <set>
 
 #include "base/threads/stop.hpp"
@@ -13,6 +14,7 @@
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan_rows.hpp"
+#include "sim/study/plan/plan_sites.hpp"
 #include "small_llm.hpp"
 #include "test_paths.hpp"
 
@@ -462,6 +464,41 @@ TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
   EXPECT_GT(planned(request).value().counts.played, 20);
 }
 
+/// Parts add up, also where some combinations do not fit; where none does, it is said what would.
+TEST_F(PlanTest, CombinationsThatDoNotFitAreNotCountedAsPlayed) {
+  PlanRequest request;
+  request.config = test::config("resnet50_dgx_a100.yaml");
+  request.sets = {"model.per_gpu_batch=2048"};
+  request.varied = {{"model.accumulation", {"1", "2", "4"}}};
+  const Plan plan = planned(request).value();
+  EXPECT_EQ(plan.counts.unfit, 1);
+  EXPECT_EQ(plan.counts.played, 2);
+  EXPECT_EQ(plan.counts.space.considered, 3);
+  request.varied = {{"model.accumulation", {"1"}}, {"framework.gradients.bucket_size", {"5 MiB", "25 MiB"}}};
+  const auto none = planned(request);
+  ASSERT_FALSE(none.ok());
+  EXPECT_TRUE(
+      none.error().what.starts_with("none of 2 combinations could be predicted; the experiment as it is: model: "
+                                    "every rank needs "))
+      << none.error().text();
+}
+
+/// A framework that can split a model is asked for its layouts, also of one that is played layer by layer as it is.
+TEST_F(PlanTest, LayoutsAreSearchedWhereTheExperimentIsPlayedLayerByLayer) {
+  PlanRequest held, varied;
+  held.config = varied.config = test::config("megatron_gpt_7_5b.yaml");
+  held.sets = {"parallel.tensor=1", "cluster.nodes=2", "model.global_batch=64"};
+  varied.sets = {"cluster.nodes=2", "model.global_batch=64"};
+  varied.varied = {{"parallel.tensor", {"1"}}};
+  const auto set = planned(held), tried = planned(varied);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->rows.front().report.iteration, tried->rows.front().report.iteration);
+  held.sets = {"model.name=gpt3_xl", "model.global_batch=512"};
+  const auto small = planned(held);
+  ASSERT_TRUE(small.ok()) << small.error().text();
+  EXPECT_GT(small->counts.space.considered, 100);
+}
+
 /// Of the keys that are searched without being varied, too.
 TEST_F(PlanTest, WhatIsSetIsNotSearched) {
   const std::string config = test::config("resnet50_dgx_a100.yaml");
@@ -508,16 +545,24 @@ TEST_F(PlanTest, TheGlobalBatchHolds) {
     request->varied = {{"framework.gradients.bucket_size", {"5 MiB", "25 MiB"}}, {"model.accumulation", {"1", "8"}}};
   }
   const Plan plan = planned(of_all).value();
+  pipeline::CostModelCache cache;
   for (const PlanRequest* request : {&per_gpu, &of_set}) {
     const Plan same = planned(*request).value();
     ASSERT_EQ(same.rows.size(), plan.rows.size());
+    const std::vector<std::string> batches{"model.global_batch", "model.per_gpu_batch"};
+    EXPECT_TRUE(std::ranges::equal(same.keys | std::views::drop(plan.keys.size()), batches));
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-      EXPECT_EQ(same.rows[i].values, plan.rows[i].values);
+      EXPECT_TRUE(std::ranges::equal(same.rows[i].values | std::views::take(plan.keys.size()), plan.rows[i].values));
       EXPECT_EQ(same.rows[i].report.iteration, plan.rows[i].report.iteration);
       EXPECT_EQ(same.rows[i].report.context.samples, 2048);
       if (same.rows[i].kind != PlanRowKind::candidate) continue;
-      std::vector<std::string> sets = request->sets;
+      std::vector<std::string> sets = request->sets, shown = request->sets;
       sets.insert(sets.end(), same.rows[i].sets.begin(), same.rows[i].sets.end());
+      for (std::size_t k = 0; k < same.keys.size(); ++k)
+        shown = with_set(std::move(shown), same.keys[k] + "=" + same.rows[i].values[k]);
+      const auto alone = predicted_report(config::load_experiment(request->config, shown).value(), cache);
+      ASSERT_TRUE(alone.ok()) << alone.error().text();
+      EXPECT_EQ(alone->iteration, same.rows[i].report.iteration);
       EXPECT_TRUE(
           write_experiment((folder_ / "best.yaml").string(), request->config, sets, same.rows[i].report.iteration)
               .ok());

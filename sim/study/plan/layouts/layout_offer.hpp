@@ -13,6 +13,7 @@ namespace distsim::study {
 struct OfferedSplits {
   bool tensor = false, sequence_parallel = false, context = false, pipeline = false, virtual_stages = false,
        stage_layers = false, expert = false, expert_tensor = false;
+  bool operator==(const OfferedSplits&) const = default;
 };
 
 struct LayoutOffer {
