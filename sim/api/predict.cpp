@@ -13,9 +13,9 @@
 #include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/report/html/html.hpp"
+#include "sim/study/idle/without_effect.hpp"
 #include "sim/study/kept_inputs.hpp"
 #include "sim/study/trials.hpp"
-#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::api {
 namespace {

@@ -25,8 +25,8 @@
 #include "sim/report/html/html.hpp"
 #include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
-#include "sim/study/trials.hpp"
 #include "sim/study/idle/without_effect.hpp"
+#include "sim/study/trials.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {

@@ -10,10 +10,10 @@
 
 #include "base/result.hpp"
 #include "sim/config/variants.hpp"
+#include "sim/study/idle/without_effect.hpp"
 #include "sim/study/points/study_run.hpp"
 #include "sim/study/sweep/axis.hpp"
 #include "sim/study/sweep/figures.hpp"
-#include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::study {
 
