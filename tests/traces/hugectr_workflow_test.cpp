@@ -66,6 +66,12 @@ TEST_F(Hugectr, BrokenListsAreRefusedWithTheirPosition) {
       << refusal("fc1: {forwards: [a]}");
   EXPECT_NE(refusal("fc1: {forward_events: ['a b']}").find("expected a name without spaces"), std::string::npos);
   EXPECT_NE(refusal("fc1: {forward_events: a}").find("expected a list"), std::string::npos);
+  for (const char* end : {"start", "stop"}) {
+    EXPECT_NE(refusal("fc1: {forward_events: [f.fprop." + std::string(end) + "]}")
+                  .find("found the label 'f.fprop." + std::string(end) + "', expected the name of an event, 'f.fprop'"),
+              std::string::npos);
+  }
+  EXPECT_EQ(refusal("fc1: {forward_events: [f.start.fprop, start]}"), "accepted");
   EXPECT_NE(refusal("[a]").find("expected a map of layers"), std::string::npos);
   EXPECT_NE(refusal("").find("found no event"), std::string::npos);
 }

@@ -19,6 +19,17 @@ Result<void> check_name(const std::string& what, const std::string& name, const 
                where.text(), ""};
 }
 
+/// An event is between two labels, "fprop.start" and "fprop.stop", and its name is what they share.
+Result<void> check_event(const std::string& what, const std::string& name, const SourcePos& where) {
+  TRY(check_name(what, name, where));
+  const std::size_t dot = name.rfind('.');
+  const std::string end = dot == std::string::npos ? "" : name.substr(dot);
+  if (end != ".start" && end != ".stop") return {};
+  return Error{what + ": found the label " + in_quotes(name) + ", expected the name of an event, " +
+                   in_quotes(name.substr(0, dot)),
+               where.text(), ""};
+}
+
 Result<std::vector<std::string>> names_of(const ConfigNode& list, const std::string& key) {
   if (list.kind != ConfigNode::Kind::sequence)
     return Error{key + ": found " + list.describe() + ", expected a list of event names", list.where.text(), ""};
@@ -26,7 +37,7 @@ Result<std::vector<std::string>> names_of(const ConfigNode& list, const std::str
   for (const ConfigNode& item : list.items) {
     if (item.kind != ConfigNode::Kind::scalar)
       return Error{key + ": found " + item.describe() + ", expected an event name", item.where.text(), ""};
-    TRY(check_name(key, item.scalar, item.where));
+    TRY(check_event(key, item.scalar, item.where));
     out.push_back(item.scalar);
   }
   return out;

@@ -26,7 +26,7 @@ struct HugectrEvent {
 };
 
 /// Errors, with positions: not a map of layers, keys other than forward_events and backward_events, names that are
-/// empty or hold a blank (the formats separate with blanks), nothing at all.
+/// empty or hold a blank (the formats separate with blanks), labels ("fprop.start") for names of events, nothing at all.
 Result<std::vector<HugectrEvent>> read_hugectr_events(const std::string& path);
 
 /// "10\n" and then lines "<event> <iteration> <layer> <order>": every event `repeat` times, iterations from warmup + 1
