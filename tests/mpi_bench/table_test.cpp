@@ -98,13 +98,31 @@ TEST(Table, HeaderIsAllComments) {
 TEST(Json, HoldsEveryStatisticAndNullWhereThereIsNone) {
   bench::Row row{.bytes = 64, .count = 16, .type = "float", .redop = "sum", .root = -1};
   row.out_of_place = half(5, 10, 0);
-  const auto j = nlohmann::json::parse(bench::json_text(
-      {{.collective = "all_reduce", .group = "rails", .ranks = 2, .nodes = 2, .groups_at_once = 4, .rows = {row}}},
-      {.backend = "MPI", .device = "host memory", .ranks = 4, .nodes = 2}, true));
+  const auto j = nlohmann::json::parse(bench::json_text({{.collective = "all_reduce",
+                                                          .group = "rails",
+                                                          .ranks = 2,
+                                                          .nodes = 2,
+                                                          .groups_at_once = 4,
+                                                          .rows = {row},
+                                                          .settings = "NCCL_ALGO=Ring"}},
+                                                        {.backend = "MPI",
+                                                         .device = "host memory",
+                                                         .ranks = 4,
+                                                         .nodes = 2,
+                                                         .threads = 2,
+                                                         .gpus = 1,
+                                                         .cuda_graph = true,
+                                                         .date = "2026-11-20"},
+                                                        true));
   EXPECT_EQ(j["device"], "host memory");
   EXPECT_EQ(j["partial"], true);
   EXPECT_EQ(j["ranks"], 4);
   EXPECT_EQ(j["nodes"], 2);
+  EXPECT_EQ(j["nThread"], 2);
+  EXPECT_EQ(j["nGpus"], 1);
+  EXPECT_EQ(j["graph"], true);
+  EXPECT_EQ(j["date"], "2026-11-20");
+  EXPECT_EQ(j["tables"][0]["settings"], "NCCL_ALGO=Ring");
   EXPECT_EQ(j["tables"][0]["group"], "rails");
   EXPECT_EQ(j["tables"][0]["groups_at_once"], 4);
   const auto& r = j["tables"][0]["rows"][0];

@@ -43,8 +43,10 @@ Json row_json(const Row& row) {
 }  // namespace
 
 std::string json_text(const std::vector<FinishedTable>& tables, const JsonRun& run, bool partial) {
-  Json document = {{"version", 1},           {"partial", partial},   {"ranks", run.ranks},     {"nodes", run.nodes},
-                   {"backend", run.backend}, {"device", run.device}, {"tables", Json::array()}};
+  Json document = {{"version", 1},           {"partial", partial},     {"ranks", run.ranks},
+                   {"nodes", run.nodes},     {"backend", run.backend}, {"device", run.device},
+                   {"nThread", run.threads}, {"nGpus", run.gpus},      {"graph", run.cuda_graph},
+                   {"date", run.date},       {"tables", Json::array()}};
   for (const FinishedTable& table : tables) {
     Json rows = Json::array();
     for (const Row& row : table.rows) rows.push_back(row_json(row));
@@ -54,6 +56,7 @@ std::string json_text(const std::vector<FinishedTable>& tables, const JsonRun& r
                                   {"nodes", table.nodes},
                                   {"groups_at_once", table.groups_at_once},
                                   {"not_used", table.not_used},
+                                  {"settings", table.settings},
                                   {"avg_busbw", average_bus_bandwidth(table.rows)},
                                   {"rows", std::move(rows)}});
   }

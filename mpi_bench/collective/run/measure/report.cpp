@@ -41,10 +41,22 @@ RankLine parse_rank_line(int rank, const std::string& text) {
   return line;
 }
 
+void add_word(std::string& text, const std::string& word) { text += (text.empty() ? "" : " ") + word; }
+
+/// What of NCCL holds for all sweeps.
+std::string nccl_settings_text(const Options& options, bool nccl) {
+  std::string text;
+  if (nccl && options.timing.blocking) add_word(text, "-z 1");
+  for (char** variable = environ; nccl && *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with("NCCL_")) add_word(text, *variable);
+  }
+  return text;
+}
+
 /// Flags and environment that change what a curve means, where they are not the defaults.
 std::string settings_text(const Options& options, const Sweep& sweep, bool nccl) {
   std::string text;
-  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
+  const auto add = [&text](const std::string& part) { add_word(text, part); };
   if (sweep.type != DataType::float32) add("-d " + std::string(info_of(sweep.type).name));
   if (sweep.what->reduces && sweep.op != RedOp::sum) add("-o " + std::string(name_of(sweep.op)));
   if (sweep.what->rooted && sweep.root != 0) add("-r " + std::to_string(sweep.root));
@@ -53,10 +65,7 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
     imbalance << "--imbalance " << options.selected.imbalance;
     add(imbalance.str());
   }
-  if (nccl && options.timing.blocking) add("-z 1");
-  for (char** variable = environ; nccl && *variable != nullptr; ++variable) {
-    if (std::string_view(*variable).starts_with("NCCL_")) add(*variable);
-  }
+  if (const std::string of_nccl = nccl_settings_text(options, nccl); !of_nccl.empty()) add(of_nccl);
   return text;
 }
 
@@ -118,7 +127,14 @@ void RunReport::introduce(const Backend& backend) {
 
 void RunReport::begin_table(const CollectiveCase& what, const Backend& backend, const Team& team) {
   if (!speaks()) return;
-  tables_.push_back({std::string(what.name), team.shape, team.ranks, team.nodes, team.groups, {}, load_text(options_)});
+  tables_.push_back({std::string(what.name),
+                     team.shape,
+                     team.ranks,
+                     team.nodes,
+                     team.groups,
+                     {},
+                     load_text(options_),
+                     nccl_settings_text(options_, backend.name() == "nccl")});
   progress_.clear();
   const bool by_factor = options_.sizes.step_factor > 1;
   std::fputs(header_text({.collective = std::string(what.name),
@@ -233,8 +249,16 @@ Result<void> RunReport::save(bool partial) {
   if (!speaks()) return {};
   if (curves_) TRY(curves_->write(partial));
   if (!options_.files.json.empty())
-    TRY(write_file_atomically(options_.files.json,
-                              json_text(tables_, {library_, device_, ranks_.size(), ranks_.nodes()}, partial)));
+    TRY(write_file_atomically(options_.files.json, json_text(tables_,
+                                                             {.backend = library_,
+                                                              .device = device_,
+                                                              .ranks = ranks_.size(),
+                                                              .nodes = ranks_.nodes(),
+                                                              .threads = options_.lanes.threads,
+                                                              .gpus = options_.lanes.gpus,
+                                                              .cuda_graph = options_.timing.graph_launches > 0,
+                                                              .date = today()},
+                                                             partial)));
   pulse().saved = curves_ || !options_.files.json.empty();
   return {};
 }
