@@ -114,8 +114,8 @@ LaunchMode mode_of(const Curve& c) {
 }
 
 /// Settings that the model does not know, such as NCCL_P2P_DISABLE.
-bool has_other_settings(const Curve& c) {
-  return !c.settings.empty() && selection_of_settings(c.settings) == Selection{};
+bool has_unknown_settings(const LibraryCurve& c) {
+  return has_other_settings(c.curve.settings, c.facts.nodes > 1 && c.facts.transport != topology::Transport::tcp);
 }
 
 /// Between the ranks measured and those in question, in factors of two.
@@ -140,7 +140,7 @@ double trust_of(Origin origin) {
 /// Whether the user named a curve of this kind without such settings.
 bool has_plain_of_user(const std::vector<LibraryCurve>& library, graph::CollectiveKind kind) {
   return std::any_of(library.begin(), library.end(), [&](const LibraryCurve& c) {
-    return c.origin == Origin::user && c.curve.kind == kind && !has_other_settings(c.curve);
+    return c.origin == Origin::user && c.curve.kind == kind && !has_unknown_settings(c);
   });
 }
 
@@ -153,7 +153,7 @@ double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topolog
   double trust = trust_of(c.origin);
   const LaunchMode measured = mode_of(c.curve);
   if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
-  const bool unlike = has_other_settings(c.curve) && (c.origin != Origin::user || plain);
+  const bool unlike = has_unknown_settings(c) && (c.origin != Origin::user || plain);
   if (measured.selection != selection_for(c.curve.kind, mode.selection) || unlike) trust *= kForcedTrust;
   if (c.curve.kind != kind)
     trust *= kOtherKindTrust * (is_rooted(c.curve.kind) == is_rooted(kind) ? 1 : kOtherShapeTrust);

@@ -44,6 +44,28 @@ std::uint32_t bits_behind(const Words<E>& words, std::string_view settings, std:
   return bits;
 }
 
+bool is_of_network(std::string_view name) {
+  constexpr std::string_view kFamilies[] = {"NCCL_NET", "NCCL_IB_", "NCCL_PXN_"};
+  return std::ranges::any_of(kFamilies, [&](std::string_view family) { return name.starts_with(family); });
+}
+
+struct SettingWord {
+  std::string_view word, name, value;  ///< name and value of "NAME=value"
+};
+
+std::vector<SettingWord> words_of_settings(std::string_view settings) {
+  std::vector<SettingWord> out;
+  for (std::size_t begin = 0; begin < settings.size();) {
+    const std::size_t end = std::min(settings.find_first_of(" \t;", begin), settings.size());
+    std::string_view word = settings.substr(begin, end - begin);
+    while (word.ends_with(',')) word.remove_suffix(1);
+    const std::size_t equals = std::min(word.find('='), word.size());
+    if (!word.empty()) out.push_back({word, word.substr(0, equals), word.substr(std::min(equals + 1, word.size()))});
+    begin = end + 1;
+  }
+  return out;
+}
+
 bool is_nccls(const Candidate& c) { return !c.algorithm->reduction; }
 
 bool allowed(const Candidate& c, const Selection& s) {
@@ -70,6 +92,32 @@ Selection selection_of_settings(std::string_view settings) {
   for (std::string_view key : {"NCCL_ALGO=", "forced "}) s.algorithms |= bits_behind(algorithm_words, settings, key);
   for (std::string_view key : {"NCCL_PROTO=", "forced "}) s.protocols |= bits_behind(protocols, settings, key);
   return s;
+}
+
+bool takes_away(std::string_view name, std::string_view value) {
+  if (!name.starts_with("NCCL_") || value.empty()) return false;
+  if (name.ends_with("_DISABLE")) return value != "0";
+  if (name == "NCCL_NET") return lower_case(value) == "socket";
+  if (name == "NCCL_P2P_LEVEL") return value == "0" || lower_case(value) == "loc";
+  if (name == "NCCL_NVLS_ENABLE") return value == "0";
+  return name.starts_with("NCCL_MAX_");
+}
+
+std::string taken_away(std::string_view settings, bool network) {
+  std::string out;
+  for (const SettingWord& w : words_of_settings(settings)) {
+    if (!takes_away(w.name, w.value) || (!network && is_of_network(w.name))) continue;
+    out += (out.empty() ? "" : " ") + std::string(w.word);
+  }
+  return out;
+}
+
+bool has_other_settings(std::string_view settings, bool network) {
+  if (!taken_away(settings, network).empty()) return true;
+  const auto words = words_of_settings(settings);
+  const bool says_something = std::ranges::any_of(
+      words, [&](const SettingWord& w) { return !takes_away(w.name, w.value); });  // else they are about the network
+  return says_something && selection_of_settings(settings) == Selection{};
 }
 
 Selection selection_for(graph::CollectiveKind kind, Selection s) {

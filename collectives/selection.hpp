@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,17 @@ Selection selection_of(const CollectiveOptions& options);
 /// From a curve's settings: "NCCL_ALGO=Ring", "NCCL_PROTO=LL128,LL", "forced tree", in upper or lower case. Other words
 /// select nothing.
 Selection selection_of_settings(std::string_view settings);
+
+/// Whether a variable of NCCL's takes links or channels away that it would use: NCCL_IB_DISABLE=1, NCCL_NET=Socket,
+/// NCCL_MAX_NCHANNELS=4. The model knows nothing of what is left.
+bool takes_away(std::string_view name, std::string_view value);
+
+/// The words of settings that takes_away is of; those about the network between nodes only where `network`.
+std::string taken_away(std::string_view settings, bool network);
+
+/// Whether settings say something that no Selection holds: what is taken away, or nothing that is known ("MPI"). Where not
+/// `network`, words about the network between nodes say nothing.
+bool has_other_settings(std::string_view settings, bool network);
 
 /// The part of a selection that affects one kind: NCCL's choice for collectives, the framework's for exchanges.
 Selection selection_for(graph::CollectiveKind kind, Selection selection);

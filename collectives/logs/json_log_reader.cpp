@@ -279,14 +279,14 @@ Result<LogContext> context_of(const Json& root, const std::string& file) {
   return c;
 }
 
-/// NCCL_ALGO and NCCL_PROTO of the environment that a run lists: {"NCCL_ALGO": "Ring"}, or ["NCCL_ALGO=Ring"].
+/// What the environment that a run lists chooses: {"NCCL_ALGO": "Ring"}, or ["NCCL_ALGO=Ring"].
 std::string settings_in(const Json& root) {
   const Json* environment = member(root, {"env", "environment"});
   if (environment == nullptr) return "";
   NcclChoice choice;
-  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO"}) {
-    if (const Json* const value = member(*environment, {name}); value != nullptr && value->is_string())
-      choice.take(name + ("=" + value->get<std::string>()));
+  if (environment->is_object()) {
+    for (const auto& [name, value] : environment->items())
+      choice.take(name + "=" + (value.is_string() ? value.get<std::string>() : value.dump()));
   }
   if (environment->is_array()) {
     for (const Json& line : *environment) {
@@ -316,7 +316,8 @@ Result<RunClaims> claims_of(const Json& root, const std::string& file, std::vect
   const auto iterations = settings.number({"iters", "iterations"});
   const double least = settings.number({"minBytes", "min_bytes", "minbytes", "minimum_bytes"}).value_or(0);
   const double most = settings.number({"maxBytes", "max_bytes", "maxbytes", "maximum_bytes"}).value_or(0);
-  const double aggregated = settings.number({"agg_iters", "aggIters"}).value_or(1);
+  const double aggregated =
+      settings.number({"agg_iters", "aggIters", "agg_iterations", "aggregated_iterations"}).value_or(1);
   TRY(settings.check());
   RunClaims claims;
   const Result<void> read = claims.read(iterations, least, most);
@@ -389,6 +390,7 @@ Result<LogTable> bench_table_of(const Json& json, const BenchRun& run, const std
   LogTable table;
   name_test(table, fields.text({"collective"}), true);
   table.not_used = fields.text({"not_used"});
+  table.settings = fields.text({"settings"});
   table.groups_at_once = fields.whole({"groups_at_once"}, kMaxCurveRanks).value_or(0);
   table.ranks = fields.whole({"ranks"}, kMaxCurveRanks).value_or(0);
   table.nodes = fields.whole({"nodes"}, kMaxCurveRanks).value_or(0);
@@ -414,6 +416,7 @@ Result<CurveSet> bench_curves_of(const Json& root, const BenchRun& run, const Js
   context.ranks = context.stated_ranks = std::exchange(table.ranks, 0);
   context.nodes = context.stated_nodes = std::exchange(table.nodes, 0);
   context.run.library = run.backend;
+  if (context.ranks != run.ranks) context.run.ranks_each = 0;  // a group may have some of a process
   if (!run.device.empty()) context.gpus.insert(run.device);
   const Json* const rows = member(json, {"rows"});
   if (rows == nullptr) return Error{"found nothing, expected rows", where + ".rows", ""};

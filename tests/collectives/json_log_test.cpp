@@ -42,7 +42,19 @@ TEST(JsonLog, WhatNcclMayChooseIsReadFromTheEnvironment) {
   };
   EXPECT_EQ(settings(R"({"NCCL_ALGO": "Ring", "NCCL_DEBUG": "INFO"})"), "NCCL_ALGO=Ring");
   EXPECT_EQ(settings(R"(["PATH=/bin", "NCCL_PROTO=LL"])"), "NCCL_PROTO=LL");
+  EXPECT_EQ(settings(R"({"NCCL_IB_DISABLE": 1, "NCCL_P2P_DISABLE": "0", "NCCL_IB_HCA": "mlx5"})"), "NCCL_IB_DISABLE=1");
   EXPECT_EQ(settings("{}"), "");
+}
+
+TEST(JsonLog, CallsAtOnceAreNamedInAnySpelling) {
+  for (const char* key : {"agg_iters", "aggIters", "agg_iterations", "aggregated_iterations"}) {
+    std::string text = kJson;
+    text.replace(text.find(R"("graph": 1)"), 10, "\"" + std::string(key) + "\": 8");
+    const auto set = read("aggregated.json", text);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    ASSERT_FALSE(set->remarks.empty()) << key;
+    EXPECT_NE(set->remarks[0].find("8"), std::string::npos) << set->remarks[0];
+  }
 }
 
 TEST(JsonLog, NcclTests) {
@@ -111,6 +123,25 @@ TEST(JsonLog, CollectiveBench) {
   EXPECT_TRUE(set->partial);
   EXPECT_EQ(set->curves[0].ranks, 8u);
   EXPECT_DOUBLE_EQ(set->curves[0].points[0].high_us, 60);
+}
+
+TEST(JsonLog, CollectiveBenchSaysHowItWasLaunched) {
+  const auto read_run = [](const std::string& run, const std::string& table) {
+    return read(
+        "launched.json",
+        "{" + run + R"("ranks": 8, "tables": [{"collective": "all_reduce", )" + table +
+            R"("nodes": 1, "rows": [{"size": 1048576, "count": 262144, "out_of_place": {"time_us": 50.0}}]}]})");
+  };
+  const std::string lanes = R"("nThread": 4, "nGpus": 2, "graph": true, "date": "2026-11-20", )";
+  const auto set = read_run(lanes, R"("ranks": 8, "settings": "NCCL_IB_DISABLE=1", )");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_TRUE(set->curves[0].single_process);
+  EXPECT_TRUE(set->curves[0].cuda_graph);
+  EXPECT_EQ(set->curves[0].date, "2026-11-20");
+  EXPECT_EQ(set->curves[0].settings, "NCCL_IB_DISABLE=1");
+  const auto group = read_run(lanes, R"("ranks": 2, )");  // of the lanes of one process
+  EXPECT_TRUE(group.ok()) << group.error().text();
+  EXPECT_FALSE(read_run("", R"("ranks": 8, )")->curves[0].single_process_stated);
 }
 
 TEST(JsonLog, PercentilesLieAroundTheirTime) {

@@ -197,6 +197,27 @@ TEST(NcclTests, WhatNcclMayChooseIsReadFromTheCommand) {
   EXPECT_EQ(settings("NCCL_ALGO=Ring ./all_reduce_perf\n# launch: mpirun, NCCL_ALGO=Tree\n"), "NCCL_ALGO=Tree");
 }
 
+TEST(NcclTests, WhatTakesLinksAwayIsReadFromTheLog) {
+  const auto settings = [](const std::string& before) {
+    const auto set = parse_nccl_tests(before + kRanks + kNew, "all_reduce.log");
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->curves[0].settings : "";
+  };
+  EXPECT_EQ(settings("+ mpirun -x NCCL_IB_DISABLE=1 -x NCCL_SOCKET_IFNAME=eth0 ./all_reduce_perf -b 8\n"),
+            "NCCL_IB_DISABLE=1");
+  EXPECT_EQ(
+      settings("n0:7:7 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1.\nNCCL_ALGO=Ring ./all_reduce_perf\n"),
+      "NCCL_ALGO=Ring NCCL_P2P_DISABLE=1");
+  EXPECT_EQ(settings("export NCCL_MAX_NCHANNELS=4\n"), "NCCL_MAX_NCHANNELS=4");
+  EXPECT_EQ(settings("n0:7:7 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>\n"), "NCCL_NET=Socket");
+  EXPECT_EQ(settings("n0:7:7 [0] NCCL INFO Using network Socket\n"), "NCCL_NET=Socket");
+  for (const char* usual :
+       {"n0:7:7 [0] NCCL INFO Using network IB\n", "n0:7:7 [0] NCCL INFO Using network AWS Libfabric\n",
+        "NCCL_IB_DISABLE=0 NCCL_P2P_DISABLE=0 NCCL_NVLS_ENABLE=1 ./all_reduce_perf\n", "# Using network Socket\n",
+        "export NCCL_NET=IB NCCL_DEBUG=INFO NCCL_P2P_LEVEL=SYS\n"})
+    EXPECT_EQ(settings(usual), "") << usual;
+}
+
 /// nan in the column of errors is a result that was wrong; N/A is one that was not checked.
 TEST(NcclTests, ResultsThatAreNoNumbersAreWrong) {
   for (const char* wrong : {"nan", "-nan", "-3", "inf"}) {

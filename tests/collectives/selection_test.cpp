@@ -79,6 +79,19 @@ TEST(Selection, SettingsOfACurve) {
   EXPECT_EQ(selection_of_settings("NCCL_P2P_DISABLE=1"), Selection{});
 }
 
+TEST(Selection, OtherSettingsAreThoseThatNoSelectionHolds) {
+  for (const char* text : {"NCCL_P2P_DISABLE=1", "NCCL_ALGO=Ring NCCL_P2P_DISABLE=1", "NCCL_TREE_THRESHOLD=0", "MPI"}) {
+    EXPECT_TRUE(has_other_settings(text, true)) << text;
+    EXPECT_TRUE(has_other_settings(text, false)) << text;
+  }
+  for (const char* text : {"", "NCCL_ALGO=Ring", "NCCL_ALGO=RING, NCCL_P2P_LEVEL=PHB", "forced tree"})
+    EXPECT_FALSE(has_other_settings(text, true)) << text;
+  for (const char* text : {"NCCL_NET=Socket", "NCCL_IB_DISABLE=1 NCCL_NET=Socket", "NCCL_PROTO=LL NCCL_IB_DISABLE=1"}) {
+    EXPECT_TRUE(has_other_settings(text, true)) << text;
+    EXPECT_FALSE(has_other_settings(text, false)) << text;
+  }
+}
+
 TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
   // 14 nodes of 8: 2 * 8 us of kernels, the network's 5.0 us (and the wire's difference to 2.0), 13 messages of 0.6 us.
   // Bytes: 104/112 of the buffer over the share of a NIC's 24 GB/s that exchanges reach, 7/8 over NVLink's 300 * 0.75
