@@ -48,11 +48,8 @@ std::vector<std::string> files_beside(std::span<const std::string> curve_dirs, c
   return out;
 }
 
-/// Names of the device files beside these curve folders.
-std::vector<std::string> devices_beside(const std::vector<std::string>& curve_dirs) {
-  std::vector<std::string> names;
-  for (const std::string& file : files_beside(curve_dirs, "devices")) names.push_back(fs::path(file).stem().string());
-  return names;
+topology::KnownDevices devices_beside(std::span<const std::string> curve_dirs) {
+  return topology::KnownDevices(files_beside(curve_dirs, "devices"));
 }
 
 /// The systems that have a file beside curve folders, which are read when one is asked for by an alias.
@@ -217,14 +214,14 @@ class Loader {
         log_skipped(file, c, "measured inside a node, with other GPUs");
         continue;
       }
-      if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
+      if (const Result<void> shape = check_shape(c, nodes, set, file); !shape.ok()) {
         if (origin != Origin::user) {  // `gpus_per_node` was changed: the shipped curves are of another machine
           log_skipped(
               file, c,
               "the system has " + counted(static_cast<std::uint64_t>(spec_.gpus_per_node), "GPU") + " per node");
           continue;
         }
-        return wrong_shape(c, nodes, file);
+        return shape;
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       TRY(check_links(c, *facts, file));
@@ -248,7 +245,7 @@ class Loader {
     for (const Curve& c : set.curves) {
       const std::uint32_t nodes = nodes_of(c, spec_);
       if (!c.not_used.empty()) continue;
-      if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) return wrong_shape(c, nodes, file);
+      TRY(check_shape(c, nodes, set, file));
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       TRY(check_links(c, *facts, file));
       TRY(remark_far(c, *facts, file));
@@ -257,7 +254,7 @@ class Loader {
   }
   /// That curves of this system (`own`), or of a sibling of what its file describes, were measured on another GPU than it has;
   /// empty where they were not.
-  std::string other_gpu(const CurveSet& set, bool own, const std::vector<std::string>& devices) const {
+  std::string other_gpu(const CurveSet& set, bool own, const topology::KnownDevices& devices) const {
     return own || has_other_gpu_ ? other_gpu_remark(set, spec_, devices) : "";
   }
   /// Of curves of the user and of those that are checked; each once.
@@ -271,11 +268,20 @@ class Loader {
     return {};
   }
 
-  Error wrong_shape(const Curve& c, std::uint32_t nodes, const std::string& file) const {
-    return {"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
-                ", expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) + " per node" +
-                (spec_.name.empty() ? "" : " (" + spec_.name + ")"),
-            file, ""};
+  /// A file that lists its hosts says how many groups at once they had room for.
+  Result<void> check_shape(const Curve& c, std::uint32_t nodes, const CurveSet& set, const std::string& file) const {
+    const std::string per_node =
+        std::to_string(spec_.gpus_per_node) + " per node" + (spec_.name.empty() ? "" : " (" + spec_.name + ")");
+    if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node)
+      return Error{"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
+                       ", expected a multiple of the nodes and at most " + per_node,
+                   file, ""};
+    const std::uint64_t room = set.hosts.size() * static_cast<std::uint64_t>(spec_.gpus_per_node);
+    if (set.hosts.empty() || std::uint64_t{c.groups_at_once} * c.ranks <= room) return {};
+    return Error{"groups_at_once: found " + counted(c.groups_at_once, "group") + " of " + counted(c.ranks, "rank") +
+                     ", expected at most " + counted(room, "rank") + " in all, as many as its " +
+                     counted(set.hosts.size(), "host") + " have GPUs, " + per_node,
+                 file, ""};
   }
 
   struct Shape {
@@ -341,7 +347,7 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
                                                  const ModelConstants& constants, std::vector<std::string>* remarks) {
   if (options.curve_files.empty()) return std::vector<LibraryCurve>{};
   Loader loader(spec_of_user(topology, options), compute_capability_of(topology), constants);
-  const std::vector<std::string> devices = devices_beside(options.curve_dirs);
+  const topology::KnownDevices devices = devices_beside(options.curve_dirs);
   KnownCurves known;
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));

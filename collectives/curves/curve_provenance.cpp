@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
+#include "collectives/selection.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::collectives {
@@ -46,10 +47,10 @@ std::vector<std::string> unused(const CurveSet& set, const std::string& file) {
 }
 
 /// What a file says its curves were measured on where that is no GPU, or one of another kind than `device`; empty elsewhere.
-std::string other_gpu_of(const CurveSet& set, const std::string& device, const std::vector<std::string>& devices) {
+std::string other_gpu_of(const CurveSet& set, const std::string& device, const topology::KnownDevices& devices) {
   if (is_of_host(set)) return std::string(kHostMemory);
   if (!set.device.empty() && !topology::may_be_gpu(set.device, device)) return set.device;
-  for (const std::string& named : {set.listed_gpu, set.hardware}) {
+  for (const std::string& named : {set.device, set.listed_gpu, set.hardware}) {
     if (topology::names_other_gpu(named, device, devices)) return named;
   }
   return "";
@@ -93,8 +94,23 @@ std::vector<std::string> assumed_nodes(const CurveSet& set, const topology::Clus
   return out;
 }
 
+std::vector<std::string> settings_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
+                                          const std::string& file) {
+  std::vector<std::string> out;
+  for (const Curve& c : set.curves) {
+    if (!is_used(c) || out.size() >= kMostNamed) continue;
+    const bool network = nodes_of(c, spec) > 1 && spec.nic.transport != topology::Transport::tcp;
+    const std::string words = taken_away(c.settings, network);
+    if (words.empty()) continue;
+    std::string line =
+        file + ": measured with " + printable(words, 200) + ": its prices are those of runs with the same settings";
+    if (std::ranges::find(out, line) == out.end()) out.push_back(std::move(line));
+  }
+  return out;
+}
+
 std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec,
-                             const std::vector<std::string>& devices) {
+                             const topology::KnownDevices& devices) {
   const std::string gpu = spec.device.empty() ? "" : other_gpu_of(set, spec.device, devices);
   return gpu.empty() ? "" : "using curves measured on " + in_quotes(gpu, 120) + " for " + spec.device;
 }
@@ -130,7 +146,7 @@ Result<void> check_dates(const CurveSet& set, const std::string& file) {
 }
 
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
-                                            const std::vector<std::string>& devices, const std::string& file) {
+                                            const topology::KnownDevices& devices, const std::string& file) {
   std::vector<std::string> out = unused(set, file);
   if (std::none_of(set.curves.begin(), set.curves.end(), is_used)) return out;
   if (std::string other = other_gpu_remark(set, spec, devices); !other.empty())
@@ -138,6 +154,7 @@ std::vector<std::string> provenance_remarks(const CurveSet& set, const topology:
   else if (!is_of_system(set, spec))
     out.push_back("using curves of the system " + in_quotes(set.system) + " for " + spec.name);
   for (std::string& line : assumed_nodes(set, spec, file)) out.push_back(std::move(line));
+  for (std::string& line : settings_remarks(set, spec, file)) out.push_back(std::move(line));
   return out;
 }
 

@@ -199,6 +199,8 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     if (request.logs.size() == 1) keep_run(set, out);
     if (request.spec) {
       for (std::string& r : assumed_nodes(set, *request.spec, printable(log, 200))) out.remarks.push_back(std::move(r));
+      for (std::string& r : settings_remarks(set, *request.spec, printable(log, 200)))
+        out.remarks.push_back(std::move(r));
     }
     TRY(check_dates(set, log));
     known.take(set, log, request.system);

@@ -10,6 +10,7 @@
 #include "collectives/collective_options.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "topology/devices/cluster_spec.hpp"
+#include "topology/devices/known_devices.hpp"
 
 namespace distsim::collectives {
 
@@ -20,7 +21,7 @@ struct ImportRequest {
   LogHints hints{};                             ///< for logs that do not state it
   std::optional<Launch> launch{};               ///< absent: as stated in the log
   bool cuda_graph = false;                      ///< the logs are of runs from a CUDA graph, whether they say so or not
-  std::vector<std::string> devices{};           ///< names of device files: what GPUs a log may name
+  topology::KnownDevices devices{};             ///< what GPUs a log may name
   std::optional<topology::ClusterSpec> spec{};  ///< of the system: its links are held against the figures
   std::int64_t compute_capability = 0;          ///< of its device
 };

@@ -28,6 +28,7 @@
 #include "sim/workload/specs/model_spec.hpp"
 #include "topology/devices/cluster_spec.hpp"
 #include "topology/devices/device_spec.hpp"
+#include "topology/devices/known_devices.hpp"
 
 namespace distsim::config {
 
@@ -65,6 +66,9 @@ Result<workload::FrameworkSpec> load_framework(const std::string& name_or_path);
 
 /// Names of the files in all folders configs/<kind>, sorted; kind is systems, devices, models or frameworks.
 std::vector<std::string> names_in(const std::string& kind);
+
+/// The devices of all folders configs/devices, and what they are called.
+topology::KnownDevices known_devices();
 
 /// The folders of measured curves, configs/curves, the first in order of trust first.
 std::vector<std::string> curve_folders();

@@ -369,6 +369,13 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
 
 std::vector<std::string> names_in(const std::string& kind) { return names_in_folders(config_folders(kind, "")); }
 
+topology::KnownDevices known_devices() {
+  std::vector<std::string> out;
+  for (std::vector<std::string>& files : files_by_folder(config_folders("devices", ""), ".yaml"))
+    std::ranges::move(files, std::back_inserter(out));
+  return topology::KnownDevices(std::move(out));
+}
+
 std::vector<std::string> curve_folders() { return config_folders("curves", ""); }
 
 std::string first_of_name(const std::vector<std::string>& folders, const std::string& file) {

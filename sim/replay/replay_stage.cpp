@@ -111,16 +111,19 @@ class Stager {
     return check_source();
   }
 
-  /// A trace that names its GPU was measured on that. Where another file has that name the user may know better, as of an
-  /// edited copy of it.
+  /// A trace that names its GPU was measured on that. Of a device that does not say what its driver calls it, as an edited copy
+  /// of a file, the user may know better.
   Result<void> check_source() {
     if (const std::string doubt = name_doubt(job_); !doubt.empty()) {
       out_.notes.push_back(doubt + "; --measured-on says that it was measured on " + device_->name);
       return {};
     }
     const std::string named = traces::driver_name_of(job_);
-    const bool other_board = topology::is_other_gpu(named, device_->name);
-    if (!other_board && topology::other_chip(named, device_->name, config::names_in("devices")).empty()) {
+    const topology::KnownDevices devices = config::known_devices();
+    const bool is_other = topology::is_other_gpu(named, device_->name) ||
+                          topology::is_known_as_other(*device_, named, devices) ||
+                          !topology::other_chip(named, device_->name, devices.names()).empty();
+    if (!is_other) {
       const auto known = config::load_device_of_driver(named);
       if (known && known->name != device_->name && !topology::names_device(*device_, named))
         out_.notes.push_back("the trace names " + in_quotes(named) + ", which is " + known->name +

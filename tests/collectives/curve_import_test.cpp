@@ -169,11 +169,61 @@ TEST(CurveImport, ACurveFileOfAnotherSystemIsNamed) {
   ASSERT_EQ(other->remarks.size(), 1u);
   EXPECT_NE(other->remarks[0].find("system: states 'my_system', written as another"), std::string::npos)
       << other->remarks[0];
-  const std::vector<std::string> devices{"a100_sxm4_80gb", "a100_pcie_40gb"};
+  const topology::KnownDevices devices(
+      {test::config("devices/a100_sxm4_80gb.yaml"), test::config("devices/a100_pcie_40gb.yaml")});
   const auto card = import_curves(ImportRequest{files, "my_system", "a100_pcie_40gb", "", {}, {}, false, devices});
   ASSERT_FALSE(card.ok());
   EXPECT_NE(card.error().text().find("found 'a100_sxm4_80gb', expected a100_pcie_40gb"), std::string::npos)
       << card.error().text();
+}
+
+TEST(CurveImport, LinksThatWereTakenAwayAreNamed) {
+  std::string text = log_of("A100");
+  text.replace(text.find("nodes: 1"), 8, "nodes: 2");
+  const std::vector<std::string> logs{
+      file_with("sockets.log",
+                "n0:1:1 [0] NCCL INFO Using network Socket\n+ mpirun -x NCCL_IB_DISABLE=1 ./all_reduce_perf\n" + text)};
+  const auto remarks = [&](topology::ClusterSpec spec) {
+    const auto set = import_curves({.logs = logs,
+                                    .system = "my_system",
+                                    .device = "a100_sxm4_80gb",
+                                    .date = "",
+                                    .spec = std::move(spec),
+                                    .compute_capability = 80});
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->remarks : std::vector<std::string>{};
+  };
+  topology::ClusterSpec spec = a100_cluster(2).spec();
+  const std::string line =
+      "sockets.log: measured with NCCL_IB_DISABLE=1 NCCL_NET=Socket: its prices are those of runs with the same settings";
+  EXPECT_TRUE(std::ranges::any_of(remarks(spec), [&](const std::string& said) { return said.ends_with(line); }));
+  spec.nic.transport = topology::Transport::tcp;
+  EXPECT_FALSE(
+      std::ranges::any_of(remarks(spec), [](const std::string& said) { return said.find("settings") != said.npos; }));
+}
+
+TEST(CurveImport, GroupsAtOnceHaveRoomOnTheHosts) {
+  const auto set = import_of({file_with("room.log", log_of("A100"))});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  CurveSet grouped = *set;
+  grouped.hosts = {"a", "b"};
+  const auto priced = [&](std::uint32_t groups) {
+    grouped.curves[0].groups_at_once = groups;
+    const std::vector<std::string> logs{file_with("room.curve.txtpb", curve_text(grouped))};
+    const auto again = import_curves({.logs = logs,
+                                      .system = "my_system",
+                                      .device = "a100_sxm4_80gb",
+                                      .date = "",
+                                      .spec = a100_cluster(2).spec(),
+                                      .compute_capability = 80});
+    return again.ok() ? "" : again.error().text();
+  };
+  EXPECT_EQ(priced(2), "");
+  EXPECT_NE(priced(4).find("groups_at_once: found 4 groups of 8 ranks, expected at most 16 ranks in all"),
+            std::string::npos)
+      << priced(4);
+  grouped.hosts.clear();  // how many nodes there were is not said
+  EXPECT_EQ(priced(4), "");
 }
 
 TEST(CurveImport, APipeIsRefusedAndNamed) {

@@ -155,7 +155,8 @@ TEST(SeveralRuns, TheGpuOfTheListIsKnownBesideTheWordsOfTheAuthor) {
                               .system = "dgx_h100",
                               .device = "h100_sxm5_80gb",
                               .date = "",
-                              .devices = {"h100_sxm5_80gb", "a100_sxm4_80gb"}};
+                              .devices = topology::KnownDevices({test::config("devices/h100_sxm5_80gb.yaml"),
+                                                                 test::config("devices/a100_sxm4_80gb.yaml")})};
   const auto set = import_curves(request);
   ASSERT_FALSE(set.ok());
   EXPECT_NE(set.error().text().find("hardware: found 'NVIDIA A100-SXM4-80GB', expected h100_sxm5_80gb"),

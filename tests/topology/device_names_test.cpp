@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "shipped.hpp"
+
 namespace distsim::topology {
 namespace {
 
@@ -57,6 +59,78 @@ TEST(IsOtherGpu, DriversWriteANameInSeveralWays) {
   EXPECT_FALSE(is_other_gpu("NVIDIA GH200 480GB", "gh200"));
   EXPECT_FALSE(is_other_gpu("NVIDIA TITAN Xp", "titan_xp"));
   EXPECT_FALSE(is_other_gpu("8 GPUs on NVSwitch", "h100_sxm5_80gb"));  // words of people
+}
+
+TEST(IsOtherGpu, AnotherBoardOrLettersMakeAnother) {
+  EXPECT_TRUE(is_other_gpu("NVIDIA H100 NVL", "h100_pcie"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA H100 NVL", "h100_sxm5_80gb"));
+  EXPECT_TRUE(is_other_gpu("Tesla V100-SXM3-32GB", "v100_sxm2_32gb"));
+  EXPECT_TRUE(is_other_gpu("Tesla V100S-PCIE-32GB", "v100_pcie_32gb"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA A100X", "a100_pcie_80gb"));
+  EXPECT_TRUE(is_other_gpu("NVIDIA L40S", "l40"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA A100SXM4-80GB", "a100_sxm4_80gb"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA A100-SXM-64GB", "a100_sxm4_80gb"));
+  EXPECT_FALSE(is_other_gpu("NVIDIA H100 on NVLink", "h100_pcie"));
+}
+
+KnownDevices shipped_devices() {
+  std::vector<std::string> files;
+  for (const std::string& name : shipped("devices")) files.push_back(test::config("devices/" + name + ".yaml"));
+  return KnownDevices(files);
+}
+
+TEST(NamesOtherGpu, AKnownNameIsThatOfItsDevice) {
+  const KnownDevices known = shipped_devices();
+  const auto other = [&](std::string_view text, std::string_view device) {
+    return names_other_gpu(text, device, known);
+  };
+  for (const auto& [text, device] : {std::pair("NVIDIA H100 80GB HBM3", "h100_pcie"),
+                                     {"NVIDIA H100 80GB HBM3", "h100_nvl"},
+                                     {"NVIDIA H200", "h200_nvl"},
+                                     {"NVIDIA H200 NVL", "h200_sxm"},
+                                     {"NVIDIA A100-PG509-200", "a100_pcie_40gb"},
+                                     {"NVIDIA B200 NVL", "b200"},
+                                     {"Tesla V100-DGXS-32GB", "v100_sxm2_32gb"},
+                                     {"A100-SXM4-40GB", "a100_pcie_40gb"}})
+    EXPECT_TRUE(other(text, device)) << text << " for " << device;
+  // Other memory on the same board has the same links; and a name that leaves the board out is that of any.
+  for (const auto& [text, device] : {std::pair("NVIDIA A100-SXM4-40GB", "a100_sxm4_80gb"),
+                                     {"Tesla V100-SXM2-16GB", "v100_sxm2_32gb"},
+                                     {"NVIDIA H20", "h20_3e"},
+                                     {"NVIDIA GH200 480GB", "gh200_144gb"},
+                                     {"P100", "p100_pcie_16gb"},
+                                     {"A100-80GB", "a100_pcie_80gb"},
+                                     {"NVIDIA H100 80GB HBM3", "my_gpu"},
+                                     {"NVIDIA H100 80GB HBM3", "my_h100"},
+                                     {"8 x H100 80GB HBM3, PCIe hosts", "h100_sxm5_80gb"},
+                                     {"", "h100_pcie"}})
+    EXPECT_FALSE(other(text, device)) << text << " for " << device;
+}
+
+TEST(NamesOtherGpu, EachDeviceIsCalledByItsNames) {
+  const KnownDevices known = shipped_devices();
+  for (const std::string& name : known.names()) {
+    const DeviceSpec device = read_device(name).value();
+    std::vector<std::string> all = device.aliases;
+    all.push_back(name);
+    for (const std::string& called : all) {
+      for (const std::string& text : {called, "NVIDIA " + called}) {
+        EXPECT_FALSE(names_other_gpu(text, name, known)) << text << " for " << name;
+        EXPECT_FALSE(is_known_as_other(device, text, known)) << text << " for " << name;
+      }
+    }
+  }
+}
+
+TEST(IsKnownAsOther, MemoryCounts) {
+  const KnownDevices known = shipped_devices();
+  DeviceSpec device = read_device("a100_sxm4_80gb").value();
+  EXPECT_TRUE(is_known_as_other(device, "NVIDIA A100-SXM4-40GB", known));
+  EXPECT_FALSE(is_known_as_other(device, "NVIDIA A100-SXM4-80GB", known));
+  EXPECT_FALSE(is_known_as_other(device, "NVIDIA A100-SXM4-80GB MIG 3g.40gb", known));
+  device.aliases.clear();  // a copy that does not say what it is called
+  EXPECT_FALSE(is_known_as_other(device, "NVIDIA A100-SXM4-40GB", known));
+  EXPECT_TRUE(is_known_as_other(read_device("h100_pcie").value(), "NVIDIA H100 80GB HBM3", known));
 }
 
 TEST(MayBeGpu, AsksTextOfAnyKind) {

@@ -59,18 +59,67 @@ std::set<std::string> names_in(std::string_view text) {
   return out;
 }
 
-/// "a100" and "a100" or "a100sxm4"; "h20" is neither "h200" nor "gh20", and what letters follow a chip's name may name
-/// its board.
-bool is_same_chip(std::string_view word, std::string_view chip) {
-  return word.starts_with(chip) && (word.size() == chip.size() || !is_digit(word[chip.size()]));
+constexpr std::string_view kBoards[] = {"sxm", "pcie", "nvl"};
+
+/// "sxm4", "pcie" and "nvl": the boards that a name says its chip is on, also where they are joined to it ("a100sxm4").
+std::set<std::string> boards_in(std::string_view text) {
+  std::set<std::string> out;
+  const std::string lower = lower_case(text);
+  const auto letter_at = [&](std::size_t at) {
+    return at < lower.size() && std::isalpha(static_cast<unsigned char>(lower[at])) != 0;
+  };
+  for (const std::string_view board : kBoards) {
+    for (std::size_t at = lower.find(board); at != lower.npos; at = lower.find(board, at + 1)) {
+      std::size_t end = at + board.size();
+      if (letter_at(end)) continue;  // of another word: NVLink
+      while (board == "sxm" && end < lower.size() && is_digit(lower[end])) ++end;
+      out.insert(lower.substr(at, end - at));
+    }
+  }
+  return out;
 }
 
+/// "sxm" is a board of any generation.
 bool is_on_other_board(std::string_view text, std::string_view device) {
-  const std::string lower = lower_case(text);
-  const auto says = [](std::string_view where, std::string_view board) {
-    return where.find(board) != std::string_view::npos;
+  const std::set<std::string> said = boards_in(text), own = boards_in(device);
+  const auto is_own = [&](const std::string& board) {
+    return std::ranges::any_of(own, [&](const std::string& o) { return o.starts_with(board) || board.starts_with(o); });
   };
-  return (says(device, "sxm") && says(lower, "pcie")) || (says(device, "pcie") && says(lower, "sxm"));
+  return !said.empty() && !own.empty() && std::ranges::none_of(said, is_own);
+}
+
+/// The words of a device's name that name its chip, also in one word with what follows: "2080" and "2080ti".
+std::set<std::string> chip_names(std::string_view device) {
+  std::set<std::string> out = chip_words(device);
+  for (const std::string& chip : chip_words(device)) {
+    for (const std::string& name : names_in(device)) {
+      if (name.starts_with(chip)) out.insert(name);
+    }
+  }
+  return out;
+}
+
+/// "a100" and "a100" or "a100sxm4"; "h20" is neither "h200" nor "gh20", and "v100s" and "a100x" are chips of their own.
+bool is_same_chip(std::string_view word, std::string_view chip) {
+  if (!word.starts_with(chip)) return false;
+  const std::string_view rest = word.substr(chip.size());
+  return rest.empty() || std::ranges::any_of(kBoards, [&](std::string_view board) { return rest.starts_with(board); });
+}
+
+std::set<std::string> words_in(std::string_view text) {
+  std::set<std::string> out;
+  std::string word;
+  for (const char c : lower_case(text) + ' ') {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      word += c;
+    else if (!word.empty())
+      out.insert(std::exchange(word, ""));
+  }
+  return out;
+}
+
+bool has_all_words(std::string_view text, std::string_view words) {
+  return std::ranges::includes(words_in(text), words_in(words));
 }
 
 bool is_separator(char c) { return c == ' ' || c == '_' || c == '-'; }
@@ -106,7 +155,7 @@ bool is_driver_name(std::string_view text) {
 }
 
 bool may_be_gpu(std::string_view text, std::string_view device) {
-  const std::set<std::string> own = chip_words(device);
+  const std::set<std::string> own = chip_names(device);
   if (own.empty()) return lower_case(text).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
   const std::set<std::string> named = names_in(text);
   return !is_on_other_board(text, device) && std::any_of(named.begin(), named.end(), [&](const std::string& word) {
@@ -118,10 +167,33 @@ bool is_other_gpu(std::string_view text, std::string_view device) {
   return is_driver_name(text) && !chip_words(device).empty() && !may_be_gpu(text, device);
 }
 
-bool names_other_gpu(std::string_view text, std::string_view device, const std::vector<std::string>& devices) {
-  const bool is_name = std::ranges::find(devices, text) != devices.end();
-  return !other_chip(text, device, devices).empty() || is_other_gpu(text, device) ||
-         (is_name && !may_be_gpu(text, device));
+bool names_other_gpu(std::string_view text, std::string_view device, const KnownDevices& known) {
+  if (text.empty() || text == device) return false;
+  if (!other_chip(text, device, known.names()).empty() || is_other_gpu(text, device)) return true;
+  const bool of_driver = is_driver_name(text);
+  const std::vector<DeviceNames> meant = known.called(text);
+  if (meant.empty() && !of_driver) return false;
+  std::string own(device);  // all that it is called
+  bool says_aliases = false;
+  std::set<std::string> own_names{own};
+  for (const DeviceNames& d : known.called(device)) {
+    own_names.insert(d.name);
+    own += ' ' + d.name;
+    for (const std::string& alias : d.aliases) own += ' ' + alias, says_aliases = true;
+  }
+  if (of_driver && is_on_other_board(text, own)) return true;
+  const bool has_chip = !chip_words(device).empty();
+  if (meant.empty() || (!has_chip && !says_aliases) || (!of_driver && has_all_words(own, text))) return false;
+  return std::ranges::none_of(meant, [&](const DeviceNames& d) {
+    return own_names.contains(d.name) || (has_chip && may_be_gpu(d.name, device));
+  });
+}
+
+bool is_known_as_other(const DeviceSpec& device, std::string_view text, const KnownDevices& known) {
+  if (device.aliases.empty() || names_device(device, text)) return false;
+  const std::vector<DeviceNames> meant = known.called(text);
+  const auto is_it = [&](const DeviceNames& d) { return d.name == device.name; };
+  return !meant.empty() && std::ranges::none_of(meant, is_it);
 }
 
 std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices) {

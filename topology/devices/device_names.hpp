@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "topology/devices/device_spec.hpp"
+#include "topology/devices/known_devices.hpp"
 
 namespace distsim::topology {
 
@@ -22,17 +23,23 @@ bool names_device(const DeviceSpec& device, std::string_view text);
 std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices);
 
 /// Whether `text` is a GPU's name as drivers give it ("NVIDIA A100-PCIE-40GB"), and not that of `device`: another chip, or
-/// the same on a PCIe card where `device` is an SXM module, or the other way round.
+/// the same on another board (a PCIe card, an SXM module of another generation, an NVL card).
 bool is_other_gpu(std::string_view text, std::string_view device);
 
-/// Whether the words of a log's author, or the name in its list of ranks, are of another GPU than `device`: they name another
-/// chip of `devices`, or are a driver's name or a name of `devices` of one that it is not.
-bool names_other_gpu(std::string_view text, std::string_view device, const std::vector<std::string>& devices);
+/// Whether the words of a log's author, or the name in its list of ranks, are of a GPU with other links than `device`: they
+/// name another chip of `known`, are a driver's name of one that it is not, or are a name of devices of `known` that are all on
+/// other chips or boards. Other memory on the same board is no other GPU here. A name that only leaves something out
+/// ("P100" for a P100 on a PCIe card) contradicts nothing, unless a driver gives it.
+bool names_other_gpu(std::string_view text, std::string_view device, const KnownDevices& known);
+
+/// Whether a driver's name is that of devices of `known`, and not of this one, which says what it is called: other memory
+/// counts. A device without aliases may be what its driver calls anything.
+bool is_known_as_other(const DeviceSpec& device, std::string_view text, const KnownDevices& known);
 
 /// Whether `text`, of any kind, may speak of `device`: it has the chip's name as a word ("h20" is in "NVIDIA H20-3e", not in
-/// "NVIDIA H200"; "NVIDIA A100-SXM4-80GB" is "a100_sxm4_40gb"), and does not name a PCIe card where `device` is an SXM
-/// module, nor the other way round. Letters that follow the name may be those of a board. Of a device without digits in its
-/// name ("titan_xp"): the first word of it is in the text.
+/// "NVIDIA H200"; "NVIDIA A100-SXM4-80GB" is "a100_sxm4_40gb"), and names no other board. A board may be joined to the chip
+/// ("A100SXM4"); other letters make another chip ("V100S"). Of a device without digits in its name ("titan_xp"): the first
+/// word of it is in the text.
 bool may_be_gpu(std::string_view text, std::string_view device);
 
 /// Whether `text` begins as drivers' names of GPUs do: "NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-16GB".

@@ -52,7 +52,7 @@ Result<void> import_logs(const CurveFlags& f) {
                                                                           {f.ranks, f.nodes},
                                                                           launch,
                                                                           f.cuda_graph,
-                                                                          config::names_in("devices"),
+                                                                          config::known_devices(),
                                                                           spec,
                                                                           device.compute_capability}));
   TRY(write_file_atomically(f.out, collectives::curve_text(set)));
