@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "onnx_models.hpp"
 #include "sim/opgraph/call.hpp"
@@ -312,6 +314,46 @@ TEST(Onnx, OutputsThatTheLossFollowsFrom) {
 }
 
 /// A weight that is transposed for its product has its gradient in its own order, as PyTorch computes it.
+/// torch.flip is exported as slices with steps of -1: one copy of all of it, forward and backward.
+TEST(Onnx, SlicesBackwardsAreCopies) {
+  const auto copies = [](const std::vector<std::int64_t>& axes, std::int64_t step) {
+    const std::size_t n = axes.size();
+    Model m;
+    m.input("x", {-1, 16, 32}).output("y").weight("w", {32});
+    m.numbers("begin", std::vector<std::int64_t>(n, step < 0 ? -1 : 0));
+    m.numbers("end", std::vector<std::int64_t>(n, step < 0 ? -INT64_MAX : INT64_MAX));
+    m.numbers("axes", axes).numbers("steps", std::vector<std::int64_t>(n, step));
+    m.node("Mul", {"x", "w"}, {"h"});
+    m.node("Slice", {"h", "begin", "end", "axes", "steps"}, {"s"});
+    m.node("Relu", {"s"}, {"y"});
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    return std::array{count_of(*graph, "flip", kForward), count_of(*graph, "flip", kBackward),
+                      count_of(*graph, "slice_backward", kBackward)};
+  };
+  EXPECT_EQ(copies({2}, 1), (std::array<std::size_t, 3>{0, 0, 0}));
+  EXPECT_EQ(copies({2}, -1), (std::array<std::size_t, 3>{1, 1, 0}));
+  EXPECT_EQ(copies({1, 2}, -1), (std::array<std::size_t, 3>{1, 1, 0}));
+  EXPECT_EQ(copies({2}, -2), (std::array<std::size_t, 3>{1, 1, 1}));
+  EXPECT_EQ(copies({2}, 2), (std::array<std::size_t, 3>{0, 0, 1}));
+}
+
+/// Every other column has gaps in both directions, which BLAS does not read; the first half of them has not.
+TEST(Onnx, ProductsOfEveryOtherColumnCopyThemFirst) {
+  const auto copies = [](std::int64_t end, std::int64_t step) {
+    Model m;
+    m.input("x", {-1, 64}).output("y").weight("w", {32, 8});
+    m.numbers("begin", {0}).numbers("end", {end}).numbers("axes", {1}).numbers("steps", {step});
+    m.node("Slice", {"x", "begin", "end", "axes", "steps"}, {"s"});
+    m.node("MatMul", {"s", "w"}, {"y"});
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    return std::array{count_of(*graph, "clone", kForward), count_of(*graph, "clone", kBackward)};
+  };
+  EXPECT_EQ(copies(32, 1), (std::array<std::size_t, 2>{0, 0}));
+  EXPECT_EQ(copies(64, 2), (std::array<std::size_t, 2>{1, 1}));
+}
+
 TEST(Onnx, GradientsOfTransposedWeights) {
   for (const bool transposed : {false, true}) {
     Model m;

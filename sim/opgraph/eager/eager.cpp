@@ -262,11 +262,12 @@ Eager::Id Eager::expand(Id x, const Dims& dims, bool always) {
   return out;
 }
 
-Eager::Id Eager::slice(Id x, std::size_t axis, std::int64_t length) {
-  Dims dims = facts_[x].dims;
+Eager::Id Eager::slice(Id x, std::size_t axis, std::int64_t length, std::int64_t step) {
+  Dims dims = facts_[x].dims, strides = facts_[x].strides;
   if (dims[axis] == length) return x;
   dims[axis] = length;
-  const Id out = view(x, std::move(dims), Dims(facts_[x].strides));
+  if (length > 1) strides[axis] = times(strides[axis], step);
+  const Id out = view(x, std::move(dims), std::move(strides));
   tape({x}, {out}, [this, x](const auto& g) { give(x, kernel("slice_backward", {*g[0]}, Dims(facts_[x].dims))); });
   return out;
 }

@@ -36,8 +36,8 @@ class Eager {
   Id transpose(Id x);  ///< the last two dimensions
   /// `always`: a view also where the sizes are the same, as matrix products make it.
   Id expand(Id x, const Dims& dims, bool always = false);
-  /// Part of one dimension; strides of more than one stay a view.
-  Id slice(Id x, std::size_t axis, std::int64_t length);
+  /// Part of one dimension: every `step`-th place, so many of them.
+  Id slice(Id x, std::size_t axis, std::int64_t length, std::int64_t step = 1);
   /// Parts of these lengths; their gradients are joined by one call.
   Ids split(Id x, std::size_t axis, const std::vector<std::int64_t>& lengths);
 
@@ -46,6 +46,7 @@ class Eager {
   Id binary(std::string_view op, Id a, Id b);
   Id where(Id condition, Id a, Id b);
   Id cast(Id x, const Element& element);
+  Id flip(Id x);  ///< the other way round along some dimensions, which is a copy
   Id fill(const Dims& dims, const Element& element);
   Id matmul(Id a, Id b);
   /// x [..., in] and a weight [in, out] or its transpose.
@@ -97,6 +98,8 @@ class Eager {
     std::function<void(const std::vector<std::optional<Id>>& gradients)> run;
   };
 
+  Id matrix_product(const std::string& op, Id x, Id y);
+  Id as_matrices(Id x);
   void give_products(Id gradient, Id x, Id y);
   void begin_sum(const Ids& outputs);
   void begin_cross_entropy(Id output);

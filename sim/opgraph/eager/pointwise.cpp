@@ -144,6 +144,12 @@ Eager::Id Eager::where(Id condition, Id a, Id b) {
   return out;
 }
 
+Eager::Id Eager::flip(Id x) {
+  const Id out = kernel("flip", {x}, Dims(facts_[x].dims));
+  tape({x}, {out}, [this, x](const auto& g) { give(x, kernel("flip", {*g[0]}, Dims(facts_[x].dims))); });
+  return out;
+}
+
 Eager::Id Eager::cast(Id x, const Element& to) {
   if (element(x).dtype == to.dtype && element(x).bytes == to.bytes && element(x).floating == to.floating) return x;
   const Id out = like(x, to);

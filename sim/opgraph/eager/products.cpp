@@ -12,6 +12,21 @@ Eager::Id Eager::folded(Id x) {
   return d.size() == 2 ? x : reshape(x, {k > 0 ? count(product(d) / static_cast<double>(k)) : 0, k});
 }
 
+/// BLAS reads matrices whose rows or columns lie without gaps; others are copied first, without a call of their own. What is
+/// expanded is read as it is.
+Eager::Id Eager::as_matrices(Id x) {
+  const Dims& strides = facts_[x].strides;
+  const bool gaps = strides[strides.size() - 1] > 1 && strides[strides.size() - 2] > 1;
+  return gaps ? kernel("clone", {x}, Dims(facts_[x].dims)) : x;
+}
+
+Eager::Id Eager::matrix_product(const std::string& op, Id x, Id y) {
+  const Id a = as_matrices(x), b = as_matrices(y);
+  Dims result = dims(a);
+  result.back() = dims(b).back();
+  return kernel(op, {a, b}, result);
+}
+
 /// Gradients of both operands of a product. Those of one whose columns follow each other in memory, as of a weight that linear()
 /// transposes, are computed transposed (mm_mat1_grad and mm_mat2_grad of PyTorch's FunctionsManual.cpp).
 void Eager::give_products(Id gradient, Id x, Id y) {
@@ -20,7 +35,7 @@ void Eager::give_products(Id gradient, Id x, Id y) {
     return f.strides.size() == 2 && f.strides[0] == 1 && f.strides[1] == f.dims[0];
   };
   const auto turned = [this](Id t) { return permute(t, {1, 0}); };
-  const auto product_of = [this](Id a, Id b) { return kernel("mm", {a, b}, {dims(a)[0], dims(b)[1]}); };
+  const auto product_of = [this](Id a, Id b) { return matrix_product("mm", a, b); };
   if (facts_[x].gradient)
     give(x, by_columns(x) ? turned(product_of(y, turned(gradient))) : product_of(gradient, turned(y)));
   if (facts_[y].gradient)
@@ -30,7 +45,7 @@ void Eager::give_products(Id gradient, Id x, Id y) {
 Eager::Id Eager::matmul(Id a, Id b) {
   const Dims da = dims(a), db = dims(b);
   const auto mm = [this](Id x, Id y) {
-    const Id out = kernel("mm", {x, y}, {dims(x)[0], dims(y)[1]});
+    const Id out = matrix_product("mm", x, y);
     tape({x, y}, {out}, [this, x, y](const auto& g) { give_products(*g[0], x, y); });
     return out;
   };
@@ -63,10 +78,10 @@ Eager::Id Eager::matmul(Id a, Id b) {
     return reshape(expand(x, whole, true), {batches, own[own.size() - 2], own.back()});
   };
   const Id x = flat(a), y = flat(b);
-  const Id out = kernel("bmm", {x, y}, {batches, dims(x)[1], dims(y)[2]});
+  const Id out = matrix_product("bmm", x, y);
   tape({x, y}, {out}, [this, x, y](const auto& g) {
-    if (facts_[x].gradient) give(x, kernel("bmm", {*g[0], permute(y, {0, 2, 1})}, Dims(facts_[x].dims)));
-    if (facts_[y].gradient) give(y, kernel("bmm", {permute(x, {0, 2, 1}), *g[0]}, Dims(facts_[y].dims)));
+    if (facts_[x].gradient) give(x, matrix_product("bmm", *g[0], permute(y, {0, 2, 1})));
+    if (facts_[y].gradient) give(y, matrix_product("bmm", permute(x, {0, 2, 1}), *g[0]));
   });
   Dims result = batch;
   result.push_back(da[da.size() - 2]), result.push_back(db.back());
@@ -79,10 +94,11 @@ Eager::Id Eager::linear(Id x, Id weight, bool transposed, std::optional<Id> bias
   const std::int64_t wide = dims(w)[1];
   Id out = 0;
   if (bias) {
+    const Id a = as_matrices(rows), b = as_matrices(w);
     out = tensor({dims(rows)[0], wide}, element(x));
-    emit("aten::addmm", {tensors({*bias}), tensors({rows}), tensors({w})}, {out});
+    emit("aten::addmm", {tensors({*bias}), tensors({a}), tensors({b})}, {out});
   } else {
-    out = kernel("mm", {rows, w}, {dims(rows)[0], wide});
+    out = matrix_product("mm", rows, w);
   }
   Ids inputs{rows, w};
   if (bias) inputs.push_back(*bias);

@@ -1,6 +1,7 @@
 // What looks at tensors otherwise, and what moves their elements.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
 
@@ -176,7 +177,8 @@ Result<std::vector<OnnxLowering::Cut>> OnnxLowering::cuts() {
 Result<void> OnnxLowering::slice() {
   TRY_ASSIGN(Id x, tensor(0));
   TRY_ASSIGN(const std::vector<Cut> all, cuts());
-  for (const Cut& c : all) x = eager_.slice(x, c.axis, c.count);
+  for (const Cut& c : all) x = eager_.slice(x, c.axis, c.count, std::abs(c.step));
+  if (std::ranges::any_of(all, [](const Cut& c) { return c.step < 0; })) x = eager_.flip(x);
   return give(x);
 }
 
