@@ -151,7 +151,27 @@ TEST_F(HostStacksTest, ThreadsThatAreAddedUpAreNamed) {
   EXPECT_EQ(notes(main + loader + main), two);
   EXPECT_TRUE(notes(main + main).empty());
   EXPECT_TRUE(notes("main (t.py:1);forward (t.py:3) 6\nmain (t.py:1) 2\n").empty());
-  EXPECT_EQ(notes("process 7:\"train\";" + main + "process 8:\"train\";" + main), two);
+  EXPECT_EQ(notes("process 7:\"train\";" + main + "process 8:\"train\";" + main),
+            (std::vector<std::string>{"2 processes of the host are added up", two.front()}));
+}
+
+/// Loaders of data wait beside the process that trains; none of the time is that of its step alone.
+TEST_F(HostStacksTest, ProcessesThatAreAddedUpAreNamed) {
+  const auto notes = [&](const std::string& text) { return read(text).notes.assumptions; };
+  const std::string main = "process 7:\"train\";main (t.py:1);step (t.py:3) 6\n",
+                    loader = "process 7:\"train\";process 8:\"load\";main (t.py:1);wait (q.py:4) 10\n";
+  EXPECT_TRUE(notes(main + main).empty());
+  EXPECT_EQ(notes(main + loader + main), std::vector<std::string>{"2 processes of the host are added up"});
+  const auto profile = [](const std::string& process) {
+    return R"({"type": "sampled", "name": "Process )" + process +
+           R"( Thread 0x7F01 \"MainThread\"", "unit": "seconds", "samples": [[0]], "weights": [1]})";
+  };
+  const auto speedscope = [&](const std::string& first, const std::string& second) {
+    return notes(R"({"shared": {"frames": [{"name": "main"}]}, "profiles": [)" + profile(first) + ", " +
+                 profile(second) + "]}");
+  };
+  EXPECT_EQ(speedscope("7", "7"), std::vector<std::string>{"2 threads of the host are added up"});
+  EXPECT_EQ(speedscope("7", "8").back(), "2 processes of the host are added up");
 }
 
 /// Processes and threads are none, whatever functions are called.

@@ -95,13 +95,14 @@ void for_each_line(std::string_view text, Each each) {
 struct Parsed {
   StackSums sums;
   std::uint64_t broken = 0;
-  std::uint64_t stacks = 0, framed = 0;        ///< collapsed; those of several frames, or of one that names its line
-  std::optional<double> stated;                ///< seconds of all, where a table says so
-  std::optional<double> stated_calls;          ///< likewise calls
-  double calls = 0;                            ///< of all rows of a table
-  std::set<std::string, std::less<>> threads;  ///< roots of stacks that name one
-  std::string said;                            ///< what the profiler says of itself among the stacks, its first line
-  std::string impossible;                      ///< the first row of a table that contradicts itself
+  std::uint64_t stacks = 0, framed = 0;  ///< collapsed; those of several frames, or of one that names its line
+  std::optional<double> stated;          ///< seconds of all, where a table says so
+  std::optional<double> stated_calls;    ///< likewise calls
+  double calls = 0;                      ///< of all rows of a table
+  /// Roots of stacks that name a thread, and processes, of which one may have no name.
+  std::set<std::string, std::less<>> threads, processes;
+  std::string said;        ///< what the profiler says of itself among the stacks, its first line
+  std::string impossible;  ///< the first row of a table that contradicts itself
 };
 
 constexpr double kPrintedTolerance = 1.01, kPrintedDigit = 1e-3;  // of seconds with three digits
@@ -141,22 +142,33 @@ bool is_thread(std::string_view frame) {
   return frame.find_first_not_of("0123456789abcdefABCDEFxX") == frame.find(')') && !frame.starts_with(')');
 }
 
-/// The functions of a stack of py-spy, below its processes, each the parent of the next, and its thread, which is kept.
-std::span<const std::string_view> below_thread(std::span<const std::string_view> stack, Parsed& out) {
-  std::string place;
+/// Of "Process 12 Thread 0x7F01 \"MainThread\"", as py-spy names profiles of several processes: "Process 12"; else "".
+std::string_view process_of_profile(std::string_view name) {
+  constexpr std::string_view kProcess = "Process ", kThread = " Thread ";
+  const std::size_t end = name.find(kThread);
+  if (!name.starts_with(kProcess) || end == name.npos || end <= kProcess.size()) return "";
+  const std::string_view digits = name.substr(kProcess.size(), end - kProcess.size());
+  return digits.find_first_not_of("0123456789") == digits.npos ? name.substr(0, end) : "";
+}
+
+/// The functions of a stack of py-spy, below its processes, each the parent of the next, and its thread, which are kept.
+/// `place`: the process of all stacks, if they do not say it.
+std::span<const std::string_view> below_thread(std::span<const std::string_view> stack, Parsed& out,
+                                               std::string place = "") {
   while (!stack.empty() && is_process(stack.front())) {
     for (const std::string_view part : stack.first(parts_of_process(stack))) place.append(part).append(";");
     stack = stack.subspan(parts_of_process(stack));
   }
+  if (out.processes.size() < kMostThreads) out.processes.insert(place);
   if (stack.empty() || !is_thread(stack.front())) return stack;
   place += stack.front();
   if (out.threads.size() < kMostThreads) out.threads.insert(std::move(place));
   return stack.subspan(1);
 }
 
-/// Of several threads that work beside each other.
-void note_threads(TraceNotes& notes, std::size_t threads) {
-  if (threads > 1) notes.assume(std::to_string(threads) + " threads of the host are added up");
+/// Of several that work beside each other.
+void note_added_up(TraceNotes& notes, std::size_t number, const char* what) {
+  if (number > 1) notes.assume(std::to_string(number) + " " + what + " of the host are added up");
 }
 
 /// "main;train;forward 12"
@@ -348,6 +360,9 @@ std::string beyond_end(const Json& profile, const std::string& unit) {
 void add_profile(const Json& profile, const std::vector<std::string>& names, double unit, Parsed& out) {
   const Json &samples = profile["samples"], &weights = profile["weights"];
   std::vector<std::string_view> stack;
+  const std::string name =
+      profile.contains("name") && profile["name"].is_string() ? profile["name"].get<std::string>() : "";
+  const std::string process(process_of_profile(name));
   for (std::size_t i = 0; i < samples.size(); ++i) {
     stack.clear();
     bool good = samples[i].is_array() && i < weights.size() && weights[i].is_number();
@@ -355,7 +370,7 @@ void add_profile(const Json& profile, const std::vector<std::string>& names, dou
       good = samples[i][k].is_number_unsigned() && samples[i][k].get<std::uint64_t>() < names.size();
       if (good) stack.push_back(names[samples[i][k].get<std::uint64_t>()]);
     }
-    if (!good || !out.sums.add(below_thread(stack, out), weights[i].get<double>() * unit)) ++out.broken;
+    if (!good || !out.sums.add(below_thread(stack, out, process), weights[i].get<double>() * unit)) ++out.broken;
   }
 }
 
@@ -391,7 +406,7 @@ Result<void> add_speedscope(const std::string& text, const std::string& path, Ho
     add_profile(p, names, unit.value_or(1), out);
     ++read;
   }
-  note_threads(stacks.notes, read);
+  note_added_up(stacks.notes, read, "threads");
   return {};
 }
 
@@ -442,7 +457,8 @@ Result<HostStacks> read_host_stacks(const std::string& path) {
                      "output, or cProfile's table",
                  path, ""};
   stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
-  note_threads(stacks.notes, parsed.threads.size());
+  note_added_up(stacks.notes, parsed.processes.size(), "processes");
+  note_added_up(stacks.notes, parsed.threads.size(), "threads");
   if (!parsed.said.empty()) stacks.notes.assume("the profiler says of itself: " + in_quotes(parsed.said, 120));
   stacks.sum = parsed.sums.sum();
   stacks.functions = parsed.sums.take();
