@@ -85,6 +85,23 @@ std::string with_text(std::string text, const std::string& from, const std::stri
   return text.replace(text.find(from), from.size(), to);
 }
 
+/// The short name stands in for an empty one; where that is empty too, the name is missing.
+TEST_F(FormatsTest, NsysNamesThatAreEmptyAreCounted) {
+  const auto of_kernels = [&](const std::string& ids, const std::string& text) {
+    const std::string path = folder_ + "/names.sqlite";
+    std::filesystem::remove(path);
+    sql(path, with_text(with_text(kNsys, "43,150994944,1,1,", "43,150994944," + ids + ","), "(3,'layer 1')",
+                        "(3,'layer 1'),(4,'" + text + "')"));
+    TraceJob job = read({path});
+    return std::pair(std::string(job.name(job.ranks.at(0).device_records.at(1).name)), verdict_of(job));
+  };
+  EXPECT_EQ(of_kernels("4,1", ""), std::pair(std::string("gemm<float>"), std::string("complete")));
+  EXPECT_EQ(of_kernels("5,1", ""), std::pair(std::string("gemm<float>"), std::string("complete")));
+  EXPECT_EQ(of_kernels("4,4", "relu"), std::pair(std::string("relu"), std::string("complete")));
+  EXPECT_EQ(of_kernels("4,4", ""),
+            std::pair(std::string("(name not in the report)"), std::string("partial, without the names of 1 record")));
+}
+
 TEST_F(FormatsTest, NsysIdsHaveOneText) {
   const auto with = [&](const std::string& more) {
     const std::string path = folder_ + "/texts.sqlite";

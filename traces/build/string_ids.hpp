@@ -27,6 +27,11 @@ class StringIds {
     const auto at = names_.find(id);
     return at == names_.end() ? std::nullopt : std::optional(at->second);
   }
+  /// A text that names something: not an empty one.
+  std::optional<NameId> name(std::int64_t id, const NameTable& names) const {
+    const auto text = find(id);
+    return text && names.text(*text).empty() ? std::nullopt : text;
+  }
   bool empty() const { return names_.empty(); }
   /// Error: an id with two texts, of which records would have either name.
   Result<void> check(std::string_view table, const std::string& path) const {

@@ -50,7 +50,7 @@ Result<void> read_kernels(NsysReport& report) {
     ++rows;
     if (!report.times(r, d.start_ns, d.duration_ns)) return;
     ++timed;
-    d.name = report.string(r.integer(r.is_null(kDemangled) ? kShort : kDemangled, -1));
+    d.name = report.name({r.integer(kDemangled, -1), r.integer(kShort, -1)});
     d.communication = is_communication_kernel(report.job().name(d.name));
     d.geometry = geometries.intern(geometry_at(r, kGeometry));
     add(report, r, d);

@@ -25,7 +25,7 @@ Result<void> read_calls(NsysReport& report) {
                                 const auto thread = static_cast<std::uint64_t>(r.integer(kThread));
                                 set_thread(input, thread);
                                 input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
-                                input.record.name = report.string(r.integer(kName, -1));
+                                input.record.name = report.name({r.integer(kName, -1)});
                                 input.record.kind = HostKind::runtime;
                                 input.record.call = runtime_call(report.job().name(input.record.name));
                                 if (RankBuilder* rank = report.launched_by(process_of(thread), input.correlation))

@@ -91,6 +91,14 @@ NameId NsysReport::string(std::int64_t id) {
   return job_.names.intern("(name not in the report)");
 }
 
+NameId NsysReport::name(std::initializer_list<std::int64_t> ids) {
+  for (const std::int64_t id : ids) {
+    if (const auto named = strings_.name(id, job_.names)) return *named;
+  }
+  ++no_name_;
+  return job_.names.intern("(name not in the report)");
+}
+
 bool NsysReport::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
   start = row.integer(0, -1);
   const std::int64_t end = row.integer(1, -1);

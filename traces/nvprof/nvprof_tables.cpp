@@ -84,8 +84,8 @@ Result<void> NvprofTables::read_header() {
                       });
 }
 
-NameId NvprofTables::string(std::int64_t id) {
-  if (const auto name = strings_.find(id)) return *name;
+NameId NvprofTables::name_of(std::optional<NameId> found) {
+  if (found) return *found;
   ++no_name_;
   return job_.names.intern("(name not in the file)");
 }
@@ -137,7 +137,7 @@ Result<void> NvprofTables::read_kernels(const char* table) {
     g.block = {at(3), at(4), at(5)};
     g.registers_per_thread = at(6);
     g.shared_memory = static_cast<std::uint64_t>(at(7)) + at(8);
-    d.name = string(r.integer(kName, -1));
+    d.name = name_of(strings_.name(r.integer(kName, -1), job_.names));
     d.communication = is_communication_kernel(job_.name(d.name));
     d.geometry = geometries.intern(g);
     add(r, d, RuntimeCall::launch_kernel);
@@ -262,7 +262,7 @@ Result<void> NvprofTables::read_markers() {
     std::tie(input.process, input.thread) = m.open.thread;
     input.record.start_ns = m.open.start;
     input.record.duration_ns = *m.end - m.open.start;
-    const NvtxText range = nvtx_text(job_.name(string(m.open.name)));
+    const NvtxText range = nvtx_text(job_.name(name_of(strings_.find(m.open.name))));
     if (range.kind == HostKind::python) {
       ++call_stacks_;
       continue;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -40,7 +41,7 @@ class NvprofTables {
   Result<void> read_calls_of(const char* table, const char* what);
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
   void add(const SqliteRow& row, const DeviceRecord& record, RuntimeCall by);
-  NameId string(std::int64_t id);
+  NameId name_of(std::optional<NameId> found);  ///< none: counted
 
   const SqliteDb& db_;
   const TraceFile& file_;
