@@ -1,6 +1,8 @@
 #include "sim/replay/play.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "sim/engine/events/irregular_evaluator.hpp"
 #include "traces/verdict.hpp"
@@ -60,6 +62,13 @@ std::string beginning_of(const std::string& cycle) {
   return end == std::string::npos ? cycle : cycle.substr(0, end) + ", and so on";
 }
 
+/// GPUs of one report are named behind its path.
+bool are_of_one_file(const std::vector<traces::TraceRank>& ranks) {
+  std::set<std::string> files;
+  for (const traces::TraceRank& rank : ranks) files.insert(rank.path.substr(0, rank.path.rfind(":GPU ")));
+  return files.size() == 1;
+}
+
 /// What may be wrong with the traces of work that waits for itself.
 std::string hint_of(const ReplayGraph& graph) {
   for (const traces::TraceRank& rank : graph.job->ranks) {
@@ -67,7 +76,10 @@ std::string hint_of(const ReplayGraph& graph) {
       return "are host and GPU on one clock? " +
              (graph.ranks.size() > 1 ? "Of rank " + std::to_string(rank.rank) + ", " : "") + before;
   }
-  return graph.ranks.size() > 1 ? "do all files belong to one run?" : "are host and GPU on one clock?";
+  if (graph.ranks.size() < 2) return "are host and GPU on one clock?";
+  return are_of_one_file(graph.job->ranks)
+             ? "are collectives or their ranges missing on some ranks, so that others are taken for their partners?"
+             : "do all files belong to one run?";
 }
 
 }  // namespace

@@ -308,6 +308,13 @@ TEST(Replay, RanksThatDoNotBelongTogetherAreRefused) {
   const auto played = play(*graph, measured_costs(*graph));
   ASSERT_FALSE(played.ok());
   EXPECT_NE(played.error().text().find("do all files belong to one run?"), std::string::npos);
+  for (traces::TraceRank& rank : job.ranks) rank.path = "report.sqlite:GPU " + std::to_string(rank.rank);
+  const auto of_one_file = build_replay(job);
+  ASSERT_TRUE(of_one_file.ok());
+  const auto played_file = play(*of_one_file, measured_costs(*of_one_file));
+  ASSERT_FALSE(played_file.ok());
+  EXPECT_NE(played_file.error().text().find("are collectives or their ranges missing on some ranks"), std::string::npos)
+      << played_file.error().text();
 }
 
 TEST(Replay, OverlappingKernelsOfAStreamHaveLanes) {
