@@ -242,6 +242,7 @@ struct TraceNotes {
 /// An event of many iterations, as it was timed: the medians of its start and of how long it took.
 struct MedianEvent {
   std::int64_t start_ns = 0, duration_ns = 0;
+  NameId name;
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 

@@ -67,6 +67,18 @@ TEST(HugectrMerge, WhatAHostLacksIsNoted) {
             "without 1 of the 2 GPUs of host b\n");
 }
 
+/// GPUs of a host do the same; of two it is not known which of them is right.
+TEST(HugectrMerge, WhatOneGpuLacksIsNoted) {
+  std::vector<HugectrHost> hosts{host("a", 2, {event("fprop", 1, 0.3), event("bprop", 1.4, 0.3)})};
+  hosts[0].timeline[1] = hosts[0].timeline[2] = hosts[0].timeline[0];
+  EXPECT_EQ(all(merge_hugectr_hosts(hosts).notes), "");
+  hosts[0].timeline[1][0].pop_back();
+  EXPECT_EQ(all(merge_hugectr_hosts(hosts).notes), "without 1 event of GPU 1 of host a that its other GPUs have\n");
+  hosts[0].timeline.erase(1);
+  EXPECT_EQ(all(merge_hugectr_hosts(hosts).notes),
+            "host a has no GPU 1, but GPU 2: did the run leave out 1 GPU, or does the file?\n");
+}
+
 /// Iterations in seconds, say, beside events in milliseconds.
 TEST(HugectrMerge, IterationsFarLongerThanTheirEventsAreNoted) {
   const HugectrJob job = merge_hugectr_hosts({host("a", 3000, {event("fprop", 1, 1), event("bprop", 2, 1.65)}),
@@ -140,6 +152,30 @@ TEST(HugectrMerge, WhatAHostLacksIsMissingFromTheTrace) {
       verdict_of(*job),
       "partial, without 1 of 3 events in the iteration (of 2 ms; it begins up to 40 ms after its start, in longer "
       "ones); 1 of the 2 GPUs of host b");
+}
+
+/// The second of three GPUs lacks an event, and then is not there.
+TEST(HugectrMerge, WhatOneGpuLacksIsMissingFromTheTrace) {
+  const auto event = [](int gpu, const std::string& name) {
+    return R"({"layer_name": "fc", "name": ")" + name + R"(", "stream": "0x1", "measured_times_ms": [0.3], )" +
+           R"("start_index": )" + (name == "fprop" ? "0" : "2") + R"(, "end_index": )" + (name == "fprop" ? "1" : "3") +
+           R"(, "iter_start_to_event_start_times_ms": [)" + (name == "fprop" ? "1" : "1.5") + R"(], "device_id": )" +
+           std::to_string(gpu) + "}";
+  };
+  const std::string folder = test::scratch_dir("hugectr_gpus");
+  const auto read = [&](const std::string& events) {
+    return read_traces({test::write(folder, "a.prof.json",
+                                    R"({"host_name": "a", "iter_time_ms": [2, 2, 2], "events": [)" + events + "]}")});
+  };
+  const std::string outer =
+      event(0, "fprop") + "," + event(0, "bprop") + "," + event(2, "fprop") + "," + event(2, "bprop");
+  const auto one_less = read(outer + "," + event(1, "fprop")), without = read(outer);
+  ASSERT_TRUE(one_less.ok()) << one_less.error().text();
+  ASSERT_TRUE(without.ok()) << without.error().text();
+  EXPECT_EQ(verdict_of(*one_less), "partial, without 1 event of GPU 1 of host a that its other GPUs have");
+  const std::vector<std::string>& notes = without->ranks.at(0).notes.assumptions;
+  EXPECT_NE(std::ranges::find(notes, "host a has no GPU 1, but GPU 2: did the run leave out 1 GPU, or does the file?"),
+            notes.end());
 }
 
 TEST(HugectrMerge, HostsThatCannotHaveWaitedForEachOtherAreRefused) {

@@ -171,6 +171,11 @@ HugectrJob merge_hugectr_hosts(const std::vector<HugectrHost>& hosts, const std:
   }
   std::ranges::stable_sort(job.summaries, {}, &HugectrEventSummary::start_ms);
   for (const std::string& part : missing_from_hugectr(hosts)) job.notes.push_back("without " + part);
+  for (const HugectrHost& host : hosts) {
+    std::set<std::int64_t> gpus;
+    for (const auto& [device, by_stream] : host.timeline) gpus.insert(device);
+    if (std::string absent = absent_gpus(host.host_name, gpus); !absent.empty()) job.notes.push_back(std::move(absent));
+  }
   note_iterations(hosts, job);
   note_missing(hosts, job);
   note_unfinished(hosts, job);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -236,7 +237,7 @@ Result<void> Reader::add(std::size_t place, const dom::element& event) {
     job_.budget.is_spent = true;
     return {};
   }
-  whole_[input.device].push_back({input.record.start_ns, input.record.duration_ns});
+  whole_[input.device].push_back({input.record.start_ns, input.record.duration_ns, input.record.name});
   std::vector<OfStream>& stream_events = streams_[{input.device, measured.stream}];
   const bool is_placed = measured.start_index && measured.end_index;
   stream_events.push_back(
@@ -309,6 +310,9 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
       r.rank.notes.lose("events without times", no_times_);
       r.rank.notes.drop("iterations without a usable time", bad_iterations_);
       note_unfinished(r.rank.notes);
+      std::set<std::int64_t> gpus;
+      for (const auto& [gpu, builder] : builders_) gpus.insert(gpu);
+      if (std::string absent = absent_gpus(host_, gpus); !absent.empty()) r.rank.notes.assume(std::move(absent));
       if (holders_ > 0)
         r.rank.notes.assume(counted(holders_, "event") + " of " + std::to_string(events_) + " " +
                             std::string(agreeing(holders_, "holds", "hold")) +

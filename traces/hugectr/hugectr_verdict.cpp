@@ -12,7 +12,8 @@
 namespace distsim::traces {
 namespace {
 
-using GpusOfHosts = std::map<std::string, std::set<std::int64_t>>;
+using EventsOfGpus = std::map<std::int64_t, std::set<std::string, std::less<>>>;  ///< names, by the number of the GPU
+using GpusOfHosts = std::map<std::string, EventsOfGpus>;
 
 struct EventsBeyond {
   std::uint64_t events = 0, beyond = 0;
@@ -33,12 +34,37 @@ std::string milliseconds_text(double ms) { return format_quantity(ms * 1e-3, Dim
 /// Hosts of a run have the same GPUs; what a result lacks was not recorded, or was taken out of the file.
 std::vector<std::string> missing_gpus(const GpusOfHosts& hosts) {
   std::set<std::int64_t> all;
-  for (const auto& [host, gpus] : hosts) all.insert(gpus.begin(), gpus.end());
+  for (const auto& [host, gpus] : hosts) {
+    for (const auto& [gpu, events] : gpus) all.insert(gpu);
+  }
   std::vector<std::string> out;
   for (const auto& [host, gpus] : hosts) {
     if (gpus.size() == all.size()) continue;
     out.push_back(std::to_string(all.size() - gpus.size()) + " of the " + counted(all.size(), "GPU") + " of host " +
                   printable(host, 60));
+  }
+  return out;
+}
+
+/// GPUs of a host do the same work: what all have but one was not recorded there, or was taken out of the file. Of two it is
+/// not known whether one lacks it or the other has more.
+std::vector<std::string> events_of_all_others(const GpusOfHosts& hosts) {
+  constexpr std::size_t kMajority = 3;
+  std::vector<std::string> out;
+  for (const auto& [host, gpus] : hosts) {
+    if (gpus.size() < kMajority) continue;
+    std::map<std::string_view, std::size_t> having;
+    for (const auto& [gpu, events] : gpus) {
+      for (const std::string& e : events) ++having[e];
+    }
+    std::map<std::int64_t, std::uint64_t> lacks;
+    for (const auto& [event, on] : having) {
+      if (on + 1 != gpus.size()) continue;
+      ++lacks[std::ranges::find_if(gpus, [&](const auto& gpu) { return !gpu.second.contains(event); })->first];
+    }
+    for (const auto& [gpu, events] : lacks)
+      out.push_back(counted(events, "event") + " of GPU " + std::to_string(gpu) + " of host " + printable(host, 60) +
+                    " that its other GPUs have");
   }
   return out;
 }
@@ -63,12 +89,25 @@ std::vector<std::string> missing_from_hugectr(const TraceJob& job) {
   GpusOfHosts hosts;
   for (const TraceRank& rank : job.ranks) {
     if (!rank.times_are_medians) continue;
-    for (const TraceDevice& d : rank.devices) hosts[rank.host_name].insert(d.index);
+    for (const TraceDevice& d : rank.devices) {
+      std::set<std::string, std::less<>>& events = hosts[rank.host_name][d.index];
+      for (const MedianEvent& e : rank.median_events) events.emplace(job.name(e.name));
+    }
     if (rank.steps.empty()) continue;
     const double iteration = static_cast<double>(rank.steps.front().end_ns) * 1e-6;  // the median one
     for (const MedianEvent& e : rank.median_events) found.take(static_cast<double>(e.start_ns) * 1e-6, iteration);
   }
-  return joined(missing_events(found), missing_gpus(hosts));
+  return joined(joined(missing_events(found), missing_gpus(hosts)), events_of_all_others(hosts));
+}
+
+std::string absent_gpus(const std::string& host, const std::set<std::int64_t>& gpus) {
+  if (gpus.empty() || *gpus.rbegin() - *gpus.begin() < static_cast<std::int64_t>(gpus.size())) return "";
+  std::int64_t first = *gpus.begin();
+  while (gpus.contains(first)) ++first;
+  return "host " + printable(host, 60) + " has no GPU " + std::to_string(first) + ", but GPU " +
+         std::to_string(*gpus.rbegin()) + ": did the run leave out " +
+         counted(static_cast<std::uint64_t>(*gpus.rbegin() - *gpus.begin()) + 1 - gpus.size(), "GPU") +
+         ", or does the file?";
 }
 
 std::string iterations_beyond_events(std::int64_t iteration_ns, const std::vector<std::int64_t>& starts_ns,
@@ -93,14 +132,15 @@ std::vector<std::string> missing_from_hugectr(const std::vector<HugectrHost>& re
   GpusOfHosts hosts;
   for (const HugectrHost& host : results) {
     for (const auto& [device, by_stream] : host.timeline) {
-      hosts[host.host_name].insert(device);
+      std::set<std::string, std::less<>>& names = hosts[host.host_name][device];
       for (const auto& [stream, events] : by_stream) {
+        for (const HugectrTimedEvent& e : events) names.insert(e.label);
         if (!host.has_iterations) continue;
         for (const HugectrTimedEvent& e : events) found.take(e.median_start_ms, host.median_iter_time_ms);
       }
     }
   }
-  return joined(missing_events(found), missing_gpus(hosts));
+  return joined(joined(missing_events(found), missing_gpus(hosts)), events_of_all_others(hosts));
 }
 
 }  // namespace distsim::traces
