@@ -19,8 +19,8 @@ namespace {
 constexpr std::uint64_t kFewKernels = 20;  // fewer prove nothing
 constexpr std::size_t kShownRuns = 6;      // of missing ranks
 
-/// "ranks 1, 5 to 7 of 8" of those below `world` that are not there.
-std::string missing_ranks(const std::set<std::uint32_t>& there, std::uint32_t world) {
+/// "ranks 1, 5 to 7 of 8" of those below `world` that are not there; `stated`: not only that it has as many at least.
+std::string missing_ranks(const std::set<std::uint32_t>& there, std::uint32_t world, bool stated) {
   std::string runs;
   std::size_t shown = 0, count = 0;
   for (std::uint32_t r = 0; r < world;) {
@@ -37,13 +37,20 @@ std::string missing_ranks(const std::set<std::uint32_t>& there, std::uint32_t wo
   }
   if (count == 0) return "";
   return std::string(count == 1 ? "rank " : "ranks ") + runs + (shown > kShownRuns ? ", ..." : "") + " of " +
-         std::to_string(world);
+         (stated ? "" : "at least ") + std::to_string(world);
 }
 
+/// Where their number is not stated, those below the highest one that a trace or its name says.
 std::string ranks_missing_from(const TraceJob& job) {
+  constexpr std::uint32_t kMost = 1u << 24;
   std::set<std::uint32_t> there;
-  for (const TraceRank& r : job.ranks) there.insert(r.rank);
-  return missing_ranks(there, std::min(job.world_size, 1u << 24));
+  std::uint32_t least = 0;
+  for (const TraceRank& r : job.ranks) {
+    there.insert(r.rank);
+    if (!r.rank_is_guessed) least = std::max(least, std::min(r.rank, kMost - 1) + 1);
+  }
+  const bool stated = job.world_size > 0;
+  return missing_ranks(there, stated ? std::min(job.world_size, kMost) : least, stated);
 }
 
 bool has_gpu_work(const TraceJob& job) {
@@ -69,6 +76,12 @@ bool many(std::uint64_t lost, std::uint64_t calls, double share) {
   return lost >= kFewKernels && static_cast<double>(lost) > share * static_cast<double>(calls);
 }
 
+/// Where all graphs lack theirs and other work belongs to no call, the format may not say that it is theirs.
+bool graphs_tell(const WorkCounts& work) {
+  const LaunchCounts& graphs = work.graph_launches;
+  return graphs.all == 0 || graphs.lost_at.size() < graphs.all || work.unlaunched == 0;
+}
+
 std::uint64_t lost_of(const WorkCounts& work, const LaunchCounts& of) {
   return many(of.lost_at.size(), of.all, kLostLaunches) ? of.lost_at.size() : work.lost_between(of);
 }
@@ -82,9 +95,7 @@ std::vector<std::string> work_missing_from(const WorkCounts& work) {
   if (const std::uint64_t lost = lost_of(work, work.launches); lost > 0)
     out.push_back("the GPU work of " + std::to_string(lost) + " of " +
                   counted(work.launches.all, "kernel launch", "kernel launches"));
-  // Where all graphs lack theirs and other work belongs to no call, the format may not say that it is theirs.
-  const bool graphs_tell = work.graph_launches.lost_at.size() < work.graph_launches.all || work.unlaunched == 0;
-  if (const std::uint64_t lost = lost_of(work, work.graph_launches); graphs_tell && lost > 0)
+  if (const std::uint64_t lost = lost_of(work, work.graph_launches); graphs_tell(work) && lost > 0)
     out.push_back("the GPU work of " + std::to_string(lost) + " of " +
                   counted(work.graph_launches.all, "graph launch", "graph launches"));
   if (many(work.lost_copies, work.copy_calls, kLostCopies))
@@ -93,12 +104,27 @@ std::vector<std::string> work_missing_from(const WorkCounts& work) {
   return out;
 }
 
+/// Launches that the ends of the recording do not explain: a stream runs in the order of the launches, so that what it runs
+/// behind a launch that is there was launched later. Of what follows the last one, and of streams without any launch, only many
+/// tell something, as of launches without work.
+std::uint64_t launches_lost(const WorkCounts& work) {
+  if (2 * work.unlaunched > work.device_records) return work.unlaunched;
+  if (!work.joined || !graphs_tell(work)) return 0;
+  std::uint64_t between = 0, all = 0;
+  for (const auto& [stream, of] : work.unlaunched_of) {
+    between += of.between;
+    all += of.has_launched ? of.between + of.after : of.before;
+  }
+  return many(all, work.device_records, kLostLaunches) ? all : between;
+}
+
 /// Work of GPUs that no call of the host belongs to. Some was launched before the profiler had started, and where a format has
 /// no calls of the host none is missing.
 std::string launches_missing_from(const TraceRank& rank, const WorkCounts& work) {
   if (!rank.has_times || rank.times_are_medians || work.host_records == 0) return "";
-  if (2 * work.unlaunched <= work.device_records) return "";
-  return "the launches of " + std::to_string(work.unlaunched) + " of " +
+  const std::uint64_t lost = launches_lost(work);
+  if (lost == 0) return "";
+  return "the launches of " + std::to_string(lost) + " of " +
          counted(work.device_records, "kernel or copy", "kernels and copies");
 }
 

@@ -58,6 +58,7 @@ class Counter {
     count_calls();
     count_steps(steps);
     count_order();
+    count_unlaunched();
     count_host_waits();
     count_holes();
     count_overlaps();
@@ -171,6 +172,18 @@ class Counter {
       out_.before += delay < -kRounding ? 1 : 0;
       out_.early += delay < -kBeforeItsLaunch ? 1 : 0;
       out_.least_delay = std::min(out_.least_delay, delay);
+    }
+  }
+
+  void count_unlaunched() {
+    for (const TraceStream& stream : rank_.streams) {
+      UnlaunchedOfStream* of = nullptr;
+      for (std::uint32_t i = stream.begin; i < stream.end; ++i) {
+        const DeviceRecord& d = rank_.device_records[i];
+        if (!window_.has(d.start_ns)) continue;
+        if (of == nullptr) of = &out_.unlaunched_of[{stream.device, stream.context, stream.id}];
+        of->take(d.launch != kNone);
+      }
     }
   }
 
@@ -349,6 +362,24 @@ void LaunchCounts::add(const LaunchCounts& o) {
   lost_at.insert(lost_at.end(), o.lost_at.begin(), o.lost_at.end());
 }
 
+void UnlaunchedOfStream::take(bool is_launched) {
+  if (!is_launched) {
+    ++(has_launched ? after : before);
+    return;
+  }
+  between += after;
+  after = 0;
+  has_launched = true;
+}
+
+void UnlaunchedOfStream::add(const UnlaunchedOfStream& later) {
+  (has_launched ? after : before) += later.before;
+  if (!later.has_launched) return;
+  between += after + later.between;
+  after = later.after;
+  has_launched = true;
+}
+
 void WorkCounts::add(const WorkCounts& o) {
   joined = joined || o.joined;
   steps = std::max(steps, o.steps);
@@ -393,6 +424,7 @@ void WorkCounts::add(const WorkCounts& o) {
     this->*sum += o.*sum;
   launches.add(o.launches);
   graph_launches.add(o.graph_launches);
+  for (const auto& [stream, of] : o.unlaunched_of) unlaunched_of[stream].add(of);
   for (const auto& [process, calls] : o.launches_of_process) launches_of_process[process] += calls;
   host_begin = std::min(host_begin, o.host_begin);
   host_end = std::max(host_end, o.host_end);

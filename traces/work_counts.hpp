@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,16 @@ struct LaunchCounts {
   void add(const LaunchCounts& other);
 };
 
+/// Records of a stream, which runs them in the order of their launches, that no call of the host belongs to: before the first one
+/// that has its call, and after the last. Those before may have been launched before the recording.
+struct UnlaunchedOfStream {
+  std::uint64_t before = 0, between = 0, after = 0;
+  bool has_launched = false;
+  void take(bool is_launched);
+  void add(const UnlaunchedOfStream& later);
+  std::uint64_t all() const { return before + between + after; }
+};
+
 /// Times a record and the one before it, which hosts that launch them one by one do not take; chosen.
 inline constexpr std::int64_t kFarBehind = 100;
 
@@ -57,6 +68,8 @@ struct WorkCounts {
   std::map<std::pair<std::uint32_t, std::uint64_t>, StreamEnd> stream_ends;  ///< by device and stream
   // GPU records that no call of the host belongs to.
   std::uint64_t host_records = 0, device_records = 0, unlaunched = 0;
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, UnlaunchedOfStream>
+      unlaunched_of;  ///< by device, context and stream
   // When the first record of the host begins, and the last of host and GPU end.
   std::int64_t host_begin = std::numeric_limits<std::int64_t>::max(),
                host_end = std::numeric_limits<std::int64_t>::min(),
@@ -90,8 +103,8 @@ struct WorkCounts {
   std::uint64_t copies_in_streams = 0, copies_twice = 0;  ///< the same of copies and memsets
   LargestMemory beyond_device, beyond_reserved;
 
-  void add(const WorkCounts& other);
-  void shift(std::int64_t by_ns);  ///< the times of single records
+  void add(const WorkCounts& later);  ///< of the slice of time that follows
+  void shift(std::int64_t by_ns);     ///< the times of single records
   /// Of the launches without GPU work those that the ends of the recording do not explain: behind the first with its kernel,
   /// and before the last of each stream that ran until the end, as kernels of later ones may have begun after it.
   std::uint64_t lost_between(const LaunchCounts& of) const;

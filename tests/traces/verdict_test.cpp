@@ -40,6 +40,14 @@ TEST(Verdict, MissingRanksAreListed) {
             "partial, without ranks 0, 2 to 3, 5 to 7 of 8");
 }
 
+/// Where their number is not stated, those below the highest one; a rank that was only counted tells nothing.
+TEST(Verdict, AGapInTheNumbersOfRanksIsNamed) {
+  TraceJob gap = job_of({rank_of(0, 5, 10'000), rank_of(1, 5, 10'000), rank_of(4, 5, 10'000)}, 0);
+  EXPECT_EQ(verdict_of(gap), "partial, without ranks 2 to 3 of at least 5");
+  gap.ranks[2].rank_is_guessed = true;
+  EXPECT_EQ(verdict_of(gap), "complete");
+}
+
 TEST(Verdict, ACutFileAndMissingKernelsAreNamed) {
   TraceRank cut = rank_of(0, 5, 10'000);
   cut.notes.miss("the rest of a file that is cut off");
@@ -118,7 +126,8 @@ TEST(Plausible, ARankIsOneProcess) {
 TEST(Verdict, LaunchesWithoutGpuWorkAreNamed) {
   EXPECT_EQ(verdict_of(job_of({launched(100, 5'000)}, 1)), "complete");
   TraceRank thinned = launched(100, 5'000);
-  for (std::uint32_t i = 0; i < 100; i += 2) thinned.device_records[i].launch = kNone;
+  std::erase_if(thinned.device_records, [](const DeviceRecord& d) { return d.launch % 2 == 0; });
+  thinned.streams.front().end = 50;
   EXPECT_EQ(verdict_of(job_of({thinned}, 1)), "partial, without the GPU work of 50 of 100 kernel launches");
   TraceRank end = launched(100, 5'000);
   for (std::uint32_t i = 92; i < 100; ++i) end.device_records[i].launch = kNone;
@@ -170,9 +179,49 @@ TEST(Verdict, GpuWorkWithoutLaunchesIsNamed) {
   TraceRank rank = launched(100, 5'000);
   for (DeviceRecord& d : rank.device_records) d.launch = kNone;
   EXPECT_EQ(verdict_of(job_of({rank}, 1)), "partial, without the launches of 100 of 100 kernels and copies");
-  for (std::uint32_t i = 0; i < 50; ++i) rank.device_records[i].launch = i;
+  for (std::uint32_t i = 50; i < 100; ++i) rank.device_records[i].launch = i;
   for (HostRecord& call : rank.host_records) call.call = RuntimeCall::other;
   EXPECT_EQ(verdict_of(job_of({rank}, 1)), "complete") << "launched before the profiler had started";
+}
+
+/// A stream runs in the order of the launches: what it runs behind a recorded one was launched after the recording had begun.
+TEST(Verdict, LaunchesMissingBetweenOthersAreNamed) {
+  const auto without = [](std::uint32_t begin, std::uint32_t end, std::uint32_t every = 1) {
+    TraceRank rank = launched(100, 5'000);
+    for (HostRecord& call : rank.host_records) call.call = RuntimeCall::other;
+    for (std::uint32_t i = begin; i < end; i += every) rank.device_records[i].launch = kNone;
+    return rank;
+  };
+  EXPECT_EQ(verdict_of(job_of({without(0, 49)}, 1)), "complete") << "launched before the recording";
+  EXPECT_EQ(verdict_of(job_of({without(95, 100)}, 1)), "complete") << "launched after it";
+  EXPECT_EQ(verdict_of(job_of({without(70, 100)}, 1)), "partial, without the launches of 30 of 100 kernels and copies");
+  EXPECT_EQ(verdict_of(job_of({without(50, 51)}, 1)), "partial, without the launches of 1 of 100 kernels and copies");
+  EXPECT_EQ(verdict_of(job_of({without(0, 100, 3)}, 1)),
+            "partial, without the launches of 33 of 100 kernels and copies")
+      << "all but the first";
+
+  TraceRank side = without(60, 100);
+  side.streams = {{0, 7, 0, 0, 60}, {0, 9, 0, 60, 100}};
+  for (std::uint32_t i = 60; i < 100; ++i) side.device_records[i].stream = 1;
+  EXPECT_EQ(verdict_of(job_of({side}, 1)), "partial, without the launches of 40 of 100 kernels and copies");
+}
+
+TEST(WorkCounts, UnlaunchedWorkOfSlicesAddsUp) {
+  const std::vector<bool> launched{false, false, true, false, true, true, false, false, true, false};
+  UnlaunchedOfStream whole;
+  for (const bool is : launched) whole.take(is);
+  for (std::size_t first = 0; first <= launched.size(); ++first) {
+    for (std::size_t second = first; second <= launched.size(); ++second) {
+      UnlaunchedOfStream sum;
+      std::vector<UnlaunchedOfStream> slices(3);
+      for (std::size_t i = 0; i < launched.size(); ++i) slices[i < first ? 0 : i < second ? 1 : 2].take(launched[i]);
+      for (const UnlaunchedOfStream& slice : slices) sum.add(slice);
+      EXPECT_EQ(sum.before, 2u) << first << " " << second;
+      EXPECT_EQ(sum.between, 3u) << first << " " << second;
+      EXPECT_EQ(sum.after, 1u) << first << " " << second;
+    }
+  }
+  EXPECT_EQ(whole.between, 3u);
 }
 
 TEST(Plausible, SomeKernelsFollowTheirLaunchesSoon) {

@@ -16,7 +16,7 @@ void note_unlaunched(TraceNotes& notes, std::uint64_t without, std::uint64_t all
   if (without == 0) return;
   notes.assume(std::to_string(without) + " of " + counted(all, "device record") + " " +
                std::string(agreeing(without, "has", "have")) +
-               " no launch record (launched before the window, or host not recorded); kept in stream order");
+               " no launch record (launched before the window, or the launch is not recorded); kept in stream order");
 }
 
 /// Parents by a stack for each thread. A record that only partly overlaps the one around it (clock jitter) belongs to
