@@ -50,7 +50,8 @@ Result<void> read_kernels(NsysReport& report) {
     ++rows;
     if (!report.times(r, d.start_ns, d.duration_ns)) return;
     ++timed;
-    d.name = report.name({r.integer(kDemangled, -1), r.integer(kShort, -1)});
+    d.name = r.is_null(kDemangled) ? report.name({r.integer(kShort, -1)})
+                                   : report.name({r.integer(kDemangled, -1), r.integer(kShort, -1)});
     d.communication = is_communication_kernel(report.job().name(d.name));
     d.geometry = geometries.intern(geometry_at(r, kGeometry));
     add(report, r, d);

@@ -92,10 +92,10 @@ NameId NsysReport::string(std::int64_t id) {
 }
 
 NameId NsysReport::name(std::initializer_list<std::int64_t> ids) {
+  no_name_ += strings_.name(*ids.begin(), job_.names) ? 0 : 1;
   for (const std::int64_t id : ids) {
     if (const auto named = strings_.name(id, job_.names)) return *named;
   }
-  ++no_name_;
   return job_.names.intern("(name not in the report)");
 }
 

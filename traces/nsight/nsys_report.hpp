@@ -30,7 +30,7 @@ class NsysReport {
   const SqliteDb& db() const { return db_; }
   TraceJob& job() { return job_; }
   NameId string(std::int64_t id);
-  /// The first of these texts that is there and not empty. None: counted.
+  /// The first of these texts, at least one, that is there and not empty; counted where that is not the very first.
   NameId name(std::initializer_list<std::int64_t> ids);
   /// From the first two columns of a row, start and end; false for intervals that cannot be.
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
