@@ -179,6 +179,9 @@ Result<std::vector<PoolTable>> read_table_pool(std::istream& in, const std::stri
     TRY_ASSIGN(const auto row, reader.next());
     if (!row) break;
     TRY_ASSIGN(const double count, number_at(reader, *row, rows, 1, 1e12));
+    if (count != std::floor(count))
+      return Error{"rows: found " + in_quotes((*row)[rows].substr(0, 40)) + ", expected a whole number",
+                   reader.position(), ""};
     TRY_ASSIGN(const double factor, number_at(reader, *row, pooling, 1e-6, 1e6));
     if (pool.size() == kMostTablesRead)
       return Error{"tables: found more than 100000, expected at most that", reader.position(), ""};

@@ -65,6 +65,23 @@ TEST(Energy, IsInTheTables) {
   EXPECT_NE(comparison_json(c).find("\"energy_j\": "), std::string::npos);
 }
 
+/// A group of GPUs draws what its GPUs draw.
+TEST(Energy, APipelineOfFourGpusIdlesAsFour) {
+  const auto joules = [](const std::string& gpus) {
+    const auto e = parse_experiment("gpus: [{name: a, idle_power: 50 W, busy_power: 50 W, " + gpus +
+                                        "}]\nmodels: [{name: m, layer_times: [1 ms, 1 ms, 1 ms, 1 ms]}]\n"
+                                        "load: {kind: closed, requests: 100}\npolicies: [fifo]\nrun: {warm_up: 0}\n",
+                                    "x.yaml", {});
+    EXPECT_TRUE(e.ok()) << e.error().text();
+    const RunResult r = compare_policies(*e, 1, [] {}).points.at(0).result.value();
+    double sum = 0;
+    for (const double j : r.joules) sum += j;
+    return sum / (static_cast<double>(r.makespan_ps) * 1e-12);
+  };
+  EXPECT_NEAR(joules("count: 4"), 200, 1e-9);
+  EXPECT_NEAR(joules("execution: pipeline, stages: 4"), 200, 1e-9);
+}
+
 /// A setting that changes nothing is named; one that changes anything is not.
 TEST(Settings, WithoutEffectAreNamed) {
   const std::string path = (std::filesystem::path(testing::TempDir()) / "settings.yaml").string();

@@ -288,6 +288,11 @@ TEST(TableConstraints, RefuseInOneLine) {
   has(refusal("table,sharding_types\n0,row_wise\n0,column_wise\n"), "c.csv:3: sharding_types: found a second one");
   EXPECT_EQ(refusal("table,sharding_types\n0-9,row_wise\n0,column_wise\n"), "accepted");
   has(refusal("table,sharding_types,compute_kernels\n0,row_wise,\n0,,dense\n"), "c.csv:3: compute_kernels: found none");
+  has(refusal("table,sharding_types\n0-3,table_wise\n0-9,row_wise\n"),
+      "c.csv:2: sharding_types: found 'table_wise', which later lines replace for all its tables");
+  has(refusal("table,sharding_types,min_partition\n0-3,table_wise,32\n"),
+      "c.csv:2: min_partition: found 32, expected it where");
+  EXPECT_EQ(refusal("table,sharding_types,min_partition\n0-3,table_wise column_wise,32\n"), "accepted");
 }
 
 TEST(PlanTables, SaysWhatWouldFit) {

@@ -116,7 +116,7 @@ class Account {
       if (overlaps(gpu) && gpu.busy_watts > gpu.idle_watts)
         result_.joules[g] =
             std::min(result_.joules[g], (gpu.busy_watts - gpu.idle_watts) * static_cast<double>(busy_ps[g]) * 1e-12);
-      result_.joules[g] += gpu.idle_watts * seconds;
+      result_.joules[g] += gpu.stages * gpu.idle_watts * seconds;  // of a group of GPUs, all of them
     }
     result_.suggested_warm_up =
         result_.all.latency_ms.warm_up(s_.residency == Residency::cached);  // weights are loaded first

@@ -13,7 +13,7 @@
 namespace distsim::serving {
 namespace {
 
-constexpr Range kRate{1e-6, 1e9}, kBandwidth{1e6, 1e13}, kLatency{0, 1}, kBytes{0, 1e13};
+constexpr Range kRate{1e-6, 1e9}, kBandwidth{1e6, 1e13}, kLatency{0, 1}, kBytes{0, 1e13}, kPower{1e-3, 1e5};
 
 Schema<GpuSpec> gpu_schema() {
   Schema<GpuSpec> s("gpus", "GPUs of one kind.");
@@ -36,9 +36,9 @@ Schema<GpuSpec> gpu_schema() {
   s.optional(
       "streams", &GpuSpec::streams, {1, 128},
       "Streams of a piece of work: branches of its model's graph are executed on them beside each other, where that is faster.");
-  s.optional("idle_power", &GpuSpec::idle_power, {0, 1e5},
+  s.optional("idle_power", &GpuSpec::idle_power, kPower,
              "Drawn while nothing is executed; default: 0.12 of the device's limit.");
-  s.optional("busy_power", &GpuSpec::busy_power, {0, 1e5},
+  s.optional("busy_power", &GpuSpec::busy_power, kPower,
              "Drawn while something is executed, of models that are no graphs; default: the device's limit.");
   s.optional("speed", &GpuSpec::speed, {1e-3, 1e3}, "All layers take their time divided by this.");
   s.table("time_factors", &GpuSpec::time_factors, {}, {1e-3, 1e3}, "Factors on the times of single models.");

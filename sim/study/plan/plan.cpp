@@ -124,7 +124,8 @@ class LayoutPlanner {
   /// Against layouts of the first site.
   Result<void> rank(const PlanRow& baseline, Plays& plays) {
     constexpr std::uint64_t kSeed = 1;
-    TRY_ASSIGN(const DrawnLayouts drawn, draw_layouts(sites_.sites.front(), request_.draws, kSeed, plays, cache_));
+    TRY_ASSIGN(const LayoutSite site, own_site(experiment_, sites_.held));
+    TRY_ASSIGN(const DrawnLayouts drawn, draw_layouts(site, request_.draws, kSeed, plays, cache_));
     out_.rank.drawn = drawn.played.size();
     for (const PlayedLayout& p : drawn.played) out_.rank.faster += p.iteration < baseline.report.iteration ? 1 : 0;
     return {};

@@ -72,7 +72,7 @@ struct PlanRequest {
   }
 };
 
-/// Where the baseline stands among layouts drawn at random from those that fit.
+/// Where the baseline stands among layouts of its job drawn at random from those that fit.
 struct BaselineRank {
   std::size_t drawn = 0, faster = 0;  ///< faster than the baseline
 };

@@ -103,6 +103,10 @@ std::vector<std::string> sets_that_keep_batch(const config::Experiment& e, const
   return {"model.global_batch=" + std::to_string(batch), "model.per_gpu_batch=0"};
 }
 
+Result<LayoutSite> own_site(const config::Experiment& experiment, const HeldValues& held) {
+  return site_of(experiment, held, {});
+}
+
 double combinations_of(const std::vector<SweepAxis>& axes) {
   double product = 1;
   for (const SweepAxis& axis : axes) product *= static_cast<double>(axis.values.size());

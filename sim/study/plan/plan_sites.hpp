@@ -31,6 +31,9 @@ bool is_held(const std::vector<std::string>& sets, const config::Experiment& exp
 /// Overrides with one of them ("KEY=VALUE") in place of those of its key.
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set);
 
+/// The layouts of the experiment as it is, on its GPUs and with its batch, whatever a request varies.
+Result<LayoutSite> own_site(const config::Experiment& experiment, const HeldValues& held);
+
 /// What an experiment with a combination of `axes` needs besides, so that its global batch is that of `base`, which gives it
 /// per GPU. Nothing where the axes vary the batch itself.
 std::vector<std::string> sets_that_keep_batch(const config::Experiment& e, const config::Experiment& base,

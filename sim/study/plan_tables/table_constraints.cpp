@@ -64,6 +64,7 @@ Result<std::vector<E>> words_in(const char* key, const std::string& text, const 
 struct Line {
   TableConstraint says;
   TableRange tables;
+  std::vector<std::string> cells;
 };
 
 class Reader {
@@ -82,6 +83,8 @@ class Reader {
     TRY_ASSIGN(const std::size_t table, csv_.require("table"));
     std::vector<TableConstraint> out(tables_.size());
     std::set<std::tuple<std::size_t, std::size_t, std::size_t>> seen;  // first and last table, column
+    std::vector<Line> lines;
+    std::vector<std::vector<std::size_t>> last(tables_.size(), std::vector<std::size_t>(csv_.header().size(), 0));
     for (;;) {
       TRY_ASSIGN(const auto row, csv_.next());
       if (!row) break;
@@ -92,13 +95,45 @@ class Reader {
                          ", expected one",
                      csv_.position(), ""};
       }
-      TRY_ASSIGN(const TableConstraint says, constraint(*row));
-      for (std::size_t t = range.first; t <= range.last; ++t) TRY(add(out[t], says, t));
+      TRY_ASSIGN(TableConstraint says, constraint(*row));
+      for (std::size_t t = range.first; t <= range.last; ++t) {
+        TRY(add(out[t], says, t));
+        for (std::size_t i = 0; i < row->size(); ++i)
+          if (!(*row)[i].empty()) last[t][i] = lines.size();
+      }
+      lines.push_back({std::move(says), range, std::move(*row)});
     }
+    TRY(check_lines(lines, last));
+    TRY(check_partitions(out));
     return out;
   }
 
  private:
+  /// Whether each cell counts for a table. `last`: by table and column, the number of the line that says it.
+  Result<void> check_lines(const std::vector<Line>& lines, const std::vector<std::vector<std::size_t>>& last) const {
+    for (std::size_t n = 0; n < lines.size(); ++n) {
+      for (std::size_t i = 0; i < lines[n].cells.size(); ++i) {
+        bool counts = lines[n].cells[i].empty();
+        for (std::size_t t = lines[n].tables.first; t <= lines[n].tables.last && !counts; ++t) counts = last[t][i] == n;
+        if (!counts)
+          return Error{csv_.header()[i] + ": found " + in_quotes(lines[n].cells[i].substr(0, 40)) +
+                           ", which later lines replace for all its tables, expected one that counts",
+                       lines[n].says.where, ""};
+      }
+    }
+    return {};
+  }
+
+  static Result<void> check_partitions(const std::vector<TableConstraint>& constraints) {
+    for (const TableConstraint& c : constraints) {
+      if (c.min_partition > 0 && !c.allows(TableSharding::column_wise) && !c.allows(TableSharding::grid))
+        return Error{"min_partition: found " + std::to_string(c.min_partition) +
+                         ", expected it where sharding_types have column_wise or grid",
+                     c.where, ""};
+    }
+    return {};
+  }
+
   std::string cell(const std::vector<std::string>& row, const char* name) const {
     const auto column = csv_.column(name);
     return column ? row[*column] : "";

@@ -483,6 +483,20 @@ TEST_F(PlanTest, CombinationsThatDoNotFitAreNotCountedAsPlayed) {
       << none.error().text();
 }
 
+/// Layouts of other batches and GPUs say nothing of where the experiment stands among its own.
+TEST_F(PlanTest, DrawsAreOfTheExperimentAsItIs) {
+  PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});
+  request.draws = 12;
+  const Plan alone = planned(request).value();
+  for (const std::vector<std::string>& batches : {std::vector<std::string>{"16", "64"}, {"64", "16"}}) {
+    PlanRequest varied = request;
+    varied.varied = {{"model.global_batch", batches}};
+    const Plan plan = planned(varied).value();
+    EXPECT_EQ(plan.rank.drawn, alone.rank.drawn);
+    EXPECT_EQ(plan.rank.faster, alone.rank.faster) << batches.front();
+  }
+}
+
 /// A framework that can split a model is asked for its layouts, also of one that is played layer by layer as it is.
 TEST_F(PlanTest, LayoutsAreSearchedWhereTheExperimentIsPlayedLayerByLayer) {
   PlanRequest held, varied;
