@@ -11,9 +11,11 @@ namespace distsim::workload {
 bool layout_fits(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                  std::int64_t batch);
 
-/// Up to three changes of the layout with which the model fits, the smallest first, as --set takes them: "parallel.micro_batch=1,
-/// or parallel.recompute=full". Tried are a smaller micro-batch (of those that fit the largest is named), recomputation, sharding, and twice and four times the tensor and
-/// pipeline degrees; then each of these with recomputation. Says so where none of them fits.
+/// Up to three changes of the layout with which the model fits, those of the fewest keys first, as --set takes them:
+/// "it fits with --set parallel.micro_batch=1, or --set parallel.recompute=full". Tried are a smaller micro-batch,
+/// recomputation, sharding, larger degrees of tensor (on GPUs that NVLink joins), pipeline, expert and context parallelism, and
+/// all of these together. Of changes that contain another one that fits only that one is named. Says so where none that was
+/// tried fits; of very many GPUs not all are.
 std::string changes_that_fit(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                              std::int64_t batch);
 

@@ -1,9 +1,11 @@
 // What is proposed where a model does not fit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <regex>
+#include <vector>
 
 #include "../shipped_models.hpp"
 #include "llm_fixtures.hpp"
@@ -45,11 +47,26 @@ ModelSpec with_sets(ModelSpec m, const std::string& sets) {
     if (key == "recompute") m.parallel.recompute = {RecomputeKind::full, 0, {}};
     if (key == "sequence_parallel") m.parallel.sequence_parallel = true;
     if (key == "shard") m.parallel.shard = shards.at(value);
-    if (key == "micro_batch") m.parallel.micro_batch = std::stoll(value);
+    if (key == "micro_batch") m.parallel.micro_batch = std::stoll(value), m.parallel.states_micro_batch = true;
     if (key == "tensor") m.parallel.tensor = std::stoll(value);
     if (key == "pipeline") m.parallel.pipeline = std::stoll(value);
+    if (key == "expert") m.parallel.expert = std::stoll(value);
+    if (key == "context") m.parallel.context = std::stoll(value);
   }
   return m;
+}
+
+/// The ways that a hint names.
+std::vector<std::string> ways_of(const std::string& hint) {
+  const std::string begin = "it fits with ", between = ", or ";
+  std::vector<std::string> out;
+  if (hint.find(begin) != 0) return out;
+  for (std::size_t at = begin.size(); at != std::string::npos;) {
+    const std::size_t end = hint.find(between, at);
+    out.push_back(hint.substr(at, end - at));
+    at = end == std::string::npos ? end : end + between.size();
+  }
+  return out;
 }
 
 /// 6.7 billion weights need 16 bytes each: 108 GB of 80.
@@ -81,10 +98,59 @@ TEST(LlmFitting, TheSmallestChangeComesFirst) {
   EXPECT_EQ(hint.find("it fits with --set parallel.micro_batch=" + std::to_string(size)), 0u) << hint;
 }
 
-TEST(LlmFitting, SaysThatNothingFits) {
+TEST(LlmFitting, SaysThatNothingOfWhatWasTriedFits) {
   ModelSpec m = llama_of_a_node(8, 1);
   m.as<LlmSpec>().layers = 4096;
-  EXPECT_NE(changes_that_fit(m, fused_framework(), kFittingNode, 64).find("use more GPUs"), std::string::npos);
+  EXPECT_EQ(
+      changes_that_fit(m, fused_framework(), kFittingNode, 64),
+      "no smaller micro-batch, recomputation, sharding or larger split that was tried fits: use more GPUs, or search "
+      "all layouts with distsim plan");
+}
+
+/// Sharding or a split alone does not suffice for 26 billion weights with long sequences, all GPUs on the tensors do.
+TEST(LlmFitting, SplitsByAllGPUs) {
+  ModelSpec m = llama_of_a_node(1, 1);
+  m.as<LlmSpec>().layers = 128;
+  m.parallel.recompute = {RecomputeKind::full, 0, {}};
+  ASSERT_FALSE(fits(m));
+  const std::string hint = changes_that_fit(m, fused_framework(), kFittingNode, 64);
+  EXPECT_NE(hint.find("--set parallel.tensor=8 --set parallel.sequence_parallel=true"), std::string::npos) << hint;
+}
+
+/// Whatever is changed together, up to what all levers do at once: where that fits, a way is named; each fits, and none holds
+/// another one.
+TEST(LlmFitting, FindsWhatFitsByChangesTogether) {
+  std::mt19937 random(7);
+  const auto below = [&](std::uint32_t n) { return static_cast<std::int64_t>(random() % n); };
+  std::size_t together = 0;
+  for (int i = 0; i < 150; ++i) {
+    ModelSpec m = llama_of_a_node(std::int64_t{1} << below(3), std::int64_t{1} << below(3));
+    m.as<LlmSpec>().layers = 32 + 16 * below(8);
+    m.as<LlmSpec>().hidden = 1024 * (4 + below(4));
+    m.as<LlmSpec>().sequence = 4096 << below(4);
+    if (below(2) == 0) m.parallel.recompute = {RecomputeKind::none, 0, {}};
+    if (fits(m)) continue;
+    const std::string hint = changes_that_fit(m, fused_framework(), kFittingNode, 64);
+    const auto ways = ways_of(hint);
+    for (const std::string& way : ways) {
+      EXPECT_TRUE(fits(with_sets(m, way))) << way;
+      together += std::ranges::count(way, '=') > 3 ? 1 : 0;
+      for (const std::string& other : ways) EXPECT_TRUE(&way == &other || other.find(way + " ") != 0) << hint;
+    }
+    if (!ways.empty()) continue;
+    for (std::int64_t tensor = m.parallel.tensor; tensor <= 8; tensor *= 2) {
+      ModelSpec least = m;
+      least.parallel.recompute = {RecomputeKind::full, 0, {}};
+      least.parallel.micro_batch = 1;
+      least.parallel.tensor = tensor;
+      least.parallel.sequence_parallel = true;
+      for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::weights}) {
+        least.parallel.shard = shard;
+        EXPECT_FALSE(fits(least)) << "tensor " << tensor << ", shard " << name_of(shard) << ": " << hint;
+      }
+    }
+  }
+  EXPECT_GT(together, 5u);
 }
 
 /// Where it is left open how many blocks a stage computes again, one fewer does not fit.
