@@ -29,10 +29,12 @@ struct ClusterShape {
 /// Memory of one rank, by what holds it.
 struct RankMemory {
   std::int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, embeddings = 0, buffers = 0;
+  std::int64_t copies = 0;  ///< of all these: tables that every rank holds in whole
   std::int64_t total() const { return weights + gradients + optimizer + activations + embeddings + buffers; }
   RankMemory& operator+=(const RankMemory& m) {
     weights += m.weights, gradients += m.gradients, optimizer += m.optimizer;
     activations += m.activations, embeddings += m.embeddings, buffers += m.buffers;
+    copies += m.copies;
     return *this;
   }
 };

@@ -38,6 +38,7 @@ RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemo
   m.gradients += replicated.gradients;
   m.optimizer += replicated.optimizer;
   m.buffers += replicated.buffers;
+  if (plan.replicated_parameters() > 0) m.copies = replicated_memory(plan, plan.replicated_parameters()).total();
   const std::int64_t pooled = sent_elements(plan, set) * plan.exchanged_element_bytes();
   m.buffers += plan.ranks() > 1 ? pooled : 0;  // vectors to send; their gradients come back into the same buffer
   m.buffers += plan.first.total() / plan.cluster.gpus_per_node * set.width_in_node *

@@ -43,13 +43,16 @@ std::string parts_of(const RankMemory& m) {
 }
 
 std::string advice(const RankMemory& m) {
+  if (m.copies > m.total() / 2)  // whatever the batch is, and however many GPUs there are
+    return "split the tables over the GPUs, by another parallel.sharding or a smaller parallel.data_parallel_below: " +
+           amount(m.copies) + " are tables that every GPU holds in whole";
   if (m.buffers > std::max({m.embeddings, m.activations, m.weights}))
     return "use a smaller batch: the exchanged vectors fill the buffers";
   if (m.embeddings >= m.activations && m.embeddings >= m.weights)
     return "use more GPUs, split tables by rows (parallel.row_wise_above), or embedding_dtype: fp16";
   if (m.activations >= m.weights)
-    return "use a smaller batch per GPU, accumulation, or recomputation where the model has it (of kind llm: "
-           "parallel.recompute)";
+    return "use a smaller batch per GPU (a smaller model.per_gpu_batch; of a model.global_batch also "
+           "model.accumulation), or recomputation where the model has it (of kind llm: parallel.recompute)";
   return "split it over more GPUs where the model has it (of kind llm: parallel.shard, tensor or pipeline), or use a GPU "
          "with more memory";
 }
