@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/counted.hpp"
 #include "base/text/number_text.hpp"
+#include "base/text/printable.hpp"
 #include "sim/workload/specs/parallel_spec.hpp"
 
 namespace distsim::workload {
@@ -23,10 +25,31 @@ std::vector<std::string> modules_of(std::string_view text) {
 constexpr std::array<std::string_view, 7> kModules{"core_attn", "mla_up_proj", "layernorm",     "mlp",
                                                    "moe",       "moe_act",     "shared_experts"};
 
+std::string module_list() {
+  std::string out;
+  for (const std::string_view module : kModules) out += (out.empty() ? "" : ", ") + std::string(module);
+  return out;
+}
+
+constexpr const char* kRecomputeForms =
+    "automatic, none, selective, 'selective: MODULE+MODULE', 'selective: per operator', 'selective: every second layer', full";
+
+Result<Recompute> read_modules(std::string_view text, const ConfigNode& node, const std::string& path) {
+  Recompute out{RecomputeKind::modules, 0, modules_of(text)};
+  for (const std::string& module : out.modules) {
+    const bool is_known = std::ranges::find(kModules, module) != kModules.end();
+    const auto times = std::ranges::count(out.modules, module);
+    if (is_known && times == 1) continue;
+    return Error{path + ": found " + in_quotes(module) + (is_known ? " " + counted(times, "time") : "") +
+                     " in 'selective: MODULE+MODULE', expected " +
+                     (is_known ? "each module once" : "modules of " + module_list()),
+                 node.where.text(), ""};
+  }
+  return out;
+}
+
 Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path) {
-  const std::string expectation =
-      "automatic, none, selective, 'selective: MODULE+MODULE', 'selective: per operator', 'selective: every second layer', full, "
-      "or a number of layers of each stage";
+  const std::string expectation = std::string(kRecomputeForms) + ", or a number of layers of each stage";
   std::string text = node.scalar;
   if (node.kind == ConfigNode::Kind::map && node.entries.size() == 1 &&
       node.entries.front().value.kind == ConfigNode::Kind::scalar)  // unquoted, YAML reads "selective: x" as a map
@@ -39,17 +62,7 @@ Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path
   if (text == "selective") return Recompute{RecomputeKind::core_attention, 0, {}};
   if (text == "selective: per operator") return Recompute{RecomputeKind::per_operator, 0, {}};
   if (text == "selective: every second layer") return Recompute{RecomputeKind::every_second, 0, {}};
-  if (text.starts_with(kSelective)) {
-    Recompute out{RecomputeKind::modules, 0, modules_of(std::string_view(text).substr(kSelective.size()))};
-    for (const std::string& module : out.modules) {
-      if (std::find(kModules.begin(), kModules.end(), module) == kModules.end())
-        return schema_detail::expected(
-            node, path, "modules of core_attn, mla_up_proj, layernorm, mlp, moe, moe_act, shared_experts");
-      if (std::count(out.modules.begin(), out.modules.end(), module) > 1)
-        return schema_detail::expected(node, path, "each module once");
-    }
-    return out;
-  }
+  if (text.starts_with(kSelective)) return read_modules(std::string_view(text).substr(kSelective.size()), node, path);
   const auto layers = plain_integer(text);
   if (layers && *layers >= 0 && *layers <= 1 << 20)
     return Recompute{*layers > 0 ? RecomputeKind::full : RecomputeKind::none, *layers, {}};
@@ -117,8 +130,10 @@ void add_state(Schema<ParallelSpec>& s) {
         return {};
       });
   s.custom(
-      {"recompute", "automatic, none, selective, 'selective: MODULES', full, or an integer", "", "automatic",
-       "Activations that are computed again in the backward pass: none; selective: attention's scores (none are kept with flash attention; with framework.parallel.selective_blocks the least blocks that fit), or the listed modules; full: whole blocks, or so many of each stage. automatic: the least that fits; full where offload moves activations; with framework.parallel.layer_by_layer none, where nothing is split."},
+      {"recompute", std::string(kRecomputeForms) + ", or an integer", "", "automatic",
+       "Activations that are computed again in the backward pass: none; selective: attention's scores (none are kept with flash attention; with framework.parallel.selective_blocks the least blocks that fit), the listed modules (of " +
+           module_list() +
+           "), all but every second product and attention of a block (per operator), or every second block; full: whole blocks, or so many of each stage. automatic: the least that fits; full where offload moves activations; with framework.parallel.layer_by_layer none, where nothing is split."},
       false, [](ParallelSpec& out, const ConfigNode& node, const std::string& path) -> Result<void> {
         TRY_ASSIGN(out.recompute, read_recompute(node, path));
         return {};
