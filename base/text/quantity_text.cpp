@@ -1,6 +1,7 @@
 #include "base/text/quantity_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/text/lower_case.hpp"
 #include "base/text/number_text.hpp"
@@ -51,6 +52,14 @@ std::string unit_hint(std::string_view written, Dimension dimension) {
   return "units: " + all;
 }
 
+/// Of a whole number that is written as a real one: 8.0, 6.5536e4.
+std::string integer_hint(std::string_view text) {
+  const auto value = plain_number(text);
+  const bool is_exact = value && std::abs(*value) < 0x1p53;
+  const auto whole = is_exact ? exact_integer(*value) : std::nullopt;
+  return whole ? "write it without a point: " + std::to_string(*whole) : number_hint(text);
+}
+
 }  // namespace
 
 Result<double> parse_quantity(std::string_view text, Dimension dimension) {
@@ -67,7 +76,7 @@ Result<std::int64_t> parse_integer(std::string_view text) {
   if (const auto value = plain_integer(text)) return *value;
   const auto number = split_number(text);
   if (!number || number->has_fraction || !number->rest.empty() || number->exponent < 0)
-    return unreadable(text, "an integer", number_hint(text));
+    return unreadable(text, "an integer", integer_hint(text));
   return unreadable(text, "a 64-bit integer");
 }
 

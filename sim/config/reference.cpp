@@ -75,8 +75,8 @@ constexpr const char* kIntroduction =
 constexpr const char* kUnitRule =
     "Quantities need a unit; a bare number is an error. K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024; B is bytes, b is bits. "
     "Bandwidths are per direction.\n\n"
-    "Numbers are decimal, as in YAML 1.2, in files, with `--set`, in flags and in tables: 4096, 4e9 (also where a whole number is asked "
-    "for), 0.5. `_` between digits and zeros in front are refused, since readers differ about them: 010 is 8 to some.";
+    "Numbers are decimal, as in YAML 1.2, in files, with `--set`, in flags and in tables: 4096, 4e9, 0.5. A whole number, where one "
+    "is asked for, has no point: 65536 or 4e9, but not 8.0 or 6.5536e4. `_` between digits and zeros in front are refused, since readers differ about them: 010 is 8 to some.";
 
 /// A '|' would end the cell.
 std::string cell(const std::string& text) {

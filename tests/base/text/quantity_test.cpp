@@ -224,6 +224,10 @@ TEST(ParseInteger, RefusesEverythingElse) {
     EXPECT_FALSE(parse_integer(bad).ok()) << bad;
   }
   EXPECT_EQ(parse_integer("1.5").error().what, "found '1.5', expected an integer");
+  EXPECT_EQ(parse_integer("1.5").error().hint, "");
+  EXPECT_EQ(parse_integer("8.0").error().hint, "write it without a point: 8");
+  EXPECT_EQ(parse_integer("6.5536e4").error().hint, "write it without a point: 65536");
+  EXPECT_EQ(parse_integer("9007199254740993.0").error().hint, "") << "which a double is not";
   EXPECT_EQ(parse_integer("1e19").error().what, "found '1e19', expected a 64-bit integer");
 }
 
