@@ -129,6 +129,11 @@ Error at_its_place(Error error, const ConfigNode& root) {
   const std::string key = error.what.substr(0, error.what.find(": "));
   if (!error.where.empty() || key.size() == error.what.size() || key.find('.') == key.npos) return error;
   const ConfigNode* node = node_at(root, key);
+  for (std::string section = key; node == nullptr && section.find_first_of(".[") != section.npos;) {
+    section.erase(section.find_last_of(".["));
+    node = node_at(root, section);
+    if (node != nullptr && node->where.line == 0) return error;  // --set of something else
+  }
   if (node == nullptr || node->where.text().empty()) return error;
   error.where = node->where.text();
   if (error.where.ends_with(key)) error.what.erase(0, key.size() + 2);  // "--set parallel.tensor"

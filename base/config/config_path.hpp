@@ -23,7 +23,8 @@ Result<void> set_config_path(ConfigNode& root, const PathValue& value);
 const ConfigNode* node_at(const ConfigNode& root, std::string_view key);
 
 /// An error that begins with a key of several parts ("parallel.tensor: found 3, ...", "model.dlrm.tables[2].dim: ...") and
-/// names no place gets the one where the key's value was written; others stay as they are.
+/// names no place gets the one where the key's value was written. Of a key that is not there it is the section in a file that
+/// would hold it. Others stay as they are.
 Error at_its_place(Error error, const ConfigNode& root);
 
 }  // namespace distsim

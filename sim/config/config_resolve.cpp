@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/config/config_path.hpp"
 #include "base/config/schema.hpp"
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
@@ -134,6 +135,9 @@ class Merger {
   /// The same of the system's file.
   const std::optional<ConfigNode>& described_system() const { return described_system_; }
 
+  /// What the system's file says it is called; empty where there is none.
+  const std::string& system() const { return system_; }
+
   Result<ConfigNode> merge() {
     merged_.kind = ConfigNode::Kind::map;
     merged_.where = parsed_.where;
@@ -162,6 +166,7 @@ class Merger {
     TRY_ASSIGN(ConfigNode base, files_.read(*name, naming.section + "." + naming.key, naming.kind, folder_));
     erase_key(section, naming.key);
     if (naming.section == "cluster" && parsed_.find("collectives")) described_system_ = base;
+    if (const ConfigNode* own = base.find("name"); own != nullptr && naming.section == "cluster") system_ = own->scalar;
     keep_one_batch(base, section);
     if (naming.section == "model" && is_of_another_kind(section, base)) erase_key(base, "name");
     TRY(merge_config(base, section));
@@ -284,7 +289,7 @@ class Merger {
 
   const ConfigNode& parsed_;
   NamedFiles& files_;
-  std::string folder_;
+  std::string folder_, system_;
   ConfigNode merged_;
   std::optional<ConfigNode> described_device_, described_system_;
 };
@@ -360,7 +365,7 @@ Result<topology::DeviceSpec> read_device(const ConfigNode& merged, const std::op
 
 /// One of the two. 0 stands for a batch that is not given; where that is all there is, it is the one to correct.
 Result<void> check_batch(const ConfigNode& merged, const workload::ModelSpec& model) {
-  if (model.global_batch > 0 && model.per_gpu_batch > 0) return workload::both_batches(model);
+  if (model.global_batch > 0 && model.per_gpu_batch > 0) return at_its_place(workload::both_batches(model), merged);
   if (model.global_batch > 0 || model.per_gpu_batch > 0) return {};
   for (const char* key : {"global_batch", "per_gpu_batch"}) {
     const ConfigNode* section = merged.find("model");
@@ -370,6 +375,14 @@ Result<void> check_batch(const ConfigNode& merged, const workload::ModelSpec& mo
                    batch->where.text(), ""};
   }
   return {};
+}
+
+/// Where a section is a file with the experiment's keys on top, what it lacks is to be added to the experiment.
+void place_sections(ConfigNode& merged, const ConfigNode& parsed) {
+  for (ConfigNode::Entry& section : merged.entries) {
+    const ConfigNode* own = parsed.find(section.key);
+    if (own != nullptr && own->where.line > 0) section.value.where = own->where;
+  }
 }
 
 /// Text of a top-level key, or `fallback` where it is absent.
@@ -402,6 +415,7 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   e.path = parsed.where.file ? *parsed.where.file : "";
   Merger merger(parsed, files);
   TRY_ASSIGN(e.merged, merger.merge());
+  e.system = merger.system();
   TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
   TRY(read_text(e.merged, "description", ""));
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));
@@ -419,6 +433,7 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   if (is_stale_title(parsed))
     e.title = e.model.shown_name() + " on " + counted(static_cast<std::uint64_t>(e.cluster.nodes), "node") + " of " +
               (e.cluster.name.empty() ? e.device.name : e.cluster.name);
+  place_sections(e.merged, parsed);
   return e;
 }
 

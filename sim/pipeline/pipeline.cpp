@@ -104,12 +104,18 @@ std::vector<std::string> replaced_libraries(const graph::TaskGraph& graph, const
   return out;
 }
 
-std::vector<graph::Assumption> remarks_of(const CostModels& models, const topology::DeviceSpec& device,
+std::vector<graph::Assumption> remarks_of(const CostModels& models, const Experiment& e,
                                           const graph::TaskGraph& graph) {
   std::vector<graph::Assumption> out;
+  const std::string &file = e.system, &name = e.cluster.name;
+  if (e.collectives.use_curves && !graph.partitions.empty() && !file.empty() && file != name)
+    out.push_back(
+        {graph::AssumptionKind::collectives,
+         fmt::format("cluster.name: measured collectives are those of {}, not of {}, which cluster.system names", name,
+                     file)});
   for (std::string& text : replaced_libraries(graph, models.ops))
     out.push_back({graph::AssumptionKind::kernels, std::move(text)});
-  for (std::string& text : topology::device_doubts(device))
+  for (std::string& text : topology::device_doubts(e.device))
     out.push_back({graph::AssumptionKind::kernels, std::move(text)});
   for (const std::string& text : models.collectives.remarks())
     out.push_back({graph::AssumptionKind::collectives, text});
@@ -170,7 +176,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", workload_on, e, *models));
   const KernelTime factors = kernel_time_of(e, workload);
   std::vector<graph::Assumption> assumptions = workload.assumptions;
-  append(assumptions, remarks_of(*models, e.device, workload.graph));
+  append(assumptions, remarks_of(*models, e, workload.graph));
   TRY_ASSIGN(const std::vector<graph::Assumption> of_network, network_remarks(e, workload.graph, *models));
   append(assumptions, of_network);
   if (std::string host = describe_host(e.framework); !host.empty())

@@ -117,7 +117,8 @@ TEST_F(ConfigTest, ADeviceAloneComesInItsServer) {
   EXPECT_EQ(e->cluster.gpu_links.links_per_gpu, 12);
   EXPECT_EQ(e->cluster.nic.count, 2);
   EXPECT_EQ(error_of_text("cluster: {device: chip, nodes: 3}\nmodel: {name: net}\n"),
-            "DIR/x.yaml:1:10: cluster.name: missing, expected text; System name: the file name without .yaml.");
+            "DIR/x.yaml:1:10: cluster.name: missing, expected text; System name: the file name without .yaml. "
+            "Measured collectives are looked up by it and the aliases.");
   write("devices/served.yaml", device("served") + "server: boxs\n");
   write("x.yaml", "cluster: {device: served}\nmodel: {name: net}\n");
   EXPECT_NE(error_of(load()).find("cluster.system: found 'boxs'"), std::string::npos) << error_of(load());
@@ -178,6 +179,24 @@ TEST_F(ConfigTest, ABatchGivenOneWayReplacesTheOther) {
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->model.per_gpu_batch, 32);
   EXPECT_EQ(e->model.global_batch, 0);
+}
+
+TEST_F(ConfigTest, TwoBatchesHaveThePlaceOfTheSecondKind) {
+  write("x.yaml", "cluster: {system: boxes}\nmodel: {name: net, global_batch: 64, per_gpu_batch: 8}\n");
+  EXPECT_EQ(
+      error_of(load()),
+      "DIR/x.yaml:2:53: model.per_gpu_batch: found both global_batch 64 and per_gpu_batch 8, expected one of them; "
+      "set the other to 0");
+}
+
+TEST_F(ConfigTest, ASystemIsKnownAsItsFileCallsIt) {
+  EXPECT_EQ(load()->system, "boxes");
+  const auto renamed = load({"cluster.name=mine"});
+  EXPECT_EQ(renamed->system, "boxes");
+  EXPECT_EQ(renamed->cluster.name, "mine");
+  write("x.yaml",
+        "cluster: {name: inline, gpus_per_node: 2, device: chip, gpu_links: {kind: pcie}}\nmodel: {name: net}\n");
+  EXPECT_EQ(load()->system, "");
 }
 
 TEST_F(ConfigTest, TextInsteadOfAFile) {

@@ -203,7 +203,8 @@ bool GpuLinks::has_nvlink() const { return shape->nvlink; }
 
 Schema<ClusterSpec> cluster_schema() {
   Schema<ClusterSpec> s("cluster", "A system: nodes with GPUs, their links and NICs, and the fabric between nodes.");
-  s.required("name", &ClusterSpec::name, "System name: the file name without .yaml.");
+  s.required("name", &ClusterSpec::name,
+             "System name: the file name without .yaml. Measured collectives are looked up by it and the aliases.");
   s.scalars("aliases", &ClusterSpec::aliases, {}, "Other names of the same system.");
   s.optional("description", &ClusterSpec::description, "One-sentence description.");
   s.optional("nodes", &ClusterSpec::nodes, {1, 1'000'000}, "Number of nodes.");

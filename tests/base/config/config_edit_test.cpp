@@ -151,9 +151,13 @@ TEST(AtItsPlace, AnErrorAboutAKeyNamesWhereItsValueWasWritten) {
   EXPECT_EQ(text("a.list[1].x: found 2, expected 3"), "base.yaml:3:22: a.list[1].x: found 2, expected 3");
   EXPECT_EQ(text("a.c: found 7, expected 8"), "--set a.c: found 7, expected 8");
   EXPECT_EQ(text("a.b: found 1, expected 2", "other.csv:3"), "other.csv:3: a.b: found 1, expected 2");
-  for (const std::string stays : {"a.d: missing", "a: found nothing", "a.list[2].x: found 9", "a.list[x].x: found 9",
-                                  "no key at all", "x.b: y", "", "a.b", "a..b: found", "a.b[0]: found"})
+  EXPECT_EQ(text("a.d: missing"), "base.yaml:2:3: a.d: missing") << "the section that would hold it";
+  EXPECT_EQ(text("a.d.e: missing"), "base.yaml:2:3: a.d.e: missing");
+  EXPECT_EQ(text("a.list[2].x: found 9"), "base.yaml:3:9: a.list[2].x: found 9");
+  for (const std::string stays : {"a: found nothing", "no key at all", "x.b: y", "", "a.b"})
     EXPECT_EQ(text(stays), stays);
+  ASSERT_TRUE(set_config_path(root, "s.x", "7").ok());
+  EXPECT_EQ(text("s.y: missing"), "s.y: missing") << "--set s.x is not to blame";
 }
 
 }  // namespace
