@@ -41,6 +41,19 @@ std::string identity_of(const std::string& given) {
   return ::stat(folder.c_str(), &info) == 0 ? number() + "/" + name : path;
 }
 
+std::vector<std::pair<std::string, std::string>> paths_of(const std::vector<OutputFile>& outputs) {
+  std::vector<std::pair<std::string, std::string>> paths;
+  for (const OutputFile& output : outputs) paths.emplace_back(output.flag, output.path);
+  return paths;
+}
+
+/// Standard output, a pipe or a device: no file that another one could be written together with.
+bool goes_out_at_once(const std::string& path) {
+  struct stat info {};
+  return path == "-" || path == "/dev/stdout" ||
+         (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
+}
+
 /// The files that a command writes to.
 class Targets {
  public:
@@ -81,16 +94,27 @@ Result<void> check_apart(const std::vector<std::pair<std::string, std::string>>&
   return {};
 }
 
+OutputFile text_file(std::string flag, std::string path, std::function<std::string()> text) {
+  auto write = [path, text = std::move(text)](FilesTogether& files) { return files.write(path, text()); };
+  return {std::move(flag), std::move(path), std::move(write)};
+}
+
 Result<void> write_output_files(const std::vector<OutputFile>& outputs) {
   FilesTogether files;
-  Result<void> all;
+  Result<void> all = check_apart(paths_of(outputs));
   for (const OutputFile& output : outputs) {
-    if (output.path.empty()) continue;
+    if (output.path.empty() || (!all.ok() && !goes_out_at_once(output.path))) continue;
     Result<void> written = check_outputs({{output.flag, output.path}});
     if (written.ok()) written = output.write(files);
     if (!written.ok() && all.ok()) all = std::move(written);
   }
   return all.ok() ? files.keep() : all;
+}
+
+Result<void> write_and_print(const std::vector<OutputFile>& outputs, const std::function<std::string()>& text) {
+  const Result<void> written = write_output_files(outputs);
+  if (!takes_stdout(paths_of(outputs))) TRY(print(text()));
+  return written;
 }
 
 std::string refuse_empty(const std::string& path) { return path.empty() ? "found an empty file name" : ""; }

@@ -27,9 +27,15 @@ struct OutputFile {
   std::function<Result<void>(FilesTogether&)> write;
 };
 
-/// Checks and writes each, all files or none; what goes to standard output goes there whatever becomes of the others, for it may be
-/// hours of work. Error: that of the first that cannot be written.
+/// One of a text that is made when it is written.
+OutputFile text_file(std::string flag, std::string path, std::function<std::string()> text);
+
+/// Checks and writes each, all files or none; what goes to standard output, a pipe or a device goes there whatever becomes of the
+/// others, for it may be hours of work. Error: that of the first that cannot be written.
 Result<void> write_output_files(const std::vector<OutputFile>& outputs);
+
+/// The same, and prints the text, whatever becomes of the files, unless one of the outputs goes to standard output.
+Result<void> write_and_print(const std::vector<OutputFile>& outputs, const std::function<std::string()>& text);
 
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);

@@ -210,17 +210,12 @@ void add_chakra_flags(CLI::App& command, ChakraReplay& f) {
 }
 
 Result<void> replay_chakra(const ChakraReplay& f) {
-  const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
-  TRY(check_outputs(outputs));
+  TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
   TRY_ASSIGN(const SetPlayed done, played_set(f));
   const auto& [set, played] = done;
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!f.csv.empty()) TRY(files.write(f.csv, chakra_csv(set, played.play)));
-  if (!f.json.empty()) TRY(files.write(f.json, chakra_json(set, played.play, played.where)));
-  TRY(files.keep());
-  if (takes_stdout(outputs)) return {};
-  return print(chakra_text(set, played.play, played.where));
+  return write_and_print({text_file("--csv", f.csv, [&] { return chakra_csv(set, played.play); }),
+                          text_file("--json", f.json, [&] { return chakra_json(set, played.play, played.where); })},
+                         [&] { return chakra_text(set, played.play, played.where); });
 }
 
 Result<ChakraTexts> replayed_texts(const ChakraReplay& f) {

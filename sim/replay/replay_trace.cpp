@@ -44,17 +44,15 @@ traces::SliceSource side_by_side(const ReplayReport& report, const ReplayTimes& 
 }
 
 Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, const ReplayTimes& times) {
-  TRY(check_outputs(outputs_of(f)));
-  FilesTogether files;
-  if (!f.csv.empty()) TRY(files.write(f.csv, replay_csv(report)));
-  if (!f.json.empty()) TRY(files.write(f.json, replay_json(report)));
-  if (!f.timeline.empty()) {
+  const auto write_timeline = [&](FilesTogether& files) {
     const traces::SliceSource both = side_by_side(report, times);
     announce_timeline(f.timeline, count_slices(*report.graph), both);
-    TRY(traces::write_timeline(both, f.timeline, files));
-  }
-  TRY(files.keep());
-  return {};
+    return traces::write_timeline(both, f.timeline, files);
+  };
+  return write_and_print({text_file("--csv", f.csv, [&] { return replay_csv(report); }),
+                          text_file("--json", f.json, [&] { return replay_json(report); }),
+                          {"--timeline", f.timeline, write_timeline}},
+                         [&] { return replay_text(report); });
 }
 
 /// A file that is cut off before the first kernel has nothing that a replay could get wrong, or right.
@@ -182,9 +180,7 @@ Result<void> replay_trace(const TraceReplay& f) {
     log_warn([] { return "--config: no effect, the times are those of the trace"; });
   if (f.leave_one_step_out && f.json.empty() && takes_stdout(outputs_of(f)))
     log_warn([] { return "--leave-one-step-out: no effect, the text is not printed"; });
-  TRY(write_outputs(f, report, replayed->times));
-  if (takes_stdout(outputs_of(f))) return {};
-  return print(replay_text(report));
+  return write_outputs(f, report, replayed->times);
 }
 
 Result<ReplayTexts> replayed_texts(TraceReplay f) {

@@ -148,6 +148,17 @@ void name_falling(const opmodels::OpCalibration& calibration) {
     remark(above + "; from twice its size on ops are priced by the models alone, which may be less");
 }
 
+/// What is unusual about the measured times.
+void name_oddities(const opmodels::OpCalibration& calibration) {
+  const opmodels::CalibrationCount& count = calibration.count();
+  name_apart(count);
+  name_alike(count);
+  name_too_long(count);
+  name_clocks(count);
+  name_launched(count);
+  name_falling(calibration);
+}
+
 /// The files given, and the CSV files of the folders given.
 Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
   std::vector<std::string> out;
@@ -182,12 +193,7 @@ Result<void> write_table(const std::string& path, const std::string& folder, con
   remark(fmt::format("{}: {} from {} of {} rows{}", path, counted(table.size(), "point"), count.used, count.rows,
                      left_out(count)));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
-  name_apart(count);
-  name_alike(count);
-  name_too_long(count);
-  name_clocks(count);
-  name_launched(count);
-  name_falling(calibration);
+  name_oddities(calibration);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
@@ -199,26 +205,15 @@ Result<void> write_table(const std::string& path, const std::string& folder, con
 
 using Learned = std::shared_ptr<const opmodels::LearnedModels>;
 
-Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& device, const Learned& learned,
-                          const opmodels::OpCalibration& calibration, FilesTogether& files) {
+/// Of --report.
+Result<std::vector<opmodels::OpKindErrors>> errors_of(const topology::DeviceSpec& device, const Learned& learned,
+                                                      const opmodels::OpCalibration& calibration) {
   if (calibration.rows().empty()) return calibration.table().error();
   const auto with_table = [&](opmodels::MeasuredTable table) {
     return opmodels::OpModels::create(device, learned,
                                       std::make_shared<const opmodels::MeasuredTable>(std::move(table)));
   };
-  TRY_ASSIGN(const auto kinds, opmodels::op_errors(calibration.rows(), with_table));
-  if (!f.csv.empty()) TRY(files.write(f.csv, opmodels::op_errors_csv(kinds)));
-  TRY(files.keep());
-  if (takes_stdout({{"--csv", f.csv}})) return {};
-  const opmodels::CalibrationCount& count = calibration.count();
-  if (f.out.empty()) name_apart(count);
-  if (f.out.empty()) name_alike(count);
-  if (f.out.empty()) name_too_long(count);
-  if (f.out.empty()) name_clocks(count);
-  if (f.out.empty()) name_launched(count);
-  if (f.out.empty()) name_falling(calibration);
-  return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
-               fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
+  return opmodels::op_errors(calibration.rows(), with_table);
 }
 
 Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
@@ -240,11 +235,20 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
       models, [&](std::string_view gpu) { return topology::names_device(device, gpu); }, f.report);
   for (const std::string& file : files) TRY(add_file(file, calibration));
   for (const std::string& text : calibration.count().remarks) remark(text);
-  TRY(check_outputs(outputs));
-  FilesTogether written;
-  if (!path.empty()) TRY(write_table(path, folder, calibration, written));
-  if (f.report) TRY(write_report(f, device, learned, calibration, written));
-  return written.keep();
+  std::vector<opmodels::OpKindErrors> kinds;
+  if (f.report) {
+    TRY_ASSIGN(kinds, errors_of(device, learned, calibration));
+  }
+  const Result<void> written = write_output_files(
+      {{"--out", path, [&](FilesTogether& written) { return write_table(path, folder, calibration, written); }},
+       text_file("--csv", f.csv, [&] { return opmodels::op_errors_csv(kinds); })});
+  if (f.report && !takes_stdout(outputs)) {
+    const std::size_t rows = calibration.count().rows;
+    if (f.out.empty()) name_oddities(calibration);
+    TRY(print(opmodels::op_errors_text(device.name, kinds, f.worst) +
+              fmt::format("{} of {} rows{}\n", calibration.rows().size(), rows, left_out(calibration.count()))));
+  }
+  return written;
 }
 
 void add_ops(CLI::App& calibrate, Action& action) {
@@ -315,17 +319,16 @@ Result<void> calibrate_graph(const GraphFlags& f) {
   if (apart.size() > 3) remark(fmt::format("{}: likewise {}", f.cases, counted(apart.size() - 3, "more job")));
   const opmodels::GraphTraining how{.seed = f.seed};
   TRY_ASSIGN(const opmodels::GraphNetwork network, study::train_on(cases, how));
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!path.empty()) {
+  const auto write_network = [&](FilesTogether& files) -> Result<void> {
     TRY(files.write(path, network.text()));
     remark(fmt::format("{}: trained on {}, {:.1f}% error left on them", path,
                        counted(network.examples(), "measured iteration"), 100 * network.residual()));
-  }
-  if (!f.csv.empty()) TRY(files.write(f.csv, study::correction_csv(cases, how)));
-  TRY(files.keep());
-  if (!f.report || takes_stdout({{"--csv", f.csv}})) return {};
-  return print(study::correction_table(cases, how));
+    return {};
+  };
+  const Result<void> written = write_output_files(
+      {{"--out", path, write_network}, text_file("--csv", f.csv, [&] { return study::correction_csv(cases, how); })});
+  if (f.report && !takes_stdout(outputs)) TRY(print(study::correction_table(cases, how)));
+  return written;
 }
 
 void add_graph(CLI::App& calibrate, Action& action) {

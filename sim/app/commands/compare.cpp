@@ -51,18 +51,13 @@ Result<std::vector<study::Side>> sides_of(const CompareFlags& f) {
 }
 
 Result<void> run(const CompareFlags& flags) {
-  const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", flags.csv}, {"--html", flags.html}};
-  TRY(check_outputs(outputs));
+  TRY(check_outputs({{"--csv", flags.csv}, {"--html", flags.html}}));
   TRY_ASSIGN(const std::vector<study::Side> sides, sides_of(flags));
   TRY_ASSIGN(const study::Comparison found, study::compare(sides));
   name_idle(study::compare_without_effect(sides));
-  TRY(check_apart(outputs));
-  const Result<void> written = write_output_files(
-      {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, study::comparison_csv(found)); }},
-       {"--html", flags.html,
-        [&](FilesTogether& files) { return files.write(flags.html, study::comparison_html(found)); }}});
-  if (!takes_stdout(outputs)) TRY(print(study::comparison_text(found)));
-  return written;
+  return write_and_print({text_file("--csv", flags.csv, [&] { return study::comparison_csv(found); }),
+                          text_file("--html", flags.html, [&] { return study::comparison_html(found); })},
+                         [&] { return study::comparison_text(found); });
 }
 
 void declare_compare(CLI::App& self, Action& action) {

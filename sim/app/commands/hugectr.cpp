@@ -15,6 +15,8 @@
 namespace distsim::app {
 namespace {
 
+using FlagAndPath = std::pair<std::string, std::string>;
+
 struct HugectrFlags {
   std::string events, out = "-", svg, json, csv, html, format = "auto";
   std::vector<std::string> results, runs;
@@ -92,17 +94,11 @@ Result<void> write_timeline(const HugectrFlags& f, const CLI::App& command) {
     if (unnamed && tables_of(results) == tables_of(*unnamed))
       name_unheeded(command, {"--events"}, "what is written is the same");
   }
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!f.json.empty()) TRY(files.write(f.json, traces::hugectr_timeline_json(results.hosts)));
-  if (!f.svg.empty()) TRY(files.write(f.svg, traces::hugectr_timeline_svg(results.hosts)));
-  if (!f.csv.empty()) TRY(files.write(f.csv, traces::hugectr_job_csv(results.job)));
-  TRY(files.keep());
-  if (takes_stdout(outputs)) {
-    say_notes(results);
-    return {};
-  }
-  return print(traces::hugectr_job_text(results.hosts, results.job));
+  if (takes_stdout(outputs)) say_notes(results);
+  return write_and_print({text_file("--json", f.json, [&] { return traces::hugectr_timeline_json(results.hosts); }),
+                          text_file("--svg", f.svg, [&] { return traces::hugectr_timeline_svg(results.hosts); }),
+                          text_file("--csv", f.csv, [&] { return traces::hugectr_job_csv(results.job); })},
+                         [&] { return traces::hugectr_job_text(results.hosts, results.job); });
 }
 
 /// "NAME=FILE,FILE": a run and the results of its hosts.
@@ -134,14 +130,15 @@ Result<std::vector<traces::HugectrRun>> read_runs(const HugectrFlags& f, const s
 }
 
 /// The files that are asked for, with what they hold.
-std::vector<std::pair<std::string, std::string>> scaling_files(const HugectrFlags& f,
+std::vector<std::pair<FlagAndPath, std::string>> scaling_files(const HugectrFlags& f,
                                                                const std::vector<traces::HugectrRun>& runs) {
-  std::vector<std::pair<std::string, std::string>> files;
-  if (!f.csv.empty()) files.emplace_back(f.csv, traces::hugectr_scaling_csv(runs));
-  if (!f.svg.empty()) files.emplace_back(f.svg, traces::hugectr_scaling_svg(runs));
+  std::vector<std::pair<FlagAndPath, std::string>> files;
+  if (!f.csv.empty()) files.emplace_back(FlagAndPath("--csv", f.csv), traces::hugectr_scaling_csv(runs));
+  if (!f.svg.empty()) files.emplace_back(FlagAndPath("--svg", f.svg), traces::hugectr_scaling_svg(runs));
   if (!f.html.empty())
-    files.emplace_back(f.html, report::page_html({"HugeCTR runs", traces::hugectr_scaling_json(runs),
-                                                  traces::hugectr_scaling_text(runs)}));
+    files.emplace_back(
+        FlagAndPath("--html", f.html),
+        report::page_html({"HugeCTR runs", traces::hugectr_scaling_json(runs), traces::hugectr_scaling_text(runs)}));
   return files;
 }
 
@@ -156,12 +153,10 @@ Result<void> write_scaling(const HugectrFlags& f, const CLI::App& command) {
     if (unnamed && files == scaling_files(f, *unnamed))
       name_unheeded(command, {"--events"}, "what is written is the same");
   }
-  TRY(check_outputs(outputs));
-  FilesTogether written;
-  for (const auto& [path, text] : files) TRY(written.write(path, text));
-  TRY(written.keep());
-  if (takes_stdout(outputs)) return {};
-  return print(traces::hugectr_scaling_text(runs));
+  std::vector<OutputFile> written;
+  for (const auto& [output, text] : files)
+    written.push_back(text_file(output.first, output.second, [&text = text] { return text; }));
+  return write_and_print(written, [&] { return traces::hugectr_scaling_text(runs); });
 }
 
 void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {

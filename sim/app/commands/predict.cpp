@@ -136,14 +136,10 @@ Result<void> check_timeline(const PredictFlags& f) {
                "", ""};
 }
 
-Result<void> write_schedule(const std::string& path, const Predicted& p, FilesTogether& files) {
-  if (!p.pipeline)
-    return Error{"--timeline: found " + in_quotes(path) +
-                     ", a picture of the stages of a pipeline, expected a job with parallel.pipeline above 1",
-                 "", "FILE.pftrace or FILE.json show any job"};
+std::string schedule_of(const Predicted& p) {
   const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline);
   CHECK(!picture.empty()) << "the passes of " << p.pipeline->of_stage.size() << " stages";
-  return files.write(path, picture + "\n");
+  return picture + "\n";
 }
 
 /// What the report extends to the whole iteration, a timeline shows as it was played.
@@ -160,8 +156,9 @@ Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p
   return distsim::traces::write_timeline(slices.source, f.timeline, files);
 }
 
-/// Every file of the set, of a job of so many ranks: a link may make one of them another, another output or an input.
-Result<void> check_set(const PredictFlags& f, std::uint32_t ranks) {
+/// Every file of the set: a link may make one of them another, another output or an input.
+Result<void> check_set(const PredictFlags& f, const pipeline::Prediction& whole) {
+  const std::uint32_t ranks = whole.lowered->program.ranks;
   const std::vector<std::string> set = pipeline::files_of_chakra_set(f.write_et, f.et_ranks > 0 ? f.et_ranks : ranks);
   Outputs outputs = outputs_of(f);
   std::erase_if(outputs, [](const auto& output) { return output.first == "--write-et"; });
@@ -186,27 +183,45 @@ Result<void> check_rank_count(const char* flag, std::uint32_t found, std::uint32
   return Error{fmt::format("{}: found {}, expected at most {}, the ranks of the job", flag, found, ranks), "", ""};
 }
 
+/// What was asked for and this job does not have, before trials of it are played.
+Result<void> check_job(const PredictFlags& f, const Predicted& played) {
+  const std::uint32_t ranks = played.prediction.report.rank_count;
+  TRY(check_rank_count("--timeline-ranks", f.timeline_ranks, ranks));
+  TRY(check_rank_count("--write-et-ranks", f.et_ranks, ranks));
+  if (is_picture(f.timeline) && !played.pipeline)
+    return Error{"--timeline: found " + in_quotes(f.timeline) +
+                     ", a picture of the stages of a pipeline, expected a job with parallel.pipeline above 1",
+                 "", "FILE.pftrace or FILE.json show any job"};
+  TRY(check_outputs(outputs_of(f)));
+  if (f.write_et.empty()) return {};
+  TRY(pipeline::check_chakra_size(*played.whole->costed, *played.whole->lowered, f.et_ranks));
+  return check_set(f, *played.whole);
+}
+
 Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
   const pipeline::Prediction& p = played.prediction;
-  TRY(check_rank_count("--timeline-ranks", f.timeline_ranks, p.report.rank_count));
-  TRY(check_rank_count("--write-et-ranks", f.et_ranks, p.report.rank_count));
-  TRY(check_outputs(outputs_of(f)));
-  if (!f.write_et.empty()) {
-    TRY(pipeline::check_chakra_size(*played.whole->costed, *played.whole->lowered, f.et_ranks));
-    TRY(check_set(f, played.whole->lowered->program.ranks));
-  }
-  FilesTogether files;
-  if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played, files));
-  if (!f.json.empty()) TRY(files.write(f.json, report::to_json(p.report) + "\n"));
-  if (!f.csv.empty()) TRY(files.write(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
-  if (!f.timeline.empty() && !is_picture(f.timeline)) TRY(write_timeline(f, p, files));
-  if (!f.html.empty()) {
-    const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr, .links = played.links};
-    TRY(files.write(f.html, report::to_html(p.report, p.played(), page)));
-  }
-  if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title, files));
-  if (!f.write_et.empty()) TRY(write_et(f, *played.whole));  // a set replaces another by itself
-  return files.keep();
+  const auto page = [&] {
+    const report::HtmlOptions options{.pipeline = played.pipeline ? &*played.pipeline : nullptr, .links = played.links};
+    return report::to_html(p.report, p.played(), options);
+  };
+  const auto timeline = [&](FilesTogether& files) {
+    return is_picture(f.timeline) ? files.write(f.timeline, schedule_of(played)) : write_timeline(f, p, files);
+  };
+  const auto graph = [&](FilesTogether& files) {
+    return write_graph_file(f.graph, *p.costed, p.report.context.title, files);
+  };
+  const auto set = [&](FilesTogether&) -> Result<void> {  // it replaces another by itself, and is the last
+    TRY(check_set(f, *played.whole));
+    return write_et(f, *played.whole);
+  };
+  return write_output_files(
+      {text_file("--json", f.json, [&] { return report::to_json(p.report) + "\n"; }),
+       text_file("--csv", f.csv,
+                 [&] { return csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report)); }),
+       {"--timeline", f.timeline, timeline},
+       text_file("--html", f.html, page),
+       {"--graph", f.graph, graph},
+       {"--write-et", f.write_et.empty() ? "" : f.write_et + ".0.et", set}});
 }
 
 /// The report is printed.
@@ -282,13 +297,14 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   TRY_ASSIGN(Predicted played, predict(f, passes));
   pipeline::Prediction& prediction = played.prediction;
   name_idle_correction(f, command, prediction.report);
+  TRY(check_job(f, played));
   if (f.trials.trials > 0) {
     TRY_ASSIGN(prediction.report.trials, play_trials(f, prediction));
   }
-  TRY(passes.run("write", write_outputs, f, played));
-  if (!f.dump_after.empty()) return print(passes.dumped());
-  if (takes_stdout(outputs_of(f))) return {};
-  return print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : ""));
+  const Result<void> written = passes.run("write", write_outputs, f, played);
+  if (!f.dump_after.empty()) TRY(print(passes.dumped()));
+  if (shows_report(f)) TRY(print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : "")));
+  return written;
 }
 
 void declare_predict(CLI::App& self, Action& action) {

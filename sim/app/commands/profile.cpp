@@ -117,14 +117,12 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
   if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
   if (takes_stdout(outputs) && f.json.empty() && f.html.empty()) name_idle_sources(f, job, profile, table, command);
-  TRY(check_outputs(outputs));
-  FilesTogether files;
-  if (!f.csv.empty()) TRY(files.write(f.csv, report::profile_csv(job, profile, table)));
-  if (!f.json.empty()) TRY(files.write(f.json, report::profile_json(job, profile)));
-  if (!f.html.empty()) TRY(files.write(f.html, profile_page(job, profile)));
-  TRY(files.keep());
-  if (takes_stdout(outputs)) return {};
-  return print(report::profile_text(job, profile, {f.width, f.top, rank}));
+  return write_and_print({text_file("--csv", f.csv, [&] { return report::profile_csv(job, profile, table); }),
+                          text_file("--json", f.json, [&] { return report::profile_json(job, profile); }),
+                          text_file("--html", f.html, [&] { return profile_page(job, profile); })},
+                         [&] {
+                           return report::profile_text(job, profile, {f.width, f.top, rank});
+                         });
 }
 
 void declare_profile(CLI::App& self, Action& action) {

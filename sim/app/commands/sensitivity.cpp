@@ -36,26 +36,20 @@ Result<study::SensitivityRequest> request_of(const SensitivityFlags& flags, cons
   return request;
 }
 
-using Outputs = std::vector<std::pair<std::string, std::string>>;
-
 /// What was found, in each form.
 struct Forms {
   std::function<std::string()> csv, json, html, text;
 };
 
 /// The files, and the text where none of them goes to standard output.
-Result<void> write_found(const SensitivityFlags& flags, const Outputs& outputs, const Forms& forms) {
-  TRY(check_apart(outputs));
-  const Result<void> written = write_output_files(
-      {{"--csv", flags.csv, [&](FilesTogether& files) { return files.write(flags.csv, forms.csv()); }},
-       {"--json", flags.json, [&](FilesTogether& files) { return files.write(flags.json, forms.json()); }},
-       {"--html", flags.html, [&](FilesTogether& files) { return files.write(flags.html, forms.html()); }}});
-  if (!takes_stdout(outputs)) TRY(print(forms.text()));
-  return written;
+Result<void> write_found(const SensitivityFlags& flags, const Forms& forms) {
+  return write_and_print({text_file("--csv", flags.csv, forms.csv), text_file("--json", flags.json, forms.json),
+                          text_file("--html", flags.html, forms.html)},
+                         forms.text);
 }
 
 /// Of a serving experiment: the tail and the goodput in place of the iteration.
-Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) {
+Result<void> run_serving(const SensitivityFlags& flags) {
   serving::SensitivityRequest request;
   request.factors.assign(study::kFactors.begin(), study::kFactors.end());
   if (!flags.factors.empty()) {
@@ -77,15 +71,13 @@ Result<void> run_serving(const SensitivityFlags& flags, const Outputs& outputs) 
   }
   for (const std::string& line : serving::sensitivity_without_effect(flags.config, flags.sets, request)) remark(line);
   return write_found(
-      flags, outputs,
-      {[&] { return serving::sensitivity_csv(found); }, [&] { return serving::sensitivity_json(found); },
-       [&] { return serving::sensitivity_html(found); }, [&] { return serving::sensitivity_text(found); }});
+      flags, {[&] { return serving::sensitivity_csv(found); }, [&] { return serving::sensitivity_json(found); },
+              [&] { return serving::sensitivity_html(found); }, [&] { return serving::sensitivity_text(found); }});
 }
 
 Result<void> run(const SensitivityFlags& flags) {
-  const Outputs outputs{{"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}};
-  TRY(check_outputs(outputs));
-  if (is_serving_experiment(flags.config)) return run_serving(flags, outputs);
+  TRY(check_outputs({{"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}}));
+  if (is_serving_experiment(flags.config)) return run_serving(flags);
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(flags.config, flags.sets));
   TRY_ASSIGN(const study::SensitivityRequest request, request_of(flags, experiment));
   name_idle(study::sets_without_effect(flags.config, flags.sets));
@@ -94,7 +86,7 @@ Result<void> run(const SensitivityFlags& flags) {
     ProgressLine progress("distsim sensitivity:", study::resources().size());
     TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
-  return write_found(flags, outputs,
+  return write_found(flags,
                      {[&] { return study::sensitivity_csv(found); }, [&] { return study::sensitivity_json(found); },
                       [&] { return study::sensitivity_html(found); }, [&] { return study::sensitivity_text(found); }});
 }

@@ -95,7 +95,6 @@ Result<void> run(const ValidateFlags& flags) {
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
   name_unused(file, validated, path, flags.jobs);
-  TRY(check_apart({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   const bool nothing = std::ranges::none_of(validated, [](const auto& v) { return v.failure.empty(); });
   const EarlierResults earlier(nothing, {flags.csv, flags.plot});
   const std::string csv = earlier.gives_way(flags.csv) ? flags.csv : "",
