@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "base/system/signals.hpp"
 #include "base/threads/stop.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/report/steady_state.hpp"
@@ -107,13 +108,18 @@ Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, co
                                  : Duration::picoseconds(std::llround(static_cast<double>(time.ps()) * stretch)));
     on_trial();
     end_if_stopped();
+    if (end_asked()) break;
   }
   std::sort(times.begin(), times.end());
   const auto percentile = [&](double q) {
     return times[static_cast<std::size_t>(std::ceil(q * static_cast<double>(times.size()))) - 1];
   };
-  return report::TrialTimes{options.trials,  options.seed,    percentile(0.1),
-                            percentile(0.5), percentile(0.9), percentile(0.99)};
+  return report::TrialTimes{static_cast<std::uint32_t>(times.size()),
+                            options.seed,
+                            percentile(0.1),
+                            percentile(0.5),
+                            percentile(0.9),
+                            percentile(0.99)};
 }
 
 }  // namespace distsim::study

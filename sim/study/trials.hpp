@@ -22,7 +22,8 @@ struct TrialOptions {
 /// freed of the factor for the slowest rank, which the draws replace; what kernels lose to collectives beside them
 /// stays. What the framework's profile cannot know (`uncertainty`) is not drawn: it does not change from one iteration
 /// to the next. Of a folded accumulation (Prediction of the micro-steps played) the times are stretched to the whole
-/// iteration: x report.iteration / period played. Cost: one play a trial, after which `on_trial` is called.
+/// iteration: x report.iteration / period played. Cost: one play a trial, after which `on_trial` is called. Where an early end
+/// is asked for (base/system/signals.hpp), the times are those of the trials played until then.
 Result<report::TrialTimes> run_trials(
     const pipeline::Prediction& prediction, const TrialOptions& options, const std::function<void()>& on_trial = [] {});
 

@@ -5,6 +5,7 @@
 signals_test.py DISTSIM
 """
 import csv
+import json
 import os
 import pathlib
 import re
@@ -117,6 +118,18 @@ class Signals(Scratch):
         done = [row for row in rows if not row["error"]]
         self.assertTrue(all(float(row["iteration_ms"]) > 0 for row in done))
         self.assertEqual({row["error"] for row in rows} - {""}, {"interrupted"})
+
+    def test_interrupted_trials_give_the_percentiles_of_those_played(self):
+        process = subprocess.Popen([BINARY, "--config", TINY, "--trials", "1000000", "--json", f"{self.folder}/p.json"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=600)
+        self.assertEqual((process.returncode, said),
+                         (3, b"distsim: interrupted: the percentiles are those of the trials that were played until then\n"))
+        played = json.loads((self.folder / "p.json").read_text())["trials"]["count"]
+        self.assertTrue(0 < played < 1000000)
+        self.assertIn(b"trials   P10 ", shown)
 
     def test_an_interrupted_plan_ends_soon(self):
         """Also where the tables of a recommender are searched, and where each of the best would be played once more."""

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/signals.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
@@ -247,6 +248,7 @@ void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const confi
 }
 
 Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {
+  const EarlyEnd early;
   ProgressLine progress("distsim trials:", f.trials.trials);
   return study::run_trials(prediction, f.trials, [&] { progress.advance(); });
 }
@@ -304,7 +306,9 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   const Result<void> written = passes.run("write", write_outputs, f, played);
   if (!f.dump_after.empty()) TRY(print(passes.dumped()));
   if (shows_report(f)) TRY(print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : "")));
-  return written;
+  TRY(written);
+  if (prediction.report.trials.trials == f.trials.trials) return {};
+  return Error{"interrupted: the percentiles are those of the trials that were played until then", "", ""};
 }
 
 void declare_predict(CLI::App& self, Action& action) {
