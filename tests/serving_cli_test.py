@@ -553,6 +553,25 @@ class Online(Folder):
         r = self.run_distsim("serving", "--config", self.config, "--online", text="", code=2)
         self.assertIn("policies: found 2, expected one", r.stderr)
 
+    def test_input_that_cannot_be_read_is_not_an_empty_one(self):
+        words = f"'{BINARY}' serving --config '{self.config}' --set 'policies=[fifo]' --online"
+        for place, why in (("</", "Is a directory"), ("<&-", "Bad file descriptor"), ("</proc/self/mem", "Input/output error")):
+            r = subprocess.run(f"{words} {place}", shell=True, capture_output=True, text=True, timeout=100)
+            self.assertEqual((r.returncode, r.stdout, r.stderr), (2, "", f"distsim: standard input:1: cannot be read beyond this point ({why})\n"))
+
+    def test_a_pipe_that_does_not_block_is_waited_for(self):
+        ours, theirs = os.pipe()
+        os.set_blocking(ours, False)
+        with subprocess.Popen([BINARY, "serving", "--config", self.config, "--set", "policies=[fifo]", "--online"], stdin=ours,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(0.3)  # until it has found nothing to read
+            os.write(theirs, b"0,m\n")
+            self.assertEqual(json.loads(process.stdout.readline())["requests"], [0])
+            os.close(theirs)
+            self.assertIn("1 request,", process.communicate(timeout=60)[1])
+        os.close(ours)
+        self.assertEqual(process.returncode, 0)
+
 
 class Scripts(Folder):
     def test_break_even(self):

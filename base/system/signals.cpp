@@ -93,10 +93,11 @@ void watch_stack() {
 }
 
 /// Where standard input, output or error is closed, the next file that is opened would be it, and be printed into. What takes
-/// the place cannot be written to, so that printing fails as before.
+/// the place can only be used the other way, so that reading and printing fail as before.
 void keep_standard_places() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) (void)!::open("/dev/null", O_RDONLY);
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+      (void)!::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
 }  // namespace

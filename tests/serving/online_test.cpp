@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "base/random.hpp"
 #include "scenarios.hpp"
@@ -185,6 +187,33 @@ TEST(Online, NamesABadLine) {
   EXPECT_NE(
       online(experiment({"policies=[fifo, sjf]"}), "").result.error().text().find("policies: found 2, expected one"),
       std::string::npos);
+}
+
+/// No end of the input: nothing is decided as if no more came.
+TEST(Online, AReadErrorIsNamed) {
+  class Breaking : public std::streambuf {
+   public:
+    explicit Breaking(std::string text) : text_(std::move(text)) { setg(text_.data(), text_.data(), &*text_.end()); }
+
+   protected:
+    int underflow() override { throw std::system_error(EIO, std::generic_category()); }
+
+   private:
+    std::string text_;
+  };
+  const auto said = [](const std::string& lines) {
+    Breaking buffer(lines);
+    std::istream in(&buffer);
+    std::ostringstream out;
+    const auto result = serve_online(experiment(), in, "input", out);
+    return std::pair(result.ok() ? "" : result.error().text(), out.str());
+  };
+  EXPECT_EQ(said(""),
+            std::pair(std::string("input:1: cannot be read beyond this point (Input/output error)"), std::string()));
+  const auto [error, decided] = said("0,m\n0.00");
+  EXPECT_EQ(error, "input:2: cannot be read beyond this point (Input/output error)");
+  EXPECT_NE(decided.find("\"requests\":[0]"), std::string::npos);
+  EXPECT_EQ(decided.find("answer"), std::string::npos) << decided;
 }
 
 /// Urgent requests wait less under a policy that heeds priorities, and as long as the others under one that does not.

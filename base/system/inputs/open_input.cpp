@@ -21,6 +21,7 @@
 #include "base/file.hpp"
 #include "base/system/inputs/input_record.hpp"
 #include "base/system/inputs/pipe_texts.hpp"
+#include "base/system/signals.hpp"
 
 namespace distsim {
 namespace {
@@ -54,16 +55,27 @@ bool set_blocking(int fd) {
   return flags >= 0 && ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
 }
 
+/// Whether a read that gave nothing may be tried again; waits for data where whoever opened the file would not.
+bool may_come(int file) {
+  if (errno == EINTR) return true;
+  if (errno != EAGAIN) return false;
+  pollfd waiting{.fd = file, .events = POLLIN, .revents = 0};
+  return ::poll(&waiting, 1, -1) >= 0 || errno == EINTR;
+}
+
 class InputBuffer : public std::streambuf {
  public:
-  InputBuffer(Descriptor file, std::string path)
-      : file_(std::move(file)), path_(std::move(path)), bytes_(std::size_t{1} << 16) {}
+  /// `ends_early`: where an early end is asked for.
+  InputBuffer(Descriptor file, std::string path, bool ends_early)
+      : file_(std::move(file)), path_(std::move(path)), ends_early_(ends_early), bytes_(std::size_t{1} << 16) {}
 
  protected:
   int_type underflow() override {
     ssize_t got = -1;
-    do got = ::read(file_.get(), bytes_.data(), bytes_.size());
-    while (got < 0 && errno == EINTR);
+    do {
+      if (ends_early_ && end_asked()) return traits_type::eof();
+      got = ::read(file_.get(), bytes_.data(), bytes_.size());
+    } while (got < 0 && may_come(file_.get()));
     if (got < 0) throw std::system_error(errno, std::generic_category(), path_);
     setg(bytes_.data(), bytes_.data(), bytes_.data() + got);
     return got == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_[0]);
@@ -72,12 +84,14 @@ class InputBuffer : public std::streambuf {
  private:
   Descriptor file_;
   std::string path_;
+  bool ends_early_;
   std::vector<char> bytes_;
 };
 
 class InputStream : public std::istream {
  public:
-  InputStream(Descriptor file, const std::string& path) : std::istream(nullptr), buffer_(std::move(file), path) {
+  InputStream(Descriptor file, const std::string& path, bool ends_early = false)
+      : std::istream(nullptr), buffer_(std::move(file), path, ends_early) {
     rdbuf(&buffer_);
   }
 
@@ -148,6 +162,10 @@ Result<Descriptor> open_special_output(const std::string& path) {
 Result<std::unique_ptr<std::istream>> open_input_stream(const std::string& path) {
   TRY_ASSIGN(Descriptor file, open_input(path));
   return std::unique_ptr<std::istream>(std::make_unique<InputStream>(std::move(file), path));
+}
+
+std::unique_ptr<std::istream> standard_input() {
+  return std::make_unique<InputStream>(Descriptor(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), "standard input", true);
 }
 
 }  // namespace distsim

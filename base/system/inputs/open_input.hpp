@@ -30,4 +30,7 @@ Result<Descriptor> open_special_output(const std::string& path);
 /// std::istream turn into bad().
 Result<std::unique_ptr<std::istream>> open_input_stream(const std::string& path);
 
+/// Standard input, likewise, handed out as it comes; a signal that asks for an early end (EarlyEnd) ends it.
+std::unique_ptr<std::istream> standard_input();
+
 }  // namespace distsim

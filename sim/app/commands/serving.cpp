@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/output.hpp"
+#include "base/system/inputs/open_input.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -121,7 +122,8 @@ Result<void> run_online(const ServingFlags& flags) {
   TRY_ASSIGN(const serving::Experiment experiment, serving::load_experiment(flags.config, flags.sets));
   for (const std::string& line : serving::without_effect_online(flags.config, flags.sets)) remark(line);
   const EarlyEnd early;
-  TRY_ASSIGN(const serving::RunResult result, serving::serve_online(experiment, std::cin, "standard input", std::cout));
+  const std::unique_ptr<std::istream> in = standard_input();
+  TRY_ASSIGN(const serving::RunResult result, serving::serve_online(experiment, *in, "standard input", std::cout));
   if (!std::cout) return Error{"standard output: cannot be written", "", ""};
   remark(counted(result.sent, "request") + ", " + counted(result.batches, "assignment") + ", " +
          counted(result.all.violations, "violation"));

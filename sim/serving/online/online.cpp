@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <istream>
+#include <system_error>
+#include <utility>
 
 #include "base/json/json_text.hpp"
 #include "base/system/signals.hpp"
@@ -49,21 +52,25 @@ class Lines : public Arrivals {
     line.clear();
     ++number_;
     if (end_asked()) return interrupted();
-    for (int c = in_.get(); c != std::istream::traits_type::eof(); c = in_.get()) {
-      if (c == '\n') return true;
-      if (line.size() == kLongestLine) {
-        failed_ = wrong("found a line of more than 4096 characters, expected TIME, TIME,MODEL or advance TIME");
-        return false;
+    try {
+      std::streambuf& buffer = *in_.rdbuf();  // its errors have a reason
+      for (int c = buffer.sbumpc(); c != std::istream::traits_type::eof(); c = buffer.sbumpc()) {
+        if (c == '\n') return true;
+        if (line.size() == kLongestLine)
+          return fail(wrong("found a line of more than 4096 characters, expected TIME, TIME,MODEL or advance TIME"));
+        line.push_back(static_cast<char>(c));
       }
-      line.push_back(static_cast<char>(c));
+    } catch (const std::system_error& e) {
+      return end_asked() ? interrupted() : fail(wrong("cannot be read beyond this point (" + e.code().message() + ")"));
     }
     return end_asked() ? interrupted() : !line.empty();
   }
-  /// A signal ends the wait for a line as the end of the input does; what there is of the line is not taken for one.
-  bool interrupted() {
-    failed_ = Error{"interrupted before the input ended", "", ""};
+  bool fail(Error error) {
+    failed_ = std::move(error);
     return false;
   }
+  /// A signal ends the wait for a line as the end of the input does; what there is of the line is not taken for one.
+  bool interrupted() { return fail(Error{"interrupted before the input ended", "", ""}); }
   Error wrong(const std::string& what, const std::string& hint = "") const {
     return Error{what, name_ + ":" + std::to_string(number_), hint};
   }
