@@ -27,6 +27,20 @@ class ProfileReportTest : public testing::Test {
   Profile profile_;
 };
 
+/// A trace may call anything anything.
+TEST_F(ProfileReportTest, NoLineIsWiderForALongName) {
+  const std::string name(100'000, 'x'), other(100'000, 'y');
+  const std::string trace =
+      test::trace(test::two_steps(), "\"deviceProperties\":[{\"id\":0,\"name\":\"" + name +
+                                         "\"},{\"id\":1,\"name\":\"" + other + "\"},{\"id\":2,\"name\":\"G\"}],");
+  const auto job = traces::read_traces({test::write(test::scratch_dir("profile_report"), "wide.json", trace)});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  const std::string text = report::profile_text(*job, *make_profile(*job), {.width = 100, .top = 10, .rank = 0});
+  EXPECT_NE(text.find("devices  1 x G, 1 x xxx"), std::string::npos) << text.substr(0, 1000);
+  std::istringstream lines(text.substr(0, text.find("\n\n")));
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u);
+}
+
 TEST_F(ProfileReportTest, EveryTableIsCsv) {
   for (const std::string& name : report::profile_table_names()) {
     std::istringstream in(report::profile_csv(job_, profile_, *report::parse_profile_table(name)));

@@ -76,11 +76,21 @@ class Writer {
     line(text);
   }
 
+  std::string device_list(const std::map<std::string, std::size_t>& devices) const {
+    constexpr std::size_t kLongestName = 60;
+    std::string names;
+    for (const auto& [name, count] : devices) {
+      names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + shortened_inside(name, kLongestName);
+      if (columns_of(names) > width_) break;
+    }
+    return names.empty() ? "none recorded" : shortened(names, width_ - 9);
+  }
+
   void header() {
     const std::size_t n = job_.ranks.size();
     std::string title = std::to_string(n) + (n == 1 ? " rank" : " ranks");
     if (job_.world_size > 0) title += " of " + std::to_string(job_.world_size);
-    line("trace    " + title + ", " + one_line(job_.ranks.front().format));
+    line("trace    " + shortened(title + ", " + one_line(job_.ranks.front().format), width_ - 9));
     std::map<std::string, std::size_t> devices;
     std::uint64_t kernels = 0, copies = 0, streams = 0, host = 0, collectives = 0, unlaunched = 0;
     for (const traces::TraceRank& r : job_.ranks) {
@@ -94,10 +104,7 @@ class Writer {
       host += r.records.host;
       collectives += r.records.collectives;
     }
-    std::string names;
-    for (const auto& [name, count] : devices)
-      names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + name;
-    line("devices  " + (names.empty() ? "none recorded" : names));
+    line("devices  " + device_list(devices));
     line("records  " + counted(kernels, "kernel") + ", " + counted(copies, "copy or memset", "copies and memsets") +
          " on " + counted(streams, "stream") + "; " + std::to_string(host) + " on the host; " +
          counted(collectives, "collective") + " in " + counted(job_.groups.size(), "group") + "; " +
