@@ -87,6 +87,18 @@ TEST_F(DamagedFormats, ZipCutAnywhere) {
   flip_everywhere("flipped.zip", bytes, 3);
 }
 
+/// What zip leaves where it has packed nothing is whole.
+TEST_F(DamagedFormats, AnEmptyZipIsNotDamaged) {
+  const std::string end("PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 22);
+  for (const auto& [bytes, what] : {std::pair(end, "found no file in the zip archive, expected a trace"),
+                                    {end.substr(0, 21), "found a damaged zip archive"}}) {
+    const std::string path = test::write(folder_, "empty.zip", bytes);
+    const auto read = read_traces({path});
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().text(), path + ": " + what);
+  }
+}
+
 TEST_F(DamagedFormats, NsysCutAndFlipped) {
   const std::string bytes = test::sqlite_bytes(test::nsys_sql());
   EXPECT_GT(bytes.size(), 4096u);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/system/inputs/open_input.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -18,6 +19,17 @@ struct CloseZip {
 using Zip = std::unique_ptr<void, CloseZip>;
 
 Error damaged(const std::string& name) { return Error{"found a damaged zip archive", name, ""}; }
+Error no_file(const std::string& name) { return Error{"found no file in the zip archive, expected a trace", name, ""}; }
+
+/// No more than the record at the end of an archive, at the file's beginning, where minizip does not look for it.
+bool is_empty_archive(const std::string& path) {
+  constexpr std::size_t kEndRecord = 22;
+  std::string head(kEndRecord, '\0');
+  const auto file = open_input_stream(path);
+  if (!file.ok()) return false;
+  (*file)->read(head.data(), static_cast<std::streamsize>(head.size()));
+  return (*file)->gcount() == static_cast<std::streamsize>(kEndRecord) && head.starts_with("PK\x05\x06");
+}
 
 class ZipSource : public ByteSource {
  public:
@@ -71,7 +83,7 @@ bool wanted(const std::string& name) {
 
 Result<std::vector<TraceFile>> open_zip(const std::string& path, ExpansionLimit limit) {
   Zip zip(unzOpen64(path.c_str()));
-  if (zip == nullptr) return damaged(path);
+  if (zip == nullptr) return is_empty_archive(path) ? no_file(path) : damaged(path);
   std::vector<TraceFile> members;
   for (int code = unzGoToFirstFile(zip.get()); code == UNZ_OK; code = unzGoToNextFile(zip.get())) {
     unz_file_info64 info{};
@@ -92,7 +104,7 @@ Result<std::vector<TraceFile>> open_zip(const std::string& path, ExpansionLimit 
          [path, shown, position, limit, packed, end] { return open_member(path, shown, position, limit, packed, end); },
          "", end});
   }
-  if (members.empty()) return Error{"found no file in the zip archive, expected a trace", path, ""};
+  if (members.empty()) return no_file(path);
   return members;
 }
 
