@@ -61,7 +61,7 @@ DISTSIM_COMMANDS(COMMAND)
 
 std::span<const Command* const> commands();
 
-inline constexpr Program kProgram{"distsim", "use fewer nodes, micro-batches or outputs, or smaller files"};
+inline constexpr Program kProgram{"distsim", "use fewer nodes, micro-batches, requests or outputs, or smaller files"};
 
 /// The whole command line; returns the exit code: 0 done, 2 bad input or more than the memory holds, 3
 /// (kFailureExit) interrupted or an internal error.

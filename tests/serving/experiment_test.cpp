@@ -193,6 +193,7 @@ TEST(Experiment, ScenariosOfLoadGen) {
   EXPECT_GE(single.makespan_ps, 600'000 * test::kMs);
   EXPECT_EQ(multi.query_ps.quantile(0.99), 8 * 3 * test::kMs);
   EXPECT_EQ(offline.sent, 24'576u);
+  EXPECT_EQ(of("offline, duration: 1 s").sent, 24'576u);
   EXPECT_FALSE(offline.unstable);
   EXPECT_NEAR(offline.served_per_s, 1000.0 / 3, 1e-6);
   EXPECT_NEAR(static_cast<double>(of("server").sent), 6000, 400);

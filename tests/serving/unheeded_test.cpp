@@ -49,6 +49,8 @@ TEST(Unheeded, KeysOfGpusWithoutEffectAreNamed) {
   EXPECT_TRUE(says(idle({one, "gpus.0.host_bandwidth=1 GB/s", "cluster.system=dgx_a100_80gb", link}),
                    "cluster.system: no effect, the one GPU has a link"));
   EXPECT_TRUE(says(idle({"load.per_model=true"}), "load.per_model: no effect, there is one model"));
+  EXPECT_TRUE(
+      says(idle({"load={kind: offline, duration: 1 s}"}), "load.duration: no effect, all samples come at once"));
   const std::string branches = "models.0={name: m, layer_times: [1 ms, 1 ms], after: [[], []]}";
   EXPECT_TRUE(says(idle({branches}), "after: no effect, no GPU has streams"));
   EXPECT_EQ(idle({branches, "policies=[branch_fifo]"}).size(), 0u);
@@ -106,6 +108,9 @@ TEST(Unheeded, AnEvidentOverloadIsNotPlayed) {
       "4000000 requests are in the system, expected at most 4000000";
   EXPECT_EQ(failure({}), refusal);
   EXPECT_EQ(failure({"load={kind: constant, rate_per_s: 1000000, duration: 100 s}"}), refusal);
+  EXPECT_EQ(failure({"load={kind: offline, requests: 1000000000000}"}),
+            "policy fifo: 4000001 requests in the system after 0 s, expected at most 4000000; run.max_in_system is how "
+            "many there may be");
   EXPECT_EQ(failure({"load.requests=100000"}), "");  // ends before there are too many
   EXPECT_EQ(failure({"load.requests=100000", "run.max_in_system=60000"}).find("policy fifo: 60001 requests in"), 0u);
 }

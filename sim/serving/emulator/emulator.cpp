@@ -82,7 +82,7 @@ class Emulation {
       now_ps_ = now;
       view_.set_now(now);
       while (!heap_.empty() && heap_.top().time_ps() == now) handle(heap_.pop());
-      while (sender_.is_due(now)) take_arrival();
+      while (sender_.is_due(now) && account_.in_system() <= options_.max_in_system) take_arrival();
       if (in_no_time_ > load_.clients + kMostInNoTime && load_.requests == 0) return check_.in_no_time(now);
       if (account_.in_system() > options_.max_in_system)
         return check_.too_many(account_.in_system(), now, load_, account_.overload());

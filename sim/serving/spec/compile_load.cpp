@@ -130,11 +130,11 @@ Result<Load> make_load(const ServingSpec& spec, const Text& text, const Scenario
   load.seed = static_cast<std::uint64_t>(l.seed);
   load.has_schedule_seed = l.schedule_seed >= 0;
   load.schedule_seed = load.has_schedule_seed ? static_cast<std::uint64_t>(l.schedule_seed) : 0;
-  if (is_scenario(l.kind) && load.requests == 0 && load.duration_ps == 0) {
-    if (l.kind == LoadKind::offline)
-      load.requests = kOfflineSamples;
-    else
-      load.duration_ps = static_cast<std::int64_t>(kLeastSeconds * 1e12);
+  if (l.kind == LoadKind::offline) {
+    load.duration_ps = 0;  // all come at 0
+    if (load.requests == 0) load.requests = kOfflineSamples;
+  } else if (is_scenario(l.kind) && load.requests == 0 && load.duration_ps == 0) {
+    load.duration_ps = static_cast<std::int64_t>(kLeastSeconds * 1e12);
   }
   if (l.kind == LoadKind::trace) {
     std::vector<std::string> names;

@@ -108,6 +108,7 @@ void look_at_load(const ServingSpec& spec, const Load& load, const Scenario& s, 
     out.add("load", "rate_per_s", "run.rates_per_s has the rates");
   const bool gaps = !load.is_closed() && l.kind != LoadKind::trace && l.kind != LoadKind::offline;
   if (!gaps) out.add("load", "streams", "it is of loads with gaps between requests");
+  if (l.kind == LoadKind::offline) out.add("load", "duration", "all samples come at once");
   if (!load.is_closed()) out.add("load", "samples", "it is of clients that wait for their answers");
   if (l.kind != LoadKind::gamma) out.add("load", "cv", "it is of kind gamma");
   if (l.kind != LoadKind::closed) {
