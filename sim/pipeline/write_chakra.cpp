@@ -356,6 +356,11 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   return written;
 }
 
+Result<void> check_chakra_place(const std::string& prefix, std::uint32_t ranks) {
+  TRY(replaced_traces(prefix, ranks));
+  return {};
+}
+
 std::vector<std::string> files_of_chakra_set(const std::string& prefix, std::uint32_t ranks) {
   std::vector<std::string> files{traces::chakra_manifest_path(prefix), groups_path(prefix), lock_path(prefix)};
   for (std::uint32_t r = 0; r < ranks; ++r) files.push_back(trace_path(prefix, r));

@@ -25,6 +25,9 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
 /// Error: more ranks than 2^20, which are a file each, or, with 0 for all of them, more than 4 GB.
 Result<void> check_chakra_size(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t ranks);
 
+/// Error: traces at the prefix that a set of so many ranks would stand among, and does not replace.
+Result<void> check_chakra_place(const std::string& prefix, std::uint32_t ranks);
+
 /// The files that write_chakra writes of so many ranks, the lock while it does, and those of a larger set that it removes.
 std::vector<std::string> files_of_chakra_set(const std::string& prefix, std::uint32_t ranks);
 

@@ -235,6 +235,7 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
       models, [&](std::string_view gpu) { return topology::names_device(device, gpu); }, f.report);
   for (const std::string& file : files) TRY(add_file(file, calibration));
   for (const std::string& text : calibration.count().remarks) remark(text);
+  TRY(check_outputs(outputs));
   std::vector<opmodels::OpKindErrors> kinds;
   if (f.report) {
     TRY_ASSIGN(kinds, errors_of(device, learned, calibration));

@@ -159,8 +159,8 @@ Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p
 
 /// Every file of the set: a link may make one of them another, another output or an input.
 Result<void> check_set(const PredictFlags& f, const pipeline::Prediction& whole) {
-  const std::uint32_t ranks = whole.lowered->program.ranks;
-  const std::vector<std::string> set = pipeline::files_of_chakra_set(f.write_et, f.et_ranks > 0 ? f.et_ranks : ranks);
+  const std::uint32_t ranks = f.et_ranks > 0 ? f.et_ranks : whole.lowered->program.ranks;
+  const std::vector<std::string> set = pipeline::files_of_chakra_set(f.write_et, ranks);
   Outputs outputs = outputs_of(f);
   std::erase_if(outputs, [](const auto& output) { return output.first == "--write-et"; });
   for (const std::string& path : set) outputs.emplace_back("--write-et", path);
@@ -169,7 +169,7 @@ Result<void> check_set(const PredictFlags& f, const pipeline::Prediction& whole)
     std::error_code unknown;
     if (std::filesystem::exists(path, unknown)) TRY(check_outputs({{"--write-et", path}}));
   }
-  return {};
+  return pipeline::check_chakra_place(f.write_et, ranks);
 }
 
 Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
