@@ -50,6 +50,7 @@ struct Selection {
   std::string plan;                   ///< file, or "simulate" with config
   std::string config;                 ///< experiment whose collectives are measured
   std::vector<PlannedCurve> planned;  ///< from the plan; empty: the flags decide
+  std::string plan_remarks;           ///< of the program that made it
 };
 
 struct Timing {

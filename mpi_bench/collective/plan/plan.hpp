@@ -17,9 +17,14 @@ namespace distsim::bench {
 /// its sizes are sorted and counted once. Errors: file:line, what was found, what was expected; more than 100,000 rows.
 Result<std::vector<PlannedCurve>> parse_plan(std::string_view text, const std::string& file);
 
+struct LoadedPlan {
+  std::vector<PlannedCurve> curves;
+  std::string remarks;  ///< lines of the program that made it
+};
+
 /// The curves of options.selected.plan. "simulate" runs the `distsim` next to this program (`distsim curves plan
 /// --config options.selected.config`), so it must be called before MPI starts.
-Result<std::vector<PlannedCurve>> load_plan(const Options& options);
+Result<LoadedPlan> load_plan(const Options& options);
 
 /// One curve and the ranks that take part in it on this machine.
 struct Measurement {

@@ -125,6 +125,8 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   TRY(ranks.agree(check_files(ranks, options)));
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
   if (ranks.rank() == 0) {
+    if (const std::string& said = options.selected.plan_remarks; !said.empty())
+      std::fprintf(stderr, "%s\n", said.c_str());
     for (const std::string& remark : idle_flags(*line, {chosen.kind, ranks.carrier() == "MPI"}))
       std::fprintf(stderr, "collective_bench: %s\n", remark.c_str());
   }
@@ -153,7 +155,9 @@ int end_code(const Result<void>& end) {
 Result<CommandLine> command_line(int argc, char** argv) {
   TRY_ASSIGN(CommandLine line, parse_command_line(argc, argv));
   if (line.print || line.options.selected.plan.empty()) return line;
-  TRY_ASSIGN(line.options.selected.planned, load_plan(line.options));
+  TRY_ASSIGN(LoadedPlan plan, load_plan(line.options));
+  line.options.selected.planned = std::move(plan.curves);
+  line.options.selected.plan_remarks = std::move(plan.remarks);
   return line;
 }
 

@@ -250,6 +250,15 @@ TEST_F(CollectiveBench, NoFileThatTheExperimentNamesIsReplaced) {
   }
 }
 
+/// What distsim refuses for every rank is said once.
+TEST_F(CollectiveBench, APlanThatIsRefusedIsOneLine) {
+  const std::string said = refused("--backend mpi --plan simulate --config " + dir_ + "/none.yaml");
+  const std::string why = "failed; distsim: " + dir_ + "/none.yaml: cannot open (No such file or directory)\n";
+  const std::size_t at = said.find("none.yaml: cannot open");  // mpirun has lines of its own
+  EXPECT_NE(said.find(why), std::string::npos) << said;
+  EXPECT_EQ(said.find("none.yaml: cannot open", at + 1), std::string::npos) << said;
+}
+
 TEST_F(CollectiveBench, RanksWithOtherFlagsAreRefused) {
   const std::string one = std::string(" -n 1 ") + BINARY;
   const Finished f = test::run_command(
