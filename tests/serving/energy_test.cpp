@@ -73,7 +73,7 @@ TEST(Energy, APipelineOfFourGpusIdlesAsFour) {
                                         "load: {kind: closed, requests: 100}\npolicies: [fifo]\nrun: {warm_up: 0}\n",
                                     "x.yaml", {});
     EXPECT_TRUE(e.ok()) << e.error().text();
-    const RunResult r = compare_policies(*e, 1, [] {}).points.at(0).result.value();
+    const RunResult r = compare_policies(*e, 1, [] {}).points.at(0).result;
     double sum = 0;
     for (const double j : r.joules) sum += j;
     return sum / (static_cast<double>(r.makespan_ps) * 1e-12);
