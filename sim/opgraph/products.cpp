@@ -68,9 +68,10 @@ constexpr AttentionPlaces kAttentionPlaces[] = {
     {"_scaled_dot_product_flash_attention_for_cpu", 4, 3},
     {"_scaled_dot_product_efficient_attention", 6, 5},
     {"_scaled_dot_product_cudnn_attention", 6, 5},
-    {"_scaled_dot_product_attention", 5, 4},
+    {"_scaled_dot_product_attention", 6, 4},
     {"_scaled_dot_product_flash_attention_backward", 11, 10},
-    {"_scaled_dot_product_efficient_attention_backward", 11, 8},
+    {"_scaled_dot_product_efficient_attention_backward", 11, 9},
+    {"_scaled_dot_product_cudnn_attention_backward", 14, 13},
 };
 
 const AttentionPlaces* attention_places(std::string_view op) {

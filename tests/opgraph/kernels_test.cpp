@@ -53,6 +53,43 @@ Op only(const Kernels& k) {
   return std::get<Op>(k.ops.front());
 }
 
+/// The arguments of PyTorch's native_functions.yaml: T of the sizes of the queries, S a small tensor, - none, n a number that is not
+/// 0, d the probability of dropout, c whether the mask is causal, l a list.
+TEST(Kernels, AttentionSaysItsMaskAndDropout) {
+  const std::vector<std::pair<std::string, std::string>> schemas{
+      {"scaled_dot_product_attention", "TTT-dc"},
+      {"_scaled_dot_product_attention", "TTT-dnc"},
+      {"_scaled_dot_product_flash_attention", "TTTdcn"},
+      {"_scaled_dot_product_flash_attention_for_cpu", "TTTdc"},
+      {"_scaled_dot_product_efficient_attention", "TTT-ndc"},
+      {"_scaled_dot_product_cudnn_attention", "TTT-ndcn"},
+      {"_scaled_dot_product_flash_attention_backward", "TTTTTS--nndcSS"},
+      {"_scaled_dot_product_efficient_attention_backward", "TTTT-TSSSdlc"},
+      {"_scaled_dot_product_cudnn_attention_backward", "TTTTTSSS---nndc"},
+  };
+  const Dims whole{8, 16, 128, 64};
+  for (const auto& [op, schema] : schemas) {
+    for (const auto& [causal, dropout] : {std::pair(0, 0), {1, 0}, {0, 1}, {1, 1}}) {
+      OneCall call("aten::" + op);
+      for (const char c : schema) {
+        if (c == 'T') call.in(whole, "float16");
+        if (c == 'S') call.in({8, 16});
+        if (c == '-') call.none();
+        if (c == 'l') call.numbers({1, 1, 1, 0});
+        if (c == 'n') call.number(128);
+        if (c == 'd') call.number(0.1 * dropout);
+        if (c == 'c') call.number(causal);
+      }
+      call.out(whole, "float16");
+      const auto attention = only<graph::Attention>(call.kernels());
+      EXPECT_EQ(std::pair(attention.causal, attention.dropout), std::pair(causal == 1, dropout == 1)) << op;
+      leave_out_dropout(call.node);
+      const auto alone = only<graph::Attention>(call.kernels());
+      EXPECT_EQ(std::pair(alone.causal, alone.dropout), std::pair(causal == 1, false)) << op;
+    }
+  }
+}
+
 TEST(Kernels, ProductsOfEveryForm) {
   const auto mm = only<graph::Gemm>(OneCall("aten::mm").in({64, 128}).in({128, 32}).out({64, 32}).kernels());
   EXPECT_EQ(std::tuple(mm.batch, mm.m, mm.n, mm.k), std::tuple(1, 64, 32, 128));
