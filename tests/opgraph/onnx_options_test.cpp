@@ -49,6 +49,22 @@ TEST(OnnxOptions, GradientsPassWhatHasOne) {
   for (const Model& m : {sum, slope, same}) EXPECT_EQ(products(m), expected);
 }
 
+/// One kernel makes the gradients of values and slopes; a sum makes that of the slopes theirs.
+TEST(OnnxOptions, APReluHasAGradient) {
+  for (const Dims& slopes : {Dims{64}, Dims{1}}) {
+    Model m = between_products("PRelu", {"slope"});
+    m.weight("slope", slopes);
+    const OpGraph g = parsed(m);
+    EXPECT_EQ(calls(g, "aten::_prelu_kernel_backward"), 1);
+    EXPECT_EQ(calls(g, "aten::sum"), calls(parsed(between_products("Relu")), "aten::sum") + 1);
+    EXPECT_EQ(g.gradients.size(), 3u);
+    const auto backward = std::ranges::find(g.nodes, "aten::_prelu_kernel_backward", &Node::op);
+    ASSERT_NE(backward, g.nodes.end());
+    EXPECT_EQ(backward->outputs.size(), 2u);
+    EXPECT_TRUE(kernels_of(Call(Sizes(g, 1), *backward)).listed);
+  }
+}
+
 TEST(OnnxOptions, AConstantOfOneElementMayHaveMoreDimensions) {
   Model m;
   m.input("x", {-1, 64}).output("y", {1, -1, 64}).weight("w", {64, 64});

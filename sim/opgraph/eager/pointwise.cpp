@@ -105,6 +105,13 @@ Eager::Id Eager::binary(std::string_view op, Id a, Id b) {
       }
       return;
     }
+    if (op == "prelu") {  // one kernel writes both, whichever is needed
+      const Id of_a = tensor(Dims(whole), element(gradient)), of_b = tensor(Dims(whole), element(gradient));
+      emit("aten::_prelu_kernel_backward", {tensors({a}), tensors({b}), tensors({gradient})}, {of_a, of_b});
+      if (facts_[a].gradient) to(a, of_a);
+      if (facts_[b].gradient) to(b, of_b);
+      return;
+    }
     if (facts_[a].gradient) {
       const bool product = op == "mul" || op == "div";
       Id from = product ? kernel(op, {gradient, b}, whole) : gradient;
