@@ -75,7 +75,7 @@ Result<void> check_record_cost(const traces::TraceJob& job, const Profile& profi
     return Error{"--record-cost: found " + seconds(static_cast<double>(options.record_ns)) + ", expected at most " +
                      seconds(iterations / busiest) + ", as a thread has " +
                      counted(static_cast<std::uint64_t>(busiest), "record") + " in the " + seconds(iterations) +
-                     " of the iterations",
+                     (p.steps_marked ? " of the iterations" : " of the trace"),
                  job.ranks[r].path, ""};
   }
   return {};
@@ -93,9 +93,9 @@ Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profil
       return Error{"--unprofiled: found " + seconds(cost.without) + ", expected at most about " + seconds(cost.with) +
                        ", which an iteration takes with the profiler",
                    job.ranks[r].path, "is it the time of one iteration?"};
+    if (!profile.ranks[r].steps_marked) continue;  // the whole trace is no iteration
     std::vector<std::int64_t> busy;
     for (const StepProfile& s : profile.ranks[r].steps) busy.push_back(s.split.busy);
-    if (busy.empty()) continue;
     std::ranges::sort(busy);
     const std::int64_t middle = busy[busy.size() / 2];
     if (options.unprofiled_ns >= middle) continue;
@@ -114,6 +114,8 @@ bool knows_waits(const RankProfile& rank) {
 }
 
 bool knows_launches(const RankProfile& rank) { return knows_waits(rank) || rank.whole.launches > 0; }
+
+bool has_overheads(const RankProfile& rank) { return rank.overheads.t1.count + rank.overheads.t2.count > 0; }
 
 std::string work_before_steps(const RankProfile& rank) {
   constexpr double kNegligible = 0.01;  // chosen

@@ -150,6 +150,8 @@ struct RankProfile {
 /// are, as some were recorded or nothing ran on a GPU.
 bool knows_waits(const RankProfile& rank);
 bool knows_launches(const RankProfile& rank);
+/// Of ops of the host; without any there is nothing that recording could have made longer.
+bool has_overheads(const RankProfile& rank);
 
 /// Collectives of one kind, group and size.
 struct CollectiveSummary {

@@ -132,6 +132,17 @@ TEST_F(GpuUseTest, AnIterationWithoutTheProfilerIsNotLonger) {
       << refused.error().text();
 }
 
+TEST_F(GpuUseTest, AWholeTraceIsNoIteration) {
+  const std::vector<std::string> unmarked{kernel("a", 10, 40, 1, 50), kernel("b", 60, 40, 1, 50)};
+  const Profile p = read(unmarked, {.unprofiled_ns = 1'000, .record_ns = 0});
+  EXPECT_FALSE(p.ranks.at(0).steps_marked);
+  EXPECT_FALSE(has_overheads(p.ranks[0]));
+  std::vector<std::string> marked = unmarked;
+  marked.push_back(event("user_annotation", "ProfilerStep#1", "5", "10", 0, 200));
+  read(marked);
+  EXPECT_FALSE(make_profile(job_, {.unprofiled_ns = 1'000, .record_ns = 0}).ok());
+}
+
 /// What one thread records in two iterations of 100 us takes at most 200 us.
 TEST_F(GpuUseTest, RecordsTakeNoLongerThanTheIterationsTheyLieIn) {
   read(test::two_steps(), {.unprofiled_ns = 0, .record_ns = 2'000});

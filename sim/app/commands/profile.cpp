@@ -81,13 +81,28 @@ Result<Profiled> profile_in_slices(const ProfileFlags& f, const traces::TraceOpt
   return Profiled(std::move(pieces->job), std::move(pieces->profile));
 }
 
+/// Whether the trace lacks what a cost of recording, if one was given, is taken off; then that is named.
+bool name_idle_cost(const profile::Profile& profile, const CLI::App& command) {
+  const auto none = [&](auto has) { return std::ranges::none_of(profile.ranks, has); };
+  const bool unmarked = none([](const profile::RankProfile& r) { return r.steps_marked; });
+  if (unmarked) name_unheeded(command, {"--unprofiled"}, "no iteration is marked");
+  const bool no_ops = none(profile::has_overheads);
+  const char* const because = "the trace has no ops of the host";
+  if (no_ops && !unmarked) name_unheeded(command, {"--unprofiled"}, because);
+  if (no_ops) name_unheeded(command, {"--record-cost"}, because);
+  return command.count("--unprofiled") > 0 ? unmarked || no_ops : no_ops && command.count("--record-cost") > 0;
+}
+
 /// What is known besides the trace, where the one table that is written is the same without it.
 void name_idle_sources(const ProfileFlags& f, const traces::TraceJob& job, const profile::Profile& profile,
-                       report::ProfileTable table, const CLI::App& command) {
+                       report::ProfileTable table, const CLI::App& command, bool cost_is_named) {
   if (f.host_stacks.empty() && f.unprofiled.empty() && f.record_cost.empty()) return;
   auto without = profile::make_profile(job, profile::ProfileOptions{});
-  if (without && report::profile_csv(job, *without, table) == report::profile_csv(job, profile, table))
-    name_unheeded(command, {"--host-stacks", "--unprofiled", "--record-cost"}, "the table is the same");
+  if (without && report::profile_csv(job, *without, table) == report::profile_csv(job, profile, table)) {
+    constexpr const char* kSame = "the table is the same";
+    name_unheeded(command, {"--host-stacks"}, kSame);
+    if (!cost_is_named) name_unheeded(command, {"--unprofiled", "--record-cost"}, kSame);
+  }
 }
 
 /// The components that the page of distsim serve shows traces with, over the profile.
@@ -116,7 +131,9 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
   if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
   if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
-  if (takes_stdout(outputs) && f.json.empty() && f.html.empty()) name_idle_sources(f, job, profile, table, command);
+  const bool cost_is_named = name_idle_cost(profile, command);
+  if (takes_stdout(outputs) && f.json.empty() && f.html.empty())
+    name_idle_sources(f, job, profile, table, command, cost_is_named);
   return write_and_print({text_file("--csv", f.csv, [&] { return report::profile_csv(job, profile, table); }),
                           text_file("--json", f.json, [&] { return report::profile_json(job, profile); }),
                           text_file("--html", f.html, [&] { return profile_page(job, profile); })},

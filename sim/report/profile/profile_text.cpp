@@ -223,7 +223,7 @@ class Writer {
 
   void overheads(const profile::RankProfile& r) {
     const profile::HostOverheads& h = r.overheads;
-    if (h.t1.count + h.t2.count == 0) return;
+    if (!profile::has_overheads(r)) return;
     const bool known = r.profiler.per_record > 0;
     std::vector<std::pair<std::string, std::size_t>> titles{
         {"count", 9}, {"total ms", 11}, {"mean us", 10}, {"median us", 11}, {"p90 us", 10}};
