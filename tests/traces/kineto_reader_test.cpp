@@ -400,6 +400,24 @@ TEST_F(KinetoTest, MemoryOfTheDevice) {
   EXPECT_EQ(sums.ranks[0].memory[2].allocated, 256);
 }
 
+/// Each total is the one before and its change, on each device: where it is not, events are missing.
+TEST_F(KinetoTest, MemoryThatJumpsHasLostEvents) {
+  const auto verdict = [&](const std::vector<std::tuple<int, long, long>>& changes) {
+    std::vector<std::string> events = test::two_steps();
+    for (const auto& [device, bytes, total] : changes)
+      events.push_back("{\"ph\":\"i\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":5,\"tid\":10,\"ts\":" +
+                       std::to_string(1000 + events.size()) +
+                       ",\"args\":{\"Device Type\":1,\"Device Id\":" + std::to_string(device) +
+                       ",\"Bytes\":" + std::to_string(bytes) + ",\"Total Allocated\":" + std::to_string(total) + "}}");
+    return verdict_of(read(trace(events)));
+  };
+  EXPECT_EQ(verdict({{0, 512, 4096}, {1, 512, 512}, {0, 1024, 5120}, {0, -4096, 1024}, {1, -512, 0}}), "complete");
+  EXPECT_EQ(verdict({{0, 512, 1 << 30}, {1, 512, 512}, {0, 1 << 20, 60L << 30}, {0, 1 << 20, (60L << 30) + (1 << 20)}}),
+            "partial, without the events of memory before 1 total that is not the last one and its change");
+  EXPECT_EQ(verdict({{0, 512, 512}, {0, 512, 512}, {0, 512, 512}}),
+            "partial, without the events of memory before 2 totals that are not the last one and its change");
+}
+
 /// The profiler opened a third step, but the recording ended before it launched anything.
 TEST_F(KinetoTest, ACutLastStepIsLeftOut) {
   std::vector<std::string> events = test::two_steps();

@@ -121,20 +121,24 @@ void RankBuilder::join_syncs(TraceRank& rank, const HostIndex& index) {
   std::ranges::stable_sort(rank.syncs, {}, &SyncRecord::start_ns);
 }
 
-/// By start. Where totals were not recorded they are added up, from the least that keeps all of them at 0 or more.
+/// By start. Where totals were not recorded they are added up, from the least that keeps all of them at 0 or more. Where they were,
+/// each is the one before and its own change; else an event between the two is not in the trace.
 void RankBuilder::place_memory(TraceRank& rank) {
   if (memory_.empty()) return;
   std::ranges::stable_sort(memory_, {}, [](const MemoryInput& m) { return m.record.start_ns; });
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> threads;
   for (std::uint32_t t = 0; t < rank.threads.size(); ++t) threads[{rank.threads[t].process, rank.threads[t].id}] = t;
   std::map<std::uint32_t, std::int64_t> total, least;  // by device
+  std::uint64_t jumps = 0;
   bool added_up = false;
   for (MemoryInput& m : memory_) {
-    std::int64_t& sum = total[m.record.device];
+    const auto [at, first] = total.emplace(m.record.device, 0);
+    std::int64_t& sum = at->second;
     const bool stated = m.total >= 0;
     added_up = added_up || !stated;
-    sum = std::clamp(stated ? m.total : sum + std::clamp(m.change, -kMostBytesAtOnce, kMostBytesAtOnce),
-                     -kMostBytesAtOnce, kMostBytesAtOnce);
+    const std::int64_t added = sum + std::clamp(m.change, -kMostBytesAtOnce, kMostBytesAtOnce);
+    jumps += stated && !first && !added_up && m.total != added ? 1 : 0;
+    sum = std::clamp(stated ? m.total : added, -kMostBytesAtOnce, kMostBytesAtOnce);
     if (!stated) least[m.record.device] = std::min(least[m.record.device], sum);
     m.record.allocated = sum;
     const auto thread = threads.find({m.process, m.thread});
@@ -143,6 +147,9 @@ void RankBuilder::place_memory(TraceRank& rank) {
   }
   for (MemoryRecord& m : rank.memory) m.allocated -= std::min<std::int64_t>(0, least[m.device]);
   if (added_up) rank.notes.assume("memory: only changes were recorded; what was allocated before is unknown");
+  if (jumps > 0)
+    rank.notes.miss("the events of memory before " + counted(jumps, "total") + " that " +
+                    std::string(agreeing(jumps, "is", "are")) + " not the last one and its change");
   memory_ = {};
 }
 
