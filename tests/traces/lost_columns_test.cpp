@@ -55,11 +55,37 @@ TEST_F(LostColumns, NamesAreMissed) {
   const std::string two = "the names of 2 records;";
   EXPECT_EQ(missed("nvprof.nvvp", "DELETE FROM StringTable WHERE _id_ = 1;"), two);
   EXPECT_EQ(missed("nvprof.nvvp", "UPDATE StringTable SET value = X'00' WHERE _id_ = 1;"), two) << "no text";
+  EXPECT_EQ(missed("nvprof.nvvp", "UPDATE StringTable SET value = '' WHERE _id_ = 1;"), two) << "empty";
   EXPECT_EQ(missed("nvprof.nvvp", "UPDATE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL SET name = 'gemm';"), two);
   EXPECT_EQ(missed("nsys.sqlite", "UPDATE StringIds SET value = NULL WHERE id = 1;"), two);
   EXPECT_EQ(missed("nsys.sqlite", "UPDATE StringIds SET value = X'00' WHERE id = 1;"), two);
   EXPECT_EQ(refusal(changed("nvprof.nvvp", "DELETE FROM StringTable;")),
             folder_ + "/nvprof.nvvp: found no names in the table StringTable, expected those of the kernels");
+}
+
+/// Work of an unknown stream is not said to be that of stream 0 without a word.
+TEST_F(LostColumns, StreamsAreMissed) {
+  for (const std::string lost : {"NULL", "'compute'", "0.5"}) {
+    const std::string set = " SET streamId = " + lost + ";";
+    EXPECT_EQ(missed("nvprof.nvvp", "UPDATE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL" + set),
+              "the streams of 2 kernels and copies;");
+    EXPECT_EQ(missed("nsys.sqlite", "UPDATE CUPTI_ACTIVITY_KIND_KERNEL" + set), "the streams of 2 kernels and copies;");
+  }
+  EXPECT_EQ(missed("nvprof.nvvp", "UPDATE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL SET streamId = 0;"), "");
+}
+
+/// A stream may have a name for a number.
+TEST_F(LostColumns, StreamsOfACsv) {
+  const auto of_two = [&](const std::string& first, const std::string& second) {
+    return read(test::write(folder_, "streams.csv",
+                            "Start (ns),Duration (ns),CorrId,Bytes (MB),Device,Ctx,Strm,Name\n1000,500,1,,A (0),1," +
+                                first + ",gemm\n1200,500,2,,A (0),1," + second + ",relu\n"));
+  };
+  const TraceJob named = of_two("compute", "comm");
+  EXPECT_EQ(named.ranks.at(0).streams.size(), 2u);
+  EXPECT_TRUE(named.ranks[0].notes.missing.empty());
+  EXPECT_EQ(of_two("compute", "compute").ranks.at(0).streams.size(), 1u);
+  EXPECT_EQ(of_two("", "7").ranks.at(0).notes.missing, std::vector<std::string>{"the streams of 1 kernel or copy"});
 }
 
 /// A GPU without a name is none that is called "(name not in the file)".

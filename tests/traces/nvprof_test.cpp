@@ -257,6 +257,7 @@ TEST_F(Nvprof, UnifiedMemoryIsCopiedOrWaitedFor) {
   EXPECT_EQ(kinds(a), (std::map<Kind, int>{{Kind::kernel, 1}, {Kind::memcpy, 1}}));
   EXPECT_EQ(kinds(b), (std::map<Kind, int>{{Kind::kernel, 1}, {Kind::memcpy, 1}, {Kind::memset, 1}}));
   EXPECT_TRUE(a.ranks[0].notes.missing.empty());
+  EXPECT_TRUE(b.ranks[0].notes.missing.empty());
   ASSERT_EQ(a.ranks[0].notes.dropped.size(), 1u);
   EXPECT_EQ(a.ranks[0].notes.dropped[0].what, "page faults and other events of unified memory");
   EXPECT_EQ(a.ranks[0].notes.dropped[0].count, 2u);

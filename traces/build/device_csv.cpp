@@ -85,12 +85,14 @@ std::optional<std::uint64_t> process_of_remark(std::string_view line) {
   return process;
 }
 
-constexpr std::string_view kUnified = "[Unified Memory ";
+constexpr std::string_view kUnified = "[Unified Memory ", kUnifiedOfNsys = "[CUDA Unified Memory ";
+
+/// Pages that move when they are touched, on no stream.
+bool is_unified(std::string_view name) { return name.starts_with(kUnified) || name.starts_with(kUnifiedOfNsys); }
 
 /// "[CUDA memcpy HtoD]", nvprof's "[Unified Memory Memcpy HtoD]" and nsys' "[CUDA Unified Memory memcpy HtoD]".
 DeviceRecordKind csv_kind(std::string_view name) {
-  for (const std::string_view start :
-       {std::string_view("[CUDA "), std::string_view("[CUDA Unified Memory "), kUnified}) {
+  for (const std::string_view start : {std::string_view("[CUDA "), kUnifiedOfNsys, kUnified}) {
     if (!name.starts_with(start)) continue;
     const std::string_view what = name.substr(start.size());
     if (what.starts_with("memset") || what.starts_with("Memset")) return DeviceRecordKind::memset;
@@ -322,11 +324,21 @@ class DeviceCsv {
                       printable(name, 60);
     }
     input.context = static_cast<std::uint64_t>(csv_whole(cells, columns_->context));
-    input.stream = static_cast<std::uint64_t>(csv_whole(cells, columns_->stream));
+    input.stream = stream_of(cells);
     input.correlation =
         columns_->correlation ? static_cast<std::uint64_t>(csv_whole(cells, columns_->correlation)) : behind;
     if (format_.by_start) note_order({process_, input.device}, *start, input.correlation, cells[*columns_->name]);
     builders_.try_emplace({process_, input.device}, job_).first->second.device(input);
+  }
+
+  /// A text that is no number is a name of a stream.
+  std::uint64_t stream_of(const std::vector<std::string>& cells) {
+    if (!columns_->stream) return 0;
+    const std::string& cell = cells[*columns_->stream];
+    if (const auto number = csv_scaled(cell, 1)) return static_cast<std::uint64_t>(*number);
+    if (!cell.empty()) return streams_.emplace(cell, kNumbers + streams_.size()).first->second;
+    no_stream_ += is_unified(cells[*columns_->name]) ? 0 : 1;
+    return 0;
   }
 
   void check_throughput(const std::vector<std::string>& cells, const DeviceRecord& d) {
@@ -393,6 +405,7 @@ class DeviceCsv {
     if (broken_ > 0) notes.miss("the rows that cannot be read");
     if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
     note_work_without_gpu(notes, no_gpu_);
+    note_work_without_stream(notes, no_stream_);
     if (!other_name_.empty()) notes.assume(other_name_ + ": are these the rows of one run?");
     if (wrong_throughput_ > 0)
       notes.assume("the throughput of " + std::to_string(wrong_throughput_) + " of " +
@@ -424,8 +437,9 @@ class DeviceCsv {
   std::uint64_t said_of_ = 0, process_ = 0;     ///< process of the last remark, and of the rows that are read
   std::map<std::pair<std::uint64_t, std::uint32_t>, RankBuilder> builders_;  ///< by process and GPU
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::string> names_;     ///< likewise
-  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, headers_again_ = 0,
-                unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
+  std::uint64_t broken_ = 0, cut_ = 0, elsewhere_ = 0, negative_ = 0, no_gpu_ = 0, no_name_ = 0, no_stream_ = 0,
+                headers_again_ = 0, unified_ = 0, with_throughput_ = 0, wrong_throughput_ = 0;
+  std::map<std::string, std::uint64_t> streams_;  ///< those with a name for a number
   bool no_line_end_ = false;
   struct Order {
     std::int64_t last = INT64_MIN;  ///< start of the row before

@@ -14,6 +14,10 @@ void note_work_without_gpu(TraceNotes& notes, std::uint64_t records) {
   notes.miss(counted(records, "kernel or copy", "kernels and copies") + " whose GPU is not recorded");
 }
 
+void note_work_without_stream(TraceNotes& notes, std::uint64_t records) {
+  if (records > 0) notes.miss("the streams of " + counted(records, "kernel or copy", "kernels and copies"));
+}
+
 Error no_gpu_in(const std::string& path, std::uint64_t records) {
   return Error{"found no GPU of " + counted(records, "kernel or copy", "kernels and copies") +
                    ", expected the index of one for each",

@@ -129,7 +129,9 @@ void note_unlaunched(TraceNotes& notes, std::uint64_t without, std::uint64_t all
 
 /// Says of so many kernels and copies, which no rank has, that their GPU is not recorded.
 void note_work_without_gpu(TraceNotes& notes, std::uint64_t records);
-/// Error: all kernels and copies of a file are such.
+/// Says of so many kernels and copies, read as those of stream 0, that their stream is not recorded.
+void note_work_without_stream(TraceNotes& notes, std::uint64_t records);
+/// Error: all kernels and copies of a file are without a GPU.
 Error no_gpu_in(const std::string& path, std::uint64_t records);
 
 /// What a CUDA, HIP or driver function does, from its name.

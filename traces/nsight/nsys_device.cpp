@@ -21,6 +21,7 @@ void add(NsysReport& report, const SqliteRow& r, const DeviceRecord& record) {
   DeviceInput input;
   input.context = static_cast<std::uint64_t>(r.integer(kContext));
   input.stream = static_cast<std::uint64_t>(r.integer(kStream));
+  report.no_stream += r.number(kStream) ? 0 : 1;
   input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
   input.record = record;
   report.add_device(input, r.gpu(kDevice), static_cast<std::uint64_t>(r.integer(kProcess)));

@@ -197,6 +197,7 @@ void NsysReport::add_notes(TraceNotes& notes) const {
   notes.lose("records without a usable time", no_time_);
   if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
   note_work_without_gpu(notes, no_gpu_);
+  note_work_without_stream(notes, no_stream);
   notes.drop("records of processes without GPU work", other_process);
   notes.drop("NVTX marks, domains, categories and ranges without an end", no_range);
   notes.drop("call stacks of PyProf or DLProf", call_stacks);

@@ -52,7 +52,7 @@ class NsysReport {
 
   std::vector<ReadRank> finish();
 
-  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0;  ///< for the notes
+  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0, no_stream = 0;  ///< for the notes
 
  private:
   Result<void> read_devices();

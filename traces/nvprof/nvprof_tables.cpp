@@ -117,6 +117,7 @@ void NvprofTables::add(const SqliteRow& r, const DeviceRecord& record, RuntimeCa
   }
   input.context = static_cast<std::uint64_t>(r.integer(kContext));
   input.stream = static_cast<std::uint64_t>(r.integer(kStream));
+  no_stream_ += r.number(kStream) ? 0 : 1;
   input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
   input.record = record;
   if (input.correlation != 0) launched_[input.correlation] = {input.device, by};
@@ -289,6 +290,7 @@ std::vector<ReadRank> NvprofTables::finish() {
       r.rank.notes.drop("call stacks of PyProf or DLProf", call_stacks_);
       if (no_name_ > 0) r.rank.notes.miss("the names of " + counted(no_name_, "record"));
       note_work_without_gpu(r.rank.notes, no_gpu_);
+      note_work_without_stream(r.rank.notes, no_stream_);
       if (negative_ > 0) r.rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
       r.rank.notes.assume("nvprof does not name CUDA calls; a call is known by what it launched");
     }

@@ -51,7 +51,7 @@ class NvprofTables {
   StreamKinds stream_kinds_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::unordered_map<std::uint64_t, Launched> launched_;  ///< by correlation id
-  std::uint64_t no_time_ = 0, negative_ = 0, no_range_ = 0, call_stacks_ = 0, no_name_ = 0, no_gpu_ = 0,
+  std::uint64_t no_time_ = 0, negative_ = 0, no_range_ = 0, call_stacks_ = 0, no_name_ = 0, no_gpu_ = 0, no_stream_ = 0,
                 repeated_marks_ = 0;
   bool too_many_ = false;
 };
