@@ -65,6 +65,16 @@ WorkTimes::WorkTimes(const topology::DeviceSpec& device, double scale)
   }
 }
 
+Result<void> WorkTimes::check_rates(const traces::ChakraNode& node) const {
+  const bool no_peak = node.operations > 0 && peak_ <= 0;
+  if (!no_peak && (node.tensor_bytes <= 0 || bandwidth_ > 0)) return {};
+  const std::string what =
+      no_peak ? fmt::format("num_ops {} and no duration, expected a system that states peak-perf", node.operations)
+              : fmt::format("tensor_size {} and no duration, expected a system that states local-mem-bw",
+                            node.tensor_bytes);
+  return Error{fmt::format("node {}: found {}", node.id, what), "", "both are keys of --network-system"};
+}
+
 Result<std::int64_t> WorkTimes::of(const traces::ChakraNode& node, std::int64_t recorded) {
   if (lane_of(node) == Lane::none) return std::int64_t{0};
   if (node.on_cpu || (recorded > 0 && scale_ == 1)) return recorded;
@@ -74,6 +84,7 @@ Result<std::int64_t> WorkTimes::of(const traces::ChakraNode& node, std::int64_t 
       timeless_ += lane_of(node) == Lane::compute ? 1 : 0;
       return std::int64_t{0};
     }
+    TRY(check_rates(node));
     ++rooflines_;
     seconds = std::max(peak_ > 0 ? static_cast<double>(node.operations) / peak_ : 0,
                        bandwidth_ > 0 ? static_cast<double>(node.tensor_bytes) / bandwidth_ : 0);

@@ -32,7 +32,7 @@ Result<std::uint32_t> count_streams(const traces::ChakraSet& set, const ChakraCa
 class WorkTimes {
  public:
   WorkTimes(const topology::DeviceSpec& device, double scale);
-  /// Error: longer than a Duration may be.
+  /// Errors: longer than a Duration may be, a roofline that the system lacks a rate for.
   Result<std::int64_t> of(const traces::ChakraNode& node, std::int64_t recorded);
   /// Nodes that took their roofline time.
   std::uint64_t rooflines() const { return rooflines_; }
@@ -40,6 +40,9 @@ class WorkTimes {
   std::uint64_t timeless() const { return timeless_; }
 
  private:
+  /// Error: neither a duration nor what the system has to say for a roofline time.
+  Result<void> check_rates(const traces::ChakraNode& node) const;
+
   double scale_, bandwidth_, peak_ = 0;
   std::uint64_t rooflines_ = 0, timeless_ = 0;
 };

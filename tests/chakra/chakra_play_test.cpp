@@ -157,6 +157,23 @@ TEST(ChakraPlay, WorkWithoutADurationTakesItsRoofline) {
   EXPECT_EQ(play(set)->makespan, Duration::microseconds(4));
 }
 
+TEST(ChakraPlay, ARooflineNeedsTheRatesOfTheSystem) {
+  traces::ChakraSet set = set_of({RankBuilder().work(0).finish()});
+  PlainCosts costs;
+  topology::DeviceSpec device;
+  const auto refusal = [&] { return play_chakra(set, costs, device, {}).error().text(); };
+  set.graphs[0].nodes[0].operations = 1000;
+  EXPECT_NE(refusal().find("found num_ops 1000 and no duration, expected a system that states peak-perf"),
+            std::string::npos)
+      << refusal();
+  device.peak["fp16"] = FlopsPerSecond(1e14);
+  EXPECT_TRUE(play_chakra(set, costs, device, {}).ok());
+  set.graphs[0].nodes[0].tensor_bytes = 4000;
+  EXPECT_NE(refusal().find("found tensor_size 4000 and no duration, expected a system that states local-mem-bw"),
+            std::string::npos)
+      << refusal();
+}
+
 TEST(ChakraPlay, SizesMeanWhatUpstreamMeans) {
   // all-gather: each of 4 ranks gives 1 KiB: 4 KiB in all, 14 us. all-to-all: 4 KiB a rank, 14 us. Same stream: 28 us.
   traces::ChakraSet set = set_of({RankBuilder()
