@@ -57,13 +57,14 @@ std::vector<graph::Op> unlisted(const Call& call) {
   return {op};
 }
 
-/// Work of which only operations and bytes are known: a product of as many operations where its name says that it is one,
-/// else a kernel that streams.
+/// Work of which only operations and bytes are known: a product of as many operations where its name says that it is one, or
+/// nothing is known of its bytes, else a kernel that streams.
 graph::Op stated(std::string_view name, const StatedWork& work) {
   constexpr std::string_view kProducts[] = {"mm",        "matmul", "gemm", "linear", "conv",
                                             "attention", "MM",     "Gemm", "Conv"};
-  const bool product =
-      std::ranges::any_of(kProducts, [&](std::string_view part) { return name.find(part) != name.npos; });
+  const bool product = work.bytes <= 0 || std::ranges::any_of(kProducts, [&](std::string_view part) {
+                         return name.find(part) != name.npos;
+                       });
   if (!product || work.flops < 2) return graph::Unlisted{count(work.bytes), 0, count(work.flops)};
   graph::Gemm op;
   op.m = op.n = op.k = count(std::round(std::cbrt(work.flops / 2)));

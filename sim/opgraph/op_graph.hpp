@@ -57,6 +57,7 @@ struct Communication {
   graph::Collective op;
   std::vector<std::uint32_t> ranks;  ///< of the group, where they are recorded
   std::uint32_t size = 0;            ///< ranks of the group; 0: all
+  bool per_rank = false;             ///< op.bytes are those of one rank of a group whose size is not known
 };
 
 /// What a trace says of a kernel that it gives no shapes of.
@@ -77,7 +78,8 @@ struct Node {
   std::optional<Communication> communication;
   /// Type of the region of torch.autocast that the model calls it in, fp32 where that disables it; nothing: the job's precision.
   std::optional<graph::DType> autocast;
-  std::optional<StatedWork> work;  ///< of a call without tensors
+  std::optional<StatedWork> work;          ///< of a call without tensors
+  std::optional<std::uint32_t> waits_for;  ///< index of a collective that it depends on, where a trace says so
 };
 
 /// Node::op of a call that lets the device's work wait for the collectives before it.

@@ -131,5 +131,64 @@ TEST(ChakraTrace, NamesMessagesBetweenRanks) {
   EXPECT_EQ(mixed->left_out[0].count, 1u);
 }
 
+/// Numbered nodes of `type`, each with what it depends on in `field` (4: control, 5: data).
+std::string et_after(std::uint64_t id, std::uint64_t type, int field, std::uint64_t dep,
+                     const std::string& attributes) {
+  return et_node(id, "node", type, 0, (dep > 0 ? et_bytes(field, et_varint(dep)) : "") + attributes);
+}
+
+/// Stated work and collectives call nothing: control dependencies order them as data dependencies do.
+TEST(ChakraTrace, DependenciesOrderWorkAndRemoveNone) {
+  const std::string work = et_attribute("num_ops", 2'000'000) + et_attribute("tensor_size", 4096),
+                    sum = et_attribute("comm_type", 0) + et_attribute("comm_size", 1 << 20);
+  for (const int field : {4, 5}) {
+    const auto graph =
+        parse_op_graph(et_file(kEtVersion, {et_after(0, 4, field, 0, work), et_after(1, 4, field, 0, work),
+                                            et_after(2, 7, field, 1, sum), et_after(3, 1, field, 2, ""),
+                                            et_after(4, 4, field, 3, work), et_after(5, 4, field, 4, work)}),
+                       "job.0.et");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    ASSERT_EQ(graph->nodes.size(), 5u) << field;
+    EXPECT_FALSE(graph->nodes[1].waits_for);
+    EXPECT_EQ(graph->nodes[3].waits_for, 2u) << field;  // by way of the metadata
+    const auto later = parse_op_graph(
+        et_file(kEtVersion, {et_after(3, 4, field, 7, work), et_after(7, 7, field, 0, sum)}), "job.0.et");
+    ASSERT_FALSE(later.ok());
+    EXPECT_EQ(
+        later.error().text(),
+        "job.0.et: node 3: found a dependency on node 7, expected dependencies on nodes of lower numbers: a graph "
+        "runs in the order of numbers");
+  }
+}
+
+TEST(ChakraTrace, NoWorkVanishes) {
+  const auto graph = parse_op_graph(
+      et_file(kEtVersion, {et_after(1, 4, 5, 0, et_attribute("num_ops", 2'000'000)),
+                           et_after(2, 2, 5, 0, et_attribute("tensor_size", 4096)),
+                           et_node(3, "store(1)", 3, 0, et_attribute("tensor_size", 4096)), et_after(4, 4, 5, 0, "")}),
+      "job.0.et");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_EQ(graph->nodes.size(), 3u);
+  const Sizes sizes(*graph, 1);
+  EXPECT_NEAR(graph::flops_of(kernels_of(Call(sizes, graph->nodes[0])).ops.at(0)), 2e6, 1e4);
+  EXPECT_EQ(graph->nodes[2].work->bytes, 4096);
+  ASSERT_EQ(graph->left_out.size(), 1u);
+  EXPECT_EQ(graph->left_out[0].what, "nodes of computation without shapes, operations or bytes");
+  const auto odd = parse_op_graph(et_file(kEtVersion, {et_after(9, 99, 5, 0, "")}), "job.0.et");
+  ASSERT_FALSE(odd.ok());
+  EXPECT_EQ(odd.error().text(), "job.0.et: node 9: type: found 99, expected a node type from 0 to 7");
+}
+
+TEST(ChakraTrace, WithoutAGroupAShareIsOfOneRank) {
+  const auto graph = parse_op_graph(
+      et_file(kEtVersion, {et_after(1, 7, 5, 0, et_attribute("comm_type", 2) + et_attribute("comm_size", 4097))}),
+      "job.0.et");
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_TRUE(graph->nodes.at(0).communication);
+  EXPECT_TRUE(graph->nodes[0].communication->per_rank);
+  EXPECT_EQ(graph->nodes[0].communication->op.bytes, 4097);
+  EXPECT_NE(graph->remarks.back().find("names no process group of known size"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

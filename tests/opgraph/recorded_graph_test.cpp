@@ -190,5 +190,34 @@ TEST(RecordedGraph, CollectsThePartsOfAllRanks) {
   }
 }
 
+/// Counts of elements have the size of their type; what gathers has the size of its results.
+TEST(RecordedGraph, CollectivesWithoutTensorsHaveElements) {
+  const auto read = [](const std::string& name, const std::string& attributes) {
+    return parse_op_graph(
+        R"({"schema":"1.1.0","nodes":[{"id":3,"ctrl_deps":1,"name":"record_param_comms",)"
+        R"("inputs":{"values":[],"shapes":[],"types":[]},"outputs":{"values":[],"shapes":[],"types":[]},"attrs":[)"
+        R"({"name":"collective_name","value":")" +
+            name + R"("},{"name":"pg_size","value":4})" + attributes + "]}]}",
+        "et.json");
+  };
+  const auto bytes = [&](const std::string& name, const std::string& attributes) {
+    const auto graph = read(name, attributes);
+    EXPECT_TRUE(graph.ok()) << graph.error().text();
+    return graph.ok() ? graph->nodes.at(0).communication->op.bytes : 0;
+  };
+  const std::string in = R"(,{"name":"in_msg_nelems","value":100})", out = R"(,{"name":"out_msg_nelems","value":420})",
+                    half = R"(,{"name":"dtype","value":"BFloat16"})";
+  EXPECT_EQ(bytes("allreduce", in), 400);
+  EXPECT_EQ(bytes("allreduce", in + half), 200);
+  EXPECT_EQ(bytes("allreduce", in + R"(,{"name":"dtype","value":"Byte"})"), 100);
+  EXPECT_EQ(bytes("allgather", in + half), 800);
+  EXPECT_EQ(bytes("allgather", in + out + half), 840);
+  EXPECT_EQ(bytes("allreduce", R"(,{"name":"in_msg_nelems","value":-5})"), 0);
+  const auto odd = read("allreduce", in + R"(,{"name":"dtype","value":"Odd"})");
+  ASSERT_FALSE(odd.ok());
+  EXPECT_EQ(odd.error().text(),
+            "et.json: node 3 (record_param_comms): dtype: found 'Odd', expected a type of elements");
+}
+
 }  // namespace
 }  // namespace distsim::opgraph

@@ -39,7 +39,15 @@ enum ValueField : std::uint8_t {
   kStringValue = 29,
   kBytesValue = 31
 };
-enum NodeType : std::uint8_t { kMetadata = 1, kCompute = 4, kSend = 5, kReceive = 6, kCollective = 7 };
+enum NodeType : std::uint8_t {
+  kMetadata = 1,
+  kLoad = 2,
+  kStore = 3,
+  kCompute = 4,
+  kSend = 5,
+  kReceive = 6,
+  kCollective = 7
+};
 
 /// Names of record_param_comms for CollectiveCommType.
 constexpr std::string_view kCommNames[] = {"allreduce", "reduce",     "allgather",      "gather",         "scatter",
@@ -50,12 +58,30 @@ constexpr auto kBytes = Wire::WIRETYPE_LENGTH_DELIMITED;
 constexpr std::uint32_t tag(int field, Wire::WireType type) { return static_cast<std::uint32_t>(field) << 3 | type; }
 
 struct EtNode {
-  std::uint64_t id = 0, parent = 0, type = 0, micros = 0;
-  bool has_parent = false, on_host = false, states_host = false;
+  std::uint64_t id = 0, type = 0, micros = 0;
+  std::vector<std::uint64_t> control, data;  ///< nodes that it depends on
+  bool on_host = false, states_host = false;
   std::string_view name, group;
   std::string_view values[2], shapes[2], types[2];  ///< inputs, outputs
   std::int64_t operations = 0, bytes = 0, comm_type = -1, comm_bytes = -1;
   std::string unreadable;  ///< why an attribute cannot be read; empty: all can
+
+  bool is_comm() const { return type == kCollective || type == kSend || type == kReceive; }
+  bool computes() const { return type == kCompute || type == kLoad || type == kStore; }
+  bool has_arguments() const { return values[0].find_first_not_of("[]() \t\n") != std::string_view::npos; }
+  /// Its operations and bytes stand for it: none of PyTorch's calls, whose control dependencies are their callers.
+  bool is_stated() const { return computes() && !has_arguments() && (operations > 0 || bytes > 0); }
+  std::string_view kind() const {
+    const bool known =
+        type == kCollective && comm_type >= 0 && static_cast<std::size_t>(comm_type) < std::size(kCommNames);
+    return known              ? kCommNames[static_cast<std::size_t>(comm_type)]
+           : type == kSend    ? "send"
+           : type == kReceive ? "recv"
+                              : "unknown";
+  }
+  bool is_priced() const {
+    return type == kCollective && kind() != "unknown" && (comm_bytes > 0 || kind() == "barrier");
+  }
 };
 
 CodedInputStream over(std::string_view bytes) {
@@ -171,18 +197,20 @@ bool read_et_attribute(std::string_view bytes, EtNode& node) {
   return in.ConsumedEntireMessage();
 }
 
-bool read_first_dep(CodedInputStream& in, std::uint32_t t, EtNode& node) {
+bool read_deps(CodedInputStream& in, std::uint32_t t, std::vector<std::uint64_t>& deps) {
   std::uint64_t id = 0;
   if (Wire::GetTagWireType(t) == kVarint) {
     if (!in.ReadVarint64(&id)) return false;
-  } else {
-    std::string_view packed;
-    if (!read_piece(in, packed)) return false;
-    if (packed.empty()) return true;
-    CodedInputStream ids = over(packed);
-    if (!ids.ReadVarint64(&id)) return false;
+    deps.push_back(id);
+    return true;
   }
-  if (!node.has_parent) node.parent = id, node.has_parent = true;
+  std::string_view packed;
+  if (!read_piece(in, packed)) return false;
+  CodedInputStream ids = over(packed);
+  while (ids.CurrentPosition() < static_cast<int>(packed.size())) {
+    if (!ids.ReadVarint64(&id)) return false;
+    deps.push_back(id);
+  }
   return true;
 }
 
@@ -203,7 +231,11 @@ bool read_et_node(std::string_view bytes, EtNode& node) {
         break;
       case tag(4, kBytes):
       case tag(4, kVarint):
-        ok = read_first_dep(in, t, node);
+        ok = read_deps(in, t, node.control);
+        break;
+      case tag(5, kBytes):
+      case tag(5, kVarint):
+        ok = read_deps(in, t, node.data);
         break;
       case tag(7, kVarint):
         ok = in.ReadVarint64(&node.micros);
@@ -315,6 +347,10 @@ class EtConverter {
         return Error{"byte " + std::to_string(offset) + ": found a damaged or incomplete message, expected a node",
                      file_, ""};
       if (!node.unreadable.empty()) return Error{"node " + std::to_string(node.id) + ": " + node.unreadable, file_, ""};
+      if (node.type > kCollective)
+        return Error{"node " + std::to_string(node.id) + ": type: found " + std::to_string(node.type) +
+                         ", expected a node type from 0 to 7",
+                     file_, ""};
       if (nodes_.size() >= kMostNodes) return Error{"found more than 2,000,000 nodes, expected fewer", file_, ""};
       const bool call = node.type == kCompute && (node.on_host || !node.states_host);
       has_calls_ = has_calls_ || (call && !node.values[0].empty());
@@ -329,21 +365,52 @@ class EtConverter {
           "found " + counted(bare_, "node") + " with times and no shapes of tensors, expected calls with shapes", file_,
           "`distsim replay` without --priced plays the times of all ranks"};
     std::ranges::stable_sort(nodes_, {}, &EtNode::id);  // in the order in which they began
+    TRY(find_waits());
     for (const EtNode& node : nodes_) add(node);
-    return "{\"schema\":\"Chakra\",\"nodes\":[" + out_ + "]}";
+    return "{\"schema\":\"Chakra\",\"idle\":" + std::to_string(idle_) + ",\"nodes\":[" + out_ + "]}";
   }
 
  private:
+  /// Of each node the last collective that it depends on, itself or by others: they run one after the other, so that the
+  /// earlier ones are then over as well.
+  Result<void> find_waits() {
+    for (const EtNode& node : nodes_) {
+      std::optional<std::uint64_t> last;
+      for (const std::uint64_t dep : deps_of(node)) {
+        if (const auto at = waits_.find(dep); at != waits_.end() && dep < node.id)
+          last = std::max(last, std::optional(at->second));
+        else if (dep >= node.id && !has_calls_ && (node.computes() || node.is_comm()) && has(dep))
+          return Error{"node " + std::to_string(node.id) + ": found a dependency on node " + std::to_string(dep) +
+                           ", expected dependencies on nodes of lower numbers: a graph runs in the order of numbers",
+                       file_, ""};
+      }
+      const bool runs = node.is_priced() && !(has_calls_ && node.on_host) && !(is_kernel(node) && calls_collectives_);
+      if (runs) last = node.id;
+      if (last) waits_[node.id] = *last;
+    }
+    return {};
+  }
+
+  /// Control dependencies of the old layout are numbers of callers that it has not kept.
+  std::vector<std::uint64_t> deps_of(const EtNode& node) const {
+    std::vector<std::uint64_t> out = node.data;
+    if (versioned_) out.insert(out.end(), node.control.begin(), node.control.end());
+    return out;
+  }
+
+  bool has(std::uint64_t id) const { return std::ranges::binary_search(nodes_, id, {}, &EtNode::id); }
+
+  static bool is_kernel(const EtNode& node) { return node.states_host && !node.on_host; }
+
   void add(const EtNode& node) {
-    const bool kernel = node.states_host && !node.on_host;
-    const bool comm = node.type == kCollective || node.type == kSend || node.type == kReceive;
-    if (comm && !(kernel && calls_collectives_)) return add_comm(node);
-    if (node.type != kMetadata && node.type != kCompute) return;
-    if (kernel && has_calls_) return;
+    if (node.is_comm() && !(is_kernel(node) && calls_collectives_)) return add_comm(node);
+    if (node.type != kMetadata && !node.computes()) return;
+    if (is_kernel(node) && has_calls_) return;
+    idle_ += node.computes() && !has_calls_ && !node.has_arguments() && !node.is_stated() ? 1 : 0;
     std::uint64_t piece = 0;
     const std::string_view name = whole_name(node.name, piece);
-    const std::uint64_t parent = parent_of(node);
-    if (piece > 0) {
+    const std::optional<std::uint64_t> parent = parent_of(node);
+    if (piece > 0 && !node.is_stated()) {
       same_as_[node.id] = last_;
       return;
     }
@@ -357,31 +424,36 @@ class EtConverter {
   }
 
   void add_comm(const EtNode& node) {
-    const bool known = node.type == kCollective && node.comm_type >= 0 &&
-                       static_cast<std::size_t>(node.comm_type) < std::size(kCommNames);
-    begin(node.id, "record_param_comms", 0);
-    const std::string_view message = node.type == kSend ? "send" : node.type == kReceive ? "recv" : "unknown";
-    const std::string_view name = known ? kCommNames[static_cast<std::size_t>(node.comm_type)] : message;
+    begin(node.id, "record_param_comms", std::nullopt);
     out_ +=
         ",\"inputs\":{\"values\":[],\"shapes\":[],\"types\":[]},\"outputs\":{\"values\":[],\"shapes\":[],\"types\":[]}";
-    out_ += ",\"attrs\":[" + attribute("collective_name", json_text(name)) + "," +
-            attribute("in_msg_nelems", std::to_string(std::max<std::int64_t>(0, node.comm_bytes) / 4));
+    out_ += ",\"attrs\":[" + attribute("collective_name", json_text(node.kind())) + "," +
+            attribute("comm_size", std::to_string(std::max<std::int64_t>(0, node.comm_bytes)));
     if (!node.group.empty()) out_ += "," + attribute("pg_name", json_text(node.group));
     out_ += "]}";
   }
 
-  void begin(std::uint64_t id, std::string_view name, std::uint64_t parent) {
+  void begin(std::uint64_t id, std::string_view name, std::optional<std::uint64_t> parent) {
     out_ += out_.empty() ? "{" : ",{";
-    out_ +=
-        "\"id\":" + std::to_string(id) + ",\"name\":" + json_text(name) + ",\"ctrl_deps\":" + std::to_string(parent);
+    out_ += "\"id\":" + std::to_string(id) + ",\"name\":" + json_text(name);
+    if (parent) out_ += ",\"ctrl_deps\":" + std::to_string(*parent);
+    if (const auto wait = waits_.find(id); wait != waits_.end())
+      out_ += ",\"waits_for\":" + std::to_string(wait->second);
   }
 
-  std::uint64_t parent_of(const EtNode& node) {
-    if (node.has_parent && versioned_) {
-      const auto same = same_as_.find(node.parent);
-      return same == same_as_.end() ? node.parent : same->second;
+  /// The caller of a call; of work that is stated, which has none, a node that it depends on and that is missing.
+  std::optional<std::uint64_t> parent_of(const EtNode& node) const {
+    const std::vector<std::uint64_t> deps = deps_of(node);
+    if (node.is_stated()) {
+      const auto lost = std::ranges::find_if(deps, [this](std::uint64_t id) { return !has(id); });
+      return lost == deps.end() ? std::nullopt : std::optional(*lost);
     }
-    return 0;
+    if (node.control.empty() || !versioned_) return std::nullopt;
+    const std::uint64_t parent = node.control.front();
+    const auto at = std::ranges::lower_bound(nodes_, parent, {}, &EtNode::id);
+    if (at != nodes_.end() && at->id == parent && (at->is_stated() || at->is_comm())) return std::nullopt;
+    const auto same = same_as_.find(parent);
+    return same == same_as_.end() ? parent : same->second;
   }
 
   static std::string attribute(std::string_view name, const std::string& value) {
@@ -396,10 +468,13 @@ class EtConverter {
   const std::string& file_;
   bool versioned_ = false, has_calls_ = false, calls_collectives_ = false, has_shapes_ = false;
   std::uint64_t bare_ = 0;  ///< nodes that compute, with a time
+  std::uint64_t idle_ = 0;  ///< nodes that compute, of which nothing says how much
   std::vector<EtNode> nodes_;
   std::string out_;
   std::uint64_t last_ = 0;                                    ///< the last whole call
   std::unordered_map<std::uint64_t, std::uint64_t> same_as_;  ///< pieces to the first one
+  /// Nodes to the last collective that is over before what depends on them begins: itself, or one that they wait for.
+  std::unordered_map<std::uint64_t, std::uint64_t> waits_;
 };
 
 }  // namespace

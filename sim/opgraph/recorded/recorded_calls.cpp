@@ -42,7 +42,8 @@ class CallReader {
         continue;
       }
       n.name = printable(name, 200);
-      if (!integer_at(e, "ctrl_deps", n.parent)) integer_at(e, "parent", n.parent);
+      std::uint64_t parent = 0;
+      if (integer_at(e, "ctrl_deps", parent) || integer_at(e, "parent", parent)) n.parent = parent;
       n.json = e;
       if (n.name.find("process_group:init") != std::string::npos) read_groups(e);
       calls_.nodes.push_back(std::move(n));
@@ -88,7 +89,8 @@ class CallReader {
   void find_callers() {
     std::unordered_map<std::uint64_t, std::uint32_t> places;
     for (std::uint32_t i = 0; i < calls_.nodes.size(); ++i) {
-      const auto caller = places.find(calls_.nodes[i].parent);
+      const std::optional<std::uint64_t> parent = calls_.nodes[i].parent;
+      const auto caller = parent ? places.find(*parent) : places.end();
       const bool root = is_structure(calls_.nodes[i]);
       if (!root && caller != places.end() && !is_structure(calls_.nodes[caller->second])) {
         calls_.nodes[i].caller = caller->second;
@@ -96,7 +98,7 @@ class CallReader {
       } else if (!root) {
         calls_.top.push_back(i);
         // Node 1 is the process, which some schemas do not list.
-        calls_.lost += caller == places.end() && calls_.nodes[i].parent > 1 ? 1 : 0;
+        calls_.lost += caller == places.end() && parent.value_or(0) > 1 ? 1 : 0;
       }
       places.emplace(calls_.nodes[i].id, i);
     }
@@ -154,8 +156,8 @@ class CallReader {
 }  // namespace
 
 bool Recorded::has_stated_work() const {
-  return inside.empty() && number_of(attribute(json, "tensor_size"), 0) > 0 &&
-         lists_of(json, "inputs").values.size() == 0;
+  const bool stated = number_of(attribute(json, "num_ops"), 0) > 0 || number_of(attribute(json, "tensor_size"), 0) > 0;
+  return stated && inside.empty() && lists_of(json, "inputs").values.size() == 0;
 }
 
 Error wrong_call(const std::string& file, const Recorded& n, const std::string& what) {

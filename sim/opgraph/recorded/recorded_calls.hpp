@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,7 +17,8 @@ inline constexpr std::uint32_t kNoCaller = 0xFFFFFFFFu;
 
 /// A node of the trace, with what decides whether it is kept.
 struct Recorded {
-  std::uint64_t id = 0, parent = 0;
+  std::uint64_t id = 0;
+  std::optional<std::uint64_t> parent;
   std::string name;
   simdjson::dom::element json;
   std::uint32_t caller = kNoCaller;   ///< its place

@@ -3,6 +3,7 @@
 // numbered in the order in which they began, over all threads.
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -37,6 +38,9 @@ class RecordedReader {
     for (const auto& [name, group] : trace_.groups) graph_.ranks = std::max(graph_.ranks, group.size);
     if (!trace_.choice.empty()) graph_.remarks.push_back(trace_.choice);
     leave("unreadable nodes", trace_.broken);
+    std::uint64_t idle = 0;
+    if (!missing(document_["idle"].get_uint64().get(idle)))
+      leave("nodes of computation without shapes, operations or bytes", idle);
     for (const std::uint32_t place : trace_.top) {
       if (trace_.is_in_iteration(place)) TRY(visit(place, graph::Phase::forward, 0));
     }
@@ -68,6 +72,7 @@ class RecordedReader {
   Result<void> visit(std::uint32_t place, graph::Phase phase, std::size_t depth) {
     const Recorded& n = trace_.nodes[place];
     if (depth > kDeepestCall) return wrong_call(file_, n, "found calls nested more than 1000 deep, expected fewer");
+    if (!n.is_collective()) note_dependency(n);
     if (n.is_optimizer()) phase = graph::Phase::optimizer;
     if (n.name.starts_with("autograd::engine::")) phase = graph::Phase::backward;
     const bool called = !inside_operator_ && is_operator(n);
@@ -82,6 +87,14 @@ class RecordedReader {
     if (!n.has_kernels && listing == Listing::unlisted && may_have_kernels(n)) return add(n, phase);
     for (const std::uint32_t inside : n.inside) TRY(visit(inside, phase, depth + 1));
     return {};
+  }
+
+  /// A Chakra trace says what waits for a collective; in others tensors do.
+  void note_dependency(const Recorded& n) {
+    std::uint64_t id = 0;
+    if (!integer_at(n.json, "waits_for", id)) return;
+    if (const auto at = collectives_.find(id); at != collectives_.end())
+      waits_ = std::max(waits_, std::optional(at->second));
   }
 
   /// What the host calls on its own account: an operator that no other one calls, a node of autograd with all that it calls.
@@ -104,6 +117,7 @@ class RecordedReader {
 
   void push(Node node) {
     node.calls = calls_, calls_ = 0;
+    node.waits_for = std::exchange(waits_, std::nullopt);
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -296,8 +310,10 @@ class RecordedReader {
       ++unknown_collectives_;
       return {};
     }
-    node.communication = communication_of(n, node, *kind, group, size);
+    TRY_ASSIGN(node.communication, communication_of(n, node, *kind, group, size));
     graph_.ranks = std::max(graph_.ranks, node.communication->size);
+    ungrouped_ += node.communication->size == 0 ? 1 : 0;
+    collectives_[n.id] = static_cast<std::uint32_t>(graph_.nodes.size());
     graph_.nodes.push_back(std::move(node));
     return {};
   }
@@ -311,8 +327,52 @@ class RecordedReader {
     return name;
   }
 
-  Communication communication_of(const Recorded& n, const Node& node, graph::CollectiveKind kind,
-                                 const std::string& group, std::int64_t size) {
+  /// "Float", "BFloat16" and "Byte" of PyTorch, beside all names of elements.
+  static std::optional<Element> element_of_scalar(const std::string& name) {
+    std::string lower = name;
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    for (const std::string& spelt : {name, "c10::" + name, lower == "byte" ? "uint8" : lower}) {
+      if (const auto element = element_named(spelt)) return element;
+    }
+    return std::nullopt;
+  }
+
+  struct Moved {
+    double sent = 0, received = 0;
+    graph::DType dtype = graph::DType::fp32;
+  };
+  /// By its tensors; where these are not recorded, by its bytes or its elements.
+  Result<Moved> moved_by(const Recorded& n, const Node& node) const {
+    Moved out;
+    double width = 0;
+    for (const Argument& a : node.inputs) {
+      for (const std::uint32_t t : a.tensors) {
+        const Element& element = graph_.tensors[t].element;
+        out.sent += bytes_of(t), out.dtype = element.dtype, width = static_cast<double>(element.bytes);
+      }
+    }
+    for (const std::uint32_t t : node.outputs) out.received += bytes_of(t);
+    if (const std::int64_t bytes = number_of(attribute(n.json, "comm_size"), 0); out.sent == 0 && bytes > 0)
+      out.sent = static_cast<double>(bytes);
+    const auto elements = [&n](const char* name) {
+      return std::max(0.0, static_cast<double>(number_of(attribute(n.json, name), 0)));
+    };
+    const double in = out.sent == 0 ? elements("in_msg_nelems") : 0,
+                 result = out.received == 0 ? elements("out_msg_nelems") : 0;
+    if (in == 0 && result == 0) return out;
+    if (const std::string dtype = text_of(attribute(n.json, "dtype")); width == 0 && !dtype.empty()) {
+      const auto element = element_of_scalar(dtype);
+      if (!element)
+        return wrong_call(file_, n, "dtype: found " + in_quotes(dtype, 40) + ", expected a type of elements");
+      out.dtype = element->dtype, width = static_cast<double>(element->bytes);
+    }
+    if (width == 0) width = 4;
+    out.sent += in * width, out.received += result * width;
+    return out;
+  }
+
+  Result<Communication> communication_of(const Recorded& n, const Node& node, graph::CollectiveKind kind,
+                                         const std::string& group, std::int64_t size) const {
     Communication c;
     c.op.kind = kind;
     c.size = size > 0 && size <= (1 << 20) ? static_cast<std::uint32_t>(size) : 0;
@@ -320,19 +380,15 @@ class RecordedReader {
       c.ranks = known->second.ranks;
       if (known->second.size > 0) c.size = known->second.size;
     }
-    double sent = 0, received = 0;
-    for (const Argument& a : node.inputs) {
-      for (const std::uint32_t t : a.tensors) sent += bytes_of(t), c.op.dtype = graph_.tensors[t].element.dtype;
-    }
-    for (const std::uint32_t t : node.outputs) received += bytes_of(t);
-    const std::int64_t in = number_of(attribute(n.json, "in_msg_nelems"), -1);
-    if (sent == 0 && in > 0) sent = static_cast<double>(in) * 4;
-    const double ranks = std::max(1.0, static_cast<double>(c.size));
-    double bytes = sent;
-    if (kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::gather)
-      bytes = std::max(received, sent * (received > sent ? 1 : ranks));
-    if (kind == graph::CollectiveKind::reduce_scatter || kind == graph::CollectiveKind::scatter)
-      bytes = sent > 0 ? std::max(sent, received) : received * ranks;
+    TRY_ASSIGN(const Moved moved, moved_by(n, node));
+    const auto& [sent, received, dtype] = moved;
+    c.op.dtype = dtype;
+    const bool gathers = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::gather,
+               scatters = kind == graph::CollectiveKind::reduce_scatter || kind == graph::CollectiveKind::scatter;
+    const bool of_one_rank = (gathers && received <= sent) || (scatters && sent == 0);
+    c.per_rank = of_one_rank && c.size == 0;
+    const double bytes = (gathers || scatters || sent == 0 ? std::max(sent, received) : sent) *
+                         (of_one_rank ? std::max(1.0, static_cast<double>(c.size)) : 1);
     c.op.bytes = static_cast<std::int64_t>(std::min(bytes, 1e15));
     return c;
   }
@@ -361,6 +417,10 @@ class RecordedReader {
     leave("compiled kernels without sizes", unsized_);
     leave("collectives of an unknown kind", unknown_collectives_);
     leave("messages from one rank to another (send, recv)", messages_);
+    if (ungrouped_ > 0)
+      graph_.remarks.push_back(
+          counted(ungrouped_, "collective names no process group of known size, and is taken as one of all GPUs",
+                  "collectives name no process group of known size, and are taken as those of all GPUs"));
     if (guessed_ > 0)
       graph_.remarks.push_back(
           std::to_string(guessed_) +
@@ -373,9 +433,11 @@ class RecordedReader {
   OpGraph graph_;
   RecordedArguments arguments_;
   RecordedCalls trace_;
-  std::uint64_t unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0, messages_ = 0;
+  std::uint64_t unsized_ = 0, unknown_collectives_ = 0, guessed_ = 0, messages_ = 0, ungrouped_ = 0;
   std::uint32_t calls_ = 0;  ///< of operators since the last node
   bool inside_operator_ = false;
+  std::unordered_map<std::uint64_t, std::uint32_t> collectives_;  ///< to their place in graph_.nodes
+  std::optional<std::uint32_t> waits_;                            ///< of the next node
 };
 
 bool sniff_execution(const dom::object& document) {

@@ -37,6 +37,7 @@ class RecordedIteration {
 
   Result<Workload> build(const SamplePlan& samples) {
     for (const opgraph::Node& node : graph_.nodes) {
+      if (node.waits_for) it_.compute_waits_for(collectives_[*node.waits_for]);
       if (node.communication)
         TRY(add_collective(node));
       else if (node.op == opgraph::kWait)
@@ -97,18 +98,24 @@ class RecordedIteration {
   }
 
   Result<void> add_collective(const opgraph::Node& node) {
-    const graph::Collective& op = node.communication->op;
+    graph::Collective op = node.communication->op;
     if (ranks_ == 1 || node.communication->size == 1) {
       left_out_ += 1;
       return {};
     }
-    if (op.bytes <= 0 && op.kind != graph::CollectiveKind::barrier) return {};
+    if (op.bytes <= 0 && op.kind != graph::CollectiveKind::barrier) {
+      unsized_ += 1;
+      return {};
+    }
+    if (node.communication->per_rank)
+      op.bytes = static_cast<std::int64_t>(std::min(static_cast<double>(op.bytes) * ranks_, 1e15));
     TRY_ASSIGN(const graph::Partition groups, groups_of(node));
     const bool sums = op.kind == graph::CollectiveKind::all_reduce || op.kind == graph::CollectiveKind::reduce_scatter;
     const graph::Phase phase =
         node.phase == graph::Phase::backward && sums ? graph::Phase::gradient_sync : graph::Phase::exchange;
     const TaskId task = it_.add_collective(node.label + "." + std::string(graph::name_of(op.kind)), graph::Stream::comm,
                                            phase, op, groups);
+    collectives_[static_cast<std::uint32_t>(&node - graph_.nodes.data())] = task;
     for (const opgraph::Argument& a : node.inputs) {
       for (const std::uint32_t t : a.tensors) pending_[graph_.tensors[t].storage] = task;
     }
@@ -129,6 +136,7 @@ class RecordedIteration {
     say(kernels_.coverage().text());
     for (const std::string& remark : graph_.remarks) say(remark);
     for (const opgraph::Left& left : graph_.left_out) say("left out: " + left.what + ": " + std::to_string(left.count));
+    if (unsized_ > 0) say(counted(unsized_, "recorded collective") + " left out: no size is recorded");
     if (left_out_ > 0) say(counted(left_out_, "recorded collective") + " left out: a group of one GPU");
   }
 
@@ -170,7 +178,8 @@ class RecordedIteration {
   std::map<std::uint64_t, TaskId> pending_;  ///< the last collective of a storage that nothing has waited for
   double flops_ = 0;
   FlopsOfTypes types_;
-  std::uint64_t left_out_ = 0;
+  std::uint64_t left_out_ = 0, unsized_ = 0;
+  std::unordered_map<std::uint32_t, TaskId> collectives_;  ///< by their place among the nodes
   Workload out_;
 };
 
@@ -226,6 +235,7 @@ std::map<std::int64_t, std::uint64_t> leading_sizes(const opgraph::OpGraph& grap
 
 /// Nothing in a trace says what its batch was; inputs and activations begin with it, some behind other sizes.
 Result<void> check_recorded_batch(const opgraph::OpGraph& graph, const ModelSpec& model, std::int64_t batch) {
+  if (graph.tensors.empty()) return {};  // operations and bytes alone
   const std::map<std::int64_t, std::uint64_t> sizes = leading_sizes(graph);
   if (sizes.contains(batch)) return {};
   const auto most = std::ranges::max_element(sizes, {}, [](const auto& size) { return size.second; });
