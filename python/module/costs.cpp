@@ -85,7 +85,7 @@ py::tuple replay(const std::vector<std::string>& traces, const std::optional<api
   r.network = rest["network"].cast<std::string>();
   r.network_system = rest["network_system"].cast<std::string>();
   r.groups = rest["groups"].cast<std::string>();
-  r.ranks = rest["ranks"].cast<std::uint32_t>();
+  r.ranks = rest["ranks"].cast<std::optional<std::uint32_t>>();
   r.recorded_collectives = rest["recorded_collectives"].cast<bool>();
   r.compute_scale = rest["compute_scale"].cast<double>();
   const api::Replay done = without_gil([&](const api::Stop& stop) {

@@ -47,7 +47,8 @@ Error stray(const std::string& name, const char* found, const char* expected) {
 }
 
 Result<Replay> priced(const ReplayRequest& r, const std::string& config, const std::vector<std::string>& sets) {
-  for (const std::string& name : {given_of_chakra(r), given_of_profiles(r)}) {
+  for (const std::string& name :
+       {given_of_chakra(r), given_of_profiles(r), first_given({{"ranks", r.ranks.has_value()}})}) {
     if (!name.empty()) return stray(name, "priced, which predicts the trace anew", "only experiment and sets");
   }
   TRY_ASSIGN(const report::Report report, priced_trace(r.traces, config, sets));
@@ -67,7 +68,7 @@ Result<Replay> of_chakra(const ReplayRequest& r, const std::string& config, cons
   asked.network = r.network;
   asked.network_system = r.network_system;
   asked.groups = r.groups;
-  asked.ranks = r.ranks;
+  asked.ranks = r.ranks.value_or(1);
   asked.recorded_collectives = r.recorded_collectives;
   asked.compute_scale = r.compute_scale;
   TRY_ASSIGN(chakra::ChakraTexts texts, chakra::replayed_texts(asked));
@@ -86,15 +87,15 @@ Result<Replay> of_profile(const ReplayRequest& r, const std::string& config, con
   asked.remove = r.remove;
   asked.fuse = r.fuse;
   asked.leave_one_step_out = r.leave_one_step_out;
-  asked.ranks = r.ranks > 1 ? r.ranks : 0;  // 1 is what stands there unless it is set
+  asked.ranks = r.ranks.value_or(0);
   TRY_ASSIGN(replay::ReplayTexts texts, replay::replayed_texts(asked));
   return Replay{std::move(texts.json), std::move(texts.csv), console_text(texts.text)};
 }
 
 Result<Replay> replayed(const ReplayRequest& r) {
   if (r.traces.empty()) return Error{"traces: found none, expected at least one file", "", ""};
-  if (r.ranks < 1 || r.ranks > kMostRanks)
-    return Error{"ranks: found " + std::to_string(r.ranks) + ", expected 1 .. 16777216", "", ""};
+  if (r.ranks && (*r.ranks < 1 || *r.ranks > kMostRanks))
+    return Error{"ranks: found " + std::to_string(*r.ranks) + ", expected 1 .. 16777216", "", ""};
   const ExperimentPath path(r.experiment.value_or(Experiment{}));
   const std::vector<std::string> sets = r.experiment ? r.experiment->sets : std::vector<std::string>();
   const auto play = r.priced ? priced : chakra::names_chakra(r.traces) ? of_chakra : of_profile;

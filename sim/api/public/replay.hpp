@@ -21,9 +21,10 @@ struct ReplayRequest {
   bool leave_one_step_out = false;        ///< profiles: predict each step from the others
 
   std::string network, network_system, groups;  ///< Chakra: files, instead of `experiment`
-  std::uint32_t ranks = 1;                      ///< Chakra: a single trace is replicated to so many ranks, up to 2^24
-  bool recorded_collectives = false;            ///< Chakra
-  double compute_scale = 1;                     ///< Chakra: factor of recorded kernels, 1e-6 to 1e6
+  /// Chakra: a single trace is replicated to so many, 1 to 2^24; profiles: they are moved to so many. None: not said.
+  std::optional<std::uint32_t> ranks;
+  bool recorded_collectives = false;  ///< Chakra
+  double compute_scale = 1;           ///< Chakra: factor of recorded kernels, 1e-6 to 1e6
   Stop stop = {};
 };
 
