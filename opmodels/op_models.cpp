@@ -125,7 +125,7 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   const OpModelEntry& entry = op_model_entries()[op.index()];
   Result<void> good = check_fields(op, entry.passes);
   Result<OpTime> time = good.ok() ? by_models(entry, rates(warm), op) : Result<OpTime>(good.error());
-  if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
+  if (!time.ok()) return Error{impl_->spec.name + ": " + time.error().what, "", time.error().hint};
   if (impl_->measured && impl_->as_measured) {
     *time = by_table_of(*impl_->as_measured, *impl_->measured, entry, op, *time);
   } else if (impl_->measured) {

@@ -69,7 +69,7 @@ void note_pattern(const std::string& pattern) {
 
 Result<std::vector<std::string>> files_of_pattern(const std::string& pattern) {
   std::vector<std::string> out = paths_matching(pattern);
-  if (out.empty()) return Error{"found no file that matches the pattern", in_quotes(pattern, 200), ""};
+  if (out.empty()) return Error{in_quotes(pattern, 200) + ": found no file that matches the pattern", "", ""};
   return out;
 }
 

@@ -182,7 +182,7 @@ bool skips_numbers(const TraceStep& step, const TraceStep& next) {
 
 Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std::string& pattern) {
   const auto compiled = NamePattern::compile(pattern);
-  if (!compiled) return Error{compiled.error().text(), "step pattern", ""};
+  if (!compiled) return Error{"step pattern: " + compiled.error().text(), "", ""};
   std::map<NameId, bool> verdicts;  // a regular expression is slow; names are few
   rank.steps = spans(rank, names, [&](NameId id) {
     const auto [at, fresh] = verdicts.emplace(id, false);

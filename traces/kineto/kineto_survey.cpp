@@ -129,7 +129,7 @@ Result<KinetoSurvey> survey_kineto(const TraceFile& file, const TraceOptions& op
   std::optional<NamePattern> pattern;
   if (!options.step_pattern.empty()) {
     auto compiled = NamePattern::compile(options.step_pattern);
-    if (!compiled) return Error{compiled.error().text(), "step pattern", ""};
+    if (!compiled) return Error{"step pattern: " + compiled.error().text(), "", ""};
     pattern = std::move(*compiled);
   }
   Surveyor surveyor(options, pattern ? &*pattern : nullptr);
