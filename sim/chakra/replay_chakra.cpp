@@ -112,16 +112,17 @@ Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set
   return Played{std::move(play), std::move(where), std::move(stage.costs)};
 }
 
-/// Names what was given and changes no time: the job is played again without it.
-void name_idle_flags(const ChakraReplay& f, const traces::ChakraSet& set, const Played& played) {
+/// Notes what was given and changes no time: the job is played again without it. Where no text is printed, it is also said on
+/// standard error.
+void name_idle_flags(const ChakraReplay& f, const traces::ChakraSet& set, Played& played) {
   const std::string with = chakra_csv(set, played.play);
+  std::string idle;
   const auto name_if_idle = [&](const std::string& given, const ChakraReplay& rest) {
     const auto without = [&] {
       const LogSilence silence;
       return play_on_stage(rest, set);
     }();
-    if (without && chakra_csv(set, without->play) == with)
-      log_warn([&] { return given + ": no effect, the times are the same"; });
+    if (without && chakra_csv(set, without->play) == with) idle += (idle.empty() ? "" : ", ") + given;
   };
   for (std::size_t i = 0; i < f.sets.size(); ++i) {
     ChakraReplay rest = f;
@@ -137,6 +138,10 @@ void name_idle_flags(const ChakraReplay& f, const traces::ChakraSet& set, const 
   rest = f;
   rest.compute_scale = 1;
   if (f.compute_scale != 1) name_if_idle("--compute-scale", rest);
+  if (idle.empty()) return;
+  const std::string line = "no effect on this replay: " + idle;
+  if (takes_stdout({{"--csv", f.csv}, {"--json", f.json}})) log_warn([&] { return line; });
+  played.play.notes.push_back(line);
 }
 
 struct SetPlayed {
@@ -218,7 +223,8 @@ Result<void> replay_chakra(const ChakraReplay& f) {
                          [&] { return chakra_text(set, played.play, played.where); });
 }
 
-Result<ChakraTexts> replayed_texts(const ChakraReplay& f) {
+Result<ChakraTexts> replayed_texts(ChakraReplay f) {
+  f.csv = f.json = "";
   TRY_ASSIGN(const SetPlayed done, played_set(f));
   const auto& [set, played] = done;
   return ChakraTexts{chakra_json(set, played.play, played.where), chakra_csv(set, played.play),

@@ -42,6 +42,6 @@ Result<void> replay_chakra(const ChakraReplay& replay);
 struct ChakraTexts {
   std::string json, csv, text;
 };
-Result<ChakraTexts> replayed_texts(const ChakraReplay& replay);
+Result<ChakraTexts> replayed_texts(ChakraReplay replay);
 
 }  // namespace distsim::chakra
