@@ -149,10 +149,29 @@ class Serving(unittest.TestCase):
                  (policy_with(next=lambda self, state, gpu: "0"), TypeError, r"next\(\) returned str, expected a list"),
                  (policy_with(next=lambda self, state, gpu: ([0],)), TypeError, "returned a tuple, expected"),
                  (policy_with(arrived=lambda self, state, id: 1.5), TypeError, r"arrived\(\) returned float, expected whole numbers"),
-                 (policy_with(next=lambda self, state, gpu: state.layers(5)), RuntimeError, "asked for model 5, which does not exist")]
+                 (policy_with(next=lambda self, state, gpu: state.layers(5)), distsim.ConfigError, "policy Wrong: asked for model 5, which does not exist"),
+                 (policy_with(arrived=lambda self, state, id: state.runs_on(id, 99)), distsim.ConfigError, "policy Wrong: asked for GPU 99, which does not exist"),
+                 (policy_with(next=lambda self, state, gpu: state.request(10 ** 6)), distsim.ConfigError, "which no request has had")]
         for policy, kind, line in cases:
             with self.subTest(line=line), self.assertRaisesRegex(kind, line):
                 distsim.serving(SMALL, policy=policy)
+
+        class Careful(Fifo):
+            def next(self, state, gpu):
+                try:
+                    state.layers(5)
+                except RuntimeError as error:
+                    self.seen = str(error)
+                return super().next(state, gpu)
+
+        class Renamed(Careful):
+            def next(self, state, gpu):
+                super().next(state, gpu)
+                raise RuntimeError(self.seen)
+
+        self.assertEqual(distsim.serving(SMALL, policy=Careful)[0].requests, distsim.serving(SMALL, policy=Fifo)[0].requests)
+        with self.assertRaisesRegex(RuntimeError, "^asked for model 5"):
+            distsim.serving(SMALL, policy=Renamed)
         with self.assertRaisesRegex(distsim.ConfigError, "expected a wait of at most 5 ms"):
             distsim.serving(SMALL, policy=Fifo, set={"run.max_wait": "5 ms", "load.rate_per_s": 900})
         with self.assertRaisesRegex(TypeError, "policy: found int"):

@@ -84,8 +84,8 @@ def serving(config: Config, *, policy: Optional[Callable[[], ServingPolicy]] = N
     set      {"load.rate_per_s": 400}: as ``--set``
     jobs     threads, 1 to 256
 
-    Raises ConfigError, also where a policy does what cannot be done (a GPU that does not exist) or leaves a request waiting; what the
-    policy itself raises comes out as it is, with its traceback."""
+    Raises ConfigError, also where a policy does what cannot be done (a GPU that does not exist), asks its state for what there is not,
+    or leaves a request waiting; what the policy itself raises comes out as it is, with its traceback."""
     if policy is not None and not callable(policy):
         made = hasattr(policy, "arrived") and hasattr(policy, "next")
         raise TypeError(f"policy: found {'an object of class ' if made else ''}{type(policy).__name__}, expected "

@@ -16,10 +16,34 @@ class State {
     if (of_ == nullptr) throw std::runtime_error("the state of a policy's call was used after the call");
     return *of_;
   }
+  /// Of what a policy asks for and there is not, the emulator's exception is kept beside the one that Python gets for it.
+  template <class Ask>
+  auto answer(const Ask& ask) -> decltype(ask(std::declval<const serving_policy::State&>())) {
+    const serving_policy::State& state = now();
+    try {
+      return ask(state);
+    } catch (const py::error_already_set&) {
+      throw;
+    } catch (const std::runtime_error& e) {
+      refused_ = std::current_exception();
+      shown_ = py::reinterpret_borrow<py::object>(PyExc_RuntimeError)(text_of(e.what()));
+    }
+    PyErr_SetObject(PyExc_RuntimeError, shown_.ptr());
+    throw py::error_already_set();
+  }
+  /// The emulator's exception, where it is what Python raised; else null.
+  std::exception_ptr refusal_behind(const py::error_already_set& raised) const {
+    return shown_ && raised.value().is(shown_) ? refused_ : nullptr;
+  }
   class Scope {
    public:
+    /// With the GIL, to the end.
     Scope(State& state, const serving_policy::State& of) : state_(state) { state.of_ = &of; }
-    ~Scope() { state_.of_ = nullptr; }
+    ~Scope() {
+      state_.of_ = nullptr;
+      state_.refused_ = nullptr;
+      state_.shown_ = py::object();
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
@@ -29,6 +53,8 @@ class State {
 
  private:
   const serving_policy::State* of_ = nullptr;
+  std::exception_ptr refused_;
+  py::object shown_;
 };
 
 /// The first exception that a policy raised, on whatever thread.
@@ -118,7 +144,8 @@ class Policy : public serving_policy::Policy {
     const State::Scope scope(*state_, state);
     try {
       return call();
-    } catch (const py::error_already_set&) {
+    } catch (const py::error_already_set& raised) {
+      if (const std::exception_ptr refusal = state_->refusal_behind(raised)) std::rethrow_exception(refusal);
       raised_.keep(std::current_exception());
     }
     throw std::runtime_error("raised by the policy");
@@ -192,35 +219,49 @@ void add_serving(py::module_& m) {
       .def_property_readonly("models", [](const State& s) { return s.now().models(); })
       .def_property_readonly("draining", [](const State& s) { return s.now().draining(); })
       .def("layers",
-           [](const State& s, const py::object& model) {
-             return s.now().layers(number_of(model, "layers() was given", kModel));
+           [](State& s, const py::object& model) {
+             return s.answer([&](const serving_policy::State& state) {
+               return state.layers(number_of(model, "layers() was given", kModel));
+             });
            })
       .def("max_batch",
-           [](const State& s, const py::object& model) {
-             return s.now().max_batch(number_of(model, "max_batch() was given", kModel));
+           [](State& s, const py::object& model) {
+             return s.answer([&](const serving_policy::State& state) {
+               return state.max_batch(number_of(model, "max_batch() was given", kModel));
+             });
            })
       .def("request",
-           [](const State& s, const py::object& id) {
-             return s.now().request(number_of(id, "request() was given", kRequest));
+           [](State& s, const py::object& id) {
+             return s.answer([&](const serving_policy::State& state) {
+               return state.request(number_of(id, "request() was given", kRequest));
+             });
            })
       .def("runs_on",
-           [](const State& s, const py::object& id, const py::object& gpu) {
-             return s.now().runs_on(number_of(id, "runs_on() was given", kRequest),
+           [](State& s, const py::object& id, const py::object& gpu) {
+             return s.answer([&](const serving_policy::State& state) {
+               return state.runs_on(number_of(id, "runs_on() was given", kRequest),
                                     number_of(gpu, "runs_on() was given", kGpu));
+             });
            })
       .def("predicted_s",
-           [](const State& s, const py::object& id, const py::object& gpu) {
-             return s.now().predicted_s(number_of(id, "predicted_s() was given", kRequest),
+           [](State& s, const py::object& id, const py::object& gpu) {
+             return s.answer([&](const serving_policy::State& state) {
+               return state.predicted_s(number_of(id, "predicted_s() was given", kRequest),
                                         number_of(gpu, "predicted_s() was given", kGpu));
+             });
            })
       .def("fetch_s",
-           [](const State& s, const py::object& id, const py::object& gpu) {
-             return s.now().fetch_s(number_of(id, "fetch_s() was given", kRequest),
+           [](State& s, const py::object& id, const py::object& gpu) {
+             return s.answer([&](const serving_policy::State& state) {
+               return state.fetch_s(number_of(id, "fetch_s() was given", kRequest),
                                     number_of(gpu, "fetch_s() was given", kGpu));
+             });
            })
-      .def("resident", [](const State& s, const py::object& gpu, const py::object& model) {
-        return s.now().resident(number_of(gpu, "resident() was given", kGpu),
+      .def("resident", [](State& s, const py::object& gpu, const py::object& model) {
+        return s.answer([&](const serving_policy::State& state) {
+          return state.resident(number_of(gpu, "resident() was given", kGpu),
                                 number_of(model, "resident() was given", kModel));
+        });
       });
   py::class_<api::Serving>(m, "Serving", "Results of a serving experiment.")
       .def("json", [](const api::Serving& s) { return written_serving(s, &api::Serving::json); })
