@@ -70,7 +70,8 @@ api::PlanRequest plan_request(const api::Experiment& experiment, const Axes& var
 py::list rows_of(const api::Plan& plan) {
   py::list out;
   for (const api::PlanRow& row : plan.rows()) {
-    out.append(py::make_tuple(texts_of(row.sets), row.iteration_ms, text_of(row.error)));
+    out.append(
+        py::make_tuple(texts_of(row.sets), text_of(row.placement), row.iteration_ms, row.fits, text_of(row.error)));
   }
   return out;
 }

@@ -19,7 +19,8 @@ class Plan::Parts {
     if (stop_asked()) return Error{"interrupted", "", ""};
     plan_ = std::move(found).value();
     for (const study::PlanRow& row : plan_.rows)
-      rows_.push_back({row.sets, row.fits && row.error.empty() ? row.report.iteration.ms() : 0, row.error});
+      rows_.push_back(
+          {row.sets, placement_of(row), row.error.empty() ? row.report.iteration.ms() : 0, row.fits, row.error});
     return {};
   }
   const std::vector<std::string>& without_effect(const Stop& stop) const {
@@ -33,6 +34,12 @@ class Plan::Parts {
   const std::vector<PlanRow>& rows() const { return rows_; }
 
  private:
+  std::string placement_of(const study::PlanRow& row) const {
+    if (!plan_.tables) return "";
+    const workload::TablePlans& placement = plan_.tables->played[row.number].placement;
+    return placement.tables.empty() ? "" : study::placement_csv(placement);
+  }
+
   /// Of those that have defaults; of others it is true.
   bool was_given(const std::string& flag) const {
     const study::PlanRequest usual;

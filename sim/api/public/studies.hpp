@@ -91,9 +91,13 @@ struct PlanRequest {
 };
 
 struct PlanRow {
-  std::vector<std::string> sets;  ///< that make it of the experiment
-  double iteration_ms = 0;        ///< 0 where it does not fit
-  std::string error;              ///< "memory"; empty where it fits
+  std::vector<std::string> sets;  ///< that make it of the experiment, of a recommender with its `placement`
+  /// Recommenders: where the tables lie, the text of a file for parallel.placement_file; empty: where the experiment and
+  /// `sets` say.
+  std::string placement;
+  double iteration_ms = 0;  ///< 0 where there is an error
+  bool fits = true;         ///< false: the GPUs lack the memory; without an error where model.memory_check is false
+  std::string error;        ///< why it has no time: "memory", or what a prediction says; empty where it has one
 };
 
 class DISTSIM_API Plan {

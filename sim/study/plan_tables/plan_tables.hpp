@@ -85,7 +85,9 @@ config::Experiment with_placement(config::Experiment experiment, workload::Table
 /// The winner as a placement file, with memory (bytes of a rank's shard) and cost (seconds, of the rank that holds it)
 /// carried along, except of the experiment's own placement.
 std::string placement_csv(const TablesPlan& plan);
-/// The same as a sharding plan in TorchRec's words: module, table, sharding_type, compute_kernel, ranks and shards.
+/// Any placement as such a file, without memory and cost.
+std::string placement_csv(const workload::TablePlans& placement);
+/// The winner as a sharding plan in TorchRec's words: module, table, sharding_type, compute_kernel, ranks and shards.
 std::string sharding_plan_json(const TablesPlan& plan);
 /// What was played, the fastest first; what the planner looked at; the winner's ranks.
 std::string describe(const TablesPlan& plan);

@@ -176,6 +176,13 @@ std::string placement_csv(const TablesPlan& plan) {
   return out;
 }
 
+std::string placement_csv(const workload::TablePlans& placement) {
+  std::string out = "table,sharding,ranks,rows,columns\n";
+  for (std::size_t t = 0; t < placement.tables.size(); ++t)
+    out += csv_line(workload::placement_fields(t, placement.tables[t]));
+  return out;
+}
+
 std::string sharding_plan_json(const TablesPlan& plan) {
   nlohmann::ordered_json tables = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < plan.placement.tables.size(); ++i) {

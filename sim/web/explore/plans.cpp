@@ -4,13 +4,11 @@
 #include <utility>
 
 #include "base/file.hpp"
-#include "base/text/csv.hpp"
 #include "base/threads/stop.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 #include "sim/web/answers/answers.hpp"
 #include "sim/web/messages/body.hpp"
-#include "sim/workload/placement/placement_file.hpp"
 
 namespace distsim::web {
 namespace {
@@ -106,14 +104,6 @@ class PlanTeller {
   std::chrono::steady_clock::time_point told_{};
 };
 
-/// A placement as a file that an experiment can name.
-std::string text_of_placement(const workload::TablePlans& placement) {
-  std::string out = "table,sharding,ranks,rows,columns\n";
-  for (std::size_t t = 0; t < placement.tables.size(); ++t)
-    out += csv_line(workload::placement_fields(t, placement.tables[t]));
-  return out;
-}
-
 }  // namespace
 
 /// Keys that are varied may name files, or ask for more GPUs than a page may.
@@ -147,7 +137,7 @@ Result<void> Answers::name_placements(study::Plan& plan) {
     TRY_ASSIGN(const std::string folder, private_folder_.path());
     predictions_.open_folder(folder);
     const std::string path = folder + "/placement-" + std::to_string(++placements_) + ".csv";
-    TRY(write_file_atomically(path, text_of_placement(placement)));
+    TRY(write_file_atomically(path, study::placement_csv(placement)));
     row.sets.push_back("parallel.placement_file=" + path);
   }
   return {};
