@@ -114,6 +114,18 @@ class SameAsTheCommand(unittest.TestCase):
         self.assertEqual((compared[0].ratio, len(compared)), (1, 2))
         self.assertGreater(distsim.compare(JOB, {**JOB, "cluster": {"system": "dgx_a100_80gb", "nodes": 2}})[1].ratio, 0)
         self.assertEqual(distsim.plan(JOB, vary={"model.global_batch": [8192, 16384]}, jobs=2)[0].error, "")
+        unfit = distsim.plan(LANGUAGE, vary={"model.accumulation": [1]}, set={"cluster.nodes": 1, "model.memory_check": False, "parallel.tensor": 1, "parallel.pipeline": 1})[0]
+        self.assertEqual((unfit.fits, unfit.error, unfit.iteration_ms > 0), (False, "", True))
+
+    def test_rows_of_a_plan_of_tables_are_played_again(self):
+        skewed = "configs/dlrm_skewed_2node.yaml"
+        best = distsim.plan(skewed)[0]
+        self.assertTrue(best.placement.startswith("table,sharding,"))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "tables.csv")
+            path.write_text(best.placement)
+            again = distsim.predict(skewed, set={**best.sets, "parallel.placement_file": str(path)})
+        self.assertEqual(again.iteration_ms, best.iteration_ms)
 
     def test_what_had_no_effect(self):
         idle = {"model.transformer_xl.layers": 7, "parallel.tensor": 8}
@@ -162,6 +174,11 @@ class SameAsTheCommand(unittest.TestCase):
         self.assertEqual(str(done), command("replay", *words, "--config", FLAGSHIP))
         with self.assertRaisesRegex(distsim.ConfigError, "network: found a profiler trace"):
             distsim.replay(str(trace), network="x.yml")
+        of_eight = "tests/data/traces/megatron_gpt_tp8_a100/kineto_rank0.json.gz"
+        self.assertEqual(distsim.replay(of_eight, FLAGSHIP).to_json(), command("replay", of_eight, "--config", FLAGSHIP, "--json", "-"))
+        for more, line in (({}, "expected at most 1 rank"), ({"priced": True}, "ranks: found priced")):
+            with self.assertRaisesRegex(distsim.ConfigError, line):
+                distsim.replay(of_eight, FLAGSHIP, ranks=1, **more)
 
 
 class Usual(unittest.TestCase):
@@ -314,6 +331,12 @@ class Hostile(unittest.TestCase):
         with self.assertRaises(distsim.ConfigError) as raised:
             distsim.plan(JOB, vary={"cluster.nodez": [1, 2]})
         self.assertNotIn("#", str(raised.exception))
+        with self.assertRaises(distsim.ConfigError) as raised:
+            distsim.compare(FLAGSHIP, {**JOB, "cluster": {"nodez": 1}})
+        self.assertTrue(str(raised.exception).startswith("experiment 2: cluster.nodez: "), str(raised.exception))
+        with self.assertRaises(distsim.ConfigError) as raised:
+            distsim.cost_op("h100_sxm5_80gb", "linear", "bf16", m=-1, n=1, k=1)
+        self.assertEqual((raised.exception.file, raised.exception.where), (None, ""))
         import pickle
         self.assertEqual(str(pickle.loads(pickle.dumps(e))), str(e))
 

@@ -42,7 +42,7 @@ def cost_op(gpu: str, op: str, dtype: str = "", *, pass_: str = "", **sizes: Any
 
 class CollectiveCosts(Table):
     """A row for each size: bytes, us, low_us, high_us, algbw_GBps, busbw_GBps, basis, source, error. ``remarks``: on the files of
-    ``curves``."""
+    ``curves`` and on the system, on sizes that are no multiple of the ranks, and arguments that change nothing."""
 
     def __init__(self, rows: List[Dict[str, Any]], csv: str, remarks: List[str]) -> None:
         super().__init__(rows, csv, csv)
@@ -116,14 +116,15 @@ class Replay:
 
 def replay(traces: Union[str, Sequence[str]], config: Optional[Config] = None, *, set: Sets = None, priced: bool = False,
            step_pattern: str = "", measured_on: str = "", remove: Sequence[str] = (), fuse: Sequence[str] = (),
-           leave_one_step_out: bool = False, network: str = "", network_system: str = "", groups: str = "", ranks: int = 1,
+           leave_one_step_out: bool = False, network: str = "", network_system: str = "", groups: str = "", ranks: Optional[int] = None,
            recorded_collectives: bool = False, compute_scale: float = 1) -> Replay:
     """Plays recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, nvprof, HugeCTR, Chakra.
 
     traces     files, folders or patterns, all of one job
     config     the experiment whose cluster and device they are replayed on; None: where they were recorded
     priced     one execution trace without times, priced from its shapes
-    Profiler traces: step_pattern, measured_on, remove, fuse, leave_one_step_out. Chakra: network, network_system, groups, ranks,
+    ranks      that the job is moved to; of Chakra, to which a single trace is replicated. None: as the traces or the experiment say
+    Profiler traces: step_pattern, measured_on, remove, fuse, leave_one_step_out. Chakra: network, network_system, groups,
     recorded_collectives, compute_scale. Each is what the flag of the same name is (``distsim replay --help``).
 
     Raises ConfigError."""
@@ -136,7 +137,7 @@ def replay(traces: Union[str, Sequence[str]], config: Optional[Config] = None, *
         "measured_on": text_of(measured_on, "measured_on"), "remove": texts_of(remove, "remove"), "fuse": texts_of(fuse, "fuse"),
         "leave_one_step_out": flag_of(leave_one_step_out, "leave_one_step_out"), "network": text_of(network, "network"),
         "network_system": text_of(network_system, "network_system"), "groups": text_of(groups, "groups"),
-        "ranks": count_of(ranks, "ranks", 1, 1 << 24),
+        "ranks": None if ranks is None else count_of(ranks, "ranks", 1, 1 << 24),
         "recorded_collectives": flag_of(recorded_collectives, "recorded_collectives"),
         "compute_scale": number_of(compute_scale, "compute_scale"),
     }

@@ -71,14 +71,17 @@ def sweep(config: Config, vary: Mapping[str, Any], *, set: Sets = None, scaling:
 
 
 class Plan(Table):
-    """The best ways to run an experiment. A row has sets (the keys that make it, as a dict of texts), iteration_ms (None where
-    it does not fit) and error. Attributes of the plan are the keys of ``to_dict()``."""
+    """The best ways to run an experiment. A row has sets (the keys that make it, as a dict of texts), placement, iteration_ms (None
+    where there is an error), fits (False where the GPUs lack the memory) and error ("memory", or why there is no prediction).
+    placement is empty but for recommenders, whose rows it makes together with sets: where the tables lie, the text of a file that
+    ``parallel.placement_file`` names. Attributes of the plan are the keys of ``to_dict()``."""
 
     def __init__(self, plan: _distsim.Plan, keep: object = None) -> None:
         rows: List[Dict[str, Any]] = []
-        for sets, iteration_ms, error in plan.rows():
+        for sets, placement, iteration_ms, fits, error in plan.rows():
             keys = dict(one.split("=", 1) for one in sets)
-            rows.append({"sets": keys, "iteration_ms": iteration_ms or None, "error": error})
+            rows.append({"sets": keys, "placement": placement, "iteration_ms": None if error else iteration_ms, "fits": fits,
+                         "error": error})
         super().__init__(rows)
         self._plan = plan
         self._keep = keep  # files of captured graphs, which without_effect reads again
@@ -197,7 +200,8 @@ def compare(*configs: Config, set: Sets = None, variants: Optional[Mapping[str, 
             raise TypeError(f"variants: found {type(variants).__name__}, expected a dict of dicts")
         for title, sets in variants.items():
             sides.append((text_of(title, "variants"), variant_of(configs[0], set, sets)))
-    with about(configs[0]):
+    as_dict = next((config for config in configs if isinstance(config, Mapping)), configs[0])  # an error names the side
+    with about(as_dict):
         return Comparison(_distsim.compare(sides), (configs, set, variants))
 
 

@@ -1,10 +1,20 @@
 #include "sim/study/compare.hpp"
 
+#include <algorithm>
+
 #include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
 #include "sim/api/public/studies.hpp"
 
 namespace distsim::api {
+namespace {
+
+/// `argument`: "--set KEY=VALUE".
+bool has_setting(const study::Side& side, const std::string& argument) {
+  return std::ranges::any_of(side.sets, [&](const std::string& set) { return "--set " + set == argument; });
+}
+
+}  // namespace
 
 class Comparison::Parts {
  public:
@@ -28,14 +38,28 @@ class Comparison::Parts {
   const study::Comparison& comparison() const { return comparison_; }
   const std::vector<ComparedSide>& sides() const { return sides_; }
   const std::vector<std::string>& without_effect(const Stop& stop) const {
-    return idle_.lines(stop, [this] {
-      std::vector<study::IdleArgument> replaced;
-      for (const study::Side& side : asked_) replaced = joined(replaced, study::replaced_arguments(side.sets));
-      return as_arguments(joined(replaced, study::compare_without_effect(asked_)));
-    });
+    return idle_.lines(stop,
+                       [this] { return as_arguments(joined(replaced(), study::compare_without_effect(asked_))); });
   }
 
  private:
+  /// Of the sides that have a setting, all may replace it alike; else the line says which does.
+  std::vector<study::IdleArgument> replaced() const {
+    std::vector<std::vector<study::IdleArgument>> of_sides;
+    for (const study::Side& side : asked_) of_sides.push_back(study::replaced_arguments(side.sets));
+    std::vector<study::IdleArgument> out;
+    for (std::size_t i = 0; i < asked_.size(); ++i) {
+      for (study::IdleArgument idle : of_sides[i]) {
+        bool by_all = true;
+        for (std::size_t k = 0; k < asked_.size(); ++k)
+          by_all = by_all && (!has_setting(asked_[k], idle.argument) || is_among(of_sides[k], idle));
+        if (!by_all) idle.says += " of " + printable(asked_[i].name, 200);
+        out = joined(std::move(out), {idle});
+      }
+    }
+    return out;
+  }
+
   std::vector<study::Side> asked_;
   study::Comparison comparison_;
   std::vector<ComparedSide> sides_;

@@ -3,9 +3,25 @@
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/api/door.hpp"
+#include "sim/api/idle_choices.hpp"
 #include "sim/api/priced.hpp"
 
 namespace distsim::api {
+namespace {
+
+/// By the names of the request's members.
+std::vector<std::string> unheeded_of(const CollectiveRequest& request, const PricedCollective& priced) {
+  std::vector<std::string> lines = sizes_in_parts(priced);
+  if (std::string line = unheeded_choice(priced); !line.empty()) lines.push_back(std::move(line));
+  for (study::IdleArgument& idle : idle_choices(request, priced)) {
+    if (idle.argument == "--curve") idle.argument = "--curves";
+    if (idle.argument == "--no-curves") idle.argument = "--use-curves";
+    lines.push_back(idle.text());
+  }
+  return as_arguments(std::move(lines));
+}
+
+}  // namespace
 
 OpCost cost_op(const OpRequest& request) {
   const Call call({});
@@ -59,6 +75,7 @@ CollectiveCosts cost_collective(const CollectiveRequest& request) {
   out.csv = priced.table.text;
   out.remarks = priced.remarks;
   out.remarks.insert(out.remarks.end(), priced.doubts.begin(), priced.doubts.end());
+  for (std::string& line : unheeded_of(request, priced)) out.remarks.push_back(std::move(line));
   return out;
 }
 

@@ -27,12 +27,16 @@ int cut_number(std::string& text) {
   return number;
 }
 
-/// The command's "--gpus-per-node: found 0" is about an argument here: "gpus_per_node: found 0".
+/// The command's "--gpus-per-node: found 0" is about an argument here: "gpus_per_node: found 0"; "--a, --b: ..." about two.
 std::string as_argument(std::string text) {
-  if (!text.starts_with("--")) return text;
-  text.erase(0, 2);
-  for (std::size_t i = 0; i < text.size() && text[i] != ':' && text[i] != ' '; ++i) {
-    if (text[i] == '-') text[i] = '_';
+  for (std::size_t begin = 0; text.compare(begin, 2, "--") == 0;) {
+    text.erase(begin, 2);
+    std::size_t i = begin;
+    for (; i < text.size() && text[i] != ':' && text[i] != ' '; ++i) {
+      if (text[i] == '-') text[i] = '_';
+    }
+    if (i == begin || i == text.size() || text[i] != ' ' || text[i - 1] != ',') break;
+    begin = i + 1;
   }
   return text;
 }
@@ -80,13 +84,15 @@ std::vector<std::string> as_arguments(const std::vector<study::IdleArgument>& id
   return as_arguments(std::move(lines));
 }
 
+bool is_among(const std::vector<study::IdleArgument>& some, const study::IdleArgument& idle) {
+  return std::ranges::any_of(
+      some, [&](const study::IdleArgument& one) { return one.argument == idle.argument && one.says == idle.says; });
+}
+
 std::vector<study::IdleArgument> joined(std::vector<study::IdleArgument> some,
                                         const std::vector<study::IdleArgument>& others) {
   for (const study::IdleArgument& other : others) {
-    const auto same = [&](const study::IdleArgument& one) {
-      return one.argument == other.argument && one.says == other.says;
-    };
-    if (std::ranges::none_of(some, same)) some.push_back(other);
+    if (!is_among(some, other)) some.push_back(other);
   }
   return some;
 }

@@ -38,6 +38,8 @@ void check_surroundings();
 /// The command's "--max-played: no effect" about an argument of the library: "max_played: no effect".
 std::vector<std::string> as_arguments(std::vector<std::string> lines);
 std::vector<std::string> as_arguments(const std::vector<study::IdleArgument>& idle);
+/// Whether one of them says the same of the same argument.
+bool is_among(const std::vector<study::IdleArgument>& some, const study::IdleArgument& idle);
 /// Both, each argument and what is said of it once.
 std::vector<study::IdleArgument> joined(std::vector<study::IdleArgument> some,
                                         const std::vector<study::IdleArgument>& others);

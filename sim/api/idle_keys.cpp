@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "sim/config/flag_sets.hpp"
 #include "sim/study/idle/without_effect.hpp"
 
 namespace distsim::api {
@@ -23,6 +24,13 @@ std::string idle_keys(const ConfigNode& parsed, const config::Experiment& experi
                       unsigned threads) {
   return study::describe(study::keys_without_effect(parsed, experiment, prediction.report, trials,
                                                     threads > 0 ? threads : threads_for(prediction), cache));
+}
+
+std::string replaced_keys(const std::vector<std::string>& sets) {
+  std::vector<study::GivenKey> keys;
+  for (const config::ReplacedSet& replaced : config::replaced_sets(sets))
+    keys.push_back({replaced.set, "replaced by --set " + replaced.by});
+  return study::describe(keys);
 }
 
 }  // namespace distsim::api

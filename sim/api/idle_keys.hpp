@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/config/config.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -12,5 +13,8 @@ namespace distsim::api {
 std::string idle_keys(const ConfigNode& parsed, const config::Experiment& experiment,
                       const pipeline::Prediction& prediction, bool trials, pipeline::CostModelCache& cache,
                       unsigned threads = 0);
+
+/// The same of those of `sets` that later ones replace, so that no key of the experiment is theirs.
+std::string replaced_keys(const std::vector<std::string>& sets);
 
 }  // namespace distsim::api

@@ -60,6 +60,7 @@ class Prediction::Parts {
  public:
   Result<void> fill(const Experiment& asked, const PredictOptions& options) {
     TRY_ASSIGN(parsed_, parsed_of(asked));
+    sets_ = asked.sets;
     TRY(kept_inputs().read(config::folder_of_path(asked.file), [&](const study::KeptInputs::Inputs& inputs) {
       models_ = inputs.models;
       return play(*inputs.files);
@@ -81,6 +82,7 @@ class Prediction::Parts {
       whole_ = prediction_.report;
       const std::string idle = idle_keys(parsed_, *experiment_, prediction_, has_trials_, *models_, 1);
       study::add_to_assumptions(idle, *whole_);
+      study::add_to_assumptions(replaced_keys(sets_), *whole_);
     });
     return *whole_;
   }
@@ -102,6 +104,7 @@ class Prediction::Parts {
   }
 
   ConfigNode parsed_;
+  std::vector<std::string> sets_;
   std::optional<config::Experiment> experiment_;
   std::shared_ptr<pipeline::CostModelCache> models_;
   pipeline::Prediction prediction_;

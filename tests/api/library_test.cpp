@@ -1,8 +1,13 @@
 // The public headers alone: what another program sees.
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "sim/api/public/distsim.hpp"
@@ -15,6 +20,10 @@ const Experiment kJob = Experiment::of_text(
     "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: dlrm_mlperf, global_batch: 8192}\nframework: {name: "
     "hugectr}\n",
     "job");
+
+const std::string kFourNodes = test::root() + "/configs/dgx_a100_4node.yaml";
+/// Of one rank of eight.
+const std::string kProfile = test::root() + "/tests/data/traces/megatron_gpt_tp8_a100/kineto_rank0.json.gz";
 
 template <class Call>
 ConfigError error_of(const Call& call) {
@@ -62,6 +71,55 @@ TEST(Library, ErrorsHaveTheirParts) {
   wrong.sets = {""};
   EXPECT_EQ(error_of([&] { predict(wrong); }).file(), "") << "a setting is no file";
   EXPECT_EQ(error_of([&] { sweep({kJob, {{"cluster.nodes", {}}}}); }).file(), "");
+}
+
+TEST(Library, OnlyAFileIsTheFileOfAnError) {
+  const auto of_op = [](const char* rows) {
+    return error_of([&] { cost_op({"h100_sxm5_80gb", "linear", "bf16", "", {{"m", rows}, {"n", "1"}, {"k", "1"}}}); });
+  };
+  EXPECT_EQ(of_op("-1").file(), "");
+  EXPECT_EQ(std::string(of_op("-1").what()).find("h100_sxm5_80gb: "), 0u);
+  EXPECT_EQ(error_of([] { replay({.traces = {"no_such_*.json"}}); }).file(), "") << "a pattern";
+  EXPECT_EQ(error_of([] { replay({.traces = {kProfile}, .step_pattern = "["}); }).file(), "");
+  EXPECT_EQ(error_of([] { predict(Experiment::of_file("no_such.yaml")); }).file(), "no_such.yaml");
+}
+
+TEST(Library, RanksOfAReplayCountWhereTheyAreGiven) {
+  ReplayRequest request{.traces = {kProfile}, .experiment = Experiment::of_file(kFourNodes)};
+  EXPECT_NE(replay(request).json, "");
+  request.ranks = 1;  // of a rank of eight
+  EXPECT_NE(error_of([&] { replay(request); }).problem().find("expected at most 1 rank"), std::string::npos);
+  request.priced = true;
+  EXPECT_EQ(error_of([&] { replay(request); }).problem().find("ranks: found priced"), 0u);
+}
+
+TEST(Library, RowsOfAPlanOfTablesArePlayedAgainWithTheirPlacement) {
+  const Experiment skewed = Experiment::of_file(test::root() + "/configs/dlrm_skewed_2node.yaml");
+  const std::vector<PlanRow> rows = plan({skewed}).rows();
+  const std::string path = ::testing::TempDir() + "placement_" + std::to_string(getpid()) + ".csv";
+  std::size_t placed = 0;
+  for (const PlanRow& row : rows) {
+    Experiment again = skewed;
+    again.sets = row.sets;
+    if (!row.placement.empty()) {
+      ++placed;
+      std::ofstream(path) << row.placement;
+      again.sets.push_back("parallel.placement_file=" + path);
+    }
+    EXPECT_DOUBLE_EQ(predict(again).figures().iteration_ms, row.iteration_ms) << row.placement;
+  }
+  std::filesystem::remove(path);
+  EXPECT_GT(placed, 0u);
+  EXPECT_LT(placed, rows.size()) << "the experiment as it is needs none";
+}
+
+TEST(Library, APlanWithoutAMemoryCheckHasTimesThatDoNotFit) {
+  Experiment large = Experiment::of_file(test::root() + "/configs/megatron_gpt_7_5b.yaml");
+  large.sets = {"cluster.nodes=1", "model.memory_check=false", "parallel.tensor=1", "parallel.pipeline=1"};
+  const std::vector<PlanRow> rows = plan({large, {{"model.accumulation", {"1"}}}}).rows();
+  const auto unfit = std::ranges::find_if(rows, [](const PlanRow& row) { return !row.fits && row.error.empty(); });
+  ASSERT_NE(unfit, rows.end());
+  EXPECT_GT(unfit->iteration_ms, 0);
 }
 
 TEST(Library, AnErrorOfAStudyNamesTheTextAsItIsCalled) {
@@ -119,6 +177,8 @@ TEST(Library, WhatIsOutOfRangeIsRefused) {
   error_of([] { cost_collective({"dgx_a100_80gb", "all_reduce", {}}); });
   error_of([] { cost_collective({"dgx_a100_80gb", "all_reduce", {"8"}, 1u << 21}); });
   error_of([] { replay({}); });
+  EXPECT_EQ(error_of([] { replay({.traces = {"x.et"}, .ranks = 0}); }).problem(),
+            "ranks: found 0, expected 1 .. 16777216");
   error_of([] { names("nothing"); });
   PlanRequest request{kJob};
   request.tokens = std::nan("");

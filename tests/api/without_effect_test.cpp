@@ -108,6 +108,52 @@ TEST(WithoutEffect, ASettingThatALaterOneReplacesIsNamedOnce) {
                    "set " + idle[1] + ": no effect on the prediction"}));
 }
 
+TEST(WithoutEffect, ASettingThatOneSideReplacesIsNamedWithTheSide) {
+  const Lines twice{"cluster.nodes=4", "cluster.nodes=2"};
+  const Comparison some = compare({{"a", dlrm({twice[0]})}, {"b", dlrm(twice)}});
+  EXPECT_EQ(some.without_effect(), Lines{"set cluster.nodes=4: no effect, replaced by set cluster.nodes=2 of b"});
+  const Comparison one = compare({{"a", dlrm()}, {"b", dlrm(twice)}});
+  EXPECT_EQ(one.without_effect(), Lines{"set cluster.nodes=4: no effect, replaced by set cluster.nodes=2"});
+}
+
+TEST(WithoutEffect, APredictionNamesSettingsThatLaterOnesReplace) {
+  const std::string json = predict(dlrm({"cluster.nodes=4", "cluster.nodes=2"})).json();
+  EXPECT_NE(json.find("no effect on this prediction: cluster.nodes=4 (replaced by --set cluster.nodes=2)"),
+            std::string::npos);
+  EXPECT_EQ(predict(dlrm({"cluster.nodes=2"})).json().find("replaced by"), std::string::npos);
+}
+
+TEST(WithoutEffect, ACollectiveNamesMembersThatChangeNoPrice) {
+  CollectiveRequest request{"dgx_a100_80gb", "all_gather", {"1000001"}};
+  request.exchange = "hierarchical";
+  request.use_curves = false;
+  request.allow_partial = true;
+  const Lines idle{"bytes: 1000001 is not a multiple of 8 ranks; nccl-tests would send less",
+                   "allow_partial: no effect, the cost is the same", "exchange: no effect, the cost is the same"};
+  Lines found = cost_collective(request).remarks;
+  std::erase_if(found, [](const std::string& line) { return line.find("use_curves: ") == 0; });
+  EXPECT_EQ(found, idle);
+
+  CollectiveRequest chosen{"dgx_a100_80gb", "broadcast", {"1MiB"}};
+  chosen.algorithms = {"Tree"};
+  EXPECT_EQ(cost_collective(chosen).remarks,
+            Lines{"algorithms, protocols: none of them supports broadcast on this group; priced with NCCL's default "
+                  "choice"});
+  EXPECT_EQ(cost_collective({"dgx_a100_80gb", "all_reduce", {"1MiB"}}).remarks, Lines{});
+}
+
+TEST(WithoutEffect, AReplayOfChakraTracesNotesWhatChangesNoTime) {
+  ReplayRequest request;
+  request.traces = {test::root() + "/tests/data/traces/astra_et/all_reduce_8npus_1MB_all_reduce.*.et"};
+  request.experiment = Experiment::of_file(test::root() + "/configs/dgx_a100_4node.yaml");
+  request.experiment->sets = {kIdle};
+  request.compute_scale = 2;
+  const Replay done = replay(request);
+  const std::string line = "no effect on this replay: --set " + std::string(kIdle) + ", --compute-scale";
+  EXPECT_NE(done.json.find(line), std::string::npos);
+  EXPECT_NE(done.text.find(line), std::string::npos);
+}
+
 class Oldest : public serving_policy::Policy {
  public:
   std::uint32_t arrived(const serving_policy::State&, std::uint32_t id) override {

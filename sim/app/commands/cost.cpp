@@ -12,8 +12,8 @@
 #include "base/system/inputs/open_input.hpp"
 #include "base/text/names/spelling.hpp"
 #include "base/text/printable.hpp"
-#include "collectives/selection.hpp"
 #include "opmodels/csv/cost_csv.hpp"
+#include "sim/api/idle_choices.hpp"
 #include "sim/api/priced.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/earlier_results.hpp"
@@ -41,73 +41,11 @@ std::vector<std::string> split_list(const std::string& list) {
   }
 }
 
-/// nccl-tests would round such a size down; the price is that of the size as it stands.
-void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& sizes, std::uint32_t ranks) {
-  const bool divided = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter ||
-                       kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::gather ||
-                       kind == graph::CollectiveKind::scatter;
-  for (std::int64_t bytes : sizes) {
-    if (divided && bytes % ranks != 0) {
-      log_warn([&] {
-        return fmt::format("--bytes: {} is not a multiple of {} ranks; nccl-tests would send less", bytes, ranks);
-      });
-    }
-  }
-}
-
-/// NCCL ignores a choice that leaves nothing, and so does the price. True where that is so.
-bool warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
-                      const collectives::CollectiveOptions& options) {
-  if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return false;
-  const graph::CollectiveKind moved = collectives::kind_priced(kind);
-  const collectives::Selection selection = collectives::selection_of(options);
-  if (collectives::any_allowed(collectives::candidates_for(moved, collectives::channels_of(facts)),
-                               collectives::selection_for(moved, selection)))
-    return false;
-  remark(fmt::format(
-      "--algorithms, --protocols: none of them supports {} on this group; priced with NCCL's default choice",
-      graph::name_of(kind)));
-  return true;
-}
-
-Result<api::PricedCollective> priced(const CollectiveFlags& f) {
+api::CollectiveRequest request_of(const CollectiveFlags& f) {
   api::CollectiveRequest request = f.request;
   request.bytes = split_list(f.bytes);
   request.use_curves = !f.no_curves;
-  return api::priced_collective(request);
-}
-
-/// A flag that may be left out, and how: false where the command line reads the same without it.
-struct OptionalFlag {
-  const char* name;
-  bool (*leave_out)(CollectiveFlags&);
-};
-constexpr OptionalFlag kOptionalFlags[] = {
-    {"--curve", [](CollectiveFlags& f) { return !std::exchange(f.request.curves, {}).empty(); }},
-    {"--no-curves", [](CollectiveFlags& f) { return std::exchange(f.no_curves, false); }},
-    {"--allow-partial", [](CollectiveFlags& f) { return std::exchange(f.request.allow_partial, false); }},
-    {"--side-by-side", [](CollectiveFlags& f) { return std::exchange(f.request.side_by_side, false); }},
-    {"--algorithms", [](CollectiveFlags& f) { return !std::exchange(f.request.algorithms, {}).empty(); }},
-    {"--protocols", [](CollectiveFlags& f) { return !std::exchange(f.request.protocols, {}).empty(); }},
-    {"--launch", [](CollectiveFlags& f) { return std::exchange(f.request.launch, "mpi") != "mpi"; }},
-    {"--exchange", [](CollectiveFlags& f) { return std::exchange(f.request.exchange, "grouped") != "grouped"; }},
-    {"--all-reduce", [](CollectiveFlags& f) { return std::exchange(f.request.all_reduce, "nccl") != "nccl"; }},
-};
-
-/// The same price comes out without them.
-void name_idle_flags(const CollectiveFlags& f, const api::PricedCollective& with, const CLI::App& command,
-                     bool choice_named) {
-  for (const OptionalFlag& flag : kOptionalFlags) {
-    CollectiveFlags rest = f;
-    if (!flag.leave_out(rest)) continue;
-    if (choice_named && (!f.request.algorithms.empty() && rest.request.algorithms.empty())) continue;
-    if (choice_named && (!f.request.protocols.empty() && rest.request.protocols.empty())) continue;
-    const auto without = [&] {
-      const LogSilence silence;
-      return priced(rest);
-    }();
-    if (without && without->table.text == with.table.text) name_unheeded(command, {flag.name}, "the cost is the same");
-  }
+  return request;
 }
 
 /// A table that did not take the place of an earlier one cannot say why it has no figures.
@@ -125,13 +63,14 @@ bool is_of_flag(const std::string& remark, const CollectiveFlags& f, const colle
 
 Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
   TRY(check_outputs({{"--csv", f.csv}}));
-  TRY_ASSIGN(const api::PricedCollective with, priced(f));
-  warn_of_parts(with.kind, with.sizes, with.ranks);
+  const api::CollectiveRequest request = request_of(f);
+  TRY_ASSIGN(const api::PricedCollective with, api::priced_collective(request));
+  for (const std::string& line : api::sizes_in_parts(with)) log_warn([&] { return line; });
   for (const std::string& remark : with.remarks)
     distsim::remark((is_of_flag(remark, f, with.options) ? "--curve: " : "") + remark);
   for (const std::string& doubt : with.doubts) distsim::remark(doubt);
-  const bool choice_ignored = warn_of_unheeded(with.kind, with.table.facts, with.options);
-  name_idle_flags(f, with, command, choice_ignored);
+  if (const std::string line = api::unheeded_choice(with); !line.empty()) distsim::remark(line);
+  name_idle(command, api::idle_choices(request, with));
   const EarlierResults earlier(with.table.unpriced == with.sizes.size(), {f.csv});
   if (earlier.gives_way(f.csv)) TRY(write_file_atomically(f.csv, with.table.text));
   if (with.table.unpriced == 0) return {};

@@ -240,11 +240,13 @@ std::string by_flags(const PredictFlags& f, std::string text) {
 }
 
 /// Says which of the given keys change nothing: in the report, and where that is not shown, on standard error.
-void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const config::Experiment& experiment,
-                    pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
+void name_idle_keys(const PredictFlags& f, const std::vector<std::string>& sets, const ConfigNode& parsed,
+                    const config::Experiment& experiment, pipeline::CostModelCache& cache,
+                    pipeline::Prediction& prediction) {
   const std::string text = by_flags(f, api::idle_keys(parsed, experiment, prediction, f.trials.trials > 0, cache));
   if (!text.empty() && !shows_report(f)) log_warn([&] { return text; });
   study::add_to_assumptions(text, prediction.report);
+  study::add_to_assumptions(api::replaced_keys(sets), prediction.report);  // standard error had these as they were read
 }
 
 Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {
@@ -255,11 +257,12 @@ Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Pr
 
 Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   pipeline::CostModelCache cache;
-  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
+  const std::vector<std::string> sets = sets_of(f);
+  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets));
   const auto resolve = [](const ConfigNode& node) { return config::resolve(node); };  // one of several of that name
   TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
-  name_idle_keys(f, parsed, experiment, cache, prediction);
+  name_idle_keys(f, sets, parsed, experiment, cache, prediction);
   Predicted out{std::move(prediction), {}, {}};
   if (!f.html.empty() || is_picture(f.timeline)) {
     TRY_ASSIGN(out.pipeline,
