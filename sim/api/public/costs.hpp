@@ -62,7 +62,7 @@ struct CollectiveCost {
 
 struct CollectiveCosts {
   std::vector<CollectiveCost> sizes;
-  std::string csv;                   ///< what `distsim cost collective` writes
+  std::string csv;  ///< what `distsim cost collective` writes
   /// On the files of `curves` and on the system; members of the request that change nothing ("exchange: no effect, the cost is
   /// the same"), and sizes that are no multiple of the ranks.
   std::vector<std::string> remarks;
