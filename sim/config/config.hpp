@@ -34,7 +34,8 @@ namespace distsim::config {
 
 struct Experiment {
   std::string path, title;
-  std::string system;  ///< as the file that cluster.system names is called in it; empty where there is none
+  std::string model_file;  ///< that model.name names; empty where there is none
+  std::string system;      ///< as the file that cluster.system names is called in it; empty where there is none
   topology::ClusterSpec cluster;
   topology::DeviceSpec device;
   workload::ModelSpec model;

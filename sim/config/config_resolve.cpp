@@ -137,6 +137,8 @@ class Merger {
 
   /// What the system's file says it is called; empty where there is none.
   const std::string& system() const { return system_; }
+  /// The file of the model; empty where there is none.
+  const std::string& model_file() const { return model_file_; }
 
   Result<ConfigNode> merge() {
     merged_.kind = ConfigNode::Kind::map;
@@ -167,6 +169,7 @@ class Merger {
     erase_key(section, naming.key);
     if (naming.section == "cluster" && parsed_.find("collectives")) described_system_ = base;
     if (const ConfigNode* own = base.find("name"); own != nullptr && naming.section == "cluster") system_ = own->scalar;
+    if (base.where.file != nullptr && naming.section == "model") model_file_ = *base.where.file;
     keep_one_batch(base, section);
     if (naming.section == "model" && is_of_another_kind(section, base)) erase_key(base, "name");
     TRY(merge_config(base, section));
@@ -289,7 +292,7 @@ class Merger {
 
   const ConfigNode& parsed_;
   NamedFiles& files_;
-  std::string folder_, system_;
+  std::string folder_, system_, model_file_;
   ConfigNode merged_;
   std::optional<ConfigNode> described_device_, described_system_;
 };
@@ -416,6 +419,7 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   Merger merger(parsed, files);
   TRY_ASSIGN(e.merged, merger.merge());
   e.system = merger.system();
+  e.model_file = merger.model_file();
   TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
   TRY(read_text(e.merged, "description", ""));
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));

@@ -60,11 +60,12 @@ TEST(ScaledProducts, WhatAGpuHasNotIsRefusedInOneLine) {
             std::string::npos);
   EXPECT_NE(said("h100_sxm5_80gb", product(graph::DType::fp4, graph::Scaling::nv)).find("dtype: found fp4"),
             std::string::npos);
-  EXPECT_EQ(said("h100_sxm5_80gb", product(graph::DType::fp8, graph::Scaling::mx)),
-            "gemm.scaling: found mx with fp8 on h100_sxm5_80gb, expected delayed, current or blockwise: only Blackwell "
-            "and CDNA4 multiply scaled blocks");
+  EXPECT_EQ(
+      said("h100_sxm5_80gb", product(graph::DType::fp8, graph::Scaling::mx)),
+      "h100_sxm5_80gb: gemm.scaling: found mx with fp8 on h100_sxm5_80gb, expected delayed, current or blockwise: only Blackwell "
+      "and CDNA4 multiply scaled blocks");
   EXPECT_EQ(said("b200", product(graph::DType::bf16, graph::Scaling::current)),
-            "gemm.scaling: found current with bf16 on b200, expected none");
+            "b200: gemm.scaling: found current with bf16 on b200, expected none");
   EXPECT_EQ(said("mi355x", product(graph::DType::fp8, graph::Scaling::mx)), "");
 }
 

@@ -83,7 +83,8 @@ TEST_F(AnswersOf, EditsHaveNoOtherMembers) {
   const Json answer =
       ask({{"type", "predict"}, {"edits", {{{"key", "cluster.nodes"}, {"value", "8"}, {"valeu", "9"}}}}});
   EXPECT_EQ(answer["type"], "error");
-  EXPECT_NE(answer.dump().find("objects with key and value, a text or null, and no other member"), std::string::npos) << answer;
+  EXPECT_NE(answer.dump().find("objects with key and value, a text or null, and no other member"), std::string::npos)
+      << answer;
 }
 
 TEST_F(AnswersOf, PlacesErrorsInTheText) {

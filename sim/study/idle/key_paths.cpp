@@ -99,10 +99,11 @@ ConfigNode without(const ConfigNode& root, const Path& path) {
   return out;
 }
 
-ConfigNode with_own_model(const ConfigNode& parsed, const ConfigNode& merged) {
+ConfigNode with_own_model(const ConfigNode& parsed, const config::Experiment& experiment) {
+  const ConfigNode& merged = experiment.merged;
   const ConfigNode *model = parsed.find("model"), *whole = merged.find("model");
   const bool named = model != nullptr && model->find("name") != nullptr;
-  if (!named || whole->where.file == nullptr || config::is_shipped(*whole->where.file)) return parsed;
+  if (!named || experiment.model_file.empty() || config::is_shipped(experiment.model_file)) return parsed;
   ConfigNode out = parsed;
   *out.find("model") = *whole;
   std::erase_if(out.find("model")->entries, [](const ConfigNode::Entry& e) { return e.key == "name"; });

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
+#include "sim/config/config.hpp"
 
 namespace distsim::study::idle {
 
@@ -41,7 +42,7 @@ ConfigNode without(const ConfigNode& root, const Path& path);
 
 /// A model file of the user's own is part of what was given: its keys, and those of the layout that it suggests, stand in
 /// place of its name.
-ConfigNode with_own_model(const ConfigNode& parsed, const ConfigNode& merged);
+ConfigNode with_own_model(const ConfigNode& parsed, const config::Experiment& experiment);
 
 /// A key that one of --set gives.
 struct SetKey {

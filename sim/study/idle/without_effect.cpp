@@ -29,7 +29,7 @@ ConfigNode without_all(const ConfigNode& parsed, const std::vector<idle::Given>&
   if (!of_model) return rest;
   const auto resolved = config::resolve(rest);
   if (!resolved.ok()) return rest;
-  rest = idle::with_own_model(rest, resolved->merged);
+  rest = idle::with_own_model(rest, *resolved);
   for (const std::size_t i : some) {
     const bool of_experiment = idle::find_at(parsed, given[i].path) != nullptr;
     if (!of_experiment && idle::find_at(rest, given[i].path) != nullptr) rest = idle::without(rest, given[i].path);
@@ -131,7 +131,7 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
                                           pipeline::CostModelCache& cache) {
   std::vector<idle::Given> given;
   idle::Path path;
-  const ConfigNode text = idle::with_own_model(parsed, experiment.merged);
+  const ConfigNode text = idle::with_own_model(parsed, experiment);
   idle::collect(text, path, given);
   const idle::Comparison comparison(experiment, report, trials, cache);
   std::vector<char> idle(given.size(), 0);

@@ -113,7 +113,7 @@ class Reader {
   Result<void> check_lines(const std::vector<Line>& lines, const std::vector<std::vector<std::size_t>>& last) const {
     for (std::size_t n = 0; n < lines.size(); ++n) {
       for (std::size_t i = 0; i < lines[n].cells.size(); ++i) {
-        bool counts = lines[n].cells[i].empty();
+        bool counts = lines[n].cells[i].empty() || csv_.header()[i] == "table";
         for (std::size_t t = lines[n].tables.first; t <= lines[n].tables.last && !counts; ++t) counts = last[t][i] == n;
         if (!counts)
           return Error{csv_.header()[i] + ": found " + in_quotes(lines[n].cells[i].substr(0, 40)) +
