@@ -241,7 +241,7 @@ class Answers(Serving):
         whatif = t.ask(type="replay", files=[file], remove=[pattern])
         self.assertEqual(whatif["result"]["what_if_ms"], json.loads(command("replay", str(trace), "--remove", pattern, "--json", "-").stdout)["what_if_ms"])
         self.assertLess(whatif["result"]["what_if_ms"], replayed["replayed_ms"])
-        moved = t.ask(type="replay", files=[file], text=TEXT.replace("dgx_a100_80gb", "dgx_h100", 1), measured_on="dgx_a100_80gb", ranks=2)
+        moved = t.ask(type="replay", files=[file], text=TEXT.replace("dgx_a100_80gb", "dgx_h100", 1), measured_on="p4d_a100_40gb", ranks=2)
         self.assertEqual(moved["type"], "replay", moved)
         self.assertNotEqual(moved["result"]["what_if_ms"], replayed["replayed_ms"])
         path = t.ask(type="replay", files=[file], timeline=True)["path"]
