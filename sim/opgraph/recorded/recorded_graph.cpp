@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "sim/opgraph/kernels.hpp"
 #include "sim/opgraph/readers.hpp"
@@ -329,8 +330,7 @@ class RecordedReader {
 
   /// "Float", "BFloat16" and "Byte" of PyTorch, beside all names of elements.
   static std::optional<Element> element_of_scalar(const std::string& name) {
-    std::string lower = name;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string lower = lower_case(name);
     for (const std::string& spelt : {name, "c10::" + name, lower == "byte" ? "uint8" : lower}) {
       if (const auto element = element_named(spelt)) return element;
     }

@@ -29,8 +29,8 @@ class VariedKeys {
   }
 
   std::vector<std::string> idle() {
-    const std::size_t axes =
-        answers_.size();  // most keys have an effect on the first row: all keys are asked there first
+    // Most keys have an effect on the first row: all are asked there first.
+    const std::size_t axes = answers_.size();
     const auto ask = [&](std::size_t i) {
       const LogSilence silence;
       ask_axis(i % axes, i / axes);

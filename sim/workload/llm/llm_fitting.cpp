@@ -61,13 +61,17 @@ Lever sequence_parallelism(const ParallelSpec& now) {
   return {{"parallel.sequence_parallel=true", [](ParallelSpec& p) { p.sequence_parallel = true; }}};
 }
 
-/// Multiples of a degree that divide the GPUs, and what they split.
+/// Multiples of a degree that divide the GPUs, up to what they split, each at least a quarter above the one before: some numbers
+/// of GPUs have hundreds of divisors.
 Lever larger_degrees(const char* key, std::int64_t ParallelSpec::*degree, const ParallelSpec& now, std::int64_t gpus,
                      std::int64_t split) {
   Lever out;
   const std::int64_t most = std::min({gpus, split, kMostDegree});
+  std::int64_t last = 0;
   for (std::int64_t n = 2 * now.*degree; n <= most; n += now.*degree) {
-    if (gpus % n == 0) out.push_back({setting(key, n), [degree, n](ParallelSpec& p) { p.*degree = n; }});
+    if (gpus % n != 0 || 4 * n < 5 * last) continue;
+    last = n;
+    out.push_back({setting(key, n), [degree, n](ParallelSpec& p) { p.*degree = n; }});
   }
   return out;
 }
@@ -154,15 +158,12 @@ class FittingSearch {
     return a < b;
   }
 
-  /// All levels of the levers from `lever` to before `end`.
+  /// All levels of the levers from `lever` to before `end` whose degrees divide the GPUs.
   void add_choices(Levels levels, std::size_t lever, std::size_t end, std::vector<Levels>& out) const {
-    if (lever == end) {
-      if (divides(levels)) out.push_back(std::move(levels));
-      return;
-    }
+    if (lever == end) return out.push_back(std::move(levels));
     for (std::size_t level = 0; level <= levers_[lever].size(); ++level) {
       levels[lever] = level;
-      add_choices(levels, lever + 1, end, out);
+      if (divides(levels)) add_choices(levels, lever + 1, end, out);
     }
   }
 
