@@ -49,6 +49,18 @@ bool is_of_network(std::string_view name) {
   return std::ranges::any_of(kFamilies, [&](std::string_view family) { return name.starts_with(family); });
 }
 
+/// Variables that change nothing of a run's speed: what NCCL prints and writes, which version the container holds, by which
+/// addresses the processes find each other.
+bool says_nothing(std::string_view name) {
+  constexpr std::string_view kFamilies[] = {"NCCL_DEBUG", "NCCL_TESTS_"};
+  constexpr std::string_view kNames[] = {
+      "NCCL_VERSION",       "NCCL_HOME",          "NCCL_ROOT",         "NCCL_ROOT_DIR",       "NCCL_DIR",
+      "NCCL_HOSTID",        "NCCL_COMM_ID",       "NCCL_CONF_FILE",    "NCCL_TOPO_DUMP_FILE", "NCCL_GRAPH_DUMP_FILE",
+      "NCCL_SOCKET_FAMILY", "NCCL_SOCKET_IFNAME", "NCCL_IB_GID_INDEX", "NCCL_IB_TIMEOUT",     "NCCL_IB_RETRY_CNT"};
+  return std::ranges::find(kNames, name) != std::end(kNames) ||
+         std::ranges::any_of(kFamilies, [&](std::string_view family) { return name.starts_with(family); });
+}
+
 struct SettingWord {
   std::string_view word, name, value;  ///< name and value of "NAME=value"
 };
@@ -116,7 +128,7 @@ bool has_other_settings(std::string_view settings, bool network) {
   if (!taken_away(settings, network).empty()) return true;
   const auto words = words_of_settings(settings);
   const bool says_something = std::ranges::any_of(
-      words, [&](const SettingWord& w) { return !takes_away(w.name, w.value); });  // else they are about the network
+      words, [&](const SettingWord& w) { return !takes_away(w.name, w.value) && !says_nothing(w.name); });
   return says_something && selection_of_settings(settings) == Selection{};
 }
 

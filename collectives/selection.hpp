@@ -32,7 +32,7 @@ bool takes_away(std::string_view name, std::string_view value);
 std::string taken_away(std::string_view settings, bool network);
 
 /// Whether settings say something that no Selection holds: what is taken away, or nothing that is known ("MPI"). Where not
-/// `network`, words about the network between nodes say nothing.
+/// `network`, words about the network between nodes say nothing; nor do variables that change no time, such as NCCL_DEBUG.
 bool has_other_settings(std::string_view settings, bool network);
 
 /// The part of a selection that affects one kind: NCCL's choice for collectives, the framework's for exchanges.

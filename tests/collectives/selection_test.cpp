@@ -80,11 +80,13 @@ TEST(Selection, SettingsOfACurve) {
 }
 
 TEST(Selection, OtherSettingsAreThoseThatNoSelectionHolds) {
-  for (const char* text : {"NCCL_P2P_DISABLE=1", "NCCL_ALGO=Ring NCCL_P2P_DISABLE=1", "NCCL_TREE_THRESHOLD=0", "MPI"}) {
+  for (const char* text : {"NCCL_P2P_DISABLE=1", "NCCL_ALGO=Ring NCCL_P2P_DISABLE=1", "NCCL_TREE_THRESHOLD=0", "MPI",
+                           "NCCL_DEBUG=WARN NCCL_TREE_THRESHOLD=0"}) {
     EXPECT_TRUE(has_other_settings(text, true)) << text;
     EXPECT_TRUE(has_other_settings(text, false)) << text;
   }
-  for (const char* text : {"", "NCCL_ALGO=Ring", "NCCL_ALGO=RING, NCCL_P2P_LEVEL=PHB", "forced tree"})
+  for (const char* text : {"", "NCCL_ALGO=Ring", "NCCL_ALGO=RING, NCCL_P2P_LEVEL=PHB", "forced tree",
+                           "NCCL_DEBUG=INFO NCCL_VERSION=2.19.3 NCCL_SOCKET_IFNAME=eth0"})
     EXPECT_FALSE(has_other_settings(text, true)) << text;
   for (const char* text : {"NCCL_NET=Socket", "NCCL_IB_DISABLE=1 NCCL_NET=Socket", "NCCL_PROTO=LL NCCL_IB_DISABLE=1"}) {
     EXPECT_TRUE(has_other_settings(text, true)) << text;
