@@ -58,6 +58,7 @@ Result<std::optional<Message>> work_for_the_first(Team& team, Crew& crew) {
     }
   }
   crew.drop();
+  if (end && Word{end->kind} == Word::stop) team.stopped = true;
   return end;
 }
 

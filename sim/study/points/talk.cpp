@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds(5000);  // with processes that were told to stop
 constexpr auto kHaste = std::chrono::milliseconds(300);      // where mpirun ends them all, for one is gone
-constexpr auto kPause = std::chrono::milliseconds(1);
+constexpr auto kPause = std::chrono::milliseconds(2);
 
 void put_number(std::string& out, std::uint64_t value) {
   for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift);
@@ -44,6 +44,16 @@ bool dismiss(Team& team) {
     }
   }
   return reached + 1 == static_cast<std::size_t>(team.size());
+}
+
+/// Until the first one says that nothing more will come, or an early end was asked for. A process that leaves before makes
+/// the launcher end them all.
+void await_stop(Team& team) {
+  while (!team.stopped && !end_asked()) {
+    const std::optional<Message> message = team.receive();
+    if (message && Word{message->kind} == Word::stop) team.stopped = true;
+    if (!message) std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace
@@ -105,6 +115,7 @@ Result<void> told(Team* team, Result<void> result) {
   const bool stopped = !result && result.error().text().empty();  // by the first one, which tells why
   if (stopped) result = Result<void>();
   if (!result) (void)say(*team, 0, Word::failed, result.error().text());
+  await_stop(*team);
   (void)say(*team, 0, Word::left);
   team->finish();
   return result;

@@ -37,6 +37,7 @@ class Team {
   /// Processes on this machine.
   virtual int neighbours() const = 0;
   bool leads() const { return rank() == 0; }
+  bool stopped = false;  ///< the first process has said to this one that nothing more will come
 
   /// Hands over a message; does not wait for its arrival. Error: the other process is gone.
   virtual Result<void> send(int to, int kind, const std::string& bytes) = 0;
@@ -50,8 +51,8 @@ class Team {
 /// each other, or MPI was not there when distsim was built, or does not start.
 Result<std::unique_ptr<Team>> join_team();
 
-/// The end of a command that may have had a team: a process that works for the first one tells it of its Error, the first
-/// one tells the others to stop; then all leave. Gives back `result`; an Error without text of a process that works for the first
+/// The end of a command that may have had a team: a process that works for the first one tells it of its Error and waits until
+/// it is told to stop, however long the first one works alone; the first one tells the others; then all leave. Gives back `result`; an Error without text of a process that works for the first
 /// one is none.
 Result<void> told(Team* team, Result<void> result);
 
