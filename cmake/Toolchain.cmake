@@ -1,9 +1,10 @@
 # Compiler cache, linker, warnings and sanitizers: everything about how, nothing about what.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)  # the sloppiness lets it cache what uses precompiled headers
-  # Paths below the sources are looked up relative to them, so that a second checkout finds what the first compiled.
+  # Paths below the sources are looked up relative to them, so that a second checkout finds what the first compiled. What a file includes
+  # is read from what the compiler says of it: without CCACHE_DEPEND, a file that is not in the cache is preprocessed first, a fifth of its time.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-                                  CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+                                  CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${CCACHE})
 endif()
 
 find_program(MOLD mold)
