@@ -40,24 +40,46 @@ if(DISTSIM_FUZZ)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
-# Precompiled headers of the standard library and GoogleTest save a third of the time to compile the tests. The folders do without,
-# so that a missing #include does not build.
-set(DISTSIM_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional>
-                             <set> <span> <sstream> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+# Precompiled headers of the standard library, and of what half of the files include besides, save a third of the time to compile the
+# tests and a sixth of the folders'. Where the files of a folder are compiled one by one, they do without, so that a missing #include does
+# not build.
+set(DISTSIM_STANDARD_HEADERS <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <fstream>
+                             <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <set> <span> <sstream> <string>
+                             <string_view> <thread> <tuple> <unordered_map> <utility> <variant> <vector>)
+
+# distsim_precompiled_host(HOST HEADERS <headers>... [LINK <libraries>...] [OPTIONS <options>...] [DEFINE <macros>...])
+#   The target HOST, whose precompiled headers those share that have the same options; made once.
+function(distsim_precompiled_host HOST)
+  cmake_parse_arguments(ARG "" "" "HEADERS;LINK;OPTIONS;DEFINE" ${ARGN})
+  if(NOT TARGET ${HOST})
+    file(WRITE ${PROJECT_BINARY_DIR}/${HOST}.cpp "")
+    add_library(${HOST} STATIC EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/${HOST}.cpp)
+    target_link_libraries(${HOST} PRIVATE ${ARG_LINK})
+    target_compile_options(${HOST} PRIVATE ${ARG_OPTIONS} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
+    target_compile_definitions(${HOST} PRIVATE ${ARG_DEFINE})
+    target_precompile_headers(${HOST} PRIVATE ${DISTSIM_STANDARD_HEADERS} ${ARG_HEADERS})
+  endif()
+endfunction()
+
+# distsim_precompiled_folder(TARGET KIND OPTIONS <options>... [DEFINE <macros>...])
+#   Gives a folder's TARGET the headers that all of its KIND share, which are compiled with the same OPTIONS and macros.
+function(distsim_precompiled_folder TARGET KIND)
+  cmake_parse_arguments(ARG "" "" "OPTIONS;DEFINE" ${ARGN})
+  if(NOT nlohmann_json_FOUND)
+    return()
+  endif()
+  set(host distsim_precompiled_${KIND})
+  distsim_precompiled_host(${host} HEADERS <nlohmann/json.hpp> LINK nlohmann_json::nlohmann_json OPTIONS ${ARG_OPTIONS} DEFINE ${ARG_DEFINE})
+  target_compile_options(${TARGET} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_precompile_headers(${TARGET} REUSE_FROM ${host})
+endfunction()
 
 # distsim_precompiled(TARGET OPTIONS...): gives the tests in TARGET the precompiled headers, built once for all, and OPTIONS, which must
 # be the same for all of them.
 function(distsim_precompiled TARGET)
-  set(host distsim_precompiled_tests)
-  if(NOT TARGET ${host})
-    file(WRITE ${PROJECT_BINARY_DIR}/${host}.cpp "")
-    add_library(${host} STATIC ${PROJECT_BINARY_DIR}/${host}.cpp)
-    target_link_libraries(${host} PRIVATE GTest::gtest)
-    target_compile_options(${host} PRIVATE ${ARGN} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
-    target_precompile_headers(${host} PRIVATE ${DISTSIM_STANDARD_HEADERS} <gtest/gtest.h>)
-  endif()
+  distsim_precompiled_host(distsim_precompiled_tests HEADERS <gtest/gtest.h> LINK GTest::gtest OPTIONS ${ARGN})
   target_compile_options(${TARGET} PRIVATE ${ARGN} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  target_precompile_headers(${TARGET} REUSE_FROM ${host})
+  target_precompile_headers(${TARGET} REUSE_FROM distsim_precompiled_tests)
   get_target_property(type ${TARGET} TYPE)
   if(type STREQUAL "EXECUTABLE")  # else -fPIE, with which headers that were compiled for libraries are not taken
     set_target_properties(${TARGET} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
