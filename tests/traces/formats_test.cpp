@@ -69,6 +69,27 @@ TEST_F(FormatsTest, NsysSqlite) {
   EXPECT_EQ(r.device_records[1].launch, kNone);  // its call is not in the window
 }
 
+/// Each is named at the rank that ran it: here of GPU 0, and two of GPU 1.
+TEST_F(FormatsTest, NsysGraphsAreThoseOfTheirRanks) {
+  const std::string path = folder_ + "/graphs.sqlite";
+  sql(path,
+      kNsys +
+          "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start,end,deviceId,contextId,streamId,correlationId,globalPid,"
+          "graphId); INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES(8000,9000,0,1,7,50,150994944,1),"
+          "(8000,9000,1,2,7,51,150994944,1),(9500,9900,1,2,7,52,150994944,1);");
+  const TraceJob job = read({path});
+  ASSERT_EQ(job.ranks.size(), 2u);
+  const auto graphs_of = [&](std::size_t rank) {
+    std::string found;
+    for (const std::string& note : job.ranks[rank].notes.assumptions) {
+      if (note.find("recorded as a whole") != std::string::npos) found += note;
+    }
+    return found;
+  };
+  EXPECT_EQ(graphs_of(0), "1 CUDA graph recorded as a whole; the kernels inside are unknown");
+  EXPECT_EQ(graphs_of(1), "2 CUDA graphs recorded as a whole; the kernels inside are unknown");
+}
+
 TEST_F(FormatsTest, NsysTablesMayBeMissingOrEmpty) {
   const std::size_t names = kNsys.find("CREATE TABLE StringIds");
   const std::string only_kernels = kNsys.substr(names, kNsys.find("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME") - names);

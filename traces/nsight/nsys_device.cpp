@@ -17,14 +17,14 @@ std::vector<std::string> device_columns(std::initializer_list<const char*> own) 
   return columns;
 }
 
-void add(NsysReport& report, const SqliteRow& r, const DeviceRecord& record) {
+void add(NsysReport& report, const SqliteRow& r, const DeviceRecord& record, std::uint64_t graphs = 0) {
   DeviceInput input;
   input.context = static_cast<std::uint64_t>(r.integer(kContext));
   input.stream = static_cast<std::uint64_t>(r.integer(kStream));
   report.no_stream += r.number(kStream) ? 0 : 1;
   input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
   input.record = record;
-  report.add_device(input, r.gpu(kDevice), static_cast<std::uint64_t>(r.integer(kProcess)));
+  report.add_device(input, r.gpu(kDevice), static_cast<std::uint64_t>(r.integer(kProcess)), graphs);
 }
 
 /// From ten columns, grid first.
@@ -66,8 +66,7 @@ Result<void> read_graphs(NsysReport& report) {
     DeviceRecord d;
     if (!report.times(r, d.start_ns, d.duration_ns)) return;
     d.name = report.job().names.intern("CUDA graph " + std::to_string(r.integer(kOwn)));
-    add(report, r, d);
-    ++report.graphs;
+    add(report, r, d, 1);
   });
 }
 

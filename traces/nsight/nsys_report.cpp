@@ -134,7 +134,8 @@ const NsysReport::Ranks* NsysReport::ranks_of(std::uint64_t process) const {
   return at != of_process_.end() ? &at->second : nullptr;
 }
 
-void NsysReport::add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process) {
+void NsysReport::add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process,
+                            std::uint64_t graphs) {
   if (!device) {
     ++no_gpu_;
     return;
@@ -144,6 +145,7 @@ void NsysReport::add_device(const DeviceInput& input, std::optional<std::uint32_
   DeviceInput placed = input;
   placed.device = *device;
   rank->device(placed);
+  if (graphs > 0) graphs_[{*device, process}] += graphs;
   device_of_launch_[{process, input.correlation}] = placed.device;
 }
 
@@ -204,7 +206,6 @@ void NsysReport::add_notes(TraceNotes& notes) const {
   notes.drop("synchronizations whose GPU is not recorded", syncs_without_gpu_);
   notes.drop("synchronizations with a GPU on which their process ran nothing", syncs_elsewhere_);
   if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
-  if (graphs > 0) notes.assume(counted(graphs, "CUDA graph") + " recorded as a whole; the kernels inside are unknown");
   if (devices_.empty()) notes.assume("the report does not name its GPUs");
 }
 
@@ -228,6 +229,9 @@ std::vector<ReadRank> NsysReport::finish() {
     const auto device = std::ranges::find(devices_, gpu, &TraceDevice::index);
     r.rank.devices.push_back(device != devices_.end() ? *device : TraceDevice{gpu, "", 0, 0});
     if (out.empty()) add_notes(r.rank.notes);
+    if (const auto graphs = graphs_.find(key); graphs != graphs_.end())
+      r.rank.notes.assume(counted(graphs->second, "CUDA graph") +
+                          " recorded as a whole; the kernels inside are unknown");
     builder.finish(r.rank);
     stream_kinds_.set(r.rank, process_id(process));
     note_missing_ranges(r.rank);

@@ -36,8 +36,9 @@ class NsysReport {
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
 
   /// Adds work of a GPU, and the rank of `device` and `process` with its first.
-  /// Without a device it is counted and left out.
-  void add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process);
+  /// Without a device it is counted and left out. `graphs`: that stand for it, recorded as a whole.
+  void add_device(const DeviceInput& input, std::optional<std::uint32_t> device, std::uint64_t process,
+                  std::uint64_t graphs = 0);
   /// Errors: no work of a GPU, no names, more ranks than a job has.
   Result<void> check_ranks() const;
   /// Of a report in which no kernel has a time.
@@ -52,7 +53,7 @@ class NsysReport {
 
   std::vector<ReadRank> finish();
 
-  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0, no_stream = 0;  ///< for the notes
+  std::uint64_t other_process = 0, no_range = 0, call_stacks = 0, no_stream = 0;  ///< for the notes
 
  private:
   Result<void> read_devices();
@@ -74,6 +75,7 @@ class NsysReport {
   StreamKinds stream_kinds_;
   StringIds strings_;
   std::map<RankKey, RankBuilder> builders_;
+  std::map<RankKey, std::uint64_t> graphs_;  ///< recorded as a whole
   std::map<std::uint64_t, Ranks> of_process_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> device_of_launch_;  ///< (process, correlation)
   std::uint64_t no_time_ = 0, negative_ = 0, no_name_ = 0, no_gpu_ = 0, syncs_without_gpu_ = 0, syncs_elsewhere_ = 0;
