@@ -246,10 +246,11 @@ void note_short(TraceRank& rank, std::uint64_t found, std::uint64_t all, const c
       " less than 0.2 us, in which no GPU starts one, reads memory and ends it: are all times in one unit?");
 }
 
-/// Of times in whole microseconds, none is rounded to 0.
+/// Of times in whole microseconds, a short one is rounded to 0.
 void note_short_kernels(TraceRank& rank, const WorkCounts& work) {
   if (work.timeless == work.kernels) return;  // all: check_order
-  note_short(rank, work.too_short - (work.in_nanoseconds > 0 ? 0 : work.timeless), work.kernels, "kernel");
+  const std::uint64_t rounded = work.in_nanoseconds > 0 ? 0 : work.timeless - work.lost_times();
+  note_short(rank, work.too_short - rounded, work.kernels, "kernel");
 }
 
 /// Medians over iterations have no launches. Iterations consist of the events, of which the records are parts.

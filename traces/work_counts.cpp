@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "base/fnv.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
 #include "traces/sizes/collective_size.hpp"
@@ -58,6 +59,7 @@ class Counter {
     count_calls();
     count_steps(steps);
     count_order();
+    count_names();
     count_unlaunched();
     count_host_waits();
     count_holes();
@@ -172,6 +174,24 @@ class Counter {
       out_.before += delay < -kRounding ? 1 : 0;
       out_.early += delay < -kBeforeItsLaunch ? 1 : 0;
       out_.least_delay = std::min(out_.least_delay, delay);
+    }
+  }
+
+  /// Where all times are in whole microseconds.
+  void count_names() {
+    if (out_.in_nanoseconds > 0) return;
+    std::map<NameId, CallsOfName> of_name;
+    for (const DeviceRecord& d : rank_.device_records) {
+      if (d.kind != DeviceRecordKind::kernel || !window_.has(d.start_ns)) continue;
+      CallsOfName& calls = of_name[d.name];
+      (d.duration_ns == 0 ? calls.timeless : calls.timed) += 1;
+      calls.lasting += d.duration_ns >= kLastingKernel ? 1 : 0;
+      calls.communicates = calls.communicates || d.communication;
+    }
+    for (const auto& [name, calls] : of_name) {
+      Fnv64 hash;
+      hash.add(name.valid() ? job_.name(name) : std::string_view());
+      out_.calls_of_names[hash.value()].add(calls);
     }
   }
 
@@ -357,6 +377,13 @@ class Counter {
 
 }  // namespace
 
+void CallsOfName::add(const CallsOfName& o) {
+  timeless += o.timeless;
+  timed += o.timed;
+  lasting += o.lasting;
+  communicates = communicates || o.communicates;
+}
+
 void LaunchCounts::add(const LaunchCounts& o) {
   all += o.all;
   lost_at.insert(lost_at.end(), o.lost_at.begin(), o.lost_at.end());
@@ -426,6 +453,7 @@ void WorkCounts::add(const WorkCounts& o) {
   graph_launches.add(o.graph_launches);
   for (const auto& [stream, of] : o.unlaunched_of) unlaunched_of[stream].add(of);
   for (const auto& [process, calls] : o.launches_of_process) launches_of_process[process] += calls;
+  for (const auto& [name, calls] : o.calls_of_names) calls_of_names[name].add(calls);
   host_begin = std::min(host_begin, o.host_begin);
   host_end = std::max(host_end, o.host_end);
   device_end = std::max(device_end, o.device_end);
@@ -456,6 +484,13 @@ void WorkCounts::shift(std::int64_t by_ns) {
   if (device_records > 0) device_end += by_ns;
   if (first_joined != INT64_MAX) first_joined += by_ns;
   for (auto& [stream, end] : stream_ends) end.end += by_ns, end.launched += by_ns;
+}
+
+std::uint64_t WorkCounts::lost_times() const {
+  std::uint64_t lost = 0;
+  for (const auto& [name, calls] : calls_of_names)
+    lost += calls.communicates || 2 * calls.lasting > calls.timed ? calls.timeless : 0;
+  return lost;
 }
 
 std::uint64_t WorkCounts::lost_between(const LaunchCounts& of) const {

@@ -55,6 +55,16 @@ struct UnlaunchedOfStream {
 /// Times a record and the one before it, which hosts that launch them one by one do not take; chosen.
 inline constexpr std::int64_t kFarBehind = 100;
 
+/// ns. A kernel that lasts so long in whole microseconds, ten of them, does not take none of them another time; chosen.
+inline constexpr std::int64_t kLastingKernel = 10'000;
+
+/// Calls of the kernels of one name.
+struct CallsOfName {
+  std::uint64_t timeless = 0, timed = 0, lasting = 0;  ///< of those with a time: of kLastingKernel and more
+  bool communicates = false;
+  void add(const CallsOfName& other);
+};
+
 /// ns. A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
 inline constexpr std::int64_t kShortestKernel = 200;
 
@@ -79,6 +89,8 @@ struct WorkCounts {
   // Kernels against their launches: begun before them by rounding, by more; begun late on an idle GPU.
   std::uint64_t kernels = 0, timeless = 0, too_short = 0, in_nanoseconds = 0, launched = 0, before = 0, early = 0,
                 late = 0;
+  /// Of kernels, by the hash of their name; where times are not in whole microseconds, not of all.
+  std::map<std::uint64_t, CallsOfName> calls_of_names;
   std::int64_t least_delay = std::numeric_limits<std::int64_t>::max();  ///< ns from a launch to its kernel
   std::int64_t most_idle = 0;    ///< ns that the GPU had nothing to do before one that is late
   std::int64_t device_time = 0;  ///< ns of all records
@@ -105,6 +117,8 @@ struct WorkCounts {
 
   void add(const WorkCounts& later);  ///< of the slice of time that follows
   void shift(std::int64_t by_ns);     ///< the times of single records
+  /// Kernels without a time that no rounding to whole microseconds explains: they communicate, or most of their name last long.
+  std::uint64_t lost_times() const;
   /// Of the launches without GPU work those that the ends of the recording do not explain: behind the first with its kernel,
   /// and before the last of each stream that ran until the end, as kernels of later ones may have begun after it.
   std::uint64_t lost_between(const LaunchCounts& of) const;

@@ -512,5 +512,53 @@ TEST(Plausible, MediansAndPlacesAreNoTimesOfOneRun) {
   EXPECT_TRUE(check_plausible(job).ok());
 }
 
+/// In whole microseconds a kernel of less than one takes none. One that communicates does not, nor one whose other calls last.
+TEST(Plausible, KernelsThatLostTheirTimesAreNotThoseThatWereRounded) {
+  struct Kernels {
+    const char* name;
+    std::int64_t duration_ns;
+    bool communicates = false;
+  };
+  const auto notes_of = [](const std::vector<Kernels>& kinds, std::int64_t last_ns = 3'000) {
+    TraceJob job = job_of({rank_of(0, 0, 0)}, 1);
+    TraceRank& rank = job.ranks[0];
+    std::int64_t start = 0;
+    const auto add = [&](const Kernels& k) {
+      DeviceRecord d;
+      d.name = job.names.intern(k.name);
+      d.start_ns = start += 1'000'000;
+      d.duration_ns = k.duration_ns;
+      d.communication = k.communicates;
+      rank.device_records.push_back(d);
+    };
+    for (const Kernels& k : kinds) add(k);
+    add({"last", last_ns});
+    rank.streams[0].end = static_cast<std::uint32_t>(rank.device_records.size());
+    EXPECT_TRUE(check_plausible(job).ok());
+    for (const std::string& note : rank.notes.assumptions) {
+      if (note.find("less than 0.2 us") != std::string::npos) return note.substr(0, note.find(" kernels"));
+    }
+    return std::string();
+  };
+  EXPECT_EQ(notes_of({{"fill", 0}, {"fill", 1'000}, {"fill", 0}, {"fill", 2'000}}), "");
+  EXPECT_EQ(notes_of({{"fill", 0}, {"fill", 1'000}, {"fill", 40'000}}), "") << "no more than half of them last";
+  EXPECT_EQ(notes_of({{"once", 0}}), "") << "nothing says how long it takes";
+  EXPECT_EQ(notes_of({{"gemm", 0}, {"gemm", 90'000}, {"fill", 0}}), "1 of 4");
+  EXPECT_EQ(notes_of({{"gemm", 0}, {"gemm", 90'000}, {"gemm", 12'000}, {"gemm", 2'000}, {"gemm", 0}}), "2 of 6");
+  EXPECT_EQ(notes_of({{"ncclDevKernel_AllReduce", 0, true}, {"fill", 0}}), "1 of 3");
+  EXPECT_EQ(notes_of({{"fill", 0}, {"fill", 1'000}}, 3'500), "1 of 3") << "in nanoseconds nothing takes none";
+}
+
+/// Of one slice of time alone a kernel may have no other call.
+TEST(Plausible, CallsOfANameAddUpOverSlices) {
+  WorkCounts work, later;
+  work.calls_of_names[7] = {.timeless = 2};
+  later.calls_of_names[7] = {.timed = 3, .lasting = 2};
+  later.calls_of_names[8] = {.timeless = 1, .timed = 2, .lasting = 1};
+  EXPECT_EQ(work.lost_times(), 0u);
+  work.add(later);
+  EXPECT_EQ(work.lost_times(), 2u);
+}
+
 }  // namespace
 }  // namespace distsim::traces
