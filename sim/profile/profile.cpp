@@ -1,6 +1,7 @@
 #include "sim/profile/profile.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -27,10 +28,19 @@ RecordCounts counts_of(const traces::TraceRank& rank) {
   return c;
 }
 
+std::uint32_t gpus_of(const traces::TraceRank& rank) {
+  std::set<std::uint32_t> gpus;
+  for (const traces::TraceStream& s : rank.streams) {
+    if (s.begin < s.end) gpus.insert(s.device);
+  }
+  return static_cast<std::uint32_t>(gpus.size());
+}
+
 RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& rank, const ProfileOptions& options) {
   RankProfile p;
   p.rank = rank.rank;
   p.records = counts_of(rank);
+  p.gpus = gpus_of(rank);
   profile_steps(rank, p);
   if (p.steps.empty()) return p;
   const GpuUse use(job, rank);
@@ -111,6 +121,10 @@ Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profil
 bool knows_waits(const RankProfile& rank) {
   const std::uint64_t on_gpu = rank.records.kernels + rank.records.copies;
   return on_gpu == 0 || rank.records.unlaunched < on_gpu;
+}
+
+std::int64_t sm_time_within(const RankProfile& rank, const StepProfile& step) {
+  return step.split.wall * std::max(1u, rank.gpus);
 }
 
 bool knows_launches(const RankProfile& rank) { return knows_waits(rank) || rank.whole.launches > 0; }

@@ -135,6 +135,7 @@ struct RankProfile {
   std::vector<StepProfile> steps;  ///< one over the whole trace where none are marked
   bool steps_marked = false;
   StepProfile whole;                    ///< the device-active window (the host's where nothing ran on a device)
+  std::uint32_t gpus = 0;               ///< that ran something; one where the process drives no other
   std::int64_t device_time = 0;         ///< of all kernels and copies of the trace
   std::int64_t device_time_before = 0;  ///< part of it before the first step, which no table has
   HostOverheads overheads;
@@ -145,6 +146,9 @@ struct RankProfile {
   std::vector<OpRate> ops;              ///< longest device time first
   std::vector<KernelVariant> variants;  ///< by layer in order of appearance, then op, shapes; the longest kernel first
 };
+
+/// ns of the SMs of all GPUs that the rank ran something on, within the step: what Occupancy::sm_time is a share of.
+std::int64_t sm_time_within(const RankProfile& rank, const StepProfile& step);
 
 /// Whether it is known of any GPU work when it was launched, so that GapSummary::waiting_for_host is; and whether launches
 /// are, as some were recorded or nothing ran on a GPU.

@@ -174,6 +174,7 @@ class Pieces {
   /// By kind, group, its size, bytes and whether their times are known.
   std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t, bool>, CollectiveSummary> collectives_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> streams_;
+  std::set<std::uint32_t> gpus_;                                  ///< that ran something
   std::vector<std::int64_t> step_starts_, step_ends_;             ///< of the survey's steps; each sorted
   std::int64_t records_in_steps_ = 0, records_in_last_step_ = 0;  ///< of the host
   std::int64_t dry_ = INT64_MIN;  ///< when the last work of all slices so far ended, on out_'s clock
@@ -292,7 +293,10 @@ void Pieces::count_records(const traces::TraceRank& rank, const Window& slice, s
     records_in_last_step_ +=
         keep_steps_ && at >= survey_.steps.back().start_ns && at < survey_.steps.back().end_ns ? 1 : 0;
   }
-  for (const traces::TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
+  for (const traces::TraceStream& s : rank.streams) {
+    streams_.emplace(s.device, s.id);
+    if (s.begin < s.end) gpus_.insert(s.device);
+  }
 }
 
 /// Steps of earlier slices that ended after all work so far wait for the first work of this one.
@@ -345,6 +349,7 @@ Result<PiecedProfile> Pieces::finish() {
   set_measured_times(rank_);
   rank_.profiler = profiler_cost(rank_.steps_marked ? records_in_steps_ : -1, rank_, {});
   rank_.records.streams = streams_.size();
+  rank_.gpus = static_cast<std::uint32_t>(gpus_.size());
   rank_.kernels = longest_first(kernels_, [](const KernelSummary& k) { return k.total; });
   rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });
   for (auto& [key, row] : collectives_) out_.profile.collectives.push_back(std::move(row));

@@ -224,5 +224,26 @@ TEST_F(GpuUseTest, StepsThatNothingMarksAreSaid) {
   EXPECT_NE(report::profile_text(job_, p, {}).find("no iteration is marked"), std::string::npos);
 }
 
+/// A process that drives two GPUs: what each of them runs fills only its own SMs.
+TEST_F(GpuUseTest, TwoGpusHaveTheSmsOfBoth) {
+  const auto on = [](int device, const std::string& name, double start, double duration, double blocks) {
+    return event("kernel", name, std::to_string(device), "7", start, duration,
+                 "\"device\":" + std::to_string(device) +
+                     ",\"stream\":7,\"grid\":[4,1,1],\"block\":[128,1,1],\"blocks per SM\":" + std::to_string(blocks) +
+                     ",\"est. achieved occupancy %\":40");
+  };
+  const std::string step = event("user_annotation", "ProfilerStep#1", "5", "10", 0, 100);
+  const Profile one = read({step, on(0, "a", 10, 80, 0.5)});
+  EXPECT_EQ(one.ranks[0].gpus, 1u);
+  EXPECT_NE(report::profile_csv(job_, one, report::ProfileTable::gpu).find("0,ProfilerStep#1,80.00,40.00,40.00,"),
+            std::string::npos);
+  const Profile two = read({step, on(0, "a", 10, 80, 0.5), on(1, "a", 10, 80, 0.5)});
+  EXPECT_EQ(two.ranks[0].gpus, 2u);
+  EXPECT_NE(report::profile_csv(job_, two, report::ProfileTable::gpu).find("0,ProfilerStep#1,80.00,40.00,40.00,"),
+            std::string::npos)
+      << report::profile_csv(job_, two, report::ProfileTable::gpu);
+  EXPECT_NE(report::profile_json(job_, two, {.indent = -1}).find("\"sm_efficiency\":0.4"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace distsim::profile

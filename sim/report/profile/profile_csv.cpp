@@ -153,7 +153,7 @@ Row gpu_row(const profile::RankProfile& r, const profile::StepProfile& s, const 
   return {number(r.rank),
           one_line(name),
           share(static_cast<double>(s.split.busy), s.split.wall),
-          o.block_time > 0 ? share(o.sm_time, s.split.wall) : "",
+          o.block_time > 0 ? share(o.sm_time, profile::sm_time_within(r, s)) : "",
           share(o.warp_time, o.kernel_time),
           gb(s.memory.begin),
           gb(s.memory.peak),

@@ -177,13 +177,13 @@ class Writer {
     for (const profile::RankProfile& r : p_.ranks) {
       const std::string prefix = p_.ranks.size() > 1 ? "  rank " + std::to_string(r.rank) + "  " : "  ";
       for (const profile::StepProfile& s : r.steps) {
-        if (r.steps_marked && ++all <= kStepRows) use_line(prefix + s.step.name, s);
+        if (r.steps_marked && ++all <= kStepRows) use_line(prefix + s.step.name, r, s);
       }
-      if (!r.steps_marked) use_line(prefix + "whole trace", r.whole);
+      if (!r.steps_marked) use_line(prefix + "whole trace", r, r.whole);
     }
     if (all > kStepRows) line("  " + counted(all - kStepRows, "more step") + " in --table gpu");
     remark(
-        "SMs: share that had a block, over the step; occupancy: resident warps while kernels ran, both as estimated by the profiler. "
+        "SMs: share that had a block, over the step, of all GPUs of a rank; occupancy: resident warps while kernels ran, both as estimated by the profiler. "
         "without: measured less the profiler's own work while the GPU was idle");
     if (const std::string covered = covered_by_estimates(); !covered.empty()) remark(covered);
     line("");
@@ -205,14 +205,14 @@ class Writer {
     return out.empty() ? out : out + ", as the profiler has no estimate for the rest";
   }
 
-  void use_line(const std::string& label, const profile::StepProfile& s) {
+  void use_line(const std::string& label, const profile::RankProfile& r, const profile::StepProfile& s) {
     const auto share = [](double part, std::int64_t time) {
       return time > 0 ? fixed(100 * std::min(1.0, part / static_cast<double>(time)), 1) : std::string("-");
     };
     const auto gb = [](std::int64_t bytes) { return bytes < 0 ? "-" : decimal_bytes(static_cast<double>(bytes)); };
     const profile::Occupancy& o = s.occupancy;
     row(label, {{share(static_cast<double>(s.split.busy), s.split.wall), 8},
-                {share(o.sm_time, o.block_time > 0 ? s.split.wall : 0), 8},
+                {share(o.sm_time, o.block_time > 0 ? profile::sm_time_within(r, s) : 0), 8},
                 {share(o.warp_time, o.kernel_time), 13},
                 {gb(s.memory.begin), 14},
                 {gb(s.memory.peak), 10},
