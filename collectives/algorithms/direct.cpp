@@ -61,8 +61,10 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : kUnlimitedGbps;
     const double across =
         crossing_bytes > 0 ? network_of_one_gpu(c, topology::Traffic::rooted) / crossing_bytes : kUnlimitedGbps;
-    // Without NVLink the messages of the own node and those of the others take one way, the root's PCIe port.
-    const double both = c.nvlink || c.nodes == 1 ? kUnlimitedGbps : link_gbps(c) / (inside_bytes + crossing_bytes);
+    // Without NVLink the messages of the own node and those of the others take one way, the root's PCIe port. With one GPU in
+    // each node no link within takes part, and its rate is that of none.
+    const bool shared_port = !c.nvlink && c.nodes > 1 && p > 1;
+    const double both = shared_port ? link_gbps(c) / (inside_bytes + crossing_bytes) : kUnlimitedGbps;
     add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min({inside, across, both}),
         static_cast<std::uint32_t>(n) - 1,
         across < std::min(inside, both) ? slower_of_network(c, topology::Traffic::rooted) : link_limit(c));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "collective_fixture.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 #include "collectives/curves/curve_library.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "topology/devices/device_spec.hpp"
@@ -562,6 +563,63 @@ TEST(NetworkLaws, BetterPcieAndNearerNicsAreNeverSlowerInsideANode) {
       }
       EXPECT_GE(price(1, 900, bytes), price(1, 3, bytes)) << s.name << " " << bytes;
       EXPECT_GE(price(1, 3, bytes), price(1, 1, bytes)) << s.name << " " << bytes;
+    }
+  }
+}
+
+/// One GPU in each node has no link within it, whatever its rate: prices are those of the network.
+std::vector<std::uint32_t> first_of_each_node(const topology::Topology& t, std::uint32_t nodes) {
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t node = 0; node < nodes; ++node) members.push_back(node * t.gpus_per_node());
+  return members;
+}
+
+TEST(NetworkLaws, OneGpuInEachNodeCostsWhatItsNicTakes) {
+  constexpr double kFarBelow = 30;  // of a NIC: LL, TCP and host memory on the way
+  for (const System& s : all_systems()) {
+    if (!has_network(s)) continue;
+    for (const std::uint32_t nodes : {2u, 4u, 20u}) {
+      const topology::Topology t = built(s, nodes);
+      const topology::GroupFacts facts = t.facts(first_of_each_node(t, nodes));
+      for (const bool curves : {false, true}) {
+        const CollectiveModels models = curves ? with_curves(t) : models_of(t);
+        for (const CollectiveKind kind : kAllKinds) {
+          const double least = cost_of(models, kind, facts, 8).mean.us();
+          EXPECT_LT(least, 2000) << s.name << " " << graph::name_of(kind) << " " << nodes;
+          for (const double bytes : kSizes) {
+            const double nic_us = 2 * bytes / facts.node_bandwidth.value() * 1e6;
+            EXPECT_LT(cost_of(models, kind, facts, bytes).mean.us(), kFarBelow * (least + nic_us))
+                << s.name << " " << graph::name_of(kind) << " " << nodes << " " << bytes;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(NetworkLaws, TheNetworkLimitsOneGpuInEachNode) {
+  const topology::Topology t = a100_cluster(4);
+  const Channels c = channels_of(t.facts(first_of_each_node(t, 4)), ModelConstants{});
+  for (const CollectiveKind kind : kAllKinds) {
+    if (kind == CollectiveKind::barrier) continue;
+    for (const Candidate& x : candidates_for(kind, c)) EXPECT_EQ(x.limit, "network") << graph::name_of(kind);
+  }
+}
+
+/// A curve of one GPU in each of four nodes, carried to other numbers of them by the ratio of the model.
+TEST(NetworkLaws, ACurveOfOneGpuInEachNodeIsCarriedToOthers) {
+  std::string log = "# nodes: 4  ranks: 4\n# OSU MPI-CUDA Gather Latency Test v7.3\n# Size       Avg Latency(us)\n";
+  for (int bytes = 4; bytes <= 1 << 20; bytes *= 2)
+    log += std::to_string(bytes) + "    " + std::to_string(30 + 4 * bytes / 2000) + ".00\n";
+  CollectiveOptions options;
+  options.curve_files = {file_with("one_gpu_each.log", log)};
+  for (const std::uint32_t nodes : {2u, 3u, 8u}) {
+    const topology::Topology t = a100_cluster(8);
+    const CollectiveModels models = models_of(t, options);
+    for (const double bytes : {100., 65536., 1e6, 64e6}) {
+      const double us = cost_of(models, CollectiveKind::gather, t.facts(first_of_each_node(t, nodes)), bytes).mean.us();
+      EXPECT_GT(us, 5) << nodes << " " << bytes;
+      EXPECT_LT(us, 10 * (60 + bytes / 2000)) << nodes << " " << bytes;
     }
   }
 }
