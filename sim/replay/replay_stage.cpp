@@ -128,6 +128,10 @@ class Stager {
       if (known && known->name != device_->name && !topology::names_device(*device_, named))
         out_.notes.push_back("the trace names " + in_quotes(named) + ", which is " + known->name +
                              "; --measured-on says that it was measured on " + device_->name);
+      else if (topology::is_part_of_gpu(named) && !topology::names_device(*device_, named))
+        out_.notes.push_back("the trace names " + in_quotes(named) +
+                             ", a part of a GPU; --measured-on says that it was " + "measured on all of a " +
+                             device_->name);
       return {};
     }
     return Error{"--measured-on: found " + in_quotes(f_.measured_on) + " with a " + device_->name +

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/file.hpp"
 #include "shipped.hpp"
 
 namespace distsim::topology {
@@ -161,6 +162,38 @@ TEST(NamesDevice, AsksForTheNameOrAnAlias) {
     EXPECT_TRUE(names_device(device, name));
   for (const char* name : {"NVIDIA A100-SXM4-40GB", "NVIDIA A100", "A100", "", "NVIDIA ", "NVIDIA A800-SXM4-80GB"})
     EXPECT_FALSE(names_device(device, name)) << name;
+}
+
+/// A slice or a virtual GPU has the name of the whole one within its own.
+TEST(NamesOtherGpu, APartOfAGpuIsNotTheWhole) {
+  const KnownDevices known = shipped_devices();
+  for (const auto& [text, device] : {std::pair("NVIDIA A100-SXM4-80GB MIG 1g.10gb", "a100_sxm4_80gb"),
+                                     {"NVIDIA H100 80GB HBM3 MIG 7g.80gb", "h100_sxm5_80gb"},
+                                     {"A100-SXM4-80GB MIG 1g.10gb+me", "a100_sxm4_80gb"},
+                                     {"GRID A100X-8C", "a100_pcie_80gb"},
+                                     {"GRID A100-3-20C", "a100_pcie_40gb"},
+                                     {"GRID T4-1B4", "t4"},
+                                     {"NVIDIA A40-48Q", "a40"},
+                                     {"NVIDIA L40S-24C", "l40s"}}) {
+    EXPECT_TRUE(is_part_of_gpu(text)) << text;
+    EXPECT_TRUE(names_other_gpu(text, device, known)) << text << " for " << device;
+  }
+  for (const char* text :
+       {"NVIDIA A100-PG509-200", "Tesla V100-DGXS-32GB", "NVIDIA H20-3e", "NVIDIA GH200 480GB",
+        "8 x A100 on 2 nodes, MIG off", "AMD Instinct MI300X", "EPYC 7742, BlueField-2A, A100-80GB", ""})
+    EXPECT_FALSE(is_part_of_gpu(text)) << text;
+  for (const std::string& name : known.names()) {
+    const DeviceSpec device = read_device(name).value();
+    for (const std::string& alias : device.aliases) EXPECT_FALSE(is_part_of_gpu("NVIDIA " + alias)) << alias;
+  }
+}
+
+TEST(NamesOtherGpu, ADeviceMayBeAPartOfAGpu) {
+  const std::string file = test::scratch_dir("mig_device") + "/a100_slice.yaml";
+  ASSERT_TRUE(write_file_atomically(file, "name: a100_slice\naliases: [A100-SXM4-80GB MIG 1g.10gb]\n").ok());
+  const KnownDevices known({file});
+  EXPECT_FALSE(names_other_gpu("NVIDIA A100-SXM4-80GB MIG 1g.10gb", "a100_slice", known));
+  EXPECT_TRUE(names_other_gpu("NVIDIA A100-SXM4-80GB MIG 2g.20gb", "a100_slice", known));
 }
 
 }  // namespace

@@ -118,6 +118,30 @@ std::set<std::string> words_in(std::string_view text) {
   return out;
 }
 
+/// Up to the next that is no digit.
+std::size_t after_digits(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_digit(text[at])) ++at;
+  return at;
+}
+
+/// "1g.10gb" and "1g.10gb+me": the slices of compute and the memory of a part of a GPU.
+bool is_mig_profile(std::string_view word) {
+  const std::size_t slices = after_digits(word, 0);
+  if (slices == 0 || !word.substr(slices).starts_with("g.")) return false;
+  const std::size_t memory = after_digits(word, slices + 2);
+  return memory > slices + 2 && word.substr(memory).starts_with("gb");
+}
+
+/// "A100X-8C", "A100-3-20C", "T4-1B4": memory in GB and the kind of licence.
+bool is_vgpu_profile(std::string_view word) {
+  const std::size_t dash = word.rfind('-');
+  if (dash == word.npos || dash == 0) return false;
+  const std::size_t end = after_digits(word, dash + 1);
+  if (end == dash + 1 || end == word.size() || std::string_view("ABCQ").find(word[end]) == std::string_view::npos)
+    return false;
+  return after_digits(word, end + 1) == word.size();
+}
+
 bool has_all_words(std::string_view text, std::string_view words) {
   return std::ranges::includes(words_in(text), words_in(words));
 }
@@ -154,6 +178,17 @@ bool is_driver_name(std::string_view text) {
   return false;
 }
 
+bool is_part_of_gpu(std::string_view text) {
+  const bool of_driver = is_driver_name(text) || text.starts_with("GRID ");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string_view word = text.substr(begin, end - begin);
+    if (is_mig_profile(word) || (of_driver && is_vgpu_profile(word))) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
 bool may_be_gpu(std::string_view text, std::string_view device) {
   const std::set<std::string> own = chip_names(device);
   if (own.empty()) return lower_case(text).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
@@ -169,6 +204,8 @@ bool is_other_gpu(std::string_view text, std::string_view device) {
 
 bool names_other_gpu(std::string_view text, std::string_view device, const KnownDevices& known) {
   if (text.empty() || text == device) return false;
+  if (is_part_of_gpu(text))
+    return std::ranges::none_of(known.called(text), [&](const DeviceNames& d) { return d.name == device; });
   if (!other_chip(text, device, known.names()).empty() || is_other_gpu(text, device)) return true;
   const bool of_driver = is_driver_name(text);
   const std::vector<DeviceNames> meant = known.called(text);
