@@ -123,6 +123,18 @@ class SameAnswer(unittest.TestCase):
         times = self.times(experiment, "model.llm.ffn_hidden", [2048, 3072, 4032, 4096, 4160, 6144, 8192])
         self.assertEqual(times, sorted(times))
 
+    def test_adapters_pay_for_no_weights_that_are_frozen(self):
+        """A split optimizer gathers the adapters it has updated, a few percent at most, and no frozen weight."""
+        for model, framework, layout in (("llama2_7b", "nemo", {}), ("llama2_7b", "megatron_core", {"tensor": 2}), ("gpt2_xl", "megatron_core", {"pipeline": 2}),
+                                         ("llama3_8b", "fsdp2_torchtitan", {}), ("mixtral_8x7b", "megatron_core", {"expert": 8, "tensor": 4})):
+            experiment = {"cluster": {"system": "dgx_a100_80gb", "nodes": 4, "nic": {"count": 1, "bandwidth": "100 Gb/s"}},
+                          "model": {"name": model, "global_batch": 64, "llm": {"training": "lora"}, "memory_check": False},
+                          "parallel": {**layout, "recompute": "none"}, "framework": {"name": framework}}
+            whole, *split = [predicted(experiment, "--set", f"parallel.shard={level}")["iteration_ms"] for level in ("none", "optimizer", "gradients")]
+            for time in split:
+                self.assertLess(time, 1.05 * whole, (model, framework, layout))
+            self.assertGreater(predicted(experiment, "--set", "parallel.shard=optimizer", "--set", "model.llm.training=pretrain")["iteration_ms"], whole)
+
     def test_keys_in_another_order(self):
         self.each(shuffled)
 

@@ -406,7 +406,8 @@ void BlockBuilder::adapter(const Product& p) {
     weight.m = in, weight.n = out, weight.k = g.m, weight.pass = graph::Pass::backward_weight;
     backward_op(data, 1, 1, 1);
     weight_op(weight, 1, 1, 1);
-    out_.trained += static_cast<double>(in * out);
+    (p.expert ? out_.trained_expert : out_.trained_dense) += static_cast<double>(in * out);
+    ++adapter_matrices_;
   }
   elementwise(Module::residual, p.rows * p.out, 2, 1, 2, 1);
 }
@@ -416,7 +417,12 @@ PartWork BlockBuilder::take() {
   const bool full = recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second;
   if (full) out_.kept = bytes(static_cast<double>(s_.shared() * s_.spec.hidden));
   out_.working = std::max(0.0, whole_ - out_.kept);
-  if (s_.spec.training != LlmTraining::lora) out_.trained = out_.dense + out_.expert;
+  if (s_.spec.training == LlmTraining::lora) {
+    out_.tensors = adapter_matrices_;
+  } else {
+    out_.trained_dense = out_.dense;
+    out_.trained_expert = out_.expert;
+  }
   return std::move(out_);
 }
 

@@ -110,6 +110,7 @@ class BlockBuilder {
   const Recompute& recompute_;
   Part part_ = Part::elsewhere;
   PartWork out_;
+  double adapter_matrices_ = 0;
   double whole_ = 0;  ///< bytes of everything that could be kept
 };
 

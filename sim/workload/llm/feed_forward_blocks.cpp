@@ -310,7 +310,7 @@ PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
   PartWork out = b.take();
   const PartWork block = block_work(shape, mtp_kind(shape.spec), recompute, false);
   PartWork head = head_work(shape);
-  head.dense = head.trained = head.tensors = 0;  // shared with the main head
+  head.dense = head.trained_dense = head.tensors = 0;  // shared with the main head
   for (const PartWork* part : {&block, static_cast<const PartWork*>(&head)}) {
     out.forward.add(part->forward, 1);
     out.backward.add(part->backward, 1);
@@ -319,7 +319,8 @@ PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
     out.repeated_flops += part->repeated_flops;
     out.dense += part->dense;
     out.expert += part->expert;
-    out.trained += part->trained;
+    out.trained_dense += part->trained_dense;
+    out.trained_expert += part->trained_expert;
     out.tensors += part->tensors;
     out.kept += part->kept;
     out.movable += part->movable;

@@ -21,12 +21,14 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   w.forward_flops += part.forward_flops * times;
   w.dense += part.dense * times;
   w.expert += part.expert * times;
-  w.trained += part.trained * times;
+  w.trained_dense += part.trained_dense * times;
+  w.trained_expert += part.trained_expert * times;
   w.tensors += part.tensors * times;
   w.kept += part.kept * times;
   w.movable += part.movable * times;
   w.working = std::max(w.working, part.working);
   chunk.largest_block = std::max(chunk.largest_block, part.dense + part.expert);
+  chunk.most_trained = std::max(chunk.most_trained, part.trained());
   chunk.most_kept = std::max(chunk.most_kept, part.movable);
   chunk.most_passing = std::max(chunk.most_passing, part.kept + part.working);
 }

@@ -400,7 +400,7 @@ Result<graph::TaskGraph> LlmEmission::run() {
       waves();
     if (!infers() && plan_.pipeline.both_ways())
       sum_copies();
-    else if (!infers() && plan_.spec.tied_embeddings)
+    else if (!infers() && plan_.spec.tied_embeddings && plan_.spec.training != LlmTraining::lora)
       sum_word_embedding();
   }
   if (mode_of(plan_.model) == StepMode::train)

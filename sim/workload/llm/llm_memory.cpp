@@ -99,18 +99,19 @@ double passing(const LlmPlan& plan, std::uint32_t stage) {
 double buffers(const LlmPlan& plan, std::uint32_t stage) {
   const bool infers = mode_of(plan.model) == StepMode::inference;
   double sum = kLibraries + (infers ? 0 : static_cast<double>(plan.framework.memory.buffers.value()));
-  double largest = 0, all = 0;
+  double largest = 0, trained = 0, all = 0;
   for (const bool used : {plan.tensor > 1, plan.replicas() > 1, plan.stages > 1, plan.context > 1, plan.expert > 1})
     sum += used ? kCommunicator : 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
     const LlmChunk& chunk = plan.chunk_of_stage(stage, c);
     largest = std::max(largest, chunk.largest_block);
+    trained = std::max(trained, chunk.most_trained);
     all += chunk.work.dense + chunk.work.expert;
   }
   const double coming = plan.splits(StateSplit::weights) && !plan.pipelined() ? 1 : plan.offloaded_weights;
   const double width = gathered_width(plan);
   const double gathered = std::min(all, largest * (1 + static_cast<double>(plan.parallel.prefetch)));
-  const double gradients = infers ? 0 : largest * static_cast<double>(graph::size_of(plan.numerics.gradient));
+  const double gradients = infers ? 0 : trained * static_cast<double>(graph::size_of(plan.numerics.gradient));
   return sum + coming * (gathered * width + gradients);
 }
 
@@ -120,15 +121,15 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
     const PartWork& work = plan.chunk_of_stage(stage, c).work;
     sum.dense += work.dense;
     sum.expert += work.expert;
-    sum.trained += work.trained;
+    sum.trained_dense += work.trained_dense;
+    sum.trained_expert += work.trained_expert;
   }
-  const double share = sum.dense + sum.expert > 0 ? sum.trained / (sum.dense + sum.expert) : 0;
   RankMemory m;
   const double groups = static_cast<double>(plan.replicas()) / plan.shard_group;
   const double copies = plan.pipeline.copies();  // on another stage, which share the state
-  double updated = add_weights(m, plan, {sum.dense, sum.dense * share, copies * plan.shard_group});
+  double updated = add_weights(m, plan, {sum.dense, sum.trained_dense, copies * plan.shard_group});
   updated +=
-      add_weights(m, plan, {sum.expert, sum.expert * share, copies * std::max(1.0, plan.expert_replicas() / groups)});
+      add_weights(m, plan, {sum.expert, sum.trained_expert, copies * std::max(1.0, plan.expert_replicas() / groups)});
   m.activations = static_cast<std::int64_t>(activations(plan, stage));
   m.buffers = static_cast<std::int64_t>(buffers(plan, stage));
   if (mode_of(plan.model) != StepMode::train) m.optimizer = 0;

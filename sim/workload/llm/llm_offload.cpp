@@ -34,8 +34,8 @@ LlmEmission::HostTraffic LlmEmission::traffic_of(Way way, const PartWork& work) 
   if (way != Way::weights)
     out.to_gpu += plan_.offloaded_weights * (work.dense + work.expert) * gathered_width(plan_) / owners;
   if (way == Way::backward || way == Way::weights)
-    out.to_host +=
-        plan_.offloaded_weights * work.trained * static_cast<double>(graph::size_of(plan_.numerics.gradient)) / owners;
+    out.to_host += plan_.offloaded_weights * work.trained() *
+                   static_cast<double>(graph::size_of(plan_.numerics.gradient)) / owners;
   return out;
 }
 

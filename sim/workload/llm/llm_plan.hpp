@@ -22,6 +22,7 @@ struct LlmChunk {
   PartWork work;
   std::int64_t blocks = 0;
   double largest_block = 0;  ///< weights of a rank in the largest of its units (block, embedding or head)
+  double most_trained = 0;   ///< of a unit's weights, those that have gradients, at most
   double most_kept = 0;      ///< bytes that one of its blocks keeps, at most
   double most_passing = 0;   ///< bytes of activations that are there while a block or an end of the model runs, at most
 };
@@ -69,6 +70,15 @@ struct LlmPlan {
 
 /// Bytes of a gathered weight.
 double gathered_width(const LlmPlan& plan);
+
+/// Weights of a rank, of those that all replicas share and of experts.
+struct SharedWeights {
+  double dense = 0, expert = 0;
+  auto operator<=>(const SharedWeights&) const = default;
+};
+/// Of a stage, what its replicas gather where they split more than gradients: all weights where these are split, else what
+/// is trained: frozen ones are whole everywhere.
+SharedWeights gathered_weights(const LlmPlan& plan, std::uint32_t stage);
 
 /// What a stage sends the next one of a micro-batch.
 std::int64_t message_bytes(const LlmPlan& plan);

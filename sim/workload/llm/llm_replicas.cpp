@@ -21,6 +21,17 @@ double gathered_width(const LlmPlan& plan) {
   return narrow ? 1 : 2;
 }
 
+SharedWeights gathered_weights(const LlmPlan& plan, std::uint32_t stage) {
+  SharedWeights out;
+  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
+    const PartWork& work = plan.chunk_of_stage(stage, c).work;
+    const bool whole = plan.splits(StateSplit::weights);
+    out.dense += whole ? work.dense : work.trained_dense;
+    out.expert += whole ? work.expert : work.trained_expert;
+  }
+  return out;
+}
+
 LlmEmission::Group LlmEmission::group_of(bool experts) const {
   Group group;
   if (experts) {
@@ -70,20 +81,14 @@ void LlmEmission::gather_parameters(bool first_part) {
   const bool kept_whole = mode_of(plan_.model) != StepMode::train && !plan_.splits(StateSplit::weights);
   if (!plan_.splits(StateSplit::optimizer) || kept_whole) return;
   const bool overlaps = plan_.framework.parallel.overlap_parameters;
-  std::map<std::pair<double, double>, std::vector<bool>> alike;
-  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
-    double dense = 0, expert = 0;
-    for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
-      dense += plan_.chunk_of_stage(s, c).work.dense;
-      expert += plan_.chunk_of_stage(s, c).work.expert;
-    }
-    alike.try_emplace({dense, expert}, plan_.stages, false).first->second[s] = true;
-  }
+  std::map<SharedWeights, std::vector<bool>> alike;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s)
+    alike.try_emplace(gathered_weights(plan_, s), plan_.stages, false).first->second[s] = true;
   std::vector<TaskId> gathered;
   const std::vector<TaskId> before = now();
   for (const auto& [weights, stages] : alike) {
     for (const bool experts : {false, true}) {
-      const double parameters = experts ? weights.second : weights.first;
+      const double parameters = experts ? weights.expert : weights.dense;
       const double hidden = overlaps ? hidden_share(parameters) : 0;
       over_replicas(experts ? "weights.gather.experts" : "weights.gather", CollectiveKind::all_gather,
                     parameters * gathered_width(plan_) * (first_part ? 1 - hidden : hidden), 1, experts,
@@ -112,12 +117,11 @@ void LlmEmission::reduce(const Chunks& chunks, double share, double times, std::
   }
   for (const auto& [kind, stages] : alike) {
     const PartWork& work = plan_.kinds[kind].work;
-    const double trained = work.dense + work.expert > 0 ? work.trained / (work.dense + work.expert) : 0;
     for (const bool experts : {false, true}) {
       over_replicas(experts ? "gradients.experts" : "gradients",
                     scatters ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                    (experts ? work.expert : work.dense) * trained * width_of(plan_.numerics.gradient) * share, times,
-                    experts, table_of(stages), deps, synced_);
+                    (experts ? work.trained_expert : work.trained_dense) * width_of(plan_.numerics.gradient) * share,
+                    times, experts, table_of(stages), deps, synced_);
     }
   }
 }
@@ -127,7 +131,7 @@ double LlmEmission::hidden_gradients(const Chunks& chunks) const {
   if (!plan_.framework.gradients.overlap) return 0;
   double parameters = 0;
   for (const std::int64_t chunk : chunks)
-    if (chunk >= 0) parameters = std::max(parameters, plan_.chunk(static_cast<std::uint32_t>(chunk)).work.trained);
+    if (chunk >= 0) parameters = std::max(parameters, plan_.chunk(static_cast<std::uint32_t>(chunk)).work.trained());
   return hidden_share(parameters);
 }
 
@@ -145,13 +149,13 @@ void LlmEmission::last_pass(Way way, const Chunks& chunks, const Chunks& complet
 void LlmEmission::sharded_exchange(const LlmChunk& chunk, CollectiveKind kind, double share, double times,
                                    std::span<const TaskId> deps, std::vector<TaskId>& out) {
   const bool gathers = kind == CollectiveKind::all_gather;
-  const double trained =
-      chunk.work.dense + chunk.work.expert > 0 ? chunk.work.trained / (chunk.work.dense + chunk.work.expert) : 0;
-  const double width = gathers ? gathered_width(plan_) : width_of(plan_.numerics.gradient) * trained;
+  const double dense = gathers ? chunk.work.dense : chunk.work.trained_dense;
+  const double expert = gathers ? chunk.work.expert : chunk.work.trained_expert;
+  const double width = gathers ? gathered_width(plan_) : width_of(plan_.numerics.gradient);
   // One call a block.
   const double calls = std::max(1.0, std::round(share * static_cast<double>(chunk.blocks)));
   for (const bool experts : {false, true}) {
-    const double bytes = (experts ? chunk.work.expert : chunk.work.dense) * width * share / calls;
+    const double bytes = (experts ? expert : dense) * width * share / calls;
     const std::string name = std::string(gathers ? "weights.gather" : "gradients") + (experts ? ".experts" : "");
     over_replicas(name, kind, bytes, times * calls, experts, graph::Task::kUniform, deps, out,
                   gathers ? graph::Phase::exchange : graph::Phase::gradient_sync);
@@ -206,9 +210,8 @@ void LlmEmission::sum_copies() {
     double elements = 0;
     for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
       const PartWork& w = plan_.chunk_of_stage(s, c).work;
-      const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
-      elements += trained * (w.dense / (split ? plan_.shard_group : 1) +
-                             w.expert / (split ? std::max(1u, plan_.expert_replicas()) : 1));
+      elements += w.trained_dense / (split ? plan_.shard_group : 1) +
+                  w.trained_expert / (split ? std::max(1u, plan_.expert_replicas()) : 1);
     }
     const graph::Collective sum{CollectiveKind::all_reduce, std::llround(elements * width_of(dtype)), dtype, {}, {}};
     if (sum.bytes > 0)
@@ -218,12 +221,11 @@ void LlmEmission::sum_copies() {
 
 /// Those of a chunk that the rank's optimizer updates.
 double LlmEmission::owned_parameters(const PartWork& w) const {
-  const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
-  if (!plan_.splits(StateSplit::optimizer)) return trained * (w.dense + w.expert);
+  if (!plan_.splits(StateSplit::optimizer)) return w.trained();
   const double groups = static_cast<double>(plan_.replicas()) / plan_.shard_group;
   const double copies = plan_.pipeline.copies();
   const double expert_owners = copies * std::max(1.0, plan_.expert_replicas() / groups);
-  return trained * (w.dense / (copies * plan_.shard_group) + w.expert / expert_owners);
+  return w.trained_dense / (copies * plan_.shard_group) + w.trained_expert / expert_owners;
 }
 
 /// What was scattered to a rank is added to its sum of earlier micro-steps, block by block.

@@ -50,17 +50,18 @@ struct PassWork {
 
 /// What a rank holds and does of a part of the model.
 struct PartWork {
-  PassWork forward, backward;    ///< backward with what is computed again
-  PassWork inputs, weights;      ///< of backward: what finds the gradients of weights, and the rest
-  PassWork repeated;             ///< of backward: the kernels of the forward pass that it runs again
-  double forward_flops = 0;      ///< useful ones of a forward pass
-  double repeated_flops = 0;     ///< of these, what the backward pass computes again
-  double dense = 0, expert = 0;  ///< weights; of experts
-  double trained = 0;            ///< of both, those that have gradients
-  double tensors = 0;
-  double kept = 0;     ///< bytes from forward to backward
+  PassWork forward, backward;                    ///< backward with what is computed again
+  PassWork inputs, weights;                      ///< of backward: what finds the gradients of weights, and the rest
+  PassWork repeated;                             ///< of backward: the kernels of the forward pass that it runs again
+  double forward_flops = 0;                      ///< useful ones of a forward pass
+  double repeated_flops = 0;                     ///< of these, what the backward pass computes again
+  double dense = 0, expert = 0;                  ///< weights; of experts
+  double trained_dense = 0, trained_expert = 0;  ///< of them, those that have gradients
+  double tensors = 0;                            ///< of what is trained
+  double kept = 0;                               ///< bytes from forward to backward
   double movable = 0;  ///< of these, what blocks keep, which offload moves; what both ends of a model keep stays
   double working = 0;  ///< bytes that are there besides while it runs: what is computed again
+  double trained() const { return trained_dense + trained_expert; }
 };
 
 /// Sizes that all blocks share.

@@ -313,7 +313,7 @@ TEST(LlmBlock, DeepEpSendsATokenToADomainOnce) {
 
 double adapter_weights(const LlmShape& shape) {
   const PartWork block = block_work(shape, block_kind(shape.spec, 0), kNone, false);
-  return block.trained;
+  return block.trained();
 }
 
 /// Adapters of rank 16 on Llama 2's block: queries, keys and values 16 (4096 + 3 x 4096); the projection 16 (4096 + 4096);

@@ -230,16 +230,15 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
                     plan.expert_replicas(),
                     plan.numerics.gradient,
                     plan.grid};
-  double dense = 0, expert = 0, trained = 0, largest = 0;
+  double dense = 0, expert = 0, largest = 0;  // trained
   for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
     const workload::PartWork& w = plan.chunk_of_stage(0, c).work;
-    dense += w.dense, expert += w.expert, trained += w.trained;
+    dense += w.trained_dense, expert += w.trained_expert;
   }
-  for (const workload::LlmChunk& kind : plan.kinds) largest = std::max(largest, kind.work.trained);
-  const double share = dense + expert > 0 ? trained / (dense + expert) : 0;
+  for (const workload::LlmChunk& kind : plan.kinds) largest = std::max(largest, kind.work.trained());
   const double groups = static_cast<double>(replicas) / x.group;
   const double expert_owners = std::max(1.0, plan.expert_replicas() / groups);
-  const double updated = share * (dense / (split ? x.group : 1) + expert / (split ? expert_owners : 1));
+  const double updated = dense / (split ? x.group : 1) + expert / (split ? expert_owners : 1);
   LayerPricer::UpdateSeconds update;
   if (mode == StepMode::train) {
     TRY_ASSIGN(update, pricer_.update(std::llround(updated)));
@@ -254,17 +253,17 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
     const bool narrow = plan.numerics.scaling != graph::Scaling::none && f.parallel.fp8_parameters;
     const double width = !plan.numerics.mixed ? 4 : narrow ? 1 : 2;
     const bool overlaps = is_on(layout.overlap_parameters, f.parallel.overlap_parameters);
+    const workload::SharedWeights gathers = gathered_weights(plan, 0);
     TRY_ASSIGN(const double gathered,
-               over_replicas(x, CollectiveKind::all_gather, dense * width * open(overlaps, dense),
-                             expert * width * open(overlaps, expert)));
+               over_replicas(x, CollectiveKind::all_gather, gathers.dense * width * open(overlaps, gathers.dense),
+                             gathers.expert * width * open(overlaps, gathers.expert)));
     sum = update.norm + std::max(update.step, gathered);  // nothing holds the gather back until the update is done
   }
   const workload::PartWork& last = plan.chunk_of_stage(0, 0).work;
-  const double of_last = last.dense + last.expert > 0 ? last.trained / (last.dense + last.expert) : 0;
-  const double bytes = of_last * static_cast<double>(graph::size_of(plan.numerics.gradient)) *
+  const double bytes = static_cast<double>(graph::size_of(plan.numerics.gradient)) *
                        open(is_on(layout.overlap_gradients, f.gradients.overlap), largest);
   TRY_ASSIGN(const double reduced, over_replicas(x, split ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
-                                                 last.dense * bytes, last.expert * bytes));
+                                                 last.trained_dense * bytes, last.trained_expert * bytes));
   // Gradients go while the last collectives of the backward pass do.
   TRY_ASSIGN(const LayerTimes* times, times_of(plan, layout, 1, false));
   const std::vector<std::int64_t> blocks =

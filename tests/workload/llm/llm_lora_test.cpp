@@ -1,0 +1,94 @@
+// Low-rank adapters: frozen weights have no gradients, no optimizer state and no copies to bring up to date.
+#include "llm_fixtures.hpp"
+
+namespace distsim::workload {
+namespace {
+
+ModelSpec with_adapters(std::int64_t experts = 0) {
+  ModelSpec m = small_llm(8, 256);
+  m.as<LlmSpec>().training = LlmTraining::lora;
+  m.as<LlmSpec>().experts = experts;
+  return m;
+}
+
+std::int64_t sent(const Workload& w, const std::string& name) {
+  const auto bytes = bytes_of_first_rank(w);
+  const auto it = bytes.find(name);
+  return it == bytes.end() ? 0 : it->second;
+}
+
+/// Gradients of 2 bytes are scattered, weights of 2 bytes gathered: of the same parameters.
+TEST(LlmLora, ASplitOptimizerGathersWhatItUpdates) {
+  FrameworkSpec f;
+  f.gradients.each_micro_step = false;
+  for (const std::int64_t experts : {0, 8}) {
+    for (const std::int64_t pipeline : {1, 2, 4}) {
+      for (const std::int64_t tensor : {1, 2}) {
+        for (const StateSplit shard : {StateSplit::optimizer, StateSplit::gradients}) {
+          ModelSpec m = with_adapters(experts);
+          m.parallel.pipeline = pipeline;
+          m.parallel.tensor = tensor;
+          m.parallel.shard = shard;
+          const Workload w = built_llm(m, 2, f);
+          EXPECT_GT(sent(w, "weights.gather"), 0);
+          for (const std::string of : {"", ".experts"})
+            EXPECT_NEAR(static_cast<double>(sent(w, "weights.gather" + of)),
+                        static_cast<double>(sent(w, "gradients" + of)), 4)
+                << pipeline << tensor << of;
+          m.parallel.shard = StateSplit::none;
+          EXPECT_EQ(sent(built_llm(m), "weights.gather"), 0);
+        }
+      }
+    }
+  }
+}
+
+/// Whoever has a part of a weight alone gathers it, frozen or not.
+TEST(LlmLora, SplitWeightsAreGatheredInWhole) {
+  for (const std::int64_t pipeline : {1, 2}) {
+    ModelSpec m = with_adapters();
+    m.parallel.pipeline = pipeline;
+    m.parallel.shard = StateSplit::weights;
+    const std::int64_t frozen = sent(built_llm(m), "weights.gather");
+    m.as<LlmSpec>().training = LlmTraining::pretrain;
+    EXPECT_EQ(sent(built_llm(m), "weights.gather"), frozen);
+  }
+}
+
+TEST(LlmLora, AdaptersOfAttentionLeaveExpertsAlone) {
+  ModelSpec m = with_adapters(8);
+  m.parallel.shard = StateSplit::optimizer;
+  const auto all = bytes_of_first_rank(built_llm(m));
+  EXPECT_TRUE(all.contains("gradients.experts"));
+  m.as<LlmSpec>().lora_targets = LoraTargets::attention;
+  const auto some = bytes_of_first_rank(built_llm(m));
+  EXPECT_FALSE(some.contains("gradients.experts"));
+  EXPECT_FALSE(some.contains("weights.gather.experts"));
+  EXPECT_LT(some.at("gradients"), all.at("gradients"));
+}
+
+TEST(LlmLora, AFrozenWordEmbeddingIsNotSummed) {
+  for (const LlmTraining training : {LlmTraining::pretrain, LlmTraining::sft, LlmTraining::lora}) {
+    ModelSpec m = with_adapters();
+    m.as<LlmSpec>().training = training;
+    m.parallel.pipeline = 2;
+    EXPECT_EQ(sent(built_llm(m), "gradients.word_embedding") > 0, training != LlmTraining::lora);
+  }
+}
+
+/// While a block's weights are there, so are the gradients of what is trained of them.
+TEST(LlmLora, FrozenWeightsHaveNoGradientsInBuffers) {
+  ModelSpec m = with_adapters();
+  m.parallel.shard = StateSplit::weights;
+  const std::int64_t some = built_llm(m).memory.at(0).buffers;
+  m.as<LlmSpec>().lora_rank = 32;
+  const std::int64_t more = built_llm(m).memory.at(0).buffers;
+  m.as<LlmSpec>().training = LlmTraining::pretrain;
+  const std::int64_t all = built_llm(m).memory.at(0).buffers;
+  // Products of a block: 64 to 192, 64 to 64, 64 to 256 and back; adapters of rank 16 more, of 2 bytes each.
+  EXPECT_EQ(more - some, 2 * 16 * (64 + 192 + 64 + 64 + 2 * (64 + 256)));
+  EXPECT_GT(all, more);
+}
+
+}  // namespace
+}  // namespace distsim::workload
