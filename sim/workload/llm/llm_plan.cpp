@@ -23,10 +23,16 @@ Error not_a_divisor(const std::string& key, std::int64_t found, const std::strin
   return {key + ": found " + std::to_string(found) + ", expected a divisor of " + of, "", ""};
 }
 
+/// The first of the degrees with which their product divides the GPUs no longer. It is above 1, so it was given.
+std::string undivided_degree(const ParallelSpec& p, std::uint32_t ranks) {
+  if (ranks % p.tensor != 0) return "parallel.tensor";
+  return ranks % (p.tensor * p.context) != 0 ? "parallel.context" : "parallel.pipeline";
+}
+
 Result<void> check_gpus(const ParallelSpec& p, std::uint32_t ranks) {
   const std::int64_t split = p.tensor * p.context * p.pipeline;
   if (split > ranks || ranks % split != 0) {
-    return Error{"parallel.tensor: found tensor " + std::to_string(p.tensor) + " x context " +
+    return Error{undivided_degree(p, ranks) + ": found tensor " + std::to_string(p.tensor) + " x context " +
                      std::to_string(p.context) + " x pipeline " + std::to_string(p.pipeline) +
                      ", expected a divisor of " + counted(ranks, "GPU"),
                  "", ""};
@@ -251,8 +257,10 @@ Result<void> check_schedule(const LlmPlan& plan) {
         "", ""};
   if (plan.pipeline.both_ways()) return check_both_ways(plan);
   if (!chunked || plan.micro_steps % plan.stages == 0) return {};
-  return Error{"parallel.schedule: found interleaved with " +
-                   counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-batch", "micro-batches") +
+  const std::string chunks = std::to_string(p.virtual_stages);
+  return Error{(plan.model.parallel.schedule == PipelineSchedule::automatic ? "parallel.virtual_stages: found " + chunks
+                                                                            : "parallel.schedule: found interleaved") +
+                   " with " + counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-batch", "micro-batches") +
                    " per replica, expected a multiple of " + counted(plan.stages, "stage"),
                "", ""};
 }
