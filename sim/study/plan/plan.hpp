@@ -121,8 +121,10 @@ Result<Plan> plan_experiment(const PlanRequest& request, const std::function<voi
 std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const Plan& plan);
 
 /// Keys of data parallel jobs with the values that are tried, the experiment's own first: gradient buckets, compression,
-/// the algorithms of NCCL (Ring: flat; Tree: within nodes, then between them), accumulation. Without those that `sets` hold.
-std::vector<SweepAxis> data_parallel_axes(const config::Experiment& experiment, const std::vector<std::string>& sets);
+/// the algorithms of NCCL (Ring: flat; Tree: within nodes, then between them), accumulation: 1, 2, 4, 8, and of the powers of
+/// two the first with which memory suffices, half and twice that. Without those that `sets` hold. `gpus`: numbers to choose from.
+std::vector<SweepAxis> data_parallel_axes(const config::Experiment& experiment, const std::vector<std::string>& sets,
+                                          const std::vector<std::int64_t>& gpus = {});
 
 /// "64..1024" in powers of two from the first, "64,96".
 Result<std::vector<std::int64_t>> parse_gpus(const std::string& text);

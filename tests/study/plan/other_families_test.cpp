@@ -42,6 +42,36 @@ TEST_F(PlanTest, CombinationsThatDoNotFitAreNotCountedAsPlayed) {
       << none.error().text();
 }
 
+/// Of all powers of two, what fits first is among those that are tried, and what is next to it; a batch that needs none has
+/// 1, 2, 4 and 8.
+TEST_F(PlanTest, SoManyMicroStepsAreTriedThatMemorySuffices) {
+  const auto steps = [&](const std::string& model, const std::string& rest, const std::vector<std::int64_t>& gpus) {
+    const std::string config = file(
+        "batch.yaml", "cluster: {system: dgx_a100_40gb, nodes: 1}\nframework: {name: pytorch}\nmodel: " + model + rest);
+    for (const SweepAxis& axis : data_parallel_axes(config::load_experiment(config, {}).value(), {}, gpus))
+      if (axis.key == "model.accumulation") return axis.values;
+    return std::vector<std::string>();
+  };
+  using Steps = std::vector<std::string>;
+  EXPECT_EQ(steps("{name: resnet50_v1_5, global_batch: 512}", "", {}), (Steps{"1", "2", "4", "8"}));
+  EXPECT_EQ(steps("{name: resnet50_v1_5, global_batch: 16}", "", {}), (Steps{"1", "2"}));
+  EXPECT_EQ(steps("{name: resnet50_v1_5, global_batch: 16}", "", {8, 32}), (Steps{"1", "2"}));
+  const std::string config = file("bert.yaml",
+                                  "cluster: {system: dgx_a100_40gb, nodes: 1}\nframework: {name: pytorch}\n"
+                                  "model: {name: bert_large, global_batch: 16384}\n");
+  PlanRequest request;
+  request.config = config;
+  request.sets = {"framework.gradients.bucket_size=25 MiB", "framework.gradients.half_precision=false",
+                  "collectives.algorithms=[Ring]"};
+  request.top = 20;
+  const Plan found = planned(request).value();
+  request.varied = {{"model.accumulation", {"1", "2", "4", "8", "16", "32", "64", "128", "256", "512"}}};
+  const Plan all = planned(request).value();
+  EXPECT_GT(all.counts.unfit, 4) << "8 micro-steps do not fit";
+  EXPECT_EQ(found.rows.front().report.iteration, all.rows.front().report.iteration);
+  EXPECT_LE(found.counts.space.considered, 7);
+}
+
 /// Of the keys that are searched without being varied, too.
 TEST_F(PlanTest, WhatIsSetIsNotSearched) {
   const std::string config = test::config("resnet50_dgx_a100.yaml");
