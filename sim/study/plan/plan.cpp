@@ -47,6 +47,27 @@ bool would_play_layers(const LayoutSite& site, config::Experiment e) {
   return is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
 }
 
+/// Columns of the batch where rows need another than the experiment has to be predicted again: it is given per GPU, and
+/// they have other numbers of GPUs or of micro-steps.
+void add_batch(Plan& plan, const config::Experiment& experiment) {
+  constexpr std::string_view kKeys[] = {"model.global_batch", "model.per_gpu_batch"};
+  if (std::ranges::find_first_of(plan.keys, kKeys) != plan.keys.end()) return;  // varied
+  const auto keeps = [&](const std::string& set) { return set.starts_with(std::string(kKeys[0]) + "="); };
+  const auto is_kept = [&](const PlanRow& row) { return std::ranges::any_of(row.sets, keeps); };
+  if (std::ranges::none_of(plan.rows, is_kept)) return;
+  for (const std::string_view key : kKeys) {
+    plan.keys.emplace_back(key);
+    plan.heads.emplace_back(key.substr(key.find('.') + 1));
+  }
+  const workload::ModelSpec& own = experiment.model;
+  const std::int64_t batch = workload::samples_of(own, pipeline::shape_of(experiment).ranks());
+  for (PlanRow& row : plan.rows) {
+    const bool candidate = row.kind == PlanRowKind::candidate, kept = is_kept(row);
+    row.values.push_back(!candidate ? "-" : std::to_string(kept ? batch : own.global_batch));
+    row.values.push_back(!candidate ? "-" : std::to_string(kept ? 0 : own.per_gpu_batch));
+  }
+}
+
 /// The winner's table of a language model.
 class LayoutPlanner {
  public:
@@ -124,7 +145,7 @@ class LayoutPlanner {
   /// Against layouts of the first site.
   Result<void> rank(const PlanRow& baseline, Plays& plays) {
     constexpr std::uint64_t kSeed = 1;
-    TRY_ASSIGN(const LayoutSite site, own_site(experiment_, sites_.held));
+    TRY_ASSIGN(const LayoutSite site, own_site(experiment_, sites_.held, request_.sets));
     TRY_ASSIGN(const DrawnLayouts drawn, draw_layouts(site, request_.draws, kSeed, plays, cache_));
     out_.rank.drawn = drawn.played.size();
     for (const PlayedLayout& p : drawn.played) out_.rank.faster += p.iteration < baseline.report.iteration ? 1 : 0;
@@ -135,11 +156,11 @@ class LayoutPlanner {
   std::vector<std::string> sets_of(const LayoutSite& site, const config::Experiment& e) const {
     std::vector<std::string> out;
     for (std::size_t a = 0; a < sites_.axes.size(); ++a) out.push_back(sites_.axes[a].key + "=" + site.values[a]);
-    if (!sites_.axes.empty()) {
-      out.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
-      if (experiment_.model.per_gpu_batch > 0 && e.model.per_gpu_batch == 0) out.push_back("model.per_gpu_batch=0");
-    }
+    out.insert(out.end(), site.batch.begin(), site.batch.end());
     for (std::string& set : layout_sets(e.model.parallel)) out.push_back(std::move(set));
+    if (experiment_.model.parallel.data > 0 && e.model.parallel.data == 0)
+      out.push_back(std::string(kReplicas) + "=" +
+                    std::to_string(batching_of(e.model.parallel, site.space.cluster().ranks()).replicas));
     if (would_play_layers(site, e)) out.push_back(std::string(kLayerByLayer) + "=false");
     return out;
   }
@@ -181,8 +202,25 @@ class LayoutPlanner {
       out_.rows.push_back(std::move(row));
     }
     if (!has_baseline) out_.rows.push_back(std::move(baseline));
+    add_batch(out_, experiment_);
+    add_replicas();
     add_layer_by_layer();
     return {};
+  }
+
+  /// A column where the experiment states how many it has.
+  void add_replicas() {
+    const std::string start = std::string(kReplicas) + "=";
+    const auto states = [&](const std::string& set) { return set.starts_with(start); };
+    if (std::ranges::none_of(out_.rows, [&](const PlanRow& row) { return std::ranges::any_of(row.sets, states); }))
+      return;
+    out_.keys.emplace_back(kReplicas);
+    out_.heads.emplace_back("dp");
+    for (PlanRow& row : out_.rows) {
+      const auto set = std::ranges::find_if(row.sets, states);
+      row.values.push_back(set != row.sets.end() ? set->substr(start.size())
+                                                 : std::to_string(experiment_.model.parallel.data));
+    }
   }
 
   /// A column where it makes a difference for a row: all layouts are played by blocks, the experiment as it is as it says.
@@ -259,7 +297,7 @@ class CombinationPlanner {
     out_.goal = request_.goal;
     out_.purchase = request_.purchase;
     std::vector<SweepAxis> axes =
-        request_.varied.empty() ? data_parallel_axes(experiment_, request_.sets) : request_.varied;
+        request_.varied.empty() ? data_parallel_axes(experiment_, request_.sets, request_.gpus) : request_.varied;
     TRY_ASSIGN(axes, with_gpus(request_, experiment_, std::move(axes)));
     for (const SweepAxis& axis : axes) {
       out_.keys.push_back(axis.key);
@@ -330,24 +368,6 @@ class CombinationPlanner {
     return {what + "the experiment as it is: " + own.error().what, own.error().where, own.error().hint};
   }
 
-  /// Columns where rows need them to be predicted again: more micro-steps of the same batch are smaller ones.
-  void add_batch() {
-    const auto keeps = [](const std::string& set) { return set.starts_with("model.global_batch="); };
-    const auto is_kept = [&](const PlanRow& row) { return std::ranges::any_of(row.sets, keeps); };
-    if (std::ranges::none_of(out_.rows, is_kept)) return;
-    for (const char* key : {"model.global_batch", "model.per_gpu_batch"}) {
-      out_.keys.emplace_back(key);
-      out_.heads.emplace_back(std::string_view(key).substr(6));
-    }
-    const workload::ModelSpec& own = experiment_.model;
-    const std::int64_t batch = workload::samples_of(own, pipeline::shape_of(experiment_).ranks());
-    for (PlanRow& row : out_.rows) {
-      const bool candidate = row.kind == PlanRowKind::candidate, kept = is_kept(row);
-      row.values.push_back(!candidate ? "-" : std::to_string(kept ? batch : own.global_batch));
-      row.values.push_back(!candidate ? "-" : std::to_string(kept ? 0 : own.per_gpu_batch));
-    }
-  }
-
   /// Of threads, one at a time.
   void tell(const PlanRow& row, double count) {
     const std::lock_guard lock(telling_);
@@ -391,7 +411,7 @@ class CombinationPlanner {
       baseline = interrupted_row();
     baseline.values.assign(axes.size(), "-");
     out_.rows.push_back(std::move(baseline));
-    add_batch();
+    add_batch(out_, experiment_);
     finish_rows(out_);
     return std::move(out_);
   }
@@ -473,13 +493,6 @@ class TablesPlanner {
 }  // namespace
 
 namespace {
-
-/// Whether there is more to choose than of data parallel jobs: the experiment's model is split, or can be by its framework.
-Result<bool> chooses_layouts(const config::Experiment& e) {
-  if (e.model.family->name != std::string_view("llm")) return false;
-  TRY_ASSIGN(const LayoutOffer offer, layout_offer_of(e.framework.name));
-  return offer.splits != OfferedSplits() || !is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
-}
 
 Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void()>& on_played) {
   TRY_ASSIGN(const config::Experiment experiment, request.with(request.sets));

@@ -12,6 +12,7 @@
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/layouts/layout_fit.hpp"
 #include "sim/study/plan/settled_layout.hpp"
+#include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -67,6 +68,12 @@ bool vary_batch(const std::vector<SweepAxis>& axes) {
   });
 }
 
+/// Replicas follow from the other degrees: what the file says of them is of its own layout, what is set holds.
+config::Experiment with_free_replicas(config::Experiment e, const std::vector<std::string>& sets) {
+  if (!config::any_gives(sets, kReplicas)) e.model.parallel.data = 0;
+  return e;
+}
+
 /// The global batch is that of the experiment as it is, also where the model gives it per GPU.
 void keep_batch(config::Experiment& e, const config::Experiment& base, const std::vector<SweepAxis>& axes) {
   if (vary_batch(axes)) return;
@@ -103,8 +110,9 @@ std::vector<std::string> sets_that_keep_batch(const config::Experiment& e, const
   return {"model.global_batch=" + std::to_string(batch), "model.per_gpu_batch=0"};
 }
 
-Result<LayoutSite> own_site(const config::Experiment& experiment, const HeldValues& held) {
-  return site_of(experiment, held, {});
+Result<LayoutSite> own_site(const config::Experiment& experiment, const HeldValues& held,
+                            const std::vector<std::string>& sets) {
+  return site_of(with_free_replicas(experiment, sets), held, {});
 }
 
 double combinations_of(const std::vector<SweepAxis>& axes) {
@@ -146,14 +154,26 @@ Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const confi
   return axes;
 }
 
-Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment) {
-  PlanSites out;
+Result<bool> chooses_layouts(const config::Experiment& e) {
+  if (e.model.family->name != std::string_view("llm")) return false;
+  TRY_ASSIGN(const LayoutOffer offer, layout_offer_of(e.framework.name));
+  return offer.splits != OfferedSplits() || !is_layer_by_layer(e.model, e.framework, pipeline::shape_of(e).ranks());
+}
+
+HeldValues held_layout(const std::vector<std::string>& sets, const config::Experiment& experiment) {
+  HeldValues out;
   for (const LayoutKey& key : layout_keys()) {
     const std::string name = std::string(kLayoutSection) + std::string(key.name);
-    if (!is_held(request.sets, experiment, name)) continue;
-    const bool by_framework = !config::any_gives(request.sets, name);
-    out.held[key.name] = {by_framework ? by_framework_in(experiment) : experiment.model.parallel};
+    if (!is_held(sets, experiment, name)) continue;
+    const bool by_framework = !config::any_gives(sets, name);
+    out[key.name] = {by_framework ? by_framework_in(experiment) : experiment.model.parallel};
   }
+  return out;
+}
+
+Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment) {
+  PlanSites out;
+  out.held = held_layout(request.sets, experiment);
   for (const SweepAxis& axis : request.varied) {
     if (!axis.key.starts_with(kLayoutSection)) {
       out.axes.push_back(axis);
@@ -171,8 +191,10 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
     std::vector<std::string> values, sets = request.sets;
     for (std::string& set : sets_of_combination(out.axes, i, &values)) sets.push_back(std::move(set));
     TRY_ASSIGN(config::Experiment e, request.with(sets));
+    std::vector<std::string> batch = sets_that_keep_batch(e, experiment, out.axes);
     keep_batch(e, experiment, out.axes);
-    TRY_ASSIGN(LayoutSite site, site_of(e, out.held, std::move(values)));
+    TRY_ASSIGN(LayoutSite site, site_of(with_free_replicas(std::move(e), request.sets), out.held, std::move(values)));
+    site.batch = std::move(batch);
     out.sites.push_back(std::move(site));
   }
   return out;
@@ -219,7 +241,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
   for (const auto& [key, values] : sites.held) {
     HeldValues without = sites.held;
     without.erase(key);
-    const auto site = site_of(experiment, without, {});
+    const auto site = own_site(experiment, without, request.sets);
     if (site && fits_somewhere(site->space))
       return "something fits where parallel." + std::string(key) + " is not held";
   }
@@ -230,7 +252,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
     Result<config::Experiment> e = request.with(sets);
     if (!e) break;
     keep_batch(*e, experiment, {});
-    const auto site = site_of(*e, sites.held, {});
+    const auto site = own_site(*e, sites.held, request.sets);
     if (site && fits_somewhere(site->space))
       return "something fits on " + std::to_string(nodes * experiment.cluster.gpus_per_node) +
              " GPUs: --set cluster.nodes=" + std::to_string(nodes);
@@ -239,7 +261,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
     const std::vector<std::string> sets = with_set(request.sets, std::string("model.precision=") + precision);
     const Result<config::Experiment> e = request.with(sets);
     if (!e || lacks_precision(*e, cache)) continue;
-    const auto site = site_of(*e, sites.held, {});
+    const auto site = own_site(*e, sites.held, request.sets);
     if (site && fits_somewhere(site->space))
       return std::string("something fits with --set model.precision=") + precision;
   }

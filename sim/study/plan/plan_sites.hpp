@@ -6,6 +6,9 @@
 
 namespace distsim::study {
 
+/// Replicas of a layout: no search chooses them, and --set may hold them.
+inline constexpr std::string_view kReplicas = "parallel.data";
+
 struct PlanSites {
   std::vector<SweepAxis> axes;  ///< besides the layout
   HeldValues held;              ///< of the layout
@@ -31,8 +34,18 @@ bool is_held(const std::vector<std::string>& sets, const config::Experiment& exp
 /// Overrides with one of them ("KEY=VALUE") in place of those of its key.
 std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set);
 
+/// Whether there is more to choose than of data parallel jobs: the experiment's model is split, or can be by its framework.
+Result<bool> chooses_layouts(const config::Experiment& experiment);
+
+/// The keys of the layout that what is set holds.
+HeldValues held_layout(const std::vector<std::string>& sets, const config::Experiment& experiment);
+
+/// Whether one of what is set ("KEY=VALUE") leaves out some of what a plan would otherwise choose from.
+bool narrows_search(const PlanRequest& request, const config::Experiment& experiment, const std::string& set);
+
 /// The layouts of the experiment as it is, on its GPUs and with its batch, whatever a request varies.
-Result<LayoutSite> own_site(const config::Experiment& experiment, const HeldValues& held);
+Result<LayoutSite> own_site(const config::Experiment& experiment, const HeldValues& held,
+                            const std::vector<std::string>& sets);
 
 /// What an experiment with a combination of `axes` needs besides, so that its global batch is that of `base`, which gives it
 /// per GPU. Nothing where the axes vary the batch itself.

@@ -37,6 +37,7 @@ struct LayoutSite {
   bool framework_plays_layers = false;  ///< as it is written; a search compares layouts that are all played by blocks
   /// That of the experiment, with what memory decides for it (settled_layout.hpp): searched also where the space lacks it.
   std::optional<workload::ParallelSpec> own = std::nullopt;
+  std::vector<std::string> batch = {};  ///< what makes its batch from one that was given per GPU (sets_that_keep_batch)
   JobSize size() const { return {experiment.device, gpus, samples}; }
 };
 

@@ -76,7 +76,6 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec frame
       offer_(std::move(offer)),
       held_(std::move(held)) {
   ParallelSpec& p = base_.parallel;
-  p.data = 0;
   p.stage_layers.clear();
   if (p.offload == workload::Offload::automatic) {
     // What is left open may move more or less of another layout.
