@@ -65,6 +65,14 @@ std::string why_top_is_idle(const PlanRequest& request, const Plan& plan) {
   return plan.counts.played <= static_cast<double>(request.top) ? "no more were played" : "";
 }
 
+std::string why_draws_are_idle(const Plan& plan) {
+  if (plan.rank.drawn > 0) return "";
+  if (plan.played_all) return "only layouts of language models are drawn, where their framework splits them";
+  const bool predicted = std::ranges::any_of(
+      plan.rows, [](const PlanRow& row) { return row.kind != PlanRowKind::candidate && row.error.empty(); });
+  return predicted ? "none that was drawn fits" : "there is no baseline to compare with layouts";
+}
+
 std::string why_exhaustive_is_idle(const Plan& plan) {
   if (plan.played_all) return "everything is played";
   return plan.counts.left > 0 ? "--max-played ended the search" : "";
@@ -83,7 +91,7 @@ std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const 
     if (!why.empty()) out.push_back({flag, "no effect, " + why});
   };
   add("--exhaustive", why_exhaustive_is_idle(plan));
-  add("--draws", plan.rank.drawn == 0 ? "there is no baseline to compare with layouts" : "");
+  add("--draws", why_draws_are_idle(plan));
   add("--least-columns", why_columns_are_idle(plan));
   add("--top", why_top_is_idle(request, plan));
   add("--max-played", plan.counts.left == 0 ? "there is no more to play" : "");
@@ -91,8 +99,15 @@ std::vector<IdleArgument> plan_without_effect(const PlanRequest& request, const 
   if (request.sets.empty()) return out;
   const auto tried = tried_experiments(request, plan);
   if (!tried) return out;
-  for (IdleArgument& set : sets_without_effect(tried->experiments, request.sets, "", tried->are_all, request.jobs))
-    out.push_back(std::move(set));
+  std::vector<IdleArgument> sets =
+      sets_without_effect(tried->experiments, request.sets, "", tried->are_all, request.jobs);
+  constexpr std::string_view kFlag = "--set ";
+  // What keeps others from being chosen has an effect, though no row shows it.
+  if (const auto experiment = tried->experiments.front().experiment->with(request.sets); experiment)
+    std::erase_if(sets, [&](const IdleArgument& set) {
+      return narrows_search(request, *experiment, set.argument.substr(kFlag.size()));
+    });
+  for (IdleArgument& set : sets) out.push_back(std::move(set));
   return out;
 }
 

@@ -59,8 +59,14 @@ std::string limiter_of(const PlanRow& row) {
   return row.error.empty() ? report::text_of(row.report.limits.limited_by) : "";
 }
 
+/// What an empty list of a key means.
+std::string_view empty_list_text(std::string_view key) {
+  if (key == "parallel.stage_layers") return "even";
+  return key == "collectives.algorithms" ? "any" : "none";
+}
+
 /// "[11, 10, 10, 9]" as "11 10x2 9".
-std::string short_value(const std::string& value) {
+std::string short_value(std::string_view key, const std::string& value) {
   if (!value.starts_with("[")) return value;
   std::string out, last;
   std::size_t repeats = 0;
@@ -82,7 +88,7 @@ std::string short_value(const std::string& value) {
     item.clear();
   }
   flush();
-  return out.empty() ? "even" : out;
+  return out.empty() ? std::string(empty_list_text(key)) : out;
 }
 
 std::string frame(const std::vector<std::string>& lines) {
@@ -178,7 +184,7 @@ std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::s
     if (value.empty() || value == "automatic" || value == "false" || value == "[]" || value == "-" || value == "0")
       continue;
     layout += (layout.empty() ? "" : ", ") + plan.keys[k].substr(plan.keys[k].rfind('.') + 1) + " " +
-              printable(short_value(value), 200);
+              printable(short_value(plan.keys[k], value), 200);
   }
   for (std::string& line : wrapped(layout)) out.push_back(std::move(line));
   if (is_by_blocks(row))
@@ -233,7 +239,7 @@ std::vector<std::string> table_cells(const Plan& plan, const std::vector<std::si
   const report::TimeScale scale = report::time_scale(plan.rows.front().report.iteration);
   const bool ok = row.error.empty();
   cells.push_back(ok ? scale.text(row.report.iteration) : "-");
-  for (const std::size_t k : keys) cells.push_back(printable(short_value(row.values[k]), 60));
+  for (const std::size_t k : keys) cells.push_back(printable(short_value(plan.keys[k], row.values[k]), 60));
   const bool tokens = plan.rows.front().report.context.tokens_per_sample > 0;
   cells.push_back(!ok ? "-" : fixed_or_digits(tokens ? tokens_per_gpu(row.report) : row.report.samples_per_second, 0));
   cells.push_back(ok ? fmt::format("{:.1f}", 100 * row.report.mfu) : "-");

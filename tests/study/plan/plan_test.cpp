@@ -61,6 +61,55 @@ TEST_F(PlanTest, FixedKeysAreTriedAtEveryValueThatIsVaried) {
   }
 }
 
+/// What keeps other layouts from being chosen has an effect, though no row shows it; what leaves the search as it is has none.
+TEST_F(PlanTest, KeysThatNarrowTheSearchAreNotIdle) {
+  const auto idle = [](const PlanRequest& request) {
+    std::vector<std::string> out;
+    for (const IdleArgument& line : plan_without_effect(request, planned(request).value()))
+      if (line.argument.starts_with("--set")) out.push_back(line.argument);
+    return out;
+  };
+  using Lines = std::vector<std::string>;
+  PlanRequest layouts;
+  layouts.config = test::config("megatron_gpt_7_5b.yaml");
+  layouts.top = 1;
+  for (const char* set : {"parallel.schedule=1f1b", "parallel={schedule: 1f1b}", "parallel.virtual_stages=1",
+                          "parallel.stage_layers=[18,18]"}) {
+    layouts.sets = {set};
+    if (std::string(set).starts_with("parallel.stage")) layouts.sets.emplace_back("parallel.pipeline=2");
+    EXPECT_EQ(idle(layouts), Lines{}) << set;
+  }
+  layouts.sets = {"model.rnn.encoder_layers=3", "parallel.schedule=1f1b"};
+  EXPECT_EQ(idle(layouts), Lines{"--set model.rnn.encoder_layers=3"});
+  PlanRequest combinations;
+  combinations.config = test::config("resnet50_dgx_a100.yaml");
+  combinations.top = 1;
+  combinations.sets = {"collectives.algorithms=[Ring]", "model.rnn.encoder_layers=3"};
+  EXPECT_EQ(idle(combinations), Lines{"--set model.rnn.encoder_layers=3"});
+}
+
+/// Of what is not drawn the reason is the true one.
+TEST_F(PlanTest, IdleDrawsHaveTheirReason) {
+  PlanRequest request;
+  request.config = test::config("resnet50_dgx_a100.yaml");
+  request.draws = 5;
+  request.varied = {{"framework.gradients.bucket_size", {"5 MiB", "25 MiB"}}};
+  const auto lines = plan_without_effect(request, planned(request).value());
+  const auto draws = std::ranges::find(lines, "--draws", &IdleArgument::argument);
+  ASSERT_NE(draws, lines.end());
+  EXPECT_NE(draws->says.find("only layouts of language models are drawn"), std::string::npos) << draws->says;
+}
+
+/// An empty list of algorithms is any of them, of blocks of stages an even division.
+TEST_F(PlanTest, EmptyListsAreShownAsWhatTheyMean) {
+  PlanRequest request;
+  request.config = test::config("resnet50_dgx_a100.yaml");
+  request.varied = {{"collectives.algorithms", {"[]", "[Ring]"}}};
+  const std::string text = plan_text(planned(request).value());
+  EXPECT_EQ(text.find(" even "), std::string::npos) << text;
+  EXPECT_NE(text.find(" any "), std::string::npos) << text;
+}
+
 /// A key of another kind of model makes every row twice, and nothing says why.
 TEST_F(PlanTest, VariedKeysThatChangeNoRowAreNamed) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});
