@@ -277,6 +277,7 @@ TEST(TableConstraints, RefuseInOneLine) {
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
   };
   EXPECT_EQ(refusal("table,sharding_types\n0-9,row_wise\n"), "accepted");
+  EXPECT_EQ(refusal("table,sharding_types\n0-4,grid_shard\n5-9,grid\n"), "accepted");
   has(refusal("table,sharding_type\n0,row_wise\n"), "did you mean 'sharding_types'");
   has(refusal("table,sharding_types\n0,row_wide\n"), "c.csv:2: sharding_types: found 'row_wide'");
   has(refusal("table,sharding_types\n10,row_wise\n"), "c.csv:2: table: found '10'");

@@ -13,6 +13,16 @@ namespace {
 
 using workload::TableSharding;
 
+/// Ours, and TorchRec's own for a grid (ShardingType.GRID_SHARD).
+const Words<TableSharding>& sharding_type_words() {
+  static const Words<TableSharding> words = [] {
+    Words<TableSharding> all = workload::table_sharding_words();
+    all.emplace_back("grid_shard", TableSharding::grid);
+    return all;
+  }();
+  return words;
+}
+
 const Words<ComputeKernel>& compute_kernel_words() {
   static const Words<ComputeKernel> words{{"fused", ComputeKernel::fused}, {"dense", ComputeKernel::dense}};
   return words;
@@ -143,7 +153,7 @@ class Reader {
     TableConstraint c;
     c.where = csv_.position();
     TRY_ASSIGN(c.sharding_types,
-               words_in("sharding_types", cell(row, "sharding_types"), workload::table_sharding_words(), c.where));
+               words_in("sharding_types", cell(row, "sharding_types"), sharding_type_words(), c.where));
     TRY_ASSIGN(c.compute_kernels,
                words_in("compute_kernels", cell(row, "compute_kernels"), compute_kernel_words(), c.where));
     const auto group = words_in("device_group", cell(row, "device_group"), device_group_words(), c.where);

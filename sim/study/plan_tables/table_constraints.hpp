@@ -7,7 +7,7 @@
 //
 // A later line adds to what earlier ones say of a table and replaces what both say.
 //
-//   sharding_types   the kinds that it may be split in, between blanks
+//   sharding_types   the kinds that it may be split in, between blanks; grid is also grid_shard, as TorchRec writes it
 //   min_partition    least columns of a shard, a divisor of the table's dim
 //   compute_kernels  fused (the optimizer runs in the backward pass) or dense, which is data_parallel's; others keep rows
 //                    off the GPU, which is not modelled
