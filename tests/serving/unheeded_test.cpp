@@ -56,6 +56,22 @@ TEST(Unheeded, KeysOfGpusWithoutEffectAreNamed) {
   EXPECT_EQ(idle({branches, "policies=[branch_fifo]"}).size(), 0u);
 }
 
+/// Numbers of boxes only say which GPUs share one, and placements which GPUs they leave out.
+TEST(Unheeded, NumbersOfBoxesAndPlacementsOnAllGpusAreNamed) {
+  const auto idle = [](const std::vector<std::string>& sets) {
+    return sets_without_effect(
+        [](const std::vector<std::string>& all) { return parse_experiment(kTwoGpus, "x.yaml", all); }, sets);
+  };
+  using Sets = std::vector<std::string>;
+  for (const Sets& sets : {Sets{"models.0.placed_on=[a, b]"}, Sets{"models.0.placed_on=[b, a]"}})
+    EXPECT_EQ(idle(sets), sets);
+  EXPECT_EQ(idle({"models.0.placed_on=[b]"}), Sets{});
+  EXPECT_EQ(idle({"gpus=[{name: a, count: 2}]", "gpus.0.box=1"}), Sets{"gpus.0.box=1"});
+  EXPECT_EQ(idle({"gpus=[{name: a, count: 2}]", "models.0.placed_on=[a]"}), Sets{"models.0.placed_on=[a]"});
+  EXPECT_EQ(idle({"gpus.0.box=1"}), Sets{});
+  EXPECT_EQ(idle({"gpus=[{name: a, box: 3}, {name: b}]", "gpus.0.box=1"}), Sets{"gpus.0.box=1"});
+}
+
 /// A table that no model finds is no silent matter.
 TEST(Unheeded, TablesThatNothingFindsAreNamed) {
   const auto idle = [](const std::string& rows, const std::vector<std::string>& sets) {

@@ -50,9 +50,21 @@ void put_graph(std::string& out, const LayerGraph& graph) {
   }
 }
 
-void put_gpu(std::string& out, const Gpu& g) {
+/// Boxes count by which GPUs share one, whatever their numbers.
+std::size_t first_of_box(const Scenario& s, std::uint32_t box) {
+  return static_cast<std::size_t>(std::ranges::find(s.gpus, box, &Gpu::box) - s.gpus.begin());
+}
+
+/// A placement counts by the GPUs that it leaves out.
+bool leaves_some_out(const Scenario& s, std::uint32_t model, const std::vector<std::uint32_t>& places) {
+  for (std::uint32_t g = 0; g < s.gpus.size() && !places.empty(); ++g)
+    if (s.runs_on(s.gpus[g].kind, model) && std::ranges::find(places, g) == places.end()) return true;
+  return false;
+}
+
+void put_gpu(std::string& out, const Scenario& s, const Gpu& g) {
   put(out, g.name, g.kind, g.memory_bytes, g.slots, static_cast<int>(g.execution), g.stages, g.host_in, g.host_out,
-      g.peer_in, g.peer_out, g.box_in, g.box_out, g.box, g.peers, g.idle_watts, g.busy_watts);
+      g.peer_in, g.peer_out, g.box_in, g.box_out, first_of_box(s, g.box), g.peers, g.idle_watts, g.busy_watts);
 }
 
 void put_load(std::string& out, const Experiment& e) {
@@ -87,7 +99,7 @@ std::string fingerprint(const Experiment& e) {
   const Scenario& s = e.scenario;
   std::string out;
   for (std::uint32_t m = 0; m < s.models.size(); ++m) put_model(out, s, m);
-  for (const Gpu& gpu : s.gpus) put_gpu(out, gpu);
+  for (const Gpu& gpu : s.gpus) put_gpu(out, s, gpu);
   for (const Link& link : s.links) put(out, link.bytes_per_s, link.latency_ps);
   for (const ServiceClass& c : s.classes) put(out, c.name, c.weight, c.priority, c.deadline_ps);
   put(out, static_cast<int>(s.residency));
@@ -104,7 +116,10 @@ std::string fingerprint(const Experiment& e) {
   for (const Model& m : s.models) largest = std::max(largest, m.max_batch);
   if (batches) put(out, std::min(e.policy_options.batch, largest));
   if (delays && largest > 1) put(out, e.policy_options.delay_ps);
-  for (const auto& places : e.policy_options.placement) {
+  for (std::uint32_t m = 0; m < e.policy_options.placement.size(); ++m) {
+    std::vector<std::uint32_t> places = e.policy_options.placement[m];
+    if (!leaves_some_out(s, m, places)) places.clear();
+    std::ranges::sort(places);
     for (const std::uint32_t gpu : places) put(out, gpu);
     put(out, "placed");
   }
