@@ -1,6 +1,7 @@
 #include "opmodels/op_models.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "opmodels/learned/references.hpp"
@@ -17,7 +18,8 @@ struct OpModels::Impl {
   DeviceRates rates;
   DeviceRates warm;
   std::shared_ptr<const MeasuredTable> measured;
-  std::optional<DeviceRates> as_measured;  ///< the device that the table was measured on, where it is not this one
+  /// The device that the table was measured on, where it is not this one; at [1] with operands in L2.
+  std::optional<std::array<DeviceRates, 2>> as_measured;
 };
 
 namespace {
@@ -37,8 +39,8 @@ OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
   const MeasuredTable::Answer answer = point ? table.ask(*point) : MeasuredTable::Answer{};
   if (answer.trust == 0) return time;
   if (answer.measured_us > 0)
-    return {answer.measured_us * 1e-6, widened({kMeasuredSpread, kMeasuredSpread}, answer), graph::Basis::measured,
-            "op table"};
+    return {answer.measured_us * 1e-6, widened({kMeasuredSpread, kMeasuredSpread}, answer),
+            answer.scaled ? graph::Basis::scaled : graph::Basis::measured, "op table"};
   time.spread = widened(time.spread, answer);
   time.seconds *= std::exp(answer.trust * answer.log_ratio);
   if (answer.trust < kInterpolatedFrom) return time;
@@ -68,14 +70,6 @@ OpTime by_table_of(const DeviceRates& as_measured, const MeasuredTable& table, c
   return time;
 }
 
-/// A table is of the device as its file describes it, at free clocks.
-topology::DeviceSpec measured_device(const topology::DeviceSpec& device) {
-  topology::DeviceSpec spec = device.described.empty() ? device : device.described.front();
-  spec.described = device.described;
-  spec.clock.locked = Hertz(0);
-  return spec;
-}
-
 void add_learned(DeviceRates& rates, const std::shared_ptr<const ReferenceGpus>& gpus) {
   if (!gpus) return;
   rates.learned = gpus->learned();
@@ -93,17 +87,27 @@ std::shared_ptr<const ReferenceGpus> reference_gpus(const std::shared_ptr<const 
 
 }  // namespace
 
+topology::DeviceSpec measured_device(const topology::DeviceSpec& device) {
+  topology::DeviceSpec spec = device.described.empty() ? device : device.described.front();
+  spec.described = device.described;
+  spec.clock.locked = Hertz(0);
+  return spec;
+}
+
 Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned,
                                   std::shared_ptr<const MeasuredTable> measured, const OpModels* like) {
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
   if (device.is_amd()) learned = nullptr;  // the forests know NVIDIA's libraries
   const auto gpus = reference_gpus(learned, like);
-  std::optional<DeviceRates> as_measured;
+  std::optional<std::array<DeviceRates, 2>> as_measured;
   if (measured) {
-    TRY_ASSIGN(as_measured, device_rates(measured_device(device)));
-    if (same_rates(rates, *as_measured)) as_measured.reset();
+    TRY_ASSIGN(DeviceRates before, device_rates(measured_device(device)));
+    if (!same_rates(rates, before)) {
+      add_learned(before, gpus);
+      as_measured = {before, before};
+      (*as_measured)[1].warm = true;
+    }
   }
-  if (as_measured) add_learned(*as_measured, gpus);
   add_learned(rates, gpus);
   DeviceRates warm = rates;
   warm.warm = true;
@@ -114,7 +118,7 @@ Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::share
 bool OpModels::prices_as(const OpModels& other) const {
   const Impl &a = *impl_, &b = *other.impl_;
   if (a.measured != b.measured || a.as_measured.has_value() != b.as_measured.has_value()) return false;
-  return same_rates(a.rates, b.rates) && (!a.as_measured || same_rates(*a.as_measured, *b.as_measured));
+  return same_rates(a.rates, b.rates) && (!a.as_measured || same_rates(a.as_measured->front(), b.as_measured->front()));
 }
 
 const topology::DeviceSpec& OpModels::device() const { return impl_->spec; }
@@ -127,7 +131,7 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   Result<OpTime> time = good.ok() ? by_models(entry, rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{impl_->spec.name + ": " + time.error().what, "", time.error().hint};
   if (impl_->measured && impl_->as_measured) {
-    *time = by_table_of(*impl_->as_measured, *impl_->measured, entry, op, *time);
+    *time = by_table_of((*impl_->as_measured)[warm ? 1 : 0], *impl_->measured, entry, op, *time);
   } else if (impl_->measured) {
     *time = by_table(*impl_->measured, op, *time);
   }

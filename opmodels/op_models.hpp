@@ -54,6 +54,9 @@ class OpModels {
   std::shared_ptr<const Impl> impl_;
 };
 
+/// The device that a table of measured ops is of: as its file describes it, at free clocks.
+topology::DeviceSpec measured_device(const topology::DeviceSpec& device);
+
 /// One line of the registry: what `distsim list ops` prints.
 struct OpModelInfo {
   std::string_view kind;      ///< "gemm"

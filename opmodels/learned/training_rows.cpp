@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <ostream>
 
 #include "base/fnv.hpp"
 #include "base/text/quantity_text.hpp"
+#include "opmodels/measured/models_at_clocks.hpp"
 #include "opmodels/measured/possible_times.hpp"
 #include "opmodels/measured/row_statements.hpp"
 #include "opmodels/registry.hpp"
@@ -65,14 +67,14 @@ class Writer {
       : columns_(columns), latency_(latency), statements_(statements), kernel_(kernel), lookup_(lookup) {}
 
   /// A line for each kernel; empty where the row is left out, and `count` says why.
-  std::string lines(const std::vector<std::string>& row, const std::string& position, TrainingCount& count) const {
+  std::string lines(const std::vector<std::string>& row, const std::string& position, TrainingCount& count) {
     const OpFields fields(columns_, row);
     const auto problem = [&](std::size_t& counter, const Error& error) {
       ++counter;
       if (count.first_problem.empty()) count.first_problem = position + ": " + error.text();
       return std::string();
     };
-    const auto models = lookup_(fields.text("gpu"));
+    auto models = lookup_(fields.text("gpu"));
     if (!models.ok()) return problem(count.unpriced, models.error());
     const auto parsed = op_from_row(columns_, row);
     if (!parsed.ok()) return problem(count.unpriced, parsed.error());
@@ -85,6 +87,10 @@ class Writer {
     if (!clock.ok()) return problem(count.unpriced, clock.error());
     if (const auto possible = check_clock((*models)->device(), *clock); !possible.ok())
       return problem(count.unpriced, possible.error());
+    ModelsAtClocks& clocks = clocks_.try_emplace(*models, **models).first->second;
+    const bool is_low = clocks.is_low(*clock);
+    models = clocks.of_row(*clock);
+    if (!models.ok()) return problem(count.unpriced, models.error());
     const std::vector<Prepared> prepared = prepare(**models, *parsed, kernel_);
     if (prepared.empty()) {
       ++count.other_kernel;
@@ -106,6 +112,11 @@ class Writer {
                                     "", ""});
     if (kernels > kOpTimesTooLong * priced_of(prepared) && ++count.too_long == 1)
       count.first_too_long = position + ": " + too_long_text(kernels, priced_of(prepared));
+    if (is_low && ++count.at_low_clock == 1)
+      count.first_low_clock = position + ": sm_clock_mhz: found " +
+                              format_quantity(clock->value() * 1e-6, Dimension::none) + " MHz, where " +
+                              (*models)->device().name + " holds " +
+                              format_quantity(clocks.usual().value() * 1e-6, Dimension::none) + " MHz at free clocks";
     std::string lines;
     for (const Prepared& one : prepared) lines += text(fields, *parsed, one, measured, (*models)->rates(parsed->warm));
     return lines;
@@ -135,6 +146,7 @@ class Writer {
   const RowStatements& statements_;
   LearnedKernel kernel_;
   const DeviceLookup& lookup_;
+  std::map<const OpModels*, ModelsAtClocks> clocks_;  ///< of the devices that `lookup_` has found
 };
 
 }  // namespace
@@ -149,7 +161,7 @@ Result<TrainingCount> training_rows(std::istream& in, const std::string& name, s
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, require_latency(reader));
   const RowStatements statements(reader);
-  const Writer writer(columns, latency, statements, kernel, lookup);
+  Writer writer(columns, latency, statements, kernel, lookup);
   TrainingCount count;
   count.unused = columns.unused();
   for (;;) {

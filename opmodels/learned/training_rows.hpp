@@ -7,7 +7,8 @@
 //   hbm_GBps, floor_us   of the GPU: what the ratios among its features leave open
 //   measured   = launch + max(other + ratio * seconds, tail); the model learns log(ratio)
 // A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the
-// kernel's analytic share. Rows of other kernels, of devices that are not known, without a latency, that contradict
+// kernel's analytic share. A row that states an SM clock clearly below that of the device's prices has the features and times
+// of the device locked to it (models_at_clocks.hpp). Rows of other kernels, of devices that are not known, without a latency, that contradict
 // themselves (row_statements.hpp), and faster than their GPU (possible_times.hpp) are left out.
 #pragma once
 
@@ -27,6 +28,8 @@ struct TrainingCount {
   std::size_t hidden = 0;        ///< no longer than the launch and the kernels that come with the op
   std::size_t too_long = 0;      ///< kept, with times far above the models' (kOpTimesTooLong)
   std::string first_too_long;    ///< the first of them, with its line
+  std::size_t at_low_clock = 0;  ///< kept, as of a device that is locked to the SM clock that they state
+  std::string first_low_clock;   ///< the first of them, with its line
   std::string first_problem;     ///< with its line, of the first row that is unpriced, impossible or hidden
   std::string unused;            ///< OpColumns::unused()
 };

@@ -135,7 +135,7 @@ MeasuredTable::Answer MeasuredTable::ask(const OpPoint& point) const {
   search(group->first, group->last, point, nearest);
   if (nearest.point[0] == nullptr) return {};
   const MeasuredPoint& first = *nearest.point[0];
-  if (first.point == point) return {first.measured_us, 0, 1, log_below(first), log_above(first)};
+  if (first.point == point) return {first.measured_us, 0, 1, log_below(first), log_above(first), first.scaled};
   double weights = 0, sum = 0, below = 0, above = 0;
   for (std::size_t i = 0; i < kNeighbours && nearest.point[i]; ++i) {
     const double d = std::max(nearest.distance[i], kSmallest);

@@ -9,9 +9,10 @@
 //   beyond                         the models' time
 //
 // The file NAME.ops, text:  "distsim-ops 1", "device NAME", "library TEXT", then one line per point
-//        GROUP X X X X X X MEASURED_US MODELS_US [LOW_US HIGH_US]        (op_point.hpp; GROUP in hex)
+//        GROUP X X X X X X MEASURED_US MODELS_US [LOW_US HIGH_US] [scaled]        (op_point.hpp; GROUP in hex)
 // in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is the models' time when the file
-// was written. LOW_US and HIGH_US are the shortest and longest time, where rows of several times became the point.
+// was written. LOW_US and HIGH_US are the shortest and longest time, where rows of several times became the point; scaled: a
+// time of the point was measured at another clock and carried here, so that its basis is not measured but scaled.
 #pragma once
 
 #include <string>
@@ -27,6 +28,7 @@ struct MeasuredPoint {
   OpPoint point;
   double measured_us = 0, models_us = 0;
   double low_us = 0, high_us = 0;  ///< of its rows; 0: all took measured_us
+  bool scaled = false;             ///< a row was measured at another clock and carried to this one
 };
 
 class MeasuredTable {
@@ -38,6 +40,7 @@ class MeasuredTable {
     double log_ratio = 0;                 ///< to be multiplied by trust
     double trust = 0;                     ///< 0: nothing near
     double log_below = 0, log_above = 0;  ///< how far the rows of a point reach; to be multiplied by trust
+    bool scaled = false;                  ///< measured_us was carried from another clock
   };
 
   MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points);

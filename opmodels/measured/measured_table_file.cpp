@@ -11,7 +11,7 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr std::string_view kMagic = "distsim-ops 1\n";
+constexpr std::string_view kMagic = "distsim-ops 1\n", kScaled = " scaled";
 
 void append(std::string& out, double value) {
   char text[32];
@@ -50,13 +50,18 @@ Result<MeasuredPoint> parse_point(std::string_view line, std::size_t number) {
   bool good = take_number(rest, p.point.group, 16);
   for (float& x : p.point.at) good = good && take_number(rest, x) && std::isfinite(x);
   good = good && take_number(rest, p.measured_us) && take_number(rest, p.models_us);
+  if (good && rest.ends_with(kScaled)) {
+    rest.remove_suffix(kScaled.size());
+    p.scaled = true;
+  }
   if (good && !rest.empty())
     good = take_number(rest, p.low_us) && take_number(rest, p.high_us) && rest.empty() && p.low_us > 0 &&
            p.low_us <= p.measured_us && p.measured_us <= p.high_us && is_time(p.high_us);
   if (good && is_time(p.measured_us) && is_time(p.models_us)) return p;
-  return Error{"line " + std::to_string(number) + ": found '" + std::string(line.substr(0, 80)) +
-                   "', expected a group, six coordinates and two positive times, or with a range that holds the first",
-               "", ""};
+  return Error{
+      "line " + std::to_string(number) + ": found '" + std::string(line.substr(0, 80)) +
+          "', expected a group, six coordinates and two positive times, or with a range that holds the first, or scaled",
+      "", ""};
 }
 
 Result<std::string_view> checked_body(std::string_view text) {
@@ -82,6 +87,7 @@ std::string MeasuredTable::text() const {
     append(out, p->measured_us);
     append(out, p->models_us);
     if (p->low_us > 0) append(out, p->low_us), append(out, p->high_us);
+    if (p->scaled) out += kScaled;
     out += '\n';
   }
   return with_checksum(std::move(out));

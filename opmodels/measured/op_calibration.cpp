@@ -28,6 +28,13 @@ struct Hash {
   std::size_t operator()(const OpPoint& point) const { return static_cast<std::size_t>(hash_of(point)); }
 };
 
+/// The clock that times are taken for: 0 where they were carried from the one that the row states.
+struct RowClock {
+  Hertz stated{0};
+  bool carried = false;
+  Hertz held() const { return carried ? Hertz(0) : stated; }
+};
+
 /// Seconds of a row's first op, the least that the device's rates allow it, and those of the others.
 struct Priced {
   double first = 0, least = 0, others = 0;
@@ -73,9 +80,10 @@ class OpPoints {
     double first_us = 0;  ///< then: that of the first row
     RowPlace first{};     ///< and where it is
   };
-  /// `clock`: 0 where it is not stated. `named`: OpRow::named.
-  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place, Hertz clock,
+  /// `clock.stated`: 0 where it is not stated. `named`: OpRow::named.
+  Added add(const OpPoint& point, double measured_us, double models_us, RowPlace place, RowClock of_row,
             std::uint64_t named) {
+    const Hertz clock = of_row.held();
     if (is_thinned(point)) return {.thinned = true};
     Sum& sum = sums_[point];
     const bool were_apart = sum.highest > kOpTimesApart * sum.lowest;
@@ -85,6 +93,7 @@ class OpPoints {
     const bool are_apart = sum.highest > kOpTimesApart * sum.lowest;
     sum.log_measured += std::log(measured_us);
     sum.models_us = models_us;
+    sum.scaled = sum.scaled || of_row.carried;
     ++sum.count;
     Added added{.apart = are_apart && !were_apart};
     const double longer = std::max(sum.first_us, measured_us), shorter = std::min(sum.first_us, measured_us);
@@ -106,7 +115,7 @@ class OpPoints {
     for (const auto& [point, sum] : sums_) {
       const bool one_time = sum.lowest == sum.highest;
       const double mean = one_time ? sum.lowest : std::clamp(sum.mean_us(), sum.lowest, sum.highest);
-      out.push_back({point, mean, sum.models_us, one_time ? 0 : sum.lowest, one_time ? 0 : sum.highest});
+      out.push_back({point, mean, sum.models_us, one_time ? 0 : sum.lowest, one_time ? 0 : sum.highest, sum.scaled});
     }
     return out;
   }
@@ -127,6 +136,7 @@ class OpPoints {
     Hertz clock{0};           ///< of the first row that states one
     RowPlace of_clock;
     bool other_clocks = false;
+    bool scaled = false;  ///< a row's time was carried from another clock
     double mean_us() const { return std::exp(log_measured / static_cast<double>(count)); }
   };
   bool is_thinned(const OpPoint& point) const { return (hash_of(point) >> 8) % keep_one_of_ != 0; }
@@ -148,7 +158,11 @@ struct OpCalibration::File {
 std::string megahertz(Hertz clock) { return format_quantity(clock.value() * 1e-6, Dimension::none) + " MHz"; }
 
 OpCalibration::OpCalibration(const OpModels& models, std::function<bool(std::string_view)> is_device, bool keep_rows)
-    : models_(models), is_device_(std::move(is_device)), keep_rows_(keep_rows), points_(std::make_unique<OpPoints>()) {}
+    : models_(models),
+      clocks_(models),
+      is_device_(std::move(is_device)),
+      keep_rows_(keep_rows),
+      points_(std::make_unique<OpPoints>()) {}
 
 OpCalibration::~OpCalibration() = default;
 
@@ -175,7 +189,14 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
   TRY_ASSIGN(const double measured, latency_of(row[file.latency]));
   TRY(file.statements.check(row, measured));
   TRY_ASSIGN(const Hertz clock, file.statements.clock(row));
-  TRY_ASSIGN(const Priced priced, price_all(models_, parsed));
+  const RowClock row_clock{clock, clocks_.is_low(clock)};
+  TRY_ASSIGN(const OpModels* const free, clocks_.free());
+  TRY_ASSIGN(const Priced priced, price_all(*free, parsed));
+  Priced as_run = priced;
+  if (row_clock.carried) {
+    TRY_ASSIGN(const OpModels* const locked, clocks_.at(clock));
+    TRY_ASSIGN(as_run, price_all(*locked, parsed));
+  }
   const auto point = point_of(parsed.ops.front());
   const bool alike = parsed.ops.size() > 1 && parsed.ops[0].index() == parsed.ops[1].index();
   if (!point || alike) {
@@ -188,7 +209,7 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
   const OpFields fields(file.columns, row);
   const HostShare host = host_share(parsed.timing, parsed.call, fields.text("gpu"), parsed.calls);
   const double kernels = measured * 1e-6 - host.launch;
-  const double own = kernels - priced.others;
+  const double own = (kernels - as_run.others) * priced.first / as_run.first;
   if (kernels > 0) {
     auto possible =
         check_possible(models_.device(), parsed, fields.text("dtype"), priced.least, kernels, host.launch, clock);
@@ -203,12 +224,12 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     leave_out(count_.hidden, place,
               "latency_us: found " + format_quantity(measured * 1e-6, Dimension::seconds) +
                   ", expected more than the " +
-                  format_quantity(launch ? hidden : host.launch + priced.others, Dimension::seconds) +
+                  format_quantity(launch ? hidden : host.launch + as_run.others, Dimension::seconds) +
                   (launch ? " behind which the host's launch hides kernels"
                           : " of the launch and the kernels that come with the op"));
     return {};
   }
-  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place, clock, parsed.named);
+  const OpPoints::Added added = points_->add(*point, own * 1e6, priced.first * 1e6, place, row_clock, parsed.named);
   if (added.thinned) {
     ++count_.thinned;
     return {};
@@ -228,10 +249,10 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     count_.first_launched = position_of(place) + ": latency_us: of " +
                             format_quantity(measured * 1e-6, Dimension::seconds) + " of " + printable(kind_of(fields)) +
                             ", " + launch_text(parsed.timing, host.launch) + " are taken off";
-  const Hertz usual = topology::clock_under_load(models_.device());
-  if (clock.value() > 0 && clock.value() * kLowClock < usual.value() && ++count_.at_low_clock == 1)
-    count_.first_low_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) + ", expected about " +
-                             megahertz(usual) + ", as " + models_.device().name + " holds under load";
+  count_.no_clock += clock.value() > 0 ? 0 : 1;
+  if (row_clock.carried && ++count_.carried == 1)
+    count_.first_carried = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) + ", where " +
+                           models_.device().name + " holds " + megahertz(clocks_.usual()) + " at free clocks";
   if (own > kOpTimesTooLong * priced.first) {
     if (++count_.too_long == 1) count_.first_too_long = too_long_text(own, priced.first);
   }

@@ -3,7 +3,8 @@
 //
 // A row's time becomes pure kernel time by its timing convention (timing_convention.hpp): launch taken off; a row whose
 // kernels hide behind the host is left out. What comes with the op (the casts of an fp8 linear) is taken off as the
-// models price it. Several rows of one op: their geometric mean, with a range that holds them all; rows that name
+// models price it. A row that states an SM clock clearly below that of prices at free clocks, which a table is of, is carried
+// there by the ratio of the models (models_at_clocks.hpp). Several rows of one op: their geometric mean, with a range that holds them all; rows that name
 // different kernels are one op where the models describe them alike, which a remark names. Streams; memory is bounded by kMaxPoints points:
 // beyond them every second point, by its hash, is let go, as often as needed.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include "opmodels/measured/falling_times.hpp"
 #include "opmodels/measured/measured_table.hpp"
+#include "opmodels/measured/models_at_clocks.hpp"
 #include "opmodels/op_models.hpp"
 
 namespace distsim::opmodels {
@@ -27,8 +29,6 @@ inline constexpr double kOpTimesApart = 3;
 inline constexpr double kKernelsApart = 1.1;
 /// SM clocks of one op that differ by more than boards and power limits make them differ; chosen.
 inline constexpr double kClocksApart = 1.1;
-/// A clock so many times below what a GPU holds under load is a locked or an idle one; chosen.
-inline constexpr double kLowClock = 2;
 
 struct CalibrationCount {
   std::size_t rows = 0;
@@ -48,8 +48,9 @@ struct CalibrationCount {
   std::string first_too_long;        ///< the first of them, with its line
   std::size_t at_other_clocks = 0;   ///< ops whose rows state SM clocks apart
   std::string first_other_clock;     ///< the first of them, with its line
-  std::size_t at_low_clock = 0;      ///< used rows that state an SM clock far below the one of predictions
-  std::string first_low_clock;       ///< the first of them, with its line
+  std::size_t carried = 0;           ///< used rows that state an SM clock below that of prices
+  std::string first_carried;         ///< the first of them, with its line
+  std::size_t no_clock = 0;          ///< used rows that state none
   std::size_t launched = 0;          ///< used rows whose times held a launch of the host, which is taken off
   std::string first_launched;        ///< the first of them, with its line and how much that is
   std::string first_other;           ///< what the gpu column of the first such row says, for a refusal
@@ -69,12 +70,13 @@ struct MeasuredOp {
 };
 
 class OpPoints;
+struct OpRow;
 
 class OpCalibration {
  public:
   static constexpr std::size_t kMostRows = MeasuredTable::kMaxPoints;  ///< that are kept for a report
 
-  /// `models`: of the device, without a table. `is_device`: whether a gpu column's text means it. `keep_rows`: for a
+  /// `models`: of the device at free clocks, without a table. `is_device`: whether a gpu column's text means it. `keep_rows`: for a
   /// report.
   OpCalibration(const OpModels& models, std::function<bool(std::string_view)> is_device, bool keep_rows = false);
   ~OpCalibration();
@@ -101,6 +103,7 @@ class OpCalibration {
   std::string position_of(RowPlace place) const;
 
   const OpModels& models_;
+  ModelsAtClocks clocks_;
   const std::function<bool(std::string_view)> is_device_;
   const bool keep_rows_;
   CalibrationCount count_;

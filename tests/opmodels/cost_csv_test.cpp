@@ -381,6 +381,32 @@ TEST_F(Fixture, TrainingRowsLeaveOutWhatContradictsItself) {
   }
 }
 
+/// A row at a locked clock is one of a device that is locked to it: the analytic time in it is longer, too.
+TEST_F(Fixture, TrainingRowsAtALowClockAreOfALockedDevice) {
+  const std::string row = "A100-SXM4-80GB,linear,bf16,8192,4096,3584,kernel,2089.18,";
+  const auto seconds_at = [&](const std::string& clock, std::size_t low) {
+    std::istringstream in("gpu,op,dtype,m,n,k,timing,latency_us,sm_clock_mhz\n" + row + clock + "\n");
+    out_.str("");
+    const auto count =
+        training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
+    EXPECT_TRUE(count.ok()) << count.error().text();
+    EXPECT_EQ(count->at_low_clock, low) << clock;
+    if (low > 0)
+      EXPECT_EQ(count->first_low_clock,
+                "x.csv:2: sm_clock_mhz: found " + clock + " MHz, where A100-SXM4-80GB holds 1330 MHz at free clocks");
+    const std::string text = out_.str(), header = text.substr(0, text.find('\n')),
+                      line = text.substr(header.size() + 1);
+    const auto column =
+        std::count(header.begin(), header.begin() + static_cast<long>(header.find(",seconds,")) + 1, ',');
+    std::size_t at = 0;
+    for (long i = 0; i < column; ++i) at = line.find(',', at) + 1;
+    return std::stod(line.substr(at));
+  };
+  const double usual = seconds_at("", 0);
+  EXPECT_EQ(seconds_at("1410", 0), usual);
+  EXPECT_NEAR(seconds_at("665", 1) / usual, 2, 0.05);
+}
+
 TEST_F(Fixture, TrainingRowsLeaveOutWhatIsNoLongerThanItsLaunch) {
   const std::string row = "A100-SXM4-80GB,linear,bf16,4096,4096,4096,";
   std::istringstream in("gpu,op,dtype,m,n,k,latency_us,timing\n" + row + "600,wall_sync\n" + row + "0.001,wall_sync\n" +

@@ -375,5 +375,76 @@ TEST(Calibration, HoldsABoundedNumberOfPoints) {
   EXPECT_EQ(count.rows, static_cast<std::size_t>(kRows));
 }
 
+topology::DeviceSpec locked_to(double mhz) {
+  topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
+  device.clock.locked = Hertz(mhz * 1e6);
+  return device;
+}
+
+/// What is measured at a locked clock comes back at that clock, whatever limits the op, and is less at free clocks where the
+/// clock limits it: the way there and the way back are one.
+TEST(Calibration, TimesAtALockedClockComeBackAtIt) {
+  const std::string gpu = "A100-SXM4-80GB,";
+  const graph::Op product = graph::Gemm{1, 8192, 4096, 3584, graph::DType::bf16};
+  const graph::Op stream = graph::Elementwise{std::int64_t{1} << 28, 1, 1, 1, graph::DType::fp32};
+  const auto check = [&](const std::string& csv, const graph::Op& op, double us, bool by_clock) {
+    for (const double mhz : {600., 1095., 1275.}) {
+      const auto [table, count] = calibrate(csv + "," + std::to_string(static_cast<int>(mhz)) + "\n");
+      ASSERT_TRUE(table.ok()) << table.error().text();
+      EXPECT_EQ(count.carried, 1u);
+      const auto back = parse_measured_table(table->text());
+      ASSERT_TRUE(back.ok()) << back.error().text();
+      EXPECT_EQ(back->text(), table->text());
+      const auto shared = std::make_shared<const MeasuredTable>(*back);
+      for (const bool warm : {false, true}) {
+        const graph::Cost locked = *OpModels::create(locked_to(mhz), nullptr, shared)->price(op, warm);
+        if (!warm) EXPECT_NEAR(locked.mean.us(), us, 1e-3 * us) << mhz;
+        EXPECT_EQ(locked.basis, graph::Basis::scaled);
+      }
+      const graph::Cost free = *OpModels::create(locked_to(0), nullptr, shared)->price(op);
+      EXPECT_EQ(free.basis, graph::Basis::scaled) << "not measured at this clock";
+      if (by_clock)
+        EXPECT_NEAR(free.mean.us(), us * mhz / 1330, 0.02 * us) << mhz;
+      else
+        EXPECT_NEAR(free.mean.us(), us, 0.02 * us) << mhz;
+    }
+  };
+  check("gpu,op,pass,dtype,m,n,k,timing,latency_us,sm_clock_mhz\n" + gpu +
+            "linear,fwd,bf16,8192,4096,3584,kernel,2089.18",
+        product, 2089.18, true);
+  check("gpu,op,pass,dtype,rows,cols,timing,latency_us,sm_clock_mhz\n" + gpu + "addu,fwd,fp32,16384,16384,kernel,1500",
+        stream, 1500, false);
+}
+
+TEST(Calibration, OnlyClocksClearlyBelowThatOfPricesAreCarried) {
+  const std::string header = "gpu,op,pass,dtype,m,n,k,latency_us,timing,sm_clock_mhz\n", gpu = "A100-SXM4-80GB,";
+  const auto row = [&](const std::string& clock) {
+    return gpu + "linear,fwd,bf16,8192,4096,3584,1089.18,kernel," + clock + "\n";
+  };
+  for (const char* usual : {"1410", "1330", "1300", ""}) {
+    const auto [table, count] = calibrate(header + row(usual));
+    ASSERT_TRUE(table.ok()) << table.error().text();
+    EXPECT_EQ(count.carried, 0u) << usual;
+    EXPECT_EQ(count.no_clock, *usual == '\0' ? 1u : 0u);
+    EXPECT_EQ(table->text().find("scaled"), std::string::npos);
+  }
+  const auto [table, count] = calibrate(header + row("1410") + row("1095") + row("1095"));
+  EXPECT_EQ(count.carried, 2u);
+  EXPECT_EQ(count.at_other_clocks, 0u) << "they are at one clock now";
+  EXPECT_EQ(count.first_carried,
+            "rows.csv:3: sm_clock_mhz: found 1095 MHz, where A100-SXM4-80GB holds 1330 MHz at free clocks");
+  EXPECT_NE(table->text().find(" scaled\n"), std::string::npos);
+}
+
+/// Another clock in every row must not keep the models of each.
+TEST(Calibration, ModelsOfManyClocksAreLetGo) {
+  std::string csv = "gpu,op,dtype,m,n,k,latency_us,sm_clock_mhz\n";
+  for (int mhz = 300; mhz < 900; ++mhz)
+    csv += "A100-SXM4-80GB,linear,fp16," + std::to_string(mhz) + ",4096,4096,2000," + std::to_string(mhz) + "\n";
+  const auto [table, count] = calibrate(csv);
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  EXPECT_EQ(count.carried, 600u);
+}
+
 }  // namespace
 }  // namespace distsim::opmodels

@@ -13,6 +13,7 @@
 #include "base/system/inputs/protected_inputs.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "opmodels/learned/training_rows.hpp"
 #include "opmodels/measured/op_calibration.hpp"
 #include "opmodels/measured/op_errors.hpp"
@@ -74,6 +75,9 @@ Result<void> write_training_rows(const TrainingFlags& f) {
                                {count.impossible, "faster than the GPU allows"},
                                {count.hidden, "no longer than what comes with the op"}})));
   name_too_long(count);
+  if (count.at_low_clock > 0)
+    remark(fmt::format("{}{}; {} as of a device that is locked to it", count.first_low_clock,
+                       and_more(count.at_low_clock), count.at_low_clock == 1 ? "kept" : "each is kept"));
   if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   return {};
 }
@@ -130,8 +134,17 @@ void name_clocks(const opmodels::CalibrationCount& c) {
   if (c.at_other_clocks > 0)
     remark(fmt::format("{}{}; the geometric mean of their times is used", c.first_other_clock,
                        and_more(c.at_other_clocks)));
-  if (c.at_low_clock > 0)
-    remark(fmt::format("{}{}; the times are used as they are", c.first_low_clock, and_more(c.at_low_clock)));
+  if (c.carried > 0)
+    remark(fmt::format("{}{}; the times are carried there, as the models change with the clock", c.first_carried,
+                       and_more(c.carried)));
+}
+
+/// A table is of free clocks, and so are rows that do not state theirs.
+void name_lock(const topology::DeviceSpec& device, const opmodels::CalibrationCount& c) {
+  if (device.clock.locked.value() == 0 || c.no_clock == 0) return;
+  remark(fmt::format("{}: clock.locked: {}, but {} no sm_clock_mhz: taken as measured at free clocks", device.name,
+                     format_quantity(device.clock.locked.value(), Dimension::hertz),
+                     c.no_clock == 1 ? "1 row states" : fmt::format("{} rows state", c.no_clock)));
 }
 
 void name_launched(const opmodels::CalibrationCount& c) {
@@ -218,7 +231,8 @@ Result<std::vector<opmodels::OpKindErrors>> errors_of(const topology::DeviceSpec
 
 Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
   if (takes_stdout({{"--csv", f.csv}})) name_unheeded(command, {"--worst"}, "the text is not printed");
-  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(f.device));
+  TRY_ASSIGN(const topology::DeviceSpec given, config::load_device(f.device));
+  const topology::DeviceSpec device = opmodels::measured_device(given);
   std::string folder = f.out;
   if (folder.empty() && !f.report) {
     TRY_ASSIGN(folder, default_folder());
@@ -235,6 +249,7 @@ Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
       models, [&](std::string_view gpu) { return topology::names_device(device, gpu); }, f.report);
   for (const std::string& file : files) TRY(add_file(file, calibration));
   for (const std::string& text : calibration.count().remarks) remark(text);
+  name_lock(given, calibration.count());
   TRY(check_outputs(outputs));
   std::vector<opmodels::OpKindErrors> kinds;
   if (f.report) {
