@@ -255,7 +255,7 @@ class Loader {
   /// That curves of this system (`own`), or of a sibling of what its file describes, were measured on another GPU than it has;
   /// empty where they were not.
   std::string other_gpu(const CurveSet& set, bool own, const topology::KnownDevices& devices) const {
-    return own || has_other_gpu_ ? other_gpu_remark(set, spec_, devices) : "";
+    return own || has_other_gpu_ ? other_gpu_remark(set, spec_, compute_capability_, devices) : "";
   }
   /// Of curves of the user and of those that are checked; each once.
   std::vector<std::string> take_remarks() { return std::exchange(remarks_, {}); }
@@ -346,7 +346,8 @@ topology::ClusterSpec spec_of_user(const topology::Topology& topology, const Col
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
                                                  const ModelConstants& constants, std::vector<std::string>* remarks) {
   if (options.curve_files.empty()) return std::vector<LibraryCurve>{};
-  Loader loader(spec_of_user(topology, options), compute_capability_of(topology), constants);
+  const std::int64_t capability = compute_capability_of(topology);
+  Loader loader(spec_of_user(topology, options), capability, constants);
   const topology::KnownDevices devices = devices_beside(options.curve_dirs);
   KnownCurves known;
   for (const std::string& file : options.curve_files) {
@@ -358,7 +359,7 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
     std::vector<std::string> far = loader.take_remarks();
     if (remarks == nullptr) continue;
     remarks->insert(remarks->end(), far.begin(), far.end());
-    for (std::string& line : provenance_remarks(set, topology.spec(), devices, file)) {
+    for (std::string& line : provenance_remarks(set, topology.spec(), capability, devices, file)) {
       if (!names(*remarks, line)) remarks->push_back(std::move(line));
     }
     remarks->insert(remarks->end(), set.remarks.begin(), set.remarks.end());

@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
+#include "collectives/logs/library_maker.hpp"
 #include "collectives/selection.hpp"
 #include "topology/devices/device_names.hpp"
 
@@ -109,10 +110,15 @@ std::vector<std::string> settings_remarks(const CurveSet& set, const topology::C
   return out;
 }
 
-std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec,
+std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
                              const topology::KnownDevices& devices) {
-  const std::string gpu = spec.device.empty() ? "" : other_gpu_of(set, spec.device, devices);
-  return gpu.empty() ? "" : "using curves measured on " + in_quotes(gpu, 120) + " for " + spec.device;
+  if (spec.device.empty()) return "";
+  const std::string gpu = other_gpu_of(set, spec.device, devices);
+  if (!gpu.empty()) return "using curves measured on " + in_quotes(gpu, 120) + " for " + spec.device;
+  const std::string library = other_makers_library(set, maker_of_device(compute_capability));
+  if (library.empty()) return "";
+  return "using curves of " + in_quotes(library, 120) + ", which is for GPUs of " +
+         std::string(name_of(maker_of_library(library))) + ", for " + spec.device;
 }
 
 bool is_date(std::string_view text) {
@@ -146,10 +152,11 @@ Result<void> check_dates(const CurveSet& set, const std::string& file) {
 }
 
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
-                                            const topology::KnownDevices& devices, const std::string& file) {
+                                            std::int64_t compute_capability, const topology::KnownDevices& devices,
+                                            const std::string& file) {
   std::vector<std::string> out = unused(set, file);
   if (std::none_of(set.curves.begin(), set.curves.end(), is_used)) return out;
-  if (std::string other = other_gpu_remark(set, spec, devices); !other.empty())
+  if (std::string other = other_gpu_remark(set, spec, compute_capability, devices); !other.empty())
     out.push_back(std::move(other));
   else if (!is_of_system(set, spec))
     out.push_back("using curves of the system " + in_quotes(set.system) + " for " + spec.name);

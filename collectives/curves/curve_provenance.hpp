@@ -30,20 +30,22 @@ bool is_among(const topology::ClusterSpec& spec, const std::vector<std::string>&
 /// The nodes of a curve: as few as hold its ranks where they are not stated.
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);
 
-/// `devices`: the GPUs that the words of a log's author may name.
-/// A line for each of: the file names another GPU than the system has, or else another system (neither the one in question
+/// `devices`: the GPUs that the words of a log's author may name; `compute_capability`: of the system's device, or 0.
+/// A line for each of: the file names another GPU than the system has, or the library of another maker's, or else another system (neither the one in question
 /// nor one of `also_for`); it leaves nodes open, so that they are assumed, which a node of one GPU leaves no choice in;
 /// NCCL was kept from links or channels;
 /// some curves are not used, and why. Of those nothing else is said.
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
-                                            const topology::KnownDevices& devices, const std::string& file);
+                                            std::int64_t compute_capability, const topology::KnownDevices& devices,
+                                            const std::string& file);
 
 /// A line for each set of settings that took links or channels away which the system has (selection.hpp).
 std::vector<std::string> settings_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
                                           const std::string& file);
 
-/// "using curves measured on ... for ...", where the set names another GPU than the system has; empty where it does not.
-std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec,
+/// "using curves measured on ... for ...", where the set names another GPU than the system has, or the library of another
+/// maker's GPUs; empty where it does not.
+std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
                              const topology::KnownDevices& devices);
 
 /// Whether `text` is a day, a month or a year of the calendar: "2026-11-20", "2026-11", "2026".

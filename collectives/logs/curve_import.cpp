@@ -8,6 +8,7 @@
 #include "base/text/printable.hpp"
 #include "collectives/curves/curve_library.hpp"
 #include "collectives/curves/curve_provenance.hpp"
+#include "collectives/logs/library_maker.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::collectives {
@@ -97,15 +98,22 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
 }
 
-/// A log that names a GPU was measured on it, whatever --system says.
+constexpr const char* kSystemHint = "--system names the system of the measurement";
+
+/// A log that names a GPU was measured on it, whatever --system says; one that names a library, on a GPU of its maker.
 Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
   for (const std::string& named : {set.device, set.hardware, set.listed_gpu}) {
     if (!topology::names_other_gpu(named, request.device, request.devices)) continue;
     return Error{
         "hardware: found " + in_quotes(named, 120) + ", expected " + request.device + ", the GPU of " + request.system,
-        log, "--system names the system of the measurement"};
+        log, kSystemHint};
   }
-  return {};
+  const std::string library = other_makers_library(set, maker_of_device(request.compute_capability));
+  if (library.empty()) return {};
+  return Error{"library: found " + in_quotes(library, 120) + ", which is for GPUs of " +
+                   std::string(name_of(maker_of_library(library))) + ", expected one for " + request.device +
+                   ", the GPU of " + request.system,
+               log, kSystemHint};
 }
 
 Error contradicts(const std::string& flag, std::string_view given, std::string_view stated, const std::string& file) {

@@ -270,6 +270,8 @@ Result<LogContext> context_of(const Json& root, const std::string& file) {
   if (c.run.launch_stated) c.run.single_stated = c.run.single_process;
   if (const std::string library = run.text({"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
     c.run.library = "NCCL " + library;
+  if (const std::string library = run.text({"rccl-library", "rccl_library", "rccl_version"}); !library.empty())
+    c.run.library = "RCCL " + library;
   if (const Json* const date = run.find({"start_time", "date"}); date != nullptr && date->is_string())
     c.date = date->get<std::string>().substr(0, 10);
   const Json* const devices = run.list({"devices"});

@@ -10,6 +10,7 @@
 
 #include "base/text/trimmed.hpp"
 #include "collectives/logs/checks/run_claims.hpp"
+#include "collectives/logs/library_maker.hpp"
 #include "collectives/logs/log_tables.hpp"
 #include "collectives/logs/nccl_choice.hpp"
 
@@ -141,6 +142,11 @@ void read_launch_words(std::string_view launch, const std::vector<std::string_vi
   }
 }
 
+/// NCCL's code of the version, where nothing else has said more of the library of this run.
+void take_code(std::string_view code, RunFacts& run) {
+  if (maker_of_library(run.library) != Maker::amd) run.library = "NCCL " + std::string(code);
+}
+
 /// Our own header comments: "# nodes: 2  gpus: 16", "# nccl: 2.27.3".
 Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c,
                           const std::vector<LogTable>& tables, const std::string& where) {
@@ -149,9 +155,41 @@ Result<void> read_comment(std::string_view line, const std::vector<std::string_v
   if (auto text = comment(line, "hardware:"); !text.empty()) TRY(take_hardware(c, text, where));
   if (auto text = comment(line, "source:"); !text.empty()) c.run.source = text;
   if (auto text = comment(line, "nccl:"); !text.empty()) c.run.library = "NCCL " + std::string(text);
-  if (auto text = after(line, "nccl-library="); !text.empty())
-    c.run.library = "NCCL " + std::string(words_of(text).front());
+  if (auto text = after(line, "nccl-library="); !text.empty()) take_code(words_of(text).front(), c.run);
   return {};
+}
+
+/// The first word behind the key and a colon: "2.22.3-HEAD:1a2b3c" of "RCCL version : 2.22.3-HEAD:1a2b3c".
+std::string_view version_after(std::string_view line, std::string_view key) {
+  std::string_view rest = after(line, key);
+  while (rest.starts_with(':') || rest.starts_with('=')) rest = trimmed(rest.substr(1));
+  return rest.empty() ? rest : words_of(rest).front();
+}
+
+/// What a library or a test says that it is, with which each names the GPUs that it drives; empty: nothing.
+std::string library_that_speaks(std::string_view line) {
+  for (const auto& [key, name] : {std::pair("RCCL version", "RCCL "),
+                                  {"NCCL version", "NCCL "},
+                                  {"HIP version", "HIP "},
+                                  {"ROCm version", "ROCm "},
+                                  {"rccl-library", "RCCL "},
+                                  {"rccl-tests: Version", "rccl-tests "}}) {
+    const std::string_view version = version_after(line, key);
+    if (!version.empty() && version.find_first_of("0123456789") != version.npos)
+      return name + std::string(version.substr(0, 40));
+  }
+  return "";
+}
+
+/// Beside what the log has said before: a version where that was no more than NCCL's code; that of AMD's libraries in any
+/// case, as they print NCCL's names, too.
+void take_library(std::string_view line, RunFacts& run) {
+  const std::string found = library_that_speaks(line);
+  if (found.empty() || maker_of_library(run.library) == Maker::amd) return;
+  if (maker_of_library(run.library) == Maker::unknown)
+    run.library = found;
+  else if (maker_of_library(found) == Maker::amd)
+    run.library += ", " + found;
 }
 
 bool is_whole_number(std::string_view w) {
@@ -286,6 +324,7 @@ class NcclTestsReader {
     choice_.take(line);
     if (auto test = test_in(line)) test_ = std::move(*test), is_named_ = true;
     take_failure(context_, line);
+    take_library(line, context_.run);
     if (line.find('#') == std::string_view::npos) return {};
     if (const std::size_t at = line.find("Avg bus bandwidth"); at != std::string_view::npos) {
       summary_is_due_ = false;

@@ -50,8 +50,13 @@ bool is_library(std::string_view word) {
       });
 }
 
-/// "Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v5.7"; nothing where the title is of another form.
-std::optional<std::string_view> test_named(std::string_view line) {
+/// "MPI-CUDA" and "Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v5.7".
+struct Title {
+  std::string_view library, test;
+};
+
+/// Nothing where the title is of another form.
+std::optional<Title> title_of_line(std::string_view line) {
   constexpr std::string_view kBegin = "# OSU ", kEnd = "Latency Test";
   const std::size_t begin = line.find(kBegin), end = line.rfind(kEnd);
   if (begin == std::string_view::npos || end == std::string_view::npos || end < begin + kBegin.size())
@@ -59,9 +64,9 @@ std::optional<std::string_view> test_named(std::string_view line) {
   std::string_view rest = line.substr(begin + kBegin.size(), end - begin - kBegin.size());
   const std::size_t library = rest.find(' ');
   if (library == std::string_view::npos || !is_library(rest.substr(0, library))) return std::nullopt;
-  rest.remove_prefix(library + 1);
-  while (rest.ends_with(' ')) rest.remove_suffix(1);
-  return rest;
+  Title title{rest.substr(0, library), rest.substr(library + 1)};
+  while (title.test.ends_with(' ')) title.test.remove_suffix(1);
+  return title;
 }
 
 std::optional<double> osu_number(std::string_view word) {
@@ -278,9 +283,9 @@ class OsuReader {
                      lines_.position(), ""};
       }
     }
-    const auto named = test_named(line);
-    const auto test =
-        std::find_if(std::begin(kTests), std::end(kTests), [&](const Test& t) { return named && *named == t.words; });
+    const auto title = title_of_line(line);
+    const auto test = std::find_if(std::begin(kTests), std::end(kTests),
+                                   [&](const Test& t) { return title && title->test == t.words; });
     if (test == std::end(kTests))
       return Error{"found '" + std::string(line.substr(0, 80)) +
                        "', expected a blocking collective or a latency test between two ranks",
@@ -289,17 +294,21 @@ class OsuReader {
     for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "MPI-OPENACC", "MPI-SYCL", "CCL"})
       on_device = on_device || line.find(device) != std::string_view::npos;
     const std::size_t version = line.rfind(" v");
-    const std::size_t ccl = line.find("CCL ");  // NCCL, RCCL or XCCL, which move what MPI only starts
-    const std::string moved_by(ccl == std::string_view::npos || ccl == 0 ? "MPI" : line.substr(ccl - 1, 4));
+    // NCCL, RCCL and XCCL move what MPI only starts.
+    const bool moved_by_mpi = title->library.starts_with("MPI");
+    if (title->library.starts_with("XCCL"))
+      context_.remarks.push_back(lines_.position() +
+                                 ": XCCL stands for NCCL, RCCL and oneCCL alike: taken for that of the system's GPUs");
     const std::size_t behind = line.rfind("Latency Test") + std::string_view("Latency Test").size();
     const auto rest = words_of(line.substr(behind));
     if (std::ranges::any_of(rest, [](std::string_view w) { return osu_number(w).has_value(); }))
       return Error{"found " + in_quotes(line.substr(behind), 40) + " behind the title of a test, expected its version",
                    lines_.position(), "a line end may be lost"};
-    context_.run.library =
-        "OSU " + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", " + moved_by;
+    context_.run.library = "OSU " +
+                           (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", " +
+                           std::string(title->library.substr(0, 20));
     tables_.push_back({test->kind, {}});
-    if (moved_by == "MPI") tables_.back().settings = moved_by;
+    if (moved_by_mpi) tables_.back().settings = "MPI";
     tables_.back().run = context_.run;
     tables_.back().not_used = buffers_.value_or(on_device ? "" : kHostBuffers);
     buffers_.reset();

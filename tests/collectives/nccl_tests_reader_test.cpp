@@ -5,8 +5,10 @@
 #include <sstream>
 #include <tuple>
 
-#include "collective_fixture.hpp"
+#include "collectives/curves/curve_provenance.hpp"
+#include "collectives/logs/library_maker.hpp"
 #include "collectives/logs/log_readers.hpp"
+#include "log_fixture.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -592,6 +594,66 @@ TEST(NcclTests, ALogIsUsedAsACurve) {
   EXPECT_NEAR(c.mean.us(), 209.7, 0.01);
   EXPECT_EQ(c.basis, graph::Basis::measured);
   EXPECT_EQ(c.source, "my.log");
+}
+
+/// RCCL prints NCCL's names beside its own; what any of them says of its version names the GPUs.
+TEST(NcclTests, WhatALibrarySaysOfItselfIsKept) {
+  const std::string table =
+      "# nodes: 1  gpus: 8\n# Collective test starting: all_reduce_perf\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+      "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70      0\n";
+  const auto library = [&](const std::string& lines) {
+    const auto set = read("library.txt", lines + table);
+    EXPECT_TRUE(set.ok()) << set.error().text();
+    return set.ok() ? set->curves[0].library : "";
+  };
+  const std::string code = "# nccl-tests version 2.17.6 nccl-headers=22705 nccl-library=22705\n";
+  EXPECT_EQ(library(code), "NCCL 22705");
+  EXPECT_EQ(library(code + "n1:12:12 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n"), "NCCL 2.27.5+cuda12.9");
+  EXPECT_EQ(library("RCCL version : 2.22.3-HEAD:1a2b3c\nHIP version  : 6.4.43482\nROCm version : 6.4.0.0\n"),
+            "RCCL 2.22.3-HEAD:1a2b3c");
+  EXPECT_EQ(library("RCCL version 2.18.3+hip6.1 HEAD:2f6d59e\n" + code), "RCCL 2.18.3+hip6.1");
+  EXPECT_EQ(library("# rccl-tests: Version develop:1f1b5b6\n" + code), "rccl-tests develop:1f1b5b6");
+  EXPECT_EQ(library("# nccl: 2.22.3\nHIP version  : 6.4.43482\n"), "NCCL 2.22.3, HIP 6.4.43482");
+}
+
+TEST(NcclTests, LibrariesAreOfTheMakerOfTheGpusThatTheyDrive) {
+  for (const char* text : {"OSU v7.3, RCCL", "OSU v7.3, MPI-ROCM", "RCCL 2.18.3+hip6.1", "NCCL 2.13.4+hip5.7",
+                           "rccl-tests develop:1f1b5b6", "NCCL 2.22.3, HIP 6.4.43482"})
+    EXPECT_EQ(maker_of_library(text), Maker::amd) << text;
+  for (const char* text : {"NCCL 2.8.4-1, CUDA 11.2.2, nccl-tests 0b30de5", "NCCL 2.21.5+cuda12.4", "NCCL 2.26.6",
+                           "NCCL NGC 2024", "OSU v7.3, MPI-CUDA", "OSU v7.3, NCCL"})
+    EXPECT_EQ(maker_of_library(text), Maker::nvidia) << text;
+  EXPECT_EQ(maker_of_library("OSU v7.3, MPI-SYCL"), Maker::intel);
+  for (const char* text :
+       {"", "NCCL 22705", "nccl", "PARAM comms", "OSU v7.3, MPI", "OSU v7.3, XCCL", "Open MPI v4.1.4"})
+    EXPECT_EQ(maker_of_library(text), Maker::unknown) << text;
+  EXPECT_EQ(maker_of_device(94), Maker::amd);
+  EXPECT_EQ(maker_of_device(100), Maker::nvidia);
+  EXPECT_EQ(maker_of_device(0), Maker::unknown);
+}
+
+/// GPUs that a log lists are certain; its libraries may bear other names.
+TEST(NcclTests, AListOfGpusCountsMoreThanALibrary) {
+  CurveSet set;
+  set.curves.push_back({});
+  set.curves[0].library = "NCCL 2.22.3";
+  EXPECT_EQ(other_makers_library(set, Maker::amd), "NCCL 2.22.3");
+  EXPECT_EQ(other_makers_library(set, Maker::nvidia), "");
+  EXPECT_EQ(other_makers_library(set, Maker::unknown), "");
+  topology::ClusterSpec spec;
+  spec.device = "mi300x";
+  EXPECT_EQ(other_gpu_remark(set, spec, 94, {}),
+            "using curves of 'NCCL 2.22.3', which is for GPUs of NVIDIA, for mi300x");
+  EXPECT_EQ(other_gpu_remark(set, spec, 80, {}), "");
+  set.listed_gpu = "AMD Instinct MI300X";
+  EXPECT_EQ(other_makers_library(set, Maker::amd), "");
+  set.listed_gpu = "";
+  set.hardware = "AMD Instinct MI300X";
+  EXPECT_EQ(other_makers_library(set, Maker::amd), "");
+  set.hardware = "";
+  set.curves[0].not_used = "host memory";
+  EXPECT_EQ(other_makers_library(set, Maker::amd), "");
 }
 
 }  // namespace

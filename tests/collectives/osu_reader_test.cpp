@@ -81,7 +81,9 @@ TEST(Osu, WhatMovesTheDataIsItsLibrary) {
     EXPECT_TRUE(set.ok()) << set.error().text();
     return set.ok() ? set->curves[0].library + "; " + set->curves[0].settings : "";
   };
-  EXPECT_EQ(of_title("MPI-CUDA"), "OSU v5.7, MPI; MPI");
+  EXPECT_EQ(of_title("MPI"), "OSU v5.7, MPI; MPI");
+  EXPECT_EQ(of_title("MPI-CUDA"), "OSU v5.7, MPI-CUDA; MPI");
+  EXPECT_EQ(of_title("MPI-ROCM"), "OSU v5.7, MPI-ROCM; MPI");
   EXPECT_EQ(of_title("NCCL"), "OSU v5.7, NCCL; ");
   EXPECT_EQ(of_title("RCCL"), "OSU v5.7, RCCL; ");
 }
@@ -256,6 +258,43 @@ TEST(Osu, UnitAndIterationsAreThoseOfATime) {
   std::string none = kOsu;
   none.replace(none.rfind(" 100\n"), 5, "   0\n");
   expect_error(read("osu_none.txt", none), "Iterations: found 0, expected at least 1");
+}
+
+/// A system's GPUs are of one maker, and so are the libraries that drive them.
+TEST(Osu, TheLibraryOfAnotherMakersGpusIsRefused) {
+  const auto refusal = [](const std::string& words, std::int64_t capability, const std::string& device) {
+    std::string text = kOsu;
+    text.replace(text.find("MPI-CUDA"), 8, words);
+    const std::vector<std::string> log{file_with("osu_maker.txt", text)};
+    const auto set = import_curves(
+        {.logs = log, .system = "my_system", .device = device, .date = "", .compute_capability = capability});
+    return set.ok() ? "" : set.error().what;
+  };
+  for (const char* of_amd : {"RCCL", "MPI-ROCM", "MPI-ROCm"}) {
+    EXPECT_EQ(refusal(of_amd, 80, "a100_sxm4_80gb"),
+              "library: found 'OSU v5.7, " + std::string(of_amd) +
+                  "', which is for GPUs of AMD, expected one for a100_sxm4_80gb, the GPU of my_system");
+    EXPECT_EQ(refusal(of_amd, 94, "mi300x"), "");
+  }
+  for (const char* of_nvidia : {"NCCL", "MPI-CUDA", "NCCL-CUDA"}) {
+    EXPECT_EQ(refusal(of_nvidia, 80, "a100_sxm4_80gb"), "");
+    EXPECT_NE(refusal(of_nvidia, 94, "mi300x").find("which is for GPUs of NVIDIA, expected one for mi300x"),
+              std::string::npos);
+  }
+  EXPECT_NE(refusal("MPI-SYCL", 80, "a100_sxm4_80gb").find("which is for GPUs of Intel"), std::string::npos);
+  for (const char* of_any : {"MPI-OPENACC", "XCCL"}) {
+    EXPECT_EQ(refusal(of_any, 80, "a100_sxm4_80gb"), "");
+    EXPECT_EQ(refusal(of_any, 94, "mi300x"), "");
+  }
+}
+
+TEST(Osu, XcclIsNotedAsTheLibraryOfNobody) {
+  std::string text = kOsu;
+  text.replace(text.find("MPI-CUDA"), 8, "XCCL");
+  const auto set = read("osu_xccl.txt", text);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->remarks.size(), 1u);
+  EXPECT_NE(set->remarks[0].find("osu_xccl.txt:3: XCCL stands for NCCL, RCCL and oneCCL alike"), std::string::npos);
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ TEST(SeveralRuns, TheGpuOfTheListIsKnownBesideTheWordsOfTheAuthor) {
   ASSERT_TRUE(read_alone.ok());
   topology::ClusterSpec spec;
   spec.device = "h100_sxm5_80gb";
-  EXPECT_EQ(other_gpu_remark(*read_alone, spec, request.devices),
+  EXPECT_EQ(other_gpu_remark(*read_alone, spec, 90, request.devices),
             "using curves measured on 'NVIDIA A100-SXM4-80GB' for h100_sxm5_80gb");
 }
 

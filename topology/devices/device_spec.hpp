@@ -51,6 +51,9 @@ struct DeviceCalibration {
   bool operator==(const DeviceCalibration&) const = default;
 };
 
+/// gfx908 to gfx950, whose numbers stand for GPUs of AMD; those of others are of NVIDIA.
+constexpr bool is_amd(std::int64_t compute_capability) { return compute_capability > 90 && compute_capability < 100; }
+
 struct DeviceSpec {
   std::string name;                     ///< "a100_sxm4_80gb"; the file's stem
   std::vector<std::string> aliases;     ///< other names that logs and tables use for it ("A100-SXM4-80GB")
@@ -74,7 +77,7 @@ struct DeviceSpec {
   /// The device as its file describes it, where what-ifs may have changed the figures above; empty: they are those of
   /// the file. One element at most.
   std::vector<DeviceSpec> described;
-  bool is_amd() const { return compute_capability > 90 && compute_capability < 100; }  ///< gfx942, gfx950
+  bool is_amd() const { return topology::is_amd(compute_capability); }
   bool operator==(const DeviceSpec&) const = default;
 };
 
