@@ -31,10 +31,10 @@ bool is_among(const topology::ClusterSpec& spec, const std::vector<std::string>&
 std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec);
 
 /// `devices`: the GPUs that the words of a log's author may name; `compute_capability`: of the system's device, or 0.
-/// A line for each of: the file names another GPU than the system has, or the library of another maker's, or else another system (neither the one in question
-/// nor one of `also_for`); it leaves nodes open, so that they are assumed, which a node of one GPU leaves no choice in;
-/// NCCL was kept from links or channels;
-/// some curves are not used, and why. Of those nothing else is said.
+/// A line for each of: the file names another GPU than the system has, or the library of another maker's, or else another
+/// system (neither the one in question nor one of `also_for`); it leaves nodes open, so that they are assumed, which a node
+/// of one GPU leaves no choice in; NCCL was kept from links or channels; some curves are not used, and why. Of those
+/// nothing else is said.
 std::vector<std::string> provenance_remarks(const CurveSet& set, const topology::ClusterSpec& spec,
                                             std::int64_t compute_capability, const topology::KnownDevices& devices,
                                             const std::string& file);

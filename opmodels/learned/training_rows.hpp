@@ -8,8 +8,8 @@
 //   measured   = launch + max(other + ratio * seconds, tail); the model learns log(ratio)
 // A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the
 // kernel's analytic share. A row that states an SM clock clearly below that of the device's prices has the features and times
-// of the device locked to it (models_at_clocks.hpp). Rows of other kernels, of devices that are not known, without a latency, that contradict
-// themselves (row_statements.hpp), and faster than their GPU (possible_times.hpp) are left out.
+// of the device locked to it (models_at_clocks.hpp). Rows of other kernels, of devices that are not known, without a
+// latency, that contradict themselves (row_statements.hpp), and faster than their GPU (possible_times.hpp) are left out.
 #pragma once
 
 #include <iosfwd>

@@ -4,9 +4,10 @@
 // A row's time becomes pure kernel time by its timing convention (timing_convention.hpp): launch taken off; a row whose
 // kernels hide behind the host is left out. What comes with the op (the casts of an fp8 linear) is taken off as the
 // models price it. A row that states an SM clock clearly below that of prices at free clocks, which a table is of, is carried
-// there by the ratio of the models (models_at_clocks.hpp). Several rows of one op: their geometric mean, with a range that holds them all; rows that name
-// different kernels are one op where the models describe them alike, which a remark names. Streams; memory is bounded by kMaxPoints points:
-// beyond them every second point, by its hash, is let go, as often as needed.
+// there by the ratio of the models (models_at_clocks.hpp). Several rows of one op: their geometric mean, with a range that
+// holds them all; rows that name different kernels are one op where the models describe them alike, which a remark names.
+// Streams; memory is bounded by kMaxPoints points: beyond them every second point, by its hash, is let go, as often as
+// needed.
 #pragma once
 
 #include <functional>
@@ -76,8 +77,8 @@ class OpCalibration {
  public:
   static constexpr std::size_t kMostRows = MeasuredTable::kMaxPoints;  ///< that are kept for a report
 
-  /// `models`: of the device at free clocks, without a table. `is_device`: whether a gpu column's text means it. `keep_rows`: for a
-  /// report.
+  /// `models`: of the device at free clocks, without a table. `is_device`: whether a gpu column's text means it.
+  /// `keep_rows`: for a report.
   OpCalibration(const OpModels& models, std::function<bool(std::string_view)> is_device, bool keep_rows = false);
   ~OpCalibration();
 

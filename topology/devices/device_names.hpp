@@ -31,9 +31,10 @@ bool is_other_gpu(std::string_view text, std::string_view device);
 bool is_part_of_gpu(std::string_view text);
 
 /// Whether the words of a log's author, or the name in its list of ranks, are of a GPU with other links than `device`: they
-/// name a part of a GPU that `device` is not called after, another chip of `known`, are a driver's name of one that it is not, or are a name of devices of `known` that are all on
-/// other chips or boards. Other memory on the same board is no other GPU here. A name that only leaves something out
-/// ("P100" for a P100 on a PCIe card) contradicts nothing, unless a driver gives it.
+/// name a part of a GPU that `device` is not called after, another chip of `known`, are a driver's name of one that it is
+/// not, or are a name of devices of `known` that are all on other chips or boards. Other memory on the same board is no
+/// other GPU here. A name that only leaves something out ("P100" for a P100 on a PCIe card) contradicts nothing, unless a
+/// driver gives it.
 bool names_other_gpu(std::string_view text, std::string_view device, const KnownDevices& known);
 
 /// Whether a driver's name is that of devices of `known`, and not of this one, which says what it is called: other memory
