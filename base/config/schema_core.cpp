@@ -442,6 +442,7 @@ std::size_t SchemaCore::index_of(std::string_view key) const {
 DISTSIM_SCALAR(std::string)
 DISTSIM_SCALAR(int)
 DISTSIM_SCALAR(std::int64_t)
+DISTSIM_SCALAR(std::uint16_t)
 DISTSIM_SCALAR(std::uint32_t)
 DISTSIM_SCALAR(std::uint64_t)
 DISTSIM_SCALAR(double)
