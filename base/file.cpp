@@ -22,6 +22,7 @@
 #include "base/system/inputs/open_input.hpp"
 #include "base/system/inputs/pipe_texts.hpp"
 #include "base/system/inputs/protected_inputs.hpp"
+#include "base/system/signals.hpp"
 #include "base/system/temporaries.hpp"
 #include "base/system/write_all.hpp"
 
@@ -267,6 +268,7 @@ Result<void> FilesTogether::write(const std::string& path, std::string_view cont
 
 Result<void> FilesTogether::keep() {
   for (const auto& file : files_) TRY(check_not_input(file->path));  // what was read since, while the last was made
+  const SignalsHeld whole;  // a program that ends between two of them would leave a part
   for (const auto& file : files_) {
     if (!file->temporary.rename_to(file->target))
       return file_error(file->path, "rename the temporary file to it", errno);

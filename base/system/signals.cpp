@@ -22,6 +22,9 @@
 namespace distsim {
 namespace {
 
+constexpr int kEnding[] = {SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGPIPE, SIGUSR1,
+                           SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU};
+
 std::atomic<bool> waits{false}, asked{false}, ends{false};
 const char* program_name = "distsim";
 std::uintptr_t stack_top = 0, stack_size = 0;
@@ -105,9 +108,7 @@ void keep_standard_places() {
 void handle_signals(const char* program) {
   program_name = program;
   keep_standard_places();
-  for (const int signal :
-       {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU})
-    on(signal, end_by_signal);
+  for (const int signal : kEnding) on(signal, end_by_signal);
   ::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_uncaught);
   // An exception that passes pthread_once (std::call_once) makes glibc look for its unwinder, for which there may be no
@@ -126,6 +127,14 @@ void end_at_once(int exit_code) {
 
 EarlyEnd::EarlyEnd() { waits = true; }
 EarlyEnd::~EarlyEnd() { waits = false; }
+
+SignalsHeld::SignalsHeld() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int signal : kEnding) ::sigaddset(&held, signal);
+  ::pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+SignalsHeld::~SignalsHeld() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 bool unless_signalled(const std::function<void()>& work) {
   if (stop_question() != nullptr) {

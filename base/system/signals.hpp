@@ -1,6 +1,8 @@
 // What the program does when it is told to end, or when something it cannot go on without fails.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 
 namespace distsim {
@@ -26,6 +28,18 @@ class EarlyEnd {
   ~EarlyEnd();
   EarlyEnd(const EarlyEnd&) = delete;
   EarlyEnd& operator=(const EarlyEnd&) = delete;
+};
+
+/// While one lives, these signals wait, where this thread is who would take them.
+class SignalsHeld {
+ public:
+  SignalsHeld();
+  ~SignalsHeld();
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_;
 };
 
 /// Calls `work`, which such a first signal ends at its next end_if_stopped() (base/threads/stop.hpp): false. What the work has

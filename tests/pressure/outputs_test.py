@@ -149,6 +149,17 @@ class Outputs(unittest.TestCase):
                 self.assertEqual({f: pathlib.Path(d, f).read_text() for f in files.values()}, {f: "old" for f in files.values()})
                 self.assertEqual(sorted(os.listdir(d)), sorted(files.values()))
 
+    def test_a_full_disk_leaves_no_part_of_random_tasks(self):
+        words = ["generate", "dlrm", "--system", "dgx_a100_80gb", "--tasks", "12", "--out", "tasks"]
+        with tempfile.TemporaryDirectory() as d:
+            self.assertEqual(run(words, cwd=d).returncode, 0)
+            sizes = [path.stat().st_size for path in pathlib.Path(d, "tasks").iterdir()]
+            self.assertEqual(len(sizes), 12)
+            shutil.rmtree(pathlib.Path(d, "tasks"))
+            r = run(words, cwd=d, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (max(sizes) - 1, max(sizes) - 1)))
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count(b"File too large"), r.stderr.count(b"\n")), (2, b"", 1, 1), r.stderr)
+            self.assertEqual(os.listdir(pathlib.Path(d, "tasks")), [])
+
     def test_a_journal_is_not_standard_output(self):
         """Where that is closed, the first file that is opened would be it."""
         with tempfile.TemporaryDirectory() as d:

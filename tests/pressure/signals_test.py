@@ -86,6 +86,18 @@ class Signals(Scratch):
                 self.assertEqual((process.returncode, said), (3, b"distsim: interrupted: no traces were written\n"))
                 self.assertEqual(self.names(), ["other.et"])
 
+    def test_nothing_is_left_of_unfinished_random_tasks(self):
+        process = subprocess.Popen([BINARY, "generate", "dlrm", "--system", "dgx_a100_80gb", "--tasks", "10000", "--out", str(self.folder)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(20000):
+            if len(self.names()) > 20 or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        self.assertIsNone(process.poll(), "it was over before the signal")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=600)
+        self.assertEqual((process.returncode, self.names()), (-signal.SIGTERM, []))
+
     def test_an_interrupted_set_leaves_the_one_that_was_there(self):
         job = [BINARY, "--config", FLAGSHIP, "--write-et", f"{self.folder}/x"]
         self.assertEqual(subprocess.run([*job, "--set", "cluster.nodes=1"], capture_output=True, timeout=600).returncode, 0)

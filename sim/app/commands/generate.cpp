@@ -87,13 +87,15 @@ Result<void> write_tasks(const GenerateFlags& f) {
   TRY(check_apart(outputs));
   std::erase_if(outputs, [&](const auto& output) { return there.contains(output.second); });
   TRY(check_outputs(outputs));
+  FilesTogether files;
   for (const study::RandomDlrm& task : tasks) {
     const std::string path = path_of(task);
-    if (!there.contains(path)) TRY(write_file_atomically(path, task.experiment));
+    if (!there.contains(path)) TRY(files.write(path, task.experiment));
     text += path + ": " + counted(task.tables, "table") + ", " +
             format_quantity(static_cast<double>(task.bytes), Dimension::bytes) + ", mean pooling factor " +
             std::to_string(static_cast<int>(task.mean_pooling + 0.5)) + (task.heavy ? ", heavy" : ", light") + "\n";
   }
+  TRY(files.keep());
   return print(text);
 }
 

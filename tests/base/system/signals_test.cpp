@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -115,6 +116,32 @@ TEST(SignalsDeathTest, AnEndAtOnceLeavesNoUnfinishedFile) {
       },
       testing::ExitedWithCode(7), "");
   EXPECT_TRUE(fs::is_empty(dir));
+}
+
+TEST(SignalsDeathTest, WaitWhileTheyAreHeld) {
+  EXPECT_EXIT(
+      {
+        handle_signals();
+        const SignalsHeld whole;
+        {
+          const SignalsHeld part;
+          ::raise(SIGTERM);
+        }
+        std::fputs("first to its end\n", stderr);
+        end_at_once(7);
+      },
+      testing::ExitedWithCode(7), "^first to its end\n$");
+  EXPECT_EXIT(
+      {
+        handle_signals();
+        {
+          const SignalsHeld whole;
+          ::raise(SIGTERM);
+          std::fputs("first to its end\n", stderr);
+        }
+        end_at_once(7);
+      },
+      testing::KilledBySignal(SIGTERM), "^first to its end\n$");
 }
 
 TEST(SignalsDeathTest, WhatNobodyCatchesIsOneLine) {
