@@ -9,6 +9,7 @@
 #include "sim/serving/spec/fingerprint.hpp"
 #include "sim/serving/spec/serving_spec.hpp"
 #include "sim/serving/spec/times_table.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::serving {
 namespace {
@@ -320,6 +321,44 @@ TEST(Settings, KeysOfWhatDoesNotHappenAreNamed) {
   EXPECT_TRUE(
       named("load.rate_per_s: no effect, run.rates_per_s has the rates", {"load.rate_per_s=5", "run.rates_per_s=[7]"}));
   EXPECT_FALSE(named("load.rate_per_s", {"run.rates_per_s=[7]"}));  // the file's rate gives way to --set
+}
+
+/// What has another default than 0 may be 0 all the same.
+TEST(Settings, AStatedZeroIsZero) {
+  const std::string text =
+      "cluster: {system: dgx_a100_80gb}\n"
+      "gpus: [{name: a, device: a100_sxm4_80gb}, {name: b, device: a100_sxm4_80gb, box: 1}]\n"
+      "models: [{name: m, graph: " +
+      distsim::test::root() +
+      "/configs/serving/models/alexnet.graph}]\n"
+      "load: {rate_per_s: 100, requests: 1000}\npolicies: [fifo]\n";
+  const auto with = [&](const std::vector<std::string>& sets) {
+    const auto e = parse_experiment(text, "x.yaml", sets);
+    EXPECT_TRUE(e.ok()) << (e.ok() ? "" : e.error().text());
+    return e.ok() ? e->scenario : Scenario();
+  };
+  const Scenario usual = with({});
+  const auto latency = [](const Scenario& s, std::uint32_t link) { return s.links[link].latency_ps; };
+  EXPECT_GT(latency(usual, usual.gpus[0].peer_out), 0);
+  EXPECT_GT(latency(usual, usual.gpus[0].box_out), 0);
+  const Scenario none = with({"gpus.0.peer_latency=0 s", "gpus.0.box_latency=0 s"});
+  EXPECT_EQ(latency(none, none.gpus[0].peer_out), 0);
+  EXPECT_EQ(latency(none, none.gpus[1].peer_out), latency(usual, usual.gpus[1].peer_out));
+  EXPECT_EQ(latency(none, none.gpus[0].box_out), 0);
+  EXPECT_NE(error_of({"gpus.0.box_latency=0 s", "gpus.1.box_latency=1 us"},
+                     text.substr(0, text.find(", box: 1")) + text.substr(text.find("}]\nmodels")))
+                .find("box_latency: found 1 us, expected 0 s as of gpus[0], a: box 0 has one adapter"),
+            std::string::npos);
+  const Model& whole = usual.models[0];
+  EXPECT_GT(std::min({whole.weight_bytes, whole.input_bytes, whole.output_bytes}), 0);
+  EXPECT_FALSE(whole.state_after.empty());
+  const Scenario bare =
+      with({"models.0.weights=0 B", "models.0.input=0 B", "models.0.output=0 B", "models.0.state=0 B"});
+  const Model& m = bare.models[0];
+  EXPECT_EQ(std::max({m.weight_bytes, m.input_bytes, m.output_bytes, m.state_bytes}), 0);
+  EXPECT_TRUE(m.state_after.empty());
+  EXPECT_NE(error_of({"gpus.0.memory=0 B"}, text).find("of a"), std::string::npos) << "no weights fit";
+  EXPECT_EQ(with({"gpus.0.memory=0 B", "models.0.weights=0 B"}).gpus[0].memory_bytes, 0);
 }
 
 /// Times that 64 bits do not hold are refused or end the run, and are never another number.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/text/printable.hpp"
@@ -48,10 +49,10 @@ Result<LinkDefaults> link_defaults(const ServingSpec& spec, const Text& text) {
   return links;
 }
 
-/// The adapter of a box, as any of its GPUs describes it; 0: none does.
+/// The adapter of a box, as any of its GPUs describes it; bandwidth 0, no latency: none does.
 struct BoxAdapter {
   BytesPerSecond bandwidth{0};
-  Duration latency;
+  std::optional<Duration> latency;
   std::size_t says_bandwidth = 0, says_latency = 0;  ///< the entry of gpus
 };
 using BoxAdapters = std::map<std::int64_t, BoxAdapter>;
@@ -76,11 +77,11 @@ Result<BoxAdapters> adapters_of(const ServingSpec& spec, const Text& text) {
       if (box.bandwidth.value() == 0) box.says_bandwidth = i;
       box.bandwidth = g.box_bandwidth;
     }
-    if (g.box_latency.ps() > 0) {
-      if (box.latency.ps() > 0 && box.latency.ps() != g.box_latency.ps())
-        return differ(i, "box_latency", format_quantity(g.box_latency.seconds(), Dimension::seconds), box.says_latency,
-                      format_quantity(box.latency.seconds(), Dimension::seconds));
-      if (box.latency.ps() == 0) box.says_latency = i;
+    if (g.box_latency) {
+      if (box.latency && *box.latency != *g.box_latency)
+        return differ(i, "box_latency", format_quantity(g.box_latency->seconds(), Dimension::seconds), box.says_latency,
+                      format_quantity(box.latency->seconds(), Dimension::seconds));
+      if (!box.latency) box.says_latency = i;
       box.latency = g.box_latency;
     }
   }
@@ -123,7 +124,7 @@ class GpuBuilder {
  private:
   /// Of a group of GPUs, all of them together.
   std::int64_t memory_of(const GpuSpec& spec) const {
-    if (spec.memory.value() > 0) return spec.memory.value();
+    if (spec.memory) return spec.memory->value();
     const topology::DeviceSpec* device = devices_.device(spec);
     return device == nullptr ? kNever : spec.stages * (device->hbm.capacity.value() - device->reserved_memory.value());
   }
@@ -134,7 +135,9 @@ class GpuBuilder {
   static double or_default(BytesPerSecond given, double fallback) {
     return given.value() > 0 ? given.value() : fallback;
   }
-  static std::int64_t latency(Duration given, std::int64_t fallback) { return given.ps() > 0 ? given.ps() : fallback; }
+  static std::int64_t latency(std::optional<Duration> given, std::int64_t fallback) {
+    return given ? given->ps() : fallback;
+  }
 
   std::uint32_t add_link(const std::string& name, double bytes_per_s, std::int64_t latency_ps) {
     out_.links.push_back({name, bytes_per_s, latency_ps});

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/text/counted.hpp"
@@ -16,8 +17,8 @@ constexpr double kMostPs = 1e17;  ///< of a deadline: 10^5 s, as where it is sta
 
 /// What an experiment states, and where it states nothing what the graph has.
 Model model_of(const ModelTimesSpec& spec, std::uint32_t max_batch, const GraphModel* graph) {
-  const auto bytes = [](Bytes stated, std::int64_t otherwise) {
-    return stated.value() > 0 ? stated.value() : otherwise;
+  const auto bytes = [](std::optional<Bytes> stated, std::int64_t otherwise) {
+    return stated ? stated->value() : otherwise;
   };
   Model m;
   m.name = spec.name;
@@ -25,8 +26,8 @@ Model model_of(const ModelTimesSpec& spec, std::uint32_t max_batch, const GraphM
   m.weight_bytes = bytes(spec.weights, graph != nullptr ? graph->weight_bytes() : 0);
   m.input_bytes = bytes(spec.input, graph != nullptr ? graph->input_bytes() : 0);
   m.output_bytes = bytes(spec.output, graph != nullptr ? graph->output_bytes() : 0);
-  m.state_bytes = spec.state.value();
-  if (graph != nullptr && m.state_bytes == 0) m.state_after = graph->state_after();
+  m.state_bytes = bytes(spec.state, 0);
+  if (graph != nullptr && !spec.state) m.state_after = graph->state_after();
   m.deadline_ps = spec.deadline.ps() > 0 ? spec.deadline.ps() : kNever;
   m.priority = static_cast<std::int32_t>(spec.priority);
   m.weight = spec.weight;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
@@ -15,6 +16,17 @@ namespace {
 
 constexpr Range kRate{1e-6, 1e9}, kBandwidth{1e6, 1e13}, kLatency{0, 1}, kBytes{0, 1e13}, kPower{1e-3, 1e5};
 
+/// A quantity whose default is another one's: 0 is stated like any other value.
+template <class S, class T>
+void optional_quantity(Schema<S>& s, const char* key, Dimension dimension, std::optional<T> S::*member, Range range,
+                       const char* fallback, const char* doc) {
+  s.custom({key, schema_detail::dimension_name(dimension), schema_detail::range_of<T>(range), fallback, doc}, false,
+           [member, range](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+             TRY_ASSIGN(out.*member, schema_detail::read_scalar<T>(node, path, range));
+             return {};
+           });
+}
+
 Schema<GpuSpec> gpu_schema() {
   Schema<GpuSpec> s("gpus", "GPUs of one kind.");
   s.required("name", &GpuSpec::name, "Name; with count above 1 those of the GPUs are name0, name1, ...");
@@ -24,8 +36,8 @@ Schema<GpuSpec> gpu_schema() {
       "A device of `distsim list devices`, or a file: prices models that are graphs, and is the default of memory, host_bandwidth and power.");
   s.optional("count", &GpuSpec::count, {1, 1e6}, "How many there are.");
   s.optional("box", &GpuSpec::box, {0, 1e6}, "Number of the box that they are in.");
-  s.optional("memory", &GpuSpec::memory, kBytes,
-             "Memory for weights; default: what the device has free, without one no limit.");
+  optional_quantity(s, "memory", Dimension::bytes, &GpuSpec::memory, kBytes,
+                    "what the device has free, without one no limit", "Memory for weights.");
   s.optional("slots", &GpuSpec::slots, {1, 1e6},
              "Pieces of work that a GPU holds at a time: with 2, the next one is fetched while one is executed.");
   s.choice(
@@ -49,11 +61,13 @@ Schema<GpuSpec> gpu_schema() {
              "How many neighbours share a link to the host, as behind a PCIe switch.");
   s.optional("peer_bandwidth", &GpuSpec::peer_bandwidth, kBandwidth,
              "Link to other GPUs of the box, per direction; default: that of cluster.system, or through the host.");
-  s.optional("peer_latency", &GpuSpec::peer_latency, kLatency, "Time of an empty copy between two GPUs of the box.");
+  optional_quantity(s, "peer_latency", Dimension::seconds, &GpuSpec::peer_latency, kLatency,
+                    "that of cluster.system, or 0 s", "Time of an empty copy between two GPUs of the box.");
   s.optional(
       "box_bandwidth", &GpuSpec::box_bandwidth, kBandwidth,
       "Network adapter of the box, per direction, shared by its GPUs; default: that of cluster.system, or 12.5 GB/s.");
-  s.optional("box_latency", &GpuSpec::box_latency, kLatency, "Time of an empty message between boxes.");
+  optional_quantity(s, "box_latency", Dimension::seconds, &GpuSpec::box_latency, kLatency,
+                    "that of cluster.system, or 0 s", "Time of an empty message between boxes.");
   s.rule([](const GpuSpec& g) -> std::optional<std::string> {
     if (g.stages > 1 && g.execution != Execution::pipeline)
       return "stages: found " + std::to_string(g.stages) + ", expected them with execution: pipeline only";
@@ -132,11 +146,13 @@ Schema<ModelTimesSpec> model_schema() {
   s.optional(
       "max_batch", &ModelTimesSpec::max_batch, {1, 4096},
       "Requests of a batch at most; default: the largest batch of the tables, 1 with layer_times, batching.size with graph.");
-  s.optional("weights", &ModelTimesSpec::weights, kBytes,
-             "Size of the weights; default: that of the graph, and likewise below.");
-  s.optional("input", &ModelTimesSpec::input, kBytes, "What a request copies from the host.");
-  s.optional("output", &ModelTimesSpec::output, kBytes, "What a request copies to the host.");
-  s.optional("state", &ModelTimesSpec::state, kBytes, "What a request carries from one GPU to another between layers.");
+  const auto bytes_of_graph = [&s](const char* key, std::optional<Bytes> ModelTimesSpec::*member, const char* doc) {
+    optional_quantity(s, key, Dimension::bytes, member, kBytes, "that of the graph, without one 0 B", doc);
+  };
+  bytes_of_graph("weights", &ModelTimesSpec::weights, "Size of the weights.");
+  bytes_of_graph("input", &ModelTimesSpec::input, "What a request copies from the host.");
+  bytes_of_graph("output", &ModelTimesSpec::output, "What a request copies to the host.");
+  bytes_of_graph("state", &ModelTimesSpec::state, "What a request carries from one GPU to another between layers.");
   s.optional("deadline", &ModelTimesSpec::deadline, {0, 1e5}, "Latency that counts as good at most; 0 s: any.");
   s.optional("deadline_factor", &ModelTimesSpec::deadline_factor, {0, 1e6},
              "The same as a multiple of the model's time alone on the first kind of GPU; 0: any.");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct GpuSpec {
   std::string device;  ///< of configs/devices, for models that are graphs; empty: none
   std::int64_t count = 1;
   std::int64_t box = 0;
-  Bytes memory = Bytes(0);  ///< for weights; 0: no limit
+  std::optional<Bytes> memory;  ///< for weights; none: what the device has free, or no limit
   std::int64_t slots = 1;
   Execution execution = Execution::serial;
   std::int64_t stages = 1;
@@ -31,7 +32,8 @@ struct GpuSpec {
   double speed = 1;
   std::map<std::string, double> time_factors;
   BytesPerSecond host_bandwidth{0}, peer_bandwidth{0}, box_bandwidth{0};  ///< 0: that of `cluster.system`
-  Duration host_latency, peer_latency, box_latency;
+  Duration host_latency;
+  std::optional<Duration> peer_latency, box_latency;  ///< none: that of `cluster.system`
   std::int64_t host_link_shared_by = 1;
 };
 
@@ -46,10 +48,10 @@ struct ModelTimesSpec {
   std::vector<double> layer_sm_demands, layer_memory_demands;  ///< empty: those of the model
   std::vector<std::vector<std::uint32_t>> after;               ///< by layer; empty: a chain, or what the graph has
   double batch_cost = 1;
-  std::int64_t max_batch = 0;  ///< 0: the largest of the table, or 1
-  Bytes weights = Bytes(0), input = Bytes(0), output = Bytes(0), state = Bytes(0);
-  Duration deadline;           ///< 0: none
-  double deadline_factor = 0;  ///< of the time alone on the first kind of GPU; 0: none
+  std::int64_t max_batch = 0;                          ///< 0: the largest of the table, or 1
+  std::optional<Bytes> weights, input, output, state;  ///< none: what the graph says, or nothing
+  Duration deadline;                                   ///< 0: none
+  double deadline_factor = 0;                          ///< of the time alone on the first kind of GPU; 0: none
   std::int64_t priority = 0;
   double weight = 1;
   Variation variation = Variation::none;
