@@ -4,6 +4,7 @@ command. What needs torch, pandas or mypy runs with another Python of this machi
 says so."""
 import gc
 import importlib
+import itertools
 import json
 import math
 import os
@@ -30,6 +31,16 @@ FLAGSHIP, LANGUAGE = "configs/dgx_a100_4node.yaml", "configs/megatron_gpt_7_5b.y
 JOB = {"title": "DLRM", "cluster": {"system": "dgx_a100_80gb", "nodes": 1}, "model": {"name": "dlrm_mlperf", "global_batch": 8192},
        "framework": {"name": "hugectr"}}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": MODULE, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Endless:
+    """More values than it says."""
+
+    def __len__(self):
+        return 2
+
+    def __iter__(self):
+        return itertools.count(1)
 
 
 def command(*words, code=0):
@@ -262,6 +273,20 @@ class Hostile(unittest.TestCase):
             with self.subTest(vary=vary), self.assertRaisesRegex(distsim.ConfigError, "points, expected at most 10,000,000"):
                 distsim.sweep(FLAGSHIP, vary)
             self.assertLess(time.monotonic() - begin, 5, "they are counted, not written down")
+        self.assertEqual(len(distsim.sweep(FLAGSHIP, {"cluster.nodes": (2 ** i for i in range(3))})), 3)
+        for run, experiment in ((distsim.sweep, FLAGSHIP), (distsim.plan, LANGUAGE)):  # what never ends, or is not as long as it says
+            with self.assertRaisesRegex(distsim.ConfigError, "vary cluster.nodes: found '0' twice, expected each value once"):
+                run(experiment, vary={"cluster.nodes": iter(int, 1)})
+            with self.assertRaisesRegex(distsim.ConfigError, r"cluster.nodes: found an iterator \(count\) of more than 100,000 values, expected fewer, or a list"):
+                run(experiment, vary={"cluster.nodes": itertools.count(1)})
+            with self.assertRaisesRegex(distsim.ConfigError, "cluster.nodes: found a Endless of length 2 with more values, expected no more"):
+                run(experiment, vary={"cluster.nodes": Endless()})
+        with self.assertRaisesRegex(distsim.ConfigError, "vary model.accumulation: found 1,000,000 values, expected at most 100,000"):
+            distsim.plan(LANGUAGE, vary={"model.accumulation": range(1_000_000)})
+        with self.assertRaisesRegex(distsim.ConfigError, r"bytes: found an iterator \(repeat\) of more than 100,000 values"):
+            distsim.cost_collective("dgx_a100_80gb", "all_reduce", itertools.repeat(8))
+        with self.assertRaisesRegex(distsim.ConfigError, r"traces: found an iterator \(repeat\) of more than 100,000 values"):
+            distsim.replay(itertools.repeat("x.json"))
         for run, experiment in ((distsim.sweep, FLAGSHIP), (distsim.plan, LANGUAGE)):
             with self.assertRaisesRegex(distsim.ConfigError, "vary cluster.nodes: found a key that (--)?set holds, expected one of the two"):
                 run(experiment, vary={"cluster.nodes": [1, 2]}, set={"cluster.nodes": 3})

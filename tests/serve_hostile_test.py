@@ -14,8 +14,8 @@ import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "web"))
-from client import WebSocket, read_all, response_of, talk, until  # noqa: E402
-from serving import LLM, Serving, TEXT  # noqa: E402
+from client import HANG, WebSocket, read_all, response_of, talk, until  # noqa: E402
+from serving import LLM, ROOT, Serving, TEXT  # noqa: E402
 
 
 class Hostile(Serving):
@@ -108,6 +108,37 @@ class Hostile(Serving):
         self.assertEqual(self.talk().ask(type="replay", files=[broken], remove=["(" * 500])["type"], "error")
         self.is_well()
 
+    def test_what_is_refused_is_cut(self):
+        """Every member of every message, and of what is in it, as a value or a name of 100,000 characters."""
+        t, trace = self.talk(), self.server.upload(ROOT / "tests/traces/data/formats/kineto.json")
+        text = {"text": TEXT, "edits": []}
+        size = {"m": "1", "n": "1", "k": "1"}
+        bodies = ({"type": "predict", **text, "values": True}, {"type": "effects", **text}, {"type": "pictures", **text}, {"type": "sensitivity", **text},
+                  {"type": "timeline", **text, "from": 0, "to": 9, "columns": 64, "first": 0, "count": 1, "names": True},
+                  {"type": "sweep", **text, "axes": ["cluster.nodes=1"], "weak": True}, {"type": "file", **text, "kind": "json"}, {"type": "cancel", "of": 5},
+                  {"type": "plan", "text": LLM, "edits": [], "objective": "time", "gpus": "8", "vary": ["parallel.pipeline=1"], "top": 1, "most_played": 1, "price": 1},
+                  {"type": "collective", "system": "dgx_a100_80gb", "kind": "all_reduce", "nodes": 2, "gpus_per_node": 8, "from": 8, "to": 9, "at": 8},
+                  {"type": "op", "gpu": "h100_sxm5_80gb", "op": "linear", "dtype": "bf16", "pass": "fwd", "sizes": size, "vary": "m", "from": 1, "to": 2},
+                  {"type": "op", **text, "op": "linear", "dtype": "bf16", "sizes": size}, {"type": "case", "case": "x"}, {"type": "trace", "files": [trace], "steps": "x"},
+                  {"type": "replay", "files": [trace], **text, "steps": "", "remove": ["a"], "fuse": ["b"], "sets": ["cluster.nodes=1"], "measured_on": "p4d_a100_40gb", "ranks": 2,
+                   "timeline": True}, *({"type": kind} for kind in ("schema", "lists", "ops", "cases", "traces")))
+
+        def spoilt(value, bad):
+            yield from (bad, [bad], {bad: "1"})
+            if isinstance(value, list):
+                yield from ([bad + "=1"], ["cluster.nodes=" + bad], ["cluster.nodes=1,," + bad], [{"key": bad, "value": "1"}], [{"key": "model." + bad, "value": "1"}],
+                            [{"key": "cluster.nodes", "value": bad}])
+            if isinstance(value, dict):
+                yield {**value, "m": bad}
+
+        for body in bodies:
+            for bad in ("x" * 100_000, "9" * 100_000, "x y " * 25_000):
+                tried = [{**body, bad: 1}] + [{**body, name: value} for name in body for value in spoilt(body[name], bad)]
+                for one in tried:
+                    answer = t.ask(**one)
+                    if answer["type"] == "error":
+                        self.assertLess(len(json.dumps(answer["error"])), 3_000, (body["type"], answer["error"]["what"][:200]))
+
     def test_many_who_send_slowly(self):
         host, slow = f"{self.server.host}:{self.server.port}", []
         for _ in range(30):
@@ -170,12 +201,10 @@ class Hostile(Serving):
         slow = [self.server.connect() for _ in range(100)]
         for s in slow:
             s.sendall(b"GET / HTTP/1.1\r\nHost:")
-        begin = time.monotonic()
         self.is_well()
-        self.assertLess(time.monotonic() - begin, 30)
         time.sleep(0.5)
         slow[0].sendall(b" x")
-        slow[0].settimeout(30)
+        slow[0].settimeout(HANG)
         self.assertEqual(slow[0].recv(10), b"", "a request that never ends is not given up")
         for s in slow:
             s.close()
@@ -192,7 +221,7 @@ class Hostile(Serving):
         try:
             for _ in range(10_000):
                 s = socket.socket()
-                s.settimeout(20)
+                s.settimeout(HANG)
                 s.connect((self.server.host, self.server.port))
                 open_ones.append(s)
                 if len(open_ones) > 900:  # this process has a limit of its own

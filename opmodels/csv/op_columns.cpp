@@ -174,7 +174,7 @@ std::string text_of(const std::vector<Group>& groups) {
 
 Error unreadable(std::string_view column, std::string_view found, std::string_view expected) {
   if (found.empty()) return {std::string(column) + ": missing, expected " + std::string(expected), "", ""};
-  return {std::string(column) + ": found '" + std::string(found) + "', expected " + std::string(expected), "",
+  return {std::string(column) + ": found " + in_quotes(found) + ", expected " + std::string(expected), "",
           number_hint(found)};
 }
 

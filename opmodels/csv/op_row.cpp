@@ -7,6 +7,7 @@
 #include "base/fnv.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/printable.hpp"
 #include "opmodels/csv/row_readers.hpp"
 
 namespace distsim::opmodels {
@@ -76,7 +77,7 @@ Result<RowReader> reader_of(std::string_view op) {
   if (found != readers().end()) return found->second;
   std::vector<std::string> names = row_op_names();
   for (const Spelling& spelling : kSpellings) names.emplace_back(spelling.other);
-  return Error{"op: found '" + std::string(op) + "', expected an op that has a model", "", spelling_hint(op, names)};
+  return Error{"op: found " + in_quotes(op) + ", expected an op that has a model", "", spelling_hint(op, names)};
 }
 
 Result<RowPass> parse_pass(std::string_view text) {
@@ -85,7 +86,7 @@ Result<RowPass> parse_pass(std::string_view text) {
   if (text == "bwd_data" || text == "backward_data") return RowPass::backward_data;
   if (text == "bwd_weight" || text == "backward_weight") return RowPass::backward_weight;
   if (text == "bwd" || text == "backward" || text == "bwd_both" || text.starts_with("bwd+")) return RowPass::backward;
-  return Error{"pass: found '" + std::string(text) + "', expected fwd, bwd, bwd_data, bwd_weight or bwd_both", "", ""};
+  return Error{"pass: found " + in_quotes(text) + ", expected fwd, bwd, bwd_data, bwd_weight or bwd_both", "", ""};
 }
 
 /// "bwd+rowwise_adagrad" names the optimizer that the backward kernel carries.
@@ -97,14 +98,13 @@ Result<std::optional<graph::EmbeddingOptimizer>> parse_optimizer(std::string_vie
                            EmbeddingOptimizer::sgd}) {
     if (graph::name_of(known) == pass.substr(plus + 1)) return std::optional(known);
   }
-  return Error{
-      "pass: found '" + std::string(pass) + "', expected bwd+sgd, bwd+adagrad, bwd+rowwise_adagrad or bwd+adam", "",
-      ""};
+  return Error{"pass: found " + in_quotes(pass) + ", expected bwd+sgd, bwd+adagrad, bwd+rowwise_adagrad or bwd+adam",
+               "", ""};
 }
 
 /// An optimizer in the backward kernel is an embedding's, and what updates or copies has no gradient.
 Result<void> check_pass(const RowReader& reader, std::string_view pass_text, RowPass pass) {
-  const std::string found = "pass: found '" + std::string(pass_text) + "' for " + std::string(reader.op);
+  const std::string found = "pass: found " + in_quotes(pass_text) + " for " + std::string(reader.op);
   if (pass_text.find('+') != std::string_view::npos && reader.gradient != Gradient::with_optimizer)
     return Error{found + ", expected an optimizer only with embeddings", "", ""};
   if (pass != RowPass::forward && reader.gradient == Gradient::none)

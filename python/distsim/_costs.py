@@ -6,7 +6,8 @@ import json
 from typing import AbstractSet, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from . import _distsim
-from ._experiment import Config, Sets, count_of, experiment_of, flag_of, number_of, path_text, text_of, texts_of, value_text
+from ._experiment import (Config, Sets, count_of, experiment_of, flag_of, number_of, path_text, taken, text_of, texts_of,
+                          value_text)
 from ._errors import ConfigError
 from ._report import Record, Table, _attribute, table_html
 
@@ -71,9 +72,7 @@ def cost_collective(system: str, kind: str, bytes: Union[int, str, Sequence[Unio
         bytes = [bytes]  # type: ignore[list-item]
     if not hasattr(bytes, "__iter__"):
         raise TypeError(f"bytes: found {type(bytes).__name__}, expected a size or a list of sizes")
-    if not isinstance(bytes, Sequence):
-        bytes = list(bytes)
-    sizes = [value_text(size, "bytes") for size in bytes]
+    sizes = [value_text(size, "bytes") for size in taken(bytes, "bytes")]
     rest = {
         "nodes": count_of(nodes, "nodes", 1, 1 << 20), "gpus_per_node": count_of(gpus_per_node, "gpus_per_node", 0, 1024),
         "curves": texts_of(curves, "curves"), "algorithms": texts_of(algorithms, "algorithms"),
@@ -128,7 +127,8 @@ def replay(traces: Union[str, Sequence[str]], config: Optional[Config] = None, *
     recorded_collectives, compute_scale. Each is what the flag of the same name is (``distsim replay --help``).
 
     Raises ConfigError."""
-    files = [path_text(one, "traces") for one in ([traces] if isinstance(traces, str) or hasattr(traces, "__fspath__") else traces)]
+    given = [traces] if isinstance(traces, str) or hasattr(traces, "__fspath__") else traces
+    files = [path_text(one, "traces") for one in taken(given, "traces")]
     if config is None and set:
         raise ConfigError("set: found keys without config, expected the experiment that they belong to")
     experiment = None if config is None else experiment_of(config, set)

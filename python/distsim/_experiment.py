@@ -6,7 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Set as AbstractSet
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _distsim
 from ._capture import Graph
@@ -19,6 +19,8 @@ MOST_DEPTH = 32
 MOST_VALUES = 200_000
 MOST_PARTS = 16  # of a key
 MOST_POINTS = 10_000_000  # as many as the library takes
+MOST_VARIED = 100_000  # values of a key that a plan takes
+MOST_TAKEN = 100_000  # values of what does not say how many it has: more than a command line holds
 
 
 def _kind(value: object) -> str:
@@ -206,30 +208,51 @@ class about:
             raise without_place(self.config, error) from None
 
 
-def _check_points(sizes: Sequence[int]) -> None:
+def _check_points(sizes: Sequence[Optional[int]]) -> None:
     """Of values that say how many they are, before any becomes a text: a range may be longer than memory."""
-    if math.prod(sizes) > MOST_POINTS:
-        product = " x ".join(f"{size:,}" for size in sizes)
+    known = [max(1, size or 1) for size in sizes]
+    if math.prod(known) > MOST_POINTS:
+        product = " x ".join(f"{size:,}" for size in known)
         raise ConfigError(f"vary: found {product} points, expected at most {MOST_POINTS:,}")
 
 
-def _size_of(values: Any) -> int:
-    """How many there are; 1 where that is known only once they are taken."""
+def _check_varied(key: str, size: Optional[int]) -> None:
+    if size is not None and size > MOST_VARIED:
+        raise ConfigError(f"vary {key}: found {size:,} values, expected at most {MOST_VARIED:,}")
+
+
+def _size_of(values: Any) -> Optional[int]:
+    """How many there are; None where that is known only once they are taken."""
     try:
-        return max(1, len(values))
+        return len(values)
     except TypeError:
-        return 1
+        return None
     except OverflowError:  # a range of more than a word counts
         return sys.maxsize
 
 
-def _taken(values: Any, key: str) -> List[str]:
-    texts: List[str] = []
-    for value in values:
-        if len(texts) >= MOST_POINTS:
-            raise ConfigError(f"{key}: found more than {MOST_POINTS:,} values, expected fewer")
-        texts.append(value_text(value, key))
-    return texts
+def taken(values: Iterable[Any], place: str) -> Iterator[Any]:
+    """Each of them. An iterator may never end."""
+    size = _size_of(values)
+    for count, value in enumerate(values):
+        if size is None and count == MOST_TAKEN:
+            raise ConfigError(f"{place}: found an iterator ({_kind(values)}) of more than {MOST_TAKEN:,} values, expected fewer, or a list")
+        if size is not None and count == size:
+            raise ConfigError(f"{place}: found a {_kind(values)} of length {size:,} with more values, expected no more")
+        yield value
+
+
+def _texts_of_values(values: Any, key: str) -> List[str]:
+    """Iterators may repeat themselves for ever: a study takes each value once."""
+    if _size_of(values) is not None:
+        return [value_text(value, key) for value in taken(values, key)]
+    texts: Dict[str, None] = {}
+    for value in taken(values, key):
+        text = value_text(value, key)
+        if text in texts:
+            raise ConfigError(f"vary {key}: found {shown(text)} twice, expected each value once")
+        texts[text] = None
+    return list(texts)
 
 
 def vary_texts(vary: Optional[Mapping[str, Any]], place: str, every_point: bool = True) -> List[Tuple[str, List[str]]]:
@@ -250,9 +273,12 @@ def vary_texts(vary: Optional[Mapping[str, Any]], place: str, every_point: bool 
             raise TypeError(f"{key}: found a {_kind(values)}, whose values have no order, expected a list")
         axes.append((_whole(key, place), values))
     sizes = [_size_of(values) for _, values in axes]
-    for some in [sizes] if every_point else [[size] for size in sizes]:
-        _check_points(some)
-    return [(key, _taken(values, key)) for key, values in axes]
+    if every_point:
+        _check_points(sizes)
+    else:
+        for (key, _), size in zip(axes, sizes):
+            _check_varied(key, size)
+    return [(key, _texts_of_values(values, key)) for key, values in axes]
 
 
 def texts_of(values: object, place: str) -> List[str]:

@@ -23,6 +23,7 @@ class Comparison::Parts {
       return Error{"found " + std::to_string(asked.size()) + " to compare, expected at least two experiments", "", ""};
     for (const CompareSide& side : asked) {
       const Experiment& e = side.experiment;
+      if (const Result<void> given = check_given(e); !given) return study::of_side(side.name, given.error());
       auto experiment = e.text ? config::Variants::of_text(*e.text, e.file) : config::Variants::of(e.file);
       if (!experiment) return study::of_side(side.name, experiment.error());
       asked_.push_back({side.name, e.file, e.sets, std::move(*experiment)});

@@ -50,10 +50,10 @@ void replace_all(std::string& text, const std::string& old, const std::string& b
 
 ConfigError::ConfigError(std::string where, std::string problem, std::string hint)
     : std::runtime_error(as_argument(Error{problem, where, hint}.text())),
-      where_(as_argument(where)),
-      problem_(as_argument(std::move(problem))),
-      hint_(std::move(hint)),
-      file_(where.starts_with("--") ? "" : where_) {  // an option is no file
+      where_(message_line(as_argument(where))),
+      problem_(message_line(as_argument(std::move(problem)))),
+      hint_(message_line(hint)),
+      file_(where.starts_with("--") ? "" : where) {  // an option is no file
   column_ = cut_number(file_);
   line_ = cut_number(file_);
   if (line_ == 0) std::swap(line_, column_);
@@ -98,6 +98,11 @@ std::vector<study::IdleArgument> joined(std::vector<study::IdleArgument> some,
 }
 
 void check_surroundings() { value_of(config::check_config_folders()); }
+
+Result<void> check_given(const Experiment& experiment) {
+  if (experiment.text || !experiment.file.empty()) return {};
+  return Error{"experiment: found neither a file nor a text, expected one of them", "", ""};
+}
 
 ExperimentPath::ExperimentPath(const Experiment& e) : own_(e.file), path_(e.file) {
   if (!e.text) return;

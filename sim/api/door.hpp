@@ -16,6 +16,9 @@
 
 namespace distsim::api {
 
+/// Error: it has neither a file nor a text.
+Result<void> check_given(const Experiment& experiment);
+
 /// An experiment by the path that functions of lower folders take: the file's, or one that stands for the text.
 class ExperimentPath {
  public:

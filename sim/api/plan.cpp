@@ -9,6 +9,7 @@ namespace distsim::api {
 class Plan::Parts {
  public:
   Result<void> fill(const PlanRequest& asked) {
+    TRY(check_given(asked.experiment));
     const ExperimentPath path(asked.experiment);
     TRY_ASSIGN(request_, plan_request(asked, path.path()));
     auto experiment = config::Variants::of(path.path());

@@ -22,7 +22,8 @@ Result<study::Objective> objective_of(const std::string& word, const char* flag)
     if (study::name_of(o) == word) return o;
     words.emplace_back(study::name_of(o));
   }
-  return Error{std::string(flag) + ": found '" + word + "', expected an objective", "", spelling_hint(word, words)};
+  return Error{std::string(flag) + ": found " + in_quotes(word) + ", expected an objective", "",
+               spelling_hint(word, words)};
 }
 
 Result<study::Goal> goal_of(const PlanRequest& asked) {
@@ -35,11 +36,12 @@ Result<study::Goal> goal_of(const PlanRequest& asked) {
   }
   const std::size_t comma = asked.pareto.find(',');
   if (comma == std::string::npos)
-    return Error{"--pareto: found '" + asked.pareto + "', expected two objectives such as time,memory", "", ""};
+    return Error{"--pareto: found " + in_quotes(asked.pareto) + ", expected two objectives such as time,memory", "",
+                 ""};
   TRY_ASSIGN(goal.objective, objective_of(asked.pareto.substr(0, comma), "--pareto"));
   TRY_ASSIGN(goal.second, objective_of(asked.pareto.substr(comma + 1), "--pareto"));
   if (goal.objective == *goal.second)
-    return Error{"--pareto: found '" + asked.pareto + "', expected two different objectives", "", ""};
+    return Error{"--pareto: found " + in_quotes(asked.pareto) + ", expected two different objectives", "", ""};
   return goal;
 }
 

@@ -59,6 +59,7 @@ Result<ConfigNode> parsed_of(const Experiment& e) {
 class Prediction::Parts {
  public:
   Result<void> fill(const Experiment& asked, const PredictOptions& options) {
+    TRY(check_given(asked));
     TRY_ASSIGN(parsed_, parsed_of(asked));
     sets_ = asked.sets;
     TRY(kept_inputs().read(config::folder_of_path(asked.file), [&](const study::KeptInputs::Inputs& inputs) {

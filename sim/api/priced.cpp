@@ -10,6 +10,7 @@
 #include "base/text/names/spelling.hpp"
 #include "base/text/names/words.hpp"
 #include "base/text/number_text.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/config/config.hpp"
@@ -22,8 +23,8 @@ namespace {
 /// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
 Result<std::int64_t> parse_size(std::string text) {
   const auto wrong = [&] {
-    return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "",
-                 number_hint(text)};
+    return Error{"--bytes: found " + in_quotes(text) + ", expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)",
+                 "", number_hint(text)};
   };
   if (text.empty()) return wrong();
   if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();
@@ -34,11 +35,11 @@ Result<std::int64_t> parse_size(std::string text) {
   }
   if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
   const auto size = parse_quantity(with_unit, Dimension::bytes);
-  if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
+  if (size && *size > 9e18) return Error{"--bytes: found " + in_quotes(text) + ", expected at most 9e18 bytes", "", ""};
   if (!size || *size < 0) return wrong();
   // 1.1 MB is a whole number of bytes, 0.1 KiB is not; binary fractions of a unit are off by a rounding.
   if (std::abs(*size - std::round(*size)) > 1e-9 * *size)
-    return Error{"--bytes: found '" + text + "', expected a whole number of bytes", "", ""};
+    return Error{"--bytes: found " + in_quotes(text) + ", expected a whole number of bytes", "", ""};
   return std::llround(*size);
 }
 
@@ -74,7 +75,7 @@ Result<std::string> one_row(const OpRequest& f) {
   const std::vector<std::string> known = opmodels::OpColumns::size_names();
   for (const auto& size : f.sizes) {
     if (std::find(known.begin(), known.end(), size.first) == known.end()) {
-      return Error{"found the size '" + size.first + "', expected one of those in docs/op_models.md", "",
+      return Error{"found the size " + in_quotes(size.first) + ", expected one of those in docs/op_models.md", "",
                    spelling_hint(size.first, known)};
     }
     if (std::find(header.begin(), header.end(), size.first) != header.end())

@@ -96,6 +96,7 @@ Result<Replay> replayed(const ReplayRequest& r) {
   if (r.traces.empty()) return Error{"traces: found none, expected at least one file", "", ""};
   if (r.ranks && (*r.ranks < 1 || *r.ranks > kMostRanks))
     return Error{"ranks: found " + std::to_string(*r.ranks) + ", expected 1 .. 16777216", "", ""};
+  if (r.experiment) TRY(check_given(*r.experiment));
   const ExperimentPath path(r.experiment.value_or(Experiment{}));
   const std::vector<std::string> sets = r.experiment ? r.experiment->sets : std::vector<std::string>();
   const auto play = r.priced ? priced : chakra::names_chakra(r.traces) ? of_chakra : of_profile;

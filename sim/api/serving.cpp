@@ -28,6 +28,7 @@ class Serving::Parts {
     if (asked.jobs < 1 || asked.jobs > kMostThreads)
       return Error{"jobs: found " + std::to_string(asked.jobs) + ", expected 1 .. 256", "", ""};
     const Experiment& e = asked.experiment;
+    TRY(check_given(e));
     TRY_ASSIGN(parsed_, e.text ? parse_yaml(*e.text, e.file) : parse_yaml_file(e.file));
     sets_ = e.sets;
     has_policy_ = static_cast<bool>(asked.policy);

@@ -21,6 +21,7 @@ Result<study::SweepRequest> study_request(const SweepRequest& asked) {
   if (asked.jobs > kMostJobs) return Error{"jobs: found " + std::to_string(asked.jobs) + ", expected 0 .. 256", "", ""};
   study::SweepRequest out;
   const Experiment& e = asked.experiment;
+  TRY(check_given(e));
   out.config = e.file;
   if (e.text) {
     TRY_ASSIGN(out.experiment, config::Variants::of_text(*e.text, e.file));

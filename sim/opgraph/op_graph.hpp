@@ -132,6 +132,9 @@ struct GraphOptions {
   bool operator==(const GraphOptions&) const = default;
 };
 
+/// What errors expect where a file is of no format: "a distsim graph, a PyTorch execution trace, ...".
+std::string list_of_formats();
+
 /// Reads any format. Errors name the file and, where there is one, the node.
 Result<OpGraph> read_op_graph(const std::string& path, const GraphOptions& options = {});
 /// The same of text in memory. `name` appears in messages.

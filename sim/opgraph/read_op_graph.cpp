@@ -73,12 +73,6 @@ Result<std::string> expanded(const std::string& packed, const std::string& name)
   return out;
 }
 
-std::string list_of_formats() {
-  std::string out;
-  for (const GraphFormat* format : kFormats) out += (out.empty() ? "a " : ", a ") + std::string(format->name);
-  return out + ", a Chakra trace or an ONNX model";
-}
-
 /// A call that works on a device, or may.
 bool on_a_device(const OpGraph& graph, const Node& node) {
   if (node.work || node.communication) return true;
@@ -99,6 +93,12 @@ Result<OpGraph> with_work(Result<OpGraph> graph, const std::string& name) {
 }
 
 }  // namespace
+
+std::string list_of_formats() {
+  std::string out;
+  for (const GraphFormat* format : kFormats) out += (out.empty() ? "a " : ", a ") + std::string(format->name);
+  return out + ", a Chakra trace or an ONNX model";
+}
 
 bool missing(simdjson::error_code error) {
   if (error == simdjson::MEMALLOC) throw std::bad_alloc();

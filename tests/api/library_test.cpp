@@ -73,6 +73,32 @@ TEST(Library, ErrorsHaveTheirParts) {
   EXPECT_EQ(error_of([&] { sweep({kJob, {{"cluster.nodes", {}}}}); }).file(), "");
 }
 
+TEST(Library, AnExperimentIsAFileOrAText) {
+  const Experiment none;
+  const std::string refusal = "experiment: found neither a file nor a text, expected one of them";
+  EXPECT_EQ(error_of([&] { predict(none); }).what(), refusal);
+  EXPECT_EQ(error_of([&] { sweep({none, {{"cluster.nodes", {"1"}}}}); }).what(), refusal);
+  EXPECT_EQ(error_of([&] { plan({none}); }).what(), refusal);
+  EXPECT_EQ(error_of([&] { serving({none}); }).what(), refusal);
+  EXPECT_EQ(error_of([&] { replay({.traces = {kProfile}, .experiment = none}); }).what(), refusal);
+  EXPECT_NE(std::string(error_of([&] {
+                          compare({{"a", kJob}, {"b", none}});
+                        }).what())
+                .find(refusal),
+            std::string::npos);
+  EXPECT_EQ(error_of([&] { predict(Experiment::of_text("", "")); }).problem().find("experiment: "), std::string::npos);
+}
+
+TEST(Library, PartsOfAnErrorAreCut) {
+  const std::string lengthy(100'000, 'x');
+  const auto parts_of = [](const ConfigError& e) { return e.problem() + e.hint() + e.where(); };
+  EXPECT_LT(parts_of(error_of([&] { plan({.experiment = kJob, .objective = lengthy}); })).size(), 1000u);
+  EXPECT_LT(parts_of(error_of([&] { sweep({kJob, {{"cluster.nodes", {lengthy + ",,"}}}}); })).size(), 1000u);
+  EXPECT_LT(parts_of(error_of([&] { cost_op({"h100_sxm5_80gb", lengthy, "bf16", "", {}}); })).size(), 1000u);
+  EXPECT_EQ(error_of([&] { predict(Experiment::of_file(lengthy)); }).file(), lengthy)
+      << "what a program opens is whole";
+}
+
 TEST(Library, OnlyAFileIsTheFileOfAnError) {
   const auto of_op = [](const char* rows) {
     return error_of([&] { cost_op({"h100_sxm5_80gb", "linear", "bf16", "", {{"m", rows}, {"n", "1"}, {"k", "1"}}}); });

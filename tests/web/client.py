@@ -11,6 +11,8 @@ import subprocess
 import time
 import urllib.parse
 
+HANG = 500  # s that anything is waited for: against what never comes, and under the 600 s of a test
+
 
 class Server:
     """`distsim serve` on a free port. .url, .host, .port, .token."""
@@ -21,7 +23,7 @@ class Server:
         self.url = self.process.stdout.readline().strip()
         match = re.fullmatch(r"http://([^/]+):(\d+)/\?token=([0-9a-f]{32})", self.url)
         if not match:
-            raise AssertionError(f"first line {self.url!r}, standard error {self.process.communicate(timeout=20)[1]!r}")
+            raise AssertionError(f"first line {self.url!r}, standard error {self.process.communicate(timeout=HANG)[1]!r}")
         self.host, self.port, self.token = match[1], int(match[2]), match[3]
 
     def end(self, how=signal.SIGTERM):
@@ -29,13 +31,13 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(how)
         try:
-            _, said = self.process.communicate(timeout=60)
+            _, said = self.process.communicate(timeout=HANG)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
         return self.process.returncode, said
 
-    def connect(self, timeout=20):
+    def connect(self, timeout=HANG):
         return socket.create_connection((self.host, self.port), timeout=timeout)
 
     def get(self, target, **headers):
@@ -43,7 +45,7 @@ class Server:
         lines = {"Host": f"{self.host}:{self.port}", "Connection": "close"} | {k.replace("_", "-"): v for k, v in headers.items()}
         return self.raw(f"GET {target} HTTP/1.1\r\n" + "".join(f"{k}: {v}\r\n" for k, v in lines.items() if v is not None) + "\r\n")
 
-    def raw(self, request, timeout=20):
+    def raw(self, request, timeout=HANG):
         with self.connect(timeout) as s:
             s.sendall(request.encode() if isinstance(request, str) else request)
             return response_of(read_all(s))
@@ -84,7 +86,7 @@ def response_of(data):
 class WebSocket:
     """Client side of RFC 6455, whole text messages only."""
 
-    def __init__(self, host, port, target, headers=(), timeout=60):
+    def __init__(self, host, port, target, headers=(), timeout=HANG):
         self.socket = socket.create_connection((host, port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         key = base64.b64encode(os.urandom(16)).decode()
@@ -167,7 +169,7 @@ def talk(server, **keywords):
     return out
 
 
-def until(condition, seconds=20, what="a condition"):
+def until(condition, seconds=HANG, what="a condition"):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import unittest
 
-from client import Server, talk
+from client import HANG, Server, talk
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BINARY = os.path.abspath(sys.argv.pop(1))
@@ -16,7 +16,7 @@ LONG = "cluster: {system: dgx_a100_80gb, nodes: 512}\nmodel: {name: dlrm_mlperf,
 
 
 def command(*words):
-    return subprocess.run([BINARY, *words], capture_output=True, text=True, cwd=ROOT, timeout=300)
+    return subprocess.run([BINARY, *words], capture_output=True, text=True, cwd=ROOT, timeout=HANG)
 
 
 class Serving(unittest.TestCase):

@@ -4,6 +4,7 @@
 
 #include "base/text/lower_case.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::graph {
 namespace {
@@ -59,7 +60,7 @@ Error unknown_name(std::string_view key, std::string_view found, std::span<const
     candidates.emplace_back(name);
   }
   const std::string near = nearest_spelling(lower_case(found), candidates);
-  return {std::string(key) + ": found '" + std::string(found) + "', expected one of " + list, "",
+  return {std::string(key) + ": found " + in_quotes(found) + ", expected one of " + list, "",
           near.empty() ? "" : "did you mean '" + near + "'?"};
 }
 

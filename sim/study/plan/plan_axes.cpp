@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/text/number_text.hpp"
+#include "base/text/printable.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
@@ -138,7 +139,8 @@ SweepAxis accumulation_axis(const config::Experiment& e, const std::vector<std::
 }  // namespace
 
 Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
-  const Error refused{"--gpus: found '" + text + "', expected numbers of GPUs such as 64,96 or 64..1024", "", ""};
+  const Error refused{"--gpus: found " + in_quotes(text) + ", expected numbers of GPUs such as 64,96 or 64..1024", "",
+                      ""};
   std::vector<std::int64_t> out;
   if (const auto range = number_range(text)) {
     if (range->low < 1 || range->high < range->low || range->high > workload::kMaxRanks) return refused;

@@ -98,12 +98,12 @@ struct AxisText {
 Result<AxisText> axis_text(const std::string& text, const std::string& flag) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", flag, ""};
+    return Error{"found " + in_quotes(text, 80) + ", expected KEY=VALUE[,VALUE...]", flag, ""};
   AxisText out{text.substr(0, equals), text.substr(equals + 1), {}};
+  const std::string where = flag + " " + printable(out.key);
   for (std::string& value : split_values(out.values)) {
     if (value.empty())
-      return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", flag + " " + out.key, ""};
-    const std::string where = flag + " " + printable(out.key);
+      return Error{"found an empty value in " + in_quotes(text, 80) + ", expected KEY=V1,V2,...", where, ""};
     TRY_ASSIGN(const std::optional<Steps> steps, steps_in(value, where));
     if (steps && !steps->rise())
       return Error{"found " + in_quotes(value) +

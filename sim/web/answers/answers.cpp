@@ -191,7 +191,10 @@ std::int64_t id_in(const std::string& text) {
 }
 
 std::string error_answer(std::int64_t id, const Error& error, const std::string& file) {
-  Json e{{"text", error.text()}, {"what", error.what}, {"where", error.where}, {"hint", error.hint}};
+  Json e{{"text", error.text()},
+         {"what", message_line(error.what)},
+         {"where", message_line(error.where)},
+         {"hint", message_line(error.hint)}};
   add_place(e, error.where, file);
   return dumped({{"id", id}, {"type", "error"}, {"error", std::move(e)}});
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/collective_models.hpp"
 #include "collectives/curves/curve_library.hpp"
 #include "opmodels/csv/cost_csv.hpp"
@@ -126,7 +127,7 @@ struct AskedOp {
 
   Result<void> add(const std::string& name, const std::string& value, const std::vector<std::string>& known) {
     if (std::ranges::find(known, name) == known.end())
-      return Error{"sizes: found " + name + ", expected one of the op's sizes", "message", ""};
+      return Error{"sizes: found " + in_quotes(name) + ", expected one of the op's sizes", "message", ""};
     header.push_back(name);
     row.push_back(value);
     return {};

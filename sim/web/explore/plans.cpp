@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "base/text/printable.hpp"
 #include "base/threads/stop.hpp"
 #include "sim/study/plan/plan.hpp"
 #include "sim/study/plan/plan_sites.hpp"
@@ -48,7 +49,7 @@ Result<study::PlanRequest> plan_request_in(const Json& body) {
   for (const std::string& text : varied) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text, "vary", kMostPlayed));
     for (const study::SweepAxis& other : out.varied) {
-      if (other.key == axis.key) return unexpected("vary", "each key once, found " + axis.key + " twice");
+      if (other.key == axis.key) return unexpected("vary", "each key once, found " + in_quotes(axis.key) + " twice");
     }
     out.varied.push_back(std::move(axis));
   }

@@ -4,8 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -43,6 +46,12 @@ constexpr const char* kFirstText =
 
 constexpr std::size_t kMostFirstText = 256 << 10;
 
+/// Whether this machine lacks the address, or its kind: no other error is the fault of --listen.
+bool is_about_address(boost::system::error_code error) {
+  constexpr int kCodes[] = {EADDRNOTAVAIL, EAFNOSUPPORT, EINVAL, ENETUNREACH, ENODEV, EPROTONOSUPPORT};
+  return std::ranges::find(kCodes, error.value()) != std::end(kCodes);
+}
+
 Result<tcp::acceptor> listener(net::io_context& io, const ServeOptions& options) {
   boost::system::error_code error;
   const auto address = net::ip::make_address(options.listen, error);
@@ -63,6 +72,7 @@ Result<tcp::acceptor> listener(net::io_context& io, const ServeOptions& options)
   if (error == net::error::access_denied)
     return Error{"--port: found " + std::to_string(options.port) + ", which only root may use, expected one above 1023",
                  "", "--port 0 picks one"};
+  if (!is_about_address(error)) throw boost::system::system_error(error);
   return Error{"--listen: found " + in_quotes(options.listen) + ", expected an address of this machine", "",
                error.message()};
 }
@@ -129,9 +139,7 @@ void warn_of_others(const tcp::endpoint& at) {
   });
 }
 
-}  // namespace
-
-Result<void> serve(const ServeOptions& options) {
+Result<void> served(const ServeOptions& options) {
   std::string text = kFirstText;
   if (!options.config.empty()) {
     TRY_ASSIGN(text, read_file(options.config, kMostFirstText));
@@ -166,6 +174,16 @@ Result<void> serve(const ServeOptions& options) {
   studies.stop();
   files.stop();
   return {};
+}
+
+}  // namespace
+
+Result<void> serve(const ServeOptions& options) {
+  try {
+    return served(options);
+  } catch (const boost::system::system_error& refused) {  // no std::system_error, which a program says in a line
+    throw std::system_error(std::error_code(refused.code()));
+  }
 }
 
 }  // namespace distsim::web
