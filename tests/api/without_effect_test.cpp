@@ -70,7 +70,7 @@ TEST(WithoutEffect, APlanNamesArgumentsThatAreNotTheUsualOnes) {
   request.least_columns = 64;
   EXPECT_EQ(plan(request).without_effect(),
             (Lines{"exhaustive: no effect, everything is played",
-                   "draws: no effect, there is no baseline to compare with layouts",
+                   "draws: no effect, only layouts of language models are drawn, where their framework splits them",
                    "least_columns: no effect, no tables are planned", "top: no effect, no more were played",
                    "max_played: no effect, there is no more to play"}));
 }
