@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -56,6 +59,24 @@ int connected_to(int port) {
   }
   ADD_FAILURE() << "nobody listens at port " << port;
   return -1;
+}
+
+/// Waits until a connection to a port of this host stands, for a minute at most: the system's table of lines names it at its place 2,
+/// in hexadecimal, and its state, 01, at its place 4.
+void wait_for_a_connection_to(int port) {
+  char end[8];
+  std::snprintf(end, sizeof end, ":%04X", port);
+  for (int looks = 0; looks < 1200; ++looks) {
+    std::ifstream table("/proc/net/tcp");
+    for (std::string line; std::getline(table, line);) {
+      std::istringstream words(line);
+      std::string number, local, remote, state;
+      words >> number >> local >> remote >> state;
+      if (local.ends_with(end) && state == "01") return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ADD_FAILURE() << "nobody has connected to port " << port;
 }
 
 /// Ranks of 127.0.0.1 that the shell starts.
@@ -127,7 +148,8 @@ TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
   test::Background root(by_hand(port, 3, 0) + " >" + dir_ + "/root 2>&1");
   {
     const test::Background first(by_hand(port, 3, 1) + " >/dev/null 2>&1");
-    std::this_thread::sleep_for(std::chrono::seconds(3));
+    wait_for_a_connection_to(port);
+    std::this_thread::sleep_for(std::chrono::seconds(3));  // it says who it is
   }
   EXPECT_EQ(root.end_within(100), 3);
   EXPECT_NE(read_file(dir_ + "/root", 4096)->find("rank 1 on '127.0.0.1' has left while rank 2 on '127.0.0.1' had not"),
