@@ -265,6 +265,32 @@ TEST(TableConstraints, AreHeeded) {
   }
 }
 
+// The experiment's own placement is chosen where it is the fastest and keeps to the constraints, and named where it does not.
+TEST(TableConstraints, TheOwnPlacementIsHeldToThem) {
+  const config::Experiment e = test::experiment_of(
+      "cluster: {system: dgx_a100_80gb}\n"
+      "model: {kind: dlrm, global_batch: 4096, dlrm: {tables: [{rows: 1000000, count: 8}], embedding_dim: 128, bottom_mlp: "
+      "[256, 128]}, parallel: {sharding: column_wise}}\nframework: {name: torchrec}\n");
+  for (const auto& [kind, least, kept] : {std::tuple{"column_wise", "", KeepsConstraints::yes},
+                                          {"column_wise", "64", KeepsConstraints::no},
+                                          {"row_wise", "", KeepsConstraints::no},
+                                          {"", "", KeepsConstraints::yes}}) {
+    const std::string file = write("distsim_constraints_own_test.csv",
+                                   "table,sharding_types,min_partition\n0-7," + std::string(kind) + "," + least + "\n");
+    pipeline::CostModelCache cache;
+    const auto plan = plan_tables(e, {.constraints_file = file}, cache);
+    ASSERT_TRUE(plan.ok()) << kind << " " << plan.error().text();
+    const auto own = std::ranges::find_if(
+        plan->played, [](const PlayedPlan& p) { return p.name == "as configured" && p.sets.empty(); });
+    ASSERT_NE(own, plan->played.end());
+    EXPECT_EQ(own->keeps_constraints, kept) << kind << " " << least;
+    if (kept == KeepsConstraints::yes)
+      EXPECT_LE(plan->played[plan->winner].figures->iteration, own->figures->iteration);
+    else
+      EXPECT_NE(own - plan->played.begin(), static_cast<std::ptrdiff_t>(plan->winner));
+  }
+}
+
 TEST(TableConstraints, RefuseInOneLine) {
   const std::vector<workload::ModelTable> tables(10, {1000, 64});
   const auto refusal = [&](const std::string& text) {

@@ -459,7 +459,7 @@ class TablesPlanner {
   Result<void> add(std::size_t i) {
     const PlayedPlan& played = out_.tables->played[i];
     const bool own = played.placement.tables.empty() && played.sets.empty();
-    if ((played.changes_numbers || played.breaks_constraints) && !own) return {};
+    if ((played.changes_numbers || played.keeps_constraints != KeepsConstraints::yes) && !own) return {};
     PlanRow row;
     row.number = i;
     row.kind = !own                       ? PlanRowKind::candidate

@@ -190,7 +190,7 @@ class Player {
     std::size_t best = plan_.played.size();
     for (std::size_t i = 0; i < plan_.played.size(); ++i) {
       const PlayedPlan& p = plan_.played[i];
-      if (!p.figures || p.changes_numbers || p.breaks_constraints) continue;
+      if (!p.figures || p.changes_numbers || p.keeps_constraints != KeepsConstraints::yes) continue;
       if (best == plan_.played.size() || p.figures->iteration < plan_.played[best].figures->iteration) best = i;
     }
     return best;
@@ -367,6 +367,23 @@ Result<TablesPlan> search_sorted(const SortedTables& sorted, pipeline::CostModel
   return plan;
 }
 
+/// The experiment with its tables as it has them.
+KeepsConstraints keeps_constraints(const Experiment& e, const SortedTables& sorted) {
+  if (sorted.rules.constraints.empty()) return KeepsConstraints::yes;
+  const std::vector<TableConstraint> constraints = sorted.order.given(sorted.rules.constraints);
+  const auto own = own_placement(e);
+  if (!own || own->tables.size() != constraints.size()) return KeepsConstraints::unknown;
+  KeepsConstraints kept = KeepsConstraints::yes;
+  for (std::size_t t = 0; t < constraints.size(); ++t) {
+    if (constraints[t].allows(own->tables[t])) continue;
+    const bool rows_of_a_node = own->tables[t].sharding == TableSharding::row_wise &&  // it may be called either
+                                constraints[t].allows(TableSharding::table_row_wise);
+    if (!rows_of_a_node) return KeepsConstraints::no;
+    kept = KeepsConstraints::unknown;
+  }
+  return kept;
+}
+
 Error nothing_played(const TablesPlan& plan) {
   return {"plan: found none that can be played, expected one: " + plan.played.back().error, "", ""};
 }
@@ -395,6 +412,7 @@ Result<TablesPlan> plan_free_tables(const Experiment& e, const PlanTablesOptions
   Player player(plan, cache);
   std::vector<Variant> variants;
   std::vector<Variant> given = exchanges_of(e, options.sets);  // whose own placement may go by the order of the tables
+  const KeepsConstraints kept = keeps_constraints(e, sorted);
   for (std::size_t i = 0; Variant & variant : exchanges_of(sorted.experiment, options.sets)) {
     const bool own = variant.sets.empty();
     if (own) {
@@ -404,8 +422,7 @@ Result<TablesPlan> plan_free_tables(const Experiment& e, const PlanTablesOptions
       variant.problem = std::make_shared<const TableProblem>(std::move(problem));
     }
     given[i].problem = variant.problem;
-    player.play({.name = "as configured", .sets = variant.sets, .breaks_constraints = !rules.constraints.empty()},
-                given[i++], std::nullopt);
+    player.play({.name = "as configured", .sets = variant.sets, .keeps_constraints = kept}, given[i++], std::nullopt);
     if (own) player.play("planned", variant, plan.packing);
     if (own || options.try_settings) play_variant(player, plan, variant);
     variants.push_back(variant);

@@ -29,13 +29,16 @@ struct PlanTablesOptions {
   std::string wanted_by;          ///< the flag that is of no use unless tables are planned; empty: none
 };
 
+/// Whether a plan keeps to the constraints of the tables: of a placement that no file can state (own_placement.hpp), nobody knows.
+enum class KeepsConstraints : std::uint8_t { yes, no, unknown };
+
 /// A plan or setting that was played.
 struct PlayedPlan {
   std::string name;
-  double most = 0;                  ///< seconds of the most loaded rank; 0 for the experiment's own placement
-  std::vector<std::string> sets;    ///< KEY=VALUE that it needs beside its placement
-  bool changes_numbers = false;     ///< results of training differ: shown, not chosen
-  bool breaks_constraints = false;  ///< may do so: shown, not chosen
+  double most = 0;                ///< seconds of the most loaded rank; 0 for the experiment's own placement
+  std::vector<std::string> sets;  ///< KEY=VALUE that it needs beside its placement
+  bool changes_numbers = false;   ///< results of training differ: shown, not chosen
+  KeepsConstraints keeps_constraints = KeepsConstraints::yes;  ///< else shown, not chosen
   std::optional<pipeline::Figures> figures;
   std::string error;               ///< where it could not be played
   workload::TablePlans placement;  ///< empty: the experiment's own

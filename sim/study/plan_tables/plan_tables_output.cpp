@@ -119,7 +119,8 @@ std::string played_text(const TablesPlan& plan) {
     std::string name = p.name;
     for (const std::string& set : p.sets) name += ", " + set;
     if (p.changes_numbers) name += " (changes the numbers of training; not chosen)";
-    if (p.breaks_constraints) name += " (may break the constraints; not chosen)";
+    if (p.keeps_constraints == KeepsConstraints::no) name += " (breaks the constraints; not chosen)";
+    if (p.keeps_constraints == KeepsConstraints::unknown) name += " (may break the constraints; not chosen)";
     if (!p.figures) {
       out += fmt::format("  {:>13} {:>10}  {}: {}\n", "-", p.most > 0 ? in_milliseconds(p.most) : "-", name, p.error);
       continue;

@@ -200,6 +200,11 @@ bool TableConstraint::allows(TableSharding sharding) const {
   return among(sharding_types, sharding) && among(compute_kernels, kernel);
 }
 
+bool TableConstraint::allows(const workload::TablePlan& plan) const {
+  const bool columns = plan.sharding == TableSharding::column_wise || plan.sharding == TableSharding::grid;
+  return allows(plan.sharding) && (!columns || std::ranges::min(plan.columns) >= min_partition);
+}
+
 Result<std::vector<TableConstraint>> read_constraints(std::istream& in, const std::string& name,
                                                       const std::vector<workload::ModelTable>& tables) {
   TRY_ASSIGN(CsvReader csv, CsvReader::open(in, name));

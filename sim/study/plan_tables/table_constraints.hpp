@@ -33,6 +33,8 @@ struct TableConstraint {
   std::string where;                                    ///< of the line that said it last
 
   bool allows(workload::TableSharding sharding) const;
+  /// A kind that it allows, and no shard of fewer columns than min_partition.
+  bool allows(const workload::TablePlan& plan) const;
 };
 
 /// One for every table. Errors, with file and line: no such table, word or number; a min_partition that does not divide a
