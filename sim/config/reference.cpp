@@ -159,11 +159,14 @@ std::string default_of(const std::string& key) {
 std::vector<std::string> choices_of(const std::string& key) {
   constexpr std::string_view kBegin = "one of ";
   const FieldDoc* doc = find_doc(key);
-  if (doc == nullptr || !doc->type.starts_with(kBegin)) return {};
+  if (doc == nullptr) return {};
+  const bool all = doc->type.starts_with(kBegin);
+  if (!all && !doc->type.starts_with("automatic, ")) return {};
   std::vector<std::string> words;
-  for (std::size_t at = kBegin.size(); at < doc->type.size();) {
+  for (std::size_t at = all ? kBegin.size() : 0; at < doc->type.size();) {
     const std::size_t end = std::min(doc->type.find(", ", at), doc->type.size());
-    words.push_back(doc->type.substr(at, end - at));
+    const std::string word = doc->type.substr(at, end - at);
+    if (all || word.find_first_of(" '<>") == std::string::npos) words.push_back(word);
     at = end + 2;
   }
   return words;

@@ -32,7 +32,8 @@ std::string facts_of(const FieldDoc& doc);
 /// Default of a key as the reference prints it; empty where there is none, "required" where it must be given.
 std::string default_of(const std::string& key);
 
-/// The words that a key may have: one of fp32, tf32, ...; none of keys of another kind.
+/// The words that a key may have: one of fp32, tf32, ..., or of a key that may be automatic those beside numbers and what words
+/// begin; none of keys of another kind.
 std::vector<std::string> choices_of(const std::string& key);
 
 /// What the schemas say of a key of earlier files: where it is now, or that it is gone. Nothing for other keys.

@@ -43,6 +43,7 @@ bool Comparison::is_idle(const ConfigNode& text, const Given& given) const {
   const auto rest = with_second_try([&] { return config::resolve(without(text, given.path)); });
   if (!rest.ok() || repeats(given, rest->merged) || has_effect(*rest)) return false;
   if (changes_ops(*rest) && another_choice_matters(text, given)) return false;
+  if (replaces_automatic(given, rest->merged) && all_other_choices_matter(text, given)) return false;
   if (replaces_number(given, rest->merged)) return true;
   const Move twice = move_to(scaled(text, given.path, 2), given), half = move_to(scaled(text, given.path, 0.5), given);
   return twice == Move::none || half == Move::none || (twice == Move::unknown && half == Move::unknown);
@@ -59,13 +60,28 @@ bool Comparison::changes_ops(const config::Experiment& rest) const {
   return built.ok() && !same_ops(*graph_, built->graph);
 }
 
+Comparison::Move Comparison::move_to_word(const ConfigNode& text, const Given& given, const std::string& word) const {
+  ConfigNode other = text;
+  find_at(other, given.path)->scalar = word;
+  return move_to(other, given);
+}
+
 bool Comparison::another_choice_matters(const ConfigNode& text, const Given& given) const {
+  if (given.value->kind != ConfigNode::Kind::scalar) return false;
   return std::ranges::any_of(config::choices_of(reference_key(given.path)), [&](const std::string& word) {
-    if (given.value->kind != ConfigNode::Kind::scalar || word == given.value->scalar) return false;
-    ConfigNode other = text;
-    find_at(other, given.path)->scalar = word;
-    return move_to(other, given) == Move::some;
+    return word != given.value->scalar && move_to_word(text, given, word) == Move::some;
   });
+}
+
+bool Comparison::all_other_choices_matter(const ConfigNode& text, const Given& given) const {
+  bool one = false;
+  for (const std::string& word : config::choices_of(reference_key(given.path))) {
+    if (word == given.value->scalar || word == kAutomatic) continue;
+    const Move move = move_to_word(text, given, word);
+    if (move == Move::none) return false;
+    one = one || move == Move::some;
+  }
+  return one;
 }
 
 Comparison::Move Comparison::move_to(const std::optional<ConfigNode>& text, const Given& given) const {

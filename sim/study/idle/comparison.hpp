@@ -36,6 +36,9 @@ class Comparison {
   bool changes_ops(const config::Experiment& rest) const;
   /// Whether another word of the key changes figures: bf16 for fp16 is heeded, if fp32 makes a difference.
   bool another_choice_matters(const ConfigNode& text, const Given& given) const;
+  /// Whether all other words of the key that may stand there change figures: what it says is what `automatic` comes to.
+  bool all_other_choices_matter(const ConfigNode& text, const Given& given) const;
+  Move move_to_word(const ConfigNode& text, const Given& given, const std::string& word) const;
   Move move_to(const std::optional<ConfigNode>& text, const Given& given) const;
   /// Also where a prediction is not possible.
   bool has_effect(const config::Experiment& rest) const;

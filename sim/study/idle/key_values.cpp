@@ -73,6 +73,12 @@ bool repeats(const Given& given, const ConfigNode& rest) {
   return given.value->scalar == fallback || same_number(given.value->scalar, fallback);
 }
 
+bool replaces_automatic(const Given& given, const ConfigNode& rest) {
+  if (given.value->kind != ConfigNode::Kind::scalar) return false;
+  const ConfigNode* held = find_at(rest, merged_place(given.path));
+  return (held != nullptr ? held->scalar : config::default_of(reference_key(given.path))) == kAutomatic;
+}
+
 std::optional<ConfigNode> scaled(const ConfigNode& root, const Path& path, double factor) {
   ConfigNode out = root;
   ConfigNode* node = find_at(out, path);

@@ -18,6 +18,12 @@ Path merged_place(const Path& path);
 /// experiment without the key.
 bool repeats(const Given& given, const ConfigNode& rest);
 
+/// The word of keys whose value is worked out.
+constexpr const char* kAutomatic = "automatic";
+
+/// Whether kAutomatic holds without the key.
+bool replaces_automatic(const Given& given, const ConfigNode& rest);
+
 /// The tree with the number at the end of the path so many times as large, unit and all, of whole numbers the lower whole
 /// one; nothing where it is no number, or where a whole one would be zero, which stands for what holds anyway.
 std::optional<ConfigNode> scaled(const ConfigNode& root, const Path& path, double factor);

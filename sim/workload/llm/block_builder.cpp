@@ -391,24 +391,35 @@ bool BlockBuilder::has_adapter(const Product& p) const {
   return p.place == Place::qkv;
 }
 
-/// Two thin products each way for the adapter's two matrices, and as many for their gradients.
+/// Two thin products each way for the adapter's two matrices, and as many for their gradients; of a product of several experts,
+/// an adapter each. What the first finds is kept for the gradient of the second.
 void BlockBuilder::adapter(const Product& p) {
   const std::int64_t rank = s_.spec.lora_rank;
+  const std::int64_t rows = std::max<std::int64_t>(1, p.rows);
   for (const auto& [in, out] : {std::pair(p.in, rank), std::pair(rank, p.out)}) {
     graph::Gemm g;
-    g.m = std::max<std::int64_t>(1, p.rows);
     g.n = out;
     g.k = in;
     g.dtype = dtype();
-    forward_op(Module::product, g, 1, 1, 1);
-    graph::Gemm data = g, weight = g;
-    data.n = in, data.k = out, data.pass = graph::Pass::backward_data;
-    weight.m = in, weight.n = out, weight.k = g.m, weight.pass = graph::Pass::backward_weight;
-    backward_op(data, 1, 1, 1);
-    weight_op(weight, 1, 1, 1);
-    (p.expert ? out_.trained_expert : out_.trained_dense) += static_cast<double>(in * out);
+    g.grouped = p.groups > 1;
+    g.imbalance = g.grouped ? s_.spec.imbalance : 0;
+    double calls = 1;
+    for (const EvenGroups& even : even_groups(rows, p.groups)) {
+      const double once = std::exchange(calls, 0);
+      g.batch = even.groups, g.m = even.rows;
+      forward_op(Module::product, g, even.share, once, once);
+      graph::Gemm data = g, weight = g;
+      data.n = in, data.k = out, data.pass = graph::Pass::backward_data;
+      weight.m = in, weight.n = out, weight.k = g.m, weight.pass = graph::Pass::backward_weight;
+      backward_op(data, even.share, once, once);
+      weight_op(weight, even.share, once, once);
+    }
+    const auto elements = static_cast<double>(p.groups * in * out);
+    (p.expert ? out_.expert : out_.dense) += elements;
+    (p.expert ? out_.trained_expert : out_.trained_dense) += elements;
     ++adapter_matrices_;
   }
+  keep(p.module, static_cast<double>(rows * rank * graph::size_of(dtype())));
   elementwise(Module::residual, p.rows * p.out, 2, 1, 2, 1);
 }
 

@@ -149,6 +149,18 @@ TEST(KeysWithoutEffect, AChoiceIsHeededWhereAnotherOneWouldBe) {
   EXPECT_EQ(idle_keys({}, llm), std::vector<std::string>{});
 }
 
+/// A word that `automatic` comes to is none that does nothing, where all others would do something else.
+TEST(KeysWithoutEffect, SayingWhatAutomaticComesToIsNoWish) {
+  const std::string llm =
+      "cluster: {system: dgx_a100_80gb, nodes: 1}\nmodel: {kind: llm, global_batch: 16, precision: bf16, llm: {layers: 4, hidden: "
+      "1024, heads: 16, sequence: 512}}\nframework: {name: megatron_core}\n";
+  EXPECT_EQ(idle_keys({"parallel.shard=optimizer", "parallel.recompute=none", "parallel.overlap_gradients=true"}, llm),
+            std::vector<std::string>{});
+  // Of one replica nothing is split or reduced.
+  EXPECT_EQ(idle_keys({"parallel.tensor=8", "parallel.shard=optimizer", "parallel.overlap_gradients=true"}, llm),
+            (std::vector<std::string>{"parallel.overlap_gradients", "parallel.shard"}));
+}
+
 /// Inference has neither gradients nor an optimizer to split.
 TEST(KeysWithoutEffect, ShardsOfWhatInferenceDoesNotHaveAre) {
   const std::string llm =

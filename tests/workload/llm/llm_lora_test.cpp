@@ -43,15 +43,62 @@ TEST(LlmLora, ASplitOptimizerGathersWhatItUpdates) {
   }
 }
 
-/// Whoever has a part of a weight alone gathers it, frozen or not.
+/// Whoever has a part of a weight alone gathers it, frozen or not, and adapters with it.
 TEST(LlmLora, SplitWeightsAreGatheredInWhole) {
   for (const std::int64_t pipeline : {1, 2}) {
     ModelSpec m = with_adapters();
     m.parallel.pipeline = pipeline;
     m.parallel.shard = StateSplit::weights;
-    const std::int64_t frozen = sent(built_llm(m), "weights.gather");
+    const std::int64_t some = sent(built_llm(m), "weights.gather");
+    m.as<LlmSpec>().lora_rank *= 2;
+    const std::int64_t more = sent(built_llm(m), "weights.gather");
     m.as<LlmSpec>().training = LlmTraining::pretrain;
-    EXPECT_EQ(sent(built_llm(m), "weights.gather"), frozen);
+    EXPECT_EQ(more - some, some - sent(built_llm(m), "weights.gather"));
+    EXPECT_GT(more, some);
+  }
+}
+
+/// Of an adapter of rank r: bytes of weights, in both widths, as of any parameter that is trained.
+TEST(LlmLora, AdaptersAreWeightsThatAreHeld) {
+  FrameworkSpec f;
+  for (const std::int64_t experts : {0, 8}) {
+    for (const StateSplit shard : {StateSplit::none, StateSplit::optimizer, StateSplit::weights}) {
+      for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+        ModelSpec m = with_adapters(experts);
+        m.parallel.shard = shard;
+        m.precision = precision;
+        const RankMemory some = built_llm(m, 2, f).memory.at(0);
+        m.as<LlmSpec>().lora_rank *= 2;
+        const RankMemory more = built_llm(m, 2, f).memory.at(0);
+        // Gradients are as wide as what is computed, and Adam holds 8 bytes: that tells how many parameters there are more.
+        const auto updated = static_cast<double>(more.optimizer - some.optimizer) / 8;
+        const double masters = precision == Precision::fp32 ? 0 : 4;
+        const double ranks = shard == StateSplit::optimizer ? 16 : 1;  // weights stay whole where the optimizer is split
+        const double held = precision == Precision::fp32 ? 4 : shard == StateSplit::weights ? 0 : 2;
+        EXPECT_NEAR(static_cast<double>(more.weights - some.weights), updated * (masters + ranks * held), 16)
+            << experts << " " << static_cast<int>(shard);
+        EXPECT_GT(more.activations, some.activations);
+      }
+    }
+  }
+}
+
+/// However experts are split, each has adapters of its own.
+TEST(LlmLora, EachExpertHasAdapters) {
+  double all = 0;
+  for (const std::int64_t split : {1, 2, 4}) {
+    ModelSpec m = with_adapters(8);
+    m.parallel.shard = StateSplit::none;
+    m.parallel.expert = split;
+    const RankMemory memory = built_llm(m).memory.at(0);
+    m.as<LlmSpec>().lora_targets = LoraTargets::attention;
+    const double of_experts = static_cast<double>(memory.gradients - built_llm(m).memory.at(0).gradients);
+    m.as<LlmSpec>().lora_targets = LoraTargets::all;
+    m.as<LlmSpec>().experts = 4;
+    const double of_half = static_cast<double>(memory.gradients - built_llm(m).memory.at(0).gradients);
+    EXPECT_GT(of_half, 0.4 * of_experts);
+    if (all == 0) all = of_half;
+    EXPECT_NEAR(of_half * static_cast<double>(split), all, 0.1 * all);
   }
 }
 
