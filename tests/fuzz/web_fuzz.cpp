@@ -52,9 +52,15 @@ void read_one(const std::string& text) {
   check_answer(integer_within(body, "nodes", 1, 100, 1));
   check_answer(amount_in(body, "price"));
   (void)dumped(body);
-  // Never destroyed: its lists are read by a thread that may outlive a short run.
-  static Answers& answers = *new Answers("", "");
   static const auto running = std::make_shared<std::atomic<bool>>(false);
+  // Its lists are read by a thread, which a short run must not leave behind: what it reads with is destroyed at the end.
+  static Answers& answers = [&]() -> Answers& {
+    static Answers out("", "");
+    Message lists;
+    lists.type = MessageType::lists;
+    CHECK(nlohmann::json::accept(out.to(lists, {running, [](const std::string&) {}})));
+    return out;
+  }();
   constexpr MessageType kQuick[] = {MessageType::op,     MessageType::collective, MessageType::one_case,
                                     MessageType::traces, MessageType::trace,      MessageType::replay};
   if (std::ranges::find(kQuick, message->type) != std::end(kQuick) && text.size() < 2'000)
