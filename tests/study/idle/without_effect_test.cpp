@@ -108,10 +108,10 @@ TEST(KeysWithoutEffect, AModelOfOnesOwnWithALayoutHidesNothing) {
       "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: megatron_gpt_7_5b, global_batch: 64}\nframework: {name: "
       "megatron}\n";
   EXPECT_EQ(idle_keys({"model.rnn.encoder_layers=3", "parallel.micro_batch=2"}, text, folder + "/x.yaml"),
-            (std::vector<std::string>{"model.resnet.classes", "model.rnn.encoder_layers", "parallel.shard"}));
+            (std::vector<std::string>{"model.resnet.classes", "model.rnn.encoder_layers"}));
   // Without it the full recomputation of the file would hold.
   EXPECT_EQ(idle_keys({"parallel.recompute=none"}, text, folder + "/x.yaml"),
-            (std::vector<std::string>{"model.resnet.classes", "parallel.shard"}));
+            std::vector<std::string>{"model.resnet.classes"});
 }
 
 /// A limit that is not reached, whatever a larger or smaller one would do.
@@ -158,7 +158,7 @@ TEST(KeysWithoutEffect, SayingWhatAutomaticComesToIsNoWish) {
             std::vector<std::string>{});
   // Of one replica nothing is split or reduced.
   EXPECT_EQ(idle_keys({"parallel.tensor=8", "parallel.shard=optimizer", "parallel.overlap_gradients=true"}, llm),
-            (std::vector<std::string>{"parallel.overlap_gradients", "parallel.shard"}));
+            (std::vector<std::string>{"parallel.shard", "parallel.overlap_gradients"}));
 }
 
 /// Inference has neither gradients nor an optimizer to split.
@@ -331,9 +331,9 @@ TEST(KeysWithoutEffect, WhatIsNamedChangesNothingTogether) {
   const std::vector<std::string> both{"framework.parallel.overlap_tensor=ring", "parallel.overlap_tensor=true"};
   EXPECT_EQ(idle_keys({both[0]}, gpt), std::vector<std::string>{});
   EXPECT_EQ(idle_keys({both[1]}, gpt), std::vector<std::string>{});
-  EXPECT_EQ(idle_keys(both, gpt), std::vector<std::string>{"parallel.overlap_tensor"});
+  EXPECT_EQ(idle_keys(both, gpt), std::vector<std::string>{"framework.parallel.overlap_tensor"});
   EXPECT_EQ(idle_keys({both[0], both[1], "parallel.prefetch=4"}, gpt),
-            (std::vector<std::string>{"parallel.overlap_tensor", "parallel.prefetch"}));
+            (std::vector<std::string>{"parallel.prefetch", "framework.parallel.overlap_tensor"}));
 
   const std::string folder = testing::TempDir() + "together";
   std::filesystem::create_directories(folder);
