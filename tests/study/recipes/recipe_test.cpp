@@ -75,7 +75,7 @@ TEST(Recipes, TheKneeIsOfPointsThatFit) {
   const SweepResult result(recipe.request, run->rows());
   EXPECT_EQ(result.predicted(), result.size());
   EXPECT_NE(sweep_table(sweep_view(recipe.request, "", "").value(), result).find(" (too much)"), std::string::npos);
-  recipe.request.sets.front() = "device.hbm.capacity=1GB";
+  recipe.request.sets.front() = "device.hbm.capacity=2GB";
   EXPECT_NE(Found(recipe).text.find("no batch fits: "), std::string::npos);
 }
 
