@@ -20,7 +20,7 @@ struct PlanSites {
 /// Of a language model. Errors: keys that are none, experiments that are not valid, layout keys that a search does not choose.
 Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment);
 
-/// The number of the site that is the experiment as it is: each of its values says what holds without it. Nothing where none is.
+/// The number of the site that is the experiment as it is: its values say what holds without them. Nothing where none is.
 std::optional<std::size_t> site_as_it_is(const PlanSites& sites, const config::Experiment& experiment);
 
 /// A combination of `axes`, the first slowest, as --set takes it.
