@@ -32,8 +32,9 @@ class Sweep(Table):
         return self._sweep.without_effect()
 
     def best(self, figure: str = "samples_per_s") -> Record:
-        """The row with the largest figure."""
+        """The row with the largest figure, of those that fit; where none does, of all that have a prediction."""
         rows = [row for row in self._rows if not row["error"]]
+        rows = [row for row in rows if row["fits"] is not False] or rows
         self.column(figure)
         return Record(max(rows, key=lambda row: float(row[figure])))
 

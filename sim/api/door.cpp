@@ -111,9 +111,13 @@ ExperimentPath::ExperimentPath(const Experiment& e) : own_(e.file), path_(e.file
 }
 
 Error ExperimentPath::named(Error error) const {
-  if (!text_) return error;
-  for (std::string* part : {&error.what, &error.where, &error.hint}) replace_all(*part, path_, own_);
+  for (std::string* part : {&error.what, &error.where, &error.hint}) *part = named(std::move(*part));
   return error;
+}
+
+std::string ExperimentPath::named(std::string text) const {
+  if (text_) replace_all(text, path_, own_);
+  return text;
 }
 
 std::string version() { return DISTSIM_VERSION; }

@@ -26,6 +26,7 @@ class ExperimentPath {
   const std::string& path() const { return path_; }
   /// With the experiment's own name in place of path().
   Error named(Error error) const;
+  std::string named(std::string text) const;
 
  private:
   std::string own_, path_;

@@ -19,9 +19,11 @@ class Plan::Parts {
     if (!found) return path.named(found.error());
     if (stop_asked()) return Error{"interrupted", "", ""};
     plan_ = std::move(found).value();
-    for (const study::PlanRow& row : plan_.rows)
+    for (study::PlanRow& row : plan_.rows) {
+      row.error = path.named(std::move(row.error));
       rows_.push_back(
           {row.sets, placement_of(row), row.error.empty() ? row.report.iteration.ms() : 0, row.fits, row.error});
+    }
     return {};
   }
   const std::vector<std::string>& without_effect(const Stop& stop) const {

@@ -148,6 +148,21 @@ TEST(Library, APlanWithoutAMemoryCheckHasTimesThatDoNotFit) {
   EXPECT_GT(unfit->iteration_ms, 0);
 }
 
+TEST(Library, RowsOfAPlanNameTheTextAsItIsCalled) {
+  const Experiment dense = Experiment::of_text(
+      "cluster: {system: dgx_h200, nodes: 1}\nmodel: {name: bert_large, global_batch: 32}\n"
+      "framework: {name: megatron_bridge}\nparallel: {expert: 4}\n",
+      "job");
+  const auto planned = [&] {
+    return plan({.experiment = dense, .vary = {{"parallel.recompute", {"none"}}}, .top = 1});
+  };
+  const Plan first = planned(), second = planned();
+  EXPECT_EQ(first.csv(), second.csv());
+  EXPECT_EQ(first.json(), second.json());
+  EXPECT_EQ(first.rows().back().error.find("job:"), 0u) << first.rows().back().error;
+  EXPECT_EQ(first.rows().back().error.find('#'), std::string::npos) << first.rows().back().error;
+}
+
 TEST(Library, AnErrorOfAStudyNamesTheTextAsItIsCalled) {
   Experiment wrong = kJob;
   wrong.text = "cluster: {system: dgx_a100_80gb, nodes: 0}\nmodel: {name: dlrm_mlperf}\n";

@@ -118,8 +118,9 @@ Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command
     const study::Scaling asked = flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong;
     if (!flags.study.empty() && asked == recipe.request.scaling)
       name_unheeded(command, {"--scaling"}, "the study says so already");
+    else
+      recipe.request.scaling_asked = "--scaling";
     recipe.request.scaling = asked;
-    recipe.request.scaling_asked = "--scaling";
   }
   TRY(add_sets(flags, recipe.request));
   return recipe;

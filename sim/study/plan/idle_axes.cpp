@@ -22,7 +22,7 @@ class VariedKeys {
  public:
   VariedKeys(const PlanRequest& request, const Plan& plan) : request_(request), answers_(request.varied.size()) {
     for (const PlanRow& row : plan.rows) {
-      if (row.kind != PlanRowKind::candidate || !row.error.empty()) continue;
+      if (row.kind == PlanRowKind::baseline_apart || !row.error.empty()) continue;
       rows_.emplace_back().sets = request.sets;
       for (const std::string& set : row.sets) rows_.back().sets = with_set(std::move(rows_.back().sets), set);
     }

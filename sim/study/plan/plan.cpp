@@ -83,11 +83,12 @@ class LayoutPlanner {
     TRY(check_precisions());
     PlanRow baseline = baseline_row(request_, experiment_, cache_);
     baseline_error_ = baseline.error;
-    baseline.values = std::vector<std::string>(sites_.axes.size(), "-");
+    as_it_is_ = site_as_it_is(sites_, experiment_);
+    baseline.values = as_it_is_ ? sites_.sites[*as_it_is_].values : std::vector<std::string>(sites_.axes.size(), "-");
     const ParallelSpec base = settled_layout(experiment_).value_or(experiment_.model.parallel);
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
-    if (baseline.error.empty() && sites_.axes.empty() && agrees_with(sites_.held, base))
+    if (baseline.error.empty() && as_it_is_ && agrees_with(sites_.held, base))
       known.push_back(played_as(baseline, base));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
                           Plays::of_threads(request_.jobs)};
@@ -128,14 +129,17 @@ class LayoutPlanner {
     out_.purchase = request_.purchase;
   }
 
+  /// The experiment as it is, at its site.
   PlayedLayout played_as(const PlanRow& row, const ParallelSpec& layout) const {
     PlayedLayout out;
+    out.site = *as_it_is_;
     out.layout = layout;
+    out.by_layers = plays_layers_;
     out.iteration = row.report.iteration;
     out.compute = row.report.compute.seconds();
     out.memory = fullest_gpu(row.report);
     const auto value = [&](Objective o) {
-      return value_of(o, sites_.sites.front().size(), out.iteration.seconds(), out.compute, out.memory);
+      return value_of(o, sites_.sites[out.site].size(), out.iteration.seconds(), out.compute, out.memory);
     };
     out.value = value(request_.goal.objective);
     if (request_.goal.second) out.second = value(*request_.goal.second);
@@ -177,13 +181,19 @@ class LayoutPlanner {
     request_.on_progress(progress);
   }
 
+  /// Whether it is the experiment as it is. Where that is played layer by layer, its layout by blocks is another job.
+  bool is_baseline(const PlayedLayout& played, const ParallelSpec& base) const {
+    if (played.site != as_it_is_) return false;
+    if (plays_layers_) return played.by_layers;
+    return same_layout(played.layout, experiment_.model.parallel) || same_layout(played.layout, base);
+  }
+
   Result<void> add_rows(const std::vector<PlayedLayout>& best, PlanRow baseline, const ParallelSpec& base) {
     bool has_baseline = false;
     for (const PlayedLayout& played : best) {
       if (end_asked() && !out_.rows.empty()) break;  // each is played once more
       const LayoutSite& site = sites_.sites[played.site];
-      const bool is_base = sites_.axes.empty() &&
-                           (same_layout(played.layout, experiment_.model.parallel) || same_layout(played.layout, base));
+      const bool is_base = is_baseline(played, base);
       if (is_base && has_baseline) continue;
       if (is_base) {
         baseline.kind = PlanRowKind::baseline;
@@ -269,6 +279,9 @@ class LayoutPlanner {
   const std::function<void()>& on_played_;
   PlanSites sites_;
   pipeline::CostModelCache cache_;
+  const bool plays_layers_ =
+      is_layer_by_layer(experiment_.model, experiment_.framework, pipeline::shape_of(experiment_).ranks());
+  std::optional<std::size_t> as_it_is_;  ///< the site that is the experiment as it is
   std::string baseline_error_;
   Plan out_;
 };

@@ -204,6 +204,7 @@ std::string counts_text(const Plan& plan) {
   };
   add(c.space.undivided, "did not divide");
   add(c.unfit, "did not fit");
+  add(c.same, "the same as another");
   add(c.not_priced, "not predicted");
   add(c.pruned, "pruned by bounds");
   add(c.played, "played");
@@ -341,6 +342,7 @@ std::string plan_json(const Plan& plan) {
                                    {{"considered", c.space.considered},
                                     {"did_not_divide", c.space.undivided},
                                     {"did_not_fit", c.unfit},
+                                    {"same_as_another", c.same},
                                     {"not_predicted", c.not_priced},
                                     {"pruned", c.pruned},
                                     {"played", c.played},

@@ -9,7 +9,9 @@
 #include "base/system/signals.hpp"
 #include "base/text/printable.hpp"
 #include "sim/config/flag_sets.hpp"
+#include "sim/config/variants.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/study/idle/key_values.hpp"
 #include "sim/study/plan/layouts/layout_fit.hpp"
 #include "sim/study/plan/settled_layout.hpp"
 #include "sim/workload/llm/layer_by_layer/layer_by_layer.hpp"
@@ -198,6 +200,19 @@ Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experimen
     out.sites.push_back(std::move(site));
   }
   return out;
+}
+
+std::optional<std::size_t> site_as_it_is(const PlanSites& sites, const config::Experiment& experiment) {
+  const auto holds = [&](const SweepAxis& axis, const std::string& value) {
+    const Result<PathValue> parsed = config::parse_set(axis.key + "=" + value);
+    return parsed.ok() && idle::repeats({parsed->path, &parsed->value}, experiment.merged);
+  };
+  for (std::size_t s = 0; s < sites.sites.size(); ++s) {
+    std::size_t a = 0;
+    while (a < sites.axes.size() && holds(sites.axes[a], sites.sites[s].values[a])) ++a;
+    if (a == sites.axes.size()) return s;
+  }
+  return std::nullopt;
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // The sites of a plan: the experiment with every combination of the keys that are varied besides the layout.
 #pragma once
 
+#include <optional>
+
 #include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/plan/plan.hpp"
 
@@ -17,6 +19,9 @@ struct PlanSites {
 
 /// Of a language model. Errors: keys that are none, experiments that are not valid, layout keys that a search does not choose.
 Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment);
+
+/// The number of the site that is the experiment as it is: its values say what holds without them. Nothing where none is.
+std::optional<std::size_t> site_as_it_is(const PlanSites& sites, const config::Experiment& experiment);
 
 /// A combination of `axes`, the first slowest, as --set takes it.
 std::vector<std::string> sets_of_combination(const std::vector<SweepAxis>& axes, double index,

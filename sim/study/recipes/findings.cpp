@@ -64,20 +64,24 @@ std::map<std::string, std::vector<SweepPoint>> groups_without(const SweepResult&
 
 std::string before(const std::string& group) { return group.empty() ? "" : group + ": "; }
 
+/// Of points that fit, in the order of their batches; with model.memory_check: false others are predicted, too.
 std::string knee_text(const std::string& group, std::vector<SweepPoint> points) {
   std::erase_if(points, [](const SweepPoint& p) { return !(p.figures.global_batch > 0); });
   std::ranges::stable_sort(points, {}, [](const SweepPoint& p) { return p.figures.global_batch; });
   const SweepPoint *best = nullptr, *knee = nullptr, *full = nullptr, *last = nullptr;
+  const auto counts = [](const SweepPoint& p) { return p.error.empty() && p.figures.fits == Fits::yes; };
   for (const SweepPoint& p : points) {
     if (full == nullptr && p.figures.fits == Fits::no) full = &p;
-    if (!p.error.empty()) continue;
+    if (!counts(p)) continue;
     last = &p;
     if (best == nullptr || p.figures.samples_per_s > best->figures.samples_per_s) best = &p;
   }
+  if (best == nullptr && full != nullptr && full->error.empty())
+    return fmt::format("{}no batch fits: {:.0f} needs {:.1f} GB, a GPU has {:.1f} GB\n", before(group),
+                       full->figures.global_batch, full->figures.memory_gb, full->figures.capacity_gb);
   if (best == nullptr) return "";
   for (const SweepPoint& p : points) {
-    if (knee == nullptr && p.error.empty() && p.figures.samples_per_s >= kNearMost * best->figures.samples_per_s)
-      knee = &p;
+    if (knee == nullptr && counts(p) && p.figures.samples_per_s >= kNearMost * best->figures.samples_per_s) knee = &p;
   }
   std::string out = fmt::format("{}knee at batch {:.0f}: {} samples/s, {:.0f} % of the most, {}, at batch {:.0f}\n",
                                 before(group), knee->figures.global_batch, rate_text(knee->figures.samples_per_s),

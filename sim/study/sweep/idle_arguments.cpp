@@ -85,12 +85,24 @@ IdleMapKeys idle_keys_within(const SweepResult& result, std::size_t axis, PointE
   return {map_keys_without_effect(tried, jobs), are_all};
 }
 
+/// Why the --scaling that was asked for gives no point another batch than the experiment does; empty where it may. What a study
+/// says holds for any experiment.
+std::string why_scaling_is_idle(const SweepResult& result, PointExperiments& points) {
+  const SweepRequest& request = result.request();
+  if (request.scaling == Scaling::as_given || request.scaling_asked != "--scaling" || result.predicted() == 0)
+    return "";
+  const std::vector<std::size_t> tried = spread_points(request.axes, kMostTried);
+  if (std::ranges::any_of(tried, [&](std::size_t i) { return points.sets(i) != sets_at(request, i); })) return "";
+  return std::string(tried.size() == result.size() ? "every point has" : "the points tried have") +
+         " the batch that the experiment gives";
+}
+
 }  // namespace
 
 std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag, unsigned jobs) {
   std::vector<IdleArgument> out;
-  if (std::ranges::none_of(result.request().axes, counts_gpus))
-    out.push_back({"--scaling", std::string("no effect, ") + kNoGpusSwept});
+  const bool sweeps_gpus = std::ranges::any_of(result.request().axes, counts_gpus);
+  if (!sweeps_gpus) out.push_back({"--scaling", std::string("no effect, ") + kNoGpusSwept});
   const std::string where = result.predicted() == result.size() ? "" : " that was predicted";
   const auto add = [&](const std::string& key, bool are_all) {
     out.push_back({flag + " " + key, are_all ? "no effect at any point" + where : "no effect at the points tried"});
@@ -101,6 +113,8 @@ std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const 
   if (!read.ok()) return out;
   const std::shared_ptr<config::Variants>& experiment = *read;
   PointExperiments points(result.request(), experiment);
+  if (const std::string why = why_scaling_is_idle(result, points); sweeps_gpus && !why.empty())
+    out.insert(out.begin(), {"--scaling", "no effect, " + why});
   const std::vector<SweepAxis>& axes = result.request().axes;
   for (std::size_t a = 0; a < axes.size(); ++a) {
     if (std::ranges::find(idle, axes[a].key) != idle.end()) continue;

@@ -151,7 +151,10 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   }
   const auto evaluator = std::make_shared<SweepEvaluator>(request, variants);
   list.evaluate = [evaluator](std::size_t index) { return evaluator->evaluate(index); };
-  list.worth = [](const Row& row) { return figures_in(row).samples_per_s; };
+  list.worth = [](const Row& row) {
+    const SweepFigures f = figures_in(row);
+    return f.fits == Fits::no ? 0 : f.samples_per_s;
+  };
   list.describe = [](const Row& row) {
     const SweepFigures f = figures_in(row);
     return fmt::format("{} samples/s in {:.4g} ms", rate_text(f.samples_per_s), f.iteration_ms);

@@ -94,7 +94,8 @@ class SweepResult {
 };
 
 /// What changes none of the points: swept keys, those of --set that all points have, --scaling (also where it was not given)
-/// where kNoGpusSwept. `flag` gave the swept keys: --set, --vary.
+/// where kNoGpusSwept, and where it was given and each point has the batch of the experiment anyway. `flag` gave the
+/// swept keys: --set, --vary.
 std::vector<IdleArgument> sweep_without_effect(const SweepResult& result, const std::string& flag, unsigned jobs = 0);
 
 }  // namespace distsim::study

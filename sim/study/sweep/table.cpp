@@ -33,6 +33,9 @@ std::string word_for(const SweepPoint& point) {
   return point.figures.fits == Fits::no ? "memory" : "error";
 }
 
+/// It is predicted although it does not fit: with model.memory_check: false.
+bool is_over_capacity(const SweepPoint& point) { return point.error.empty() && point.figures.fits == Fits::no; }
+
 /// Fewer decimals than the column allows where its figures are large.
 int decimals_of(const Column& column, const std::vector<SweepPoint>& points) {
   const bool time_or_rate =
@@ -60,6 +63,7 @@ Printed printed(const Column& column, const std::vector<SweepPoint>& points) {
       cell = column.text(p);
     } else if (const double value = column.figure(p); !std::isnan(value)) {
       cell = fmt::format("{:.{}f}", value, decimals);
+      if (column.name == "memory_gb" && is_over_capacity(p)) cell += " (too much)";
     }
     out.cells.push_back(std::move(cell));
   }

@@ -376,6 +376,21 @@ TEST_F(PlanTest, FrameworksThatDoNotOffloadHaveNoLayoutTwice) {
   EXPECT_EQ(plan.counts.space.considered, planned(request).value().counts.space.considered);
 }
 
+/// How many there are does not depend on how many are played.
+TEST_F(PlanTest, WhatIsConsideredIsTheSameWhereAllIsPlayed) {
+  PlanRequest request;
+  request.config = file("c.yaml", test::llm_text("bert_large", "megatron_bridge", "dgx_h200", 1, 32) +
+                                      "parallel: {micro_batch: 4, recompute: full}\n");
+  request.varied = {{"parallel.recompute", {"none", "selective"}}};
+  const SearchCounts pruned = planned(request).value().counts;
+  request.exhaustive = true;
+  const SearchCounts all = planned(request).value().counts;
+  EXPECT_EQ(pruned.space.considered, all.space.considered);
+  EXPECT_GT(all.same, 0);
+  for (const SearchCounts& c : {pruned, all})
+    EXPECT_EQ(c.space.considered, c.space.undivided + c.unfit + c.same + c.not_priced + c.pruned + c.played + c.left);
+}
+
 /// Draws are rows of the journal too, and a run that is resumed finds them there.
 TEST_F(PlanTest, DrawsAreKept) {
   PlanRequest request = small({"parallel.context=1", "parallel.pipeline=1"});

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "sim/config/config.hpp"
+#include "sim/study/sweep/columns.hpp"
 #include "sim/study/sweep/point_experiments.hpp"
 #include "test_paths.hpp"
 
@@ -60,6 +61,22 @@ TEST(Recipes, TheKneeIsTheSmallestBatchNearTheMost) {
   const Found found(load_recipe("batch_size").value());
   EXPECT_NE(found.text.find("knee at batch "), std::string::npos) << found.text;
   EXPECT_NE(found.text.find("memory ends between batch "), std::string::npos) << found.text;
+}
+
+/// With model.memory_check: false points that do not fit are predicted; the knee is that of those that fit.
+TEST(Recipes, TheKneeIsOfPointsThatFit) {
+  Recipe recipe = load_recipe("batch_size").value();
+  recipe.request.sets = {"device.hbm.capacity=20GB"};
+  const std::string checked = Found(recipe).text;
+  EXPECT_NE(checked.find("memory ends between batch "), std::string::npos) << checked;
+  recipe.request.sets.emplace_back("model.memory_check=false");
+  EXPECT_EQ(Found(recipe).text, checked);
+  const auto run = evaluated(recipe.request);
+  const SweepResult result(recipe.request, run->rows());
+  EXPECT_EQ(result.predicted(), result.size());
+  EXPECT_NE(sweep_table(sweep_view(recipe.request, "", "").value(), result).find(" (too much)"), std::string::npos);
+  recipe.request.sets.front() = "device.hbm.capacity=2GB";
+  EXPECT_NE(Found(recipe).text.find("no batch fits: "), std::string::npos);
 }
 
 TEST(Recipes, PerfectScalingHasNoSerialFraction) {

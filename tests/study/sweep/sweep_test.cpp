@@ -269,6 +269,26 @@ TEST(Sweep, ScalingDoesNothingWhereGpusAreNotSwept) {
   EXPECT_EQ(points[1].figures.global_batch, 2048);
 }
 
+/// --scaling that leaves every point its batch is named, but not what a study says, which holds for any experiment.
+TEST(Sweep, ScalingThatHoldsAnywayIsNamed) {
+  const auto lines = [](SweepRequest request) {
+    std::vector<std::string> out;
+    for (const IdleArgument& line : sweep_without_effect(*Swept(request).result, "--set"))
+      if (line.argument == "--scaling") out.push_back(line.text());
+    return out;
+  };
+  const std::vector<std::string> named{"--scaling: no effect, every point has the batch that the experiment gives"};
+  const std::vector<std::string> per_gpu{"model.global_batch=0", "model.per_gpu_batch=1024"};
+  for (const Scaling scaling : {Scaling::as_given, Scaling::strong, Scaling::weak}) {
+    SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}}, scaling);
+    EXPECT_EQ(lines(request), scaling == Scaling::strong ? named : std::vector<std::string>());
+    request.sets = per_gpu;
+    EXPECT_EQ(lines(request), scaling == Scaling::weak ? named : std::vector<std::string>());
+    request.scaling_asked = "x.yaml:1:1: scaling";
+    EXPECT_TRUE(lines(request).empty());
+  }
+}
+
 /// Variants are compared as a whole; where an axis counts the GPUs, each is scaled by itself.
 TEST(Sweep, ScalingRefusesVariantsThatAloneSetTheGpus) {
   const SweepAxis variants{"variant", {"a", "b"}, {{"cluster.nodes=1"}, {"cluster.nodes=2"}}},

@@ -106,8 +106,9 @@ class LayoutSearch {
                                                  pipeline::collective_options_of(site.experiment)}));
     bounds_.push_back(std::make_unique<LayoutBound>(site.experiment, site.space, models));
     grids_.emplace_back();
-    has_own_.push_back(std::ranges::any_of(
-        known_, [&](const PlayedLayout& k) { return k.site == s && site.own && same_layout(k.layout, *site.own); }));
+    has_own_.push_back(std::ranges::any_of(known_, [&](const PlayedLayout& k) {
+      return k.site == s && site.own && !k.by_layers && same_layout(k.layout, *site.own);
+    }));
     for (const ParallelSpec& grid : site.space.grids(counts_.space)) TRY(open_grid(s, grid));
     return site.own && !has_own_[s] ? open_own(s) : Result<void>();
   }
@@ -279,7 +280,7 @@ class LayoutSearch {
     for (std::size_t k = 0; k < layouts.size(); ++k) {
       const ParallelSpec& layout = layouts[k];
       if (moves_nothing(layout, fitting)) {
-        counts_.space.considered -= 1;
+        counts_.same += 1;
         continue;
       }
       if (!plan || !can_replan_as(*plan, layout)) {
@@ -338,7 +339,8 @@ class LayoutSearch {
   /// another.
   bool is_known(const PlayedLayout& played) const {
     const auto is_same = [&](const PlayedLayout& k) {
-      if (k.site != played.site || k.iteration != played.iteration || k.memory != played.memory) return false;
+      if (k.site != played.site || k.by_layers != played.by_layers) return false;
+      if (k.iteration != played.iteration || k.memory != played.memory) return false;
       ParallelSpec a = k.layout, b = played.layout;
       if (a.offload == workload::Offload::automatic || b.offload == workload::Offload::automatic) a.offload = b.offload;
       return same_layout(a, b);

@@ -54,6 +54,7 @@ struct PlayedLayout {
   double compute = 0;       ///< seconds of an iteration, for energy
   std::int64_t memory = 0;  ///< bytes of the fullest GPU
   double value = 0, second = 0;
+  bool by_layers = false;  ///< layer by layer: another job than the same layout by blocks, which is what a search plays
 };
 
 struct SearchCounts {
@@ -61,6 +62,7 @@ struct SearchCounts {
   double unfit = 0, pruned = 0, played = 0;
   double left = 0;         ///< neither pruned nor played, for the limit
   double least_left = 0;   ///< a bound of the goal on those
+  double same = 0;         ///< as another, which fits without the offload that is left open
   double not_priced = 0;   ///< refused by the predictor for another reason
   double above_bound = 0;  ///< played in less than their bound: 0, or a bound is wrong
 };

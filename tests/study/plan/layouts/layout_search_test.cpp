@@ -69,7 +69,7 @@ TEST(LayoutSearch, EveryLayoutIsCountedOnce) {
   const auto sites = small_sites("megatron_core");
   for (const bool exhaustive : {false, true}) {
     const SearchCounts c = search_with(sites, {.top = 3, .exhaustive = exhaustive}).counts;
-    EXPECT_EQ(c.space.considered, c.space.undivided + c.unfit + c.not_priced + c.pruned + c.played + c.left);
+    EXPECT_EQ(c.space.considered, c.space.undivided + c.unfit + c.same + c.not_priced + c.pruned + c.played + c.left);
   }
 }
 
