@@ -111,6 +111,7 @@ struct MemoryRecord {
   std::int64_t reserved = -1;    ///< bytes that the allocator holds, as recorded; -1 unknown
   std::uint32_t thread = kNone;  ///< index into TraceRank::threads; kNone: one without host records
   std::uint32_t device = 0;      ///< device index as recorded
+  std::int64_t before = 0;       ///< bytes until then
 };
 
 /// When the profiler itself was at work: buffers flushed, instrumentation.

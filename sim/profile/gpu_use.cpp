@@ -49,7 +49,8 @@ void GpuUse::fill(StepProfile& step) const {
   step.profiler_idle = profiler_idle_.covered(begin, end);
 }
 
-/// What was held when the step began was said by the last record before it; failing that by the first within.
+/// What was held when the step began was said by the last record before it; failing that by the first within, as its total less
+/// its change.
 MemoryUse GpuUse::memory_within(std::int64_t begin, std::int64_t end) const {
   MemoryUse most;
   for (const auto& [device, records] : memory_) {
@@ -57,7 +58,7 @@ MemoryUse GpuUse::memory_within(std::int64_t begin, std::int64_t end) const {
                last = std::ranges::lower_bound(records, end, {}, &traces::MemoryRecord::start_ns);
     if (first == records.begin() && first == last) continue;
     MemoryUse use;
-    use.begin = first != records.begin() ? (first - 1)->allocated : first->allocated;
+    use.begin = first != records.begin() ? (first - 1)->allocated : first->before;
     use.peak = use.end = use.begin;
     for (auto m = first; m != last; ++m) {
       use.peak = std::max(use.peak, m->allocated);

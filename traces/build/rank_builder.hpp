@@ -39,7 +39,7 @@ struct SyncInput {
 struct MemoryInput {
   std::uint64_t process = 0, thread = 0;
   std::int64_t change = 0, total = -1;  ///< bytes; total -1: only the change was recorded
-  MemoryRecord record;                  ///< thread and allocated are filled in later
+  MemoryRecord record;                  ///< thread, before and allocated are filled in later
 };
 
 /// What the job's budget has no room for is not kept.
