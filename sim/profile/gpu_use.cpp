@@ -91,7 +91,7 @@ ProfilerCost profiler_cost(std::int64_t records, const RankProfile& profile, con
   else if (!profile.steps.empty())
     cost.records_per_step = static_cast<double>(records) / static_cast<double>(profile.steps.size());
   if (measured.empty()) return cost;
-  cost.with = upper_median(measured);
+  cost.with = median(std::move(measured));
   if (options.unprofiled_ns <= 0) return cost;
   cost.without = options.unprofiled_ns;
   if (cost.with > cost.without && cost.records_per_step > 0)
