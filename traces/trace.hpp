@@ -86,11 +86,18 @@ struct DeviceRecord {
   std::uint32_t op = kNone;  ///< index into TraceRank::host_records of the innermost op or annotation that launched it
   std::uint32_t collective = kNone;  ///< index into TraceRank::collectives
   std::uint32_t geometry = kNone;    ///< index into TraceJob::geometries
+  std::uint32_t graph_node = kNone;  ///< index into TraceRank::graph_nodes; kNone: of no graph, or not recorded
   DeviceRecordKind kind = DeviceRecordKind::kernel;
   CopyDirection direction = CopyDirection::unknown;
   bool communication = false;  ///< a kernel whose name contains nccl or rccl, or whose arguments name a collective
   bool from_graph = false;     ///< launched by a CUDA/HIP graph: `launch` is shared by all kernels of the graph
   std::int64_t end_ns() const { return start_ns + duration_ns; }
+};
+
+/// A node of a CUDA graph, which runs once or more in every launch of the graph; ids as recorded.
+struct GraphNode {
+  std::uint64_t graph = 0, node = 0;
+  auto operator<=>(const GraphNode&) const = default;
 };
 
 /// A recorded dependency of device work that stream order does not give ("Stream Wait Event", "Event Sync", ...).
@@ -111,6 +118,7 @@ struct MemoryRecord {
   std::int64_t reserved = -1;    ///< bytes that the allocator holds, as recorded; -1 unknown
   std::uint32_t thread = kNone;  ///< index into TraceRank::threads; kNone: one without host records
   std::uint32_t device = 0;      ///< device index as recorded
+  std::int64_t before = 0;       ///< bytes until then
 };
 
 /// When the profiler itself was at work: buffers flushed, instrumentation.
@@ -266,6 +274,7 @@ struct TraceRank {
   std::vector<TraceStream> streams;
   std::vector<HostRecord> host_records;      ///< by thread, then start
   std::vector<DeviceRecord> device_records;  ///< by stream, then start
+  std::vector<GraphNode> graph_nodes;        ///< in any order
   std::vector<MedianEvent> median_events;    ///< where times_are_medians: whole, of which device_records are parts
   std::vector<SyncRecord> syncs;             ///< by start
   std::vector<MemoryRecord> memory;          ///< by start

@@ -98,6 +98,10 @@ std::vector<std::string> work_missing_from(const WorkCounts& work) {
   if (const std::uint64_t lost = lost_of(work, work.graph_launches); graphs_tell(work) && lost > 0)
     out.push_back("the GPU work of " + std::to_string(lost) + " of " +
                   counted(work.graph_launches.all, "graph launch", "graph launches"));
+  const WorkCounts::LostNodes nodes = work.lost_nodes();
+  if (const std::uint64_t lost = many(nodes.lost, nodes.all, kLostLaunches) ? nodes.lost : nodes.between; lost > 0)
+    out.push_back("the GPU work of " + std::to_string(lost) + " of " +
+                  counted(nodes.all, "node of graph launches", "nodes of graph launches"));
   if (many(work.lost_copies, work.copy_calls, kLostCopies))
     out.push_back("the GPU work of " + std::to_string(work.lost_copies) + " of " +
                   counted(work.copy_calls, "call for a copy", "calls for copies"));

@@ -57,6 +57,7 @@ class Counter {
 
   WorkCounts count(const std::vector<TraceStep>& steps) {
     count_calls();
+    out_.graphs = count_graphs(rank_, window_);
     count_steps(steps);
     count_order();
     count_names();
@@ -451,6 +452,7 @@ void WorkCounts::add(const WorkCounts& o) {
     this->*sum += o.*sum;
   launches.add(o.launches);
   graph_launches.add(o.graph_launches);
+  for (const auto& [graph, of] : o.graphs) graphs[graph].add(of);
   for (const auto& [stream, of] : o.unlaunched_of) unlaunched_of[stream].add(of);
   for (const auto& [process, calls] : o.launches_of_process) launches_of_process[process] += calls;
   for (const auto& [name, calls] : o.calls_of_names) calls_of_names[name].add(calls);
@@ -480,6 +482,9 @@ void WorkCounts::shift(std::int64_t by_ns) {
   for (LaunchCounts* of : {&launches, &graph_launches}) {
     for (std::int64_t& at : of->lost_at) at += by_ns;
   }
+  for (auto& [graph, of] : graphs) {
+    for (GraphLaunches::Launch& launch : of.launches) launch.at += by_ns;
+  }
   if (host_records > 0) host_begin += by_ns, host_end += by_ns;
   if (device_records > 0) device_end += by_ns;
   if (first_joined != INT64_MAX) first_joined += by_ns;
@@ -491,18 +496,6 @@ std::uint64_t WorkCounts::lost_times() const {
   for (const auto& [name, calls] : calls_of_names)
     lost += calls.communicates || 2 * calls.lasting > calls.timed ? calls.timeless : 0;
   return lost;
-}
-
-std::uint64_t WorkCounts::lost_between(const LaunchCounts& of) const {
-  constexpr std::int64_t kUntilTheEnd = 1'000'000;  // ns before the last kernel's end: a stream had more to do; chosen
-  std::int64_t last = 0, until = INT64_MAX;
-  for (const auto& [stream, end] : stream_ends) last = std::max(last, end.end);
-  for (const auto& [stream, end] : stream_ends) {
-    if (end.end >= last - kUntilTheEnd) until = std::min(until, end.launched);
-  }
-  if (stream_ends.empty()) return 0;
-  return static_cast<std::uint64_t>(
-      std::ranges::count_if(of.lost_at, [&](std::int64_t at) { return at > first_joined && at < until; }));
 }
 
 WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -42,6 +43,17 @@ struct LaunchCounts {
   void add(const LaunchCounts& other);
 };
 
+/// Launches of one CUDA graph of which some work is there: each runs all nodes of the graph.
+struct GraphLaunches {
+  struct Launch {
+    std::int64_t at = 0;
+    std::uint64_t nodes = 0;  ///< whose work is there
+  };
+  std::set<std::uint64_t> nodes;  ///< of all launches
+  std::vector<Launch> launches;
+  void add(const GraphLaunches& later);
+};
+
 /// Records of a stream, which runs them in the order of their launches, that no call of the host belongs to: before the first one
 /// that has its call, and after the last. Those before may have been launched before the recording.
 struct UnlaunchedOfStream {
@@ -72,6 +84,7 @@ struct WorkCounts {
   // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
   bool joined = false;
   LaunchCounts launches, graph_launches;
+  std::map<std::uint64_t, GraphLaunches> graphs;               ///< by the graph's id
   std::map<std::uint64_t, std::uint64_t> launches_of_process;  ///< of kernels and graphs, by the process that calls
   std::uint64_t copy_calls = 0, lost_copies = 0;
   std::int64_t first_joined = std::numeric_limits<std::int64_t>::max();  ///< start of the first launch with its kernel
@@ -122,7 +135,19 @@ struct WorkCounts {
   /// Of the launches without GPU work those that the ends of the recording do not explain: behind the first with its kernel,
   /// and before the last of each stream that ran until the end, as kernels of later ones may have begun after it.
   std::uint64_t lost_between(const LaunchCounts& of) const;
+  /// The same of nodes of graphs whose launches have work of other nodes, and of how many nodes of all launches.
+  struct LostNodes {
+    std::uint64_t all = 0, lost = 0, between = 0;  ///< between: as of lost_between
+  };
+  LostNodes lost_nodes() const;
+
+ private:
+  /// Launches later than these may have kernels behind the end of the recording.
+  std::int64_t last_with_all_work() const;
 };
+
+/// By graph, of the launches in a window.
+std::map<std::uint64_t, GraphLaunches> count_graphs(const TraceRank& rank, const CountedWindow& window);
 
 /// Of the records that begin in a window; calls of the host count with their launches. `steps` are those of the whole rank.
 WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/median.hpp"
 #include "traces/ranks/step_numbers.hpp"
 
 namespace distsim::profile {
@@ -123,9 +124,8 @@ class Table {
       CollectiveSummary& s = b.summary;
       s.transfers = b.skews.size();
       if (!b.skews.empty()) {
-        std::ranges::sort(b.skews);
-        s.skew_median = b.skews[b.skews.size() / 2];
-        s.skew_max = b.skews.back();
+        s.skew_max = std::ranges::max(b.skews);
+        s.skew_median = median(std::move(b.skews));
       }
       const std::uint32_t ranks = s.group_size > 0 ? s.group_size : s.ranks_seen;
       const std::int64_t time = s.transfer >= 0 ? s.transfer : s.records > 0 ? s.total_duration : 0;

@@ -49,7 +49,8 @@ void GpuUse::fill(StepProfile& step) const {
   step.profiler_idle = profiler_idle_.covered(begin, end);
 }
 
-/// What was held when the step began was said by the last record before it; failing that by the first within.
+/// What was held when the step began was said by the last record before it; failing that by the first within, as its total less
+/// its change.
 MemoryUse GpuUse::memory_within(std::int64_t begin, std::int64_t end) const {
   MemoryUse most;
   for (const auto& [device, records] : memory_) {
@@ -57,7 +58,7 @@ MemoryUse GpuUse::memory_within(std::int64_t begin, std::int64_t end) const {
                last = std::ranges::lower_bound(records, end, {}, &traces::MemoryRecord::start_ns);
     if (first == records.begin() && first == last) continue;
     MemoryUse use;
-    use.begin = first != records.begin() ? (first - 1)->allocated : first->allocated;
+    use.begin = first != records.begin() ? (first - 1)->allocated : first->before;
     use.peak = use.end = use.begin;
     for (auto m = first; m != last; ++m) {
       use.peak = std::max(use.peak, m->allocated);
@@ -90,7 +91,7 @@ ProfilerCost profiler_cost(std::int64_t records, const RankProfile& profile, con
   else if (!profile.steps.empty())
     cost.records_per_step = static_cast<double>(records) / static_cast<double>(profile.steps.size());
   if (measured.empty()) return cost;
-  cost.with = upper_median(measured);
+  cost.with = median(std::move(measured));
   if (options.unprofiled_ns <= 0) return cost;
   cost.without = options.unprofiled_ns;
   if (cost.with > cost.without && cost.records_per_step > 0)

@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "onnx_models.hpp"
+#include "sim/opgraph/call.hpp"
+#include "sim/opgraph/kernels.hpp"
 
 namespace distsim::opgraph {
 namespace {
@@ -155,6 +157,32 @@ TEST(OnnxOptions, TheBatchIsWhatIsCalledOrUsedLikeOne) {
     const bool said = std::ranges::any_of(
         graph->remarks, [](const std::string& r) { return r.starts_with("the batch is taken to be "); });
     EXPECT_EQ(said, c.said) << which;
+  }
+}
+
+/// A plain recurrence is a layer with one gate: for each step and sample, products of the input and of the state.
+TEST(OnnxOptions, RecurrentLayersHaveTheirGates) {
+  for (const auto& [op, gates] :
+       std::vector<std::pair<std::string, std::int64_t>>{{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    Model m;
+    m.input("x", {7, -1, 24})
+        .output("y", {7, 1, -1, 32})
+        .weight("w", {1, gates * 32, 24})
+        .weight("r", {1, gates * 32, 32});
+    Model::integer(m.node(op, {"x", "w", "r"}, {"y"}), "hidden_size", 32);
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    ASSERT_TRUE(graph.ok()) << graph.error().text();
+    const Sizes sizes(*graph, 5);
+    double flops = 0;
+    for (const Node& node : graph->nodes) {
+      if (node.phase != graph::Phase::forward) continue;
+      const Kernels kernels = kernels_of(Call(sizes, node));
+      EXPECT_TRUE(kernels.listed) << op;
+      for (const graph::Op& kernel : kernels.ops)
+        flops += std::holds_alternative<graph::Elementwise>(kernel) ? 0 : graph::flops_of(kernel);
+    }
+    EXPECT_NEAR(flops, 2.0 * 5 * 7 * gates * 32 * (24 + 32), 0.05 * flops) << op;
+    EXPECT_TRUE(std::ranges::any_of(graph->nodes, [](const Node& n) { return n.op == "aten::_cudnn_rnn_backward"; }));
   }
 }
 

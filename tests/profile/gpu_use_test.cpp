@@ -95,6 +95,18 @@ TEST_F(GpuUseTest, MemoryOfTheFullestDevice) {
   EXPECT_NE(text.find("9.00 GB"), std::string::npos) << text;
 }
 
+/// The first event frees 20 of 30 GB: until then they were held.
+TEST_F(GpuUseTest, MemoryBeforeTheFirstEventIsItsTotalLessItsChange) {
+  std::string freed = memory(150, 10'000'000'000, 0);
+  freed.replace(freed.find("\"Bytes\":1"), 9, "\"Bytes\":-20000000000");
+  const Profile p =
+      read({event("user_annotation", "ProfilerStep#1", "5", "10", 100, 100), kernel("a", 110, 40, 1, 50), freed});
+  const MemoryUse& m = p.ranks[0].steps.at(0).memory;
+  EXPECT_EQ(m.begin, 30'000'000'000);
+  EXPECT_EQ(m.peak, 30'000'000'000);
+  EXPECT_EQ(m.end, 10'000'000'000);
+}
+
 /// The profiler flushes buffers at [40, 70) while a kernel runs at [10, 50): 30 us of its own, 20 of them while the GPU
 /// was idle. The loading of functions happens without a profiler, too.
 TEST_F(GpuUseTest, TheProfilersOwnWork) {

@@ -117,6 +117,22 @@ TEST_F(ProfileTest, OpsTreeAndKernels) {
   EXPECT_EQ(profile_.ranks[0].kernels[1].communication, true);
 }
 
+/// Two calls, with skews of 0 and 100 us.
+TEST_F(ProfileTest, TheMedianSkewOfTwoCallsIsTheirMean) {
+  const auto rank = [](int r, double late) {
+    std::vector<std::string> events{event("user_annotation", "ProfilerStep#1", "5", "10", 0, 1000)};
+    for (const double begin : {100.0, 500 + late})
+      events.push_back(event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "0", "9", begin,
+                             (begin < 400 ? 300 : 700) - begin,
+                             "\"stream\":9,\"Collective name\":\"allreduce\",\"In msg nelems\":250000,\"Out msg "
+                             "nelems\":250000,\"Group size\":2,\"dtype\":\"Float\",\"Process Group Name\":\"0\""));
+    return trace(events, "\"distributedInfo\":{\"rank\":" + std::to_string(r) + ",\"world_size\":2},");
+  };
+  read({rank(0, 0), rank(1, 100)});
+  EXPECT_EQ(profile_.collectives.at(0).skew_median, 50'000);
+  EXPECT_EQ(profile_.collectives[0].skew_max, 100'000);
+}
+
 // The all-reduce of 1 MB (250000 floats) on two ranks: rank 0 runs it at [100, 200), rank 1 at [150, 200). Skew 50,
 // transfer 50 us. algbw = 1e6 B / 50 us = 20 GB/s, busbw of two ranks = algbw * 2 * (2 - 1) / 2 = 20 GB/s.
 TEST_F(ProfileTest, CollectivesAndStragglers) {

@@ -158,5 +158,51 @@ TEST(CollectiveRatio, ARankThatIsListedTwiceCountsOnce) {
   EXPECT_EQ(times_longer(job, 1), 1);
 }
 
+/// The first all-reduce, of no recorded size, after `ps` on `ranks` ranks, moved to one adapter.
+struct OfNoSize {
+  std::int64_t after;
+  std::uint64_t inferred, of_no_size, of_unknown_ranks;
+};
+OfNoSize moved_without_size(const traces::TraceJob& job, std::uint32_t ranks, std::int64_t ps) {
+  traces::TraceCollective collective = job.ranks[0].collectives[0];
+  collective.bytes = -1;
+  const Network from(8), to(1);
+  CollectiveRatio ratio(job, from.view(), to.view(), {ranks, 16, 1});
+  const auto scaled = ratio.scaled(collective, ps, false);
+  EXPECT_TRUE(scaled.ok());
+  return {*scaled, ratio.inferred(), ratio.of_no_size(), ratio.of_unknown_ranks()};
+}
+
+/// 64 GiB would be the bound of the search, not a size.
+TEST(CollectiveRatio, ATimeThatNoSizeTakesIsKept) {
+  constexpr std::int64_t kSecond = 1'000'000'000'000;
+  const OfNoSize usual = moved_without_size(job_of_pairs(8, 16), 16, kSecond / 1000);
+  EXPECT_EQ(usual.inferred, 1u);
+  EXPECT_GT(usual.after, 2 * kSecond / 1000);
+  const OfNoSize endless = moved_without_size(job_of_pairs(8, 16), 16, 1000 * kSecond);
+  EXPECT_EQ(endless.after, 1000 * kSecond);
+  EXPECT_EQ(endless.of_no_size, 1u);
+  EXPECT_EQ(endless.inferred, 0u);
+  const OfNoSize instant = moved_without_size(job_of_pairs(8, 16), 16, 1000);
+  EXPECT_EQ(instant.inferred, 1u) << "as small as can be";
+}
+
+/// One rank was read, of a job and a group that do not say how many there are.
+TEST(CollectiveRatio, ACollectiveOfOneRankHasNoSize) {
+  constexpr std::int64_t kTime = 60'000'000;
+  traces::TraceJob job = job_of_pairs(1, 1);
+  job.groups[0] = {"", "", {}, 0};
+  const OfNoSize stated = moved_without_size(job, 1, kTime);  // a job of 16
+  job.world_size = 1;
+  const OfNoSize alone = moved_without_size(job, 1, kTime);
+  EXPECT_EQ(alone.after, kTime);
+  EXPECT_EQ(alone.of_no_size, 1u);
+  job.world_size = 0;
+  const OfNoSize unknown = moved_without_size(job, 1, kTime);
+  EXPECT_EQ(unknown.after, kTime);
+  EXPECT_EQ(unknown.of_unknown_ranks, 1u);
+  EXPECT_EQ(stated.of_unknown_ranks, 0u);
+}
+
 }  // namespace
 }  // namespace distsim::replay

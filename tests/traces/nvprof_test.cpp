@@ -10,6 +10,7 @@
 #include "test_data.hpp"
 #include "traces/nvprof/nvprof_reader.hpp"
 #include "traces/trace_reader.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -292,6 +293,28 @@ TEST_F(Nvprof, SqliteJoinsKernelsCallsAndRanges) {
   EXPECT_EQ(r.devices.at(0).name, "Tesla V100");
   EXPECT_EQ(r.devices[0].multiprocessors, 80u);
   EXPECT_FALSE(has_note(r, "no NVTX range"));
+}
+
+/// 60 calls of the function that launched the kernel of the sample, of which 30 have a kernel; calls of another function have none.
+TEST_F(Nvprof, CallsOfAFunctionThatLaunchesKernelsLackThem) {
+  std::string calls, kernels;
+  for (int i = 0; i < 60; ++i) {
+    const std::string start = std::to_string(100'000 + 10'000 * i), end = std::to_string(101'000 + 10'000 * i),
+                      late = std::to_string(104'000 + 10'000 * i), id = std::to_string(1000 + i);
+    calls += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start,end,cbid,processId,threadId,correlationId) VALUES(" +
+             start + "," + end + ",211,5,10," + id + "),(" + start + "," + end + ",3,5,11,0);";
+    if (i % 2 == 0)
+      kernels +=
+          "INSERT INTO CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL(start,end,deviceId,contextId,streamId,correlationId,"
+          "name) SELECT " +
+          end + "," + late + ",deviceId,contextId,streamId," + id +
+          ",name FROM CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL LIMIT 1;";
+  }
+  const TraceJob job = read(changed("nvprof.nvvp", calls + kernels));
+  const auto launches = std::ranges::count(job.ranks.at(0).host_records, RuntimeCall::launch_kernel, &HostRecord::call);
+  EXPECT_EQ(launches, 61);
+  EXPECT_NE(verdict_of(job).find("without the GPU work of 30 of 61 kernel launches"), std::string::npos)
+      << verdict_of(job);
 }
 
 TEST_F(Nvprof, WhatWasNotRecordedIsSaid) {

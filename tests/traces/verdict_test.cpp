@@ -206,6 +206,56 @@ TEST(Verdict, LaunchesMissingBetweenOthersAreNamed) {
   EXPECT_EQ(verdict_of(job_of({side}, 1)), "partial, without the launches of 40 of 100 kernels and copies");
 }
 
+/// 6 launches of a graph of 11 nodes 1 ms apart, each kernel of 10 us; `keep`: whether the work of a node of a launch is there.
+template <class Keep>
+TraceRank graph_launches(Keep keep) {
+  TraceRank rank;
+  rank.path = "rank0.json";
+  for (std::uint64_t n = 0; n < 11; ++n) rank.graph_nodes.push_back({3, 100 + n});
+  for (std::uint32_t s = 0; s < 6; ++s) {
+    HostRecord call;
+    call.kind = HostKind::runtime;
+    call.call = RuntimeCall::launch_graph;
+    call.start_ns = s * 1'000'000;
+    call.duration_ns = 5'000;
+    rank.host_records.push_back(call);
+    for (std::uint32_t n = 0; n < 11; ++n) {
+      if (!keep(s, n)) continue;
+      DeviceRecord d;
+      d.start_ns = call.end_ns() + n * 10'000;
+      d.duration_ns = 10'000;
+      d.launch = s, d.graph_node = n, d.from_graph = true;
+      rank.device_records.push_back(d);
+    }
+  }
+  rank.threads.push_back({5, 10, "", 0, 6});
+  rank.streams.push_back({0, 7, 0, 0, static_cast<std::uint32_t>(rank.device_records.size())});
+  return rank;
+}
+
+/// Every launch of a graph runs all of its nodes; those of the last one may have run behind the end of the recording.
+TEST(Verdict, NodesOfGraphsThatALaunchLacksAreMissing) {
+  const auto verdict = [](auto keep) { return verdict_of(job_of({graph_launches(keep)}, 1)); };
+  EXPECT_EQ(verdict([](std::uint32_t, std::uint32_t) { return true; }), "complete");
+  EXPECT_EQ(verdict([](std::uint32_t s, std::uint32_t n) { return s == 0 || n == 0; }),
+            "partial, without the GPU work of 50 of 66 nodes of graph launches");
+  EXPECT_EQ(verdict([](std::uint32_t s, std::uint32_t n) { return s != 2 || n != 5; }),
+            "partial, without the GPU work of 1 of 66 nodes of graph launches");
+  EXPECT_EQ(verdict([](std::uint32_t s, std::uint32_t n) { return s < 5 || n < 4; }), "complete") << "cut at the end";
+  TraceRank unknown = graph_launches([](std::uint32_t s, std::uint32_t n) { return s == 0 || n == 0; });
+  for (DeviceRecord& d : unknown.device_records) d.graph_node = kNone;
+  EXPECT_EQ(verdict_of(job_of({unknown}, 1)), "complete") << "nodes were not recorded";
+}
+
+TEST(WorkCounts, GraphsOfSlicesAddUp) {
+  const TraceRank rank = graph_launches([](std::uint32_t s, std::uint32_t n) { return s != 2 || n != 5; });
+  const TraceJob job = job_of({rank}, 1);
+  WorkCounts sum = count_work(job, rank, {}, {INT64_MIN, 2'500'000});
+  sum.add(count_work(job, rank, {}, {2'500'000, INT64_MAX}));
+  EXPECT_EQ(sum.lost_nodes().all, 66u);
+  EXPECT_EQ(sum.lost_nodes().between, 1u);
+}
+
 TEST(WorkCounts, UnlaunchedWorkOfSlicesAddsUp) {
   const std::vector<bool> launched{false, false, true, false, true, true, false, false, true, false};
   UnlaunchedOfStream whole;

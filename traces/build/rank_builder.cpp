@@ -53,6 +53,12 @@ void RankBuilder::device(const DeviceInput& input) {
   }
   devices_.push_back(input.record);
   devices_.back().stream = stream_index(input.device, input.stream, input.context);
+  if (input.graph_node) {
+    const auto [at, fresh] =
+        graph_node_ids_.emplace(*input.graph_node, static_cast<std::uint32_t>(graph_nodes_.size()));
+    if (fresh) graph_nodes_.push_back(*input.graph_node);
+    devices_.back().graph_node = at->second;
+  }
   device_keys_.push_back({input.correlation, input.external});
   device_collectives_.push_back(input.collective);
 }
@@ -245,6 +251,7 @@ void RankBuilder::finish(TraceRank& rank) {
   join_syncs(rank, index);
   place_memory(rank);
   rank.profiler_work = std::move(profiler_work_);
+  rank.graph_nodes = std::move(graph_nodes_);
   place_collectives(rank, device_order);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -26,7 +27,8 @@ struct DeviceInput {
   std::uint64_t stream = 0, context = 0;
   std::uint64_t correlation = 0, external = 0;
   std::int32_t collective = -1;  ///< index returned by RankBuilder::collective, or -1
-  DeviceRecord record;           ///< stream, launch, op and collective are filled in later
+  std::optional<GraphNode> graph_node;
+  DeviceRecord record;  ///< stream, launch, op, collective and graph_node are filled in later
 };
 
 struct SyncInput {
@@ -39,7 +41,7 @@ struct SyncInput {
 struct MemoryInput {
   std::uint64_t process = 0, thread = 0;
   std::int64_t change = 0, total = -1;  ///< bytes; total -1: only the change was recorded
-  MemoryRecord record;                  ///< thread and allocated are filled in later
+  MemoryRecord record;                  ///< thread, before and allocated are filled in later
 };
 
 /// What the job's budget has no room for is not kept.
@@ -109,6 +111,8 @@ class RankBuilder {
   std::vector<HostRecord> hosts_;
   std::vector<Key> host_keys_, device_keys_;
   std::vector<DeviceRecord> devices_;
+  std::vector<GraphNode> graph_nodes_;
+  std::map<GraphNode, std::uint32_t> graph_node_ids_;
   std::vector<std::int32_t> device_collectives_;
   std::vector<SyncInput> syncs_;
   std::vector<MemoryInput> memory_;

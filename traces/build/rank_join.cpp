@@ -136,8 +136,9 @@ void RankBuilder::place_memory(TraceRank& rank) {
     std::int64_t& sum = at->second;
     const bool stated = m.total >= 0;
     added_up = added_up || !stated;
-    const std::int64_t added = sum + std::clamp(m.change, -kMostBytesAtOnce, kMostBytesAtOnce);
+    const std::int64_t change = std::clamp(m.change, -kMostBytesAtOnce, kMostBytesAtOnce), added = sum + change;
     jumps += stated && !first && !added_up && m.total != added ? 1 : 0;
+    m.record.before = stated ? std::clamp<std::int64_t>(m.total - change, 0, kMostBytesAtOnce) : sum;
     sum = std::clamp(stated ? m.total : added, -kMostBytesAtOnce, kMostBytesAtOnce);
     if (!stated) least[m.record.device] = std::min(least[m.record.device], sum);
     m.record.allocated = sum;
@@ -145,7 +146,10 @@ void RankBuilder::place_memory(TraceRank& rank) {
     if (thread != threads.end()) m.record.thread = thread->second;
     rank.memory.push_back(m.record);
   }
-  for (MemoryRecord& m : rank.memory) m.allocated -= std::min<std::int64_t>(0, least[m.device]);
+  for (MemoryRecord& m : rank.memory) {
+    const std::int64_t below = std::min<std::int64_t>(0, least[m.device]);
+    m.allocated -= below, m.before -= below;
+  }
   if (added_up) rank.notes.assume("memory: only changes were recorded; what was allocated before is unknown");
   if (jumps > 0)
     rank.notes.miss("the events of memory before " + counted(jumps, "total") + " that " +

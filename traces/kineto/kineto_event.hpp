@@ -14,7 +14,7 @@ using KinetoText = std::string_view;
 
 struct KinetoArgs {
   KinetoText external, correlation, device, stream, context, bytes, record_function, grid, block, registers,
-      shared_memory, blocks_per_sm, occupancy;
+      shared_memory, blocks_per_sm, occupancy, graph, graph_node;
   KinetoText dims, types, values, strides;  ///< Input Dims, Input type, Concrete Inputs, Input Strides: JSON arrays
   KinetoText memory_change, memory_total, memory_reserved, device_type,
       device_id;               ///< "Bytes", "Total Allocated", ... of "[memory]"

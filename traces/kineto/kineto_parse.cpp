@@ -79,6 +79,8 @@ const KeyTable<KinetoArgs>& arg_keys() {
                                  {"Device Type", &A::device_type},
                                  {"Device Id", &A::device_id},
                                  {"Record function id", &A::record_function},
+                                 {"graph id", &A::graph},
+                                 {"graph node id", &A::graph_node},
                                  {"grid", &A::grid},
                                  {"block", &A::block},
                                  {"registers per thread", &A::registers},

@@ -249,6 +249,8 @@ void Reader::device_event(const KinetoEvent& e, Role role, std::int64_t start, s
   input.stream = lane_of(e.args.stream.empty() ? e.thread : e.args.stream);
   input.context = unsigned_of(e.args.context);
   input.external = unsigned_of(e.args.external);
+  if (!e.args.graph.empty() && !e.args.graph_node.empty() && unsigned_of(e.args.graph_node) != 0)  // 0: of no graph
+    input.graph_node = GraphNode{unsigned_of(e.args.graph), unsigned_of(e.args.graph_node)};
   if (r.kind == DeviceRecordKind::kernel) {
     r.geometry = geometry(e.args);
     const CollectiveArgs c = collective_args(e.args);

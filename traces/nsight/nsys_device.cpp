@@ -9,10 +9,11 @@ namespace distsim::traces {
 namespace {
 
 /// The columns that all tables of device work begin with; more follow from kOwn on.
-enum { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kOwn };
+enum { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kGraphNode, kOwn };
 
 std::vector<std::string> device_columns(std::initializer_list<const char*> own) {
-  std::vector<std::string> columns{"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"};
+  std::vector<std::string> columns{"start",    "end",           "deviceId",  "contextId",
+                                   "streamId", "correlationId", "globalPid", "graphNodeId"};
   columns.insert(columns.end(), own.begin(), own.end());
   return columns;
 }
@@ -23,6 +24,9 @@ void add(NsysReport& report, const SqliteRow& r, const DeviceRecord& record, std
   input.stream = static_cast<std::uint64_t>(r.integer(kStream));
   report.no_stream += r.number(kStream) ? 0 : 1;
   input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
+  // The upper half is the graph's number. Without it nodes of two graphs may have one id.
+  if (const auto node = static_cast<std::uint64_t>(r.integer(kGraphNode)); node >> 32 != 0)
+    input.graph_node = GraphNode{node >> 32, node};
   input.record = record;
   report.add_device(input, r.gpu(kDevice), static_cast<std::uint64_t>(r.integer(kProcess)), graphs);
 }

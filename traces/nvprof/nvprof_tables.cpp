@@ -186,7 +186,32 @@ Result<void> NvprofTables::read_device_work() {
   return {};
 }
 
+/// A function of CUDA whose calls launched work of one kind launches that kind, in calls of which the work is missing as well.
+/// Of few calls that did, the file does not tell.
+Result<NvprofTables::KindOfFunction> NvprofTables::read_functions(const char* table) {
+  constexpr double kLeastLaunches = 0.1;  // of the calls of a function; chosen
+  struct Calls {
+    std::uint64_t all = 0;
+    std::map<RuntimeCall, std::uint64_t> of_kind;
+  };
+  std::map<std::int64_t, Calls> functions;
+  TRY(db_.each_row(table, {"cbid", "correlationId"}, [&](const SqliteRow& r) {
+    Calls& calls = functions[r.integer(0)];
+    ++calls.all;
+    const auto launched = launched_.find(static_cast<std::uint64_t>(r.integer(1)));
+    if (launched != launched_.end()) ++calls.of_kind[launched->second.by];
+  }));
+  KindOfFunction out;
+  for (const auto& [function, calls] : functions) {
+    if (calls.of_kind.size() != 1) continue;
+    const auto& [kind, launches] = *calls.of_kind.begin();
+    if (static_cast<double>(launches) >= kLeastLaunches * static_cast<double>(calls.all)) out.emplace(function, kind);
+  }
+  return out;
+}
+
 Result<void> NvprofTables::read_calls_of(const char* table, const char* what) {
+  TRY_ASSIGN(const KindOfFunction functions, read_functions(table));
   enum { kCallStart, kCallEnd, kFunction, kProcess, kThread, kCallCorrelation };
   return db_.each_row(table, {"start", "end", "cbid", "processId", "threadId", "correlationId"},
                       [&](const SqliteRow& r) {
@@ -199,7 +224,10 @@ Result<void> NvprofTables::read_calls_of(const char* table, const char* what) {
                         input.record.name = job_.names.intern(what + (" call " + std::to_string(r.integer(kFunction))));
                         const auto launched = launched_.find(input.correlation);
                         const bool known = launched != launched_.end();
-                        input.record.call = known ? launched->second.by : RuntimeCall::other;
+                        const auto function = functions.find(r.integer(kFunction));
+                        input.record.call = known                         ? launched->second.by
+                                            : function != functions.end() ? function->second
+                                                                          : RuntimeCall::other;
                         (known ? builders_.at(launched->second.device) : builders_.begin()->second).host(input);
                       });
 }
@@ -292,7 +320,8 @@ std::vector<ReadRank> NvprofTables::finish() {
       note_work_without_gpu(r.rank.notes, no_gpu_);
       note_work_without_stream(r.rank.notes, no_stream_);
       if (negative_ > 0) r.rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
-      r.rank.notes.assume("nvprof does not name CUDA calls; a call is known by what it launched");
+      r.rank.notes.assume(
+          "nvprof does not name CUDA calls; a call is known by what it launched, or what others of its function did");
     }
     builder.finish(r.rank);
     stream_kinds_.set(r.rank, 0);

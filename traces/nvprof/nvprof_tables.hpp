@@ -38,6 +38,8 @@ class NvprofTables {
   Result<void> read_kernels(const char* table);
   Result<void> read_copies(const char* table);
   Result<void> read_memsets();
+  using KindOfFunction = std::map<std::int64_t, RuntimeCall>;  ///< by cbid
+  Result<KindOfFunction> read_functions(const char* table);
   Result<void> read_calls_of(const char* table, const char* what);
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
   void add(const SqliteRow& row, const DeviceRecord& record, RuntimeCall by);

@@ -13,6 +13,9 @@
 
 namespace distsim::opgraph {
 
+/// Modes of recurrent layers, by their numbers in cuDNN and MIOpen.
+enum class RecurrentMode : std::uint8_t { relu, tanh, lstm, gru };
+
 class Eager {
  public:
   using Id = std::uint32_t;
@@ -73,7 +76,8 @@ class Eager {
   Id scatter(std::string_view op, Id x, Id ids, Id updates);
   Id pad(Id x, const Dims& result);
   Id resize(std::string_view op, Id x, const Dims& result);
-  Ids recurrent(Id x, const Ids& weights, bool lstm, std::int64_t hidden, bool both, const std::vector<Dims>& results);
+  Ids recurrent(Id x, const Ids& weights, RecurrentMode mode, std::int64_t hidden, bool both,
+                const std::vector<Dims>& results);
   /// Any other: results of these sizes; backward one call that reads all and writes the gradients of what it was given.
   Ids opaque(std::string_view op, const Ids& inputs, const std::vector<Dims>& results,
              const std::vector<Element>& types);

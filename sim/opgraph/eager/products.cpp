@@ -246,13 +246,18 @@ Eager::Id Eager::softmax(std::string_view op, Id x, std::int64_t axis) {
   return out;
 }
 
-Eager::Ids Eager::recurrent(Id x, const Ids& weights, bool lstm, std::int64_t hidden, bool both,
+Eager::Ids Eager::recurrent(Id x, const Ids& weights, RecurrentMode mode, std::int64_t hidden, bool both,
                             const std::vector<Dims>& results) {
   Ids outputs;
   for (const Dims& d : results) outputs.push_back(tensor(Dims(d), element(x)));
-  const std::vector<Argument> shape{
-      number(lstm ? 2 : 3), number(static_cast<double>(hidden)), number(0), number(1), number(0), number(0), number(1),
-      number(both ? 1 : 0)};
+  const std::vector<Argument> shape{number(static_cast<double>(mode)),
+                                    number(static_cast<double>(hidden)),
+                                    number(0),
+                                    number(1),
+                                    number(0),
+                                    number(0),
+                                    number(1),
+                                    number(both ? 1 : 0)};
   std::vector<Argument> arguments{tensors({x}), tensors(weights), number(4), Argument{}, Argument{}, Argument{}};
   arguments.insert(arguments.end(), shape.begin(), shape.end());
   emit("aten::_cudnn_rnn", std::move(arguments), outputs);

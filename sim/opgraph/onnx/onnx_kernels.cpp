@@ -242,13 +242,15 @@ Result<void> OnnxLowering::recurrent() {
     weights.push_back(w);
   }
   const Dims d = eager_.dims(x);
-  const bool lstm = node_->op_type() == "LSTM", both = text("direction") == "bidirectional";
+  const bool lstm = node_->op_type() == "LSTM", gru = node_->op_type() == "GRU",
+             both = text("direction") == "bidirectional";
   const std::int64_t hidden = integer("hidden_size", 0), ways = both ? 2 : 1;
   if (d.size() != 3 || hidden < 1 || hidden > kMostHidden)
     return wrong("found no sequence of three dimensions or no hidden_size");
   std::vector<Dims> results{{d[0], ways, d[1], hidden}, {ways, d[1], hidden}};
   if (lstm) results.push_back(results[1]);
-  Ids out = eager_.recurrent(x, weights, lstm, hidden, both, results);
+  const RecurrentMode mode = lstm ? RecurrentMode::lstm : gru ? RecurrentMode::gru : RecurrentMode::tanh;
+  Ids out = eager_.recurrent(x, weights, mode, hidden, both, results);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (batch_first) out[i] = i == 0 ? eager_.permute(out[i], {2, 0, 1, 3}) : eager_.permute(out[i], {1, 0, 2});
     TRY(give(out[i], static_cast<int>(i)));

@@ -221,6 +221,7 @@ const OnnxLowering::Rule* OnnxLowering::rule_of(std::string_view op) {
                                 {"TopK", &L::top_k},
                                 {"LSTM", &L::recurrent},
                                 {"GRU", &L::recurrent},
+                                {"RNN", &L::recurrent},
                                 {"SoftmaxCrossEntropyLoss", &L::loss},
                                 {"NegativeLogLikelihoodLoss", &L::loss},
                                 {"ATen", &L::aten}};

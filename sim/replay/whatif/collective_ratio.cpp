@@ -139,10 +139,14 @@ Result<std::int64_t> CollectiveRatio::price(const ReplayNetwork& network, const 
   return cost.mean.ps();
 }
 
-/// The size that takes `ps` on the system of the trace, by bisection of its logarithm; prices grow with bytes.
-Result<std::int64_t> CollectiveRatio::bytes_for(const traces::TraceCollective& c, std::int64_t ps,
-                                                const Members& members) {
+/// The size that takes `ps` on the system of the trace, by bisection of its logarithm; prices grow with bytes. A time below
+/// that of the smallest size is that one's; of a time that no size takes, as where prices do not depend on bytes, none is known.
+Result<std::optional<std::int64_t>> CollectiveRatio::bytes_for(const traces::TraceCollective& c, std::int64_t ps,
+                                                               const Members& members) {
   int low = 2, high = 36;
+  TRY_ASSIGN(const std::int64_t least, price(from_, c, std::int64_t{1} << (low - 1), members));
+  TRY_ASSIGN(const std::int64_t most, price(from_, c, std::int64_t{1} << high, members));
+  if (most <= least || most < ps) return std::optional<std::int64_t>();
   while (low < high) {
     const int middle = (low + high) / 2;
     TRY_ASSIGN(const std::int64_t at_middle, price(from_, c, std::int64_t{1} << middle, members));
@@ -156,7 +160,13 @@ Result<std::int64_t> CollectiveRatio::bytes_for(const traces::TraceCollective& c
   TRY_ASSIGN(const std::int64_t below, price(from_, c, std::int64_t{1} << (low - 1), members));
   const double part =
       above > below ? std::clamp(static_cast<double>(ps - below) / static_cast<double>(above - below), 0.0, 1.0) : 1;
-  return std::llround(std::ldexp(1 + part, low - 1));
+  return std::optional<std::int64_t>(std::llround(std::ldexp(1 + part, low - 1)));
+}
+
+/// A collective of the one rank that was read, of a job that does not say how many it has.
+bool CollectiveRatio::is_of_unknown_ranks(const traces::TraceCollective& c) const {
+  if (jobs_.from_ranks > 1 || job_.world_size > 0) return false;
+  return c.group == traces::kNone || size_of(job_.groups[c.group]) == 0;
 }
 
 Result<std::int64_t> CollectiveRatio::scaled(const traces::TraceCollective& c, std::int64_t ps, bool joined) {
@@ -164,10 +174,19 @@ Result<std::int64_t> CollectiveRatio::scaled(const traces::TraceCollective& c, s
     ++kept_;
     return ps;
   }
+  if (from_.topology != nullptr && is_of_unknown_ranks(c)) {
+    ++of_unknown_ranks_;
+    return ps;
+  }
   std::int64_t bytes = c.bytes;
   const Members before = from_.topology == nullptr ? Members{} : members(c, jobs_.from_ranks, from_);
   if (bytes < 0) {
-    TRY_ASSIGN(bytes, bytes_for(c, ps, before));
+    TRY_ASSIGN(const std::optional<std::int64_t> found, bytes_for(c, ps, before));
+    if (!found) {
+      ++of_no_size_;
+      return ps;
+    }
+    bytes = *found;
     ++inferred_;
   }
   const auto new_bytes =

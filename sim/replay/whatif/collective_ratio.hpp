@@ -11,12 +11,15 @@
 //   time   Where the system of the trace is known (basis: scaled): of a collective whose ranks were all seen, the measured
 //          transfer x the ratio of the predictions; of one seen on one rank, the prediction for the new system plus what
 //          the measured time exceeds the prediction for the old one by, which is waiting for the other ranks. A size
-//          that was not recorded is taken to be the one for which the models predict the measured time. Where the
-//          system is not known: the prediction for the new system itself if the size is known, else the measured time.
+//          that was not recorded is taken to be the one for which the models predict the measured time; the measured time
+//          is kept where no size takes it, and where neither the trace nor its collective says how many ranks there were.
+//          Where the system is not known: the prediction for the new system itself if the size is known, else the measured
+//          time.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -52,6 +55,9 @@ class CollectiveRatio {
   std::uint64_t by_prediction() const { return by_prediction_; }
   std::uint64_t inferred() const { return inferred_; }  ///< sizes taken from the measured time
   std::uint64_t kept() const { return kept_; }
+  /// Kept as measured as well: one rank was read, and nothing says how many there were; or no size takes the measured time.
+  std::uint64_t of_unknown_ranks() const { return of_unknown_ranks_; }
+  std::uint64_t of_no_size() const { return of_no_size_; }
   /// Those whose members are not known and were taken as neighbours.
   std::uint64_t guessed_groups() const { return guessed_.size(); }
 
@@ -69,7 +75,9 @@ class CollectiveRatio {
   Company company_of(const ReplayNetwork& network, const traces::TraceCollective& c, const Members& members) const;
   Result<std::int64_t> price(const ReplayNetwork& network, const traces::TraceCollective& c, std::int64_t bytes,
                              const Members& members);
-  Result<std::int64_t> bytes_for(const traces::TraceCollective& c, std::int64_t ps, const Members& members);
+  Result<std::optional<std::int64_t>> bytes_for(const traces::TraceCollective& c, std::int64_t ps,
+                                                const Members& members);
+  bool is_of_unknown_ranks(const traces::TraceCollective& c) const;
 
   const traces::TraceJob& job_;
   const ReplayNetwork from_, to_;
@@ -79,7 +87,7 @@ class CollectiveRatio {
   std::set<std::uint32_t> guessed_;
   std::map<std::tuple<const topology::Topology*, graph::CollectiveKind, std::uint32_t>, Company> company_;
   std::map<std::string, std::int64_t> known_;
-  std::uint64_t by_ratio_ = 0, by_prediction_ = 0, inferred_ = 0, kept_ = 0;
+  std::uint64_t by_ratio_ = 0, by_prediction_ = 0, inferred_ = 0, kept_ = 0, of_unknown_ranks_ = 0, of_no_size_ = 0;
 };
 
 }  // namespace distsim::replay

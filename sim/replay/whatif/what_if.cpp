@@ -127,7 +127,9 @@ class Changer {
         tally({{ratio.by_ratio(), "scaled by predicted ratio"},
                {ratio.by_prediction(), "predicted directly (the system of the trace is unknown; see --measured-on)"},
                {ratio.inferred(), "with a size inferred from the measured time"},
-               {ratio.kept(), "kept as measured (kind or size not recorded)"}}) +
+               {ratio.kept(), "kept as measured (kind or size not recorded)"},
+               {ratio.of_unknown_ranks(), "kept as measured (how many ranks took part is not recorded)"},
+               {ratio.of_no_size(), "kept as measured (size not recorded, and no size takes the measured time)"}}) +
         unknown_members(ratio.guessed_groups()));
     return {};
   }

@@ -184,7 +184,7 @@ double typical_step(const profile::Profile& profile) {
       if (s.measured > 0) measured.push_back(s.measured);
     }
   }
-  return measured.empty() ? 0 : static_cast<double>(upper_median(std::move(measured)));
+  return measured.empty() ? 0 : static_cast<double>(median(std::move(measured)));
 }
 
 std::vector<std::string> profile_table_names() {

@@ -77,6 +77,20 @@ void Iteration::compute_waits_for(TaskId task) {
   if (task.valid()) compute_waits_.push_back(task);
 }
 
+/// Nobody calls or launches it, so that it only orders.
+void Iteration::add_mark(std::string_view name) {
+  add(name, {graph::Stream::compute, graph::Phase::other, {0, 0}}, {graph::Absent{}});
+}
+
+void Iteration::begin_after_last_iteration() {
+  if (!last_compute_.valid() && ranks_ > 1) add_mark("iteration.begin");
+}
+
+Result<graph::TaskGraph> Iteration::finish() && {
+  if (!compute_waits_.empty()) add_mark("iteration.end");
+  return std::move(graph_).finish();
+}
+
 void Iteration::repeat_since(TaskId first) {
   CHECK(compute_waits_.empty()) << "a repeated part ends with something that compute still waits for";
   const TaskId last = graph_.end_id();

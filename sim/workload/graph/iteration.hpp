@@ -83,8 +83,12 @@ class Iteration {
   void repeat_since(TaskId first);
   TaskId end_id() const { return graph_.end_id(); }
 
-  /// The next compute task waits for `task`; invalid ids are ignored.
+  /// The next compute task waits for `task`; invalid ids are ignored. What comes last holds back the next iteration: see
+  /// finish.
   void compute_waits_for(TaskId task);
+  /// Where no compute task is there yet: a mark that takes no time, so that a collective that comes first begins after the
+  /// last iteration's compute tasks.
+  void begin_after_last_iteration();
   TaskId last_compute() const { return last_compute_; }
 
   graph::Stream exchange_stream() const { return graph::Stream::comm; }
@@ -93,7 +97,8 @@ class Iteration {
   }
   graph::Partition world() const { return graph::Partition::strided(ranks_, 1); }
 
-  Result<graph::TaskGraph> finish() && { return std::move(graph_).finish(); }
+  /// What compute still waits for is waited for by a last mark on the compute stream, which takes no time.
+  Result<graph::TaskGraph> finish() &&;
 
  private:
   struct HeldBack {
@@ -102,6 +107,7 @@ class Iteration {
     std::vector<graph::Op> ops;
     std::uint32_t rank_table;
   };
+  void add_mark(std::string_view name);
   void add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, graph::Phase phase, bool backward);
 
   std::uint32_t ranks_;

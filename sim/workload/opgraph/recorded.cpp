@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <string_view>
@@ -37,7 +38,7 @@ class RecordedIteration {
 
   Result<Workload> build(const SamplePlan& samples) {
     for (const opgraph::Node& node : graph_.nodes) {
-      if (node.waits_for) it_.compute_waits_for(collectives_[*node.waits_for]);
+      if (node.waits_for) wait_for(collectives_[*node.waits_for]);
       if (node.communication)
         TRY(add_collective(node));
       else if (node.op == opgraph::kWait)
@@ -49,6 +50,7 @@ class RecordedIteration {
     out_.model_flops = flops_ * ranks_;
     out_.precision = types_.most(model_.precision);  // whatever the experiment says: they were recorded
     out_.assumptions.push_back({graph::AssumptionKind::batch, samples.describe()});
+    end();
     describe();
     fill_memory();
     TRY_ASSIGN(out_.graph, std::move(it_).finish());
@@ -56,9 +58,21 @@ class RecordedIteration {
   }
 
  private:
+  /// Collectives share a stream: who waits for one has waited for those before it.
+  void wait_for(TaskId collective) {
+    it_.compute_waits_for(collective);
+    while (!open_.empty() && collective.valid() && open_.front() <= collective) open_.pop_front();
+  }
+
   void wait_for_all() {
-    for (const auto& [storage, task] : pending_) it_.compute_waits_for(task);
+    if (!open_.empty()) wait_for(open_.back());  // also for those without tensors
     pending_.clear();
+  }
+
+  /// The iteration ends when all of its work has: of a collective that nothing waits for, too.
+  void end() {
+    unused_ = open_.size();
+    wait_for_all();
   }
 
   void wait_for_collectives(const opgraph::Node& node) {
@@ -66,7 +80,7 @@ class RecordedIteration {
     const auto wait = [&](std::uint32_t tensor) {
       const auto at = pending_.find(graph_.tensors[tensor].storage);
       if (at == pending_.end()) return;
-      it_.compute_waits_for(at->second);
+      wait_for(at->second);
       pending_.erase(at);
     };
     for (const opgraph::Argument& a : node.inputs) std::ranges::for_each(a.tensors, wait);
@@ -113,9 +127,11 @@ class RecordedIteration {
     const bool sums = op.kind == graph::CollectiveKind::all_reduce || op.kind == graph::CollectiveKind::reduce_scatter;
     const graph::Phase phase =
         node.phase == graph::Phase::backward && sums ? graph::Phase::gradient_sync : graph::Phase::exchange;
+    it_.begin_after_last_iteration();
     const TaskId task = it_.add_collective(node.label + "." + std::string(graph::name_of(op.kind)), graph::Stream::comm,
                                            phase, op, groups);
     collectives_[static_cast<std::uint32_t>(&node - graph_.nodes.data())] = task;
+    open_.push_back(task);
     for (const opgraph::Argument& a : node.inputs) {
       for (const std::uint32_t t : a.tensors) pending_[graph_.tensors[t].storage] = task;
     }
@@ -137,6 +153,9 @@ class RecordedIteration {
     for (const std::string& remark : graph_.remarks) say(remark);
     for (const opgraph::Left& left : graph_.left_out) say("left out: " + left.what + ": " + std::to_string(left.count));
     if (unsized_ > 0) say(counted(unsized_, "recorded collective") + " left out: no size is recorded");
+    if (unused_ > 0)
+      say("the next iteration waits for " + counted(unused_, "collective") +
+          " at the end that nothing recorded waits for");
     if (left_out_ > 0) say(counted(left_out_, "recorded collective") + " left out: a group of one GPU");
   }
 
@@ -179,6 +198,8 @@ class RecordedIteration {
   double flops_ = 0;
   FlopsOfTypes types_;
   std::uint64_t left_out_ = 0, unsized_ = 0;
+  std::deque<TaskId> open_;  ///< collectives that no compute task waits for yet, in order
+  std::uint64_t unused_ = 0;
   std::unordered_map<std::uint32_t, TaskId> collectives_;  ///< by their place among the nodes
   Workload out_;
 };
