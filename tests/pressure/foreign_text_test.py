@@ -127,7 +127,7 @@ def files(payload: bytes, folder: pathlib.Path) -> list[tuple[str, list]]:
         ("system.curve.txtpb", put('\nsystem: ', rest, curve, f'"{octal}"'), logs[1:]),
         ("source.curve.txtpb", put('source: ', rest, curve, f'"{octal}"'), logs[1:]),
         ("label.curve.txtpb", put('label: ', rest, curve, f'"{octal}"'), logs[1:]),
-        ("library.curve.txtpb", put('library: ', rest, re.sub(r"\n *label: .*", "", curve), f'"{octal}"'), logs[1:]),
+        ("library.curve.txtpb", put('library: ', rest, curve.replace("label: ", "library: "), f'"{octal}"'), logs[1:]),
         ("raw.curve.txtpb", b"version: " + payload, logs[1:2]),
         ("names.json", put('"name":"', '"', kineto, escaped), trace),
         ("steps.json", put('"user_annotation","name":"', '(?=#)', kineto, escaped), trace),
