@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::collectives {
 
@@ -55,11 +56,12 @@ std::vector<std::string> priced_fields(const CostTableRow& row) {
           row.source};
 }
 
+/// Each line behind "# ", printable.
 std::string commented(const std::string& text) {
   std::string out;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    out += "# " + text.substr(begin, end - begin) + "\n";
+    out += "# " + printable(text.substr(begin, end - begin), std::string::npos) + "\n";
     begin = end + 1;
   }
   return out;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/curves/spread.hpp"
 #include "collectives/evidence.hpp"
@@ -59,7 +60,7 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   const bool counts_little = e.trust < 0.01;
   std::snprintf(factors, sizeof factors, ", latency x%.2f, transfer time x%.2f, weight %s%.2f", used.latency,
                 used.bandwidth, counts_little ? "below " : "", counts_little ? 0.01 : e.trust);
-  std::string line = std::string(e.source_name.substr(0, 60)) + ": ";
+  std::string line = printable(e.source_name) + ": ";
   if (c.kind != kind) line += std::string(graph::name_of(c.kind)) + ", ";
   line += counted(c.points.size(), "size") + ", " + counted(c.ranks, "rank");
   line += c.nodes == 0 ? ", nodes not stated" : " on " + counted(c.nodes, "node");

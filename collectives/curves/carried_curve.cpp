@@ -84,8 +84,9 @@ CarriedCurve::Point CarriedCurve::at(double t) const {
   const double up = after < x_.size() ? x_[after] - where : 1e9, down = after > 0 ? where - x_[after - 1] : 1e9;
   out.gap = std::min(up, down);
   const CurvePoint& nearest = evidence_->curve->points[up <= down ? after : after - 1];
-  if (nearest.low_us > 0 && nearest.high_us > nearest.low_us)
-    out.noise = 0.5 * std::log(nearest.high_us / nearest.low_us);
+  const double low = nearest.low_us > 0 ? nearest.low_us : nearest.time_us;  // one of the two may be unknown
+  const double high = nearest.high_us > 0 ? nearest.high_us : nearest.time_us;
+  if (high > low) out.noise = 0.5 * std::log(high / low);
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/names/file_name.hpp"
 #include "base/text/names/spelling.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/curves/curve_provenance.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
@@ -25,6 +26,8 @@ namespace distsim::collectives {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxSource = 200;  // bytes of a label
 
 /// The file of a system or device (`folder`) beside the first of these curve folders that has one; empty where none has, as
 /// for a name that leads elsewhere.
@@ -160,10 +163,11 @@ bool names_anywhere(const std::string& text, const std::string& file, const topo
          (is_called(system, set->system) || is_among(system, set->also_for) || is_among(system, set->same_network));
 }
 
+/// In one line of printable characters: it stands in reports, tables and what --explain prints.
 std::string source_of(const Curve& c, const CurveSet& set) {
-  std::string text = !c.label.empty() ? c.label : !set.hardware.empty() ? set.hardware.substr(0, 60) : set.system;
-  if (!c.label.empty() || c.library.empty()) return text;
-  return text + ", " + c.library.substr(0, 30);
+  if (!c.label.empty()) return printable(c.label, kMaxSource);
+  const std::string text = set.hardware.empty() ? printable(set.system) : printable(set.hardware, 60);
+  return c.library.empty() ? text : text + ", " + printable(c.library, 30);
 }
 
 /// A run that broke off may have left its last sizes unsettled; using it takes the user's consent.

@@ -25,7 +25,7 @@ struct LibraryCurve {
       facts;  ///< of the group that was measured, on the hardware as it is described in configs/systems; of the same
               ///< network, on the hardware of the system that was measured
   Origin origin = Origin::own_system;
-  std::string source;         ///< a few words for Cost::source
+  std::string source;         ///< a few words for Cost::source, printable
   Calibration calibration{};  ///< found on it; without points: not worked out yet
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };

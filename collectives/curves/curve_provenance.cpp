@@ -47,16 +47,6 @@ std::vector<std::string> unused(const CurveSet& set, const std::string& file) {
   return out;
 }
 
-/// What a file says its curves were measured on where that is no GPU, or one of another kind than `device`; empty elsewhere.
-std::string other_gpu_of(const CurveSet& set, const std::string& device, const topology::KnownDevices& devices) {
-  if (is_of_host(set)) return std::string(kHostMemory);
-  if (!set.device.empty() && !topology::may_be_gpu(set.device, device)) return set.device;
-  for (const std::string& named : {set.device, set.listed_gpu, set.hardware}) {
-    if (topology::names_other_gpu(named, device, devices)) return named;
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string gpu_of(const CurveSet& set) {
@@ -66,6 +56,16 @@ std::string gpu_of(const CurveSet& set) {
 
 bool is_of_host(const CurveSet& set) {
   return set.device == kHostMemory || set.listed_gpu == kHostMemory || set.hardware == kHostMemory;
+}
+
+std::string other_gpu_of(const CurveSet& set, const std::string& device, const topology::KnownDevices& devices) {
+  const auto is_gpu = [](const std::string& named) { return !named.empty() && named != kHostMemory; };
+  if (is_gpu(set.device) &&
+      (!topology::may_be_gpu(set.device, device) || topology::names_other_gpu(set.device, device, devices)))
+    return set.device;
+  if (is_gpu(set.listed_gpu) && topology::is_listed_as_other(set.listed_gpu, device, devices)) return set.listed_gpu;
+  const bool other = is_gpu(set.hardware) && topology::names_other_gpu(set.hardware, device, devices);
+  return other ? set.hardware : "";
 }
 
 bool is_called(const topology::ClusterSpec& spec, const std::string& name) {
@@ -113,7 +113,7 @@ std::vector<std::string> settings_remarks(const CurveSet& set, const topology::C
 std::string other_gpu_remark(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
                              const topology::KnownDevices& devices) {
   if (spec.device.empty()) return "";
-  const std::string gpu = other_gpu_of(set, spec.device, devices);
+  const std::string gpu = is_of_host(set) ? std::string(kHostMemory) : other_gpu_of(set, spec.device, devices);
   if (!gpu.empty()) return "using curves measured on " + in_quotes(gpu, 120) + " for " + spec.device;
   const std::string library = other_makers_library(set, maker_of_device(compute_capability));
   if (library.empty()) return "";

@@ -22,6 +22,11 @@ inline constexpr std::string_view kHostMemory = "host memory";
 /// Whether curves are of such a run, whatever GPUs their system has.
 bool is_of_host(const CurveSet& set);
 
+/// What a file says its curves were measured on where that is a GPU of another kind than `device` (device_names.hpp); empty
+/// elsewhere, as where it is host memory. In order: its `device`, which has to name `device`'s chip; the name in its list of
+/// ranks; the words of its author.
+std::string other_gpu_of(const CurveSet& set, const std::string& device, const topology::KnownDevices& devices);
+
 /// Whether the system has that name, or that alias.
 bool is_called(const topology::ClusterSpec& spec, const std::string& name);
 /// Whether one of `names` is one of the system's.

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
+#include <tuple>
 
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "collectives/algorithms/algorithm.hpp"
@@ -187,17 +190,31 @@ Result<void> check_groups(const curves::Curve& c, const Positions& at) {
                at.of(c, "groups_at_once"), ""};
 }
 
-/// "8x2": ranks and nodes of a group.
-Result<void> check_shape(const curves::Curve& c, const Positions& at) {
+/// Ranks and nodes of a group by its name; 0: any number.
+struct GroupShape {
   std::uint32_t ranks = 0, nodes = 0;
-  const std::string& text = c.group();
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, ranks);
+};
+
+/// "8x2", and collective_bench's names of groups (docs/collective_bench.md) for a curve on so many nodes.
+GroupShape shape_of_group(const std::string& name, std::uint32_t nodes) {
+  if (name == "one_per_node" || name == "rails") return {nodes, nodes};
+  if (name == "pairs") return {2, 1};
+  if (name == "far_pairs") return {2, 2};
+  if (name == "nodes") return {0, 1};
+  GroupShape shape;
+  const char* const end = name.data() + name.size();
+  const auto first = std::from_chars(name.data(), end, shape.ranks);
   if (first.ec != std::errc() || first.ptr == end || *first.ptr != 'x') return {};
-  const auto second = std::from_chars(first.ptr + 1, end, nodes);
-  if (second.ec != std::errc() || second.ptr != end) return {};
-  if (ranks == c.ranks() && (c.nodes() == 0 || nodes == c.nodes())) return {};
-  return Error{"group: found " + in_quotes(text, 40) + ", expected '" + std::to_string(c.ranks()) + "x" +
+  const auto second = std::from_chars(first.ptr + 1, end, shape.nodes);
+  return second.ec == std::errc() && (second.ptr == end || std::string_view(second.ptr, end) == ".alone")
+             ? shape
+             : GroupShape{};
+}
+
+Result<void> check_shape(const curves::Curve& c, const Positions& at) {
+  const auto [ranks, nodes] = shape_of_group(c.group(), c.nodes());
+  if ((ranks == 0 || ranks == c.ranks()) && (nodes == 0 || c.nodes() == 0 || nodes == c.nodes())) return {};
+  return Error{"group: found " + in_quotes(c.group(), 40) + ", expected '" + std::to_string(c.ranks()) + "x" +
                    std::to_string(c.nodes()) + "', as its ranks and nodes say",
                at.of(c, "group"), ""};
 }
@@ -239,6 +256,8 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.licence = c.licence();
   out.label = c.label();
   out.not_used = c.not_used();
+  const bool by_gloo = lower_case(out.library).starts_with("gloo");
+  if (by_gloo && out.not_used.empty()) out.not_used = "library Gloo: host buffers, not GPU memory";
   out.group = c.group();
   TRY(check_groups(c, at));
   TRY(check_shape(c, at));
@@ -282,6 +301,39 @@ CurveSet set_without_curves(const curves::CurveFile& message) {
   return out;
 }
 
+/// By node, so that each is one, and no curve has more nodes.
+Result<void> check_hosts(const curves::CurveFile& message, const Positions& at) {
+  std::set<std::string_view> hosts;
+  for (int i = 0; i < message.hosts_size(); ++i) {
+    if (!hosts.insert(message.hosts(i)).second)
+      return Error{"hosts: found " + in_quotes(message.hosts(i)) + " twice, expected a name for each node",
+                   at.of(message, "hosts", i), ""};
+  }
+  if (hosts.empty()) return {};
+  for (int i = 0; i < message.curves_size(); ++i) {
+    const std::uint32_t nodes = message.curves(i).nodes();
+    if (nodes > hosts.size())
+      return Error{"nodes: found " + std::to_string(nodes) + ", expected at most the " + counted(hosts.size(), "host") +
+                       " of the file",
+                   at.inside(message, "curves", i).of(message.curves(i), "nodes"), ""};
+  }
+  return {};
+}
+
+/// No clock of a GPU is anywhere near the largest that is taken; chosen.
+Result<void> check_clocks(const curves::Clocks& c, const Positions& at) {
+  constexpr std::uint32_t kFastestSm = 5000, kFastestMemory = 50000, kFastestCpu = 15000;
+  for (const auto& [field, mhz, most] : {std::tuple("sm_mhz", c.sm_mhz(), kFastestSm),
+                                         {"memory_mhz", c.memory_mhz(), kFastestMemory},
+                                         {"cpu_locked_mhz", c.cpu_locked_mhz(), kFastestCpu}}) {
+    if (mhz > most)
+      return Error{
+          std::string(field) + ": found " + std::to_string(mhz) + ", expected MHz, at most " + std::to_string(most),
+          at.of(c, field), ""};
+  }
+  return {};
+}
+
 Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& file, const Positions& at) {
   if (message.version() != 1)
     return Error{"version: found " + std::to_string(message.version()) + ", expected 1", at.of(message, "version"), ""};
@@ -294,6 +346,8 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves)
     return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
   CurveSet out = set_without_curves(message);
+  TRY(check_hosts(message, at));
+  TRY(check_clocks(message.clocks(), at.inside(message, "clocks", -1)));
   if (topology::is_other_gpu(out.hardware, out.device))
     return Error{
         "hardware: found " + in_quotes(out.hardware) + ", expected " + in_quotes(out.device) + ", as device says",

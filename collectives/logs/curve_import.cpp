@@ -9,7 +9,6 @@
 #include "collectives/curves/curve_library.hpp"
 #include "collectives/curves/curve_provenance.hpp"
 #include "collectives/logs/library_maker.hpp"
-#include "topology/devices/device_names.hpp"
 
 namespace distsim::collectives {
 
@@ -100,14 +99,13 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
 
 constexpr const char* kSystemHint = "--system names the system of the measurement";
 
-/// A log that names a GPU was measured on it, whatever --system says; one that names a library, on a GPU of its maker.
+/// A file that names a GPU was measured on it, whatever --system says; one that names a library, on a GPU of its maker.
 Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
-  for (const std::string& named : {set.device, set.hardware, set.listed_gpu}) {
-    if (!topology::names_other_gpu(named, request.device, request.devices)) continue;
+  const std::string gpu = other_gpu_of(set, request.device, request.devices);
+  if (!gpu.empty())
     return Error{
-        "hardware: found " + in_quotes(named, 120) + ", expected " + request.device + ", the GPU of " + request.system,
+        "hardware: found " + in_quotes(gpu, 120) + ", expected " + request.device + ", the GPU of " + request.system,
         log, kSystemHint};
-  }
   const std::string library = other_makers_library(set, maker_of_device(request.compute_capability));
   if (library.empty()) return {};
   return Error{"library: found " + in_quotes(library, 120) + ", which is for GPUs of " +

@@ -142,20 +142,43 @@ void read_launch_words(std::string_view launch, const std::vector<std::string_vi
   }
 }
 
-/// NCCL's code of the version, where nothing else has said more of the library of this run.
-void take_code(std::string_view code, RunFacts& run) {
-  if (maker_of_library(run.library) != Maker::amd) run.library = "NCCL " + std::string(code);
+/// Whether "22703" or "2804" (NCCL_VERSION_CODE) is the version in "NCCL 2.27.3+cuda12.9" or "NCCL 2.8.4".
+bool is_code_of(std::string_view code, std::string_view library) {
+  std::uint64_t parts[3] = {};
+  const std::size_t at = library.find_first_of("0123456789");
+  if (at == library.npos) return false;
+  const char* begin = library.data() + at;
+  const char* const end = library.data() + library.size();
+  for (std::size_t i = 0; i < std::size(parts); ++i) {
+    const auto [rest, error] = std::from_chars(begin, end, parts[i]);
+    if (error != std::errc() || parts[i] > 99) return false;
+    if (i == 2) break;
+    if (rest == end || *rest != '.') return false;
+    begin = rest + 1;
+  }
+  const bool is_old = parts[0] < 2 || (parts[0] == 2 && parts[1] <= 8);
+  return code == std::to_string(parts[0] * (is_old ? 1000 : 10000) + parts[1] * 100 + parts[2]);
 }
 
-/// Our own header comments: "# nodes: 2  gpus: 16", "# nccl: 2.27.3".
-Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c,
-                          const std::vector<LogTable>& tables, const std::string& where) {
+/// NCCL's code of the version, where nothing else has said more of the library of this run, above or below. What was said
+/// of the run before (`is_new_run`) holds for one of the same version.
+void take_code(std::string_view code, bool is_new_run, RunFacts& run) {
+  const Maker said = maker_of_library(run.library);
+  if (said == Maker::amd) return;
+  if (said != Maker::unknown && (!is_new_run || is_code_of(code, run.library))) return;
+  run.library = "NCCL " + std::string(code);
+}
+
+/// Our own header comments: "# nodes: 2  gpus: 16", "# nccl: 2.27.3". AMD's libraries print NCCL's names, too.
+Result<void> read_comment(std::string_view line, const std::vector<std::string_view>& words, bool is_new_run,
+                          LogContext& c, const std::vector<LogTable>& tables, const std::string& where) {
   if (auto n = number_after(words, "nodes:")) TRY(take_count(c.nodes, *n, "nodes", tables, where));
   if (auto n = number_after(words, "gpus:")) TRY(take_count(c.ranks, *n, "gpus", tables, where));
   if (auto text = comment(line, "hardware:"); !text.empty()) TRY(take_hardware(c, text, where));
   if (auto text = comment(line, "source:"); !text.empty()) c.run.source = text;
-  if (auto text = comment(line, "nccl:"); !text.empty()) c.run.library = "NCCL " + std::string(text);
-  if (auto text = after(line, "nccl-library="); !text.empty()) take_code(words_of(text).front(), c.run);
+  if (auto text = comment(line, "nccl:"); !text.empty() && maker_of_library(c.run.library) != Maker::amd)
+    c.run.library = "NCCL " + std::string(text);
+  if (auto text = after(line, "nccl-library="); !text.empty()) take_code(words_of(text).front(), is_new_run, c.run);
   return {};
 }
 
@@ -361,7 +384,7 @@ class NcclTestsReader {
     }
     if (const auto launch = comment(line, "launch:"); !launch.empty())
       read_launch_words(launch, words, std::exchange(is_between_runs_, false), context_.run);
-    return read_comment(line, words, context_, tables_, lines_.position());
+    return read_comment(line, words, is_between_runs_, context_, tables_, lines_.position());
   }
 
   Result<void> add(std::string_view line) {

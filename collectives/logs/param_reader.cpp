@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/counted.hpp"
+#include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/logs/log_tables.hpp"
 
@@ -68,6 +69,34 @@ std::string_view word_behind(std::string_view line, std::string_view key) {
   return {};
 }
 
+/// What a run's tensors are on, in PyTorch's words.
+enum class TensorsOn : std::uint8_t { unknown, gpu, amd_gpu, host, other };
+
+/// Of "cuda:0" and "cpu". Builds for ROCm call their GPUs cuda, too. Any other word with an index is a device of another kind.
+TensorsOn tensors_on(std::string_view device) {
+  const std::size_t colon = device.find(':');
+  const std::string name = lower_case(device.substr(0, colon));
+  if (name == "cuda" || name == "gpu") return TensorsOn::gpu;
+  if (name == "rocm" || name == "hip") return TensorsOn::amd_gpu;
+  if (name == "cpu") return TensorsOn::host;
+  constexpr std::string_view kOthers[] = {"xpu", "hpu", "tpu", "xla", "npu", "mtia", "mps", "ipu", "mlu", "musa"};
+  if (std::ranges::find(kOthers, name) != std::end(kOthers)) return TensorsOn::other;
+  const std::string_view index = colon == device.npos ? "" : device.substr(colon + 1);
+  const bool is_number = !index.empty() && index.find_first_not_of("0123456789") == index.npos;
+  const bool is_word = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == name.npos;
+  return is_number && is_word ? TensorsOn::other : TensorsOn::unknown;
+}
+
+/// Of the backend of torch.distributed: "nccl" is that of builds for ROCm, too, and mpi and ucc serve any device.
+TensorsOn tensors_of(std::string_view backend) {
+  const std::string name = lower_case(backend);
+  if (name == "nccl" || name == "mpi" || name == "ucc") return TensorsOn::gpu;
+  if (name == "rccl") return TensorsOn::amd_gpu;
+  if (name == "gloo") return TensorsOn::host;
+  constexpr std::string_view kOthers[] = {"ccl", "oneccl", "xccl", "hccl", "xla", "cncl", "mccl", "eccl"};
+  return std::ranges::find(kOthers, name) == std::end(kOthers) ? TensorsOn::unknown : TensorsOn::other;
+}
+
 /// Figures as those of a row, behind a name that is not that of one.
 bool is_rest_of_param_row(const std::vector<std::string_view>& words) {
   std::size_t figures = 0;
@@ -92,7 +121,7 @@ class Reader {
     TRY(each_of_format(LogFormat::param, lines_, [this](std::string_view line) { return scan(line); }));
     TRY(count_nodes());
     take_stated_shape(context_, lines_.name());
-    context_.run.library = "PARAM comms";
+    context_.run.library = on_amd_ ? "PARAM comms, ROCm" : "PARAM comms";
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
 
@@ -123,14 +152,22 @@ class Reader {
       TRY(take_count(ranks_of_node_, n, "local_size", tables_, lines_.position()));
       where_local_ = lines_.position();
     }
-    for (const auto& [key, host] : {std::pair("backend", "gloo"), {"device", "cpu"}}) {
-      if (const std::string_view word = word_behind(line, key); !word.empty())
-        (key[0] == 'b' ? gloo_ : cpu_) = word == host;
-    }
+    take_tensors(word_behind(line, "device"), tensors_on, device_);
+    take_tensors(word_behind(line, "backend"), tensors_of, backend_);
     take_failure(context_, line);
     const auto words = words_of(line);
     const bool in_table = has_header_ || !tables_.empty();
     return is_rest_of_param_row(words) || is_piece_of_param_row(words, in_table) ? damaged(line) : Result<void>();
+  }
+
+  /// Another accelerator is named as a GPU in a list of ranks is, and is held against that of a system like one.
+  void take_tensors(std::string_view word, TensorsOn (*meaning)(std::string_view), TensorsOn& state) {
+    const TensorsOn found = meaning(word);
+    if (found == TensorsOn::unknown) return;
+    state = found;
+    on_amd_ = on_amd_ || found == TensorsOn::amd_gpu;
+    const bool says_more = meaning == tensors_on || context_.gpus.empty();  // a device than a backend
+    if (found == TensorsOn::other && says_more) context_.gpus = {lower_case(word)};
   }
 
   /// local_size ranks run on the node of the rank that says so. Where that leaves a rest, nodes are of several sizes, and their
@@ -207,7 +244,7 @@ class Reader {
       table.kind = *kind;
     else
       table.other_test = name;
-    if (gloo_ || cpu_) table.not_used = "host buffers, not GPU memory";
+    if (backend_ == TensorsOn::host || device_ == TensorsOn::host) table.not_used = "host buffers, not GPU memory";
     return table;
   }
 
@@ -266,9 +303,10 @@ class Reader {
   LogContext context_;
   std::vector<LogTable> tables_;
   std::map<std::string, std::size_t, std::less<>> index_;
-  std::array<std::size_t, 9> column_{0, 1, 2, 3, 4, 5, 6, 7, 8};  ///< where each column stands
-  bool gloo_ = false, cpu_ = false;                               ///< backend and device of the runs
-  std::uint32_t ranks_of_node_ = 0;                               ///< local_size; 0: not said
+  std::array<std::size_t, 9> column_{0, 1, 2, 3, 4, 5, 6, 7, 8};          ///< where each column stands
+  TensorsOn backend_ = TensorsOn::unknown, device_ = TensorsOn::unknown;  ///< what they say of the runs
+  bool on_amd_ = false;
+  std::uint32_t ranks_of_node_ = 0;  ///< local_size; 0: not said
   bool has_header_ = false;
   std::size_t numbers_ = 0;  ///< of the row before
   std::string where_local_;  ///< the line that says it

@@ -183,12 +183,22 @@ void OpCalibration::note_unread(const OpRow& row, RowPlace place) {
   if (std::ranges::find(count_.remarks, text) == count_.remarks.end()) count_.remarks.push_back(std::move(text));
 }
 
+void OpCalibration::note_memory(Hertz memory, RowPlace place) {
+  if (memory.value() == 0) return;
+  if (memory_.value() == 0) memory_ = memory, of_memory_ = place;
+  const double low = std::min(memory.value(), memory_.value()), high = std::max(memory.value(), memory_.value());
+  if (high <= kClocksApart * low || ++count_.at_other_memory > 1) return;
+  count_.first_other_memory = position_of(place) + ": memory_clock_mhz: found " + megahertz(memory) + ", where " +
+                              position_of(of_memory_) + " states " + megahertz(memory_);
+}
+
 Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row, RowPlace place) {
   TRY_ASSIGN(const OpRow parsed, op_from_row(file.columns, row));
   note_unread(parsed, place);
   TRY_ASSIGN(const double measured, latency_of(row[file.latency]));
   TRY(file.statements.check(row, measured));
   TRY_ASSIGN(const Hertz clock, file.statements.clock(row));
+  TRY_ASSIGN(const Hertz memory, file.statements.memory(row));
   const RowClock row_clock{clock, clocks_.is_low(clock)};
   TRY_ASSIGN(const OpModels* const free, clocks_.free());
   TRY_ASSIGN(const Priced priced, price_all(*free, parsed));
@@ -244,6 +254,7 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
     count_.first_other_clock = position_of(place) + ": sm_clock_mhz: found " + megahertz(clock) +
                                ", where the same op of " + position_of(added.place) + " ran at " +
                                megahertz(added.clock);
+  note_memory(memory, place);
   ++count_.used;
   if (host.launch > 0 && ++count_.launched == 1)
     count_.first_launched = position_of(place) + ": latency_us: of " +

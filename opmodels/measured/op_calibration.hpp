@@ -49,6 +49,8 @@ struct CalibrationCount {
   std::string first_too_long;        ///< the first of them, with its line
   std::size_t at_other_clocks = 0;   ///< ops whose rows state SM clocks apart
   std::string first_other_clock;     ///< the first of them, with its line
+  std::size_t at_other_memory = 0;   ///< used rows whose memory clock is apart from that of the first that states one
+  std::string first_other_memory;    ///< the first of them, with its line
   std::size_t carried = 0;           ///< used rows that state an SM clock below that of prices
   std::string first_carried;         ///< the first of them, with its line
   std::size_t no_clock = 0;          ///< used rows that state none
@@ -101,6 +103,7 @@ class OpCalibration {
   Result<void> add_row(const File& file, const std::vector<std::string>& fields, RowPlace place);
   void leave_out(std::size_t& counter, RowPlace place, const std::string& why);
   void note_unread(const OpRow& row, RowPlace place);
+  void note_memory(Hertz memory, RowPlace place);
   std::string position_of(RowPlace place) const;
 
   const OpModels& models_;
@@ -108,6 +111,8 @@ class OpCalibration {
   const std::function<bool(std::string_view)> is_device_;
   const bool keep_rows_;
   CalibrationCount count_;
+  Hertz memory_{0};     ///< clock of the memory in the first used row that states one
+  RowPlace of_memory_;  ///< that row
   std::unique_ptr<OpPoints> points_;
   std::vector<MeasuredOp> rows_;
   std::set<std::string> libraries_;

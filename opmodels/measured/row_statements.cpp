@@ -10,7 +10,8 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr std::array<const char*, 5> kColumnNames{"low_us", "high_us", "repetitions", "relative_error", "sm_clock_mhz"};
+constexpr std::array<const char*, 6> kColumnNames{"low_us",         "high_us",      "repetitions",
+                                                  "relative_error", "sm_clock_mhz", "memory_clock_mhz"};
 
 Error wrong(const char* name, double value, const std::string& expected) {
   return {std::string(name) + ": found " + format_quantity(value, Dimension::none) + ", expected " + expected, "", ""};
@@ -56,12 +57,21 @@ Result<void> RowStatements::check(const std::vector<std::string>& row, double la
   return {};
 }
 
+Result<Hertz> RowStatements::frequency(Column column, double highest_mhz, const std::vector<std::string>& row) const {
+  TRY_ASSIGN(const auto mhz, number(column, row));
+  if (!mhz) return Hertz(0);
+  if (*mhz > 0 && *mhz <= highest_mhz) return Hertz(*mhz * 1e6);
+  return wrong(kColumnNames[column], *mhz, "a clock in MHz, at most " + format_quantity(highest_mhz, Dimension::none));
+}
+
 Result<Hertz> RowStatements::clock(const std::vector<std::string>& row) const {
   constexpr double kHighest = 10000;  // MHz; three times that of any GPU
-  TRY_ASSIGN(const auto mhz, number(sm_clock, row));
-  if (!mhz) return Hertz(0);
-  if (*mhz > 0 && *mhz <= kHighest) return Hertz(*mhz * 1e6);
-  return wrong(kColumnNames[sm_clock], *mhz, "a clock in MHz, at most 10000");
+  return frequency(sm_clock, kHighest, row);
+}
+
+Result<Hertz> RowStatements::memory(const std::vector<std::string>& row) const {
+  constexpr double kHighest = 50000;  // MHz; three times that of any GPU
+  return frequency(memory_clock, kHighest, row);
 }
 
 }  // namespace distsim::opmodels

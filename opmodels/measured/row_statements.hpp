@@ -27,10 +27,14 @@ class RowStatements {
 
   /// sm_clock_mhz in Hz; 0: not stated. Errors: not above 0, or above 10 GHz.
   Result<Hertz> clock(const std::vector<std::string>& row) const;
+  /// memory_clock_mhz in Hz; 0: not stated. Errors: not above 0, or above 50 GHz.
+  Result<Hertz> memory(const std::vector<std::string>& row) const;
 
  private:
-  enum Column : std::size_t { low, high, repetitions, relative_error, sm_clock, kColumns };
+  enum Column : std::size_t { low, high, repetitions, relative_error, sm_clock, memory_clock, kColumns };
   Result<std::optional<double>> number(Column column, const std::vector<std::string>& row) const;
+
+  Result<Hertz> frequency(Column column, double highest_mhz, const std::vector<std::string>& row) const;
 
   std::array<std::optional<std::size_t>, kColumns> at_;
 };

@@ -83,6 +83,21 @@ TEST(Blend, ARangeIsTheNoiseOfTheUsersOwnCurve) {
   }
 }
 
+/// Of a curve that states one side of its range, the time stands for the other.
+TEST(CarriedCurve, HalfARangeIsNoise) {
+  const BlendMachine m;
+  for (const bool low : {true, false}) {
+    Curve c = m.curve(1.5, 0.3);
+    for (CurvePoint& p : c.points) (low ? p.high_us : p.low_us) = 0;
+    const Evidence e = m.measured(c, true);
+    EXPECT_NEAR(CarriedCurve(e).at(std::log2(kMiB)).noise, 0.15, 1e-9) << low;
+  }
+  Curve none = m.curve(1.5);
+  for (CurvePoint& p : none.points) p.low_us = p.high_us = 0;
+  const Evidence e = m.measured(none, true);
+  EXPECT_EQ(CarriedCurve(e).at(std::log2(kMiB)).noise, 0);
+}
+
 TEST(Blend, AnotherSitesCurveAddsWhatSitesDifferBy) {
   const BlendMachine m;
   const Curve c = m.curve(1.5, 0.3);

@@ -174,6 +174,30 @@ TEST_F(Models, ExplainNamesTheChosenAndTheRunnersUp) {
   EXPECT_NE(text.find("bottleneck: NIC"), std::string::npos) << text;
 }
 
+/// Labels, libraries and names of logs may hold anything; a line of an explanation or a table is one line.
+TEST(Explain, ForeignTextOfCurvesIsPrintable) {
+  const topology::Topology t = a100_cluster(2);
+  const std::vector<std::int64_t> bytes{1048576};
+  for (const char* what : {"label", "library"}) {
+    CollectiveOptions options;
+    options.curve_files = {
+        file_with("foreign.curve.txtpb",
+                  "version: 1 system: \"test_a100\" hardware: \"H\\033[31m\"\n"
+                  "curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" " +
+                      std::string(what) +
+                      ": \"L\\033[31m\\033]0;t\\007\\302\\233X\\rY\\nprice: 1 us, forged\"\n"
+                      "  points { bytes: 1024 time_us: 50 } points { bytes: 1048576 time_us: 150 }\n}\n")};
+    const auto table = collective_cost_table(
+        t, models_of(t, options),
+        {.kind = graph::CollectiveKind::all_reduce, .nodes = 2, .gpus_per_node = 8, .bytes = bytes, .explain = true});
+    ASSERT_TRUE(table.ok()) << table.error().text();
+    for (const char c : table->text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c != 0x7f)) << what << table->text;
+    EXPECT_EQ(table->text.find("\nprice"), std::string::npos) << table->text;
+    EXPECT_EQ(table->text.find("\n# price: 1 us"), std::string::npos) << table->text;
+    EXPECT_NE(table->text.find("\\x1b[31m"), std::string::npos) << table->text;
+  }
+}
+
 TEST(Explain, SaysThatNcclGoesPastAnInterconnectThatItsNicsBeat) {
   topology::ClusterSpec spec = read_config("systems/pcie_rtx6000d.yaml", topology::cluster_schema());
   const auto header = [&] {

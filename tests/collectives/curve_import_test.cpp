@@ -177,6 +177,27 @@ TEST(CurveImport, ACurveFileOfAnotherSystemIsNamed) {
       << card.error().text();
 }
 
+/// Known or not, a device that is not the system's is another.
+TEST(CurveImport, ADeviceOfACurveFileIsThatOfTheSystem) {
+  const auto set = import_of({file_with("device.log", log_of("8 GPUs"))});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  for (const char* device : {"rtx_3090", "gfx942", "intel_max_1550", "h100_sxm5_80gb", "a100_pcie_40gb"}) {
+    CurveSet other = *set;
+    other.device = device;
+    const auto again = import_of({file_with("device.curve.txtpb", curve_text(other))});
+    ASSERT_FALSE(again.ok()) << device;
+    EXPECT_NE(again.error().text().find(std::string("hardware: found '") + device +
+                                        "', expected a100_sxm4_80gb, the GPU of my_system"),
+              std::string::npos)
+        << again.error().text();
+  }
+  for (const char* device : {"", "a100_sxm4_80gb", "a100_sxm4_40gb", "NVIDIA A100-SXM4-80GB", "host memory"}) {
+    CurveSet same = *set;
+    same.device = device;
+    EXPECT_TRUE(import_of({file_with("device.curve.txtpb", curve_text(same))}).ok()) << device;
+  }
+}
+
 TEST(CurveImport, LinksThatWereTakenAwayAreNamed) {
   std::string text = log_of("A100");
   text.replace(text.find("nodes: 1"), 8, "nodes: 2");

@@ -103,16 +103,40 @@ TEST(CurveText, PercentilesLieAroundTheirTime) {
                      "rank_min_us: found 9, expected at most rank_max_us, 8");
 }
 
+TEST(CurveText, HostsAndClocksAreWhatTheySay) {
+  const auto with = [](const char* more) {
+    std::string text = kTwoNodes;
+    return text.replace(text.find("curves {"), 0, std::string(more) + " ");
+  };
+  for (const char* more : {"hosts: \"a\" hosts: \"b\"", "hosts: \"a\" hosts: \"b\" hosts: \"c\"",
+                           "clocks { sm_mhz: 1410 memory_mhz: 14001 cpu_locked_mhz: 2250 }"})
+    EXPECT_TRUE(parse_curve_text(with(more), "x").ok()) << more;
+  expect_curve_error(with("hosts: \"a\""), "nodes: found 2, expected at most the 1 host of the file");
+  expect_curve_error(with("hosts: \"a\" hosts: \"a\""), "hosts: found 'a' twice, expected a name for each node");
+  expect_curve_error(with("clocks { sm_mhz: 9999 }"), "sm_mhz: found 9999, expected MHz, at most 5000");
+}
+
+TEST(CurveText, WhatGlooMovedIsNotUsed) {
+  std::string text = kTwoNodes;
+  text.replace(text.find("points"), 0, "library: \"Gloo 0.5\" ");
+  const auto set = parse_curve_text(text, "x");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].not_used, "library Gloo: host buffers, not GPU memory");
+}
+
 TEST(CurveText, GroupsAndDatesAreWhatTheySay) {
   const auto with = [](const char* more) {
     std::string text = kTwoNodes;
     return text.replace(text.find("points"), 0, std::string(more) + " ");
   };
-  for (const char* more : {"group: \"16x2\"", "group: \"rails\"", "group: \"x\"", "date: \"2024-02-29\"",
-                           "date: \"2024\"", "date: \"spring 2024\""})
+  for (const char* more : {"group: \"16x2\"", "group: \"16x2.alone\"", "group: \"all\"", "group: \"halves\"",
+                           "group: \"x\"", "date: \"2024-02-29\"", "date: \"2024\"", "date: \"spring 2024\""})
     EXPECT_TRUE(parse_curve_text(with(more), "x").ok()) << more;
   expect_curve_error(with("group: \"8x2\""), "group: found '8x2', expected '16x2', as its ranks and nodes say");
   expect_curve_error(with("group: \"16x1\""), "group: found '16x1', expected '16x2'");
+  for (const char* name : {"rails", "one_per_node", "pairs", "far_pairs", "nodes"})
+    expect_curve_error(with((std::string("group: \"") + name + "\"").c_str()),
+                       std::string("group: found '") + name + "', expected '16x2', as its ranks and nodes say");
   for (const char* date : {"2025-02-31", "2025-13-01", "2025-00-10", "20x5-01-10"})
     expect_curve_error(with((std::string("date: \"") + date + "\"").c_str()),
                        std::string("date: found '") + date + "', expected a day of the calendar as YYYY-MM-DD");

@@ -610,11 +610,36 @@ TEST(NcclTests, WhatALibrarySaysOfItselfIsKept) {
   const std::string code = "# nccl-tests version 2.17.6 nccl-headers=22705 nccl-library=22705\n";
   EXPECT_EQ(library(code), "NCCL 22705");
   EXPECT_EQ(library(code + "n1:12:12 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n"), "NCCL 2.27.5+cuda12.9");
+  EXPECT_EQ(library("n1:12:12 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n" + code), "NCCL 2.27.5+cuda12.9");
+  EXPECT_EQ(library("n1:12:12 [0] NCCL INFO NCCL version 2.26.2+cuda12.9\n" + code), "NCCL 2.26.2+cuda12.9");
+  EXPECT_EQ(library("RCCL version 2.18.3+hip6.1 HEAD:2f6d59e\n# nccl: 2.18.3\n"), "RCCL 2.18.3+hip6.1");
   EXPECT_EQ(library("RCCL version : 2.22.3-HEAD:1a2b3c\nHIP version  : 6.4.43482\nROCm version : 6.4.0.0\n"),
             "RCCL 2.22.3-HEAD:1a2b3c");
   EXPECT_EQ(library("RCCL version 2.18.3+hip6.1 HEAD:2f6d59e\n" + code), "RCCL 2.18.3+hip6.1");
   EXPECT_EQ(library("# rccl-tests: Version develop:1f1b5b6\n" + code), "rccl-tests develop:1f1b5b6");
   EXPECT_EQ(library("# nccl: 2.22.3\nHIP version  : 6.4.43482\n"), "NCCL 2.22.3, HIP 6.4.43482");
+}
+
+/// Of several runs in one file, each has the version of its own header; one of the same is what was said above.
+TEST(NcclTests, TheNextRunHasTheLibraryOfItsHeader) {
+  const auto run = [](const std::string& code, const std::string& more) {
+    return "# nccl-tests version 2.17.6 nccl-headers=" + code + " nccl-library=" + code +
+           "\n# nThread 1 nGpus 1 minBytes 8 maxBytes 134217728 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n" +
+           more +
+           "# nodes: 1  gpus: 8\n# Collective test starting: all_reduce_perf\n"
+           "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+           "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70      0\n"
+           "# Avg bus bandwidth    : 36.7\n";
+  };
+  const auto set =
+      read("runs.txt", run("22705", "n1:1:1 [0] NCCL INFO NCCL version 2.27.5+cuda12.9\n") + run("22705", "") +
+                           run("2804", "") + run("2804", "n1:1:1 [0] NCCL INFO NCCL version 2.8.4+cuda11.2\n"));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 4u);
+  EXPECT_EQ(set->curves[0].library, "NCCL 2.27.5+cuda12.9");
+  EXPECT_EQ(set->curves[1].library, "NCCL 2.27.5+cuda12.9");
+  EXPECT_EQ(set->curves[2].library, "NCCL 2804");
+  EXPECT_EQ(set->curves[3].library, "NCCL 2.8.4+cuda11.2");
 }
 
 TEST(NcclTests, LibrariesAreOfTheMakerOfTheGpusThatTheyDrive) {

@@ -151,6 +151,43 @@ TEST(Param, FormsOfACollectiveAreThatCollectiveAndOtherTestsAreLeftOut) {
   expect_error(read("other.log", other), "found the test 'incast', expected one of a collective");
 }
 
+/// What PyTorch calls the device and the backend of a run says which GPUs, if any, took part.
+TEST(Param, OtherAcceleratorsAreNamedAndHostsAreNotUsed) {
+  const auto of = [](const std::string& device, const std::string& backend) {
+    return read("param.log", "\t backend: " + backend + " nw-stack: pytorch-dist mode: comms args.b: 8\n" +
+                                 "[Rank   0] host node0, device: " + device +
+                                 ", local_rank: 0 world_size: 8, master_ip: 127.0.0.1\n" +
+                                 param_row("1048576", "50.0", "20.972", "36.700"));
+  };
+  for (const auto& [device, backend] :
+       {std::pair("cuda:0", "nccl"), {"gpu", "ucc"}, {"cuda:3", "mpi"}, {"0", "my_own"}, {"CUDA:1", "NCCL"}}) {
+    const auto set = of(device, backend);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->listed_gpu, "") << device;
+    EXPECT_EQ(set->curves[0].not_used, "") << device;
+    EXPECT_EQ(set->curves[0].library, "PARAM comms") << device;
+  }
+  for (const auto& [device, backend, named] : {std::tuple("xpu:0", "ccl", "xpu:0"),
+                                               {"hpu", "mpi", "hpu"},
+                                               {"tpu:0", "nccl", "tpu:0"},
+                                               {"cuda:0", "hccl", "hccl"},
+                                               {"newchip:7", "mpi", "newchip:7"}}) {
+    const auto set = of(device, backend);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->listed_gpu, named);
+  }
+  for (const auto& [device, backend] : {std::pair("rocm:0", "nccl"), {"cuda:0", "rccl"}}) {
+    const auto set = of(device, backend);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->curves[0].library, "PARAM comms, ROCm");
+  }
+  for (const auto& [device, backend] : {std::pair("cpu:0", "nccl"), {"cpu", "gloo"}, {"cuda:0", "gloo"}}) {
+    const auto set = of(device, backend);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->curves[0].not_used, "host buffers, not GPU memory");
+  }
+}
+
 TEST(Param, ACommsTraceIsNamed) {
   const std::string trace = R"([{"comms": "all_reduce", "in_msg_size": 1048576, "dtype": "float32"}])";
   expect_error(read("trace.json", trace),

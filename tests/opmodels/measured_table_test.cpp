@@ -436,6 +436,21 @@ TEST(Calibration, OnlyClocksClearlyBelowThatOfPricesAreCarried) {
   EXPECT_NE(table->text().find(" scaled\n"), std::string::npos);
 }
 
+/// Prices know no clock of the memory, so that times are not carried from one to another.
+TEST(Calibration, MemoryClocksThatDifferAreNamed) {
+  const std::string header = "gpu,op,pass,dtype,m,n,k,latency_us,timing,memory_clock_mhz\n", gpu = "A100-SXM4-80GB,";
+  const auto row = [&](const std::string& clock) {
+    return gpu + "linear,fwd,bf16,8192,4096,3584,1089.18,kernel," + clock + "\n";
+  };
+  const auto same = calibrate(header + row("1593") + row("") + row("1512")).count;
+  EXPECT_EQ(same.used, 3u);
+  EXPECT_EQ(same.at_other_memory, 0u);
+  const auto apart = calibrate(header + row("1593") + row("810") + row("405")).count;
+  EXPECT_EQ(apart.at_other_memory, 2u);
+  EXPECT_EQ(apart.first_other_memory, "rows.csv:3: memory_clock_mhz: found 810 MHz, where rows.csv:2 states 1593 MHz");
+  EXPECT_EQ(calibrate(header + row("1593") + row("x") + row("-1") + row("1e6")).count.unpriced, 3u);
+}
+
 /// Another clock in every row must not keep the models of each.
 TEST(Calibration, ModelsOfManyClocksAreLetGo) {
   std::string csv = "gpu,op,dtype,m,n,k,latency_us,sm_clock_mhz\n";

@@ -174,6 +174,10 @@ TEST(NamesOtherGpu, APartOfAGpuIsNotTheWhole) {
                                      {"GRID A100-3-20C", "a100_pcie_40gb"},
                                      {"GRID T4-1B4", "t4"},
                                      {"NVIDIA A40-48Q", "a40"},
+                                     {"NVIDIA A100-1-5C", "a100_pcie_40gb"},
+                                     {"NVIDIA A100-1-5CME", "a100_pcie_40gb"},
+                                     {"GRID A100D-1-10CME", "a100_pcie_80gb"},
+                                     {"NVIDIA A100-40C-NC", "a100_pcie_40gb"},
                                      {"NVIDIA L40S-24C", "l40s"}}) {
     EXPECT_TRUE(is_part_of_gpu(text)) << text;
     EXPECT_TRUE(names_other_gpu(text, device, known)) << text << " for " << device;
@@ -185,6 +189,35 @@ TEST(NamesOtherGpu, APartOfAGpuIsNotTheWhole) {
   for (const std::string& name : known.names()) {
     const DeviceSpec device = read_device(name).value();
     for (const std::string& alias : device.aliases) EXPECT_FALSE(is_part_of_gpu("NVIDIA " + alias)) << alias;
+  }
+}
+
+/// What a list of ranks says are no words of people: a name without the chip's is that of another.
+TEST(IsListedAsOther, ANameWithoutTheChipsWords) {
+  const KnownDevices known = shipped_devices();
+  for (const char* text : {"Intel(R) Data Center GPU Max 1550", "Intel Data Center GPU Max 1550", "Orin",
+                           "Intel Gaudi3", "MI300A", "gfx942", "Radeon Instinct MI60", "Ascend910B",
+                           "NVIDIA A100-1-5CME", "NVIDIA H100 80GB HBM3", "xpu:0", "XA100", "GPU 4090"})
+    EXPECT_TRUE(is_listed_as_other(text, "a100_sxm4_80gb", known)) << text;
+  for (const char* text : {"NVIDIA A100-SXM4-80GB", "A100-SXM-64GB", "NVIDIA DGXA100", "A100", "Graphics Device",
+                           "CUDA Device", "CUDA device 0", "GPU", ""})
+    EXPECT_FALSE(is_listed_as_other(text, "a100_sxm4_80gb", known)) << text;
+  // An instruction set is that of several GPUs of AMD's.
+  EXPECT_FALSE(is_listed_as_other("gfx942:sramecc+:xnack-", "mi300x", known));
+  EXPECT_TRUE(is_listed_as_other("MI300A", "mi300x", known));
+  // A device that bears no chip's name may be anything.
+  EXPECT_FALSE(is_listed_as_other("Orin", "my_gpu", known));
+}
+
+TEST(IsListedAsOther, EachDeviceIsCalledByItsNames) {
+  const KnownDevices known = shipped_devices();
+  for (const std::string& name : known.names()) {
+    std::vector<std::string> all = read_device(name).value().aliases;
+    all.push_back(name);
+    for (const std::string& called : all) {
+      for (const std::string& text : {called, "NVIDIA " + called})
+        EXPECT_FALSE(is_listed_as_other(text, name, known)) << text << " for " << name;
+    }
   }
 }
 

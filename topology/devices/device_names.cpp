@@ -132,15 +132,41 @@ bool is_mig_profile(std::string_view word) {
   return memory > slices + 2 && word.substr(memory).starts_with("gb");
 }
 
-/// "A100X-8C", "A100-3-20C", "T4-1B4": memory in GB and the kind of licence.
-bool is_vgpu_profile(std::string_view word) {
-  const std::size_t dash = word.rfind('-');
-  if (dash == word.npos || dash == 0) return false;
-  const std::size_t end = after_digits(word, dash + 1);
-  if (end == dash + 1 || end == word.size() || std::string_view("ABCQ").find(word[end]) == std::string_view::npos)
+/// "8C" and "1B4": memory in GB, the kind of licence, and a number of displays; "5CME" with media extensions.
+bool is_vgpu_size(std::string_view part) {
+  const std::size_t end = after_digits(part, 0);
+  if (end == 0 || end == part.size() || std::string_view("ABCQ").find(part[end]) == std::string_view::npos)
     return false;
-  return after_digits(word, end + 1) == word.size();
+  const std::string_view rest = part.substr(end + 1);
+  return rest == "ME" || after_digits(rest, 0) == rest.size();
 }
+
+/// "A100X-8C", "A100-3-20C", "T4-1B4", "A100-1-5CME", "A100-40C-NC": a size behind a dash.
+bool is_vgpu_profile(std::string_view word) {
+  for (std::size_t dash = word.find('-'); dash != word.npos; dash = word.find('-', dash + 1)) {
+    const std::string_view rest = word.substr(dash + 1);
+    if (dash > 0 && is_vgpu_size(rest.substr(0, rest.find('-')))) return true;
+  }
+  return false;
+}
+
+/// "Graphics Device", "CUDA Device 0": words that any GPU may be called by where its driver does not know it.
+bool is_generic_name(std::string_view text) {
+  static const std::set<std::string> generic{"accelerator", "amd",    "corporation", "cuda",  "device",
+                                             "generic",     "gpu",    "graphics",    "hip",   "inc",
+                                             "instinct",    "nvidia", "radeon",      "tesla", "unknown"};
+  return std::ranges::all_of(words_in(text), [](const std::string& word) {
+    return generic.contains(word) || (word.size() < 3 && after_digits(word, 0) == word.size());
+  });
+}
+
+/// "gfx942:sramecc+:xnack-": AMD's name of an instruction set, which several of its GPUs share.
+bool is_instruction_set_of_amd(std::string_view text) {
+  return lower_case(text).starts_with("gfx") && text.size() > 3 && is_digit(text[3]);
+}
+
+/// "mi300x"
+bool is_instinct(std::string_view chip) { return chip.size() > 2 && chip.starts_with("mi") && is_digit(chip[2]); }
 
 bool has_all_words(std::string_view text, std::string_view words) {
   return std::ranges::includes(words_in(text), words_in(words));
@@ -224,6 +250,15 @@ bool names_other_gpu(std::string_view text, std::string_view device, const Known
   return std::ranges::none_of(meant, [&](const DeviceNames& d) {
     return own_names.contains(d.name) || (has_chip && may_be_gpu(d.name, device));
   });
+}
+
+bool is_listed_as_other(std::string_view text, std::string_view device, const KnownDevices& known) {
+  if (text.empty() || text == device) return false;
+  if (names_other_gpu(text, device, known)) return true;
+  const std::set<std::string> own = chip_words(device);
+  if (own.empty() || is_generic_name(text) || may_be_gpu(text, device)) return false;
+  if (is_instruction_set_of_amd(text) && std::ranges::any_of(own, is_instinct)) return false;
+  return std::ranges::none_of(known.called(text), [&](const DeviceNames& d) { return d.name == device; });
 }
 
 bool is_known_as_other(const DeviceSpec& device, std::string_view text, const KnownDevices& known) {

@@ -27,7 +27,7 @@ std::string other_chip(std::string_view text, std::string_view device, const std
 bool is_other_gpu(std::string_view text, std::string_view device);
 
 /// Whether a driver's name is that of a part of a GPU: a slice of MIG ("NVIDIA A100-SXM4-80GB MIG 1g.10gb") or a virtual GPU
-/// ("GRID A100X-8C", "NVIDIA A40-48Q").
+/// ("GRID A100X-8C", "NVIDIA A40-48Q", "NVIDIA A100-1-5CME").
 bool is_part_of_gpu(std::string_view text);
 
 /// Whether the words of a log's author, or the name in its list of ranks, are of a GPU with other links than `device`: they
@@ -36,6 +36,12 @@ bool is_part_of_gpu(std::string_view text);
 /// other GPU here. A name that only leaves something out ("P100" for a P100 on a PCIe card) contradicts nothing, unless a
 /// driver gives it.
 bool names_other_gpu(std::string_view text, std::string_view device, const KnownDevices& known);
+
+/// The same of a name in a log's list of ranks, which are no words of people: also where it has none of the words that name
+/// `device`'s chip ("Intel(R) Data Center GPU Max 1550" and "Orin" for "a100_sxm4_80gb") and is no alias of it. Names that say
+/// nothing of the chip ("Graphics Device") contradict nothing, and neither does an instruction set of AMD's ("gfx942") a GPU
+/// of the Instinct series; nor any name a device without digits in its own ("my_gpu").
+bool is_listed_as_other(std::string_view text, std::string_view device, const KnownDevices& known);
 
 /// Whether a driver's name is that of devices of `known`, and not of this one, which says what it is called: other memory
 /// counts. A device without aliases may be what its driver calls anything.

@@ -134,6 +134,9 @@ void name_clocks(const opmodels::CalibrationCount& c) {
   if (c.at_other_clocks > 0)
     remark(fmt::format("{}{}; the geometric mean of their times is used", c.first_other_clock,
                        and_more(c.at_other_clocks)));
+  if (c.at_other_memory > 0)
+    remark(fmt::format("{}{}; times are not carried from one memory clock to another", c.first_other_memory,
+                       and_more(c.at_other_memory)));
   if (c.carried > 0)
     remark(fmt::format("{}{}; the times are carried there, as the models change with the clock", c.first_carried,
                        and_more(c.carried)));
