@@ -284,10 +284,12 @@ TEST(TableConstraints, TheOwnPlacementIsHeldToThem) {
         plan->played, [](const PlayedPlan& p) { return p.name == "as configured" && p.sets.empty(); });
     ASSERT_NE(own, plan->played.end());
     EXPECT_EQ(own->keeps_constraints, kept) << kind << " " << least;
-    if (kept == KeepsConstraints::yes)
-      EXPECT_LE(plan->played[plan->winner].figures->iteration, own->figures->iteration);
-    else
-      EXPECT_NE(own - plan->played.begin(), static_cast<std::ptrdiff_t>(plan->winner));
+    const PlayedPlan& winner = plan->played[plan->winner];
+    if (kept == KeepsConstraints::yes) {
+      EXPECT_LE(winner.figures->iteration, own->figures->iteration);
+    } else {
+      EXPECT_NE(&winner, &*own);
+    }
   }
 }
 

@@ -236,6 +236,13 @@ void LlmEmission::input() {
              graph::Copy{graph::CopyKind::h2d, std::max<std::int64_t>(1, std::llround(bytes))});
 }
 
+/// Weights that are gathered first are those that the last iteration's optimizer has updated: a mark that nobody calls or
+/// launches stands where its compute tasks have ended.
+void LlmEmission::begin_after_last_iteration() {
+  if (mode_of(plan_.model) != StepMode::train || !plan_.splits(StateSplit::optimizer)) return;
+  compute_ = graph_.add("iteration.begin", {graph::Stream::compute, graph::Phase::other, {0, 0}}, graph::Absent{});
+}
+
 /// What an iteration exchanged last holds back the next one.
 void LlmEmission::end(std::span<const TaskId> deps) {
   const bool computes_last = deps.size() == 1 && deps.front() == compute_;
@@ -386,6 +393,7 @@ void LlmEmission::split_waves() {
 
 Result<graph::TaskGraph> LlmEmission::run() {
   input();
+  begin_after_last_iteration();
   if (!plan_.pipelined()) {
     micro_steps();
   } else {

@@ -78,6 +78,7 @@ class LlmEmission {
                                bool hidden, std::span<const TaskId> deps);
   graph::Sequence sequence_of(Way way, std::uint32_t kind, double times);
   void input();
+  void begin_after_last_iteration();
   void end(std::span<const TaskId> deps);
 
   // llm_offload.cpp

@@ -445,5 +445,28 @@ TEST(LlmLayout, SaysHowTheBatchIsDividedAndWhatWasDecided) {
   EXPECT_TRUE(said(w, "parallel.recompute: none, the least that fits"));
 }
 
+/// Weights that are gathered first are those that the optimizer of the last iteration has updated: none before its compute
+/// tasks have ended.
+TEST(LlmLayout, GathersWaitForTheLastUpdate) {
+  for (const std::int64_t pipeline : {1, 2}) {
+    for (const StateSplit shard : {StateSplit::optimizer, StateSplit::gradients, StateSplit::weights}) {
+      ModelSpec m = small_llm(8, 256);
+      m.parallel.pipeline = pipeline;
+      m.parallel.shard = shard;
+      const Workload w = built_llm(m);
+      const graph::TaskGraph& g = w.graph;
+      int gathers = 0;
+      for (TaskId t(0); t < g.tasks.end_id(); t = TaskId(t.value() + 1)) {
+        if (!g.names[g.tasks[t].name].starts_with("weights.gather")) continue;
+        ++gathers;
+        EXPECT_TRUE(std::ranges::any_of(g.dependencies(t),
+                                        [&](TaskId dep) { return g.tasks[dep].stream == graph::Stream::compute; }))
+            << pipeline << " " << name_of(shard);
+      }
+      EXPECT_GT(gathers, 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace distsim::workload

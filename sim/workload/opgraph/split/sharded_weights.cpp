@@ -110,6 +110,7 @@ void ShardedWeights::begin_step() {
   std::ranges::fill(gathered_, TaskId{});
   ahead_forward_ = ahead_backward_ = 0;
   last_ = {};
+  it_.begin_after_last_iteration();  // whose optimizer has updated what is gathered
 }
 
 void ShardedWeights::before(const GraphPart& part) {
