@@ -160,7 +160,8 @@ TEST(OneShot, CrossesNodesWhereSwitchesReduce) {
 }
 
 TEST(OneShot, IsNotNcclsChoice) {
-  for (const Candidate& c : summing(facts_of_group(1), {}).candidates()) EXPECT_NE(c.algorithm->name, "one_shot");
+  const AnalyticModel model = summing(facts_of_group(1), {});
+  for (const Candidate& c : model.candidates()) EXPECT_NE(c.algorithm->name, "one_shot");
   const auto gather = graph::CollectiveKind::all_gather;
   EXPECT_EQ(AnalyticModel(gather, facts_of_group(1), {false, false, chosen_by(one_shot())}).time_us(1e6),
             AnalyticModel(gather, facts_of_group(1), {}).time_us(1e6));

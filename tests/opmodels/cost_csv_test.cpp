@@ -391,9 +391,10 @@ TEST_F(Fixture, TrainingRowsAtALowClockAreOfALockedDevice) {
         training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
     EXPECT_TRUE(count.ok()) << count.error().text();
     EXPECT_EQ(count->at_low_clock, low) << clock;
-    if (low > 0)
+    if (low > 0) {
       EXPECT_EQ(count->first_low_clock,
                 "x.csv:2: sm_clock_mhz: found " + clock + " MHz, where A100-SXM4-80GB holds 1330 MHz at free clocks");
+    }
     const std::string text = out_.str(), header = text.substr(0, text.find('\n')),
                       line = text.substr(header.size() + 1);
     const auto column =

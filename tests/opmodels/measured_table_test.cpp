@@ -66,7 +66,9 @@ TEST(MeasuredTable, TrustHasNoJumps) {
     double before = -1;
     for (std::int64_t n = 2000; n < 16000; n += n / 400) {
       const MeasuredTable::Answer answer = table.ask(*point_of(graph::Gemm{1, m, n, 4096, graph::DType::fp16}));
-      if (before >= 0) EXPECT_LT(std::abs(answer.trust - before), 0.05) << m << " " << n;
+      if (before >= 0) {
+        EXPECT_LT(std::abs(answer.trust - before), 0.05) << m << " " << n;
+      }
       before = answer.trust;
     }
   }
@@ -106,7 +108,9 @@ TEST(MeasuredTable, FindsTheSamePointsAsALookAtAllOfThem) {
     }
     const MeasuredTable::Answer answer = table.ask(at);
     EXPECT_GE(answer.trust, near.empty() ? 0 : 1 - near[0].first - 1e-9);
-    if (answer.measured_us == 0 && !near.empty()) EXPECT_NEAR(answer.log_ratio, sum / weights, 1e-9);
+    if (answer.measured_us == 0 && !near.empty()) {
+      EXPECT_NEAR(answer.log_ratio, sum / weights, 1e-9);
+    }
   }
 }
 
@@ -398,7 +402,9 @@ TEST(Calibration, TimesAtALockedClockComeBackAtIt) {
       const auto shared = std::make_shared<const MeasuredTable>(*back);
       for (const bool warm : {false, true}) {
         const graph::Cost locked = *OpModels::create(locked_to(mhz), nullptr, shared)->price(op, warm);
-        if (!warm) EXPECT_NEAR(locked.mean.us(), us, 1e-3 * us) << mhz;
+        if (!warm) {
+          EXPECT_NEAR(locked.mean.us(), us, 1e-3 * us) << mhz;
+        }
         EXPECT_EQ(locked.basis, graph::Basis::scaled);
       }
       const graph::Cost free = *OpModels::create(locked_to(0), nullptr, shared)->price(op);

@@ -297,11 +297,14 @@ TEST_F(ProfileInPieces, AFileThatIsReplacedIsRefused) {
   bool refused = false;
   for (int run = 0; run < 10'000 && !refused; ++run) {
     const auto pieces = profile_in_pieces({link}, {}, 1);
-    if (pieces.ok()) EXPECT_TRUE(good.contains(table(*pieces)));
+    if (pieces.ok()) {
+      EXPECT_TRUE(good.contains(table(*pieces)));
+    }
     refused = !pieces.ok();
-    if (refused)
+    if (refused) {
       EXPECT_NE(pieces.error().text().find("link.json: found another file than at first"), std::string::npos)
           << pieces.error().text();
+    }
     if (HasFailure()) break;
   }
   ends = true;

@@ -155,8 +155,12 @@ TEST(LlmLayout, WithoutOptimizerGradientsAreAddedToThoseThatAreThere) {
     EXPECT_EQ(adds.memory.at(0).gradients, trains.memory.at(0).gradients);
     const std::int64_t norm =
         std::get<graph::Elementwise>(trains.graph.ops[find(trains.graph, "optimizer.norm")->first_op]).elements;
-    if (!owns) EXPECT_GT(weights_of_sums(adds), weights_of_sums(trains) - norm);
-    if (owns) EXPECT_GE(weights_of_sums(adds), weights_of_sums(trains) - norm);
+    if (!owns) {
+      EXPECT_GT(weights_of_sums(adds), weights_of_sums(trains) - norm);
+    }
+    if (owns) {
+      EXPECT_GE(weights_of_sums(adds), weights_of_sums(trains) - norm);
+    }
   }
 }
 
@@ -203,10 +207,12 @@ TEST(LlmLayout, SplitWeightsLeaveOtherExchangesAlone) {
     m.parallel.shard = StateSplit::weights;
     const auto split = bytes_of_first_rank(built_llm(m));
     for (const auto& [name, bytes] : whole) {
-      if (name.starts_with("tensor.") || name.starts_with("expert."))
+      if (name.starts_with("tensor.") || name.starts_with("expert.")) {
         EXPECT_EQ(split.at(name), bytes) << name << " of " << layers;
-      if (name.starts_with("context."))
+      }
+      if (name.starts_with("context.")) {
         EXPECT_NEAR(static_cast<double>(split.at(name)), static_cast<double>(bytes), 64) << name << " of " << layers;
+      }
     }
   }
 }
