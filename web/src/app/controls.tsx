@@ -93,6 +93,7 @@ export function Picker({ label: name, keyName, current, choices, store }: { labe
   const [query, setQuery] = useState<string | null>(null);
   const [at, setAt] = useState(0);
   const box = useRef<HTMLInputElement>(null);
+  const closing = useRef<ReturnType<typeof setTimeout>>();  // who comes back at once finds the list open
   const id = `pick-${keyName.replace(".", "-")}`;
   const words = (query ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   // Those called so first, then those that begin so, then those whose name has it. Before anything is typed, the one that is chosen:
@@ -119,7 +120,7 @@ export function Picker({ label: name, keyName, current, choices, store }: { labe
     <div class="picker">
       <label for={id}>{name}</label>
       <input id={id} ref={box} role="combobox" aria-expanded={query !== null} aria-controls={`${id}-list`} aria-autocomplete="list" aria-activedescendant={query !== null && found[at] ? `${id}-${at}` : undefined}
-        autocomplete="off" spellcheck={false} value={query ?? current} placeholder={current} onFocus={() => setQuery((q) => q ?? "")} onBlur={() => setTimeout(() => setQuery(null), 150)}
+        autocomplete="off" spellcheck={false} value={query ?? current} placeholder={current} onFocus={() => { clearTimeout(closing.current); setQuery((q) => q ?? ""); }} onBlur={() => { closing.current = setTimeout(() => setQuery(null), 150); }}
         onInput={(e) => setQuery(e.currentTarget.value)} onKeyDown={keys} />
       {query !== null && (
         <ul tabIndex={-1} id={`${id}-list`} role="listbox" aria-label={name}>
