@@ -179,6 +179,7 @@ std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std:
     if (state.steps[i].collective || state.steps[i].prepares) continue;
     const graph::Task& task = graph.tasks[state.steps[i].task];
     const graph::Op& op = first_present(graph, task);
+    if (is_absent(op)) continue;  // a mark that only orders
     if (std::holds_alternative<graph::Sequence>(op)) {
       add_sequence(*p.costed, task, counts, sums[i].time, kinds);
       continue;

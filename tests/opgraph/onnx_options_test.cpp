@@ -186,6 +186,21 @@ TEST(OnnxOptions, RecurrentLayersHaveTheirGates) {
   }
 }
 
+/// R says it too: directions x (gates hidden) x hidden.
+TEST(OnnxOptions, RecurrentLayersNeedNoHiddenSize) {
+  for (const auto& [op, gates] :
+       std::vector<std::pair<std::string, std::int64_t>>{{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}}) {
+    Model m;
+    m.input("x", {7, -1, 24})
+        .output("y", {7, 1, -1, 32})
+        .weight("w", {1, gates * 32, 24})
+        .weight("r", {1, gates * 32, 32});
+    m.node(op, {"x", "w", "r"}, {"y"});
+    const auto graph = parse_op_graph(m.text(), "m.onnx");
+    EXPECT_TRUE(graph.ok()) << op << " " << graph.error().text();
+  }
+}
+
 TEST(OnnxOptions, AProductThatIsAResultKeepsItsName) {
   Model m;
   m.input("x", {-1, 64}).output("y", {-1, 64}).output("h", {-1, 99}).weight("w", {64, 64}).weight("b", {64});

@@ -125,6 +125,8 @@ TEST(LlmFigures, AreThoseOfThePrediction) {
       ASSERT_TRUE(bounds.ok()) << bounds.error().text();
       ++predicted;
       expect_equal(*figures, whole->report);
+      for (const report::OpKindTime& row : whole->report.ops)
+        EXPECT_NE(row.kind, "absent") << "a mark that only orders";
       const auto without_transfers = predict_figures(*e, cache, report::Transfers::left_out);
       ASSERT_TRUE(without_transfers.ok());
       EXPECT_EQ(without_transfers->iteration, figures->iteration);

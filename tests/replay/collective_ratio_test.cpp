@@ -113,6 +113,20 @@ TEST(CollectiveRatio, PairsShareAnAdapterWithAsManyAsUseIt) {
   EXPECT_EQ(times_longer(apart, 4), 1) << "each has one of its own";
 }
 
+/// It moves nothing, so that it needs no size.
+TEST(CollectiveRatio, ABarrierIsScaledWithoutASize) {
+  traces::TraceJob job = job_of_pairs(8, 16);
+  job.ranks[0].collectives[0].kind = graph::CollectiveKind::barrier;
+  job.ranks[0].collectives[0].bytes = -1;
+  const Network from(8), to(8);
+  CollectiveRatio ratio(job, from.view(), to.view(), {16, 16, 1});
+  const auto scaled = ratio.scaled(job.ranks[0].collectives[0], 30'000'000, true);
+  ASSERT_TRUE(scaled.ok());
+  EXPECT_EQ(*scaled, 30'000'000);
+  EXPECT_EQ(ratio.by_ratio(), 1u);
+  EXPECT_EQ(ratio.of_no_size(), 0u);
+}
+
 TEST(CollectiveRatio, MoreAdaptersAreNeverSlower) {
   for (std::uint32_t pairs = 1; pairs <= 8; ++pairs) {
     const traces::TraceJob job = job_of_pairs(pairs, 16);

@@ -244,9 +244,11 @@ Result<void> OnnxLowering::recurrent() {
   const Dims d = eager_.dims(x);
   const bool lstm = node_->op_type() == "LSTM", gru = node_->op_type() == "GRU",
              both = text("direction") == "bidirectional";
-  const std::int64_t hidden = integer("hidden_size", 0), ways = both ? 2 : 1;
+  // R is directions x (gates hidden) x hidden.
+  const Dims states = eager_.dims(weights[1]);
+  const std::int64_t hidden = integer("hidden_size", states.size() == 3 ? states[2] : 0), ways = both ? 2 : 1;
   if (d.size() != 3 || hidden < 1 || hidden > kMostHidden)
-    return wrong("found no sequence of three dimensions or no hidden_size");
+    return wrong("found no sequence of three dimensions, or neither hidden_size nor R of three");
   std::vector<Dims> results{{d[0], ways, d[1], hidden}, {ways, d[1], hidden}};
   if (lstm) results.push_back(results[1]);
   const RecurrentMode mode = lstm ? RecurrentMode::lstm : gru ? RecurrentMode::gru : RecurrentMode::tanh;

@@ -178,7 +178,7 @@ Result<std::int64_t> CollectiveRatio::scaled(const traces::TraceCollective& c, s
     ++of_unknown_ranks_;
     return ps;
   }
-  std::int64_t bytes = c.bytes;
+  std::int64_t bytes = c.kind == graph::CollectiveKind::barrier ? std::max<std::int64_t>(0, c.bytes) : c.bytes;
   const Members before = from_.topology == nullptr ? Members{} : members(c, jobs_.from_ranks, from_);
   if (bytes < 0) {
     TRY_ASSIGN(const std::optional<std::int64_t> found, bytes_for(c, ps, before));
