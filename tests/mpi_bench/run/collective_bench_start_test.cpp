@@ -61,9 +61,11 @@ int connected_to(int port) {
   return -1;
 }
 
-/// Waits until a connection to a port of this host stands, for a minute at most: the system's table of lines names it at its place 2,
-/// in hexadecimal, and its state, 01, at its place 4.
-void wait_for_a_connection_to(int port) {
+/// Waits until a line of this host's port is in that state, for a minute at most: the system's table names the port at its
+/// place 2, in hexadecimal, and the state at its place 4.
+constexpr const char* kConnected = "01";
+constexpr const char* kListening = "0A";
+void wait_for_line(int port, const std::string& wanted) {
   char end[8];
   std::snprintf(end, sizeof end, ":%04X", port);
   for (int looks = 0; looks < 1200; ++looks) {
@@ -72,11 +74,11 @@ void wait_for_a_connection_to(int port) {
       std::istringstream words(line);
       std::string number, local, remote, state;
       words >> number >> local >> remote >> state;
-      if (local.ends_with(end) && state == "01") return;
+      if (local.ends_with(end) && state == wanted) return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  ADD_FAILURE() << "nobody has connected to port " << port;
+  ADD_FAILURE() << "no line of port " << port << " is in state " << wanted;
 }
 
 /// Ranks of 127.0.0.1 that the shell starts.
@@ -91,6 +93,7 @@ std::string by_hand(int port, int hosts, int rank) {
 TEST_F(CollectiveBenchStart, AMissingRankEndsTheOthersAlike) {
   const int port = test::free_port();
   test::Background root(by_hand(port, 3, 0) + " --stall-limit 1 >" + dir_ + "/root 2>&1");
+  wait_for_line(port, kListening);
   const Finished f = test::run_command(by_hand(port, 3, 1) + " --stall-limit 1", dir_);
   EXPECT_EQ(f.code, 3);
   EXPECT_NE(f.err.find("rank 2 on '127.0.0.1' did not connect within "), std::string::npos) << f.err;
@@ -148,7 +151,7 @@ TEST_F(CollectiveBenchStart, ARankThatDiesDuringTheStartIsSaid) {
   test::Background root(by_hand(port, 3, 0) + " >" + dir_ + "/root 2>&1");
   {
     const test::Background first(by_hand(port, 3, 1) + " >/dev/null 2>&1");
-    wait_for_a_connection_to(port);
+    wait_for_line(port, kConnected);
     std::this_thread::sleep_for(std::chrono::seconds(3));  // it says who it is
   }
   EXPECT_EQ(root.end_within(600), 3);
