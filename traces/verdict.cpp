@@ -98,10 +98,6 @@ std::vector<std::string> work_missing_from(const WorkCounts& work) {
   if (const std::uint64_t lost = lost_of(work, work.graph_launches); graphs_tell(work) && lost > 0)
     out.push_back("the GPU work of " + std::to_string(lost) + " of " +
                   counted(work.graph_launches.all, "graph launch", "graph launches"));
-  const WorkCounts::LostNodes nodes = work.lost_nodes();
-  if (const std::uint64_t lost = many(nodes.lost, nodes.all, kLostLaunches) ? nodes.lost : nodes.between; lost > 0)
-    out.push_back("the GPU work of " + std::to_string(lost) + " of " +
-                  counted(nodes.all, "node of graph launches", "nodes of graph launches"));
   if (many(work.lost_copies, work.copy_calls, kLostCopies))
     out.push_back("the GPU work of " + std::to_string(work.lost_copies) + " of " +
                   counted(work.copy_calls, "call for a copy", "calls for copies"));
@@ -446,6 +442,15 @@ void note_units(TraceRank& rank, const WorkCounts& work) {
                     " times as long as the work before and after took: are starts and durations in one unit?");
 }
 
+/// Bodies of conditions and loops, and nodes that were turned off, look as those whose work is lost.
+void note_idle_nodes(TraceRank& rank, const WorkCounts& work) {
+  const WorkCounts::IdleNodes nodes = work.idle_nodes();
+  if (nodes.idle == 0) return;
+  rank.notes.assume("CUDA graphs: " + std::to_string(nodes.idle) + " of " + counted(nodes.all, "node") +
+                    " did not run in launches whose graph ran them at other times: lost, or parts that do not run " +
+                    "each time");
+}
+
 /// The host waits for its GPU before a recording ends: what runs on for far longer than all that was recorded has a wrong time.
 void note_overtime(TraceRank& rank, const WorkCounts& work) {
   constexpr std::int64_t kFarLonger = 100;  // times what the host recorded; chosen: a queue of launches is shorter
@@ -533,6 +538,7 @@ Result<void> check_rank(const TraceJob& job, TraceRank& rank) {
   note_hole(rank, work);
   note_units(rank, work);
   note_overtime(rank, work);
+  note_idle_nodes(rank, work);
   TRY(check_elsewhere(rank, work));
   return check_overlaps(rank, work);
 }

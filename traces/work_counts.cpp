@@ -124,6 +124,7 @@ class Counter {
     int open = 0;
     for (const auto& [at, begins] : marks) {
       if (begins && open++ == 0) out.emplace_back(at, INT64_MAX);
+      if (!begins && out.empty()) out.emplace_back(INT64_MIN, at);  // begun before the recording
       if (!begins && open > 0 && --open == 0) out.back().second = at;
     }
     return out;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -43,16 +42,23 @@ struct LaunchCounts {
   void add(const LaunchCounts& other);
 };
 
-/// Launches of one CUDA graph of which some work is there: each runs all nodes of the graph.
+/// Launches of the CUDA graphs of one id of which some work is there. Graphs may share an id; those of one graph have nodes in
+/// common, directly or by way of other launches.
 struct GraphLaunches {
   struct Launch {
     std::int64_t at = 0;
-    std::uint64_t nodes = 0;  ///< whose work is there
+    std::uint64_t node = 0;   ///< one of those whose work is there
+    std::uint64_t nodes = 0;  ///< how many those are
   };
-  std::set<std::uint64_t> nodes;  ///< of all launches
+  std::map<std::uint64_t, std::uint64_t> same_graph;  ///< of each node another of its graph, at last itself
   std::vector<Launch> launches;
+  void join(std::uint64_t node, std::uint64_t other);  ///< one launch ran both
+  std::uint64_t graph_of(std::uint64_t node);    ///< one of its nodes, the same for all of them
   void add(const GraphLaunches& later);
 };
+
+/// Device, context and the graph's id.
+using GraphKey = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;
 
 /// Records of a stream, which runs them in the order of their launches, that no call of the host belongs to: before the first one
 /// that has its call, and after the last. Those before may have been launched before the recording.
@@ -84,7 +90,7 @@ struct WorkCounts {
   // Calls of the host that no GPU record belongs to; they tell something where a record says which call it belongs to.
   bool joined = false;
   LaunchCounts launches, graph_launches;
-  std::map<std::uint64_t, GraphLaunches> graphs;               ///< by the graph's id
+  std::map<GraphKey, GraphLaunches> graphs;
   std::map<std::uint64_t, std::uint64_t> launches_of_process;  ///< of kernels and graphs, by the process that calls
   std::uint64_t copy_calls = 0, lost_copies = 0;
   std::int64_t first_joined = std::numeric_limits<std::int64_t>::max();  ///< start of the first launch with its kernel
@@ -135,19 +141,20 @@ struct WorkCounts {
   /// Of the launches without GPU work those that the ends of the recording do not explain: behind the first with its kernel,
   /// and before the last of each stream that ran until the end, as kernels of later ones may have begun after it.
   std::uint64_t lost_between(const LaunchCounts& of) const;
-  /// The same of nodes of graphs whose launches have work of other nodes, and of how many nodes of all launches.
-  struct LostNodes {
-    std::uint64_t all = 0, lost = 0, between = 0;  ///< between: as of lost_between
+  /// Nodes of graphs that launches which ran other nodes of theirs lack, and all nodes, of the launches that the ends of the
+  /// recording do not cut: as of lost_between, and neither the first nor the last of a graph, nor the last of a stream.
+  struct IdleNodes {
+    std::uint64_t all = 0, idle = 0;
   };
-  LostNodes lost_nodes() const;
+  IdleNodes idle_nodes() const;
 
  private:
   /// Launches later than these may have kernels behind the end of the recording.
   std::int64_t last_with_all_work() const;
 };
 
-/// By graph, of the launches in a window.
-std::map<std::uint64_t, GraphLaunches> count_graphs(const TraceRank& rank, const CountedWindow& window);
+/// Of the launches in a window.
+std::map<GraphKey, GraphLaunches> count_graphs(const TraceRank& rank, const CountedWindow& window);
 
 /// Of the records that begin in a window; calls of the host count with their launches. `steps` are those of the whole rank.
 WorkCounts count_work(const TraceJob& job, const TraceRank& rank, const std::vector<TraceStep>& steps,

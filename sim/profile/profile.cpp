@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/median.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -106,8 +107,8 @@ Result<void> check_unprofiled(const traces::TraceJob& job, const Profile& profil
     if (!profile.ranks[r].steps_marked) continue;  // the whole trace is no iteration
     std::vector<std::int64_t> busy;
     for (const StepProfile& s : profile.ranks[r].steps) busy.push_back(s.split.busy);
-    std::ranges::sort(busy);
-    const std::int64_t middle = busy[busy.size() / 2];
+    if (busy.empty()) continue;
+    const std::int64_t middle = median(std::move(busy));
     if (options.unprofiled_ns >= middle) continue;
     return Error{"--unprofiled: found " + seconds(options.unprofiled_ns) + ", expected at least " + seconds(middle) +
                      ", which the GPU is busy in an iteration",

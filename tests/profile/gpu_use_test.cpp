@@ -107,6 +107,15 @@ TEST_F(GpuUseTest, MemoryBeforeTheFirstEventIsItsTotalLessItsChange) {
   EXPECT_EQ(m.end, 10'000'000'000);
 }
 
+/// The largest total there is, of which a byte was freed: both are held at the most that is read, 2^50 bytes.
+TEST_F(GpuUseTest, MemoryBeforeTheLargestTotalIsTheMostThatIsRead) {
+  std::string freed = memory(150, INT64_MAX, 0);
+  freed.replace(freed.find("\"Bytes\":1"), 9, "\"Bytes\":-1");
+  const Profile p =
+      read({event("user_annotation", "ProfilerStep#1", "5", "10", 100, 100), kernel("a", 110, 40, 1, 50), freed});
+  EXPECT_EQ(p.ranks[0].steps.at(0).memory.begin, std::int64_t{1} << 50);
+}
+
 /// The profiler flushes buffers at [40, 70) while a kernel runs at [10, 50): 30 us of its own, 20 of them while the GPU
 /// was idle. The loading of functions happens without a profiler, too.
 TEST_F(GpuUseTest, TheProfilersOwnWork) {
@@ -142,6 +151,16 @@ TEST_F(GpuUseTest, AnIterationWithoutTheProfilerIsNotLonger) {
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find("--unprofiled: found 1 ms, expected at most about 100 us"), std::string::npos)
       << refused.error().text();
+}
+
+/// Of steps of 100 and 300 us in which the GPU is busy for 90 and 290, both bounds are medians: 190 us and about 200.
+TEST_F(GpuUseTest, AnIterationOfTwoIsBetweenTheirMedians) {
+  read({event("user_annotation", "ProfilerStep#1", "5", "10", 0, 100), kernel("a", 0, 90, 1, 50),
+        event("user_annotation", "ProfilerStep#2", "5", "10", 100, 300), kernel("b", 100, 290, 1, 50)});
+  EXPECT_TRUE(make_profile(job_, {.unprofiled_ns = 195'000, .record_ns = 0}).ok());
+  const auto refused = make_profile(job_, {.unprofiled_ns = 185'000, .record_ns = 0});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("expected at least 190 us"), std::string::npos) << refused.error().text();
 }
 
 TEST_F(GpuUseTest, AWholeTraceIsNoIteration) {

@@ -295,26 +295,49 @@ TEST_F(Nvprof, SqliteJoinsKernelsCallsAndRanges) {
   EXPECT_FALSE(has_note(r, "no NVTX range"));
 }
 
-/// 60 calls of the function that launched the kernel of the sample, of which 30 have a kernel; calls of another function have none.
-TEST_F(Nvprof, CallsOfAFunctionThatLaunchesKernelsLackThem) {
-  std::string calls, kernels;
+/// 60 calls of the function that launched the kernel of the sample, of which 30 have a kernel, those of odd numbers `returned` and
+/// are on GPU `device`; calls of another function have none.
+std::string sixty_calls(int returned, int device = -1) {
+  std::string calls = "ALTER TABLE CUPTI_ACTIVITY_KIND_RUNTIME ADD COLUMN returnValue INT;", kernels;
   for (int i = 0; i < 60; ++i) {
     const std::string start = std::to_string(100'000 + 10'000 * i), end = std::to_string(101'000 + 10'000 * i),
                       late = std::to_string(104'000 + 10'000 * i), id = std::to_string(1000 + i);
-    calls += "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start,end,cbid,processId,threadId,correlationId) VALUES(" +
-             start + "," + end + ",211,5,10," + id + "),(" + start + "," + end + ",3,5,11,0);";
+    calls +=
+        "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start,end,cbid,processId,threadId,correlationId,returnValue) VALUES(" +
+        start + "," + end + ",211,5,10," + id + "," + std::to_string(i % 2 == 0 ? 0 : returned) + "),(" + start + "," +
+        end + ",3,5,11,0,0);";
     if (i % 2 == 0)
       kernels +=
           "INSERT INTO CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL(start,end,deviceId,contextId,streamId,correlationId,"
           "name) SELECT " +
-          end + "," + late + ",deviceId,contextId,streamId," + id +
-          ",name FROM CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL LIMIT 1;";
+          end + "," + late + "," + (device < 0 || i < 30 ? "deviceId" : std::to_string(device)) +
+          ",contextId,streamId," + id + ",name FROM CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL LIMIT 1;";
   }
-  const TraceJob job = read(changed("nvprof.nvvp", calls + kernels));
+  return calls + kernels;
+}
+
+TEST_F(Nvprof, CallsOfAFunctionThatLaunchesKernelsLackThem) {
+  const TraceJob job = read(changed("nvprof.nvvp", sixty_calls(0)));
   const auto launches = std::ranges::count(job.ranks.at(0).host_records, RuntimeCall::launch_kernel, &HostRecord::call);
   EXPECT_EQ(launches, 61);
   EXPECT_NE(verdict_of(job).find("without the GPU work of 30 of 61 kernel launches"), std::string::npos)
       << verdict_of(job);
+}
+
+/// They failed, are of an unknown one of two GPUs, or are captured for a graph (begun by call 315 or before the recording).
+TEST_F(Nvprof, CallsThatLaunchNothingLackNoKernels) {
+  const auto call = [](const char* function, const char* start) {
+    return std::string(
+               "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start,end,cbid,processId,threadId,correlationId) "
+               "VALUES(") +
+           start + "," + start + "," + function + ",5,10,0);";
+  };
+  for (const std::string& sql :
+       {sixty_calls(9), sixty_calls(0, 1), sixty_calls(0) + call("315", "99000"),
+        sixty_calls(0) + call("316", "99000") + call("320", "900000"), sixty_calls(0) + call("319", "900000")}) {
+    const std::string verdict = verdict_of(read(changed("nvprof.nvvp", sql)));
+    EXPECT_EQ(verdict.find("kernel launches"), std::string::npos) << verdict << sql.substr(sql.size() - 200);
+  }
 }
 
 TEST_F(Nvprof, WhatWasNotRecordedIsSaid) {

@@ -136,10 +136,11 @@ void RankBuilder::place_memory(TraceRank& rank) {
     std::int64_t& sum = at->second;
     const bool stated = m.total >= 0;
     added_up = added_up || !stated;
-    const std::int64_t change = std::clamp(m.change, -kMostBytesAtOnce, kMostBytesAtOnce), added = sum + change;
+    const std::int64_t change = std::clamp(m.change, -kMostBytesAtOnce, kMostBytesAtOnce), added = sum + change,
+                       known = std::clamp(m.total, -kMostBytesAtOnce, kMostBytesAtOnce);
     jumps += stated && !first && !added_up && m.total != added ? 1 : 0;
-    m.record.before = stated ? std::clamp<std::int64_t>(m.total - change, 0, kMostBytesAtOnce) : sum;
-    sum = std::clamp(stated ? m.total : added, -kMostBytesAtOnce, kMostBytesAtOnce);
+    m.record.before = stated ? std::clamp<std::int64_t>(known - change, 0, kMostBytesAtOnce) : sum;
+    sum = stated ? known : std::clamp(added, -kMostBytesAtOnce, kMostBytesAtOnce);
     if (!stated) least[m.record.device] = std::min(least[m.record.device], sum);
     m.record.allocated = sum;
     const auto thread = threads.find({m.process, m.thread});

@@ -58,6 +58,21 @@ std::pair<std::uint64_t, std::uint64_t> thread_of(std::string_view object) {
   return {process, thread};
 }
 
+/// Functions that record the calls between them for a graph, which runs nothing (cupti_runtime_cbid.h, cupti_driver_cbid.h: ids
+/// of functions stay the same in all versions); else empty.
+const char* capture_call(bool driver, std::int64_t function) {
+  static const std::map<std::int64_t, const char*> of_runtime{
+      {315, "cudaStreamBeginCapture"}, {316, "cudaStreamBeginCapture"},        {319, "cudaStreamEndCapture"},
+      {320, "cudaStreamEndCapture"},   {452, "cudaStreamBeginCaptureToGraph"}, {453, "cudaStreamBeginCaptureToGraph"}};
+  static const std::map<std::int64_t, const char*> of_driver{
+      {495, "cuStreamBeginCapture"},        {496, "cuStreamBeginCapture"},       {497, "cuStreamEndCapture"},
+      {498, "cuStreamEndCapture"},          {539, "cuStreamBeginCapture"},       {540, "cuStreamBeginCapture"},
+      {720, "cuStreamBeginCaptureToGraph"}, {721, "cuStreamBeginCaptureToGraph"}};
+  const auto& names = driver ? of_driver : of_runtime;
+  const auto found = names.find(function);
+  return found != names.end() ? found->second : "";
+}
+
 }  // namespace
 
 Result<void> NvprofTables::read_header() {
@@ -187,7 +202,8 @@ Result<void> NvprofTables::read_device_work() {
 }
 
 /// A function of CUDA whose calls launched work of one kind launches that kind, in calls of which the work is missing as well.
-/// Of few calls that did, the file does not tell.
+/// Of few calls that did, the file does not tell; nor of which GPU a call is, if there are several. A call that failed launches
+/// nothing.
 Result<NvprofTables::KindOfFunction> NvprofTables::read_functions(const char* table) {
   constexpr double kLeastLaunches = 0.1;  // of the calls of a function; chosen
   struct Calls {
@@ -195,7 +211,9 @@ Result<NvprofTables::KindOfFunction> NvprofTables::read_functions(const char* ta
     std::map<RuntimeCall, std::uint64_t> of_kind;
   };
   std::map<std::int64_t, Calls> functions;
-  TRY(db_.each_row(table, {"cbid", "correlationId"}, [&](const SqliteRow& r) {
+  if (builders_.size() > 1) return KindOfFunction{};
+  TRY(db_.each_row(table, {"cbid", "correlationId", "returnValue"}, [&](const SqliteRow& r) {
+    if (r.integer(2) != 0) return;
     Calls& calls = functions[r.integer(0)];
     ++calls.all;
     const auto launched = launched_.find(static_cast<std::uint64_t>(r.integer(1)));
@@ -210,31 +228,34 @@ Result<NvprofTables::KindOfFunction> NvprofTables::read_functions(const char* ta
   return out;
 }
 
-Result<void> NvprofTables::read_calls_of(const char* table, const char* what) {
+Result<void> NvprofTables::read_calls_of(const char* table, bool driver) {
+  const std::string what = driver ? "CUDA driver" : "CUDA runtime";
   TRY_ASSIGN(const KindOfFunction functions, read_functions(table));
-  enum { kCallStart, kCallEnd, kFunction, kProcess, kThread, kCallCorrelation };
-  return db_.each_row(table, {"start", "end", "cbid", "processId", "threadId", "correlationId"},
-                      [&](const SqliteRow& r) {
-                        HostInput input;
-                        if (!times(r, input.record.start_ns, input.record.duration_ns)) return;
-                        input.process = static_cast<std::uint64_t>(r.integer(kProcess)) & kLow32;
-                        input.thread = static_cast<std::uint64_t>(r.integer(kThread)) & kLow32;
-                        input.correlation = static_cast<std::uint64_t>(r.integer(kCallCorrelation));
-                        input.record.kind = HostKind::runtime;
-                        input.record.name = job_.names.intern(what + (" call " + std::to_string(r.integer(kFunction))));
-                        const auto launched = launched_.find(input.correlation);
-                        const bool known = launched != launched_.end();
-                        const auto function = functions.find(r.integer(kFunction));
-                        input.record.call = known                         ? launched->second.by
-                                            : function != functions.end() ? function->second
-                                                                          : RuntimeCall::other;
-                        (known ? builders_.at(launched->second.device) : builders_.begin()->second).host(input);
-                      });
+  enum { kCallStart, kCallEnd, kFunction, kProcess, kThread, kCallCorrelation, kReturned };
+  return db_.each_row(
+      table, {"start", "end", "cbid", "processId", "threadId", "correlationId", "returnValue"},
+      [&](const SqliteRow& r) {
+        HostInput input;
+        if (!times(r, input.record.start_ns, input.record.duration_ns)) return;
+        input.process = static_cast<std::uint64_t>(r.integer(kProcess)) & kLow32;
+        input.thread = static_cast<std::uint64_t>(r.integer(kThread)) & kLow32;
+        input.correlation = static_cast<std::uint64_t>(r.integer(kCallCorrelation));
+        input.record.kind = HostKind::runtime;
+        const std::string capture = capture_call(driver, r.integer(kFunction));
+        input.record.name = job_.names.intern(what + (" call " + std::to_string(r.integer(kFunction))) +
+                                              (capture.empty() ? "" : " (" + capture + ")"));
+        const auto launched = launched_.find(input.correlation);
+        const bool known = launched != launched_.end();
+        const auto function = functions.find(r.integer(kFunction));
+        const bool launches = function != functions.end() && r.integer(kReturned) == 0;
+        input.record.call = known ? launched->second.by : launches ? function->second : RuntimeCall::other;
+        (known ? builders_.at(launched->second.device) : builders_.begin()->second).host(input);
+      });
 }
 
 Result<void> NvprofTables::read_calls() {
-  TRY(read_calls_of("CUPTI_ACTIVITY_KIND_RUNTIME", "CUDA runtime"));
-  return read_calls_of("CUPTI_ACTIVITY_KIND_DRIVER", "CUDA driver");
+  TRY(read_calls_of("CUPTI_ACTIVITY_KIND_RUNTIME", false));
+  return read_calls_of("CUPTI_ACTIVITY_KIND_DRIVER", true);
 }
 
 /// A range is two markers of one id, which no other range has: the first has its name, the second has none.

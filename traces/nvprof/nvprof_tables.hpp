@@ -40,7 +40,7 @@ class NvprofTables {
   Result<void> read_memsets();
   using KindOfFunction = std::map<std::int64_t, RuntimeCall>;  ///< by cbid
   Result<KindOfFunction> read_functions(const char* table);
-  Result<void> read_calls_of(const char* table, const char* what);
+  Result<void> read_calls_of(const char* table, bool driver);
   bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
   void add(const SqliteRow& row, const DeviceRecord& record, RuntimeCall by);
   NameId name_of(std::optional<NameId> found);  ///< none: counted
