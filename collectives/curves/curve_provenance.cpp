@@ -60,9 +60,7 @@ bool is_of_host(const CurveSet& set) {
 
 std::string other_gpu_of(const CurveSet& set, const std::string& device, const topology::KnownDevices& devices) {
   const auto is_gpu = [](const std::string& named) { return !named.empty() && named != kHostMemory; };
-  if (is_gpu(set.device) &&
-      (!topology::may_be_gpu(set.device, device) || topology::names_other_gpu(set.device, device, devices)))
-    return set.device;
+  if (is_gpu(set.device) && topology::is_listed_as_other(set.device, device, devices)) return set.device;
   if (is_gpu(set.listed_gpu) && topology::is_listed_as_other(set.listed_gpu, device, devices)) return set.listed_gpu;
   const bool other = is_gpu(set.hardware) && topology::names_other_gpu(set.hardware, device, devices);
   return other ? set.hardware : "";

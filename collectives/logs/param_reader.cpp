@@ -72,19 +72,14 @@ std::string_view word_behind(std::string_view line, std::string_view key) {
 /// What a run's tensors are on, in PyTorch's words.
 enum class TensorsOn : std::uint8_t { unknown, gpu, amd_gpu, host, other };
 
-/// Of "cuda:0" and "cpu". Builds for ROCm call their GPUs cuda, too. Any other word with an index is a device of another kind.
+/// Of "cuda:0" and "cpu". Builds for ROCm call their GPUs cuda, too.
 TensorsOn tensors_on(std::string_view device) {
-  const std::size_t colon = device.find(':');
-  const std::string name = lower_case(device.substr(0, colon));
+  const std::string name = lower_case(device.substr(0, device.find(':')));
   if (name == "cuda" || name == "gpu") return TensorsOn::gpu;
   if (name == "rocm" || name == "hip") return TensorsOn::amd_gpu;
   if (name == "cpu") return TensorsOn::host;
   constexpr std::string_view kOthers[] = {"xpu", "hpu", "tpu", "xla", "npu", "mtia", "mps", "ipu", "mlu", "musa"};
-  if (std::ranges::find(kOthers, name) != std::end(kOthers)) return TensorsOn::other;
-  const std::string_view index = colon == device.npos ? "" : device.substr(colon + 1);
-  const bool is_number = !index.empty() && index.find_first_not_of("0123456789") == index.npos;
-  const bool is_word = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == name.npos;
-  return is_number && is_word ? TensorsOn::other : TensorsOn::unknown;
+  return std::ranges::find(kOthers, name) == std::end(kOthers) ? TensorsOn::unknown : TensorsOn::other;
 }
 
 /// Of the backend of torch.distributed: "nccl" is that of builds for ROCm, too, and mpi and ucc serve any device.
@@ -152,8 +147,9 @@ class Reader {
       TRY(take_count(ranks_of_node_, n, "local_size", tables_, lines_.position()));
       where_local_ = lines_.position();
     }
-    take_tensors(word_behind(line, "device"), tensors_on, device_);
-    take_tensors(word_behind(line, "backend"), tensors_of, backend_);
+    const bool of_library = line.find(" INFO ") != line.npos || line.find(" WARN ") != line.npos;  // NCCL's, UCX's
+    if (!of_library) take_tensors(word_behind(line, "device"), tensors_on, device_);
+    if (!of_library) take_tensors(word_behind(line, "backend"), tensors_of, backend_);
     take_failure(context_, line);
     const auto words = words_of(line);
     const bool in_table = has_header_ || !tables_.empty();

@@ -71,6 +71,8 @@ Result<Hertz> RowStatements::clock(const std::vector<std::string>& row) const {
 
 Result<Hertz> RowStatements::memory(const std::vector<std::string>& row) const {
   constexpr double kHighest = 50000;  // MHz; three times that of any GPU
+  const std::string text = at_[memory_clock] ? row[*at_[memory_clock]] : "";
+  if (text == "N/A" || text == "[N/A]" || text == "0") return Hertz(0);  // nvidia-smi's words where it is not told
   return frequency(memory_clock, kHighest, row);
 }
 

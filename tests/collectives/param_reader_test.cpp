@@ -170,8 +170,7 @@ TEST(Param, OtherAcceleratorsAreNamedAndHostsAreNotUsed) {
   for (const auto& [device, backend, named] : {std::tuple("xpu:0", "ccl", "xpu:0"),
                                                {"hpu", "mpi", "hpu"},
                                                {"tpu:0", "nccl", "tpu:0"},
-                                               {"cuda:0", "hccl", "hccl"},
-                                               {"newchip:7", "mpi", "newchip:7"}}) {
+                                               {"cuda:0", "hccl", "hccl"}}) {
     const auto set = of(device, backend);
     ASSERT_TRUE(set.ok()) << set.error().text();
     EXPECT_EQ(set->listed_gpu, named);
@@ -185,6 +184,18 @@ TEST(Param, OtherAcceleratorsAreNamedAndHostsAreNotUsed) {
     const auto set = of(device, backend);
     ASSERT_TRUE(set.ok()) << set.error().text();
     EXPECT_EQ(set->curves[0].not_used, "host buffers, not GPU memory");
+  }
+}
+
+/// Devices of other kinds are no accelerators, and lines of libraries between the rows say nothing of the run.
+TEST(Param, OtherDevicesBesideTheRunAreNotItsOwn) {
+  for (const std::string line : {"node0: network device: bond:0 up", "UCX INFO device: memory:1 ok",
+                                 "node0:12:12 [0] NCCL INFO backend: XLA", "device: newchip:7"}) {
+    const auto set = read("param.log", "\t backend: nccl nw-stack: pytorch-dist mode: comms args.b: 8\n" + line +
+                                           "\n[Rank   0] host node0, device: cuda:0, local_rank: 0 world_size: 8\n" +
+                                           param_row("1048576", "50.0", "20.972", "36.700") + line + "\n");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->listed_gpu, "") << line;
   }
 }
 

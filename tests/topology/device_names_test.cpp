@@ -199,14 +199,24 @@ TEST(IsListedAsOther, ANameWithoutTheChipsWords) {
                            "Intel Gaudi3", "MI300A", "gfx942", "Radeon Instinct MI60", "Ascend910B",
                            "NVIDIA A100-1-5CME", "NVIDIA H100 80GB HBM3", "xpu:0", "XA100", "GPU 4090"})
     EXPECT_TRUE(is_listed_as_other(text, "a100_sxm4_80gb", known)) << text;
-  for (const char* text : {"NVIDIA A100-SXM4-80GB", "A100-SXM-64GB", "NVIDIA DGXA100", "A100", "Graphics Device",
-                           "CUDA Device", "CUDA device 0", "GPU", ""})
+  for (const char* text :
+       {"NVIDIA A100-SXM4-80GB", "A100-SXM-64GB", "NVIDIA DGXA100", "A100", "Graphics Device", "CUDA Device",
+        "CUDA device 0", "GPU", "NVIDIA Graphics Device", "PG509-210", "NVIDIA PG506-230", ""})
     EXPECT_FALSE(is_listed_as_other(text, "a100_sxm4_80gb", known)) << text;
+  for (const char* text :
+       {"AMD Radeon Graphics", "Device 74a1", "AMD Device", "amd device", "AMD Instinct MI300X VF"}) {
+    EXPECT_FALSE(is_listed_as_other(text, "mi300x", known)) << text;
+    EXPECT_EQ(is_listed_as_other(text, "a100_sxm4_80gb", known), std::string_view(text) != "Device 74a1") << text;
+  }
   // An instruction set is that of several GPUs of AMD's.
   EXPECT_FALSE(is_listed_as_other("gfx942:sramecc+:xnack-", "mi300x", known));
   EXPECT_TRUE(is_listed_as_other("MI300A", "mi300x", known));
   // A device that bears no chip's name may be anything.
   EXPECT_FALSE(is_listed_as_other("Orin", "my_gpu", known));
+  // Whoever calls a device so is believed.
+  const std::string file = test::scratch_dir("lab_device") + "/lab_card.yaml";
+  ASSERT_TRUE(write_file_atomically(file, "name: lab_card\naliases: [L40S-LAB, NVIDIA L40S]\n").ok());
+  EXPECT_FALSE(is_listed_as_other("NVIDIA L40S", "lab_card", KnownDevices({file})));
 }
 
 TEST(IsListedAsOther, EachDeviceIsCalledByItsNames) {

@@ -150,13 +150,26 @@ bool is_vgpu_profile(std::string_view word) {
   return false;
 }
 
-/// "Graphics Device", "CUDA Device 0": words that any GPU may be called by where its driver does not know it.
-bool is_generic_name(std::string_view text) {
-  static const std::set<std::string> generic{"accelerator", "amd",    "corporation", "cuda",  "device",
-                                             "generic",     "gpu",    "graphics",    "hip",   "inc",
-                                             "instinct",    "nvidia", "radeon",      "tesla", "unknown"};
-  return std::ranges::all_of(words_in(text), [](const std::string& word) {
-    return generic.contains(word) || (word.size() < 3 && after_digits(word, 0) == word.size());
+/// "mi300x"
+bool is_instinct(std::string_view chip) { return chip.size() > 2 && chip.starts_with("mi") && is_digit(chip[2]); }
+
+/// "Graphics Device", "CUDA Device 0", "NVIDIA PG509-210" (a board), "Device 74a1" (of PCI): what any GPU of the maker of chips
+/// `own` may be called where its driver does not know it.
+bool is_generic_name(std::string_view text, const std::set<std::string>& own) {
+  static const std::set<std::string> generic{"accelerator", "corporation", "cuda", "device", "generic",
+                                             "gpu",         "graphics",    "hip",  "inc",    "unknown"};
+  static const std::set<std::string> of_amd{"amd", "instinct", "radeon"}, of_nvidia{"nvidia", "tesla"};
+  const bool amd = std::ranges::any_of(own, is_instinct);
+  const std::set<std::string> words = words_in(text);
+  const auto is_board = [](const std::string& word) {
+    return word.size() > 2 && word.starts_with("pg") && after_digits(word, 2) == word.size();
+  };
+  const std::size_t most_digits = std::ranges::any_of(words, is_board) ? 3 : 2;
+  return std::ranges::all_of(words, [&](const std::string& word) {
+    const bool is_pci = word.size() == 4 && word.find_first_not_of("0123456789abcdef") == word.npos;
+    const bool is_number = word.size() <= most_digits && after_digits(word, 0) == word.size();
+    return generic.contains(word) || (amd ? of_amd : of_nvidia).contains(word) || is_number || is_board(word) ||
+           (is_pci && words.contains("device"));
   });
 }
 
@@ -164,9 +177,6 @@ bool is_generic_name(std::string_view text) {
 bool is_instruction_set_of_amd(std::string_view text) {
   return lower_case(text).starts_with("gfx") && text.size() > 3 && is_digit(text[3]);
 }
-
-/// "mi300x"
-bool is_instinct(std::string_view chip) { return chip.size() > 2 && chip.starts_with("mi") && is_digit(chip[2]); }
 
 bool has_all_words(std::string_view text, std::string_view words) {
   return std::ranges::includes(words_in(text), words_in(words));
@@ -254,11 +264,13 @@ bool names_other_gpu(std::string_view text, std::string_view device, const Known
 
 bool is_listed_as_other(std::string_view text, std::string_view device, const KnownDevices& known) {
   if (text.empty() || text == device) return false;
-  if (names_other_gpu(text, device, known)) return true;
+  const std::vector<DeviceNames> meant = known.called(text);
+  if (std::ranges::any_of(meant, [&](const DeviceNames& d) { return d.name == device; })) return false;
   const std::set<std::string> own = chip_words(device);
-  if (own.empty() || is_generic_name(text) || may_be_gpu(text, device)) return false;
-  if (is_instruction_set_of_amd(text) && std::ranges::any_of(own, is_instinct)) return false;
-  return std::ranges::none_of(known.called(text), [&](const DeviceNames& d) { return d.name == device; });
+  if (meant.empty() && is_generic_name(text, own)) return false;
+  if (names_other_gpu(text, device, known)) return true;
+  if (own.empty() || may_be_gpu(text, device)) return false;
+  return !is_instruction_set_of_amd(text) || std::ranges::none_of(own, is_instinct);
 }
 
 bool is_known_as_other(const DeviceSpec& device, std::string_view text, const KnownDevices& known) {
