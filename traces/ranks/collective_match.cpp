@@ -441,7 +441,7 @@ void note_open_clocks(TraceJob& job, const std::vector<std::uint32_t>& clock_of,
         (shared.one_way ? counted(all, "broadcast or send", "broadcasts and sends") : counted(all, "collective")) +
         " " + std::string(agreeing(most, "ends", "end")) + " " + (later > earlier ? "after" : "before") +
         " those of rank " + std::to_string(own.rank) + ", by " +
-        std::to_string(std::abs(upper_median(std::move(apart))) / 1000) +
+        std::to_string(std::abs(median(std::move(apart))) / 1000) +
         " us in the median: whether the two are on one clock is not known, and neither is called a straggler");
   }
 }
