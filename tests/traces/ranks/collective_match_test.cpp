@@ -210,6 +210,21 @@ TEST_F(RanksMatch, RanksOfOneFileAreOnOneClock) {
   EXPECT_FALSE(job->ranks[0].clock_is_open || job->ranks[1].clock_is_open);
 }
 
+/// Half of 24 broadcasts end 3 ms later than those of rank 0, half 4 ms: 3.5 ms in the median.
+TEST_F(RanksMatch, TheMedianOfOpenClocksIsTheMeanOfTheTwoInTheMiddle) {
+  RankText root, other;
+  root.collective = other.collective = "Broadcast";
+  other.clock = 3e3;
+  auto job = read({root, other});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  TraceRank& late = job->ranks[1];
+  late.notes.assumptions.clear();
+  ASSERT_EQ(late.collectives.size(), 24u);
+  for (std::size_t c = 12; c < 24; ++c) late.device_records[late.collectives[c].device_record].duration_ns += 1'000'000;
+  align_clocks(*job, 100'000);
+  EXPECT_TRUE(says(late.notes.assumptions, "after those of rank 0, by 3500 us in the median"));
+}
+
 TEST_F(RanksMatch, AClockIsNotMovedAgainstStepNumbers) {
   RankText whole, late;
   whole.sequence_from = late.sequence_from = 0;
