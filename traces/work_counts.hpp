@@ -53,7 +53,7 @@ struct GraphLaunches {
   std::map<std::uint64_t, std::uint64_t> same_graph;  ///< of each node another of its graph, at last itself
   std::vector<Launch> launches;
   void join(std::uint64_t node, std::uint64_t other);  ///< one launch ran both
-  std::uint64_t graph_of(std::uint64_t node);    ///< one of its nodes, the same for all of them
+  std::uint64_t graph_of(std::uint64_t node);          ///< one of its nodes, the same for all of them
   void add(const GraphLaunches& later);
 };
 
