@@ -23,8 +23,7 @@ inline constexpr std::string_view kHostMemory = "host memory";
 bool is_of_host(const CurveSet& set);
 
 /// What a file says its curves were measured on where that is a GPU of another kind than `device` (device_names.hpp); empty
-/// elsewhere, as where it is host memory. In order: its `device`, which has to name `device`'s chip; the name in its list of
-/// ranks; the words of its author.
+/// elsewhere, as where it is host memory. In order: its `device`; the name in its list of ranks; the words of its author.
 std::string other_gpu_of(const CurveSet& set, const std::string& device, const topology::KnownDevices& devices);
 
 /// Whether the system has that name, or that alias.

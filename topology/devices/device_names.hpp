@@ -37,10 +37,11 @@ bool is_part_of_gpu(std::string_view text);
 /// driver gives it.
 bool names_other_gpu(std::string_view text, std::string_view device, const KnownDevices& known);
 
-/// The same of a name in a log's list of ranks, which are no words of people: also where it has none of the words that name
-/// `device`'s chip ("Intel(R) Data Center GPU Max 1550" and "Orin" for "a100_sxm4_80gb") and is no alias of it. Names that say
-/// nothing of the chip ("Graphics Device") contradict nothing, and neither does an instruction set of AMD's ("gfx942") a GPU
-/// of the Instinct series; nor any name a device without digits in its own ("my_gpu").
+/// The same of a name in a log's list of ranks, or of a curve file's `device`, which are no words of people: also where it has
+/// none of the words that name `device`'s chip ("Intel(R) Data Center GPU Max 1550" and "Orin" for "a100_sxm4_80gb") and is no
+/// alias of it. Names that say nothing of the chip ("Graphics Device", "PG509-210", "Device 74a1") contradict nothing, and
+/// neither does an instruction set of AMD's ("gfx942") a GPU of the Instinct series; nor any name a device without digits in
+/// its own ("my_gpu").
 bool is_listed_as_other(std::string_view text, std::string_view device, const KnownDevices& known);
 
 /// Whether a driver's name is that of devices of `known`, and not of this one, which says what it is called: other memory
